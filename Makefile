@@ -1,0 +1,70 @@
+# The face of the build: set-up, demo, tests and benchmarks in one word each.
+BUILD  := build/release
+export OMP_WAIT_POLICY ?= passive
+
+.PHONY: all install-deps install-deps-test build demo test test-format test-release test-tidy test-sanitize test-threads test-fuzz bench clean
+
+all: build
+
+install-deps:
+	@bash cmake/install-deps.sh
+
+build: install-deps
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release
+
+# The main job in about a minute on two cores: runs a world of people and a robot, solves one exactly and judges a policy
+# against the solution, trains a robot that is then compared with the exact solution, and a prover on a knowledge graph; videos of
+# the run, the solution and the prover.
+demo: build
+	$(BUILD)/ludus run scenarios/multigrid/rescue.yaml --episodes 1000
+	$(BUILD)/ludus record scenarios/multigrid/rescue.yaml --episodes 3 -o demo.mp4
+	$(BUILD)/ludus solve scenarios/empo/fetch_the_key.yaml -o runs/demo-solved
+	$(BUILD)/ludus eval runs/demo-solved --policy random
+	$(BUILD)/ludus record runs/demo-solved --episodes 3 -o demo-solved.mp4
+	rm -rf runs/demo-learned runs/demo-trained
+	$(BUILD)/ludus train scenarios/empo/learned/step_out_of_the_way.yaml -o runs/demo-learned --set learner.num_training_steps=4500
+	$(BUILD)/ludus train scenarios/proof/family_tree.yaml -o runs/demo-trained --set learner.total_steps=200000
+	$(BUILD)/ludus eval runs/demo-trained --queries 200
+	$(BUILD)/ludus record runs/demo-trained --episodes 5 -o demo-trained.mp4
+	@echo "Watch demo.mp4, demo-solved.mp4 and demo-trained.mp4, or open a world live: $(BUILD)/ludus view runs/demo-solved"
+
+# Everything that CI runs: format, the suite, clang-tidy, the suite under address and undefined-behaviour sanitizers, the
+# parallel parts under the thread sanitizer, and a short run of every fuzz target.
+test: test-format test-release test-tidy test-sanitize test-threads test-fuzz
+
+install-deps-test:
+	@bash cmake/install-deps.sh --test
+
+test-format: install-deps-test
+	@git ls-files '*.c' '*.h' | xargs clang-format --dry-run --Werror
+
+test-release: build
+	ctest --test-dir $(BUILD) --output-on-failure
+
+test-tidy: build
+	@bash cmake/tidy.sh $(BUILD)
+
+test-sanitize: install-deps-test
+	@cmake --preset asan-ubsan >/dev/null
+	@cmake --build --preset asan-ubsan
+	ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
+	LSAN_OPTIONS=suppressions=$(CURDIR)/cmake/leaks.supp:print_suppressions=0 \
+	ctest --test-dir build/asan-ubsan --output-on-failure
+
+test-threads: install-deps-test
+	@cmake --preset tsan >/dev/null
+	@cmake --build --preset tsan
+	TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=1" \
+	ctest --test-dir build/tsan --output-on-failure -L threads
+
+test-fuzz: install-deps-test
+	@cmake --preset fuzz >/dev/null
+	@cmake --build --preset fuzz
+	@bash cmake/fuzz.sh build/fuzz 20000
+
+bench: build
+	$(BUILD)/ludus bench
+
+clean:
+	rm -rf build

@@ -1,0 +1,253 @@
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agents/kinds.h"
+#include "agents/policy.h"
+
+/* A policy and the agents it acts for. */
+typedef struct member {
+    lud_policy *policy;
+    size_t hidden_offset;
+    int n_agents;
+    int *agents; /* [n_agents of the model] room for all */
+} member;
+
+struct lud_cast {
+    const lud_model *model;
+    int n_members; /* the scenario's policies; [n_members + agent] is what replaces them for one agent */
+    member *members;
+    int *scenario_member; /* [n_agents] */
+    size_t hidden_bytes;
+};
+
+/* Hidden bytes of an environment: the goals, the counts of goals reached, then each member's part. */
+static size_t aligned(size_t bytes) {
+    return (bytes + 7) & ~(size_t)7;
+}
+static int32_t *goals_of(uint8_t *hidden) {
+    return (int32_t *)(void *)hidden;
+}
+static int32_t *reached_of(const lud_cast *cast, uint8_t *hidden) {
+    return goals_of(hidden) + cast->model->layout.n_agents;
+}
+
+/* Who acts for whom and where hidden parts lie. */
+static void arrange(lud_cast *cast) {
+    int n_agents = cast->model->layout.n_agents, n = cast->n_members + n_agents;
+    for (int m = 0; m < n; m++) cast->members[m].n_agents = 0;
+    for (int i = 0; i < n_agents; i++) {
+        member *own = &cast->members[cast->n_members + i];
+        member *acting = own->policy ? own : &cast->members[cast->scenario_member[i]];
+        acting->agents[acting->n_agents++] = i;
+    }
+    size_t offset = aligned(2 * (size_t)n_agents * sizeof(int32_t));
+    for (int m = 0; m < n; m++) {
+        cast->members[m].hidden_offset = offset;
+        if (cast->members[m].policy) offset += aligned(cast->members[m].policy->hidden_bytes);
+    }
+    cast->hidden_bytes = offset;
+}
+
+static lud_status out_of_memory(lud_error *error) {
+    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for policies");
+}
+
+static lud_status add_member(lud_cast *cast, lud_tree *description, const char *file, lud_error *error) {
+    member *m = &cast->members[cast->n_members];
+    lud_status status;
+    if (description)
+        status = lud_policy_create(cast->model, description, file, &m->policy, error);
+    else
+        status = lud_policy_random.create(&lud_policy_random, cast->model, NULL, file, &m->policy, error);
+    if (status == LUD_OK) cast->n_members++;
+    return status;
+}
+
+static bool number_key(const char *key, int n_agents, int *agent) {
+    char *end;
+    long number = strtol(key, &end, 10);
+    if (end == key || *end || number < 0 || number >= n_agents) return false;
+    *agent = (int)number;
+    return true;
+}
+
+static lud_status read_entry(lud_cast *cast, lud_tree *entry, const char *file, bool numbers,
+                             lud_error *error) {
+    static const char *const names[] = {"human", "robot", "other"};
+    static const lud_role roles[] = {LUD_ROLE_HUMAN, LUD_ROLE_ROBOT, LUD_ROLE_NONE};
+    const lud_layout *layout = &cast->model->layout;
+    int agent = -1, role = -1;
+    for (int r = 0; r < 3; r++)
+        if (strcmp(entry->key, names[r]) == 0) role = r;
+    bool is_number = role < 0 && number_key(entry->key, layout->n_agents, &agent);
+    if (role < 0 && !is_number) {
+        const char *near = lud_nearest_name(entry->key, names, 3);
+        return lud_fail_at(
+            error, LUD_ERROR_INPUT, entry->key_place,
+            "unknown key '%s', expected human, robot, other or the number of an agent, below %d%s%s%s",
+            entry->key, layout->n_agents, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
+    if (is_number != numbers) return LUD_OK;
+    lud_status status = add_member(cast, entry, file, error);
+    if (status) return status;
+    for (int i = 0; i < layout->n_agents; i++)
+        if (is_number ? i == agent : layout->roles[i] == roles[role])
+            cast->scenario_member[i] = cast->n_members - 1;
+    return LUD_OK;
+}
+
+static lud_status read_policies(lud_cast *cast, lud_tree *policies, const char *file, lud_error *error) {
+    lud_status status = add_member(cast, NULL, file, error); /* for agents that nobody is named for */
+    if (status || !policies || policies->kind == LUD_TREE_NULL) return status;
+    if (policies->kind != LUD_TREE_MAPPING)
+        return lud_fail_at(error, LUD_ERROR_INPUT, policies->place,
+                           "policies: expected a mapping such as {human: {type: random}}");
+    /* roles first, then single agents: the narrower entry wins */
+    for (int pass = 0; pass < 2 && !status; pass++)
+        for (lud_tree *entry = policies->child; entry && !status; entry = entry->next)
+            status = read_entry(cast, entry, file, pass == 1, error);
+    return status;
+}
+
+lud_status lud_cast_create(const lud_model *model, lud_tree *policies, const char *file, lud_cast **out,
+                           lud_error *error) {
+    *out = NULL;
+    lud_cast *cast = calloc(1, sizeof *cast);
+    if (!cast) return out_of_memory(error);
+    size_t n_agents = (size_t)model->layout.n_agents;
+    size_t room = 1 + (policies ? policies->n_children : 0) + n_agents;
+    cast->model = model;
+    cast->members = calloc(room, sizeof *cast->members);
+    cast->scenario_member = calloc(n_agents + 1, sizeof *cast->scenario_member);
+    int *agents = calloc(room * n_agents + 1, sizeof *agents);
+    if (!cast->members || !cast->scenario_member || !agents) {
+        free(agents);
+        free(cast->members);
+        free(cast->scenario_member);
+        free(cast);
+        return out_of_memory(error);
+    }
+    for (size_t m = 0; m < room; m++) cast->members[m].agents = agents + m * n_agents;
+    lud_status status = read_policies(cast, policies, file, error);
+    if (status) {
+        lud_cast_destroy(cast);
+        return status;
+    }
+    arrange(cast);
+    *out = cast;
+    return LUD_OK;
+}
+
+void lud_cast_destroy(lud_cast *cast) {
+    if (!cast) return;
+    for (int m = 0; m < cast->n_members + cast->model->layout.n_agents; m++)
+        lud_policy_destroy(cast->members[m].policy);
+    free(cast->members[0].agents);
+    free(cast->members);
+    free(cast->scenario_member);
+    free(cast);
+}
+
+void lud_cast_set(lud_cast *cast, int agent, lud_policy *policy) {
+    member *own = &cast->members[cast->n_members + agent];
+    lud_policy_destroy(own->policy);
+    own->policy = policy;
+    arrange(cast);
+}
+
+lud_policy *lud_cast_get(const lud_cast *cast, int agent) {
+    lud_policy *own = cast->members[cast->n_members + agent].policy;
+    return own ? own : cast->members[cast->scenario_member[agent]].policy;
+}
+
+size_t lud_cast_hidden_bytes(const lud_cast *cast) {
+    return cast->hidden_bytes;
+}
+
+bool lud_cast_needs_observations(const lud_cast *cast) {
+    for (int m = 0; m < cast->n_members + cast->model->layout.n_agents; m++)
+        if (cast->members[m].n_agents && cast->members[m].policy->needs_observations) return true;
+    return false;
+}
+
+int lud_cast_goal(const lud_cast *cast, const uint8_t *hidden, int agent) {
+    (void)cast;
+    return ((const int32_t *)(const void *)hidden)[agent];
+}
+
+int lud_cast_goals_reached(const lud_cast *cast, const uint8_t *hidden, int agent) {
+    return ((const int32_t *)(const void *)hidden)[cast->model->layout.n_agents + agent];
+}
+
+/* A goal of the agent, with probability in proportion to its weight; -1 where the agent has none. */
+static int draw_goal(const lud_model *model, lud_range range, int e, int agent, uint32_t lane) {
+    int n = model->world->n_goals ? model->world->n_goals(model, agent) : 0;
+    if (n == 0) return -1;
+    double sum = 0;
+    for (int g = 0; g < n; g++) sum += model->world->goal_weight(model, agent, g);
+    lud_words words = lud_draw((lud_random_key){range.seed, range.first_environment + (uint32_t)e},
+                               range.tick[e], (uint32_t)agent, LUD_PURPOSE_GOAL, lane);
+    double left = lud_unit53(words.v[0], words.v[1]) * sum;
+    int drawn = -1;
+    for (int g = 0; g < n; g++) {
+        double weight = model->world->goal_weight(model, agent, g);
+        if (weight <= 0) continue;
+        drawn = g;
+        if (left < weight) break;
+        left -= weight;
+    }
+    return drawn;
+}
+
+void lud_cast_reset(const lud_cast *cast, lud_range range, const uint8_t *states, uint8_t *hidden) {
+    (void)states;
+    const lud_model *model = cast->model;
+    int n_agents = model->layout.n_agents;
+    memset(hidden, 0, (size_t)range.n * cast->hidden_bytes);
+    for (int e = 0; e < range.n; e++)
+        for (int i = 0; i < n_agents; i++)
+            goals_of(hidden + (size_t)e * cast->hidden_bytes)[i] = draw_goal(model, range, e, i, 0);
+    for (int m = 0; m < cast->n_members + n_agents; m++) {
+        lud_policy *policy = cast->members[m].policy;
+        if (policy && policy->kind->reset)
+            policy->kind->reset(policy, hidden + cast->members[m].hidden_offset, cast->hidden_bytes, range.n);
+    }
+}
+
+static void renew_goals(const lud_cast *cast, lud_range range, const uint8_t *states, uint8_t *hidden) {
+    const lud_model *model = cast->model;
+    if (!model->world->n_goals) return;
+    for (int e = 0; e < range.n; e++) {
+        uint8_t *own = hidden + (size_t)e * cast->hidden_bytes;
+        const uint8_t *state = states + (size_t)e * model->layout.state_bytes;
+        for (int i = 0; i < model->layout.n_agents; i++) {
+            int goal = goals_of(own)[i];
+            if (goal < 0 || !model->world->achieved(model, state, i, goal)) continue;
+            reached_of(cast, own)[i]++;
+            goals_of(own)[i] = draw_goal(model, range, e, i, 1);
+        }
+    }
+}
+
+void lud_cast_act(const lud_cast *cast, lud_range range, const uint8_t *states, void *const *observations,
+                  uint8_t *hidden, int32_t *discrete, float *continuous) {
+    renew_goals(cast, range, states, hidden);
+    for (int m = 0; m < cast->n_members + cast->model->layout.n_agents; m++) {
+        const member *acting = &cast->members[m];
+        if (!acting->n_agents) continue;
+        lud_act act = {.model = cast->model,
+                       .range = range,
+                       .states = states,
+                       .observations = observations,
+                       .goals = goals_of(hidden),
+                       .goal_stride = cast->hidden_bytes / sizeof(int32_t),
+                       .hidden = hidden + acting->hidden_offset,
+                       .hidden_stride = cast->hidden_bytes,
+                       .agents = acting->agents,
+                       .n_agents_acting = acting->n_agents,
+                       .discrete = discrete,
+                       .continuous = continuous};
+        acting->policy->kind->act(acting->policy, &act);
+    }
+}

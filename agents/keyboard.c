@@ -1,0 +1,116 @@
+#include "agents/keyboard.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agents/kinds.h"
+
+typedef struct keyboard_options {
+    const char *type;
+} keyboard_options;
+
+static const lud_option option_list[] = {
+    {.key = "type", .type = LUD_OPTION_TEXT, .offset = offsetof(keyboard_options, type), .help = "keyboard"}};
+static const lud_option_table option_table = {.name = "keyboard",
+                                              .help = "stands still unless a person steers it in the window",
+                                              .options = option_list,
+                                              .n = 1,
+                                              .bytes = sizeof(keyboard_options)};
+
+typedef struct keyboard_policy {
+    lud_policy policy;
+    int max_continuous;
+    int32_t *action;   /* [n_agents] */
+    float *continuous; /* [n_agents][max_continuous] */
+} keyboard_policy;
+
+static void destroy(lud_policy *policy) {
+    keyboard_policy *self = (keyboard_policy *)policy;
+    free(self->action);
+    free(self->continuous);
+    free(self);
+}
+
+static void act(lud_policy *policy, const lud_act *act) {
+    const keyboard_policy *self = (const keyboard_policy *)policy;
+    const lud_layout *layout = &act->model->layout;
+    size_t n_agents = (size_t)layout->n_agents, max_continuous = (size_t)self->max_continuous;
+    int width = act->probabilities ? lud_max_discrete(layout) : 0;
+    for (int e = 0; e < act->range.n; e++)
+        for (int slot = 0; slot < act->n_agents_acting; slot++) {
+            size_t agent = (size_t)act->agents[slot], at = (size_t)e * n_agents + agent;
+            if (act->discrete) act->discrete[at] = self->action[agent];
+            if (act->log_prob) act->log_prob[at] = 0;
+            if (act->continuous)
+                memcpy(act->continuous + at * max_continuous, self->continuous + agent * max_continuous,
+                       max_continuous * sizeof(float));
+            double *p = act->probabilities +
+                        ((size_t)e * (size_t)act->n_agents_acting + (size_t)slot) * (size_t)width;
+            for (int k = 0; k < width; k++) p[k] = k == self->action[agent];
+        }
+}
+
+void lud_keyboard_release(lud_policy *policy) {
+    keyboard_policy *self = (keyboard_policy *)policy;
+    const lud_layout *layout = &policy->model->layout;
+    for (int i = 0; i < layout->n_agents; i++) {
+        const lud_action_space *space = &layout->actions[i];
+        self->action[i] = 0;
+        for (int k = 0; k < space->n_discrete; k++)
+            if (space->names && strcmp(space->names[k], "still") == 0) self->action[i] = k;
+        for (int d = 0; d < self->max_continuous; d++)
+            self->continuous[i * self->max_continuous + d] = fminf(fmaxf(0, space->low), space->high);
+    }
+}
+
+void lud_keyboard_set(lud_policy *policy, int agent, int32_t action) {
+    assert(policy->kind == &lud_policy_keyboard);
+    assert(action >= 0 && action < policy->model->layout.actions[agent].n_discrete);
+    ((keyboard_policy *)policy)->action[agent] = action;
+}
+
+void lud_keyboard_set_continuous(lud_policy *policy, int agent, const float *value) {
+    assert(policy->kind == &lud_policy_keyboard);
+    keyboard_policy *self = (keyboard_policy *)policy;
+    memcpy(self->continuous + agent * self->max_continuous, value,
+           (size_t)policy->model->layout.actions[agent].n_continuous * sizeof *value);
+}
+
+lud_status lud_keyboard_create(const lud_model *model, lud_policy **policy, lud_error *error) {
+    keyboard_policy *self = calloc(1, sizeof *self);
+    size_t n_agents = (size_t)model->layout.n_agents;
+    if (self) {
+        self->policy = (lud_policy){.kind = &lud_policy_keyboard, .model = model};
+        self->max_continuous = lud_max_continuous(&model->layout);
+        self->action = calloc(n_agents + 1, sizeof *self->action);
+        self->continuous = calloc(n_agents * (size_t)self->max_continuous + 1, sizeof *self->continuous);
+    }
+    if (!self || !self->action || !self->continuous) {
+        if (self) destroy(&self->policy);
+        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    }
+    lud_keyboard_release(&self->policy);
+    *policy = &self->policy;
+    return LUD_OK;
+}
+
+static lud_status create(const lud_policy_kind *kind, const lud_model *model, lud_tree *options,
+                         const char *file, lud_policy **policy, lud_error *error) {
+    (void)kind;
+    (void)file;
+    lud_arena *arena = lud_arena_create(0);
+    keyboard_options values;
+    if (!arena) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    lud_status status = lud_options_read(&option_table, arena, options, &values, error);
+    lud_arena_destroy(arena);
+    return status ? status : lud_keyboard_create(model, policy, error);
+}
+
+const lud_policy_kind lud_policy_keyboard = {.name = "keyboard",
+                                             .about = "stands still unless a person steers it in the window",
+                                             .options = &option_table,
+                                             .create = create,
+                                             .destroy = destroy,
+                                             .act = act};

@@ -1,0 +1,88 @@
+#include "agents/policy.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "agents/kinds.h"
+
+static const lud_policy_kind *const kinds[] = {&lud_policy_random,    &lud_policy_weighted,
+                                               &lud_policy_heuristic, &lud_policy_script,
+                                               &lud_policy_keyboard,  &lud_policy_controller};
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+const lud_policy_kind *lud_policy_find(const char *name) {
+    for (int i = 0; i < N_KINDS; i++)
+        if (strcmp(kinds[i]->name, name) == 0) return kinds[i];
+    return NULL;
+}
+
+const lud_policy_kind *const *lud_policies(int *n) {
+    *n = N_KINDS;
+    return kinds;
+}
+
+lud_status lud_policy_create(const lud_model *model, lud_tree *description, const char *file,
+                             lud_policy **policy, lud_error *error) {
+    *policy = NULL;
+    lud_tree *type = description;
+    if (description->kind == LUD_TREE_MAPPING) {
+        type = lud_tree_get(description, "type");
+        if (!type)
+            return lud_fail_at(error, LUD_ERROR_INPUT, description->place,
+                               "a policy needs a 'type', for example {type: random}");
+    }
+    const char *names[N_KINDS];
+    for (int i = 0; i < N_KINDS; i++) names[i] = kinds[i]->name;
+    int index;
+    lud_status status = lud_tree_choice(type, names, N_KINDS, &index, error);
+    if (status) return status;
+    return kinds[index]->create(kinds[index], model, description == type ? NULL : description, file, policy,
+                                error);
+}
+
+void lud_policy_destroy(lud_policy *policy) {
+    if (policy) policy->kind->destroy(policy);
+}
+
+int lud_max_discrete(const lud_layout *layout) {
+    int most = 0;
+    for (int i = 0; i < layout->n_agents; i++)
+        if (layout->actions[i].n_discrete > most) most = layout->actions[i].n_discrete;
+    return most;
+}
+
+int lud_max_continuous(const lud_layout *layout) {
+    int most = 0;
+    for (int i = 0; i < layout->n_agents; i++)
+        if (layout->actions[i].n_continuous > most) most = layout->actions[i].n_continuous;
+    return most;
+}
+
+void lud_policy_choose(const lud_act *act, int e, int slot, const double *p) {
+    const lud_layout *layout = &act->model->layout;
+    int agent = act->agents[slot], n = layout->actions[agent].n_discrete;
+    if (act->probabilities) {
+        int width = lud_max_discrete(layout);
+        double *row =
+            act->probabilities + ((size_t)e * (size_t)act->n_agents_acting + (size_t)slot) * (size_t)width;
+        memcpy(row, p, (size_t)n * sizeof *row);
+        memset(row + n, 0, (size_t)(width - n) * sizeof *row);
+    }
+    if (!act->discrete && !act->log_prob) return;
+    lud_random_key key = {act->range.seed, act->range.first_environment + (uint32_t)e};
+    lud_words words = lud_draw(key, act->range.tick[e], (uint32_t)agent, LUD_PURPOSE_ACTION, 0);
+    double left = lud_unit53(words.v[0], words.v[1]);
+    int action = -1;
+    for (int k = 0; k < n; k++) {
+        if (p[k] <= 0) continue;
+        action =
+            k; /* rounding may leave a little beyond the last: that belongs to the last possible action */
+        if (left < p[k]) break;
+        left -= p[k];
+    }
+    assert(action >= 0);
+    size_t at = (size_t)e * (size_t)layout->n_agents + (size_t)agent;
+    if (act->discrete) act->discrete[at] = action;
+    if (act->log_prob) act->log_prob[at] = (float)log(p[action]);
+}

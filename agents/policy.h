@@ -1,0 +1,97 @@
+/* Who acts. A policy chooses actions for some agents of every environment of a batch.
+ *
+ * Like worlds, policies work on ranges, read observations and states in place, and draw with counter-keyed
+ * randomness, so a run is the same for any batch split. Hidden state is plain bytes that are reset and copied
+ * like world state. */
+#ifndef LUDUS_AGENTS_POLICY_H
+#define LUDUS_AGENTS_POLICY_H
+
+#include "base/options.h"
+#include "sim/world.h"
+
+typedef struct lud_policy lud_policy;
+
+/* What a policy sees of a range and where it writes. Pointers not needed or not wanted are null. */
+typedef struct lud_act {
+    const lud_model *model;
+    lud_range range;
+    const uint8_t *states;     /* [n][state_bytes] */
+    void *const *observations; /* [n_parts] arrays of the range, or null */
+    const int32_t *goals;      /* current goal index of each agent, -1: none; may be null. Environment e's
+                                  [n_agents] begin at goals + e * goal_stride */
+    size_t goal_stride;        /* in int32 */
+    uint8_t *hidden;           /* environment e's hidden bytes begin at hidden + e * hidden_stride */
+    size_t hidden_stride;      /* in bytes */
+    const int *agents;         /* [n_agents_acting] indices of the agents to act for */
+    int n_agents_acting;
+    int32_t *discrete;     /* out: [n][model n_agents]; only the acting agents' entries are written */
+    float *continuous;     /* out: [n][model n_agents][max n_continuous] */
+    float *log_prob;       /* out, optional: [n][model n_agents] */
+    double *probabilities; /* out, optional: [n][n_agents_acting][max n_discrete] the whole distribution */
+} lud_act;
+
+typedef struct lud_policy_kind {
+    const char *name; /* the word after `type:` */
+    const char *about;
+    const lud_option_table *options; /* what may stand beside `type:` */
+    /* `options` is the policy's mapping in the scenario (null: defaults). */
+    lud_status (*create)(const struct lud_policy_kind *kind, const lud_model *model, lud_tree *options,
+                         const char *file, lud_policy **policy, lud_error *error);
+    void (*destroy)(lud_policy *policy);
+    /* Start of an episode in n environments; null: zero bytes. */
+    void (*reset)(lud_policy *policy, uint8_t *hidden, size_t hidden_stride, int n);
+    void (*act)(lud_policy *policy, const lud_act *act);
+} lud_policy_kind;
+
+/* Every policy's own struct begins with this. */
+struct lud_policy {
+    const lud_policy_kind *kind;
+    const lud_model *model;
+    size_t hidden_bytes; /* per environment */
+    bool needs_observations;
+};
+
+/* Null when no policy has the name. */
+const lud_policy_kind *lud_policy_find(const char *name);
+const lud_policy_kind *const *lud_policies(int *n);
+
+/* A policy from its mapping in a scenario, `{type: NAME, ...}`, or from the bare name. */
+lud_status lud_policy_create(const lud_model *model, lud_tree *description, const char *file,
+                             lud_policy **policy, lud_error *error);
+void lud_policy_destroy(lud_policy *policy);
+/* For policies with a distribution over discrete actions: draws the action of agents[slot] in environment e
+ * (with purpose LUD_PURPOSE_ACTION) from p, and writes what `act` wants of action, log_prob and
+ * probabilities. p[n_discrete of that agent], sum 1. */
+void lud_policy_choose(const lud_act *act, int e, int slot, const double *p);
+/* The largest n_discrete and n_continuous of the model's agents: the widths of lud_act's arrays. */
+int lud_max_discrete(const lud_layout *layout);
+int lud_max_continuous(const lud_layout *layout);
+
+/* Who acts for whom: the `policies:` section of a scenario, keyed by role (`human`, `robot`, `other`), or by
+ * agent number; later and narrower entries win; agents without an entry act at random. Also holds each
+ * agent's current goal and redraws it at episode start and when it is achieved. */
+typedef struct lud_cast lud_cast;
+lud_status lud_cast_create(const lud_model *model, lud_tree *policies, const char *file, lud_cast **cast,
+                           lud_error *error);
+void lud_cast_destroy(lud_cast *cast);
+/* Lets another policy act for one agent; the cast takes ownership. Null gives the agent back to the policy of
+ * the scenario. A policy with hidden state changes lud_cast_hidden_bytes and needs a lud_cast_reset. */
+void lud_cast_set(lud_cast *cast, int agent, lud_policy *policy);
+lud_policy *lud_cast_get(const lud_cast *cast, int agent);
+/* Bytes of hidden state of all policies and goals, per environment; a multiple of 8, and every policy's part
+ * of it is aligned to 8. */
+size_t lud_cast_hidden_bytes(const lud_cast *cast);
+/* Whether some policy reads observations, so that lud_cast_act must be given them. */
+bool lud_cast_needs_observations(const lud_cast *cast);
+/* Start of an episode in `n` environments: hidden[n][hidden_bytes]; draws goals. */
+void lud_cast_reset(const lud_cast *cast, lud_range range, const uint8_t *states, uint8_t *hidden);
+/* Chooses everybody's action. observations, continuous may be null. Goals that the states achieve are counted
+ * and drawn anew first. */
+void lud_cast_act(const lud_cast *cast, lud_range range, const uint8_t *states, void *const *observations,
+                  uint8_t *hidden, int32_t *discrete, float *continuous);
+/* The goal of an agent in one environment's hidden bytes, -1: none. */
+int lud_cast_goal(const lud_cast *cast, const uint8_t *hidden, int agent);
+/* Goals an agent has achieved in this episode up to the last call of lud_cast_act. */
+int lud_cast_goals_reached(const lud_cast *cast, const uint8_t *hidden, int agent);
+
+#endif

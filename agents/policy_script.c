@@ -1,0 +1,180 @@
+/* A policy that follows a list of actions, one entry a step. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agents/kinds.h"
+#include "base/file.h"
+
+typedef struct script_options {
+    const char *type;
+    lud_tree *actions;
+    const char *file;
+    bool repeat;
+} script_options;
+
+static const lud_option option_list[] = {
+    {.key = "type", .type = LUD_OPTION_TEXT, .offset = offsetof(script_options, type), .help = "script"},
+    {.key = "actions",
+     .type = LUD_OPTION_TREE,
+     .offset = offsetof(script_options, actions),
+     .help = "one entry a step: an action for all, or a list with one for each agent of the world"},
+    {.key = "file",
+     .type = LUD_OPTION_TEXT,
+     .offset = offsetof(script_options, file),
+     .help = "file with `actions:` in the same form, beside the scenario"},
+    {.key = "repeat",
+     .type = LUD_OPTION_BOOL,
+     .offset = offsetof(script_options, repeat),
+     .default_value = "false",
+     .help = "start anew at the end instead of standing still"}};
+static const lud_option_table option_table = {.name = "script",
+                                              .help = "a list of actions, one entry a step",
+                                              .options = option_list,
+                                              .n = sizeof option_list / sizeof *option_list,
+                                              .bytes = sizeof(script_options)};
+
+typedef struct script_policy {
+    lud_policy policy;
+    bool repeat;
+    uint32_t n_steps;
+    int32_t *actions; /* [n_steps][n_agents] */
+    int32_t *still;   /* [n_agents] what to do behind the end */
+} script_policy;
+
+static void destroy(lud_policy *policy) {
+    script_policy *self = (script_policy *)policy;
+    free(self->actions);
+    free(self->still);
+    free(self);
+}
+
+/* Hidden state: the number of the step, uint32. */
+static void act(lud_policy *policy, const lud_act *act) {
+    const script_policy *self = (const script_policy *)policy;
+    const lud_layout *layout = &act->model->layout;
+    for (int e = 0; e < act->range.n; e++) {
+        uint8_t *hidden = act->hidden + (size_t)e * act->hidden_stride;
+        uint32_t step;
+        memcpy(&step, hidden, sizeof step);
+        const int32_t *row = self->still;
+        if (step < self->n_steps || (self->repeat && self->n_steps))
+            row = self->actions + (size_t)(step % self->n_steps) * (size_t)layout->n_agents;
+        for (int slot = 0; slot < act->n_agents_acting; slot++) {
+            int agent = act->agents[slot];
+            size_t at = (size_t)e * (size_t)layout->n_agents + (size_t)agent;
+            if (act->discrete) act->discrete[at] = row[agent];
+            if (act->log_prob) act->log_prob[at] = 0;
+            if (act->probabilities) {
+                int width = lud_max_discrete(layout);
+                double *p = act->probabilities +
+                            ((size_t)e * (size_t)act->n_agents_acting + (size_t)slot) * (size_t)width;
+                for (int k = 0; k < width; k++) p[k] = k == row[agent];
+            }
+        }
+        step++;
+        memcpy(hidden, &step, sizeof step);
+    }
+}
+
+/* An action by name or number. */
+static lud_status read_action(lud_tree *node, const lud_action_space *space, int32_t *action,
+                              lud_error *error) {
+    bool number =
+        node->kind == LUD_TREE_SCALAR && !node->quoted && node->text[0] >= '0' && node->text[0] <= '9';
+    if (number || !space->names) {
+        int64_t value;
+        lud_status status = lud_tree_int(node, 0, space->n_discrete - 1, &value, error);
+        *action = (int32_t)value;
+        return status;
+    }
+    int index;
+    lud_status status = lud_tree_choice(node, space->names, space->n_discrete, &index, error);
+    *action = index;
+    return status;
+}
+
+static lud_status read_rows(script_policy *self, const lud_layout *layout, lud_tree *rows, lud_error *error) {
+    if (rows->kind != LUD_TREE_SEQUENCE)
+        return lud_fail_at(error, LUD_ERROR_INPUT, rows->place,
+                           "actions: expected a list with one entry a step");
+    size_t n_agents = (size_t)layout->n_agents;
+    self->actions = calloc(rows->n_children * n_agents + 1, sizeof *self->actions);
+    if (!self->actions || rows->n_children >= UINT32_MAX)
+        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a script");
+    for (lud_tree *row = rows->child; row; row = row->next) {
+        int32_t *out = self->actions + (size_t)self->n_steps++ * n_agents;
+        if (row->kind == LUD_TREE_SEQUENCE && row->n_children != n_agents)
+            return lud_fail_at(error, LUD_ERROR_INPUT, row->place,
+                               "expected an action for each of the %zu agents, found %zu", n_agents,
+                               row->n_children);
+        lud_tree *entry = row->kind == LUD_TREE_SEQUENCE ? row->child : row;
+        for (size_t i = 0; i < n_agents; i++) {
+            lud_status status = read_action(entry, &layout->actions[i], &out[i], error);
+            if (status) return status;
+            if (row->kind == LUD_TREE_SEQUENCE) entry = entry->next;
+        }
+    }
+    return LUD_OK;
+}
+
+static lud_status read_script(script_policy *self, const lud_model *model, lud_arena *arena,
+                              lud_tree *options, const char *file, lud_error *error) {
+    script_options values;
+    lud_status status = lud_options_read(&option_table, arena, options, &values, error);
+    if (status) return status;
+    self->repeat = values.repeat;
+    lud_tree *rows = values.actions;
+    if (values.file) {
+        if (rows)
+            return lud_fail_at(error, LUD_ERROR_INPUT, rows->place,
+                               "script: give 'actions' or 'file', not both");
+        char *path = lud_path_beside(arena, file ? file : "", values.file);
+        lud_tree *root;
+        if (!path) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a script");
+        status = lud_tree_read_file(arena, path, &root, error);
+        if (status) return status;
+        static const char *const names[] = {"actions"};
+        rows = root->kind == LUD_TREE_MAPPING ? lud_tree_get(root, "actions") : NULL;
+        if (!rows) return lud_fail(error, LUD_ERROR_INPUT, "%s:1:1: expected a key 'actions'", path);
+        status = lud_tree_check_keys(root, names, 1, error);
+        if (status) return status;
+    }
+    if (!rows) return lud_fail(error, LUD_ERROR_INPUT, "script: needs 'actions' or 'file'");
+    for (int i = 0; i < model->layout.n_agents; i++) {
+        const lud_action_space *space = &model->layout.actions[i];
+        if (!space->n_discrete)
+            return lud_fail(error, LUD_ERROR_UNSUPPORTED, "script: agent %d has no discrete actions", i);
+        for (int k = 0; k < space->n_discrete; k++)
+            if (space->names && strcmp(space->names[k], "still") == 0) self->still[i] = k;
+    }
+    return read_rows(self, &model->layout, rows, error);
+}
+
+static lud_status create(const lud_policy_kind *kind, const lud_model *model, lud_tree *options,
+                         const char *file, lud_policy **policy, lud_error *error) {
+    lud_arena *arena = lud_arena_create(0);
+    script_policy *self = calloc(1, sizeof *self);
+    lud_status status;
+    if (self) {
+        self->policy = (lud_policy){.kind = kind, .model = model, .hidden_bytes = sizeof(uint32_t)};
+        self->still = calloc((size_t)model->layout.n_agents + 1, sizeof *self->still);
+    }
+    if (!arena || !self || !self->still)
+        status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a script");
+    else
+        status = read_script(self, model, arena, options, file, error);
+    lud_arena_destroy(arena);
+    if (status == LUD_OK)
+        *policy = &self->policy;
+    else if (self)
+        destroy(&self->policy);
+    return status;
+}
+
+const lud_policy_kind lud_policy_script = {.name = "script",
+                                           .about = "a list of actions, one entry a step",
+                                           .options = &option_table,
+                                           .create = create,
+                                           .destroy = destroy,
+                                           .act = act};

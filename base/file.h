@@ -1,0 +1,39 @@
+/* Files: read whole, written beside and renamed. */
+#ifndef LUDUS_BASE_FILE_H
+#define LUDUS_BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/status.h"
+
+/* Reads a whole file (at most `limit` bytes, 0 = 1 GiB) into the arena, with a zero byte behind it. A
+ * directory, a missing file or one over the limit is an error that says so. */
+lud_status lud_file_read(lud_arena *arena, const char *path, size_t limit, char **bytes, size_t *length,
+                         lud_error *error);
+
+/* A file that replaces `path` only when it is complete: written as `path.partial-<pid>`, then flushed,
+ * fsynced, renamed, and the folder fsynced. */
+typedef struct lud_file_writer {
+    FILE *stream;
+    char *path, *partial;
+} lud_file_writer;
+
+lud_status lud_file_write_begin(lud_file_writer *writer, const char *path, lud_error *error);
+/* Completes and renames; on failure the old file is untouched and the partial one removed. */
+lud_status lud_file_write_commit(lud_file_writer *writer, lud_error *error);
+/* Gives up: removes the partial file. Safe after commit and on a zeroed writer. */
+void lud_file_write_abandon(lud_file_writer *writer);
+/* Begin, write `length` bytes, commit. */
+lud_status lud_file_write(const char *path, const void *bytes, size_t length, lud_error *error);
+
+/* Makes a folder and its parents; an existing folder is fine. */
+lud_status lud_folder_make(const char *path, lud_error *error);
+bool lud_file_exists(const char *path);
+bool lud_folder_exists(const char *path);
+/* `folder of base_path` + `/` + path, or `path` itself when it is absolute. Lives in the arena. */
+char *lud_path_beside(lud_arena *arena, const char *base_path, const char *path);
+
+#endif

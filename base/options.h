@@ -1,0 +1,74 @@
+/* Option tables: each section of a scenario file is described once, and read, overridden, written back,
+ * explained and documented from that one description. */
+#ifndef LUDUS_BASE_OPTIONS_H
+#define LUDUS_BASE_OPTIONS_H
+
+#include <stdio.h>
+
+#include "base/tree.h"
+
+typedef enum lud_option_type {
+    LUD_OPTION_BOOL,   /* bool */
+    LUD_OPTION_INT,    /* int64_t */
+    LUD_OPTION_REAL,   /* double */
+    LUD_OPTION_CHOICE, /* int: index into `choices` */
+    LUD_OPTION_TEXT, /* const char *, lives in the arena given to the reader; null when absent without default
+                      */
+    LUD_OPTION_INTS, /* lud_int_list */
+    LUD_OPTION_REALS,   /* lud_real_list */
+    LUD_OPTION_TEXTS,   /* lud_text_list */
+    LUD_OPTION_SECTION, /* the struct of the nested table `section` stands at `offset` */
+    LUD_OPTION_TREE     /* lud_tree *: left to the caller to read; null when absent */
+} lud_option_type;
+
+typedef struct lud_int_list {
+    int64_t *items;
+    size_t n;
+} lud_int_list;
+typedef struct lud_real_list {
+    double *items;
+    size_t n;
+} lud_real_list;
+typedef struct lud_text_list {
+    const char **items;
+    size_t n;
+} lud_text_list;
+
+typedef struct lud_option_table lud_option_table;
+
+typedef struct lud_option {
+    const char *key;
+    lud_option_type type;
+    size_t offset;              /* of the field in the section's struct */
+    const char *default_value;  /* YAML text ("0.99", "[1, 2]"); null: required, except for TEXT and TREE */
+    double minimum, maximum;    /* for INT, REAL and their lists: allowed range, both ends included */
+    const char *const *choices; /* CHOICE: names, null-terminated */
+    const lud_option_table *section;
+    const char *unit; /* for the help line, or null */
+    const char *help; /* one line */
+} lud_option;
+
+struct lud_option_table {
+    const char *name; /* of the section as a user writes it, e.g. "multigrid" or "run" */
+    const char *help; /* one line */
+    const lud_option *options;
+    int n;
+    size_t bytes; /* of the section's struct */
+};
+
+/* Fills `values` (table->bytes) with the defaults; a required option is left zero. */
+lud_status lud_options_default(const lud_option_table *table, lud_arena *arena, void *values,
+                               lud_error *error);
+/* Defaults, then the mapping's values (`mapping` may be null: defaults only). Unknown keys, wrong types,
+ * values out of range and missing required keys are errors with place, expectation and nearest key. */
+lud_status lud_options_read(const lud_option_table *table, lud_arena *arena, lud_tree *mapping, void *values,
+                            lud_error *error);
+/* Appends every option with its present value, defaults included, to the mapping `out`. */
+lud_status lud_options_write(const lud_option_table *table, lud_arena *arena, const void *values,
+                             lud_tree *out, lud_error *error);
+/* Explains the table on a terminal, one option a line; nested sections indented. */
+void lud_options_help(const lud_option_table *table, FILE *out);
+/* The same as a Markdown table for docs/. */
+void lud_options_markdown(const lud_option_table *table, FILE *out);
+
+#endif

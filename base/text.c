@@ -1,0 +1,52 @@
+#include "base/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool reserve(lud_text *text, size_t extra) {
+    size_t need = text->length + extra + 1;
+    if (text->failed) return false;
+    if (need <= text->capacity) return true;
+    size_t capacity = text->capacity ? text->capacity : 64;
+    while (capacity < need) capacity *= 2;
+    char *bytes = realloc(text->bytes, capacity);
+    if (!bytes) {
+        text->failed = true;
+        return false;
+    }
+    text->bytes = bytes;
+    text->capacity = capacity;
+    return true;
+}
+
+void lud_text_append(lud_text *text, const char *format, ...) {
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (length >= 0 && reserve(text, (size_t)length)) {
+        vsnprintf(text->bytes + text->length, (size_t)length + 1, format, again);
+        text->length += (size_t)length;
+    }
+    va_end(again);
+}
+
+void lud_text_append_bytes(lud_text *text, const char *bytes, size_t length) {
+    if (!reserve(text, length)) return;
+    memcpy(text->bytes + text->length, bytes, length);
+    text->length += length;
+    text->bytes[text->length] = 0;
+}
+
+void lud_text_clear(lud_text *text) {
+    text->length = 0;
+    if (text->bytes) text->bytes[0] = 0;
+}
+
+void lud_text_free(lud_text *text) {
+    free(text->bytes);
+    *text = (lud_text){0};
+}

@@ -1,0 +1,21 @@
+/* A growing string that never truncates; writing fails only when memory is out, which sticks in `failed`. */
+#ifndef LUDUS_BASE_TEXT_H
+#define LUDUS_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Zero-initialise before use. */
+typedef struct lud_text {
+    char *bytes; /* zero-terminated, or null while empty */
+    size_t length, capacity;
+    bool failed;
+} lud_text;
+
+void lud_text_append(lud_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void lud_text_append_bytes(lud_text *text, const char *bytes, size_t length);
+/* Empties it, keeping the memory. */
+void lud_text_clear(lud_text *text);
+void lud_text_free(lud_text *text);
+
+#endif

@@ -1,0 +1,90 @@
+/* A YAML (or JSON) document as a plain tree that remembers where every value stood.
+ *
+ * Read through libfyaml and copied into an arena; after that it is ordinary data. Anchors are expanded under
+ * a limit, duplicate keys are errors, depth and size are limited, so hostile files give an error and nothing
+ * else. `include:` at the top level of a mapping is resolved by lud_tree_read_file: the including file's
+ * values win, mappings are merged key by key, and every node keeps the place in the file it came from. */
+#ifndef LUDUS_BASE_TREE_H
+#define LUDUS_BASE_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/status.h"
+
+/* What a document may hold at most; more is an error. */
+enum {
+    LUD_TREE_MAX_BYTES = 16 << 20, /* of one file */
+    LUD_TREE_MAX_NODES = 250000,   /* of one file, aliases expanded */
+    LUD_TREE_MAX_DEPTH = 64,
+    LUD_TREE_MAX_KEY_BYTES = 256,
+    LUD_TREE_MAX_ANCHORS = 1024,
+    LUD_TREE_MAX_INCLUDES = 16 /* depth of files that include files */
+};
+
+typedef enum lud_tree_kind {
+    LUD_TREE_NULL,
+    LUD_TREE_SCALAR,
+    LUD_TREE_SEQUENCE,
+    LUD_TREE_MAPPING
+} lud_tree_kind;
+
+typedef struct lud_tree lud_tree;
+struct lud_tree {
+    lud_tree_kind kind;
+    bool quoted;  /* in quotes, a block scalar, or not a plain word: text, never a number, boolean or null */
+    bool literal; /* a literal block (`|`): line i of the text stands at line place.line + i */
+    bool used;    /* set by the readers; what is left unset at the end is an unknown key */
+    const char *text; /* scalar: its text (zero-terminated); otherwise null */
+    size_t text_length;
+    const char *key;     /* the key under which this node stands in a mapping, or null */
+    lud_place key_place; /* where that key stands */
+    lud_place place;     /* where the value stands */
+    lud_tree *child;     /* first child of a sequence or mapping */
+    lud_tree *next;      /* next sibling */
+    size_t n_children;
+};
+
+/* Reads a file with its includes (relative to the including file; cycles and depth over 16 are errors).
+ * The tree lives in `arena`. */
+lud_status lud_tree_read_file(lud_arena *arena, const char *path, lud_tree **root, lud_error *error);
+/* Reads `length` bytes; `name` stands for the file in messages. `include:` is an error here. */
+lud_status lud_tree_read_text(lud_arena *arena, const char *name, const char *text, size_t length,
+                              lud_tree **root, lud_error *error);
+/* Applies `a.b.c=value` (the value is itself YAML, so `[1, 2]` works; `a.0.b` indexes a sequence). Missing
+ * mappings on the way are made. The new node's place is `--set a.b.c=value`. */
+lud_status lud_tree_set(lud_arena *arena, lud_tree *root, const char *assignment, lud_error *error);
+
+/* The child of a mapping under `key`, or null. Marks it used. */
+lud_tree *lud_tree_get(lud_tree *mapping, const char *key);
+/* Scalars. Each marks the node used; on a wrong type the error names the place and what was expected. */
+lud_status lud_tree_int(lud_tree *node, int64_t minimum, int64_t maximum, int64_t *value, lud_error *error);
+lud_status lud_tree_real(lud_tree *node, double minimum, double maximum, double *value, lud_error *error);
+lud_status lud_tree_bool(lud_tree *node, bool *value, lud_error *error);
+lud_status lud_tree_text(lud_tree *node, const char **value, lud_error *error);
+/* Index of the scalar among `n` names; an unknown word gives an error with the nearest name. */
+lud_status lud_tree_choice(lud_tree *node, const char *const *names, int n, int *index, lud_error *error);
+/* Writes `file:line:col: key: expected WHAT, found ...` for a node of the wrong shape; returns
+ * LUD_ERROR_INPUT. `what` is a printf format. */
+lud_status lud_tree_expected(const lud_tree *node, lud_error *error, const char *what, ...)
+    __attribute__((format(printf, 3, 4)));
+/* An error for the first key of the mapping not in `names` (with the nearest name as a hint). */
+lud_status lud_tree_check_keys(const lud_tree *mapping, const char *const *names, int n, lud_error *error);
+
+/* YAML text of the tree that reads back as the same tree. Lives in `arena`. */
+lud_status lud_tree_write(lud_arena *arena, const lud_tree *root, char **text, size_t *length,
+                          lud_error *error);
+/* Building trees in code (for effective configurations). `key` may be null (sequence element). The functions
+ * append to `parent` (null: the node is a root) and return the new node, null when memory is out. */
+lud_tree *lud_tree_add_mapping(lud_arena *arena, lud_tree *parent, const char *key);
+lud_tree *lud_tree_add_sequence(lud_arena *arena, lud_tree *parent, const char *key);
+lud_tree *lud_tree_add_text(lud_arena *arena, lud_tree *parent, const char *key, const char *text);
+lud_tree *lud_tree_add_int(lud_arena *arena, lud_tree *parent, const char *key, int64_t value);
+lud_tree *lud_tree_add_real(lud_arena *arena, lud_tree *parent, const char *key, double value);
+lud_tree *lud_tree_add_bool(lud_arena *arena, lud_tree *parent, const char *key, bool value);
+/* A deep copy of `node` appended to `parent` under `key`. */
+lud_tree *lud_tree_add_copy(lud_arena *arena, lud_tree *parent, const char *key, const lud_tree *node);
+
+#endif

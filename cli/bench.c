@@ -1,0 +1,114 @@
+#include "tests/bench/bench.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/progress.h"
+#include "cli/cli.h"
+
+typedef struct bench_values {
+    bool list, json;
+    int64_t threads;
+} bench_values;
+
+static const lud_flag flags[] = {
+    {"list", 'l', LUD_FLAG_SWITCH, offsetof(bench_values, list), 0, 0, NULL, "name the benchmarks and stop"},
+    {"threads", 't', LUD_FLAG_INT, offsetof(bench_values, threads), 1, 4096, "N", "threads to use"},
+    {"json", 'j', LUD_FLAG_SWITCH, offsetof(bench_values, json), 0, 0, NULL,
+     "results as JSON on standard output"},
+};
+
+static void print_report(const lud_bench *bench, const lud_bench_report *report) {
+    char value[16], spread[16], bound[16];
+    printf("%s: %s\n", bench->name, bench->about);
+    for (int i = 0; i < report->n; i++) {
+        const lud_bench_row *row = &report->rows[i];
+        printf("  %-44s %10s", row->name, lud_format_count(row->value, value));
+        if (row->spread > 0)
+            printf(" ± %-8s", lud_format_count(row->spread, spread));
+        else
+            printf("   %-8s", "");
+        printf(" %-16s", row->unit);
+        if (row->floor > 0) printf(" (bound %s)", lud_format_count(row->floor, bound));
+        printf("\n");
+    }
+    printf("\n");
+}
+
+static json_t *report_json(const lud_bench *bench, const lud_bench_report *report) {
+    json_t *rows = json_array();
+    for (int i = 0; i < report->n; i++) {
+        const lud_bench_row *row = &report->rows[i];
+        json_array_append_new(rows,
+                              json_pack("{s:s, s:f, s:f, s:s, s:f}", "name", row->name, "value", row->value,
+                                        "spread", row->spread, "unit", row->unit, "bound", row->floor));
+    }
+    return json_pack("{s:s, s:s, s:o}", "name", bench->name, "about", bench->about, "rows", rows);
+}
+
+static lud_status run_one(const lud_bench *bench, json_t *all, lud_error *error) {
+    lud_bench_report report = {0};
+    lud_status status = bench->run(&report, error);
+    if (!status && all)
+        json_array_append_new(all, report_json(bench, &report));
+    else if (!status)
+        print_report(bench, &report);
+    lud_bench_report_free(&report);
+    fflush(stdout);
+    return status;
+}
+
+static const lud_bench *find(const char *name, lud_error *error) {
+    const lud_bench *bench = lud_bench_find(name);
+    if (bench) return bench;
+    enum { MAX_NAMES = 64 };
+    const char *names[MAX_NAMES];
+    int n;
+    const lud_bench *const *all = lud_benches(&n);
+    for (int i = 0; i < n && i < MAX_NAMES; i++) names[i] = all[i]->name;
+    const char *near = lud_nearest_name(name, names, n < MAX_NAMES ? n : MAX_NAMES);
+    lud_fail(error, LUD_ERROR_INPUT, "unknown benchmark '%s'%s%s%s; 'ludus bench --list' names them", name,
+             near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return NULL;
+}
+
+static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
+    const bench_values *values = data;
+    int n;
+    const lud_bench *const *benches = lud_benches(&n);
+    if (values->list) {
+        for (int i = 0; i < n; i++) printf("%-16s %s\n", benches[i]->name, benches[i]->about);
+        return LUD_OK;
+    }
+    for (int i = 0; i < n_arguments; i++)
+        if (!find(arguments[i], error)) return LUD_ERROR_INPUT;
+    if (values->threads) omp_set_num_threads((int)values->threads);
+    json_t *all = values->json ? json_array() : NULL;
+    lud_status status = LUD_OK;
+    for (int i = 0; !status && i < (n_arguments ? n_arguments : n); i++) {
+        if (lud_interrupted())
+            status = lud_fail(error, LUD_INTERRUPTED, "interrupted");
+        else
+            status = run_one(n_arguments ? find(arguments[i], error) : benches[i], all, error);
+    }
+    if (all && (json_dumpf(all, stdout, JSON_INDENT(2)) != 0 || putchar('\n') == EOF) && !status)
+        status = lud_fail(error, LUD_ERROR_IO, "could not write to standard output");
+    json_decref(all);
+    return status;
+}
+
+const lud_verb lud_verb_bench = {.name = "bench",
+                                 .about = "run benchmarks and print their tables",
+                                 .arguments = "[NAME...]",
+                                 .min_arguments = 0,
+                                 .max_arguments = 64,
+                                 .flags = flags,
+                                 .n_flags = sizeof flags / sizeof *flags,
+                                 .value_bytes = sizeof(bench_values),
+                                 .notes =
+                                     "Without a name all of them run. A rate is the median over repetitions, "
+                                     "± half the distance between\nthe quartiles.\n",
+                                 .run = run};

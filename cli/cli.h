@@ -1,0 +1,110 @@
+/* The `ludus` command: verbs, their flags, and what they share.
+ *
+ * Every verb is one file that exports a lud_verb; its flags are one table, from which parsing and help
+ * follow. Exit codes: 0 done, 1 the run failed, 2 the call or a file was wrong. Results go to stdout,
+ * everything else to stderr. */
+#ifndef LUDUS_CLI_CLI_H
+#define LUDUS_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "agents/policy.h"
+#include "base/status.h"
+#include "sim/scenario.h"
+
+typedef enum lud_flag_type {
+    LUD_FLAG_SWITCH, /* bool; takes no value */
+    LUD_FLAG_INT,    /* int64_t */
+    LUD_FLAG_REAL,   /* double */
+    LUD_FLAG_TEXT,   /* const char * */
+    LUD_FLAG_LIST    /* lud_flag_list; may be given several times */
+} lud_flag_type;
+
+enum { LUD_FLAG_LIST_ITEMS = 64 };
+typedef struct lud_flag_list {
+    const char *items[LUD_FLAG_LIST_ITEMS];
+    int n;
+} lud_flag_list;
+
+typedef struct lud_flag {
+    const char *name; /* without the dashes */
+    char letter;      /* short form, or 0 */
+    lud_flag_type type;
+    size_t offset;           /* of the field in the verb's values */
+    double minimum, maximum; /* INT, REAL: allowed range, both ends included */
+    const char *argument;    /* what stands for the value in the help, e.g. "N" */
+    const char *help;
+} lud_flag;
+
+typedef struct lud_verb {
+    const char *name;
+    const char *about;     /* one line */
+    const char *arguments; /* what stands behind the name, e.g. "SCENARIO" */
+    int min_arguments, max_arguments;
+    const lud_flag *flags;
+    int n_flags;
+    size_t value_bytes;                 /* of the struct the flags fill */
+    void (*set_defaults)(void *values); /* null: all zero */
+    const char *notes;                  /* further lines of the verb's help, or null */
+    /* Does it; returns LUD_OK or the reason why not, with a message. */
+    lud_status (*run)(void *values, const char *const *arguments, int n_arguments, lud_error *error);
+} lud_verb;
+
+extern const lud_verb lud_verb_run, lud_verb_record, lud_verb_inspect, lud_verb_bench, lud_verb_help;
+/* Of parts that a build may lack; null then. */
+extern const lud_verb lud_verb_view __attribute__((weak));
+extern const lud_verb lud_verb_train __attribute__((weak));
+extern const lud_verb lud_verb_eval __attribute__((weak));
+extern const lud_verb lud_verb_solve __attribute__((weak));
+extern const lud_verb lud_verb_sweep __attribute__((weak));
+
+/* Fills verbs[LUD_MAX_VERBS] with all verbs of this build; returns their number. */
+enum { LUD_MAX_VERBS = 24 };
+int lud_verbs(const lud_verb **verbs);
+/* Null, with a message and the nearest name, when there is none. */
+const lud_verb *lud_verb_find(const char *name, lud_error *error);
+
+/* Reads the words behind the verb into `values` and `arguments` (room for n_words). --help sets *help and
+ * stops. */
+lud_status lud_flags_parse(const lud_verb *verb, char *const *words, int n_words, void *values,
+                           const char **arguments, int *n_arguments, bool *help, lud_error *error);
+/* What `ludus VERB --help` prints. */
+void lud_verb_print_help(const lud_verb *verb, FILE *out);
+
+/* The flags of every verb that runs a scenario. Negative numbers: as the scenario says. */
+typedef struct lud_scenario_flags {
+    lud_flag_list set;
+    int64_t seed, environments, episodes, threads;
+} lud_scenario_flags;
+void lud_scenario_flags_default(lud_scenario_flags *flags);
+
+#define LUD_SCENARIO_FLAG_ROWS(type, field)                                                                   \
+    {                                                                                                         \
+        "set", 0, LUD_FLAG_LIST, offsetof(type, field.set),                                                   \
+        0,     0, "KEY=VALUE",   "override a key of the scenario"},                                           \
+        {"seed", 's', LUD_FLAG_INT, offsetof(type, field.seed), 0, 9.2e18, "S", "seed of every random draw"}, \
+    {                                                                                                         \
+        "threads", 't', LUD_FLAG_INT, offsetof(type, field.threads), 1, 4096, "N", "threads to use"           \
+    }
+#define LUD_BATCH_FLAG_ROWS(type, field)                                                                     \
+    {"episodes", 'n', LUD_FLAG_INT, offsetof(type, field.episodes), 1, 1e12, "N", "episodes to run"}, {      \
+        "envs", 'e', LUD_FLAG_INT, offsetof(type, field.environments), 1, 1 << 20, "N",                      \
+            "environments side by side"                                                                      \
+    }
+
+/* Loads the scenario with the flags' overrides; a missing file is reported with the nearest name in its
+ * folder. Sets OpenMP's number of threads. Free with lud_scenario_destroy. */
+lud_status lud_scenario_open(const char *path, const lud_scenario_flags *flags, lud_scenario **scenario,
+                             lud_error *error);
+
+/* The scenario's agents; those of a RUN folder act as its learner has learned. Destroy the cast before the
+ * scenario. */
+lud_status lud_cast_open(const char *path, const lud_scenario *scenario, lud_cast **cast, lud_error *error);
+
+/* Messages for a verb that cannot write its output. */
+lud_status lud_flush_output(lud_error *error);
+
+#endif

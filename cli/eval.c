@@ -1,0 +1,283 @@
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "cli/cli.h"
+#include "cli/empo_report.h"
+#include "cli/proof_report.h"
+#include "learn/empo/solution_policy.h"
+#include "learn/empo/solve.h"
+#include "learn/train.h"
+
+typedef struct eval_values {
+    lud_scenario_flags scenario;
+    const char *policy, *split;
+    int64_t queries;
+    bool json;
+} eval_values;
+
+static const lud_flag flags[] = {
+    {"policy", 'p', LUD_FLAG_TEXT, offsetof(eval_values, policy), 0, 0, "POLICY",
+     "robot policy to judge: a kind (random), its options ({type: weighted, ...}) or another RUN"},
+    {"split", 0, LUD_FLAG_TEXT, offsetof(eval_values, split), 0, 0, "LIST",
+     "proof: queries to rank, valid or test (test)"},
+    {"queries", 0, LUD_FLAG_INT, offsetof(eval_values, queries), 0, 1e9, "N",
+     "proof: the first N queries; 0: all (500)"},
+    LUD_SCENARIO_FLAG_ROWS(eval_values, scenario),
+    {"json", 'j', LUD_FLAG_SWITCH, offsetof(eval_values, json), 0, 0, NULL,
+     "results as JSON on standard output"},
+};
+
+static void set_defaults(void *values) {
+    lud_scenario_flags_default(&((eval_values *)values)->scenario);
+    ((eval_values *)values)->queries = 500;
+}
+
+static lud_status open_solution(const char *run, lud_empo_solution **solution, lud_error *error) {
+    lud_text path = {0};
+    lud_text_append(&path, "%s/solution.empo", run);
+    lud_status status = path.failed ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for a path")
+                                    : lud_empo_solution_open(path.bytes, solution, error);
+    lud_text_free(&path);
+    return status;
+}
+
+/* Whether a RUN was trained rather than solved. */
+static bool is_trained(const lud_scenario *scenario, const char *run) {
+    (void)scenario;
+    lud_text solved = {0}, trained = {0};
+    lud_text_append(&solved, "%s/solution.empo", run);
+    lud_text_append(&trained, "%s/checkpoint.safetensors", run);
+    const bool is =
+        trained.bytes && solved.bytes && lud_file_exists(trained.bytes) && !lud_file_exists(solved.bytes);
+    lud_text_free(&solved);
+    lud_text_free(&trained);
+    return is;
+}
+
+/* The policy to judge, as a hook. */
+typedef struct judged {
+    lud_cast *cast; /* of another RUN that was trained */
+    lud_arena *arena;
+    lud_empo_solution *other; /* of another RUN */
+    lud_policy *policy;
+    lud_empo_policies policies;
+    lud_empo_hooks hooks;
+} judged;
+
+/* `text` names a RUN folder, or is a policy in YAML. */
+static lud_status open_policy(const char *text, const lud_empo_case *c, judged *j, lud_error *error) {
+    const lud_model *model = c->scenario->model;
+    *j = (judged){.policies = c->policies};
+    lud_empo_policies_hook(&j->policies, &j->hooks); /* people keep their habits and beliefs */
+    lud_status status;
+    if (is_trained(c->scenario, text)) {
+        status = lud_cast_open(text, c->scenario, &j->cast, error);
+        if (!status && c->policies.layout.n_robots > 0)
+            j->policies.robot = lud_cast_get(j->cast, c->policies.layout.robots[0]);
+    } else if (lud_folder_exists(text)) {
+        status = open_solution(text, &j->other, error);
+        if (!status) status = lud_empo_solution_policy_create(j->other, model, &j->policy, error);
+    } else {
+        lud_tree *tree;
+        j->arena = lud_arena_create(0);
+        if (!j->arena) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a policy");
+        status = lud_tree_read_text(j->arena, "--policy", text, strlen(text), &tree, error);
+        if (!status) status = lud_policy_create(model, tree, "--policy", &j->policy, error);
+    }
+    if (j->policy) j->policies.robot = j->policy;
+    if (!status && j->policies.robot && !j->other)
+        status = lud_empo_check_policy(j->policies.robot, model, c->policies.layout.robots[0], error);
+    lud_empo_policies_hook(&j->policies, &j->hooks);
+    if (j->other) { /* its robots draw together */
+        j->hooks.robot = lud_empo_solution_robot;
+        j->hooks.robot_context = j->policy;
+    }
+    return status;
+}
+
+static void close_policy(judged *j) {
+    lud_cast_destroy(j->cast);
+    lud_policy_destroy(j->policy);
+    lud_empo_solution_close(j->other);
+    lud_arena_destroy(j->arena);
+}
+
+static void print_judgement(const lud_empo_layout *layout, const char *policy, const lud_empo_judgement *r) {
+    printf("robots follow %s\n\n", policy);
+    printf("V_r at the start        %12.6g   optimal %.6g, regret %.6g\n", r->v_r, r->v_r_optimal,
+           r->v_r_optimal - r->v_r);
+    printf("regret, visited states  %12.6g\n", r->mean_regret);
+    printf("policy divergence       %12.6g   total variation; Kullback-Leibler %.6g nats\n\n", r->divergence,
+           r->kl);
+    for (int h = 0; h < layout->n_humans; h++)
+        printf("person %-3d power X_h     %12.6g   under the solution %.6g\n", layout->humans[h], r->power[h],
+               r->power_optimal[h]);
+}
+
+static lud_status print_json(const lud_empo_layout *layout, const char *policy, const lud_empo_judgement *r,
+                             lud_error *error) {
+    json_t *people = json_array();
+    for (int h = 0; h < layout->n_humans; h++)
+        json_array_append_new(people, json_pack("{s:i, s:f, s:f}", "agent", layout->humans[h], "X_h",
+                                                r->power[h], "X_h_solution", r->power_optimal[h]));
+    json_t *root = json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "policy", policy, "V_r", r->v_r,
+                             "V_r_solution", r->v_r_optimal, "regret", r->v_r_optimal - r->v_r, "mean_regret",
+                             r->mean_regret, "total_variation", r->divergence, "kl", r->kl, "people", people);
+    bool written = root && json_dumpf(root, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
+    json_decref(root);
+    return written ? lud_flush_output(error) : lud_fail(error, LUD_ERROR_IO, "could not write the results");
+}
+
+static lud_status judge(const lud_scenario *scenario, const lud_empo_solution *solution,
+                        const eval_values *values, lud_error *error) {
+    lud_empo_solve_options options = {.n_threads = (int)scenario->run.threads};
+    lud_empo_case c;
+    lud_status status = lud_empo_case_open(scenario, &options, &c, error);
+    if (status) return status;
+    judged policy;
+    lud_empo_judgement result = {0};
+    status = open_policy(values->policy, &c, &policy, error);
+    if (!status)
+        status = lud_empo_case_judge(&c, solution, &policy.hooks, policy.cast ? 1 : options.n_threads,
+                                     &result, error);
+    if (!status && values->json) status = print_json(&c.problem->layout, values->policy, &result, error);
+    if (!status && !values->json) print_judgement(&c.problem->layout, values->policy, &result);
+    lud_empo_judgement_free(&result);
+    close_policy(&policy);
+    lud_empo_case_close(&c);
+    return status;
+}
+
+static lud_status report(const lud_scenario *scenario, const lud_empo_solution *solution, bool json,
+                         lud_error *error) {
+    lud_empo_layout layout;
+    lud_status status = lud_empo_layout_find(scenario->model, &layout, error);
+    if (status) return status;
+    const double *start = lud_empo_solution_record(solution, 0);
+    if (!json) {
+        printf("at the start ");
+        lud_empo_report_print(scenario->model, &layout, start, stdout);
+        return lud_flush_output(error);
+    }
+    json_t *root = lud_empo_report_json(scenario->model, &layout, start);
+    bool written = root && json_dumpf(root, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
+    json_decref(root);
+    return written ? lud_flush_output(error) : lud_fail(error, LUD_ERROR_IO, "could not write the results");
+}
+
+static lud_status print_measures(lud_learner *learner, uint64_t iterations, bool json, lud_error *error) {
+    const int n = learner->n_evaluation_columns;
+    double *row = malloc(((size_t)n + 1) * sizeof *row);
+    if (!row) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for measures");
+    for (int i = 0; i < n; i++) row[i] = NAN;
+    lud_status status = learner->kind->evaluate ? learner->kind->evaluate(learner, row, error) : LUD_OK;
+    if (status == LUD_OK && json) {
+        json_t *root =
+            json_pack("{s:s, s:I}", "learner", learner->kind->name, "iterations", (json_int_t)iterations);
+        for (int i = 0; root && i < n; i++)
+            json_object_set_new(root, learner->evaluation_columns[i].name,
+                                isnan(row[i]) ? json_null() : json_real(row[i]));
+        const bool written = root && json_dumpf(root, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
+        json_decref(root);
+        if (!written) status = lud_fail(error, LUD_ERROR_IO, "could not write the results");
+    } else if (status == LUD_OK) {
+        lud_text report = {0};
+        if (learner->kind->report) learner->kind->report(learner, &report);
+        printf("learner %s after %llu iterations\n\n%s", learner->kind->name, (unsigned long long)iterations,
+               report.bytes ? report.bytes : "");
+        for (int i = 0; !report.bytes && i < n; i++)
+            printf("%-32s %12.6g   %s\n", learner->evaluation_columns[i].name, row[i],
+                   learner->evaluation_columns[i].help);
+        lud_text findings = {0};
+        if (learner->kind->inspect) status = learner->kind->inspect(learner, &findings, error);
+        if (findings.bytes) fputs(findings.bytes, stdout);
+        lud_text_free(&findings);
+        lud_text_free(&report);
+        if (status == LUD_OK) status = lud_flush_output(error);
+    }
+    free(row);
+    return status;
+}
+
+/* The learner's own measures of a trained RUN. */
+static lud_status measure(const char *run, const lud_scenario *scenario, bool json, lud_error *error) {
+    lud_device *device = NULL;
+    lud_learner *learner = NULL;
+    uint64_t iterations = 0;
+    lud_status status = lud_device_open("auto", (int)scenario->run.threads, &device, error);
+    if (!status) status = lud_learner_create(scenario, device, &learner, error);
+    if (!status) status = lud_train_load(learner, run, &iterations, error);
+    if (!status) status = print_measures(learner, iterations, json, error);
+    lud_learner_destroy(learner);
+    lud_device_close(device);
+    return status;
+}
+
+static lud_status eval_solution(const lud_scenario *scenario, const char *folder, const eval_values *values,
+                                lud_error *error) {
+    lud_empo_solution *solution = NULL;
+    lud_status status = open_solution(folder, &solution, error);
+    if (!status)
+        status = values->policy ? judge(scenario, solution, values, error)
+                                : report(scenario, solution, values->json, error);
+    lud_empo_solution_close(solution);
+    return status;
+}
+
+static lud_status eval_ranking(const lud_scenario *scenario, const char *folder, const eval_values *values,
+                               lud_error *error) {
+    if (values->policy)
+        return lud_fail(error, LUD_ERROR_INPUT, "--policy judges policies of solved worlds only");
+    return lud_proof_report_ranking(scenario, folder, values->split, values->queries, values->json, error);
+}
+
+static lud_status eval_learner(const lud_scenario *scenario, const char *folder, const eval_values *values,
+                               lud_error *error) {
+    if (values->policy)
+        return lud_fail(
+            error, LUD_ERROR_INPUT,
+            "--policy judges within a solved RUN; %s was trained, `ludus solve` its scenario first", folder);
+    return measure(folder, scenario, values->json, error);
+}
+
+/* Which evaluation a run gets: by the file that its learner leaves, the exact solution last. */
+static const struct {
+    bool (*applies)(const lud_scenario *scenario, const char *folder);
+    lud_status (*eval)(const lud_scenario *scenario, const char *folder, const eval_values *values,
+                       lud_error *error);
+} evaluations[] = {{lud_proof_run_is, eval_ranking}, {is_trained, eval_learner}, {NULL, eval_solution}};
+
+static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
+    (void)n_arguments;
+    const eval_values *values = data;
+    lud_scenario *scenario;
+    lud_status status = lud_scenario_open(arguments[0], &values->scenario, &scenario, error);
+    if (status) return status;
+    int kind = 0;
+    while (evaluations[kind].applies && !evaluations[kind].applies(scenario, arguments[0])) kind++;
+    status = evaluations[kind].eval(scenario, arguments[0], values, error);
+    lud_scenario_destroy(scenario);
+    return status;
+}
+
+const lud_verb lud_verb_eval = {
+    .name = "eval",
+    .about = "the learner's own figures of a RUN; judges other policies exactly",
+    .arguments = "RUN",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .flags = flags,
+    .n_flags = sizeof flags / sizeof *flags,
+    .value_bytes = sizeof(eval_values),
+    .set_defaults = set_defaults,
+    .notes = "With --policy the robots of the solved world follow another policy and its exact value, its "
+             "regret and\n"
+             "each person's power under it are printed; people act as in the solution's theory.\n\n"
+             "For a run of proof-ppo the test queries are ranked among corruptions; its settings stand "
+             "under\n"
+             "learner.evaluation (--set learner.evaluation.beam=10).\n\n"
+             "example: ludus eval runs/door --policy random\n",
+    .run = run};

@@ -1,0 +1,159 @@
+#include <string.h>
+
+#include "agents/policy.h"
+#include "cli/cli.h"
+#include "learn/empo/exact_options.h"
+#include "learn/learner.h"
+
+typedef struct help_values {
+    bool markdown;
+} help_values;
+
+static const lud_flag flags[] = {
+    {"markdown", 0, LUD_FLAG_SWITCH, offsetof(help_values, markdown), 0, 0, NULL,
+     "option tables as Markdown"},
+};
+
+static void print_overview(void) {
+    const lud_verb *verbs[LUD_MAX_VERBS];
+    int n = lud_verbs(verbs);
+    printf("Ludus: write a world as a scenario file; run, watch, record and solve it.\n\nusage: ludus VERB "
+           "...\n\n");
+    for (int i = 0; i < n; i++)
+        printf("  %-8s %-14s %s\n", verbs[i]->name, verbs[i]->arguments, verbs[i]->about);
+    printf("\n  ludus VERB --help      what a verb understands\n"
+           "  ludus help scenario    what is in a scenario file\n"
+           "  ludus help options     every key of every section\n"
+           "  ludus help empo-exact  the learner section that solve reads\n"
+           "  ludus help WORLD       the section of one world:");
+    const lud_world *const *worlds = lud_worlds(&n);
+    for (int i = 0; i < n; i++) printf(" %s", worlds[i]->name);
+    printf("\n  ludus help LEARNER     the `learner` section of one learner:");
+    const lud_learner_kind *const *learners = lud_learners(&n);
+    for (int i = 0; i < n; i++) printf(" %s", learners[i]->name);
+    printf("\n\nExit codes: 0 done, 1 the run failed, 2 the call or a file was wrong.\n");
+}
+
+static void print_table(const lud_option_table *table, bool markdown) {
+    if (markdown)
+        lud_options_markdown(table, stdout);
+    else
+        lud_options_help(table, stdout);
+    printf("\n");
+}
+
+static void print_tables(const lud_world *world, bool markdown) {
+    for (int i = 0; world->options && world->options[i]; i++) print_table(world->options[i], markdown);
+}
+
+static void print_scenario(void) {
+    int n_worlds, n_policies;
+    const lud_world *const *worlds = lud_worlds(&n_worlds);
+    const lud_policy_kind *const *policies = lud_policies(&n_policies);
+    printf("A scenario is one YAML file: one world, who acts in it, what they may want.\n\n"
+           "  ludus: 1            version of the format; stands first\n"
+           "  name: TEXT          what it is called (the file's name where missing)\n"
+           "  about: TEXT         one line on what it shows\n"
+           "  world: NAME         one of the worlds below; its section has the same name\n"
+           "  goals: [...]        what an agent may want, where the world has goals\n"
+           "  policies: {...}     who acts: by role (human, robot, other) or by number of the agent\n"
+           "  learner: {...}      how agents learn\n"
+           "  view: {...}         how it is shown\n"
+           "  run: {...}          how much is run, see below\n"
+           "  include: FILE       take another file and override keys of it\n\n"
+           "A key of any section can be given on the command line: --set run.seed=7 --set "
+           "policies.robot.type=random\n"
+           "\nworlds\n");
+    for (int i = 0; i < n_worlds; i++) printf("  %-12s %s\n", worlds[i]->name, worlds[i]->about);
+    printf("\npolicies, for example human: {type: heuristic, beta: 10}\n");
+    for (int i = 0; i < n_policies; i++) printf("  %-12s %s\n", policies[i]->name, policies[i]->about);
+    printf("\n");
+    print_table(&lud_run_option_table, false);
+}
+
+static void print_options(bool markdown) {
+    int n;
+    print_table(&lud_run_option_table, markdown);
+    const lud_world *const *worlds = lud_worlds(&n);
+    for (int i = 0; i < n; i++) print_tables(worlds[i], markdown);
+    const lud_policy_kind *const *policies = lud_policies(&n);
+    for (int i = 0; i < n; i++) print_table(policies[i]->options, markdown);
+    const lud_learner_kind *const *learners = lud_learners(&n);
+    for (int i = 0; i < n; i++)
+        if (learners[i]->options) print_table(learners[i]->options, markdown);
+}
+
+static lud_status print_world(const lud_world *world, bool markdown) {
+    printf("%s: %s\n\n", world->name, world->about);
+    print_tables(world, markdown);
+    return LUD_OK;
+}
+
+/* Everything `ludus help` can be asked about. */
+static lud_status unknown_topic(const char *topic, lud_error *error) {
+    enum { MAX_NAMES = 64 };
+    const char *names[MAX_NAMES];
+    int n = 0, count;
+    names[n++] = "scenario";
+    names[n++] = "options";
+    names[n++] = "empo-exact";
+    const lud_verb *verbs[LUD_MAX_VERBS];
+    count = lud_verbs(verbs);
+    for (int i = 0; i < count; i++) names[n++] = verbs[i]->name;
+    const lud_world *const *worlds = lud_worlds(&count);
+    for (int i = 0; i < count && n < MAX_NAMES; i++) names[n++] = worlds[i]->name;
+    const lud_learner_kind *const *learners = lud_learners(&count);
+    for (int i = 0; i < count && n < MAX_NAMES; i++) names[n++] = learners[i]->name;
+    const char *near = lud_nearest_name(topic, names, n);
+    return lud_fail(error, LUD_ERROR_INPUT, "no help on '%s'%s%s%s", topic,
+                    near ? ", did you mean 'ludus help " : "", near ? near : "",
+                    near ? "'?" : "; 'ludus help' lists what there is");
+}
+
+static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
+    const help_values *values = data;
+    if (n_arguments == 0) {
+        print_overview();
+        return LUD_OK;
+    }
+    const char *topic = arguments[0];
+    if (strcmp(topic, "scenario") == 0) {
+        print_scenario();
+        return LUD_OK;
+    }
+    if (strcmp(topic, "options") == 0) {
+        print_options(values->markdown);
+        return LUD_OK;
+    }
+    const lud_verb *verbs[LUD_MAX_VERBS];
+    int n = lud_verbs(verbs);
+    for (int i = 0; i < n; i++)
+        if (strcmp(verbs[i]->name, topic) == 0) {
+            lud_verb_print_help(verbs[i], stdout);
+            return LUD_OK;
+        }
+    if (strcmp(topic, "empo-exact") == 0) {
+        print_table(&lud_empo_exact_table, values->markdown);
+        return LUD_OK;
+    }
+    const lud_learner_kind *learner = lud_learner_find(topic);
+    if (learner) {
+        printf("%s: %s\n\n", learner->name, learner->about);
+        if (learner->options) print_table(learner->options, values->markdown);
+        return LUD_OK;
+    }
+    const lud_world *world = lud_world_find(topic);
+    return world ? print_world(world, values->markdown) : unknown_topic(topic, error);
+}
+
+const lud_verb lud_verb_help = {
+    .name = "help",
+    .about = "explain a verb, the scenario file or its options",
+    .arguments = "[TOPIC]",
+    .min_arguments = 0,
+    .max_arguments = 1,
+    .flags = flags,
+    .n_flags = sizeof flags / sizeof *flags,
+    .value_bytes = sizeof(help_values),
+    .notes = "TOPIC is a verb, 'scenario', 'options', 'empo-exact' or the name of a world.\n",
+    .run = run};

@@ -1,0 +1,347 @@
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agents/policy.h"
+#include "base/progress.h"
+#include "cli/cli.h"
+#include "cli/empo_report.h"
+#include "cli/solved.h"
+#include "sim/batch.h"
+#include "sim/statespace.h"
+
+typedef struct inspect_values {
+    lud_scenario_flags scenario;
+    const char *state;
+    int64_t after;
+    int64_t memory;
+    bool effective, estimate, count, json;
+} inspect_values;
+
+static const lud_flag flags[] = {
+    {"after", 'a', LUD_FLAG_INT, offsetof(inspect_values, after), 0, 1e9, "N",
+     "show the state after N steps of the scenario's agents"},
+    {"state", 0, LUD_FLAG_TEXT, offsetof(inspect_values, state), 0, 0, "HEX",
+     "show this state (as --json prints it)"},
+    {"effective", 0, LUD_FLAG_SWITCH, offsetof(inspect_values, effective), 0, 0, NULL,
+     "print the scenario with every default written out"},
+    {"estimate", 0, LUD_FLAG_SWITCH, offsetof(inspect_values, estimate), 0, 0, NULL,
+     "estimate the number of reachable states"},
+    {"count", 0, LUD_FLAG_SWITCH, offsetof(inspect_values, count), 0, 0, NULL,
+     "find and count every reachable state"},
+    {"memory", 0, LUD_FLAG_INT, offsetof(inspect_values, memory), 1, 1e9, "MIB", "memory limit of --count"},
+    LUD_SCENARIO_FLAG_ROWS(inspect_values, scenario),
+    {"json", 'j', LUD_FLAG_SWITCH, offsetof(inspect_values, json), 0, 0, NULL,
+     "print JSON on standard output"},
+};
+
+static void set_defaults(void *values) {
+    lud_scenario_flags_default(&((inspect_values *)values)->scenario);
+}
+
+static const char *const role_names[] = {"other", "human", "robot"};
+static const char *const dtype_names[] = {"uint8", "int32", "float32"};
+
+static int hex_digit(char c) {
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+static lud_status read_hex(const char *text, uint8_t *state, size_t n, lud_error *error) {
+    if (strlen(text) != 2 * n)
+        return lud_fail(error, LUD_ERROR_INPUT,
+                        "--state: a state of this scenario has %zu hexadecimal digits, found %zu", 2 * n,
+                        strlen(text));
+    for (size_t i = 0; i < n; i++) {
+        int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return lud_fail(error, LUD_ERROR_INPUT, "--state: expected hexadecimal digits, found '%.2s'",
+                            text + 2 * i);
+        state[i] = (uint8_t)(high * 16 + low);
+    }
+    return LUD_OK;
+}
+
+/* The state to show: given, or reached by the scenario's agents. */
+static lud_status find_state(const lud_scenario *s, const inspect_values *values, const char *path,
+                             const lud_empo_solution *solution, uint8_t *state, lud_error *error) {
+    const lud_layout *layout = &s->model->layout;
+    if (values->state) return read_hex(values->state, state, layout->state_bytes, error);
+    lud_batch *batch = NULL;
+    lud_cast *cast = NULL;
+    lud_status status = lud_batch_create(s->model, 1, (uint64_t)s->run.seed, 0, &batch, error);
+    if (!status) status = lud_cast_open(path, s, &cast, error);
+    if (!status) status = lud_solved_cast(solution, s, cast, error);
+    size_t n_agents = (size_t)layout->n_agents;
+    int32_t *discrete = calloc(n_agents + 1, sizeof *discrete);
+    float *continuous = calloc(n_agents * (size_t)lud_max_continuous(layout) + 1, sizeof *continuous);
+    uint8_t *hidden = calloc(1, (cast ? lud_cast_hidden_bytes(cast) : 0) + 8);
+    void *observations[LUD_MAX_OBSERVATION_PARTS] = {0};
+    bool complete = discrete && continuous && hidden;
+    for (int p = 0; !status && lud_cast_needs_observations(cast) && p < layout->n_parts; p++)
+        complete = (observations[p] = calloc(1, layout->parts[p].bytes)) && complete;
+    if (!status && !complete) status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!status) {
+        lud_range range = {.seed = batch->seed, .n = 1, .tick = batch->tick};
+        lud_batch_out out = {.observations = observations};
+        batch->auto_reset = false;
+        lud_batch_reset(batch, &out);
+        lud_cast_reset(cast, range, batch->states, hidden);
+        for (int64_t step = 0; step < values->after; step++) {
+            lud_cast_act(cast, range, batch->states, observations, hidden, discrete, continuous);
+            lud_batch_step(batch, (lud_actions){discrete, continuous}, &out);
+        }
+        memcpy(state, batch->states, layout->state_bytes);
+    }
+    for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) free(observations[p]);
+    free(discrete);
+    free(continuous);
+    free(hidden);
+    lud_cast_destroy(cast);
+    lud_batch_destroy(batch);
+    return status;
+}
+
+static void print_actions(const lud_action_space *space) {
+    for (int k = 0; k < space->n_discrete; k++) {
+        if (space->names)
+            printf("%s%s", k ? " " : "", space->names[k]);
+        else
+            printf("%s%d", k ? " " : "", k);
+    }
+    if (space->n_continuous)
+        printf("%s%d numbers in [%g, %g]", space->n_discrete ? " and " : "", space->n_continuous,
+               (double)space->low, (double)space->high);
+    printf("\n");
+}
+
+static void print_text(const lud_scenario *s, const char *state_text, int64_t after, bool given) {
+    const lud_layout *layout = &s->model->layout;
+    printf("%s: %s\n\n", s->name, s->about ? s->about : "(no description)");
+    printf("world         %s\n", s->world->name);
+    printf("state         %zu bytes\n", layout->state_bytes);
+    if (layout->max_steps) printf("step limit    %d\n", layout->max_steps);
+    int32_t joint = lud_joint_action_count(layout);
+    if (joint) printf("joint actions %d\n", joint);
+    printf("exact model   %s\n\n", s->world->successors ? "yes" : "no");
+    for (int i = 0; i < layout->n_agents; i++) {
+        printf("agent %d (%s): ", i, role_names[layout->roles[i]]);
+        print_actions(&layout->actions[i]);
+        int n_goals = s->world->n_goals ? s->world->n_goals(s->model, i) : 0;
+        for (int g = 0; g < n_goals; g++) {
+            lud_text text = {0};
+            s->world->describe_goal(s->model, i, g, &text);
+            printf("  goal %d, weight %g: %s\n", g, s->world->goal_weight(s->model, i, g),
+                   text.bytes ? text.bytes : "");
+            lud_text_free(&text);
+        }
+    }
+    printf("\nobservation\n");
+    for (int p = 0; p < layout->n_parts; p++) {
+        const lud_observation_part *part = &layout->parts[p];
+        printf("  %-12s %s %s[", part->name, dtype_names[part->dtype], part->per_agent ? "each agent " : "");
+        for (int d = 0; d < part->n_dimensions; d++) printf("%s%d", d ? " x " : "", part->dimensions[d]);
+        printf("]\n");
+    }
+    if (given)
+        printf("\nthe given state\n%s", state_text);
+    else
+        printf("\nstate after %" PRId64 " steps, seed %" PRId64 "\n%s", after, s->run.seed, state_text);
+}
+
+static json_t *agents_json(const lud_scenario *s) {
+    const lud_layout *layout = &s->model->layout;
+    json_t *agents = json_array();
+    for (int i = 0; i < layout->n_agents; i++) {
+        const lud_action_space *space = &layout->actions[i];
+        json_t *actions = json_array(), *goals = json_array();
+        for (int k = 0; k < space->n_discrete; k++)
+            json_array_append_new(actions, space->names ? json_string(space->names[k]) : json_integer(k));
+        int n_goals = s->world->n_goals ? s->world->n_goals(s->model, i) : 0;
+        for (int g = 0; g < n_goals; g++) {
+            lud_text text = {0};
+            s->world->describe_goal(s->model, i, g, &text);
+            json_array_append_new(goals, json_pack("{s:s, s:f}", "goal", text.bytes ? text.bytes : "",
+                                                   "weight", s->world->goal_weight(s->model, i, g)));
+            lud_text_free(&text);
+        }
+        json_array_append_new(agents, json_pack("{s:i, s:s, s:o, s:i, s:o}", "agent", i, "role",
+                                                role_names[layout->roles[i]], "actions", actions,
+                                                "continuous", space->n_continuous, "goals", goals));
+    }
+    return agents;
+}
+
+static json_t *scenario_json(const lud_scenario *s, const uint8_t *state, const char *state_text) {
+    const lud_layout *layout = &s->model->layout;
+    char *hex = malloc(2 * layout->state_bytes + 1);
+    if (!hex) return NULL;
+    for (size_t i = 0; i < layout->state_bytes; i++) snprintf(hex + 2 * i, 3, "%02x", state[i]);
+    json_t *parts = json_array();
+    for (int p = 0; p < layout->n_parts; p++) {
+        const lud_observation_part *part = &layout->parts[p];
+        json_t *shape = json_array();
+        for (int d = 0; d < part->n_dimensions; d++)
+            json_array_append_new(shape, json_integer(part->dimensions[d]));
+        json_array_append_new(parts, json_pack("{s:s, s:s, s:b, s:o}", "name", part->name, "dtype",
+                                               dtype_names[part->dtype], "per_agent", part->per_agent,
+                                               "shape", shape));
+    }
+    json_t *root =
+        json_pack("{s:s, s:s?, s:s, s:I, s:i, s:i, s:b, s:o, s:o, s:s, s:s}", "name", s->name, "about",
+                  s->about, "world", s->world->name, "state_bytes", (json_int_t)layout->state_bytes,
+                  "max_steps", layout->max_steps, "joint_actions", (int)lud_joint_action_count(layout),
+                  "exact_model", s->world->successors != NULL, "agents", agents_json(s), "observation", parts,
+                  "state", hex, "description", state_text);
+    free(hex);
+    return root;
+}
+
+static lud_status estimate(const lud_scenario *s, json_t *root, lud_error *error) {
+    lud_statespace_options options = {.seed = (uint64_t)s->run.seed};
+    lud_statespace_estimate e;
+    lud_status status = lud_statespace_guess(s->model, &options, &e, error);
+    if (status) return status;
+    const char *kind = e.exhausted ? "exact" : e.lower_bound ? "lower bound" : "rough, rather more";
+    if (root) {
+        json_object_set_new(root, "estimate",
+                            json_pack("{s:f, s:f, s:i, s:f, s:s}", "states", e.states, "transitions",
+                                      e.transitions, "layers", e.layers, "bytes", e.bytes, "kind", kind));
+        return LUD_OK;
+    }
+    char states[16], transitions[16], bytes[16];
+    printf("\nreachable (%s): %s states, %s transitions, %d layers, %sB of memory\n", kind,
+           lud_format_count(e.states, states), lud_format_count(e.transitions, transitions), e.layers,
+           lud_format_count(e.bytes, bytes));
+    return LUD_OK;
+}
+
+static lud_status count(const lud_scenario *s, const inspect_values *values, json_t *root, lud_error *error) {
+    lud_statespace_options options = {.seed = (uint64_t)s->run.seed,
+                                      .n_threads = (int)s->run.threads,
+                                      .memory_limit = (uint64_t)values->memory << 20,
+                                      .progress = isatty(fileno(stderr)) ? stderr : NULL};
+    lud_statespace *space;
+    lud_status status = lud_statespace_build(s->model, &options, &space, error);
+    if (status) return status;
+    if (root) {
+        json_object_set_new(root, "reachable",
+                            json_pack("{s:I, s:I, s:I, s:I, s:i, s:I, s:f}", "states",
+                                      (json_int_t)space->n_states, "terminal", (json_int_t)space->n_terminal,
+                                      "transitions", (json_int_t)space->n_transitions, "branches",
+                                      (json_int_t)space->n_branches, "layers", space->n_layers, "bytes",
+                                      (json_int_t)space->bytes, "seconds", space->seconds));
+    } else {
+        char bytes[16], rate[16], time[24];
+        printf("\nreachable: %" PRIu64 " states (%" PRIu64 " terminal) in %d layers, %" PRIu64
+               " transitions\n"
+               "%sB of memory, %s, %s states/s\n",
+               space->n_states, space->n_terminal, space->n_layers, space->n_transitions,
+               lud_format_count((double)space->bytes, bytes), lud_format_seconds(space->seconds, time),
+               lud_format_count((double)space->n_states / space->seconds, rate));
+    }
+    lud_statespace_destroy(space);
+    return LUD_OK;
+}
+
+static lud_status print_effective(const lud_scenario *s, lud_error *error) {
+    lud_tree *root;
+    char *text;
+    size_t length;
+    lud_status status = lud_scenario_effective(s, s->arena, &root, error);
+    if (!status) status = lud_tree_write(s->arena, root, &text, &length, error);
+    if (!status) fwrite(text, 1, length, stdout);
+    return status;
+}
+
+/* What the solution says about the state. */
+static lud_status report_solution(const lud_scenario *s, const lud_empo_solution *solution,
+                                  const uint8_t *state, json_t *root, lud_error *error) {
+    lud_empo_layout layout;
+    lud_status status = lud_empo_layout_find(s->model, &layout, error);
+    if (status) return status;
+    uint64_t index = lud_empo_solution_find(solution, state);
+    const double *record = index == UINT64_MAX ? NULL : lud_empo_solution_record(solution, index);
+    if (root) {
+        json_t *about = lud_solved_json(solution);
+        json_object_set_new(about, "state", record ? json_integer((json_int_t)index) : json_null());
+        json_object_set_new(about, "values",
+                            record ? lud_empo_report_json(s->model, &layout, record) : json_null());
+        json_object_set_new(root, "solution", about);
+        return LUD_OK;
+    }
+    lud_solved_print(solution);
+    if (record) {
+        printf("state %" PRIu64 ": ", index);
+        lud_empo_report_print(s->model, &layout, record, stdout);
+    } else {
+        printf("the state above is not one that can be reached\n");
+    }
+    return LUD_OK;
+}
+
+static lud_status show(const lud_scenario *s, const inspect_values *values, const char *path,
+                       const lud_empo_solution *solution, lud_error *error) {
+    if (values->effective) return print_effective(s, error);
+    uint8_t *state = malloc(s->model->layout.state_bytes + 1);
+    lud_text text = {0};
+    json_t *root = NULL;
+    lud_status status = state ? find_state(s, values, path, solution, state, error)
+                              : lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!status) {
+        s->world->describe(s->model, state, &text);
+        if (values->json)
+            root = scenario_json(s, state, text.bytes ? text.bytes : "");
+        else
+            print_text(s, text.bytes ? text.bytes : "", values->after, values->state != NULL);
+        if (text.failed || (values->json && !root))
+            status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    }
+    if (!status && solution) status = report_solution(s, solution, state, root, error);
+    if (!status && values->estimate) status = estimate(s, root, error);
+    if (!status && values->count) status = count(s, values, root, error);
+    if (!status && root && (json_dumpf(root, stdout, JSON_INDENT(2)) != 0 || putchar('\n') == EOF))
+        status = lud_fail(error, LUD_ERROR_IO, "could not write to standard output");
+    json_decref(root);
+    lud_text_free(&text);
+    free(state);
+    return status;
+}
+
+static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
+    (void)n_arguments;
+    const inspect_values *values = data;
+    lud_scenario *scenario = NULL;
+    lud_empo_solution *solution = NULL;
+    lud_text folder = {0};
+    const char *path = arguments[0], *slash = strrchr(path, '/');
+    /* a solution's file stands for its folder */
+    if (!strcmp(slash ? slash + 1 : path, "solution.empo")) {
+        lud_text_append(&folder, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+        if (folder.bytes) path = folder.bytes;
+    }
+    lud_status status = lud_scenario_open(path, &values->scenario, &scenario, error);
+    if (!status) status = lud_solved_open(path, &solution, error);
+    if (!status) status = show(scenario, values, path, solution, error);
+    lud_empo_solution_close(solution);
+    lud_scenario_destroy(scenario);
+    lud_text_free(&folder);
+    return status;
+}
+
+const lud_verb lud_verb_inspect = {
+    .name = "inspect",
+    .about = "show what is in a scenario: agents, actions, goals, observations, a state; or in a solution",
+    .arguments = "SCENARIO|RUN",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .flags = flags,
+    .n_flags = sizeof flags / sizeof *flags,
+    .value_bytes = sizeof(inspect_values),
+    .set_defaults = set_defaults,
+    .notes = "example: ludus inspect scenarios/multigrid/rescue.yaml --after 10 --estimate\n",
+    .run = run};

@@ -1,0 +1,81 @@
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/progress.h"
+#include "cli/cli.h"
+
+static const lud_verb *const known[] = {&lud_verb_run,   &lud_verb_view,  &lud_verb_record, &lud_verb_train,
+                                        &lud_verb_eval,  &lud_verb_solve, &lud_verb_sweep,  &lud_verb_inspect,
+                                        &lud_verb_bench, &lud_verb_help};
+enum { MAX_VERBS = sizeof known / sizeof *known };
+_Static_assert((int)MAX_VERBS <= (int)LUD_MAX_VERBS, "more verbs than the header says");
+
+int lud_verbs(const lud_verb **verbs) {
+    int n = 0;
+    for (int i = 0; i < MAX_VERBS; i++)
+        if (known[i]) verbs[n++] = known[i]; /* parts that this build lacks are null */
+    return n;
+}
+
+const lud_verb *lud_verb_find(const char *name, lud_error *error) {
+    const lud_verb *verbs[LUD_MAX_VERBS];
+    int n = lud_verbs(verbs);
+    const char *names[MAX_VERBS];
+    for (int i = 0; i < n; i++) {
+        names[i] = verbs[i]->name;
+        if (strcmp(name, names[i]) == 0) return verbs[i];
+    }
+    const char *near = lud_nearest_name(name, names, n);
+    if (near)
+        lud_fail(error, LUD_ERROR_INPUT, "unknown verb '%s', did you mean 'ludus %s'?", name, near);
+    else
+        lud_fail(error, LUD_ERROR_INPUT, "unknown verb '%s'; 'ludus help' lists the verbs", name);
+    return NULL;
+}
+
+static int exit_code(lud_status status) {
+    switch (status) {
+    case LUD_OK:
+        return 0;
+    case LUD_ERROR_INPUT:
+    case LUD_ERROR_UNSUPPORTED:
+        return 2;
+    default:
+        return 1;
+    }
+}
+
+static lud_status call(const lud_verb *verb, char *const *words, int n_words, lud_error *error) {
+    void *values = malloc(verb->value_bytes ? verb->value_bytes : 1);
+    const char **arguments = malloc(((size_t)n_words + 1) * sizeof *arguments);
+    lud_status status;
+    int n_arguments;
+    bool help;
+    if (!values || !arguments) {
+        status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    } else {
+        status = lud_flags_parse(verb, words, n_words, values, arguments, &n_arguments, &help, error);
+        if (!status && help)
+            lud_verb_print_help(verb, stdout);
+        else if (!status)
+            status = verb->run(values, arguments, n_arguments, error);
+        if (!status) status = lud_flush_output(error);
+    }
+    free(values);
+    free(arguments);
+    return status;
+}
+
+int main(int n_words, char **words) {
+    lud_error error = {0};
+    lud_interrupt_install();
+    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of writing, not a sudden end */
+    const char *name =
+        n_words < 2 || strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0 ? "help" : words[1];
+    const lud_verb *verb = lud_verb_find(name, &error);
+    lud_status status = verb ? call(verb, words + 2, n_words > 2 ? n_words - 2 : 0, &error) : LUD_ERROR_INPUT;
+    if (status) lud_log(NULL, LUD_LOG_ERROR, "%s", error.text);
+    return exit_code(status);
+}

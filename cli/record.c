@@ -1,0 +1,196 @@
+#include "render/record.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agents/policy.h"
+#include "base/progress.h"
+#include "cli/cli.h"
+#include "cli/solved.h"
+#include "render/video.h"
+
+typedef struct record_values {
+    lud_scenario_flags scenario;
+    const char *policy;
+    const char *out, *size, *theme, *overlay;
+    int64_t fps, frames_per_step, steps;
+    double hold;
+    bool still, no_goals, labels, json, quiet;
+} record_values;
+
+static const lud_flag flags[] = {
+    {"out", 'o', LUD_FLAG_TEXT, offsetof(record_values, out), 0, 0, "FILE",
+     "where to: .mp4, .webm, .gif, or .png (one file a frame)"},
+    {"episodes", 'n', LUD_FLAG_INT, offsetof(record_values, scenario.episodes), 1, 1e9, "N",
+     "episodes to record (default 1)"},
+    {"steps", 0, LUD_FLAG_INT, offsetof(record_values, steps), 0, 1e9, "N",
+     "at most N steps of an episode; 0: to its end"},
+    {"size", 0, LUD_FLAG_TEXT, offsetof(record_values, size), 0, 0, "N|WxH",
+     "pixels: the longer side, or width and height"},
+    {"fps", 0, LUD_FLAG_INT, offsetof(record_values, fps), 1, 240, "N", "frames a second"},
+    {"frames-per-step", 'f', LUD_FLAG_INT, offsetof(record_values, frames_per_step), 1, 240, "N",
+     "1: states only; more: the motion between them"},
+    {"hold", 0, LUD_FLAG_REAL, offsetof(record_values, hold), 0, 60, "S",
+     "seconds that the first and last state stay"},
+    {"theme", 0, LUD_FLAG_TEXT, offsetof(record_values, theme), 0, 0, "NAME", "light or dark"},
+    {"still", 0, LUD_FLAG_SWITCH, offsetof(record_values, still), 0, 0, NULL, "no waves and no shimmer"},
+    {"no-goals", 0, LUD_FLAG_SWITCH, offsetof(record_values, no_goals), 0, 0, NULL,
+     "do not mark what agents want"},
+    {"labels", 'l', LUD_FLAG_SWITCH, offsetof(record_values, labels), 0, 0, NULL, "show agents' numbers"},
+    {"overlay", 0, LUD_FLAG_TEXT, offsetof(record_values, overlay), 0, 0, "PARTS",
+     "of a RUN with a solution: values, arrows, bars, trace (with commas), all or none (all)"},
+    {"policy", 0, LUD_FLAG_TEXT, offsetof(record_values, policy), 0, 0, "RUN",
+     "agents follow the policy trained in this run"},
+    LUD_SCENARIO_FLAG_ROWS(record_values, scenario),
+    {"json", 'j', LUD_FLAG_SWITCH, offsetof(record_values, json), 0, 0, NULL,
+     "what was recorded as JSON on standard output"},
+    {"quiet", 'q', LUD_FLAG_SWITCH, offsetof(record_values, quiet), 0, 0, NULL, "no progress line"},
+};
+
+static void set_defaults(void *data) {
+    record_values *values = data;
+    lud_record_options defaults = lud_record_defaults();
+    lud_scenario_flags_default(&values->scenario);
+    values->fps = defaults.fps;
+    values->frames_per_step = defaults.frames_per_step;
+    values->hold = (double)defaults.hold;
+    values->theme = lud_theme_names[defaults.theme];
+}
+
+static lud_status read_size(const char *text, lud_record_options *options, lud_error *error) {
+    enum { LEAST = 16, MOST = 4096 };
+    int width, height = 0;
+    char rest;
+    int found = sscanf(text, "%dx%d%c", &width, &height, &rest);
+    bool right = found == 2 || (found == 1 && sscanf(text, "%d%c", &width, &rest) == 1);
+    if (!right || width < LEAST || width > MOST || (found == 2 && (height < LEAST || height > MOST)))
+        return lud_fail(error, LUD_ERROR_INPUT,
+                        "--size: expected N or WxH with numbers from %d to %d, found '%s'", LEAST, MOST,
+                        text);
+    options->width = width;
+    options->height = found == 2 ? height : 0;
+    return LUD_OK;
+}
+
+/* Parts of the overlay: words with commas between them. */
+static lud_status read_overlay(const char *text, int *parts, lud_error *error) {
+    static const char *const names[] = {"values", "arrows", "bars", "trace", "all", "none"};
+    static const int values[] = {LUD_OVERLAY_VALUES, LUD_OVERLAY_ARROWS, LUD_OVERLAY_BARS,
+                                 LUD_OVERLAY_TRACE,  LUD_OVERLAY_ALL,    0};
+    enum { N = sizeof names / sizeof *names };
+    for (const char *at = text; *at;) {
+        char word[16];
+        size_t length = strcspn(at, ",");
+        snprintf(word, sizeof word, "%.*s", (int)length, at);
+        int k = 0;
+        while (k < N && strcmp(word, names[k]) != 0) k++;
+        if (k == N) {
+            const char *near = lud_nearest_name(word, names, N);
+            return lud_fail(error, LUD_ERROR_INPUT,
+                            "--overlay: expected values, arrows, bars, trace, all or none, found '%s'%s%s%s",
+                            word, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+        }
+        *parts |= values[k];
+        at += length + (at[length] == ',');
+    }
+    return LUD_OK;
+}
+
+static lud_status read_options(const record_values *values, lud_record_options *options, lud_error *error) {
+    *options = lud_record_defaults();
+    if (!values->out)
+        return lud_fail(error, LUD_ERROR_INPUT, "'ludus record' needs -o FILE, for example -o run.mp4");
+    lud_status status = lud_video_check_path(values->out, error);
+    if (!status && values->size) status = read_size(values->size, options, error);
+    if (status) return status;
+    int theme = 0;
+    while (theme < LUD_THEMES && strcmp(values->theme, lud_theme_names[theme]) != 0) theme++;
+    if (theme == LUD_THEMES) {
+        const char *near = lud_nearest_name(values->theme, lud_theme_names, LUD_THEMES);
+        return lud_fail(error, LUD_ERROR_INPUT, "--theme: expected light or dark, found '%s'%s%s%s",
+                        values->theme, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
+    options->overlay = values->overlay ? 0 : LUD_OVERLAY_ALL;
+    if (values->overlay && (status = read_overlay(values->overlay, &options->overlay, error))) return status;
+    options->path = values->out;
+    options->theme = (lud_theme_name)theme;
+    options->fps = (int)values->fps;
+    options->frames_per_step = (int)values->frames_per_step;
+    options->max_steps = (int)values->steps;
+    options->hold = (float)values->hold;
+    options->still = values->still;
+    options->goals = !values->no_goals;
+    options->labels = options->labels || values->labels;
+    options->episodes = values->scenario.episodes > 0 ? (int)values->scenario.episodes : 1;
+    options->progress = !values->quiet && isatty(fileno(stderr)) ? stderr : NULL;
+    return LUD_OK;
+}
+
+static lud_status report(const record_values *values, const lud_record_result *r, lud_error *error) {
+    double rate = r->drawing_seconds > 0 ? (double)r->frames / r->drawing_seconds : 0;
+    if (values->json) {
+        json_t *root =
+            json_pack("{s:s, s:i, s:i, s:I, s:I, s:f, s:f}", "file", values->out, "width", r->width, "height",
+                      r->height, "frames", (json_int_t)r->frames, "steps", (json_int_t)r->steps, "seconds",
+                      r->seconds, "drawing_seconds", r->drawing_seconds);
+        bool written = root && json_dumpf(root, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
+        json_decref(root);
+        return written ? LUD_OK : lud_fail(error, LUD_ERROR_IO, "could not write to standard output");
+    }
+    char text[16], time[24];
+    printf("%s: %" PRId64 " frames of %d x %d, %" PRId64 " steps, in %s (drawing alone %s frames/s)\n",
+           values->out, r->frames, r->width, r->height, r->steps, lud_format_seconds(r->seconds, time),
+           lud_format_count(rate, text));
+    return LUD_OK;
+}
+
+static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
+    (void)n_arguments;
+    const record_values *values = data;
+    lud_record_options options;
+    lud_status status = read_options(values, &options, error);
+    if (status) return status;
+    lud_scenario *scenario;
+    status = lud_scenario_open(arguments[0], &values->scenario, &scenario, error);
+    if (status) return status;
+    options.seed = (uint64_t)scenario->run.seed;
+    lud_cast *cast = NULL;
+    lud_empo_solution *solution = NULL;
+    lud_record_result result = {0};
+    status = lud_cast_open(values->policy ? values->policy : arguments[0], scenario, &cast, error);
+    if (!status) status = lud_solved_open(arguments[0], &solution, error);
+    if (!status) status = lud_solved_cast(solution, scenario, cast, error);
+    if (!status && solution && options.overlay)
+        status = lud_solved_overlay(solution, scenario->model, &options.source, error);
+    if (!status && !solution && values->overlay && options.overlay)
+        status = lud_fail(error, LUD_ERROR_INPUT,
+                          "--overlay: %s has no solution; `ludus solve %s -o RUN` makes one", arguments[0],
+                          arguments[0]);
+    if (!status) status = lud_record(scenario->model, cast, &options, &result, error);
+    if (status == LUD_OK || status == LUD_INTERRUPTED) { /* an interrupted file is complete, only shorter */
+        lud_error ignored = {0};
+        lud_status reported = report(values, &result, status ? &ignored : error);
+        if (!status) status = reported;
+    }
+    lud_cast_destroy(cast);
+    lud_empo_solution_close(solution);
+    lud_scenario_destroy(scenario);
+    return status;
+}
+
+const lud_verb lud_verb_record = {
+    .name = "record",
+    .about = "record episodes of a scenario as a video or pictures, without a window",
+    .arguments = "SCENARIO|RUN",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .flags = flags,
+    .n_flags = sizeof flags / sizeof *flags,
+    .value_bytes = sizeof(record_values),
+    .set_defaults = set_defaults,
+    .notes =
+        "The same command gives the same file, byte for byte. Ctrl-C completes it with what was recorded.\n\n"
+        "example: ludus record scenarios/multigrid/rescue.yaml -o rescue.mp4 --episodes 3\n",
+    .run = run};

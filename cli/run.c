@@ -1,0 +1,144 @@
+#include <inttypes.h>
+#include <jansson.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/proof_report.h"
+#include "cli/rollout.h"
+#include "cli/solved.h"
+
+typedef struct run_values {
+    lud_scenario_flags scenario;
+    int64_t steps, beam;
+    const char *policy, *query;
+    bool json, quiet;
+} run_values;
+
+static const lud_flag flags[] = {
+    LUD_BATCH_FLAG_ROWS(run_values, scenario),
+    {"steps", 0, LUD_FLAG_INT, offsetof(run_values, steps), 0, 1e18, "N",
+     "stop after N environment steps in all; 0: no limit"},
+    {"query", 0, LUD_FLAG_TEXT, offsetof(run_values, query), 0, 0, "ATOM",
+     "proof, with a RUN: search for a proof of this atom and print it"},
+    {"beam", 0, LUD_FLAG_INT, offsetof(run_values, beam), 1, 4096, "N",
+     "paths that the search for --query follows side by side (32)"},
+    {"policy", 0, LUD_FLAG_TEXT, offsetof(run_values, policy), 0, 0, "RUN",
+     "agents follow the policy trained in this run"},
+    LUD_SCENARIO_FLAG_ROWS(run_values, scenario),
+    {"json", 'j', LUD_FLAG_SWITCH, offsetof(run_values, json), 0, 0, NULL,
+     "results as JSON on standard output"},
+    {"quiet", 'q', LUD_FLAG_SWITCH, offsetof(run_values, quiet), 0, 0, NULL, "no progress line"},
+};
+
+static void set_defaults(void *values) {
+    lud_scenario_flags_default(&((run_values *)values)->scenario);
+    ((run_values *)values)->beam = 32;
+}
+
+static const char *const role_names[] = {"other", "human", "robot"};
+
+static void print_table(const lud_scenario *s, const lud_cast *cast, const lud_rollout *r) {
+    char count[16], rate[16], time[24];
+    printf("%s (%s), seed %" PRId64 ", %d environments\n\n", s->name, s->world->name, s->run.seed, r->n_envs);
+    double episodes = r->episodes ? (double)r->episodes : 1;
+    printf("episodes     %12" PRId64 "\n", r->episodes);
+    printf("length       %12.1f ± %.1f steps\n", r->length.mean, lud_mean_deviation(&r->length));
+    printf("terminated   %11.1f%%\n", 100 * (double)r->terminated / episodes);
+    printf("truncated    %11.1f%%\n", 100 * (double)r->truncated / episodes);
+    printf("speed        %12s steps/s (%s steps in %s)\n\n",
+           lud_format_count(r->seconds > 0 ? (double)r->steps / r->seconds : 0, rate),
+           lud_format_count((double)r->steps, count), lud_format_seconds(r->seconds, time));
+    printf("agent  role   policy      return per episode     goals reached per episode\n");
+    for (int i = 0; i < r->n_agents; i++) {
+        const lud_agent_result *a = &r->agents[i];
+        printf("%5d  %-5s  %-10s %10.3f ± %-10.3f", i, role_names[s->model->layout.roles[i]],
+               lud_cast_get(cast, i)->kind->name, a->episode_return.mean,
+               lud_mean_deviation(&a->episode_return));
+        if (a->has_goals)
+            printf(" %10.3f ± %.3f\n", a->goals.mean, lud_mean_deviation(&a->goals));
+        else
+            printf(" %10s\n", "-");
+    }
+}
+
+static json_t *mean_json(const lud_mean *mean) {
+    return json_pack("{s:f, s:f}", "mean", mean->mean, "deviation", lud_mean_deviation(mean));
+}
+
+static lud_status print_json(const lud_scenario *s, const lud_cast *cast, const lud_rollout *r,
+                             lud_error *error) {
+    json_t *agents = json_array();
+    for (int i = 0; i < r->n_agents; i++) {
+        const lud_agent_result *a = &r->agents[i];
+        json_array_append_new(agents, json_pack("{s:i, s:s, s:s, s:o, s:o}", "agent", i, "role",
+                                                role_names[s->model->layout.roles[i]], "policy",
+                                                lud_cast_get(cast, i)->kind->name, "return",
+                                                mean_json(&a->episode_return), "goals_reached",
+                                                a->has_goals ? mean_json(&a->goals) : json_null()));
+    }
+    double episodes = r->episodes ? (double)r->episodes : 1;
+    json_t *root =
+        json_pack("{s:s, s:s, s:I, s:i, s:I, s:I, s:f, s:f, s:f, s:o, s:o}", "scenario", s->name, "world",
+                  s->world->name, "seed", (json_int_t)s->run.seed, "environments", r->n_envs, "episodes",
+                  (json_int_t)r->episodes, "steps", (json_int_t)r->steps, "seconds", r->seconds, "terminated",
+                  (double)r->terminated / episodes, "truncated", (double)r->truncated / episodes, "length",
+                  mean_json(&r->length), "agents", agents);
+    bool written = root && json_dumpf(root, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
+    json_decref(root);
+    return written ? LUD_OK : lud_fail(error, LUD_ERROR_IO, "could not write the results to standard output");
+}
+
+static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
+    (void)n_arguments;
+    const run_values *values = data;
+    lud_scenario *scenario;
+    lud_status status = lud_scenario_open(arguments[0], &values->scenario, &scenario, error);
+    if (status) return status;
+    if (values->query) {
+        status = lud_proof_report_query(scenario, arguments[0], values->query, values->beam, error);
+        lud_scenario_destroy(scenario);
+        return status;
+    }
+    lud_cast *cast = NULL;
+    lud_empo_solution *solution = NULL;
+    lud_rollout result = {0};
+    status = lud_cast_open(values->policy ? values->policy : arguments[0], scenario, &cast, error);
+    if (!status) status = lud_solved_open(arguments[0], &solution, error);
+    if (!status) status = lud_solved_cast(solution, scenario, cast, error);
+    if (!status) {
+        bool show = !values->quiet && isatty(fileno(stderr));
+        status = lud_rollout_run(scenario, cast, scenario->run.episodes, (uint64_t)values->steps,
+                                 show ? stderr : NULL, &result, error);
+        /* what was finished before an interruption is worth showing */
+        if (status == LUD_OK || status == LUD_INTERRUPTED) {
+            lud_error ignored = {0};
+            if (values->json)
+                (void)print_json(scenario, cast, &result, status ? &ignored : error);
+            else
+                print_table(scenario, cast, &result);
+        }
+    }
+    lud_rollout_free(&result);
+    lud_cast_destroy(cast);
+    lud_empo_solution_close(solution);
+    lud_scenario_destroy(scenario);
+    return status;
+}
+
+const lud_verb lud_verb_run = {
+    .name = "run",
+    .about = "run a scenario headless and print a results table",
+    .arguments = "SCENARIO|RUN",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .flags = flags,
+    .n_flags = sizeof flags / sizeof *flags,
+    .value_bytes = sizeof(run_values),
+    .set_defaults = set_defaults,
+    .notes =
+        "Who acts is said under `policies:` in the scenario; the defaults of --episodes, --envs, --seed and\n"
+        "--threads stand under `run:` there. The same seed gives the same results for any number of "
+        "threads.\n"
+        "Ctrl-C prints what was finished. In a RUN of `ludus solve` everybody acts on the solution.\n\n"
+        "example: ludus run scenarios/multigrid/rescue.yaml --episodes 1000 --set policies.robot=random\n",
+    .run = run};

@@ -1,0 +1,248 @@
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/progress.h"
+#include "cli/cli.h"
+#include "cli/empo_report.h"
+#include "cli/proof_report.h"
+#include "learn/empo/chain.h"
+#include "learn/empo/solve.h"
+
+typedef struct solve_values {
+    lud_scenario_flags scenario;
+    const char *run;
+    lud_flag_list exports;
+    double memory;
+    bool resume, json, quiet;
+} solve_values;
+
+static const lud_flag flags[] = {
+    {"output", 'o', LUD_FLAG_TEXT, offsetof(solve_values, run), 0, 0, "RUN",
+     "folder for the results (required)"},
+    {"resume", 0, LUD_FLAG_SWITCH, offsetof(solve_values, resume), 0, 0, NULL,
+     "go on with an interrupted solution in RUN"},
+    {"memory", 'm', LUD_FLAG_REAL, offsetof(solve_values, memory), 0.001, 1e6, "GIB",
+     "memory for the graph, what is beyond goes to files in RUN; default: three quarters of what is free"},
+    {"export", 'x', LUD_FLAG_LIST, offsetof(solve_values, exports), 0, 0, "FORMAT",
+     "also write drn, mdp, prism, csv or dot into RUN; may be repeated"},
+    LUD_SCENARIO_FLAG_ROWS(solve_values, scenario),
+    {"json", 'j', LUD_FLAG_SWITCH, offsetof(solve_values, json), 0, 0, NULL,
+     "results as JSON on standard output"},
+    {"quiet", 'q', LUD_FLAG_SWITCH, offsetof(solve_values, quiet), 0, 0, NULL, "no progress line"},
+};
+
+static void set_defaults(void *values) {
+    lud_scenario_flags_default(&((solve_values *)values)->scenario);
+}
+
+/* ---- what is known before starting ---- */
+
+static lud_status announce(const lud_scenario *s, const lud_empo_solve_options *options, lud_error *error) {
+    lud_empo_layout layout;
+    lud_status status = lud_empo_layout_find(s->model, &layout, error);
+    if (status) return status;
+    lud_statespace_options space = {.seed = (uint64_t)s->run.seed, .n_threads = options->n_threads};
+    lud_statespace_estimate estimate;
+    status = lud_statespace_guess(s->model, &space, &estimate, error);
+    if (status) return status;
+    char states[16], bytes[16], disk[16];
+    fprintf(stderr, "%s: %s%s states, about %sB of memory for the graph, %sB for the solution in %s\n",
+            s->name, estimate.exhausted ? "" : "about ", lud_format_count(estimate.states, states),
+            lud_format_count(estimate.bytes, bytes),
+            lud_format_count(
+                estimate.states * (layout.record_doubles * 8.0 + (double)s->model->layout.state_bytes), disk),
+            options->run);
+    return LUD_OK;
+}
+
+/* ---- exports ---- */
+
+enum { DRN, MDP, PRISM, CSV, DOT, N_EXPORTS, DOT_STATES = 2000 };
+static const char *const export_names[] = {"drn", "mdp", "prism", "csv", "dot"};
+
+static lud_status check_exports(const lud_flag_list *list, bool wanted[N_EXPORTS], lud_error *error) {
+    for (int i = 0; i < list->n; i++) {
+        int found = -1;
+        for (int k = 0; k < N_EXPORTS; k++)
+            if (!strcmp(list->items[i], export_names[k])) found = k;
+        if (found < 0) {
+            const char *near = lud_nearest_name(list->items[i], export_names, N_EXPORTS);
+            return lud_fail(error, LUD_ERROR_INPUT, "--export %s: expected drn, mdp, prism, csv or dot%s%s%s",
+                            list->items[i], near ? "; did you mean '" : "", near ? near : "",
+                            near ? "'?" : "");
+        }
+        wanted[found] = true;
+    }
+    return LUD_OK;
+}
+
+static lud_status begin(lud_file_writer *writer, const char *run, const char *name, lud_error *error) {
+    lud_text path = {0};
+    lud_text_append(&path, "%s/%s", run, name);
+    lud_status status = path.failed ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for a path")
+                                    : lud_file_write_begin(writer, path.bytes, error);
+    lud_text_free(&path);
+    return status;
+}
+
+static lud_status export_one(int kind, const char *run, const lud_empo_chain *chain, const double *records,
+                             lud_error *error) {
+    static const char *const names[N_EXPORTS][4] = {{"chain.drn"},
+                                                    {"graph.drn"},
+                                                    {"chain.tra", "chain.sta", "chain.lab", "chain.srew"},
+                                                    {"solution.csv"},
+                                                    {"chain.dot"}};
+    lud_file_writer files[4] = {0};
+    lud_status status = LUD_OK;
+    for (int i = 0; i < 4 && names[kind][i] && !status; i++)
+        status = begin(&files[i], run, names[kind][i], error);
+    FILE *out = files[0].stream;
+    if (!status && kind == DRN) status = lud_empo_chain_write_drn(chain, records, out, error);
+    if (!status && kind == MDP) status = lud_empo_graph_write_drn(chain->problem, out, error);
+    if (!status && kind == PRISM)
+        status = lud_empo_chain_write_prism(chain, records, out, files[1].stream, files[2].stream,
+                                            files[3].stream, error);
+    if (!status && kind == CSV) status = lud_empo_write_csv(chain->problem, records, out, error);
+    if (!status && kind == DOT) status = lud_empo_chain_write_dot(chain, records, DOT_STATES, out, error);
+    for (int i = 0; i < 4 && names[kind][i] && !status; i++) status = lud_file_write_commit(&files[i], error);
+    for (int i = 0; i < 4; i++) lud_file_write_abandon(&files[i]);
+    return status;
+}
+
+static lud_status export_all(const bool wanted[N_EXPORTS], const char *run, const lud_empo_case *c,
+                             const lud_empo_solution *solution, lud_error *error) {
+    bool any = false;
+    for (int k = 0; k < N_EXPORTS; k++) any |= wanted[k];
+    if (!any) return LUD_OK;
+    lud_empo_chain *chain = NULL;
+    lud_status status = lud_empo_chain_create(c->problem, solution->records, &chain, error);
+    for (int k = 0; k < N_EXPORTS && !status; k++)
+        if (wanted[k]) status = export_one(k, run, chain, solution->records, error);
+    lud_empo_chain_destroy(chain);
+    return status;
+}
+
+/* ---- results ---- */
+
+static json_t *summary(const lud_empo_case *c, const lud_empo_solution *solution) {
+    const lud_statespace *space = c->space;
+    double n = (double)space->n_states;
+    return json_pack(
+        "{s:s, s:I, s:I, s:I, s:i, s:f, s:f, s:f, s:f, s:I, s:f, s:o}", "scenario", c->scenario->name,
+        "states", (json_int_t)space->n_states, "transitions", (json_int_t)space->n_transitions, "terminal",
+        (json_int_t)space->n_terminal, "joint_actions", (int)space->n_joint_actions, "graph_seconds",
+        c->graph_seconds, "solve_seconds", c->solve_seconds, "states_per_second",
+        n / (c->graph_seconds + c->solve_seconds), "graph_bytes_per_state",
+        (double)(space->bytes + space->file_bytes) / n, "graph_file_bytes", (json_int_t)space->file_bytes,
+        "solution_bytes_per_state", (double)solution->header->record_doubles * 8, "start",
+        lud_empo_report_json(c->scenario->model, &c->problem->layout, lud_empo_solution_record(solution, 0)));
+}
+
+static lud_status write_summary(const char *run, const json_t *root, bool print, lud_error *error) {
+    char *text = json_dumps(root, JSON_INDENT(2));
+    lud_text path = {0};
+    lud_text_append(&path, "%s/summary.json", run);
+    lud_status status = text && !path.failed ? lud_file_write(path.bytes, text, strlen(text), error)
+                                             : lud_fail(error, LUD_ERROR_MEMORY, "no memory for the summary");
+    if (!status && print) {
+        puts(text);
+        status = lud_flush_output(error);
+    }
+    free(text);
+    lud_text_free(&path);
+    return status;
+}
+
+static void print_table(const lud_empo_case *c, const lud_empo_solution *solution) {
+    const lud_statespace *space = c->space;
+    char states[16], transitions[16], rate[16], time[24];
+    printf("%s (%s)\n\n", c->scenario->name, c->scenario->world->name);
+    printf("states       %12s   transitions %s, joint actions %d\n",
+           lud_format_count((double)space->n_states, states),
+           lud_format_count((double)space->n_transitions, transitions), (int)space->n_joint_actions);
+    printf("time         %12s   graph %.2f s, both phases %.2f s (%s states/s)\n",
+           lud_format_seconds(c->graph_seconds + c->solve_seconds, time), c->graph_seconds, c->solve_seconds,
+           lud_format_count((double)space->n_states / (c->graph_seconds + c->solve_seconds), rate));
+    printf("memory       %10.0f B   a state for the graph, %.0f B for the solution\n\n",
+           (double)(space->bytes + space->file_bytes) / (double)space->n_states,
+           (double)solution->header->record_doubles * 8);
+    printf("at the start ");
+    lud_empo_report_print(c->scenario->model, &c->problem->layout, lud_empo_solution_record(solution, 0),
+                          stdout);
+}
+
+static lud_status solve(const lud_scenario *scenario, const solve_values *values, lud_error *error) {
+    bool wanted[N_EXPORTS] = {0};
+    bool show = !values->quiet && !values->json;
+    lud_empo_solve_options options = {.run = values->run,
+                                      .resume = values->resume,
+                                      .memory_limit =
+                                          values->memory > 0 ? (uint64_t)(values->memory * 1073741824.0) : 0,
+                                      .n_threads = (int)scenario->run.threads,
+                                      .progress = show ? stderr : NULL};
+    lud_status status = check_exports(&values->exports, wanted, error);
+    if (!status && show) status = announce(scenario, &options, error);
+    if (status) return status;
+    lud_empo_case c;
+    status = lud_empo_case_open(scenario, &options, &c, error);
+    if (status) return status;
+    lud_empo_solution *solution = NULL;
+    status = lud_empo_case_solve(&c, &options, &solution, error);
+    if (!status) status = export_all(wanted, values->run, &c, solution, error);
+    if (!status) {
+        json_t *root = summary(&c, solution);
+        status = write_summary(values->run, root, values->json, error);
+        json_decref(root);
+    }
+    if (!status && !values->json) print_table(&c, solution);
+    lud_empo_solution_close(solution);
+    lud_empo_case_close(&c);
+    return status;
+}
+
+static lud_status solve_proof(const lud_scenario *scenario, const solve_values *values, lud_error *error) {
+    return lud_proof_report_solve(scenario, values->run, values->json, error);
+}
+
+/* Worlds with an exact method of their own; the others are solved as decision problems. */
+static const struct {
+    const char *world;
+    lud_status (*solve)(const lud_scenario *scenario, const solve_values *values, lud_error *error);
+} methods[] = {{"proof", solve_proof}, {NULL, solve}};
+
+static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
+    (void)n_arguments;
+    const solve_values *values = data;
+    if (!values->run) return lud_fail(error, LUD_ERROR_INPUT, "solve needs a folder for its results: -o RUN");
+    lud_scenario *scenario;
+    lud_status status = lud_scenario_open(arguments[0], &values->scenario, &scenario, error);
+    if (status) return status;
+    int method = 0;
+    while (methods[method].world && strcmp(methods[method].world, scenario->world->name) != 0) method++;
+    status = methods[method].solve(scenario, values, error);
+    lud_scenario_destroy(scenario);
+    return status;
+}
+
+const lud_verb lud_verb_solve = {
+    .name = "solve",
+    .about = "solve a small world exactly: people's power and the robots' policy in every state",
+    .arguments = "SCENARIO",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .flags = flags,
+    .n_flags = sizeof flags / sizeof *flags,
+    .value_bytes = sizeof(solve_values),
+    .set_defaults = set_defaults,
+    .notes =
+        "Parameters stand under `learner: {type: empo-exact, ...}` in the scenario (`ludus help "
+        "empo-exact`).\n"
+        "RUN gets scenario.yaml, solution.empo and summary.json; view, record, eval and inspect take RUN.\n"
+        "Ctrl-C keeps what is finished; --resume goes on from there.\n\n"
+        "In the proof world every validation and test query is decided by the exact prover, with its "
+        "proof.\n\n"
+        "example: ludus solve scenarios/empo/open_the_door.yaml -o runs/door --set learner.beta_r=20\n",
+    .run = run};

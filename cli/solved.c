@@ -1,0 +1,220 @@
+#include "cli/solved.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/progress.h"
+#include "cli/empo_report.h"
+#include "learn/empo/solution_policy.h"
+
+lud_status lud_solved_open(const char *path, lud_empo_solution **solution, lud_error *error) {
+    *solution = NULL;
+    if (!lud_folder_exists(path)) return LUD_OK;
+    lud_text file = {0};
+    lud_text_append(&file, "%s/solution.empo", path);
+    lud_status status = file.failed ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for a path")
+                        : !lud_file_exists(file.bytes) ? LUD_OK
+                                                       : lud_empo_solution_open(file.bytes, solution, error);
+    lud_text_free(&file);
+    return status;
+}
+
+lud_status lud_solved_cast(const lud_empo_solution *solution, const lud_scenario *scenario, lud_cast *cast,
+                           lud_error *error) {
+    for (int i = 0; solution && i < scenario->model->layout.n_agents; i++) {
+        lud_policy *policy; /* the cast owns one for each agent */
+        lud_status status = lud_empo_solution_policy_create(solution, scenario->model, &policy, error);
+        if (status) return status;
+        lud_cast_set(cast, i, policy);
+    }
+    return LUD_OK;
+}
+
+/* ---- what is in a solution ---- */
+
+static const char *name_of(const char *const *names, uint32_t number) {
+    for (uint32_t k = 0; names[k]; k++)
+        if (k == number) return names[k];
+    return "?";
+}
+
+void lud_solved_print(const lud_empo_solution *solution) {
+    const lud_empo_header *h = solution->header;
+    char states[16], bytes[16];
+    printf("\nsolution %s\n", solution->path);
+    printf("  %s states of %" PRIu64 " bytes in %" PRIu64 " layers; %" PRIu64
+           " numbers a state, %sB in all\n",
+           lud_format_count((double)h->n_states, states), h->state_bytes, h->n_layers, h->record_doubles,
+           lud_format_count((double)h->file_bytes, bytes));
+    printf("  people %u with %u goals in all, robots %u with %u joint actions\n", h->n_humans, h->n_goals,
+           h->n_robots, h->n_robot_actions);
+    printf("  people: beta_h %g, gamma_h %g, nu_h %g, %s\n", h->beta_h, h->gamma_h, h->nu_h,
+           h->optimistic ? "optimistic" : "cautious");
+    printf("  robots: beta_r %g, gamma_r %g, zeta %g, xi %g, eta %g, terminal value %g\n", h->beta_r,
+           h->gamma_r, h->zeta, h->xi, h->eta, h->terminal_value);
+    printf("  aggregate over people: %s; reward weight: %s\n\n",
+           name_of(lud_empo_aggregate_names, h->aggregate),
+           name_of(lud_empo_reward_weight_names, h->reward_weight));
+}
+
+json_t *lud_solved_json(const lud_empo_solution *solution) {
+    const lud_empo_header *h = solution->header;
+    return json_pack(
+        "{s:s, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:b, s:f, s:f, s:f, s:f, s:f, s:f,"
+        " s:s, s:s}",
+        "file", solution->path, "states", (json_int_t)h->n_states, "layers", (json_int_t)h->n_layers,
+        "state_bytes", (json_int_t)h->state_bytes, "record_doubles", (json_int_t)h->record_doubles, "bytes",
+        (json_int_t)h->file_bytes, "people", (int)h->n_humans, "robots", (int)h->n_robots, "goals",
+        (int)h->n_goals, "robot_actions", (int)h->n_robot_actions, "beta_h",
+        isinf(h->beta_h) ? DBL_MAX : h->beta_h, "gamma_h", h->gamma_h, "nu_h", h->nu_h, "optimistic",
+        (int)h->optimistic, "beta_r", h->beta_r, "gamma_r", h->gamma_r, "zeta", h->zeta, "xi", h->xi, "eta",
+        h->eta, "terminal_value", h->terminal_value, "aggregate",
+        name_of(lud_empo_aggregate_names, h->aggregate), "reward_weight",
+        name_of(lud_empo_reward_weight_names, h->reward_weight));
+}
+
+/* ---- overlay ---- */
+
+typedef struct solved_source {
+    lud_overlay_source base;
+    const lud_empo_solution *solution;
+    const lud_model *model;
+    lud_empo_layout layout;
+    lud_arena *arena;
+    double *goal_weight; /* [n_goals] */
+    int32_t *robots;     /* [n_agents] */
+} solved_source;
+
+static const double *record_of(const solved_source *s, const uint8_t *state) {
+    uint64_t index = lud_empo_solution_find(s->solution, state);
+    return index == UINT64_MAX ? NULL : lud_empo_solution_record(s->solution, index);
+}
+
+static int person_of(const lud_empo_layout *layout, int agent) {
+    for (int h = 0; h < layout->n_humans; h++)
+        if (layout->humans[h] == agent) return h;
+    return -1;
+}
+
+static bool quantity_values(lud_overlay_source *source, const uint8_t *state, double *values) {
+    const solved_source *s = (const solved_source *)source;
+    const double *record = record_of(s, state);
+    if (!record || s->model->world->is_terminal(s->model, state)) return false;
+    memcpy(values, record + s->layout.x_h, (size_t)s->layout.n_humans * sizeof *values);
+    values[s->layout.n_humans] = record[s->layout.u_r];
+    values[s->layout.n_humans + 1] = record[s->layout.v_r];
+    return true;
+}
+
+static bool choice_probabilities(lud_overlay_source *source, const uint8_t *state, double *values) {
+    const solved_source *s = (const solved_source *)source;
+    const double *record = record_of(s, state);
+    if (!record || s->model->world->is_terminal(s->model, state)) return false;
+    memcpy(values, record + s->layout.pi_r, (size_t)s->layout.n_robot_actions * sizeof *values);
+    return true;
+}
+
+static bool goal_values(lud_overlay_source *source, const uint8_t *state, int agent, double *values) {
+    const solved_source *s = (const solved_source *)source;
+    int h = person_of(&s->layout, agent);
+    const double *record = h >= 0 ? record_of(s, state) : NULL;
+    if (!record || s->model->world->is_terminal(s->model, state)) return false;
+    int begin = s->layout.goal_begin[h], n = s->layout.goal_begin[h + 1] - begin;
+    memcpy(values, record + s->layout.v_h_e + begin, (size_t)n * sizeof *values);
+    return true;
+}
+
+static bool action_probabilities(lud_overlay_source *source, const uint8_t *state, int agent, int goal,
+                                 double *p) {
+    const solved_source *s = (const solved_source *)source;
+    const lud_empo_layout *layout = &s->layout;
+    const double *record = record_of(s, state);
+    if (!record || s->model->world->is_terminal(s->model, state)) return false;
+    int h = person_of(layout, agent);
+    if (h < 0) { /* the robot's own part of the joint policy */
+        memset(p, 0, (size_t)s->model->layout.actions[agent].n_discrete * sizeof *p);
+        for (int32_t k = 0; k < layout->n_robot_actions; k++) {
+            lud_empo_robot_decode(layout, s->model, k, s->robots);
+            p[s->robots[agent]] += record[layout->pi_r + k];
+        }
+        return true;
+    }
+    int n = layout->n_human_actions[h], n_goals = layout->goal_begin[h + 1] - layout->goal_begin[h];
+    if (goal >= 0 && goal < n_goals)
+        memcpy(p, record + layout->policies + layout->policy_begin[h] + goal * n, (size_t)n * sizeof *p);
+    else
+        lud_empo_marginal_of(layout, s->goal_weight, record, h, p);
+    return true;
+}
+
+static void destroy(lud_overlay_source *source) {
+    solved_source *s = (solved_source *)source;
+    lud_arena_destroy(s->arena);
+    free(s);
+}
+
+static bool fill(solved_source *s) {
+    const lud_empo_layout *layout = &s->layout;
+    const lud_world *world = s->model->world;
+    int n_quantities = layout->n_humans + 2;
+    lud_overlay_quantity *q = lud_arena_take_array(s->arena, (size_t)n_quantities, sizeof *q);
+    const char **choices = lud_arena_take_array(s->arena, (size_t)layout->n_robot_actions, sizeof *choices);
+    s->goal_weight = lud_arena_take_array(s->arena, (size_t)layout->n_goals, sizeof *s->goal_weight);
+    s->robots = lud_arena_take_array(s->arena, (size_t)s->model->layout.n_agents, sizeof *s->robots);
+    if (!q || !choices || !s->goal_weight || !s->robots) return false;
+    double most = 0; /* X_h is a sum over goals of weight times something up to 1 */
+    for (int h = 0; h < layout->n_humans; h++) {
+        double sum = 0;
+        for (int g = layout->goal_begin[h]; g < layout->goal_begin[h + 1]; g++)
+            sum += s->goal_weight[g] =
+                world->goal_weight(s->model, layout->humans[h], g - layout->goal_begin[h]);
+        most = sum > most ? sum : most;
+        q[h] = (lud_overlay_quantity){.unit = true};
+        snprintf(q[h].name, sizeof q[h].name, "X_h person %d", layout->humans[h]);
+        snprintf(q[h].group, sizeof q[h].group, "X_h");
+    }
+    for (int h = 0; h < layout->n_humans; h++) q[h].most = most;
+    q[layout->n_humans] = (lud_overlay_quantity){.name = "U_r", .group = "U_r"};
+    q[layout->n_humans + 1] = (lud_overlay_quantity){.name = "V_r", .group = "V_r"};
+    for (int k = 0; k < layout->n_robot_actions; k++) {
+        char text[256];
+        lud_empo_robot_name(s->model, layout, k, text);
+        if (!(choices[k] = lud_arena_text(s->arena, text, strlen(text)))) return false;
+    }
+    s->base = (lud_overlay_source){.goal_value_name = "V_h^e",
+                                   .goal_value_most = 1,
+                                   .n_quantities = n_quantities,
+                                   .quantities = q,
+                                   .choice_name = "\xcf\x80_r, the robots' policy",
+                                   .choice_group = "\xcf\x80_r",
+                                   .n_choices = layout->n_robots ? layout->n_robot_actions : 0,
+                                   .choice_names = choices,
+                                   .quantity_values = quantity_values,
+                                   .choice_probabilities = choice_probabilities,
+                                   .goal_values = goal_values,
+                                   .action_probabilities = action_probabilities,
+                                   .destroy = destroy};
+    return true;
+}
+
+lud_status lud_solved_overlay(const lud_empo_solution *solution, const lud_model *model,
+                              lud_overlay_source **source, lud_error *error) {
+    solved_source *s = calloc(1, sizeof *s);
+    if (!s || !(s->arena = lud_arena_create(0))) {
+        free(s);
+        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the overlay");
+    }
+    s->solution = solution;
+    s->model = model;
+    lud_status status = lud_empo_layout_find(model, &s->layout, error);
+    if (!status && !fill(s)) status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for the overlay");
+    if (status)
+        destroy(&s->base);
+    else
+        *source = &s->base;
+    return status;
+}

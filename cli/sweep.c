@@ -1,0 +1,320 @@
+/* `ludus sweep`: one solution after another over ranges or samples of parameters, a row of a CSV file each.
+ */
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/progress.h"
+#include "base/random.h"
+#include "cli/cli.h"
+#include "cli/empo_report.h"
+#include "learn/empo/solve.h"
+
+typedef struct sweep_values {
+    lud_scenario_flags scenario;
+    lud_flag_list vary;
+    const char *output;
+    int64_t samples;
+    bool quiet;
+} sweep_values;
+
+static const lud_flag flags[] = {
+    {"vary", 'v', LUD_FLAG_LIST, offsetof(sweep_values, vary), 0, 0, "KEY=RANGE",
+     "a parameter and its values: a,b,c or low:high:count (add :log for a geometric grid); may be repeated"},
+    {"samples", 'n', LUD_FLAG_INT, offsetof(sweep_values, samples), 1, 1e9, "N",
+     "draw N seeded random points within the ranges instead of the grid"},
+    {"output", 'o', LUD_FLAG_TEXT, offsetof(sweep_values, output), 0, 0, "FILE",
+     "CSV file (default: standard output)"},
+    LUD_SCENARIO_FLAG_ROWS(sweep_values, scenario),
+    {"quiet", 'q', LUD_FLAG_SWITCH, offsetof(sweep_values, quiet), 0, 0, NULL, "no progress line"},
+};
+
+static void set_defaults(void *values) {
+    lud_scenario_flags_default(&((sweep_values *)values)->scenario);
+}
+
+enum { MAX_KEYS = 16, MAX_LIST = 256 };
+
+typedef struct range {
+    char key[128];
+    double values[MAX_LIST]; /* a list, or the points of the grid */
+    int n;
+    double low, high;
+    bool logarithmic,
+        continuous; /* continuous: samples are drawn between low and high, not from the values */
+} range;
+
+static lud_status range_error(const char *text, lud_error *error) {
+    return lud_fail(error, LUD_ERROR_INPUT,
+                    "--vary %s: expected KEY=a,b,c or KEY=low:high:count or KEY=low:high:count:log", text);
+}
+
+static lud_status read_range(const char *text, range *r, lud_error *error) {
+    const char *equals = strchr(text, '=');
+    *r = (range){0};
+    if (!equals || equals == text || (size_t)(equals - text) >= sizeof r->key)
+        return range_error(text, error);
+    memcpy(r->key, text, (size_t)(equals - text));
+    const char *at = equals + 1;
+    char *end;
+    if (!strchr(at, ':')) {
+        do {
+            if (r->n == MAX_LIST)
+                return lud_fail(error, LUD_ERROR_LIMIT, "--vary %s: more than 256 values", r->key);
+            r->values[r->n++] = strtod(at, &end);
+            if (end == at) return range_error(text, error);
+            at = end + 1;
+        } while (*end == ',');
+        return *end ? range_error(text, error) : LUD_OK;
+    }
+    r->continuous = true;
+    r->low = strtod(at, &end);
+    if (end == at || *end != ':') return range_error(text, error);
+    at = end + 1;
+    r->high = strtod(at, &end);
+    if (end == at || *end != ':') return range_error(text, error);
+    at = end + 1;
+    long count = strtol(at, &end, 10);
+    r->logarithmic = !strcmp(end, ":log");
+    if (end == at || (*end && !r->logarithmic) || count < 1 || count > MAX_LIST || !(r->low <= r->high) ||
+        (r->logarithmic && !(r->low > 0)))
+        return range_error(text, error);
+    r->n = (int)count;
+    for (int i = 0; i < r->n; i++) {
+        double t = r->n > 1 ? (double)i / (r->n - 1) : 0;
+        r->values[i] = r->logarithmic ? r->low * pow(r->high / r->low, t) : r->low + (r->high - r->low) * t;
+    }
+    return LUD_OK;
+}
+
+/* Coordinates of a point: digits of its number on the grid, or random numbers keyed by it. */
+static void point_of(const range *ranges, int n_ranges, bool sampled, uint64_t seed, int64_t number,
+                     double *values) {
+    int64_t rest = number;
+    for (int k = 0; k < n_ranges; k++) {
+        const range *r = &ranges[k];
+        if (!sampled) {
+            values[k] = r->values[rest % r->n];
+            rest /= r->n;
+            continue;
+        }
+        lud_words words =
+            lud_draw((lud_random_key){seed, (uint32_t)k}, (uint32_t)number, 0, LUD_PURPOSE_USER, 0);
+        double t = lud_unit53(words.v[0], words.v[1]);
+        if (!r->continuous)
+            values[k] = r->values[lud_below(words.v[2], (uint32_t)r->n)];
+        else
+            values[k] = r->logarithmic ? r->low * pow(r->high / r->low, t) : r->low + (r->high - r->low) * t;
+    }
+}
+
+/* The row of a solved point: parameters, then what the start state's record says. */
+static void write_row(lud_text *row, const double *values, int n_ranges, const lud_empo_layout *layout,
+                      const double *record, double states) {
+    for (int k = 0; k < n_ranges; k++) lud_text_append(row, "%.17g,", values[k]);
+    lud_text_append(row, "%.0f", states);
+    for (int i = 0; i < layout->policies; i++) lud_text_append(row, ",%.17g", record[i]);
+    lud_text_append(row, "\n");
+}
+
+static void write_header(lud_text *row, const range *ranges, int n_ranges, const lud_model *model,
+                         const lud_empo_layout *layout) {
+    char name[256];
+    for (int k = 0; k < n_ranges; k++) lud_text_append(row, "%s,", ranges[k].key);
+    lud_text_append(row, "states,V_r,U_r");
+    for (int h = 0; h < layout->n_humans; h++) lud_text_append(row, ",X_%d", layout->humans[h]);
+    static const char *const parts[] = {"V_e", "V_m"};
+    for (int part = 0; part < 2; part++)
+        for (int h = 0; h < layout->n_humans; h++)
+            for (int g = 0; g < layout->goal_begin[h + 1] - layout->goal_begin[h]; g++)
+                lud_text_append(row, ",%s_%d_%d", parts[part], layout->humans[h], g);
+    static const char *const robots[] = {"Q", "pi"};
+    for (int part = 0; part < 2; part++)
+        for (int r = 0; r < layout->n_robot_actions; r++)
+            lud_text_append(row, ",%s_%s", robots[part], lud_empo_robot_name(model, layout, r, name));
+    lud_text_append(row, "\n");
+}
+
+typedef struct job {
+    const char *path;
+    const lud_scenario_flags *flags;
+    const range *ranges;
+    int n_ranges;
+    bool sampled;
+    uint64_t seed;
+    const lud_empo_case
+        *shared; /* its graph serves all points when only the learner's parameters vary; else null */
+} job;
+
+/* Solves one point in memory with one thread. */
+static lud_status solve_point(const job *j, int64_t number, lud_text *row, lud_error *error) {
+    double values[MAX_KEYS];
+    char texts[MAX_KEYS][192];
+    lud_scenario_flags own = *j->flags;
+    point_of(j->ranges, j->n_ranges, j->sampled, j->seed, number, values);
+    for (int k = 0; k < j->n_ranges; k++) {
+        if (own.set.n == LUD_FLAG_LIST_ITEMS)
+            return lud_fail(error, LUD_ERROR_LIMIT, "too many --set and --vary together; expected at most %d",
+                            (int)LUD_FLAG_LIST_ITEMS);
+        snprintf(texts[k], sizeof texts[k], "%s=%.17g", j->ranges[k].key, values[k]);
+        own.set.items[own.set.n++] = texts[k];
+    }
+    own.threads = -1; /* the number of threads is the sweep's */
+    lud_scenario *scenario;
+    lud_status status = lud_scenario_open(j->path, &own, &scenario, error);
+    if (status) return status;
+    lud_empo_solve_options options = {.n_threads = 1};
+    lud_empo_case c = {0};
+    lud_empo_problem *problem = NULL;
+    double *records = NULL;
+    if (j->shared) {
+        lud_arena *arena = lud_arena_create(0);
+        lud_empo_exact_options exact;
+        status = arena ? lud_empo_exact_read(arena, scenario->learner, &exact, error)
+                       : lud_fail(error, LUD_ERROR_MEMORY, "no memory for options");
+        if (!status) status = lud_empo_problem_create(j->shared->space, &exact.theory, &problem, error);
+        lud_arena_destroy(arena);
+    } else {
+        status = lud_empo_case_open(scenario, &options, &c, error);
+        problem = c.problem;
+    }
+    if (!status) {
+        const lud_statespace *space = problem->space;
+        records = malloc(space->n_states * (size_t)problem->layout.record_doubles * sizeof *records);
+        lud_empo_policies policies = j->shared ? j->shared->policies : c.policies;
+        lud_empo_hooks hooks;
+        lud_empo_policies_hook(&policies, &hooks);
+        lud_empo_run run = {.records = records, .hooks = &hooks, .n_threads = 1, .first_level = INT32_MAX};
+        status = records ? lud_empo_solve(problem, &run, error)
+                         : lud_fail(error, LUD_ERROR_MEMORY, "no memory to solve");
+        if (!status) write_row(row, values, j->n_ranges, &problem->layout, records, (double)space->n_states);
+    }
+    if (status) lud_fail_context(error, "point %lld of the sweep", (long long)number);
+    free(records);
+    if (j->shared) lud_empo_problem_destroy(problem);
+    lud_empo_case_close(&c);
+    lud_scenario_destroy(scenario);
+    return status;
+}
+
+/* Points are solved side by side; rows are kept until all before them are there, so the file does not depend
+ * on the number of threads. */
+static lud_status solve_points(const job *j, int64_t n, int n_threads, FILE *show, lud_text *rows,
+                               lud_error *error) {
+    lud_progress progress;
+    lud_progress_start(&progress, show, "sweep", "solutions", (uint64_t)n);
+    lud_status status = LUD_OK;
+    uint64_t done = 0;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(n_threads)
+    for (int64_t i = 0; i < n; i++) {
+        lud_status now;
+#pragma omp atomic read
+        now = status;
+        if (now) continue;
+        lud_error own = {0};
+        lud_status result = lud_interrupted() ? LUD_INTERRUPTED : solve_point(j, i, &rows[i], &own);
+#pragma omp critical(lud_sweep)
+        {
+            if (result && !status) {
+                status = result;
+                if (error) *error = own;
+            }
+            lud_progress_update(&progress, ++done);
+        }
+    }
+    lud_progress_finish(&progress);
+    return status;
+}
+
+static lud_status write_rows(const char *path, const lud_text *header, const lud_text *rows, int64_t n,
+                             lud_error *error) {
+    lud_file_writer writer = {0};
+    FILE *out = stdout;
+    if (path) {
+        lud_status status = lud_file_write_begin(&writer, path, error);
+        if (status) return status;
+        out = writer.stream;
+    }
+    fputs(header->bytes, out);
+    for (int64_t i = 0; i < n; i++)
+        if (rows[i].bytes) fputs(rows[i].bytes, out);
+    return path ? lud_file_write_commit(&writer, error) : lud_flush_output(error);
+}
+
+static lud_status sweep(const sweep_values *values, const lud_scenario *scenario, job *j, int64_t n,
+                        lud_error *error) {
+    int n_threads = scenario->run.threads > 0 ? (int)scenario->run.threads : omp_get_max_threads();
+    FILE *show = values->quiet ? NULL : stderr;
+    lud_empo_solve_options options = {.n_threads = n_threads, .progress = show};
+    lud_empo_case shared;
+    lud_status status = lud_empo_case_open(scenario, &options, &shared, error);
+    if (status) return status;
+    bool same_world = true;
+    for (int k = 0; k < j->n_ranges; k++) same_world &= !strncmp(j->ranges[k].key, "learner.", 8);
+    j->shared = same_world ? &shared : NULL;
+    lud_text header = {0}, *rows = calloc((size_t)n, sizeof *rows);
+    write_header(&header, j->ranges, j->n_ranges, scenario->model, &shared.problem->layout);
+    status = rows ? solve_points(j, n, n_threads, show, rows, error)
+                  : lud_fail(error, LUD_ERROR_MEMORY, "no memory for rows");
+    /* what was finished before an interruption or an error is kept */
+    lud_error ignored = {0};
+    if (rows && (!status || status == LUD_INTERRUPTED)) {
+        lud_status written = write_rows(values->output, &header, rows, n, status ? &ignored : error);
+        if (!status) status = written;
+    }
+    for (int64_t i = 0; rows && i < n; i++) lud_text_free(&rows[i]);
+    free(rows);
+    lud_text_free(&header);
+    lud_empo_case_close(&shared);
+    return status;
+}
+
+static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
+    (void)n_arguments;
+    const sweep_values *values = data;
+    static range ranges[MAX_KEYS];
+    if (values->vary.n == 0)
+        return lud_fail(error, LUD_ERROR_INPUT,
+                        "sweep needs something to vary: --vary learner.beta_r=1:100:10:log");
+    if (values->vary.n > MAX_KEYS)
+        return lud_fail(error, LUD_ERROR_LIMIT, "more than %d --vary", (int)MAX_KEYS);
+    int64_t n = 1;
+    for (int k = 0; k < values->vary.n; k++) {
+        lud_status status = read_range(values->vary.items[k], &ranges[k], error);
+        if (status) return status;
+        n *= ranges[k].n;
+        if (n > 10000000)
+            return lud_fail(error, LUD_ERROR_LIMIT,
+                            "the grid has more than 10 million points; use --samples");
+    }
+    bool sampled = values->samples > 0;
+    lud_scenario *scenario;
+    lud_status status = lud_scenario_open(arguments[0], &values->scenario, &scenario, error);
+    if (status) return status;
+    job j = {arguments[0], &values->scenario, ranges, values->vary.n, sampled, (uint64_t)scenario->run.seed,
+             NULL};
+    status = sweep(values, scenario, &j, sampled ? values->samples : n, error);
+    lud_scenario_destroy(scenario);
+    return status;
+}
+
+const lud_verb lud_verb_sweep = {
+    .name = "sweep",
+    .about = "solve over ranges of parameters, one row of a table each",
+    .arguments = "SCENARIO",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .flags = flags,
+    .n_flags = sizeof flags / sizeof *flags,
+    .value_bytes = sizeof(sweep_values),
+    .set_defaults = set_defaults,
+    .notes = "Each row: the parameters, the number of states, and V_r, U_r, X_h, V_h^e, V_h^m, Q_r, pi_r at "
+             "the start.\n"
+             "Solutions run side by side. Keys under `learner.` share one graph; others build it anew.\n\n"
+             "example: ludus sweep scenarios/empo/open_the_door.yaml -v learner.beta_r=1:100:20:log -v "
+             "learner.zeta=1,2,3 "
+             "-o sweep.csv\n",
+    .run = run};

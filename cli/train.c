@@ -1,0 +1,136 @@
+#include <string.h>
+
+#include "base/progress.h"
+#include "cli/cli.h"
+#include "learn/train.h"
+
+typedef struct train_values {
+    lud_scenario_flags scenario;
+    const char *out, *device;
+    const char *precision;
+    bool resume, resume_previous, overwrite, strict, quiet;
+    int64_t checkpoint_every, evaluate_every;
+    double checkpoint_minutes;
+} train_values;
+
+static const lud_flag flags[] = {
+    {"out", 'o', LUD_FLAG_TEXT, offsetof(train_values, out), 0, 0, "RUN", "folder of the run"},
+    {"device", 'd', LUD_FLAG_TEXT, offsetof(train_values, device), 0, 0, "DEVICE", "cpu, cuda or auto"},
+    {"precision", 0, LUD_FLAG_TEXT, offsetof(train_values, precision), 0, 0, "WORD",
+     "of matrix products on cuda: f32, tf32 or bf16 (weights stay f32)"},
+    {"resume", 'r', LUD_FLAG_SWITCH, offsetof(train_values, resume), 0, 0, NULL,
+     "go on from the run's checkpoint; the result is as if it had not stopped"},
+    {"resume-previous", 0, LUD_FLAG_SWITCH, offsetof(train_values, resume_previous), 0, 0, NULL,
+     "go on from the checkpoint before it, when the newest is damaged"},
+    {"overwrite", 0, LUD_FLAG_SWITCH, offsetof(train_values, overwrite), 0, 0, NULL,
+     "start anew in a folder that holds a run"},
+    {"strict", 0, LUD_FLAG_SWITCH, offsetof(train_values, strict), 0, 0, NULL,
+     "insist on the same bytes for any number of threads (all operations keep this anyway: no cost)"},
+    {"checkpoint-every", 0, LUD_FLAG_INT, offsetof(train_values, checkpoint_every), 0, 1e18, "N",
+     "iterations between checkpoints; 0: by time only"},
+    {"checkpoint-minutes", 0, LUD_FLAG_REAL, offsetof(train_values, checkpoint_minutes), 0, 1e6, "MINUTES",
+     "time between checkpoints; 0: by iterations only"},
+    {"evaluate-every", 0, LUD_FLAG_INT, offsetof(train_values, evaluate_every), 0, 1e18, "N",
+     "iterations between evaluations; 0: at the end only"},
+    LUD_SCENARIO_FLAG_ROWS(train_values, scenario),
+    {"quiet", 'q', LUD_FLAG_SWITCH, offsetof(train_values, quiet), 0, 0, NULL, "no progress line"},
+};
+
+static void set_defaults(void *data) {
+    train_values *values = data;
+    lud_scenario_flags_default(&values->scenario);
+    values->device = "auto";
+    values->precision = "f32";
+    values->checkpoint_minutes = 5.0;
+}
+
+/* The effective configuration as YAML, the learner's section with all its defaults. */
+static lud_status effective(const lud_scenario *scenario, const lud_learner *learner, lud_arena *arena,
+                            char **text, lud_error *error) {
+    lud_tree *root = NULL;
+    size_t length = 0;
+    lud_status status = lud_scenario_effective(scenario, arena, &root, error);
+    if (status == LUD_OK && learner->kind->write) status = learner->kind->write(learner, arena, root, error);
+    return status ? status : lud_tree_write(arena, root, text, &length, error);
+}
+
+static lud_status train(const train_values *values, const lud_scenario *scenario, lud_device *device,
+                        lud_error *error) {
+    lud_learner *learner = NULL;
+    lud_status status = lud_learner_create(scenario, device, &learner, error);
+    if (status) return status;
+    lud_arena *arena = lud_arena_create(0);
+    char *configuration = NULL;
+    status = arena ? effective(scenario, learner, arena, &configuration, error)
+                   : lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
+    if (status == LUD_OK) {
+        const lud_train_options options = {.folder = values->out,
+                                           .resume = values->resume,
+                                           .resume_previous = values->resume_previous,
+                                           .overwrite = values->overwrite,
+                                           .checkpoint_every = (uint64_t)values->checkpoint_every,
+                                           .checkpoint_seconds = 60.0 * values->checkpoint_minutes,
+                                           .evaluate_every = (uint64_t)values->evaluate_every,
+                                           .progress = values->quiet ? NULL : stderr,
+                                           .configuration = configuration};
+        lud_train_result result;
+        lud_interrupt_install();
+        status = lud_train(learner, &options, &result, error);
+        lud_text report = {0};
+        if (learner->kind->report && (status == LUD_OK || status == LUD_INTERRUPTED)) {
+            learner->kind->report(learner, &report);
+            if (report.bytes) fputs(report.bytes, stdout);
+        }
+        lud_text_free(&report);
+    }
+    lud_arena_destroy(arena);
+    lud_learner_destroy(learner);
+    return status;
+}
+
+static lud_status set_precision(lud_device *device, const char *word, lud_error *error) {
+    static const char *const names[] = {
+        [LUD_PRECISION_F32] = "f32", [LUD_PRECISION_TF32] = "tf32", [LUD_PRECISION_BF16] = "bf16"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(word, names[i]) == 0) {
+            lud_device_set_precision(device, (lud_precision)i);
+            return LUD_OK;
+        }
+    return lud_fail(error, LUD_ERROR_INPUT, "--precision %s: expected f32, tf32 or bf16", word);
+}
+
+static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
+    (void)n_arguments;
+    const train_values *values = data;
+    if (!values->out) return lud_fail(error, LUD_ERROR_INPUT, "train: where to? Give a folder with -o RUN");
+    lud_scenario *scenario = NULL;
+    lud_status status = lud_scenario_open(arguments[0], &values->scenario, &scenario, error);
+    if (status) return status;
+    lud_device *device = NULL;
+    status = lud_device_open(values->device, (int)scenario->run.threads, &device, error);
+    if (status == LUD_OK) status = set_precision(device, values->precision, error);
+    if (status == LUD_OK) {
+        lud_device_set_strict(device, values->strict);
+        status = train(values, scenario, device, error);
+    }
+    lud_device_close(device);
+    lud_scenario_destroy(scenario);
+    return status;
+}
+
+const lud_verb lud_verb_train = {
+    .name = "train",
+    .about = "train the scenario's learner",
+    .arguments = "SCENARIO",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .flags = flags,
+    .n_flags = sizeof flags / sizeof *flags,
+    .value_bytes = sizeof(train_values),
+    .set_defaults = set_defaults,
+    .notes =
+        "The run's folder gets scenario.yaml, metrics.csv, a TensorBoard event file and checkpoints. Ctrl-C\n"
+        "saves and stops; --resume continues, with RUN/scenario.yaml as the scenario or the file it came "
+        "from.\n",
+    .run = run,
+};

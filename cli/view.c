@@ -1,0 +1,106 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/solved.h"
+#include "learn/learned.h"
+#include "render/window.h"
+
+typedef struct view_values {
+    lud_scenario_flags scenario;
+    const char *theme;
+    double speed;
+    bool still, play;
+} view_values;
+
+static const lud_flag flags[] = {
+    {"speed", 0, LUD_FLAG_REAL, offsetof(view_values, speed), 0.25, 256, "N",
+     "steps a second while playing (4)"},
+    {"play", 'p', LUD_FLAG_SWITCH, offsetof(view_values, play), 0, 0, NULL, "start playing at once"},
+    {"still", 0, LUD_FLAG_SWITCH, offsetof(view_values, still), 0, 0, NULL, "no motion between states"},
+    {"theme", 0, LUD_FLAG_TEXT, offsetof(view_values, theme), 0, 0, "NAME", "light or dark (light)"},
+    LUD_SCENARIO_FLAG_ROWS(view_values, scenario),
+};
+
+static void set_defaults(void *values) {
+    view_values *v = values;
+    *v = (view_values){.speed = 4};
+    lud_scenario_flags_default(&v->scenario);
+}
+
+/* What lies in a RUN folder. */
+typedef struct view_run {
+    const char *folder; /* null: a scenario file */
+    const lud_empo_solution *solution;
+} view_run;
+
+static lud_status loaded(void *context, const lud_scenario *scenario, lud_cast *cast,
+                         lud_overlay_source **source, lud_error *error) {
+    const view_run *run = context;
+    lud_status status = lud_learned_cast(run->folder, scenario, cast, error);
+    if (!status && run->solution) status = lud_solved_cast(run->solution, scenario, cast, error);
+    if (!status && run->solution) status = lud_solved_overlay(run->solution, scenario->model, source, error);
+    return status;
+}
+
+static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
+    (void)n_arguments;
+    const view_values *values = data;
+    if (values->theme && strcmp(values->theme, lud_theme_names[LUD_THEME_DARK]) != 0 &&
+        strcmp(values->theme, lud_theme_names[LUD_THEME_LIGHT]) != 0)
+        return lud_fail(error, LUD_ERROR_INPUT, "--theme: '%s' is neither light nor dark", values->theme);
+    /* opened once here for the message about a file that is not there; the viewer reads it again, and again
+     * when it changes */
+    lud_scenario *scenario;
+    lud_status status = lud_scenario_open(arguments[0], &values->scenario, &scenario, error);
+    if (status) return status;
+    const char *set[LUD_FLAG_LIST_ITEMS + 1];
+    char seed[64];
+    int n_set = values->scenario.set.n;
+    memcpy(set, values->scenario.set.items, (size_t)n_set * sizeof *set);
+    snprintf(seed, sizeof seed, "run.seed=%" PRId64, scenario->run.seed);
+    lud_scenario_destroy(scenario);
+    if (values->scenario.seed >= 0) set[n_set++] = seed;
+    lud_empo_solution *solution;
+    status = lud_solved_open(arguments[0], &solution, error);
+    if (status) return status;
+    lud_text path = {0};
+    lud_text_append(&path, lud_folder_exists(arguments[0]) ? "%s/scenario.yaml" : "%s", arguments[0]);
+    view_run in_folder = {lud_folder_exists(arguments[0]) ? arguments[0] : NULL, solution};
+    lud_view_options options = {.path = path.bytes,
+                                .set = set,
+                                .n_set = n_set,
+                                .no_motion = values->still,
+                                .speed = values->speed,
+                                .playing = values->play,
+                                .loaded = in_folder.folder ? loaded : NULL,
+                                .context = &in_folder};
+    if (values->theme && !strcmp(values->theme, lud_theme_names[LUD_THEME_DARK]))
+        options.theme = LUD_THEME_DARK;
+    lud_window_report report;
+    status = path.failed ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for a path")
+                         : lud_view(&options, &report, error);
+    lud_text_free(&path);
+    lud_empo_solution_close(solution);
+    if (!status) lud_log(NULL, LUD_LOG_DEBUG, "first frame after %.3f s", report.first_frame_seconds);
+    return status;
+}
+
+const lud_verb lud_verb_view = {
+    .name = "view",
+    .about = "open a window: watch, pause, step, rewind, inspect, take the controls",
+    .arguments = "SCENARIO|RUN",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .flags = flags,
+    .n_flags = sizeof flags / sizeof *flags,
+    .value_bytes = sizeof(view_values),
+    .set_defaults = set_defaults,
+    .notes = "H in the window lists all keys. The scenario is read anew when its file changes.\n"
+             "A RUN of `ludus solve` is shown with everybody acting on the solution, and its values over "
+             "the\nworld and beside it: W worth of goals, A arrows, U bars, D curves.\n\n"
+             "example: ludus view scenarios/multigrid/rescue.yaml --theme dark --play\n",
+    .run = run};

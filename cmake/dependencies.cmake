@@ -1,0 +1,34 @@
+# The libraries Ludus stands on, each as one interface target. All of them are
+# Debian 12 packages; cmake/install-deps.sh installs them.
+find_package(PkgConfig REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS C)
+find_package(Threads REQUIRED)
+
+pkg_check_modules(SDL2 REQUIRED IMPORTED_TARGET sdl2)
+pkg_check_modules(FYAML REQUIRED IMPORTED_TARGET libfyaml)
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(AV REQUIRED IMPORTED_TARGET libavcodec libavformat libavutil libswscale)
+
+find_path(RANDOM123_INCLUDE Random123/philox.h REQUIRED)
+find_path(CGLM_INCLUDE cglm/cglm.h REQUIRED)
+find_path(STB_INCLUDE stb_image.h PATH_SUFFIXES stb REQUIRED)
+find_path(DNNL_INCLUDE dnnl.h REQUIRED)
+find_library(DNNL_LIBRARY dnnl REQUIRED)
+
+function(ludus_dependency name)
+  cmake_parse_arguments(arg "" "" "INCLUDE;LINK" ${ARGN})
+  add_library(ludus_${name} INTERFACE)
+  target_include_directories(ludus_${name} SYSTEM INTERFACE ${arg_INCLUDE})
+  target_link_libraries(ludus_${name} INTERFACE ${arg_LINK})
+endfunction()
+
+ludus_dependency(json LINK PkgConfig::JANSSON)
+ludus_dependency(yaml LINK PkgConfig::FYAML)
+ludus_dependency(xxhash LINK PkgConfig::XXHASH)
+ludus_dependency(random INCLUDE ${RANDOM123_INCLUDE})
+ludus_dependency(dnnl INCLUDE ${DNNL_INCLUDE} LINK ${DNNL_LIBRARY})
+ludus_dependency(sdl LINK PkgConfig::SDL2)
+ludus_dependency(cglm INCLUDE ${CGLM_INCLUDE})
+ludus_dependency(stb INCLUDE ${STB_INCLUDE})
+ludus_dependency(video LINK PkgConfig::AV)

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Runs every fuzz target of a build folder for a number of inputs: fuzz.sh BUILD RUNS
+# Starts from the shipped scenarios and tests/fuzz/corpus/<target>; what a run finds stays in BUILD.
+set -euo pipefail
+build=$1 runs=$2
+source=$(cd "$(dirname "$0")/.." && pwd)
+for target in "$build"/fuzz_*; do
+  [ -x "$target" ] && [ ! -d "$target" ] || continue
+  name=$(basename "$target")
+  found=$build/found-$name
+  mkdir -p "$found"
+  seeds=()
+  [ -d "$source/tests/fuzz/corpus/$name" ] && seeds+=("$source/tests/fuzz/corpus/$name")
+  case $name in
+    fuzz_scenario | fuzz_map) seeds+=("$source/scenarios/multigrid") ;;
+    fuzz_particle*) seeds+=("$source/scenarios/particle") ;;
+  esac
+  echo "fuzz: $name, $runs inputs"
+  "$target" -runs="$runs" -max_len=8192 -rss_limit_mb=4096 -timeout=20 -seed=1 -verbosity=0 \
+    -print_final_stats=0 -artifact_prefix="$build/crash-$name-" "$found" "${seeds[@]}" 2>"$build/$name.log" ||
+    { tail -n 60 "$build/$name.log"; echo "fuzz: $name failed, input kept as $build/crash-$name-*"; exit 1; }
+done
+echo "fuzz: no reports"

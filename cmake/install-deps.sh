@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Installs the Debian 12 packages that Ludus needs. Asks for nothing; does nothing when all are there.
+set -euo pipefail
+packages=(
+  build-essential cmake ninja-build pkg-config git
+  libsdl2-dev libcglm-dev libstb-dev
+  libavcodec-dev libavformat-dev libavutil-dev libswscale-dev
+  libfyaml-dev libjansson-dev libxxhash-dev librandom123-dev
+  libdnnl-dev libcmocka-dev
+)
+# what the sanitizer and fuzz builds and the format check need besides
+packages_test=(clang clang-format clang-tidy libomp-dev libclang-rt-14-dev xvfb)
+[ "${1:-}" = --test ] && packages+=("${packages_test[@]}")
+
+missing=()
+for package in "${packages[@]}"; do
+  dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null || { echo "install-deps: run as root, or install: ${missing[*]}" >&2; exit 1; }
+  as_root=(sudo -n)
+fi
+echo "installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

@@ -1,0 +1,38 @@
+# Warnings are errors in our code; floating point is compiled without
+# contraction or fast-math so that results do not depend on the optimiser.
+function(ludus_settings target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+    -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror -ffp-contract=off
+    -fno-math-errno -fno-semantic-interposition)
+  target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/generated)
+  target_link_libraries(${target} PRIVATE OpenMP::OpenMP_C Threads::Threads m)
+  if(LUDUS_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${LUDUS_SANITIZE} -fno-omit-frame-pointer
+      -fno-sanitize-recover=all)
+    target_link_options(${target} PRIVATE -fsanitize=${LUDUS_SANITIZE})
+  endif()
+  if(LUDUS_FUZZ)
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+    target_link_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
+endfunction()
+
+# ludus_library(NAME folder... LINK targets...): static library lud_NAME of all
+# sources in the folders. A folder that does not exist yet adds nothing.
+function(ludus_library name)
+  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
+  set(sources)
+  foreach(folder IN LISTS arg_UNPARSED_ARGUMENTS)
+    file(GLOB found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+    list(APPEND sources ${found})
+  endforeach()
+  if(sources)
+    add_library(lud_${name} STATIC ${sources})
+    ludus_settings(lud_${name})
+    target_link_libraries(lud_${name} PUBLIC ${arg_LINK})
+  else()
+    add_library(lud_${name} INTERFACE)
+    target_link_libraries(lud_${name} INTERFACE ${arg_LINK})
+  endif()
+endfunction()

@@ -1,0 +1,30 @@
+# Every tests/<folder>/test_*.c is one cmocka program and one CTest entry.
+# Those that share memory between threads; `make test-threads` runs them under the thread sanitizer.
+set(ludus_thread_tests
+  kernels/test_math kernels/test_operations learn/test_checkpoint learn/test_empo_exact learn/test_nn learn/test_train
+  sim/test_batch sim/test_particle_properties sim/test_proof_batch sim/test_statespace)
+
+pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS tests/test_*.c)
+foreach(source IN LISTS test_sources)
+  get_filename_component(folder ${source} DIRECTORY)
+  get_filename_component(folder ${folder} NAME)
+  get_filename_component(name ${source} NAME_WE)
+  set(target ${folder}_${name})
+  # helpers shared by the tests of one folder: tests/<folder>/support_*.c
+  file(GLOB support CONFIGURE_DEPENDS tests/${folder}/support_*.c)
+  add_executable(${target} ${source} ${support})
+  ludus_settings(${target})
+  target_include_directories(${target} PRIVATE tests)
+  target_compile_definitions(${target} PRIVATE LUDUS_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+    LUDUS_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  target_link_libraries(${target} PRIVATE lud_learn lud_render PkgConfig::CMOCKA)
+  if(TARGET ludus)
+    add_dependencies(${target} ludus)
+  endif()
+  add_test(NAME ${folder}/${name} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${folder}/${name} PROPERTIES TIMEOUT 900)
+  if(${folder}/${name} IN_LIST ludus_thread_tests)
+    set_tests_properties(${folder}/${name} PROPERTIES LABELS threads)
+  endif()
+endforeach()

@@ -1,0 +1,182 @@
+/* The CPU backend: memory, clock, choice of the instruction set. */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "kernels/cpu/conv.h"
+#include "kernels/cpu/cpu.h"
+
+struct lud_event {
+    double seconds;
+};
+
+static int processors(void) {
+    cpu_set_t set;
+    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return n > 0 ? n : 1;
+}
+
+static const lud_ops *choose_ops(const char **name) {
+    const char *limit = getenv("LUDUS_CPU");
+    int level = !limit ? 2 : strcmp(limit, "plain") == 0 ? 0 : strcmp(limit, "avx2") == 0 ? 1 : 2;
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+    if (level >= 2 && avx512) {
+        *name = "AVX-512";
+        return &lud_cpu_ops_avx512;
+    }
+    if (level >= 1 && avx2) {
+        *name = "AVX2";
+        return &lud_cpu_ops_avx2;
+    }
+#else
+    (void)level;
+#endif
+    *name = "plain";
+    return &lud_cpu_ops_plain;
+}
+
+static lud_status cpu_create(int n_threads, lud_device **device, lud_error *error) {
+    lud_cpu *cpu = calloc(1, sizeof *cpu);
+    if (cpu) cpu->conv_cache = lud_cpu_conv_cache_create();
+    if (!cpu || !cpu->conv_cache) {
+        free(cpu);
+        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the CPU device");
+    }
+    const char *set;
+    cpu->work_per_thread = 150000;
+    cpu->device.backend = &lud_cpu_backend;
+    cpu->device.ops = choose_ops(&set);
+    cpu->device.n_threads = n_threads > 0 ? n_threads : processors();
+    snprintf(cpu->device.name, sizeof cpu->device.name, "cpu, %d thread%s, %s", cpu->device.n_threads,
+             cpu->device.n_threads == 1 ? "" : "s", set);
+    *device = &cpu->device;
+    return LUD_OK;
+}
+
+static void cpu_destroy(lud_device *device) {
+    lud_cpu *cpu = (lud_cpu *)device;
+    lud_cpu_conv_cache_destroy(cpu->conv_cache);
+    free(device->workspace);
+    free(cpu->product_scratch);
+    free(cpu);
+}
+
+static void *cpu_allocate(lud_device *device, size_t bytes) {
+    (void)device;
+    if (bytes > SIZE_MAX - 512) return 0;
+    size_t rounded = (bytes + 255) / 256 * 256;
+    void *memory = aligned_alloc(256, rounded ? rounded : 256);
+    if (memory) memset(memory, 0, rounded);
+    return memory;
+}
+
+static void cpu_release(lud_device *device, void *memory) {
+    (void)device;
+    free(memory);
+}
+
+static void cpu_copy(lud_device *device, void *to, const void *from, size_t bytes) {
+    (void)device;
+    memcpy(to, from, bytes);
+}
+
+static void cpu_zero(lud_device *device, void *memory, size_t bytes) {
+    (void)device;
+    memset(memory, 0, bytes);
+}
+
+static void cpu_synchronise(lud_device *device) {
+    (void)device;
+}
+
+static bool grow(void **memory, size_t *size, size_t bytes) {
+    if (bytes <= *size) return true;
+    size_t rounded = (bytes + bytes / 4 + 4095) / 4096 * 4096;
+    void *larger = aligned_alloc(4096, rounded);
+    if (!larger) return false;
+    free(*memory); /* nothing in it outlives one operation */
+    *memory = larger;
+    *size = rounded;
+    return true;
+}
+
+static bool cpu_reserve(lud_device *device, size_t bytes) {
+    return grow(&device->workspace, &device->workspace_bytes, bytes);
+}
+
+static void out_of_scratch(size_t bytes) {
+    fprintf(stderr, "ludus: out of memory: an operation needs %zu bytes of scratch\n", bytes);
+    abort();
+}
+
+void *lud_cpu_workspace(lud_device *device, size_t bytes) {
+    if (!cpu_reserve(device, bytes)) out_of_scratch(bytes);
+    return device->workspace;
+}
+
+void *lud_cpu_product_scratch(lud_device *device, size_t bytes) {
+    lud_cpu *cpu = (lud_cpu *)device;
+    if (!grow(&cpu->product_scratch, &cpu->product_scratch_bytes, bytes)) out_of_scratch(bytes);
+    return cpu->product_scratch;
+}
+
+static lud_event *event_create(lud_device *device) {
+    (void)device;
+    return calloc(1, sizeof(lud_event));
+}
+static void event_destroy(lud_device *device, lud_event *event) {
+    (void)device;
+    free(event);
+}
+static void event_record(lud_device *device, lud_event *event) {
+    (void)device;
+    event->seconds = lud_clock_seconds();
+}
+static double event_seconds(lud_device *device, lud_event *from, lud_event *to) {
+    (void)device;
+    return to->seconds - from->seconds;
+}
+
+static bool record_begin(lud_device *device) {
+    (void)device;
+    return false;
+}
+static lud_graph *record_end(lud_device *device) {
+    (void)device;
+    return 0;
+}
+static void graph_call(lud_device *device, lud_graph *graph) {
+    (void)device;
+    (void)graph;
+}
+static const char *failure(lud_device *device) {
+    (void)device;
+    return 0;
+}
+
+const lud_backend lud_cpu_backend = {.name = "cpu",
+                                     .create = cpu_create,
+                                     .destroy = cpu_destroy,
+                                     .allocate = cpu_allocate,
+                                     .release = cpu_release,
+                                     .upload = cpu_copy,
+                                     .download = cpu_copy,
+                                     .copy = cpu_copy,
+                                     .zero = cpu_zero,
+                                     .synchronise = cpu_synchronise,
+                                     .reserve = cpu_reserve,
+                                     .event_create = event_create,
+                                     .event_destroy = event_destroy,
+                                     .event_record = event_record,
+                                     .event_seconds = event_seconds,
+                                     .record_begin = record_begin,
+                                     .record_end = record_end,
+                                     .graph_launch = graph_call,
+                                     .graph_destroy = graph_call,
+                                     .failure = failure};

@@ -1,0 +1,122 @@
+#include "kernels/device.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kernels/cpu/cpu.h"
+
+/* The CUDA backend's one exported symbol: a const lud_backend. Its ABI number changes with ops_table.h. */
+#define CUDA_SYMBOL "lud_cuda_backend"
+#define CUDA_FILE   "ludus_cuda.so"
+
+/* Looks beside the executable, one folder up (tests in a build's subfolder), in ../lib, then where the loader
+ * looks. The handle stays open for the life of the program: devices hold pointers into it. */
+static const lud_backend *cuda_backend(lud_error *error) {
+    char folder[3072] = "";
+    ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
+    char *slash = length > 0 ? strrchr(folder, '/') : 0;
+    if (slash) *slash = 0;
+    static const char *const places[] = {"/" CUDA_FILE, "/../" CUDA_FILE, "/../lib/" CUDA_FILE,
+                                         "/../lib/ludus/" CUDA_FILE};
+    void *library = 0;
+    char path[4096];
+    for (size_t i = 0; i < sizeof places / sizeof *places && !library && slash; ++i) {
+        snprintf(path, sizeof path, "%s%s", folder, places[i]);
+        if (access(path, R_OK) == 0) {
+            library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+            if (!library) {
+                lud_fail(error, LUD_ERROR_UNSUPPORTED, "cannot load the CUDA backend: %s", dlerror());
+                return 0;
+            }
+        }
+    }
+    if (!library) library = dlopen(CUDA_FILE, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        lud_fail(error, LUD_ERROR_UNSUPPORTED, "no CUDA backend: %s is not beside the program", CUDA_FILE);
+        return 0;
+    }
+    const lud_backend *backend = dlsym(library, CUDA_SYMBOL);
+    if (!backend) lud_fail(error, LUD_ERROR_UNSUPPORTED, "%s has no symbol %s", path, CUDA_SYMBOL);
+    return backend;
+}
+
+lud_status lud_device_open(const char *choice, int n_threads, lud_device **device, lud_error *error) {
+    *device = 0;
+    bool automatic = strcmp(choice, "auto") == 0;
+    if (strcmp(choice, "cpu") == 0) return lud_cpu_backend.create(n_threads, device, error);
+    if (!automatic && strcmp(choice, "cuda") != 0)
+        return lud_fail(error, LUD_ERROR_INPUT, "unknown device `%s`, expected cpu, cuda or auto", choice);
+    lud_error reason = {0};
+    const lud_backend *backend = cuda_backend(&reason);
+    lud_status status = backend ? backend->create(n_threads, device, &reason) : reason.status;
+    if (status == LUD_OK) return LUD_OK;
+    if (automatic) return lud_cpu_backend.create(n_threads, device, error);
+    return lud_fail(error, status, "%s", reason.text);
+}
+
+void lud_device_close(lud_device *device) {
+    if (device) device->backend->destroy(device);
+}
+
+void lud_device_set_strict(lud_device *device, bool strict) {
+    device->strict = strict;
+}
+void lud_device_set_precision(lud_device *device, lud_precision precision) {
+    device->precision = precision;
+}
+
+void *lud_device_allocate(lud_device *device, size_t bytes) {
+    return device->backend->allocate(device, bytes);
+}
+void lud_device_release(lud_device *device, void *memory) {
+    if (memory) device->backend->release(device, memory);
+}
+void lud_device_upload(lud_device *device, void *to, const void *from_host, size_t bytes) {
+    if (bytes) device->backend->upload(device, to, from_host, bytes);
+}
+void lud_device_download(lud_device *device, void *to_host, const void *from, size_t bytes) {
+    if (bytes) device->backend->download(device, to_host, from, bytes);
+}
+void lud_device_copy(lud_device *device, void *to, const void *from, size_t bytes) {
+    if (bytes) device->backend->copy(device, to, from, bytes);
+}
+void lud_device_zero(lud_device *device, void *memory, size_t bytes) {
+    if (bytes) device->backend->zero(device, memory, bytes);
+}
+void lud_device_synchronise(lud_device *device) {
+    device->backend->synchronise(device);
+}
+bool lud_device_reserve(lud_device *device, size_t bytes) {
+    return device->backend->reserve(device, bytes);
+}
+
+lud_event *lud_event_create(lud_device *device) {
+    return device->backend->event_create(device);
+}
+void lud_event_destroy(lud_device *device, lud_event *event) {
+    if (event) device->backend->event_destroy(device, event);
+}
+void lud_event_record(lud_device *device, lud_event *event) {
+    device->backend->event_record(device, event);
+}
+double lud_event_seconds(lud_device *device, lud_event *from, lud_event *to) {
+    return device->backend->event_seconds(device, from, to);
+}
+
+bool lud_device_record_begin(lud_device *device) {
+    return device->backend->record_begin(device);
+}
+lud_graph *lud_device_record_end(lud_device *device) {
+    return device->backend->record_end(device);
+}
+void lud_graph_launch(lud_device *device, lud_graph *graph) {
+    device->backend->graph_launch(device, graph);
+}
+void lud_graph_destroy(lud_device *device, lud_graph *graph) {
+    if (graph) device->backend->graph_destroy(device, graph);
+}
+const char *lud_device_failure(lud_device *device) {
+    return device->backend->failure(device);
+}

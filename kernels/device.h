@@ -1,0 +1,121 @@
+/* A device: memory, a queue of work, and the operations (ops.h) that run on it.
+ *
+ * Two kinds: `cpu`, built in, and `cuda`, a shared object (ludus_cuda.so) loaded at run time. Work is queued
+ * in call order: on the CPU a call has finished when it returns, on CUDA after lud_device_synchronise or a
+ * download. Nothing allocates after warm-up: take memory first, call each operation once at its largest size
+ * (that grows the workspace), then run.
+ *
+ * A device is used by one thread at a time. */
+#ifndef LUDUS_KERNELS_DEVICE_H
+#define LUDUS_KERNELS_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/status.h"
+#include "kernels/ops.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Arithmetic of matrix products. The CPU always computes in float32. */
+typedef enum lud_precision {
+    LUD_PRECISION_F32,  /* full float32 */
+    LUD_PRECISION_TF32, /* CUDA: float32 in memory, tensor cores with 10-bit mantissas */
+    LUD_PRECISION_BF16  /* CUDA: operands rounded to bfloat16, float32 accumulation */
+} lud_precision;
+
+typedef struct lud_event lud_event; /* a moment in the queue */
+typedef struct lud_graph lud_graph; /* a recorded piece of the queue */
+
+/* What a kind of device does beside the operations. */
+typedef struct lud_backend {
+    const char *name; /* "cpu", "cuda" */
+    lud_status (*create)(int n_threads, lud_device **device, lud_error *error);
+    void (*destroy)(lud_device *device);
+    void *(*allocate)(lud_device *device,
+                      size_t bytes); /* 256-byte aligned, zeroed; null when memory is out */
+    void (*release)(lud_device *device, void *memory);
+    void (*upload)(lud_device *device, void *to, const void *from_host, size_t bytes);
+    void (*download)(lud_device *device, void *to_host, const void *from, size_t bytes);
+    void (*copy)(lud_device *device, void *to, const void *from, size_t bytes);
+    void (*zero)(lud_device *device, void *memory, size_t bytes);
+    void (*synchronise)(lud_device *device);
+    bool (*reserve)(lud_device *device, size_t bytes); /* grows the workspace; false when memory is out */
+    lud_event *(*event_create)(lud_device *device);
+    void (*event_destroy)(lud_device *device, lud_event *event);
+    void (*event_record)(lud_device *device, lud_event *event);
+    double (*event_seconds)(lud_device *device, lud_event *from, lud_event *to);
+    bool (*record_begin)(lud_device *device);
+    lud_graph *(*record_end)(lud_device *device);
+    void (*graph_launch)(lud_device *device, lud_graph *graph);
+    void (*graph_destroy)(lud_device *device, lud_graph *graph);
+    const char *(*failure)(lud_device *device);
+} lud_backend;
+
+/* Every backend's device begins with this. Fields are read by everybody and set through the functions below.
+ */
+struct lud_device {
+    const lud_backend *backend;
+    const lud_ops *ops;
+    char name[96]; /* "cpu, 2 threads, AVX-512", "cuda, NVIDIA H200" */
+    int n_threads; /* CPU threads; 1 on CUDA */
+    bool strict;   /* results independent of the number of threads (lud_device_set_strict) */
+    lud_precision precision;
+    void *workspace; /* scratch of the operation that runs now */
+    size_t workspace_bytes;
+};
+
+/* Opens `choice`: "cpu", "cuda" or "auto" (cuda where it works, else cpu). n_threads 0: all processors this
+ * process may use (CPU). The environment variable LUDUS_CPU = plain | avx2 | avx512 lowers the instruction
+ * set, for tests. Errors: an unknown word (LUD_ERROR_INPUT), no working CUDA driver or shared object
+ * (LUD_ERROR_UNSUPPORTED, the message says which step failed). */
+lud_status lud_device_open(const char *choice, int n_threads, lud_device **device, lud_error *error);
+/* Null is allowed. Memory, events and graphs of the device must have been given back. */
+void lud_device_close(lud_device *device);
+
+/* Strict: every result must be the same for any number of threads. Every operation keeps this without being
+ * asked, at no measurable cost; the switch binds those that might one day gain by giving it up. Off at first.
+ */
+void lud_device_set_strict(lud_device *device, bool strict);
+void lud_device_set_precision(lud_device *device, lud_precision precision);
+
+/* Memory of the device; on the CPU it is ordinary memory. Allocate before running. */
+void *lud_device_allocate(lud_device *device, size_t bytes);
+void lud_device_release(lud_device *device, void *memory);
+/* Host to device and back. A download waits until what was queued before is done. */
+void lud_device_upload(lud_device *device, void *to, const void *from_host, size_t bytes);
+void lud_device_download(lud_device *device, void *to_host, const void *from, size_t bytes);
+/* Device to device; the ranges do not overlap. */
+void lud_device_copy(lud_device *device, void *to, const void *from, size_t bytes);
+void lud_device_zero(lud_device *device, void *memory, size_t bytes);
+void lud_device_synchronise(lud_device *device);
+
+/* Grows the workspace to at least `bytes`. Operations call it themselves; before recording a graph, warm up.
+ */
+bool lud_device_reserve(lud_device *device, size_t bytes);
+
+lud_event *lud_event_create(lud_device *device);
+void lud_event_destroy(lud_device *device, lud_event *event);
+void lud_event_record(lud_device *device, lud_event *event);
+/* Seconds between two recorded events (waits for both). */
+double lud_event_seconds(lud_device *device, lud_event *from, lud_event *to);
+
+/* Recording: operations called between begin and end are not run but kept, and lud_graph_launch runs them all
+ * with the same pointers and sizes at the cost of one call. The CPU has nothing to gain and returns false
+ * from begin: then simply call the operations each time. */
+bool lud_device_record_begin(lud_device *device);
+lud_graph *lud_device_record_end(lud_device *device);
+void lud_graph_launch(lud_device *device, lud_graph *graph);
+void lud_graph_destroy(lud_device *device, lud_graph *graph);
+
+/* Null while all is well, else what the device reported first (a CUDA error is sticky and later calls do
+ * nothing). Check after a synchronise. */
+const char *lud_device_failure(lud_device *device);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,485 @@
+#include "learn/empo/actor.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "base/random.h"
+#include "learn/empo/exact_options.h"
+#include "learn/empo/theory.h"
+
+/* Draws that belong to all robots or to the whole environment name this agent. */
+#define NOBODY UINT32_MAX
+/* Counters within a purpose, where a step draws several times. */
+enum { LANE_START, LANE_ACHIEVED, LANE_ALL_GOALS, LANE_FRESH_GOAL };
+enum { LANE_LIVED, LANE_FRESH };
+enum { LANE_WAY = 0xffff };
+enum { MAX_ACTIONS = 256, PARALLEL_FROM = 64 };
+
+/* The transition of one environment while it is put together. */
+typedef struct builder {
+    lud_successors found;
+    int n_links, links_capacity;
+    int32_t *link;
+    float *probability;
+    int n, capacity;     /* distinct successors */
+    uint8_t *states;     /* [capacity][state_bytes] */
+    uint64_t *hashes;    /* [capacity] */
+    uint8_t *terminal;   /* [capacity] */
+    int32_t *records;    /* [capacity][words] */
+    int32_t *offsets;    /* [n_robot_actions + 1] */
+    int32_t *joint;      /* [n_agents] */
+    int32_t *lived;      /* [n_agents] actions of people that are acted on */
+    int32_t *fresh;      /* [n_agents] actions of people that targets use */
+    int32_t *fresh_goal; /* [n_humans] */
+    double *p;           /* [MAX_ACTIONS] */
+    double *pi;          /* [n_robot_actions] */
+    double *novelty;     /* [n_robot_actions] */
+    int32_t robot_action, next;
+    uint8_t *next_state; /* [state_bytes] */
+    lud_status status;
+    lud_error error;
+} builder;
+
+struct lud_empo_actor {
+    lud_empo_actor_options options;
+    const lud_empo_features *features;
+    const lud_empo_prior *prior;
+    const lud_model *model;
+    lud_arena *arena;
+    uint8_t *states;       /* [n_envs][state_bytes] */
+    uint32_t *tick;        /* [n_envs] */
+    int64_t *episode_step; /* [n_envs] */
+    uint32_t *episode;     /* [n_envs] */
+    int32_t *goals;        /* [n_envs][n_humans] */
+    int32_t *records;      /* [n_envs][words] of the present states */
+    float *q;              /* [n_envs][n_robot_actions] */
+    builder *builders;     /* [n_envs] */
+    lud_empo_table *seen;  /* visits by record, with the count bonus */
+    lud_empo_actor_counts counts;
+};
+
+void lud_empo_prior_ask(const lud_empo_prior *prior, const lud_empo_features *features, const uint8_t *state,
+                        int h, int goal, double *probability) {
+    const lud_empo_layout *layout = &features->layout;
+    if (prior->policy) {
+        lud_empo_ask(prior->policy, &features->grid->model, state, layout->humans[h], goal, probability);
+        return;
+    }
+    const lud_empo_reference *r = prior->reference;
+    const uint32_t index = lud_statespace_find(r->space, state);
+    const int n = layout->n_human_actions[h];
+    for (int a = 0; a < n; a++) /* a start that the reference has not met: anything */
+        probability[a] =
+            index == UINT32_MAX
+                ? 1.0 / n
+                : r->records[index * (uint64_t)layout->record_doubles +
+                             (uint64_t)(layout->policies + layout->policy_begin[h] + goal * n + a)];
+}
+
+/* ---- making and freeing ---- */
+
+static bool prepare_builder(lud_empo_actor *a, builder *b) {
+    const lud_empo_layout *layout = &a->features->layout;
+    const size_t n_agents = (size_t)a->model->layout.n_agents, n_actions = (size_t)layout->n_robot_actions;
+    b->offsets = lud_arena_take_array(a->arena, n_actions + 1, sizeof *b->offsets);
+    b->joint = lud_arena_take_array(a->arena, n_agents, sizeof *b->joint);
+    b->lived = lud_arena_take_array(a->arena, n_agents, sizeof *b->lived);
+    b->fresh = lud_arena_take_array(a->arena, n_agents, sizeof *b->fresh);
+    b->fresh_goal = lud_arena_take_array(a->arena, (size_t)layout->n_humans, sizeof *b->fresh_goal);
+    b->p = lud_arena_take_array(a->arena, MAX_ACTIONS, sizeof *b->p);
+    b->pi = lud_arena_take_array(a->arena, n_actions, sizeof *b->pi);
+    b->novelty = lud_arena_take_array(a->arena, n_actions, sizeof *b->novelty);
+    b->next_state = lud_arena_take(a->arena, a->model->layout.state_bytes);
+    return b->offsets && b->joint && b->lived && b->fresh && b->fresh_goal && b->p && b->pi && b->novelty &&
+           b->next_state;
+}
+
+static bool prepare(lud_empo_actor *a) {
+    const lud_empo_layout *layout = &a->features->layout;
+    const size_t n = (size_t)a->options.n_envs;
+    a->states = lud_arena_take_array(a->arena, n, a->model->layout.state_bytes);
+    a->tick = lud_arena_take_array(a->arena, n, sizeof *a->tick);
+    a->episode_step = lud_arena_take_array(a->arena, n, sizeof *a->episode_step);
+    a->episode = lud_arena_take_array(a->arena, n, sizeof *a->episode);
+    a->goals = lud_arena_take_array(a->arena, n * (size_t)layout->n_humans, sizeof *a->goals);
+    a->records = lud_arena_take_array(a->arena, n * (size_t)a->features->words, sizeof *a->records);
+    a->q = lud_arena_take_array(a->arena, n * (size_t)layout->n_robot_actions, sizeof *a->q);
+    a->builders = lud_arena_take_array(a->arena, n, sizeof *a->builders);
+    if (a->options.count_bonus) a->seen = lud_empo_table_create(1, 0.0);
+    bool complete = a->states && a->tick && a->episode_step && a->episode && a->goals && a->records && a->q &&
+                    a->builders && (a->seen || !a->options.count_bonus);
+    for (size_t e = 0; complete && e < n; e++) complete = prepare_builder(a, &a->builders[e]);
+    return complete;
+}
+
+static int draw_goal(const lud_empo_actor *a, int e, int h, uint32_t lane) {
+    const lud_random_key key = {a->options.seed, (uint32_t)e};
+    const lud_words w =
+        lud_draw(key, a->tick[e], (uint32_t)a->features->layout.humans[h], LUD_PURPOSE_GOAL, lane);
+    return lud_empo_features_draw_goal(a->features, h, lud_unit53(w.v[0], w.v[1]));
+}
+
+static void begin_episode(lud_empo_actor *a, int e) {
+    const size_t bytes = a->model->layout.state_bytes;
+    const int n_humans = a->features->layout.n_humans;
+    const lud_range range = {
+        .seed = a->options.seed, .first_environment = (uint32_t)e, .n = 1, .tick = &a->tick[e]};
+    a->model->world->reset(a->model, range, a->states + (size_t)e * bytes);
+    a->episode_step[e] = 0;
+    for (int h = 0; h < n_humans; h++) a->goals[e * n_humans + h] = draw_goal(a, e, h, LANE_START);
+}
+
+lud_status lud_empo_actor_create(const lud_empo_actor_options *options, const lud_empo_features *features,
+                                 const lud_empo_prior *prior, lud_empo_actor **actor, lud_error *error) {
+    *actor = NULL;
+    const lud_model *model = &features->grid->model;
+    if (lud_max_discrete(&model->layout) > MAX_ACTIONS)
+        return lud_fail(error, LUD_ERROR_LIMIT, "an agent has more than %d actions", (int)MAX_ACTIONS);
+    lud_empo_actor *a = calloc(1, sizeof *a);
+    if (a) {
+        *a = (lud_empo_actor){.options = *options, .features = features, .prior = prior, .model = model};
+        a->arena = lud_arena_create(0);
+    }
+    if (!a || !a->arena || !prepare(a)) {
+        lud_empo_actor_destroy(a);
+        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %d environments", options->n_envs);
+    }
+    for (int e = 0; e < options->n_envs; e++) {
+        begin_episode(a, e);
+        if (!model->world->is_terminal(model, a->states + (size_t)e * model->layout.state_bytes)) continue;
+        lud_empo_actor_destroy(a);
+        return lud_fail(error, LUD_ERROR_INPUT,
+                        "the world ends before the first step; nothing can be learned");
+    }
+    *actor = a;
+    return LUD_OK;
+}
+
+void lud_empo_actor_destroy(lud_empo_actor *a) {
+    if (!a) return;
+    for (int e = 0; a->builders && e < a->options.n_envs; e++) {
+        builder *b = &a->builders[e];
+        lud_successors_free(&b->found);
+        free(b->link);
+        free(b->probability);
+        free(b->states);
+        free(b->hashes);
+        free(b->terminal);
+        free(b->records);
+    }
+    lud_empo_table_destroy(a->seen);
+    lud_arena_destroy(a->arena);
+    free(a);
+}
+
+/* ---- successors ---- */
+
+static bool grow(void *memory, size_t n, size_t size) {
+    void **array = memory;
+    void *larger = realloc(*array, n * size);
+    if (!larger) return false;
+    *array = larger;
+    return true;
+}
+
+static bool room_for_links(builder *b, size_t n) {
+    const size_t wanted = (size_t)b->n_links + n;
+    if (wanted <= (size_t)b->links_capacity) return true;
+    if (!grow(&b->link, 2 * wanted, sizeof *b->link) ||
+        !grow(&b->probability, 2 * wanted, sizeof *b->probability))
+        return false;
+    b->links_capacity = (int)(2 * wanted);
+    return true;
+}
+
+static bool room_for_states(const lud_empo_actor *a, builder *b, size_t n) {
+    const size_t wanted = (size_t)b->n + n;
+    if (wanted <= (size_t)b->capacity) return true;
+    if (!grow(&b->states, 2 * wanted, a->model->layout.state_bytes) ||
+        !grow(&b->hashes, 2 * wanted, sizeof *b->hashes) ||
+        !grow(&b->terminal, 2 * wanted, sizeof *b->terminal) ||
+        !grow(&b->records, 2 * wanted, (size_t)a->features->words * sizeof *b->records))
+        return false;
+    b->capacity = (int)(2 * wanted);
+    return true;
+}
+
+/* Number of a successor among the distinct ones, which it joins when it is new. */
+static int32_t number_of(const lud_empo_actor *a, builder *b, const uint8_t *state) {
+    const size_t bytes = a->model->layout.state_bytes;
+    const uint64_t hash = XXH3_64bits(state, bytes);
+    for (int i = 0; i < b->n; i++)
+        if (b->hashes[i] == hash && memcmp(b->states + (size_t)i * bytes, state, bytes) == 0) return i;
+    memcpy(b->states + (size_t)b->n * bytes, state, bytes);
+    b->hashes[b->n] = hash;
+    b->terminal[b->n] = a->model->world->is_terminal(a->model, state);
+    lud_empo_features_encode(a->features, state, b->records + (size_t)b->n * (size_t)a->features->words);
+    return b->n++;
+}
+
+static lud_status successors_of(const lud_empo_actor *a, builder *b, const uint8_t *state,
+                                const int32_t *people, int32_t robot_action) {
+    memcpy(b->joint, people, (size_t)a->model->layout.n_agents * sizeof *b->joint);
+    lud_empo_robot_decode(&a->features->layout, a->model, robot_action, b->joint);
+    return a->model->world->successors(a->model, state, b->joint, &b->found, &b->error);
+}
+
+static lud_status enumerate(const lud_empo_actor *a, builder *b, const uint8_t *state) {
+    b->n = b->n_links = 0;
+    for (int32_t r = 0; r < a->features->layout.n_robot_actions; r++) {
+        const lud_status status = successors_of(a, b, state, b->fresh, r);
+        if (status) return status;
+        if (!room_for_links(b, b->found.n) || !room_for_states(a, b, b->found.n))
+            return lud_fail(&b->error, LUD_ERROR_MEMORY, "no memory for successors");
+        b->offsets[r] = b->n_links;
+        for (size_t i = 0; i < b->found.n; i++) {
+            b->link[b->n_links] = number_of(a, b, b->found.states + i * a->model->layout.state_bytes);
+            b->probability[b->n_links++] = (float)b->found.probability[i];
+        }
+    }
+    b->offsets[a->features->layout.n_robot_actions] = b->n_links;
+    return LUD_OK;
+}
+
+/* ---- choosing ---- */
+
+static int choose(const double *p, int n, double uniform) {
+    int chosen = 0;
+    for (int a = 0; a < n; a++) {
+        if (p[a] <= 0) continue;
+        chosen = a; /* what rounding leaves over belongs to the last possible action */
+        if (uniform < p[a]) break;
+        uniform -= p[a];
+    }
+    return chosen;
+}
+
+static void choose_people(const lud_empo_actor *a, builder *b, int e, const uint8_t *state, double epsilon) {
+    const lud_empo_layout *layout = &a->features->layout;
+    const lud_random_key key = {a->options.seed, (uint32_t)e};
+    for (int h = 0; h < layout->n_humans; h++) {
+        const int agent = layout->humans[h], goal = a->goals[e * layout->n_humans + h];
+        const lud_words explore = lud_draw(key, a->tick[e], (uint32_t)agent, LUD_PURPOSE_EXPLORE, 0);
+        if (lud_unit(explore.v[0]) < epsilon) {
+            b->lived[agent] = (int32_t)lud_below(explore.v[1], (uint32_t)layout->n_human_actions[h]);
+        } else {
+            const lud_words w = lud_draw(key, a->tick[e], (uint32_t)agent, LUD_PURPOSE_ACTION, LANE_LIVED);
+            lud_empo_prior_ask(a->prior, a->features, state, h, goal, b->p);
+            b->lived[agent] = choose(b->p, layout->n_human_actions[h], lud_unit53(w.v[0], w.v[1]));
+        }
+        if (!a->options.fresh_goals) {
+            b->fresh_goal[h] = goal;
+            b->fresh[agent] = b->lived[agent];
+            continue;
+        }
+        const lud_words w = lud_draw(key, a->tick[e], (uint32_t)agent, LUD_PURPOSE_ACTION, LANE_FRESH);
+        b->fresh_goal[h] = draw_goal(a, e, h, LANE_FRESH_GOAL);
+        lud_empo_prior_ask(a->prior, a->features, state, h, b->fresh_goal[h], b->p);
+        b->fresh[agent] = choose(b->p, layout->n_human_actions[h], lud_unit53(w.v[0], w.v[1]));
+    }
+}
+
+static uint64_t record_key(const lud_empo_actor *a, const int32_t *record) {
+    return XXH3_64bits(record, (size_t)a->features->words * sizeof *record);
+}
+
+/* Mean count bonus of the successors of each joint robot action. */
+static void measure_novelty(const lud_empo_actor *a, builder *b) {
+    const lud_empo_actor_options *o = &a->options;
+    const double log_steps = log((double)a->counts.steps + 1.0);
+    for (int32_t r = 0; r < a->features->layout.n_robot_actions; r++) {
+        b->novelty[r] = 0;
+        for (int32_t i = b->offsets[r]; i < b->offsets[r + 1]; i++) {
+            const int32_t *record = b->records + (size_t)b->link[i] * (size_t)a->features->words;
+            const double n = (double)lud_empo_table_visits(a->seen, record_key(a, record));
+            const double bonus = o->count_scale * sqrt((o->count_ucb ? log_steps : 1.0) / (n + 1.0));
+            b->novelty[r] += (double)b->probability[i] * fmax(bonus, 1e-6);
+        }
+    }
+}
+
+static void choose_robots(const lud_empo_actor *a, builder *b, int e, const lud_empo_now *now) {
+    const int n = a->features->layout.n_robot_actions;
+    const lud_random_key key = {a->options.seed, (uint32_t)e};
+    const lud_words explore = lud_draw(key, a->tick[e], NOBODY, LUD_PURPOSE_EXPLORE, 0);
+    const double uniform = lud_unit53(explore.v[2], explore.v[3]);
+    const bool exploring = lud_unit(explore.v[0]) < now->epsilon_r || now->beta_r == 0.0;
+    const double c = a->options.count_bonus ? a->options.count_weight : 0.0;
+    if (c > 0.0) measure_novelty(a, b);
+    if (exploring) {
+        double sum = 0;
+        for (int r = 0; r < n; r++) sum += b->pi[r] = c > 0.0 ? exp(c * b->novelty[r]) : 1.0;
+        for (int r = 0; r < n; r++) b->pi[r] /= sum;
+    } else {
+        double values[MAX_ACTIONS];
+        double *q = n <= MAX_ACTIONS ? values : b->novelty;
+        for (int r = 0; r < n; r++) {
+            const double value = fmin((double)a->q[(size_t)e * (size_t)n + (size_t)r], -1e-10);
+            q[r] = c > 0.0 ? value * exp(-c * b->novelty[r]) : value;
+        }
+        lud_empo_power_law(now->beta_r, q, n, b->pi);
+    }
+    b->robot_action = choose(b->pi, n, uniform);
+}
+
+/* Draws the state that follows; notes its number when it is among those listed. */
+static lud_status move_on(const lud_empo_actor *a, builder *b, int e, const uint8_t *state) {
+    const lud_empo_layout *layout = &a->features->layout;
+    const size_t bytes = a->model->layout.state_bytes;
+    const lud_random_key key = {a->options.seed, (uint32_t)e};
+    const lud_words w = lud_draw(key, a->tick[e], NOBODY, LUD_PURPOSE_TRANSITION, LANE_WAY);
+    double left = lud_unit53(w.v[0], w.v[1]);
+    bool same = true;
+    for (int h = 0; h < layout->n_humans; h++)
+        same &= b->lived[layout->humans[h]] == b->fresh[layout->humans[h]];
+    b->next = -1;
+    if (same) {
+        for (int32_t i = b->offsets[b->robot_action]; i < b->offsets[b->robot_action + 1]; i++) {
+            b->next = b->link[i];
+            if (left < (double)b->probability[i]) break;
+            left -= (double)b->probability[i];
+        }
+        memcpy(b->next_state, b->states + (size_t)b->next * bytes, bytes);
+        return LUD_OK;
+    }
+    const lud_status status = successors_of(a, b, state, b->lived, b->robot_action);
+    if (status) return status;
+    size_t i = 0;
+    while (i + 1 < b->found.n && left >= b->found.probability[i]) left -= b->found.probability[i++];
+    memcpy(b->next_state, b->found.states + i * bytes, bytes);
+    return LUD_OK;
+}
+
+/* ---- stepping ---- */
+
+static void act(const lud_empo_actor *a, int e, const lud_empo_now *now) {
+    builder *b = &a->builders[e];
+    const uint8_t *state = a->states + (size_t)e * a->model->layout.state_bytes;
+    choose_people(a, b, e, state, now->epsilon_h);
+    b->status = enumerate(a, b, state);
+    if (b->status) return;
+    choose_robots(a, b, e, now);
+    b->status = move_on(a, b, e, state);
+}
+
+static void renew_goals(lud_empo_actor *a, int e, const int32_t *record) {
+    const int n_humans = a->features->layout.n_humans;
+    int32_t *goals = a->goals + (size_t)e * (size_t)n_humans;
+    bool any = false;
+    for (int h = 0; h < n_humans; h++) {
+        if (!lud_empo_features_achieved(a->features, record, h, goals[h])) continue;
+        goals[h] = draw_goal(a, e, h, LANE_ACHIEVED);
+        a->counts.achieved++;
+        any = true;
+    }
+    const lud_random_key key = {a->options.seed, (uint32_t)e};
+    const lud_words w = lud_draw(key, a->tick[e], NOBODY, LUD_PURPOSE_GOAL, LANE_ALL_GOALS);
+    if (any || lud_unit(w.v[0]) >= a->options.goal_resample_prob) return;
+    for (int h = 0; h < n_humans; h++) goals[h] = draw_goal(a, e, h, LANE_ALL_GOALS);
+}
+
+static bool store(lud_empo_actor *a, int e, int64_t step, lud_empo_replay *replay) {
+    const builder *b = &a->builders[e];
+    const lud_empo_transition t = {
+        .inserted = step,
+        .environment = (uint32_t)e,
+        .episode = a->episode[e],
+        .robot_action = b->robot_action,
+        .next = b->next,
+        .n_links = b->n_links,
+        .n_successors = b->n,
+        .state = a->records + (size_t)e * (size_t)a->features->words,
+        .goals = b->fresh_goal,
+        .offsets = b->offsets,
+        .link = b->link,
+        .probability = b->probability,
+        .terminal = b->terminal,
+        .successor = b->records,
+    };
+    a->counts.links += (uint64_t)b->n_links;
+    a->counts.successors += (uint64_t)b->n;
+    return lud_empo_replay_push(replay, &t);
+}
+
+static void go_on(lud_empo_actor *a, int e) {
+    const builder *b = &a->builders[e];
+    const size_t bytes = a->model->layout.state_bytes;
+    int32_t *record = a->records + (size_t)e * (size_t)a->features->words;
+    memcpy(a->states + (size_t)e * bytes, b->next_state, bytes);
+    a->tick[e]++;
+    a->episode_step[e]++;
+    a->counts.steps++;
+    lud_empo_features_encode(a->features, b->next_state, record);
+    renew_goals(a, e, record);
+    const bool late = a->options.steps_per_episode && a->episode_step[e] >= a->options.steps_per_episode;
+    if (!late && !a->model->world->is_terminal(a->model, b->next_state)) return;
+    a->episode[e]++;
+    a->counts.episodes++;
+    begin_episode(a, e);
+}
+
+lud_status lud_empo_actor_step(lud_empo_actor *a, const lud_empo_now *now, int64_t step,
+                               lud_empo_robot_values values, void *context, lud_empo_replay *replay,
+                               lud_error *error) {
+    const int n = a->options.n_envs;
+    const size_t words = (size_t)a->features->words;
+    static const float zero = 0.0f;
+    for (int e = 0; e < n; e++) {
+        int32_t *record = a->records + (size_t)e * words;
+        lud_empo_features_encode(a->features, a->states + (size_t)e * a->model->layout.state_bytes, record);
+        if (a->seen && !lud_empo_table_move(a->seen, record_key(a, record), &zero, false, 0.0, 1.0))
+            return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the count of states");
+    }
+    if (now->beta_r > 0.0) values(context, n, a->records, a->q);
+        /* a step of one environment takes microseconds: few of them are not worth waking threads for */
+#pragma omp parallel for schedule(static) if (n >= PARALLEL_FROM)
+    for (int e = 0; e < n; e++) act(a, e, now);
+    for (int e = 0; e < n; e++) {
+        builder *b = &a->builders[e];
+        if (b->status) {
+            if (error) *error = b->error;
+            return b->status;
+        }
+        if (!store(a, e, step, replay))
+            return lud_fail(error, LUD_ERROR_LIMIT,
+                            "a transition with %d successors is larger than the replay memory; raise "
+                            "buffer_mebibytes",
+                            b->n);
+        go_on(a, e);
+    }
+    return LUD_OK;
+}
+
+lud_empo_actor_counts lud_empo_actor_get_counts(const lud_empo_actor *a) {
+    lud_empo_actor_counts counts = a->counts;
+    if (a->seen) counts.states_seen = lud_empo_table_rows(a->seen);
+    return counts;
+}
+
+void lud_empo_actor_visit(lud_empo_actor *a, const char *prefix, lud_checkpoint *checkpoint) {
+    const int64_t n = a->options.n_envs;
+    const struct {
+        const char *name;
+        lud_tensor_type type;
+        int64_t width;
+        void *data;
+    } fields[] = {{"states", LUD_TENSOR_U8, (int64_t)a->model->layout.state_bytes, a->states},
+                  {"tick", LUD_TENSOR_U32, 1, a->tick},
+                  {"episode_step", LUD_TENSOR_I64, 1, a->episode_step},
+                  {"episode", LUD_TENSOR_U32, 1, a->episode},
+                  {"goals", LUD_TENSOR_I32, a->features->layout.n_humans, a->goals}};
+    char text[128];
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        snprintf(text, sizeof text, "%s%s", prefix, fields[i].name);
+        lud_checkpoint_tensor(checkpoint, text, fields[i].type, 2, (const int64_t[]){n, fields[i].width},
+                              fields[i].data);
+    }
+    snprintf(text, sizeof text, "%scounts", prefix);
+    lud_checkpoint_bytes(checkpoint, text, &a->counts, sizeof a->counts);
+    snprintf(text, sizeof text, "%sseen", prefix);
+    if (a->seen) lud_empo_table_visit(a->seen, text, checkpoint);
+}

@@ -1,0 +1,62 @@
+/* Environments of the neural EMPO learner: people follow a prior for goals that are drawn for them, robots
+ * follow the power law of what has been learned so far, and every step is stored with the successors of all
+ * joint robot actions.
+ *
+ * Two sets of human goals and actions are drawn in every step. One is lived: it decides where the environment
+ * goes and is subject to exploration. The other is drawn anew from the goals' weights and the prior, and the
+ * successors stored are those under it. So targets are unbiased samples of the equations whatever goals led
+ * to a state and however much is explored; with `fresh_goals` off both are the same, as the mean over
+ * trajectories needs it. */
+#ifndef LUDUS_LEARN_EMPO_ACTOR_H
+#define LUDUS_LEARN_EMPO_ACTOR_H
+
+#include "agents/policy.h"
+#include "learn/empo/features.h"
+#include "learn/empo/reference.h"
+#include "learn/empo/replay.h"
+#include "learn/empo/stages.h"
+#include "learn/empo/table.h"
+
+/* How people act: a policy, or the exact solution. */
+typedef struct lud_empo_prior {
+    lud_policy *policy;                  /* null: exact */
+    const lud_empo_reference *reference; /* exact */
+} lud_empo_prior;
+/* probability[n_discrete] of person h (within the layout) with its goal. */
+void lud_empo_prior_ask(const lud_empo_prior *prior, const lud_empo_features *features, const uint8_t *state,
+                        int h, int goal, double *probability);
+
+typedef struct lud_empo_actor_options {
+    int n_envs;
+    uint64_t seed;
+    int64_t steps_per_episode; /* 0: no limit but the world's */
+    double goal_resample_prob;
+    bool fresh_goals;
+    bool count_bonus, count_ucb; /* robots prefer successors seen rarely */
+    double count_scale, count_weight;
+} lud_empo_actor_options;
+
+/* Q_r of states: records[n][words] -> q[n][n_robot_actions]. */
+typedef void (*lud_empo_robot_values)(void *context, int n, const int32_t *records, float *q);
+
+typedef struct lud_empo_actor lud_empo_actor;
+
+/* features and prior must outlive the actor. */
+lud_status lud_empo_actor_create(const lud_empo_actor_options *options, const lud_empo_features *features,
+                                 const lud_empo_prior *prior, lud_empo_actor **actor, lud_error *error);
+/* Null is allowed. */
+void lud_empo_actor_destroy(lud_empo_actor *actor);
+/* One step of every environment: n_envs transitions, marked with training step `step`. */
+lud_status lud_empo_actor_step(lud_empo_actor *actor, const lud_empo_now *now, int64_t step,
+                               lud_empo_robot_values values, void *context, lud_empo_replay *replay,
+                               lud_error *error);
+/* Steps of single environments taken in all, episodes finished, goals achieved by people. */
+typedef struct lud_empo_actor_counts {
+    uint64_t steps, episodes, achieved;
+    uint64_t links, successors; /* stored: (robot action, successor) pairs, and distinct successors */
+    int64_t states_seen;        /* different states, with the count bonus only */
+} lud_empo_actor_counts;
+lud_empo_actor_counts lud_empo_actor_get_counts(const lud_empo_actor *actor);
+void lud_empo_actor_visit(lud_empo_actor *actor, const char *prefix, lud_checkpoint *checkpoint);
+
+#endif

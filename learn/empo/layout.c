@@ -1,0 +1,113 @@
+#include "learn/empo/layout.h"
+
+static lud_status list_agents(const lud_model *model, lud_empo_layout *layout, lud_error *error) {
+    const lud_layout *world = &model->layout;
+    if (world->n_agents > LUD_EMPO_MAX_AGENTS)
+        return lud_fail(error, LUD_ERROR_LIMIT, "%d agents; EMPO takes at most %d", world->n_agents,
+                        (int)LUD_EMPO_MAX_AGENTS);
+    for (int i = 0; i < world->n_agents; i++) {
+        if (world->actions[i].n_continuous > 0 || world->actions[i].n_discrete < 1)
+            return lud_fail(error, LUD_ERROR_UNSUPPORTED,
+                            "agent %d has continuous actions; EMPO needs discrete ones", i);
+        switch (world->roles[i]) {
+        case LUD_ROLE_HUMAN:
+            layout->humans[layout->n_humans] = i;
+            layout->n_human_actions[layout->n_humans++] = world->actions[i].n_discrete;
+            break;
+        case LUD_ROLE_ROBOT:
+            layout->robots[layout->n_robots++] = i;
+            break;
+        default:
+            return lud_fail(
+                error, LUD_ERROR_INPUT,
+                "agent %d has no role; expected human or robot (yellow agents are people and grey ones "
+                "robots, others need `role:`)",
+                i);
+        }
+    }
+    if (layout->n_humans == 0)
+        return lud_fail(error, LUD_ERROR_INPUT, "the world has no people; EMPO computes the power of people");
+    return LUD_OK;
+}
+
+/* Places the parts of a record one behind the other. */
+static void lay_out_record(lud_empo_layout *layout) {
+    int at = 0;
+    layout->v_r = at++;
+    layout->u_r = at++;
+    layout->x_h = at;
+    at += layout->n_humans;
+    layout->v_h_e = at;
+    at += layout->n_goals;
+    layout->v_h_m = at;
+    at += layout->n_goals;
+    layout->q_r = at;
+    at += layout->n_robot_actions;
+    layout->pi_r = at;
+    at += layout->n_robot_actions;
+    layout->policies = at;
+    at += layout->policy_begin[layout->n_humans];
+    layout->record_doubles = at;
+}
+
+lud_status lud_empo_layout_find(const lud_model *model, lud_empo_layout *layout, lud_error *error) {
+    const lud_world *world = model->world;
+    *layout = (lud_empo_layout){.n_robot_actions = 1, .n_human_profiles = 1};
+    if (!world->successors || !world->n_goals)
+        return lud_fail(error, LUD_ERROR_UNSUPPORTED, "the world %s has no exact model with goals",
+                        world->name);
+    lud_status status = list_agents(model, layout, error);
+    if (status != LUD_OK) return status;
+    if (lud_joint_action_count(&model->layout) == 0)
+        return lud_fail(error, LUD_ERROR_LIMIT, "too many joint actions; expected at most 2^31 - 1");
+    for (int r = 0; r < layout->n_robots; r++)
+        layout->n_robot_actions *= model->layout.actions[layout->robots[r]].n_discrete;
+    for (int h = 0; h < layout->n_humans; h++) {
+        int n_goals = world->n_goals(model, layout->humans[h]);
+        if (n_goals == 0)
+            return lud_fail(error, LUD_ERROR_INPUT, "agent %d is a person without goals; add `goals:`",
+                            layout->humans[h]);
+        layout->n_human_profiles *= layout->n_human_actions[h];
+        layout->goal_begin[h] = layout->n_goals;
+        layout->n_goals += n_goals;
+        layout->policy_begin[h + 1] = layout->policy_begin[h] + n_goals * layout->n_human_actions[h];
+    }
+    layout->goal_begin[layout->n_humans] = layout->n_goals;
+    lay_out_record(layout);
+    return LUD_OK;
+}
+
+int32_t lud_empo_human_profile(const lud_empo_layout *layout, const int32_t *actions) {
+    int32_t number = 0;
+    for (int h = layout->n_humans - 1; h >= 0; h--)
+        number = number * layout->n_human_actions[h] + actions[layout->humans[h]];
+    return number;
+}
+
+int32_t lud_empo_robot_action(const lud_empo_layout *layout, const lud_model *model, const int32_t *actions) {
+    int32_t number = 0;
+    for (int r = 0; r < layout->n_robots; r++)
+        number = number * model->layout.actions[layout->robots[r]].n_discrete + actions[layout->robots[r]];
+    return number;
+}
+
+void lud_empo_robot_decode(const lud_empo_layout *layout, const lud_model *model, int32_t number,
+                           int32_t *actions) {
+    for (int r = layout->n_robots - 1; r >= 0; r--) {
+        int n_actions = model->layout.actions[layout->robots[r]].n_discrete;
+        actions[layout->robots[r]] = number % n_actions;
+        number /= n_actions;
+    }
+}
+
+void lud_empo_marginal_of(const lud_empo_layout *layout, const double *goal_weight, const double *record,
+                          int human, double *policy) {
+    int n_actions = layout->n_human_actions[human];
+    const double *goal_policy = record + layout->policies + layout->policy_begin[human];
+    double total = 0;
+    for (int a = 0; a < n_actions; a++) policy[a] = 0;
+    for (int g = layout->goal_begin[human]; g < layout->goal_begin[human + 1]; g++, goal_policy += n_actions)
+        for (int a = 0; a < n_actions; a++) policy[a] += goal_weight[g] * goal_policy[a];
+    for (int a = 0; a < n_actions; a++) total += policy[a];
+    for (int a = 0; a < n_actions; a++) policy[a] = total > 0 ? policy[a] / total : 1.0 / n_actions;
+}

@@ -1,0 +1,177 @@
+#include "learn/empo/learner_options.h"
+
+#include <stddef.h>
+
+typedef lud_empo_learner_options values;
+#define FIELD(name) offsetof(values, name)
+#define STAGE(name) (offsetof(values, stages) + offsetof(lud_empo_stages, name))
+/* arrays by network; the index is a constant */
+#define STAGE_OF(name, net) (STAGE(name) + (size_t)(net) * sizeof(((lud_empo_stages *)0)->name[0]))
+#define FIELD_OF(name, net) (FIELD(name) + (size_t)(net) * sizeof(((values *)0)->name[0]))
+
+#define INT(key, at, preset, low, high, text)                                                                \
+    { key, LUD_OPTION_INT, at, preset, low, high, NULL, NULL, NULL, text }
+#define REAL(key, at, preset, low, high, text)                                                               \
+    { key, LUD_OPTION_REAL, at, preset, low, high, NULL, NULL, NULL, text }
+#define BOOL(key, at, preset, text)                                                                          \
+    { key, LUD_OPTION_BOOL, at, preset, 0, 0, NULL, NULL, NULL, text }
+
+#define STEPS 1e15
+/* One line for each of the five networks. */
+#define PER_NET(LINE)                                                                                        \
+    LINE(v_h_e, LUD_NET_V_H_E)                                                                               \
+    LINE(x_h, LUD_NET_X_H) LINE(u_r, LUD_NET_U_R) LINE(q_r, LUD_NET_Q_R) LINE(v_r, LUD_NET_V_R)
+#define DECAY(net, n)                                                                                        \
+    REAL(#net "_weight_decay", FIELD_OF(weight_decay, n), "1e-4", 0, 1, "L2 weight decay of this network"),
+#define CLIP(net, n)                                                                                         \
+    REAL(#net "_grad_clip", STAGE_OF(clip, n), "10", 0, 1e12, "largest gradient norm; 0: no limit"),
+#define INTERVAL(net, n)                                                                                     \
+    INT(#net "_target_update_interval", FIELD_OF(target_interval, n), "100", 1, STEPS,                       \
+        "training steps between copies to the target network"),
+
+static const lud_option options[] = {
+    {"type", LUD_OPTION_TEXT, FIELD(type), "empo-phase2", 0, 0, NULL, NULL, NULL, "empo-phase2"},
+    LUD_EMPO_THEORY_OPTIONS(FIELD(theory)),
+    {"human_prior", LUD_OPTION_TREE, FIELD(human_prior), NULL, 0, 0, NULL, NULL, NULL,
+     "how people act: `exact` (solved first) or a policy; left out: {type: heuristic}"},
+
+    INT("environments", FIELD(environments), "8", 1, 65536, "environments side by side"),
+    INT("steps_per_episode", FIELD(steps_per_episode), "50", 0, STEPS, "0: until the world ends the episode"),
+    INT("buffer_size", FIELD(buffer_size), "100000", 1, 1e9, "transitions kept"),
+    INT("buffer_mebibytes", FIELD(buffer_mebibytes), "256", 1, 1e6, "memory for them; the oldest go first"),
+    REAL("training_steps_per_env_step", FIELD(training_steps_per_env_step), "1", 1e-6, 1e6,
+         "updates for one step of one environment"),
+    REAL("goal_resample_prob", FIELD(goal_resample_prob), "0.01", 0, 1,
+         "chance per step to redraw all goals"),
+    BOOL("fresh_goals", FIELD(fresh_goals), "true",
+         "targets use goals and actions of people drawn anew in each state; false: those acted on"),
+    REAL("epsilon_r_start", STAGE(epsilon_r_start), "1", 0, 1, "robot exploration at first"),
+    REAL("epsilon_r_end", STAGE(epsilon_r_end), "0.01", 0, 1, "robot exploration after its decay"),
+    INT("epsilon_r_decay_steps", STAGE(epsilon_r_steps), "10000", 0, STEPS, "length of the decay"),
+    REAL("epsilon_h_start", STAGE(epsilon_h_start), "1", 0, 1, "human exploration at first"),
+    REAL("epsilon_h_end", STAGE(epsilon_h_end), "0.01", 0, 1, "human exploration after its decay"),
+    INT("epsilon_h_decay_steps", STAGE(epsilon_h_steps), "10000", 0, STEPS, "length of the decay"),
+    BOOL("use_count_based_curiosity", FIELD(use_count_based_curiosity), "false",
+         "robots prefer successors seen rarely"),
+    REAL("count_curiosity_scale", FIELD(count_curiosity_scale), "1", 0, 1e6, "factor of that bonus"),
+    BOOL("count_curiosity_use_ucb", FIELD(count_curiosity_use_ucb), "false",
+         "bonus sqrt(ln N / (n + 1)) instead of 1 / sqrt(n + 1)"),
+    REAL("count_curiosity_bonus_coef_r", FIELD(count_curiosity_bonus_coef_r), "0.1", 0, 1e6,
+         "weight c of the bonus in exp(c bonus)"),
+
+    INT("num_training_steps", STAGE(total), "100000", 1, STEPS, "updates in all"),
+    INT("updates_per_iteration", FIELD(updates_per_iteration), "100", 1, STEPS,
+        "updates for a line of metrics"),
+    INT("batch_size", FIELD(batch_size), "64", 1, 65536, "transitions for an update"),
+    INT("warmup_v_h_e_steps", STAGE_OF(warmup, LUD_NET_V_H_E), "10000", 0, STEPS, "length of stage 0"),
+    INT("warmup_x_h_steps", STAGE_OF(warmup, LUD_NET_X_H), "10000", 0, STEPS, "length of stage 1"),
+    INT("warmup_u_r_steps", STAGE_OF(warmup, LUD_NET_U_R), "5000", 0, STEPS, "length of stage 2"),
+    INT("warmup_q_r_steps", STAGE_OF(warmup, LUD_NET_Q_R), "10000", 0, STEPS, "length of stage 3"),
+    INT("warmup_v_r_steps", STAGE_OF(warmup, LUD_NET_V_R), "5000", 0, STEPS, "length of stage 4"),
+    INT("beta_r_rampup_steps", STAGE(beta_r_ramp), "20000", 0, STEPS, "length of stage 5; 0: a jump"),
+    BOOL("gamma_h_curriculum", STAGE(gamma_h_curriculum), "false", "gamma_h rises from gamma_h_start"),
+    INT("gamma_h_rampup_steps", STAGE(gamma_h_ramp), "5000", 0, STEPS, "from step 0, within stage 0"),
+    REAL("gamma_h_start", STAGE(gamma_h_start), "0", 0, 1, "where it starts"),
+    BOOL("gamma_r_curriculum", STAGE(gamma_r_curriculum), "false", "gamma_r rises from gamma_r_start"),
+    INT("gamma_r_rampup_steps", STAGE(gamma_r_ramp), "5000", 0, STEPS, "from stage 3 on, within it"),
+    REAL("gamma_r_start", STAGE(gamma_r_start), "0", 0, 1, "where it starts"),
+    REAL("lr_v_h_e", STAGE_OF(lr, LUD_NET_V_H_E), "1e-3", 0, 10, "base learning rate of V_h^e"),
+    REAL("lr_x_h", STAGE_OF(lr, LUD_NET_X_H), "1e-4", 0, 10, "of X_h"),
+    REAL("lr_u_r", STAGE_OF(lr, LUD_NET_U_R), "1e-4", 0, 10, "of U_r"),
+    REAL("lr_q_r", STAGE_OF(lr, LUD_NET_Q_R), "1e-4", 0, 10, "of Q_r"),
+    REAL("lr_v_r", STAGE_OF(lr, LUD_NET_V_R), "1e-4", 0, 10, "of V_r"),
+    BOOL("use_sqrt_lr_decay", STAGE(decay_lr), "true", "rates decay at the end; false: constant"),
+    REAL("lr_constant_fraction", STAGE(constant_fraction), "0.7", 0, 1, "share of all updates before"),
+    BOOL("constant_lr_then_1_over_t", STAGE(inverse_decay), "true", "decay 1 / t; false: 1 / sqrt t"),
+    PER_NET(DECAY) PER_NET(CLIP) BOOL("auto_grad_clip", STAGE(clip_follows_lr), "true",
+                                      "limits are multiplied by rate / reference rate"),
+    REAL("auto_grad_clip_reference_lr", STAGE(clip_reference_lr), "1e-4", 1e-12, 10, "the reference rate"),
+    PER_NET(INTERVAL) BOOL("gradual_buffer_clearing", STAGE(gradual_clearing), "true",
+                           "phase old transitions out; false: empty the memory on entering stages 5 and 6"),
+    BOOL("use_z_space_transform", FIELD(z_space), "false",
+         "Q_r and V_r networks emit z = (-Q)^(-1/(eta xi))"),
+    BOOL("use_z_based_loss", STAGE(z_loss), "false", "errors in z while the rate is constant"),
+    BOOL("q_r_advantage_weighted_loss", FIELD(advantage_loss), "false",
+         "weight the errors of actions by pi (1 - pi)"),
+    REAL("q_r_advantage_weight_floor", FIELD(advantage_floor), "0", 0, 1e6, "added to those weights"),
+    INT("x_h_goals", FIELD(x_h_goals), "0", 0, 1e6,
+        "goals drawn for a target of X_h, or for X_h itself without its network; 0: all goals"),
+    BOOL("x_h_use_network", STAGE(x_h_network), "true", "learn X_h instead of computing it from V_h^e"),
+    BOOL("u_r_use_network", STAGE(u_r_network), "false", "learn U_r instead of computing it from X_h"),
+    BOOL("v_r_use_network", STAGE(v_r_network), "false",
+         "learn V_r instead of computing it from U_r and Q_r"),
+    BOOL("include_step_count", FIELD(include_step_count), "true", "remaining steps are part of a state"),
+
+    INT("hidden_dim", FIELD(hidden_dim), "256", 4, 65536, "width F of heads and state features"),
+    INT("goal_feature_dim", FIELD(goal_feature_dim), "64", 1, 65536, "width of the goal encoder"),
+    INT("agent_embedding_dim", FIELD(agent_embedding_dim), "16", 1, 65536, "width of an agent's embedding"),
+    INT("agent_position_feature_dim", FIELD(agent_position_feature_dim), "32", 1, 65536, "of its place"),
+    INT("agent_feature_dim", FIELD(agent_feature_dim), "32", 1, 65536, "of its features"),
+    REAL("dropout", FIELD(dropout), "0.5", 0, 0.99, "of the hidden layers of all heads"),
+    REAL("x_h_floor", FIELD(x_h_floor), "0", 0, 1, "least value of X_h; 0: the smallest weight of a goal"),
+
+    BOOL("use_lookup_tables", FIELD(use_lookup_tables), "false", "tables instead of networks"),
+    BOOL("use_lookup_v_h_e", FIELD_OF(use_lookup, LUD_NET_V_H_E), "true", "V_h^e by a table"),
+    BOOL("use_lookup_x_h", FIELD_OF(use_lookup, LUD_NET_X_H), "true",
+         "X_h by a table, when x_h_use_network is on"),
+    BOOL("use_lookup_u_r", FIELD_OF(use_lookup, LUD_NET_U_R), "true",
+         "U_r by a table, when u_r_use_network is on"),
+    BOOL("use_lookup_q_r", FIELD_OF(use_lookup, LUD_NET_Q_R), "true", "Q_r by a table"),
+    BOOL("use_lookup_v_r", FIELD_OF(use_lookup, LUD_NET_V_R), "true",
+         "V_r by a table, when v_r_use_network is on"),
+    REAL("lookup_default_v_h_e", FIELD_OF(lookup_default, LUD_NET_V_H_E), "0", 0, 1, "starting value"),
+    REAL("lookup_default_x_h", FIELD_OF(lookup_default, LUD_NET_X_H), "1e-10", 1e-30, 1, "starting value"),
+    REAL("lookup_default_y", FIELD_OF(lookup_default, LUD_NET_U_R), "2", 1e-30, 1e30, "starting value of y"),
+    REAL("lookup_default_q_r", FIELD_OF(lookup_default, LUD_NET_Q_R), "-1", -1e30, -1e-30, "starting value"),
+    REAL("lookup_default_v_r", FIELD_OF(lookup_default, LUD_NET_V_R), "-1", -1e30, -1e-30, "starting value"),
+    BOOL("lookup_use_adaptive_lr", FIELD(lookup_use_adaptive_lr), "false",
+         "rate n^-power at an entry's n-th update; false: lookup_lr"),
+    REAL("lookup_lr", FIELD(lookup_lr), "0.1", 0, 1, "constant rate of table entries"),
+    REAL("lookup_adaptive_lr_min", FIELD(lookup_adaptive_lr_min), "1e-6", 0, 1, "least adaptive rate"),
+    REAL("lookup_adaptive_lr_power", FIELD(lookup_adaptive_lr_power), "1", 0.5, 1, "its power"),
+
+    INT("exact_max_states", FIELD(exact_max_states), "20000", 0, 1e9,
+        "worlds of at most so many states are solved and compared with; 0: never"),
+};
+
+const lud_option_table lud_empo_learner_table = {
+    "learner", "EMPO learned by networks or tables: phase 2 in five stages", options,
+    (int)(sizeof options / sizeof *options), sizeof(lud_empo_learner_options)};
+
+lud_status lud_empo_learner_options_read(lud_arena *arena, lud_tree *learner, lud_empo_learner_options *o,
+                                         lud_error *error) {
+    lud_status status = lud_options_read(&lud_empo_learner_table, arena, learner, o, error);
+    if (status) return status;
+    const lud_place place = learner ? learner->place : (lud_place){0};
+    status = lud_empo_theory_check(&o->theory, place, error);
+    if (status) return status;
+    if (o->theory.nu_h > 0)
+        return lud_fail_at(error, LUD_ERROR_INPUT, place,
+                           "nu_h is %g; empo-phase2 takes what people do from human_prior, expected 0",
+                           o->theory.nu_h);
+    lud_empo_stages *s = &o->stages;
+    s->beta_r = o->theory.beta_r;
+    s->gamma_h = o->theory.gamma_h;
+    s->gamma_r = o->theory.gamma_r;
+    if (s->gamma_h_curriculum && s->gamma_h_ramp > s->warmup[LUD_NET_V_H_E])
+        return lud_fail_at(error, LUD_ERROR_INPUT, place,
+                           "gamma_h_rampup_steps is %lld; expected at most warmup_v_h_e_steps, %lld",
+                           (long long)s->gamma_h_ramp, (long long)s->warmup[LUD_NET_V_H_E]);
+    if (s->gamma_r_curriculum && s->gamma_r_ramp > s->warmup[LUD_NET_Q_R])
+        return lud_fail_at(error, LUD_ERROR_INPUT, place,
+                           "gamma_r_rampup_steps is %lld; expected at most warmup_q_r_steps, %lld",
+                           (long long)s->gamma_r_ramp, (long long)s->warmup[LUD_NET_Q_R]);
+    if (s->z_loss && !o->z_space)
+        return lud_fail_at(error, LUD_ERROR_INPUT, place, "use_z_based_loss needs use_z_space_transform");
+    if (o->batch_size > o->buffer_size)
+        return lud_fail_at(error, LUD_ERROR_INPUT, place,
+                           "batch_size is %lld; expected at most buffer_size, %lld", (long long)o->batch_size,
+                           (long long)o->buffer_size);
+    for (int net = 0; net < LUD_EMPO_NETS; net++) {
+        if (!o->use_lookup_tables) o->use_lookup[net] = false;
+    }
+    if (!s->x_h_network) o->use_lookup[LUD_NET_X_H] = false;
+    if (!s->u_r_network) o->use_lookup[LUD_NET_U_R] = false;
+    if (!s->v_r_network) o->use_lookup[LUD_NET_V_R] = false;
+    return LUD_OK;
+}

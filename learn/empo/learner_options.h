@@ -1,0 +1,48 @@
+/* What the neural EMPO learner reads from a scenario's `learner:` section of type empo-phase2. */
+#ifndef LUDUS_LEARN_EMPO_LEARNER_OPTIONS_H
+#define LUDUS_LEARN_EMPO_LEARNER_OPTIONS_H
+
+#include "learn/empo/stages.h"
+#include "learn/empo/theory.h"
+
+typedef struct lud_empo_learner_options {
+    const char *type; /* empo-phase2 */
+    lud_empo_theory theory;
+    lud_empo_stages stages; /* its beta_r, gamma_h and gamma_r are taken from the theory */
+    lud_tree *human_prior;  /* `exact`, or a policy; null: heuristic */
+
+    /* actor */
+    int64_t environments, steps_per_episode, buffer_size, buffer_mebibytes;
+    double training_steps_per_env_step, goal_resample_prob;
+    bool fresh_goals, use_count_based_curiosity, count_curiosity_use_ucb;
+    double count_curiosity_scale, count_curiosity_bonus_coef_r;
+
+    /* trainer */
+    int64_t batch_size, updates_per_iteration, x_h_goals;
+    int64_t target_interval[LUD_EMPO_NETS];
+    double weight_decay[LUD_EMPO_NETS];
+    bool advantage_loss;
+    double advantage_floor;
+    bool include_step_count;
+
+    /* networks */
+    int64_t hidden_dim, goal_feature_dim, agent_embedding_dim, agent_position_feature_dim, agent_feature_dim;
+    double dropout, x_h_floor;
+    bool z_space;
+
+    /* tables */
+    bool use_lookup_tables, use_lookup[LUD_EMPO_NETS];
+    double lookup_default[LUD_EMPO_NETS];
+    bool lookup_use_adaptive_lr;
+    double lookup_lr, lookup_adaptive_lr_min, lookup_adaptive_lr_power;
+
+    /* evaluation */
+    int64_t exact_max_states;
+} lud_empo_learner_options;
+extern const lud_option_table lud_empo_learner_table;
+
+/* Reads the section and checks what ranges alone cannot say. */
+lud_status lud_empo_learner_options_read(lud_arena *arena, lud_tree *learner,
+                                         lud_empo_learner_options *options, lud_error *error);
+
+#endif

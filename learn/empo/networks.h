@@ -1,0 +1,73 @@
+/* The five networks of the neural EMPO learner, declared into one graph.
+ *
+ *   V_h^e(s, h, g)  effective value of goal g to human h          [0, 1]
+ *   X_h(s, h)       aggregate goal achievement ability            [floor, 1]
+ *   U_r(s)          intrinsic reward, -y^eta, y = 1 + exp(raw)    below -1
+ *   Q_r(s, .)       value of each joint robot action              below 0
+ *   V_r(s)          value of the state                            below 0
+ *
+ * Rows: states on axis 0, entries (a human and a goal in a state) on an axis of their own, which gathers the
+ * features of its state; where an agent stands is encoded once per cell and gathered. Parameters are named
+ * `network.module.layer`; the shared encoders stand under `v_h_e` and learn from V_h^e only. */
+#ifndef LUDUS_LEARN_EMPO_NETWORKS_H
+#define LUDUS_LEARN_EMPO_NETWORKS_H
+
+#include "learn/nn/nn.h"
+
+/* Widths of the compact features that stand beside the grid. */
+enum { LUD_EMPO_GLOBAL = 4, LUD_EMPO_AGENT = 13, LUD_EMPO_INTERACTIVE = 96, LUD_EMPO_GOAL = 4 };
+
+typedef enum lud_empo_head {
+    LUD_EMPO_V_H_E = 1,
+    LUD_EMPO_X_H = 2,
+    LUD_EMPO_U_R = 4,
+    LUD_EMPO_Q_R = 8,
+    LUD_EMPO_V_R = 16,
+    LUD_EMPO_ALL_HEADS = 31
+} lud_empo_head;
+
+typedef struct lud_empo_shape {
+    int64_t height, width; /* of the grid */
+    int64_t n_agents;      /* of the world */
+    int64_t n_actions;     /* joint robot actions */
+    int64_t hidden;        /* F: width of heads and state features */
+    int64_t goal_features, agent_embedding, position_features, agent_features;
+    int64_t max_agents; /* entries of the agent embedding */
+    lud_grid_form form; /* how grid words become channels */
+    double dropout;
+    double eta, xi;
+    double x_h_floor; /* lower end of X_h's range */
+    bool z_space;     /* Q_r and V_r emit z, see output maps */
+} lud_empo_shape;
+
+/* Defaults of the learner (hidden 256, dropout 0.5, eta 1.1, xi 1); grid, agents, actions are the caller's.
+ */
+lud_empo_shape lud_empo_shape_defaults(void);
+
+/* Values of the declared graph; -1 where a head was left out. */
+typedef struct lud_empo_graph {
+    int entries, cells;                    /* axes */
+    int grid, global, agents, interactive; /* inputs on axis 0: I32 words[height * width], reals */
+    int entry_state;                       /* on entries: row of the state (I32) */
+    int entry_agent, entry_cell; /* on entries: agent number, its cell y * width + x, height * width when
+                                    it is nowhere (I32) */
+    int entry_features;          /* on entries: the agent's 13 features */
+    int entry_goal;              /* on entries: (x1, y1, x2, y2), for V_h^e */
+    int cell_maps;               /* on cells: filled by lud_empo_prepare */
+    int v_h_e, x_h;              /* on entries: [1] */
+    int y, u_r, q_r, v_r;        /* on axis 0: [1], [1], [n_actions], [1] */
+    int q_r_z, v_r_z;            /* z-space outputs, -1 without z_space */
+} lud_empo_graph;
+
+/* Declares the encoders and the chosen heads, and marks their values as outputs. Heads beyond V_h^e read the
+ * shared encoders, so those are declared in any case. The net is created with the largest number of states.
+ */
+lud_empo_graph lud_empo_declare(lud_nn *net, const lud_empo_shape *shape, unsigned heads,
+                                int64_t max_entries);
+/* Registers every parameter of all five networks (in a net that is never run), so that sets are alike
+ * whatever heads a net uses. Call it before the parameters are built. False when memory is out. */
+bool lud_empo_register(lud_parameters *parameters, const lud_empo_shape *shape);
+/* After planning: fills the cells' maps and sets the number of cells. False when memory is out. */
+bool lud_empo_prepare(lud_nn *net, const lud_empo_graph *graph, const lud_empo_shape *shape);
+
+#endif

@@ -1,0 +1,473 @@
+#include "learn/empo/phase2.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agents/kinds.h"
+
+typedef lud_empo_phase2_learner phase2;
+
+enum { BLOCK = 2048 }; /* states evaluated at once */
+
+/* ---- columns ---- */
+
+#define COLUMNS(X)                                                                                           \
+    X(STAGE, "warmup/stage", "%.0f", "stage of training, 0 to 6")                                            \
+    X(BETA_R, "warmup/beta_r", NULL, "exponent of the robots' policy at present")                            \
+    X(EPSILON_R, "exploration/epsilon_r", NULL, "chance of a random robot action")                           \
+    X(EPSILON_H, "exploration/epsilon_h", NULL, "chance of a random human action")                           \
+    X(STATES_SEEN, "exploration/states_seen", NULL, "different states visited (count bonus only)")           \
+    X(LOSS_V_H_E, "loss/v_h_e", "%.2e", "mean squared error of V_h^e at the last update")                    \
+    X(LOSS_X_H, "loss/x_h", NULL, "of X_h")                                                                  \
+    X(LOSS_U_R, "loss/u_r", NULL, "of y, from which U_r follows")                                            \
+    X(LOSS_Q_R, "loss/q_r", "%.2e", "of Q_r")                                                                \
+    X(LOSS_V_R, "loss/v_r", NULL, "of V_r")                                                                  \
+    X(NORM_V_H_E, "grad_norm/v_h_e", NULL, "gradient norm before clipping")                                  \
+    X(NORM_X_H, "grad_norm/x_h", NULL, "of X_h")                                                             \
+    X(NORM_U_R, "grad_norm/u_r", NULL, "of U_r")                                                             \
+    X(NORM_Q_R, "grad_norm/q_r", NULL, "of Q_r")                                                             \
+    X(NORM_V_R, "grad_norm/v_r", NULL, "of V_r")                                                             \
+    X(LEARNING_RATE, "learning_rate/v_h_e", NULL, "learning rate of V_h^e")                                  \
+    X(TRAINING_STEPS, "progress/training_steps", NULL, "updates done")                                       \
+    X(ENVIRONMENT_STEPS, "progress/environment_steps", NULL, "steps of single environments done")            \
+    X(EPISODES, "progress/episodes", NULL, "episodes finished")                                              \
+    X(ACHIEVED, "progress/goals_achieved", NULL, "goals that people achieved")                               \
+    X(TRANSITIONS, "replay/transitions", NULL, "stored at present")                                          \
+    X(TRANSITION_BYTES, "replay/bytes_per_transition", NULL, "mean size of a stored transition")
+
+enum {
+#define X(name, text, format, help) COLUMN_##name,
+    COLUMNS(X)
+#undef X
+        N_COLUMNS
+};
+static const lud_metric columns[N_COLUMNS] = {
+#define X(name, text, format, help) {text, format, help},
+    COLUMNS(X)
+#undef X
+};
+
+#define EVALUATION(X)                                                                                        \
+    X(v_r, "exact/v_r_error", "%.3f", "mean relative error of V_r over the states the exact policy visits")  \
+    X(x_h, "exact/x_h_error", "%.3f", "of X_h")                                                              \
+    X(q_r, "exact/q_r_error", NULL, "of Q_r")                                                                \
+    X(v_h_e, "exact/v_h_e_error", NULL, "mean absolute error of V_h^e over goals")                           \
+    X(v_r_everywhere, "exact/v_r_error_everywhere", NULL, "relative error of V_r over all states")           \
+    X(divergence, "exact/policy_divergence", NULL, "total variation between learned and exact pi_r")         \
+    X(kl, "exact/policy_kl", NULL, "KL(learned || exact) of pi_r in nats")                                   \
+    X(start_learned, "exact/v_r_learned", NULL, "learned V_r at the start")                                  \
+    X(start_v_r, "exact/v_r_exact", NULL, "exact V_r at the start")                                          \
+    X(policy_v_r, "exact/v_r_of_policy", NULL, "exact V_r of the learned policy at the start")               \
+    X(random_v_r, "exact/v_r_of_random", NULL, "exact V_r of the random policy at the start")                \
+    X(regret, "exact/regret", "%.3f", "regret of the learned policy, as a share of the random one's")
+
+static const lud_metric evaluation_columns[] = {
+#define X(field, text, format, help) {text, format, help},
+    EVALUATION(X)
+#undef X
+};
+enum { N_EVALUATION = sizeof evaluation_columns / sizeof *evaluation_columns };
+
+/* ---- making and freeing ---- */
+
+static void destroy(lud_learner *learner) {
+    phase2 *p = (phase2 *)learner;
+    lud_empo_trainer_destroy(p->trainer);
+    lud_empo_actor_destroy(p->actor);
+    lud_empo_values_free(&p->values);
+    lud_empo_replay_destroy(p->replay);
+    lud_empo_reference_free(&p->reference);
+    lud_policy_destroy(p->people);
+    lud_empo_features_free(&p->features);
+    free(p->records);
+    lud_arena_destroy(p->arena);
+    free(p);
+}
+
+/* Solves the world exactly, for the prior or for comparison. */
+static lud_status make_reference(phase2 *p, lud_error *error) {
+    lud_error reason = {0};
+    const uint64_t most = p->options.exact_max_states ? (uint64_t)p->options.exact_max_states : 1;
+    lud_status status = lud_empo_reference_create(p->scenario->model, &p->options.theory, p->people,
+                                                  (uint64_t)p->scenario->run.seed, most,
+                                                  (int)p->scenario->run.threads, &p->reference, &reason);
+    p->has_reference = status == LUD_OK;
+    if (status && error) *error = reason;
+    return status;
+}
+
+/* `exact`, or a policy. */
+static lud_status make_prior(phase2 *p, lud_error *error) {
+    lud_tree *tree = p->options.human_prior;
+    const lud_model *model = p->scenario->model;
+    lud_status status = LUD_OK;
+    if (tree && tree->text && strcmp(tree->text, "exact") == 0) {
+        status = make_reference(p, error);
+        if (status) return lud_fail_context(error, "human_prior: exact");
+        p->prior = (lud_empo_prior){.reference = &p->reference};
+        return LUD_OK;
+    }
+    if (!tree) {
+        tree = lud_tree_add_mapping(p->arena, NULL, NULL);
+        if (!tree || !lud_tree_add_text(p->arena, tree, "type", "heuristic"))
+            return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the human prior");
+    }
+    status = lud_policy_create(model, tree, p->scenario->path, &p->people, error);
+    if (status) return status;
+    const bool steered = p->people->kind == &lud_policy_keyboard; /* it has no distribution */
+    if (p->people->hidden_bytes || p->people->needs_observations || steered)
+        return lud_fail_at(error, LUD_ERROR_INPUT, tree->place,
+                           "the policy %s cannot be a human prior; expected one that looks at the present "
+                           "state only",
+                           p->people->kind->name);
+    p->prior = (lud_empo_prior){.policy = p->people};
+    return LUD_OK;
+}
+
+static lud_status make_parts(phase2 *p, lud_error *error) {
+    const lud_empo_learner_options *o = &p->options;
+    const uint64_t seed = (uint64_t)p->scenario->run.seed;
+    const lud_empo_layout *layout = &p->features.layout;
+    p->replay = lud_empo_replay_create(o->buffer_size, (size_t)o->buffer_mebibytes << 20, p->features.words,
+                                       layout->n_robot_actions, layout->n_humans);
+    p->records = calloc((size_t)o->environments, sizeof *p->records);
+    if (!p->replay || !p->records) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
+    lud_status status = lud_empo_values_create(p->device, &p->features, o, seed, &p->values, error);
+    if (status) return status;
+    p->profile = (lud_profile){
+        .title = "Batching Profile", .stages = lud_empo_trainer_stages, .n = LUD_TRAINER_STAGES};
+    p->values.profile = &p->profile;
+    status = lud_empo_trainer_create(&p->values, p->replay, o, seed, &p->trainer, error);
+    if (status) return status;
+    const lud_empo_actor_options actor = {.n_envs = (int)o->environments,
+                                          .seed = seed,
+                                          .steps_per_episode = o->steps_per_episode,
+                                          .goal_resample_prob = o->goal_resample_prob,
+                                          .fresh_goals = o->fresh_goals,
+                                          .count_bonus = o->use_count_based_curiosity,
+                                          .count_ucb = o->count_curiosity_use_ucb,
+                                          .count_scale = o->count_curiosity_scale,
+                                          .count_weight = o->count_curiosity_bonus_coef_r};
+    return lud_empo_actor_create(&actor, &p->features, &p->prior, &p->actor, error);
+}
+
+static lud_status create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
+                         lud_error *error) {
+    *learner = NULL;
+    phase2 *p = calloc(1, sizeof *p);
+    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a learner");
+    p->scenario = scenario;
+    p->device = device;
+    p->arena = lud_arena_create(0);
+    lud_status status = p->arena
+                            ? lud_empo_learner_options_read(p->arena, scenario->learner, &p->options, error)
+                            : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a learner");
+    if (status == LUD_OK)
+        status =
+            lud_empo_features_create(scenario->model, p->options.include_step_count, &p->features, error);
+    if (status == LUD_OK) status = make_prior(p, error);
+    if (status == LUD_OK) status = make_parts(p, error);
+    if (status) {
+        destroy(&p->base);
+        return status;
+    }
+    const int64_t each = p->options.updates_per_iteration;
+    p->base = (lud_learner){.kind = &lud_empo_phase2,
+                            .columns = columns,
+                            .n_columns = N_COLUMNS,
+                            .evaluation_columns = evaluation_columns,
+                            .n_evaluation_columns = N_EVALUATION,
+                            .n_iterations = (uint64_t)((p->options.stages.total + each - 1) / each)};
+    *learner = &p->base;
+    return LUD_OK;
+}
+
+/* ---- training ---- */
+
+/* A callback context that can report a failure. */
+typedef struct robot_context {
+    phase2 *learner;
+    double beta_r;
+    lud_status status;
+    lud_error error;
+} robot_context;
+
+static void robot_values(void *context, int n, const int32_t *records, float *q) {
+    robot_context *c = context;
+    phase2 *p = c->learner;
+    for (int i = 0; i < n; i++) p->records[i] = records + (size_t)i * (size_t)p->features.words;
+    lud_profile *profile = p->values.profile;
+    p->values.profile = NULL; /* the actor's time is measured as a whole */
+    c->status = lud_empo_values_run(&p->values, n, p->records, NULL, LUD_WANT_Q_R, c->beta_r, 0, &c->error);
+    p->values.profile = profile;
+    const size_t size = (size_t)n * (size_t)p->features.layout.n_robot_actions;
+    if (c->status == LUD_OK)
+        lud_device_download(p->device, q, p->values.q_r, size * sizeof *q);
+    else
+        for (size_t i = 0; i < size; i++) q[i] = -1.0f;
+}
+
+static lud_status act(phase2 *p, const lud_empo_now *now, lud_error *error) {
+    robot_context context = {.learner = p, .beta_r = now->beta_r};
+    lud_profile_begin(&p->profile, LUD_STAGE_ACTOR);
+    lud_status status = lud_empo_actor_step(p->actor, now, p->step, robot_values, &context, p->replay, error);
+    lud_profile_end(&p->profile, LUD_STAGE_ACTOR);
+    if (status == LUD_OK && context.status) {
+        if (error) *error = context.error;
+        status = context.status;
+    }
+    return status;
+}
+
+static void fill_row(const phase2 *p, const lud_empo_now *now, double *row) {
+    const lud_empo_actor_counts counts = lud_empo_actor_get_counts(p->actor);
+    row[COLUMN_STAGE] = now->stage;
+    row[COLUMN_BETA_R] = now->beta_r;
+    row[COLUMN_EPSILON_R] = now->epsilon_r;
+    row[COLUMN_EPSILON_H] = now->epsilon_h;
+    row[COLUMN_STATES_SEEN] = p->options.use_count_based_curiosity ? (double)counts.states_seen : NAN;
+    for (int net = 0; net < LUD_EMPO_NETS; net++) {
+        row[COLUMN_LOSS_V_H_E + net] = lud_empo_trainer_loss(p->trainer, net);
+        row[COLUMN_NORM_V_H_E + net] = now->active[net] ? lud_empo_trainer_norm(p->trainer, net) : NAN;
+    }
+    row[COLUMN_LEARNING_RATE] = now->lr[LUD_NET_V_H_E];
+    row[COLUMN_TRAINING_STEPS] = (double)p->step;
+    row[COLUMN_ENVIRONMENT_STEPS] = (double)counts.steps;
+    row[COLUMN_EPISODES] = (double)counts.episodes;
+    row[COLUMN_ACHIEVED] = (double)counts.achieved;
+    row[COLUMN_TRANSITIONS] = (double)lud_empo_replay_count(p->replay);
+    row[COLUMN_TRANSITION_BYTES] = lud_empo_replay_mean_bytes(p->replay);
+}
+
+static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
+    phase2 *p = (phase2 *)learner;
+    const lud_empo_stages *stages = &p->options.stages;
+    int64_t end = p->step + p->options.updates_per_iteration;
+    if (end > stages->total) end = stages->total;
+    lud_empo_now now = lud_empo_stages_at(stages, p->step);
+    while (p->step < end) {
+        now = lud_empo_stages_at(stages, p->step);
+        const bool enters = p->step == lud_empo_stage_end(stages, LUD_STAGE_RAMP - 1) ||
+                            p->step == lud_empo_stage_end(stages, LUD_STAGE_RAMP);
+        if (!stages->gradual_clearing && enters) lud_empo_replay_clear(p->replay);
+        while (lud_empo_replay_count(p->replay) < p->options.batch_size || p->credit < 1.0) {
+            lud_status status = act(p, &now, error);
+            if (status) return status;
+            if (lud_empo_replay_count(p->replay) >= p->options.batch_size)
+                p->credit += p->options.training_steps_per_env_step * (double)p->options.environments;
+        }
+        lud_status status = lud_empo_trainer_update(p->trainer, p->step, &now, p->step + 1 == end, error);
+        if (status) return status;
+        p->credit -= 1.0;
+        p->step++;
+    }
+    fill_row(p, &now, row);
+    return LUD_OK;
+}
+
+/* ---- comparing with the exact solution ---- */
+
+typedef struct learned_arrays {
+    float *v_r, *u_r, *x_h, *v_h_e, *q_r, *pi_r, *x_direct;
+    int32_t *record; /* [BLOCK][words] */
+    const int32_t *records[BLOCK], *goals[BLOCK];
+    int32_t *first_goals; /* [n_humans] zeros */
+} learned_arrays;
+
+static void free_learned(learned_arrays *a) {
+    free(a->v_r);
+    free(a->u_r);
+    free(a->x_h);
+    free(a->v_h_e);
+    free(a->q_r);
+    free(a->pi_r);
+    free(a->x_direct);
+    free(a->record);
+    free(a->first_goals);
+    free(a);
+}
+
+static learned_arrays *make_learned(const phase2 *p) {
+    const lud_empo_layout *layout = &p->features.layout;
+    const size_t n = p->reference.space->n_states, humans = (size_t)layout->n_humans,
+                 actions = (size_t)layout->n_robot_actions, real = sizeof(float);
+    learned_arrays *a = calloc(1, sizeof *a);
+    if (!a) return NULL;
+    a->v_r = malloc(n * real);
+    a->u_r = malloc(n * real);
+    a->x_h = malloc(n * humans * real);
+    a->v_h_e = malloc(n * (size_t)layout->n_goals * real);
+    a->q_r = malloc(n * actions * real);
+    a->pi_r = malloc(n * actions * real);
+    a->x_direct = malloc(BLOCK * humans * real);
+    a->record = malloc(BLOCK * (size_t)p->features.words * sizeof *a->record);
+    a->first_goals = calloc(humans, sizeof *a->first_goals);
+    if (a->v_r && a->u_r && a->x_h && a->v_h_e && a->q_r && a->pi_r && a->x_direct && a->record &&
+        a->first_goals)
+        return a;
+    free_learned(a);
+    return NULL;
+}
+
+/* Everything that was learned, for all states of the reference. */
+static lud_status learned_values(phase2 *p, learned_arrays *a, lud_error *error) {
+    const lud_statespace *space = p->reference.space;
+    const size_t humans = (size_t)p->features.layout.n_humans, goals = (size_t)p->features.layout.n_goals,
+                 actions = (size_t)p->features.layout.n_robot_actions;
+    for (uint64_t first = 0; first < space->n_states; first += BLOCK) {
+        const size_t n = space->n_states - first < BLOCK ? (size_t)(space->n_states - first) : BLOCK;
+        for (size_t i = 0; i < n; i++) {
+            int32_t *record = a->record + i * (size_t)p->features.words;
+            lud_empo_features_encode(&p->features, space->states + (first + i) * space->state_bytes, record);
+            a->records[i] = record;
+            a->goals[i] = a->first_goals;
+        }
+        lud_status status = lud_empo_values_run(&p->values, (int64_t)n, a->records, a->goals, LUD_WANT_ALL,
+                                                p->options.theory.beta_r, 0, error);
+        if (status) return status;
+        const struct {
+            float *to;
+            const float *from;
+            size_t width;
+        } moves[] = {{a->v_r, p->values.v_r, 1},
+                     {a->u_r, p->values.u_r, 1},
+                     {a->x_h, p->values.x_h, humans},
+                     {a->q_r, p->values.q_r, actions},
+                     {a->pi_r, p->values.pi_r, actions}};
+        for (size_t k = 0; k < sizeof moves / sizeof *moves; k++)
+            lud_device_download(p->device, moves[k].to + first * moves[k].width, moves[k].from,
+                                n * moves[k].width * sizeof(float));
+        lud_empo_values_power(&p->values, (int64_t)n, a->records, 0, a->x_direct, a->v_h_e + first * goals);
+    }
+    return LUD_OK;
+}
+
+static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) {
+    phase2 *p = (phase2 *)learner;
+    if (p->options.exact_max_states == 0) return LUD_OK;
+    if (!p->has_reference && !p->reference_too_large) {
+        lud_error reason = {0};
+        const lud_status status = make_reference(p, &reason);
+        p->reference_too_large = status == LUD_ERROR_LIMIT || status == LUD_ERROR_MEMORY;
+        if (status && !p->reference_too_large) {
+            if (error) *error = reason;
+            return status;
+        }
+    }
+    if (!p->has_reference) return LUD_OK;
+    learned_arrays *a = make_learned(p);
+    if (!a) return lud_fail(error, LUD_ERROR_MEMORY, "no memory to compare with the exact solution");
+    lud_profile *profile = p->values.profile;
+    p->values.profile = NULL;
+    lud_status status = learned_values(p, a, error);
+    p->values.profile = profile;
+    const lud_empo_learned learned = {a->v_r, a->u_r, a->x_h, a->v_h_e, a->q_r, a->pi_r};
+    if (status == LUD_OK)
+        status = lud_empo_reference_compare(&p->reference, &learned, (int)p->scenario->run.threads,
+                                            &p->distance, error);
+    free_learned(a);
+    if (status) return status;
+    p->evaluated = true;
+    const double values[N_EVALUATION] = {
+#define X(field, text, format, help) p->distance.field,
+        EVALUATION(X)
+#undef X
+    };
+    memcpy(row, values, sizeof values);
+    return LUD_OK;
+}
+
+/* ---- saving and reporting ---- */
+
+static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
+    phase2 *p = (phase2 *)learner;
+    uint64_t step = (uint64_t)p->step;
+    lud_checkpoint_u64(checkpoint, "step", &step);
+    lud_checkpoint_real(checkpoint, "credit", &p->credit);
+    p->step = (int64_t)step;
+    lud_empo_values_visit(&p->values, checkpoint);
+    lud_empo_trainer_visit(p->trainer, checkpoint);
+    lud_empo_actor_visit(p->actor, "actor.", checkpoint);
+    lud_empo_replay_visit(p->replay, "replay.", checkpoint);
+}
+
+/* Takes the child under `key` out of a mapping, if it has one. */
+static void take_out(lud_tree *mapping, const char *key) {
+    for (lud_tree **at = &mapping->child; *at; at = &(*at)->next) {
+        if (strcmp((*at)->key, key) != 0) continue;
+        *at = (*at)->next;
+        mapping->n_children--;
+        return;
+    }
+}
+
+static lud_status write(const lud_learner *learner, lud_arena *arena, lud_tree *root, lud_error *error) {
+    const phase2 *p = (const phase2 *)learner;
+    take_out(root, "learner");
+    lud_tree *section = lud_tree_add_mapping(arena, root, "learner");
+    if (!section) return lud_fail(error, LUD_ERROR_MEMORY, "no memory to write the scenario");
+    return lud_options_write(&lud_empo_learner_table, arena, &p->options, section, error);
+}
+
+static void report_exact(const phase2 *p, lud_text *out) {
+    const lud_empo_distance *d = &p->distance;
+    lud_text_append(out, "\n=== Learned against exact, %llu states, means over the states visited ===\n",
+                    (unsigned long long)p->reference.space->n_states);
+    lud_text_append(out, "  V_r, relative error            %9.4f   everywhere %.4f\n", d->v_r,
+                    d->v_r_everywhere);
+    lud_text_append(out, "  X_h, relative error            %9.4f\n", d->x_h);
+    lud_text_append(out, "  Q_r, relative error            %9.4f\n", d->q_r);
+    lud_text_append(out, "  V_h^e, absolute error          %9.4f\n", d->v_h_e);
+    lud_text_append(out, "  pi_r, total variation          %9.4f   Kullback-Leibler %.4f nats\n",
+                    d->divergence, d->kl);
+    lud_text_append(out, "  V_r at the start, learned      %9.5g   exact %.5g\n", d->start_learned,
+                    d->start_v_r);
+    lud_text_append(out, "  exact V_r of the learned policy%9.5g   of the random policy %.5g\n",
+                    d->policy_v_r, d->random_v_r);
+    lud_text_append(out, "  regret                         %8.2f %%  of the gap between random and exact\n",
+                    100 * d->regret);
+}
+
+static void report(lud_learner *learner, lud_text *out) {
+    phase2 *p = (phase2 *)learner;
+    const lud_empo_actor_counts counts = lud_empo_actor_get_counts(p->actor);
+    const double steps = counts.steps ? (double)counts.steps : 1.0;
+    lud_text_append(out, "stage  name            steps      end  learning\n");
+    lud_empo_stages_print(&p->options.stages, out);
+    lud_text_append(out, "\n");
+    lud_profile_print(&p->profile, out);
+    lud_text_append(out,
+                    "\na stored state takes %zu bytes, a transition %.0f: %.1f distinct successors of %.1f "
+                    "listed ones\n",
+                    (size_t)p->features.words * sizeof(int32_t), lud_empo_replay_mean_bytes(p->replay),
+                    (double)counts.successors / steps, (double)counts.links / steps);
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        if (p->values.tables[net])
+            lud_text_append(out, "table %d: %lld entries\n", net,
+                            (long long)lud_empo_table_rows(p->values.tables[net]));
+    if (p->evaluated)
+        report_exact(p, out);
+    else if (p->reference_too_large)
+        lud_text_append(out, "\nthe world has more than %lld states and is not solved for comparison\n",
+                        (long long)p->options.exact_max_states);
+}
+
+static lud_status policy(lud_learner *learner, lud_policy **made, lud_error *error) {
+    return lud_empo_learned_policy_create((phase2 *)learner, made, error);
+}
+
+const lud_learner_kind lud_empo_phase2 = {
+    .name = "empo-phase2",
+    .about = "EMPO learned by networks or tables, for worlds too large to solve",
+    .options = &lud_empo_learner_table,
+    .create = create,
+    .destroy = destroy,
+    .iterate = iterate,
+    .evaluate = evaluate,
+    .visit = visit,
+    .write = write,
+    .policy = policy,
+    .report = report,
+};

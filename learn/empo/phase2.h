@@ -1,0 +1,41 @@
+/* The learner `empo-phase2`: actor, replay memory and trainer together, and the policy it has learned. */
+#ifndef LUDUS_LEARN_EMPO_PHASE2_H
+#define LUDUS_LEARN_EMPO_PHASE2_H
+
+#include "agents/policy.h"
+#include "learn/empo/actor.h"
+#include "learn/empo/reference.h"
+#include "learn/empo/trainer.h"
+#include "learn/learner.h"
+
+extern const lud_learner_kind lud_empo_phase2;
+
+typedef struct lud_empo_phase2_learner {
+    lud_learner base;
+    const lud_scenario *scenario;
+    lud_device *device;
+    lud_arena *arena; /* options, texts */
+    lud_empo_learner_options options;
+    lud_empo_features features;
+    lud_policy *people; /* the prior when it is a policy */
+    lud_empo_prior prior;
+    lud_empo_reference reference;
+    bool has_reference, reference_too_large;
+    lud_empo_replay *replay;
+    lud_empo_values values;
+    lud_empo_actor *actor;
+    lud_empo_trainer *trainer;
+    lud_profile profile;
+    int64_t step;            /* training steps done */
+    double credit;           /* training steps that environment steps have paid for */
+    const int32_t **records; /* [n_envs] pointers of that callback */
+    bool evaluated;
+    lud_empo_distance distance; /* of the last evaluation */
+} lud_empo_phase2_learner;
+
+/* A policy for all agents: robots by one common draw from the learned pi_r at its final exponent, people by
+ * the prior. The learner stays the caller's and must outlive it; one thread at a time. */
+lud_status lud_empo_learned_policy_create(lud_empo_phase2_learner *learner, lud_policy **policy,
+                                          lud_error *error);
+
+#endif

@@ -1,0 +1,49 @@
+/* The exact solution of a learner's world, kept in memory: the people's exact policies for the actor, and
+ * the yardstick for what was learned. Worlds that start in several ways (ensembles of maps, random places)
+ * are solved from all starts that a few thousand resets find. */
+#ifndef LUDUS_LEARN_EMPO_REFERENCE_H
+#define LUDUS_LEARN_EMPO_REFERENCE_H
+
+#include "agents/policy.h"
+#include "learn/empo/exact.h"
+
+typedef struct lud_empo_reference {
+    lud_statespace *space;
+    lud_empo_problem *problem;
+    double *records;  /* [n_states][record_doubles] */
+    double *visits;   /* [n_states] expected visits in an episode, mean over starts */
+    uint32_t *starts; /* [n_starts] state numbers */
+    int n_starts;
+    lud_policy *people; /* not owned; null: exact people */
+} lud_empo_reference;
+
+/* Solves. `people` (may be null) is what people do instead of equation (2); it stays the caller's and must
+ * outlive the reference. LUD_ERROR_LIMIT when there are more than max_states states. */
+lud_status lud_empo_reference_create(const lud_model *model, const lud_empo_theory *theory,
+                                     lud_policy *people, uint64_t seed, uint64_t max_states, int n_threads,
+                                     lud_empo_reference *reference, lud_error *error);
+/* Safe on a zeroed struct. */
+void lud_empo_reference_free(lud_empo_reference *reference);
+
+/* Values that were learned for all states. v_r, u_r[n_states], x_h[n_states][n_humans],
+ * v_h_e[n_states][n_goals], q_r, pi_r[n_states][n_robot_actions]. */
+typedef struct lud_empo_learned {
+    const float *v_r, *u_r, *x_h, *v_h_e, *q_r, *pi_r;
+} lud_empo_learned;
+
+/* How far they are from the exact ones. Means over the states that the exact policy visits, weighted by
+ * visits. Relative errors are |learned - exact| / |exact|. */
+typedef struct lud_empo_distance {
+    double v_r, x_h, v_h_e, q_r;     /* v_h_e: absolute error, mean over goals; q_r: at states that do not
+                                        precede a terminal one with certainty */
+    double divergence, kl;           /* total variation between pi_r, KL(learned || exact) in nats */
+    double v_r_everywhere;           /* over all states that are not terminal, each counting once */
+    double start_learned, start_v_r; /* mean over starts: V_r learned, and exact */
+    double policy_v_r;               /* mean over starts: exact value of the learned policy */
+    double random_v_r;               /* and of the uniformly random policy */
+    double regret; /* (start_v_r - policy_v_r) / (start_v_r - random_v_r), 0 without a gap */
+} lud_empo_distance;
+lud_status lud_empo_reference_compare(const lud_empo_reference *reference, const lud_empo_learned *learned,
+                                      int n_threads, lud_empo_distance *distance, lud_error *error);
+
+#endif

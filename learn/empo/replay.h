@@ -1,0 +1,53 @@
+/* Replay memory of the neural EMPO learner: a ring of transitions of unequal size.
+ *
+ * A transition keeps the successors of every joint robot action under the human actions that were drawn, as
+ * CSR rows into a list of distinct successor records (learn/empo/features.h). Nothing in it refers to a
+ * world, so transitions of different maps stand side by side. When either the number of transitions or the
+ * memory is used up, the oldest ones go. */
+#ifndef LUDUS_LEARN_EMPO_REPLAY_H
+#define LUDUS_LEARN_EMPO_REPLAY_H
+
+#include "learn/checkpoint.h"
+
+typedef struct lud_empo_transition {
+    int64_t inserted;         /* training step at which it was stored */
+    uint32_t environment;     /* that it comes from */
+    uint32_t episode;         /* of that environment */
+    int32_t robot_action;     /* joint action taken */
+    int32_t next;             /* the successor that followed, -1: none of those listed (exploration) */
+    int32_t n_links;          /* (joint robot action, successor) pairs */
+    int32_t n_successors;     /* distinct ones */
+    const int32_t *state;     /* [words] */
+    const int32_t *goals;     /* [n_humans] each person's goal, counted within its own */
+    const int32_t *offsets;   /* [n_actions + 1] links of a joint robot action */
+    const int32_t *link;      /* [n_links] successor of a link */
+    const float *probability; /* [n_links] positive, sum 1 for each joint robot action */
+    const uint8_t *terminal;  /* [n_successors] */
+    const int32_t *successor; /* [n_successors][words] */
+} lud_empo_transition;
+
+typedef struct lud_empo_replay lud_empo_replay;
+
+/* Room for at most `capacity` transitions and `bytes` of them. Null when memory is out. */
+lud_empo_replay *lud_empo_replay_create(int64_t capacity, size_t bytes, int words, int n_actions,
+                                        int n_humans);
+/* Null is allowed. */
+void lud_empo_replay_destroy(lud_empo_replay *replay);
+/* Appends a copy; false when a single transition is larger than the whole memory. `inserted` must not be
+ * below that of the one before. */
+bool lud_empo_replay_push(lud_empo_replay *replay, const lud_empo_transition *transition);
+int64_t lud_empo_replay_count(const lud_empo_replay *replay);
+/* Transition `index`, 0 is the oldest. Its pointers hold until the next push. */
+lud_empo_transition lud_empo_replay_get(const lud_empo_replay *replay, int64_t index);
+/* Forgets everything. */
+void lud_empo_replay_clear(lud_empo_replay *replay);
+/* Draws n different transitions (n <= count) uniformly among those stored at step `oldest` or later; among
+ * all when fewer than n are that young. The draw depends on seed and `draw` only. indices[n] */
+void lud_empo_replay_sample(const lud_empo_replay *replay, int64_t n, int64_t oldest, uint64_t seed,
+                            uint32_t draw, int64_t *indices);
+/* Bytes taken by a transition, mean over those stored. */
+double lud_empo_replay_mean_bytes(const lud_empo_replay *replay);
+/* Saves or loads everything, so that what follows is the same bit for bit. */
+void lud_empo_replay_visit(lud_empo_replay *replay, const char *prefix, lud_checkpoint *checkpoint);
+
+#endif

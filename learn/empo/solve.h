@@ -1,0 +1,58 @@
+/* From a scenario to a RUN folder with its exact EMPO solution, and the judge of other policies in the same
+ * world.
+ *
+ * RUN holds scenario.yaml (effective), solution.empo (learn/empo/solution.h) and summary.json. */
+#ifndef LUDUS_LEARN_EMPO_SOLVE_H
+#define LUDUS_LEARN_EMPO_SOLVE_H
+
+#include "learn/empo/exact_options.h"
+#include "learn/empo/solution.h"
+#include "sim/scenario.h"
+
+typedef struct lud_empo_solve_options {
+    const char *run; /* folder; made when missing. Null: only for lud_empo_case_open, which then keeps
+                        the graph in memory */
+    bool resume;     /* take up an unfinished solution */
+    uint64_t
+        memory_limit; /* bytes for the graph, 0: three quarters of what is free; the rest goes to files */
+    int n_threads;
+    FILE *progress; /* or null */
+} lud_empo_solve_options;
+
+/* A world, its graph and its problem, ready to be solved or judged. */
+typedef struct lud_empo_case {
+    const lud_scenario *scenario;
+    lud_arena *arena;
+    lud_empo_exact_options options;
+    lud_empo_policies policies; /* habit and belief, when the options name them */
+    lud_statespace *space;
+    lud_empo_problem *problem;
+    double graph_seconds, solve_seconds;
+} lud_empo_case;
+
+/* Reads the options and builds the graph (the slow part: progress, Ctrl-C, memory limit). */
+lud_status lud_empo_case_open(const lud_scenario *scenario, const lud_empo_solve_options *options,
+                              lud_empo_case *c, lud_error *error);
+void lud_empo_case_close(lud_empo_case *c);
+
+/* Solves into RUN. The solution is open for reading afterwards; close it with lud_empo_solution_close. */
+lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *options,
+                               lud_empo_solution **solution, lud_error *error);
+
+/* What another robot policy achieves in the world of a solution, people staying as they are in it. */
+typedef struct lud_empo_judgement {
+    double v_r, v_r_optimal; /* at the start; regret = v_r_optimal - v_r */
+    double mean_regret; /* V_r difference averaged over the states the policy visits, weighted by visits */
+    double divergence;  /* mean over the same states of the total variation between the two robot policies */
+    double kl;          /* and of the Kullback-Leibler divergence KL(policy || solution) in nats */
+    double *power, *power_optimal; /* [n_humans] X_h at the start */
+    double *v_h_e;                 /* [n_goals] at the start, under the policy */
+} lud_empo_judgement;
+
+/* Exact evaluation of the hook's robot policy. */
+lud_status lud_empo_case_judge(lud_empo_case *c, const lud_empo_solution *solution,
+                               const lud_empo_hooks *robot, int n_threads, lud_empo_judgement *judgement,
+                               lud_error *error);
+void lud_empo_judgement_free(lud_empo_judgement *judgement);
+
+#endif

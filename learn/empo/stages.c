@@ -1,0 +1,134 @@
+#include "learn/empo/stages.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "learn/schedule.h"
+
+static const char *const net_names[LUD_EMPO_NETS] = {"v_h_e", "x_h", "u_r", "q_r", "v_r"};
+
+lud_empo_stages lud_empo_stages_defaults(void) {
+    lud_empo_stages s = {.x_h_network = true,
+                         .warmup = {10000, 10000, 5000, 10000, 5000},
+                         .beta_r_ramp = 20000,
+                         .total = 100000,
+                         .beta_r = 10.0,
+                         .gamma_h = 0.99,
+                         .gamma_r = 0.99,
+                         .gamma_h_ramp = 5000,
+                         .gamma_r_ramp = 5000,
+                         .decay_lr = true,
+                         .constant_fraction = 0.7,
+                         .inverse_decay = true,
+                         .clip_follows_lr = true,
+                         .clip_reference_lr = 1e-4,
+                         .epsilon_r_start = 1.0,
+                         .epsilon_r_end = 0.01,
+                         .epsilon_h_start = 1.0,
+                         .epsilon_h_end = 0.01,
+                         .epsilon_r_steps = 10000,
+                         .epsilon_h_steps = 10000,
+                         .gradual_clearing = true};
+    for (int i = 0; i < LUD_EMPO_NETS; i++) {
+        s.lr[i] = i == LUD_NET_V_H_E ? 1e-3 : 1e-4;
+        s.clip[i] = 10.0;
+    }
+    return s;
+}
+
+static bool has_network(const lud_empo_stages *s, int net) {
+    return (net != LUD_NET_X_H || s->x_h_network) && (net != LUD_NET_U_R || s->u_r_network) &&
+           (net != LUD_NET_V_R || s->v_r_network);
+}
+
+static int64_t length(const lud_empo_stages *s, int stage) {
+    if (stage == LUD_STAGE_RAMP) return s->beta_r_ramp;
+    return has_network(s, stage) ? s->warmup[stage] : 0;
+}
+
+int64_t lud_empo_stage_end(const lud_empo_stages *s, int stage) {
+    if (stage == LUD_STAGE_FULL) return s->total;
+    int64_t end = 0;
+    for (int i = 0; i <= stage; i++) end += length(s, i);
+    return end;
+}
+
+static double logistic(double x) {
+    return 1.0 / (1.0 + exp(-x));
+}
+
+/* An S-curve from 0 to 1: the logistic function between -3 and 3, stretched to hit both ends. */
+static double s_curve(double fraction) {
+    const double value =
+        (logistic(6.0 * (fraction - 0.5)) - logistic(-3.0)) / (logistic(3.0) - logistic(-3.0));
+    return fmin(fmax(value, 0.0), 1.0);
+}
+
+static double ramp(double start, double end, int64_t steps, int64_t step) {
+    if (step < 0) return start;
+    const lud_schedule line = {
+        .kind = LUD_SCHEDULE_LINEAR, .start = start, .end = end, .length = (double)steps};
+    return lud_schedule_at(&line, (double)step);
+}
+
+static int64_t max_age(const lud_empo_stages *s, int64_t step) {
+    const int64_t begin = lud_empo_stage_end(s, LUD_STAGE_RAMP - 1);
+    const int64_t end = (int64_t)fmax((double)begin, s->constant_fraction * (double)s->total);
+    if (!s->gradual_clearing || step < begin || step >= end) return -1;
+    const double oldest = (double)begin * (double)(step - begin) / (double)(end - begin);
+    return step - (int64_t)floor(oldest);
+}
+
+lud_empo_now lud_empo_stages_at(const lud_empo_stages *s, int64_t step) {
+    lud_empo_now now = {0};
+    while (now.stage < LUD_STAGE_FULL && step >= lud_empo_stage_end(s, now.stage)) now.stage++;
+    for (int i = 0; i < LUD_EMPO_NETS; i++) now.active[i] = i <= now.stage && has_network(s, i);
+
+    const int64_t ramp_begin = lud_empo_stage_end(s, LUD_STAGE_RAMP - 1);
+    if (now.stage == LUD_STAGE_RAMP)
+        now.beta_r = s->beta_r * s_curve((double)(step - ramp_begin) / (double)s->beta_r_ramp);
+    if (now.stage == LUD_STAGE_FULL) now.beta_r = s->beta_r;
+    now.gamma_h =
+        s->gamma_h_curriculum ? ramp(s->gamma_h_start, s->gamma_h, s->gamma_h_ramp, step) : s->gamma_h;
+    now.gamma_r = s->gamma_r;
+    if (s->gamma_r_curriculum)
+        now.gamma_r = ramp(s->gamma_r_start, s->gamma_r, s->gamma_r_ramp, step - lud_empo_stage_end(s, 2));
+    now.epsilon_r = ramp(s->epsilon_r_start, s->epsilon_r_end, s->epsilon_r_steps, step);
+    now.epsilon_h = ramp(s->epsilon_h_start, s->epsilon_h_end, s->epsilon_h_steps, step);
+
+    const double hold =
+        fmax((double)lud_empo_stage_end(s, LUD_STAGE_RAMP), s->constant_fraction * (double)s->total);
+    lud_schedule lr = {.kind = LUD_SCHEDULE_CONSTANT, .hold = hold};
+    if (s->decay_lr) lr.kind = s->inverse_decay ? LUD_SCHEDULE_INVERSE : LUD_SCHEDULE_INVERSE_SQRT;
+    for (int i = 0; i < LUD_EMPO_NETS; i++) {
+        lr.start = s->lr[i];
+        now.lr[i] = lud_schedule_at(&lr, (double)step);
+        now.clip[i] = s->clip_follows_lr ? s->clip[i] * now.lr[i] / s->clip_reference_lr : s->clip[i];
+    }
+    now.lr_decaying = s->decay_lr && s->inverse_decay && (double)step >= hold;
+    now.z_loss = s->z_loss && !now.lr_decaying;
+    now.max_age = max_age(s, step);
+    return now;
+}
+
+const char *lud_empo_stage_name(const lud_empo_stages *s, int stage) {
+    static const char *const names[LUD_EMPO_STAGES] = {"V_h^e only",   "V_h^e + X_h", "V_h^e + X_h + U_r",
+                                                       "+ Q_r",        "+ V_r",       "\xce\xb2_r ramp-up",
+                                                       "Full training"};
+    if (stage == LUD_NET_U_R && !s->x_h_network) return "V_h^e + U_r";
+    return names[stage];
+}
+
+void lud_empo_stages_print(const lud_empo_stages *s, lud_text *out) {
+    int64_t begin = 0;
+    for (int stage = 0; stage < LUD_EMPO_STAGES; stage++) {
+        const int64_t end = lud_empo_stage_end(s, stage);
+        if (end <= begin) continue;
+        lud_text_append(out, "%d  %-18s %8" PRId64 " %8" PRId64 " ", stage, lud_empo_stage_name(s, stage),
+                        end - begin, end);
+        for (int i = 0; i < LUD_EMPO_NETS; i++)
+            if (i <= stage && has_network(s, i)) lud_text_append(out, " %s", net_names[i]);
+        lud_text_append(out, "\n");
+        begin = end;
+    }
+}

@@ -1,0 +1,87 @@
+#include "learn/empo/theory.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stddef.h>
+
+const char *const lud_empo_aggregate_names[] = {"mean", "sum", NULL};
+const char *const lud_empo_reward_weight_names[] = {"duration", "one", NULL};
+
+static lud_status resolve_rate(double *gamma, double *rho, const char *name, lud_place place,
+                               lud_error *error) {
+    if (*rho >= 0) {
+        if (*gamma != 1)
+            return lud_fail_at(error, LUD_ERROR_INPUT, place,
+                               "gamma_%s and rho_%s are both given; expected one of them", name, name);
+        *gamma = exp(-*rho);
+        *rho = -1;
+    } else if (*rho != -1) {
+        return lud_fail_at(error, LUD_ERROR_INPUT, place, "rho_%s is %g; expected a rate >= 0", name, *rho);
+    }
+    if (!(*gamma > 0 && *gamma <= 1))
+        return lud_fail_at(error, LUD_ERROR_INPUT, place, "gamma_%s is %g; expected 0 < gamma_%s <= 1", name,
+                           *gamma, name);
+    return LUD_OK;
+}
+
+lud_status lud_empo_theory_check(lud_empo_theory *theory, lud_place place, lud_error *error) {
+    if (!(theory->beta_h > 0))
+        return lud_fail_at(error, LUD_ERROR_INPUT, place, "beta_h is %g; expected a number above 0 or .inf",
+                           theory->beta_h);
+    lud_status status = resolve_rate(&theory->gamma_h, &theory->rho_h, "h", place, error);
+    if (status == LUD_OK) status = resolve_rate(&theory->gamma_r, &theory->rho_r, "r", place, error);
+    return status;
+}
+
+double lud_empo_reward_weight_of(const lud_empo_theory *theory) {
+    if (theory->reward_weight == LUD_EMPO_ONE || theory->gamma_r == 1) return 1;
+    return (1 - theory->gamma_r) / -log(theory->gamma_r);
+}
+
+void lud_empo_boltzmann(double beta, const double *q, int n, double *policy) {
+    double best = q[0];
+    for (int a = 1; a < n; a++)
+        if (q[a] > best) best = q[a];
+    double total = 0;
+    for (int a = 0; a < n; a++) {
+        policy[a] = isinf(beta) ? (q[a] == best) : exp(beta * (q[a] - best));
+        total += policy[a];
+    }
+    for (int a = 0; a < n; a++) policy[a] /= total;
+}
+
+void lud_empo_power_law(double beta, const double *q, int n, double *policy) {
+    double best = -INFINITY;
+    for (int a = 0; a < n; a++) {
+        assert(q[a] < 0);
+        policy[a] = -beta * log(-q[a]);
+        if (policy[a] > best) best = policy[a];
+    }
+    double total = 0;
+    for (int a = 0; a < n; a++) {
+        policy[a] = exp(policy[a] - best);
+        total += policy[a];
+    }
+    for (int a = 0; a < n; a++) policy[a] /= total;
+}
+
+/* pow, but exact and cheap for the exponents that people use most */
+static double power_of(double base, double exponent) {
+    if (exponent == 1) return base;
+    if (exponent == 2) return base * base;
+    return pow(base, exponent);
+}
+
+double lud_empo_power(double zeta, const double *values, const double *weights, int n_goals) {
+    double sum = 0;
+    for (int g = 0; g < n_goals; g++) sum += weights[g] * power_of(values[g], zeta);
+    return sum;
+}
+
+double lud_empo_reward(const lud_empo_theory *theory, const double *power, int n_humans) {
+    if (n_humans == 0) return 0;
+    double y = 0;
+    for (int h = 0; h < n_humans; h++) y += 1 / power_of(power[h], theory->xi);
+    if (theory->aggregate == LUD_EMPO_MEAN) y /= n_humans;
+    return -power_of(y, theory->eta);
+}

@@ -1,0 +1,102 @@
+/* The EMPO theory: parameters and the equations that turn values into policies, power and reward.
+ *
+ * Heitzig & Potham, "Model-Based Soft Maximization of Suitable Metrics of Long-Term Human Power", arXiv
+ * 2508.00159. Equation numbers below are the paper's; the exact solver and the learner both call these
+ * functions. */
+#ifndef LUDUS_LEARN_EMPO_THEORY_H
+#define LUDUS_LEARN_EMPO_THEORY_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/options.h"
+
+typedef enum lud_empo_aggregate { LUD_EMPO_MEAN, LUD_EMPO_SUM } lud_empo_aggregate;
+typedef enum lud_empo_reward_weight { LUD_EMPO_BY_DURATION, LUD_EMPO_ONE } lud_empo_reward_weight;
+
+typedef struct lud_empo_theory {
+    double beta_h;         /* people's inverse temperature, up to infinity (greedy, ties shared) */
+    double gamma_h;        /* people's discount per step, (0, 1] */
+    double rho_h;          /* the same as a rate, gamma_h = exp(-rho_h); negative: not given */
+    double nu_h;           /* weight of the habit policy in people's behaviour, [0, 1] */
+    bool optimistic;       /* people expect the robot at its best (max) instead of at its worst (min) */
+    double gamma_r, rho_r; /* the robot's discount, likewise */
+    double beta_r;         /* exponent of the robot's power law, 0: uniform */
+    double zeta;           /* preference for reliable achievement, >= 1 */
+    double xi;             /* aversion to inequality between people, >= 1 */
+    double eta;            /* aversion to inequality over time, >= 1 */
+    double terminal_value; /* V_r of a terminal state, < 0 */
+    int aggregate;         /* lud_empo_aggregate: over people in equation (8) */
+    int reward_weight;     /* lud_empo_reward_weight: of U_r in equation (9) */
+} lud_empo_theory;
+
+/* The options of the theory, for the table of a learner whose struct has a lud_empo_theory at byte `base`. */
+#define LUD_EMPO_THEORY_OPTIONS(base)                                                                        \
+    LUD_EMPO_REAL(base, beta_h, "10", 0, INFINITY,                                                           \
+                  "how sharply people prefer better actions; .inf: the best"),                               \
+        LUD_EMPO_REAL(base, gamma_h, "1", 0, 1, "people's discount factor per step"),                        \
+        LUD_EMPO_REAL(base, rho_h, "-1", -1, INFINITY,                                                       \
+                      "the same as a rate: gamma_h = exp(-rho_h); -1: not used"),                            \
+        LUD_EMPO_REAL(base, nu_h, "0", 0, 1, "weight of habit in what people do"),                           \
+        {"optimistic",                                                                                       \
+         LUD_OPTION_BOOL,                                                                                    \
+         (base) + offsetof(lud_empo_theory, optimistic),                                                     \
+         "false",                                                                                            \
+         0,                                                                                                  \
+         0,                                                                                                  \
+         NULL,                                                                                               \
+         NULL,                                                                                               \
+         NULL,                                                                                               \
+         "people expect the robots at their best instead of at their worst"},                                \
+        LUD_EMPO_REAL(base, gamma_r, "1", 0, 1, "the robots' discount factor per step"),                     \
+        LUD_EMPO_REAL(base, rho_r, "-1", -1, INFINITY, "the same as a rate; -1: not used"),                  \
+        LUD_EMPO_REAL(base, beta_r, "10", 0, 1e12, "exponent of the robots' power-law policy; 0: uniform"),  \
+        LUD_EMPO_REAL(base, zeta, "1", 1, 1e6, "preference for reliable over lucky achievement"),            \
+        LUD_EMPO_REAL(base, xi, "1", 1, 1e6, "aversion to inequality between people"),                       \
+        LUD_EMPO_REAL(base, eta, "1", 1, 1e6, "aversion to inequality over time"),                           \
+        LUD_EMPO_REAL(base, terminal_value, "-1e-10", -1e12, -1e-300, "V_r of a terminal state"),            \
+        {"aggregate",                                                                                        \
+         LUD_OPTION_CHOICE,                                                                                  \
+         (base) + offsetof(lud_empo_theory, aggregate),                                                      \
+         "mean",                                                                                             \
+         0,                                                                                                  \
+         0,                                                                                                  \
+         lud_empo_aggregate_names,                                                                           \
+         NULL,                                                                                               \
+         NULL,                                                                                               \
+         "how X_h^-xi is combined over people"},                                                             \
+    {                                                                                                        \
+        "reward_weight", LUD_OPTION_CHOICE, (base) + offsetof(lud_empo_theory, reward_weight), "duration",   \
+            0, 0, lud_empo_reward_weight_names, NULL, NULL,                                                  \
+            "weight of U_r in V_r: the discounted time spent in the state, or 1"                             \
+    }
+#define LUD_EMPO_REAL(base, field, default_value, minimum, maximum, help)                                    \
+    {                                                                                                        \
+#field, LUD_OPTION_REAL, (base) + offsetof(lud_empo_theory, field), default_value, minimum, maximum, \
+            NULL, NULL, NULL, help                                                                           \
+    }
+extern const char *const lud_empo_aggregate_names[];
+extern const char *const lud_empo_reward_weight_names[];
+
+/* Checks what ranges alone cannot say and resolves rho_h, rho_r into gamma_h, gamma_r. */
+lud_status lud_empo_theory_check(lud_empo_theory *theory, lud_place place, lud_error *error);
+
+/* Weight w of U_r in V_r = w U_r + sum pi_r Q_r: 1, or the discounted time spent in one step,
+ * (1 - gamma_r) / (-ln gamma_r), which tends to 1 as gamma_r does. */
+double lud_empo_reward_weight_of(const lud_empo_theory *theory);
+
+/* Equation (2) without habit: policy[n] = softmax(beta q), exact ties shared equally when beta is infinite.
+ */
+void lud_empo_boltzmann(double beta, const double *q, int n, double *policy);
+
+/* Equation (5): policy[n] proportional to (-q)^(-beta), all q < 0, computed in logarithms. */
+void lud_empo_power_law(double beta, const double *q, int n, double *policy);
+
+/* Equation (7): X_h = sum_g w_g V_h^e(g)^zeta. values[n_goals], weights[n_goals] */
+double lud_empo_power(double zeta, const double *values, const double *weights, int n_goals);
+
+/* Equation (8): U_r = -(mean or sum over people of X_h^-xi)^eta; 0 people: 0. power[n_humans], all > 0 */
+double lud_empo_reward(const lud_empo_theory *theory, const double *power, int n_humans);
+
+#endif

@@ -1,0 +1,668 @@
+#include "learn/empo/trainer.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/empo/targets.h"
+#include "learn/optimiser.h"
+
+const char *const lud_empo_trainer_stages[LUD_TRAINER_STAGES] = {
+    "stage1_collect",    "stage2_encode", "stage3_forward", "stage4_scatter", "stage5_v_h_e",
+    "tensor_conversion", "loss",          "backward_pass",  "optimizer_step", "actor"};
+
+static const char *const prefixes[LUD_EMPO_NETS] = {"v_h_e.", "x_h.", "u_r.", "q_r.", "v_r."};
+
+/* The network that learns a set of quantities. */
+typedef struct training_net {
+    unsigned heads;
+    lud_nn *net;
+    lud_empo_graph graph;
+} training_net;
+
+/* Host arrays of a batch; their sizes grow with what the batch holds. */
+typedef struct batch {
+    int64_t first_successor; /* row of the first successor: the states themselves stand before, if at all */
+    int64_t n_rows, n_links;
+    int64_t row_room, link_room;
+    int64_t *indices;                 /* [n] */
+    lud_empo_transition *transitions; /* [n] */
+    int32_t *entry_offsets;           /* [n + 1] */
+    int32_t *offsets;                 /* [n * n_actions + 1] */
+    const int32_t **records, **goals; /* [row_room] */
+    float *continues, *terminal;      /* [row_room] 1 and 0, or 0 and the terminal value */
+    uint8_t *achieved;                /* [row_room][n_humans] */
+    double *probability;              /* [link_room] */
+    int32_t *link_row;                /* [link_room] */
+    int32_t *flat_row;                /* [link_room] row of a flat successor */
+    lud_empo_flat flat;
+    int32_t *value_index;                          /* [link_room * n_humans] place of V_h^e(row, human) */
+    float *expanded_achieved, *expanded_continues; /* [link_room * n_humans] */
+} batch;
+
+/* Device arrays. */
+typedef struct targets {
+    int32_t *slot, *row, *expanded_slot, *entry, *value_index;
+    float *probability, *v_r, *continues, *terminal;
+    float *expanded_probability, *achieved, *expanded_continues, *v_h_e_next, *scratch;
+    int64_t row_room, link_room;
+    /* [n] of the batch */
+    float *q_r, *v_h_e, *x_h, *y, *v, *uniform, *weight, *loss, *small;
+} targets;
+
+struct lud_empo_trainer {
+    lud_empo_values *values;
+    const lud_empo_replay *replay;
+    const lud_empo_learner_options *options;
+    lud_device *device;
+    uint64_t seed;
+    int64_t n; /* batch size */
+    int64_t n_actions, n_humans;
+    training_net nets[LUD_EMPO_NETS];
+    lud_optimiser *optimiser;
+    int groups[LUD_EMPO_NETS]; /* -1: no network */
+    batch batch;
+    targets targets;
+    float *host;            /* [n * max(n_actions, n_humans)] */
+    float *host_targets[3]; /* for lud_empo_trainer_targets */
+    double loss[LUD_EMPO_NETS];
+};
+
+/* ---- making and freeing ---- */
+
+static unsigned active_heads(const lud_empo_now *now, const lud_empo_learner_options *o) {
+    unsigned heads = 0;
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        if (now->active[net] && !o->use_lookup[net]) heads |= 1u << net;
+    return heads;
+}
+
+static lud_status make_net(lud_empo_trainer *t, unsigned heads, training_net *made, lud_error *error) {
+    made->heads = heads;
+    made->net = lud_nn_create(t->values->online, t->n);
+    if (!made->net) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network");
+    made->graph = lud_empo_declare(made->net, &t->values->shape, heads, t->n * t->n_humans);
+    lud_status status = lud_nn_plan(made->net, LUD_NN_TRAIN, error);
+    if (status == LUD_OK && !lud_empo_prepare(made->net, &made->graph, &t->values->shape))
+        status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network");
+    return status;
+}
+
+/* One network for every set of quantities that learn together at some time. */
+static lud_status make_nets(lud_empo_trainer *t, lud_error *error) {
+    int n = 0;
+    for (int stage = 0; stage < LUD_EMPO_STAGES; stage++) {
+        const int64_t end = lud_empo_stage_end(&t->options->stages, stage);
+        const int64_t step = stage == LUD_STAGE_FULL ? end : end - 1;
+        if (step < 0) continue;
+        const lud_empo_now now = lud_empo_stages_at(&t->options->stages, step);
+        const unsigned heads = active_heads(&now, t->options);
+        bool known = heads == 0;
+        for (int i = 0; i < n; i++) known |= t->nets[i].heads == heads;
+        if (known) continue;
+        assert(n < LUD_EMPO_NETS);
+        lud_status status = make_net(t, heads, &t->nets[n++], error);
+        if (status) return status;
+    }
+    return LUD_OK;
+}
+
+static lud_status make_optimiser(lud_empo_trainer *t, lud_error *error) {
+    for (int net = 0; net < LUD_EMPO_NETS; net++) t->groups[net] = -1;
+    if (!t->values->online) return LUD_OK;
+    t->optimiser = lud_optimiser_create(t->values->online);
+    if (!t->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for an optimiser");
+    for (int net = 0; net < LUD_EMPO_NETS; net++) {
+        const bool exists[LUD_EMPO_NETS] = {true, t->options->stages.x_h_network,
+                                            t->options->stages.u_r_network, true,
+                                            t->options->stages.v_r_network};
+        if (!exists[net] || t->options->use_lookup[net]) continue;
+        lud_optimiser_options o = lud_optimiser_defaults(LUD_OPTIMISER_ADAM);
+        o.weight_decay = t->options->weight_decay[net];
+        o.max_norm = t->options->stages.clip[net];
+        t->groups[net] = lud_optimiser_group(t->optimiser, prefixes[net], &o, false);
+        if (t->groups[net] < 0) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for an optimiser");
+    }
+    return lud_optimiser_build(t->optimiser, t->seed, error);
+}
+
+static bool make_arrays(lud_empo_trainer *t) {
+    const size_t n = (size_t)t->n, humans = (size_t)t->n_humans, actions = (size_t)t->n_actions;
+    const size_t width = actions > humans ? actions : humans, real = sizeof(float);
+    batch *b = &t->batch;
+    targets *d = &t->targets;
+    b->indices = calloc(n, sizeof *b->indices);
+    b->transitions = calloc(n, sizeof *b->transitions);
+    b->entry_offsets = calloc(n + 1, sizeof *b->entry_offsets);
+    b->offsets = calloc(n * actions + 1, sizeof *b->offsets);
+    t->host = calloc(n * width, real);
+    for (int i = 0; i < 3; i++) t->host_targets[i] = calloc(n * width, real);
+    float **const device[] = {&d->q_r,     &d->v_h_e,  &d->x_h,  &d->y,    &d->v,
+                              &d->uniform, &d->weight, &d->loss, &d->small};
+    bool complete = b->indices && b->transitions && b->entry_offsets && b->offsets && t->host &&
+                    t->host_targets[0] && t->host_targets[1] && t->host_targets[2];
+    for (size_t i = 0; i < sizeof device / sizeof *device; i++) {
+        *device[i] = lud_device_allocate(t->device, n * width * real);
+        complete = complete && *device[i];
+    }
+    if (!complete) return false;
+    for (int64_t i = 0; i <= t->n; i++) b->entry_offsets[i] = (int32_t)(i * t->n_humans);
+    t->device->ops->fill(t->device, t->n * t->n_actions, 1.0 / (double)t->n_actions, d->uniform);
+    return true;
+}
+
+lud_status lud_empo_trainer_create(lud_empo_values *values, const lud_empo_replay *replay,
+                                   const lud_empo_learner_options *options, uint64_t seed,
+                                   lud_empo_trainer **trainer, lud_error *error) {
+    *trainer = NULL;
+    lud_empo_trainer *t = calloc(1, sizeof *t);
+    if (!t) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a trainer");
+    *t = (lud_empo_trainer){.values = values,
+                            .replay = replay,
+                            .options = options,
+                            .device = values->device,
+                            .seed = seed,
+                            .n = options->batch_size,
+                            .n_actions = values->features->layout.n_robot_actions,
+                            .n_humans = values->features->layout.n_humans};
+    lud_status status = make_arrays(t) ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a batch");
+    if (status == LUD_OK) status = make_nets(t, error);
+    if (status == LUD_OK) status = make_optimiser(t, error);
+    if (status)
+        lud_empo_trainer_destroy(t);
+    else
+        *trainer = t;
+    return status;
+}
+
+static void free_rows(batch *b) {
+    free(b->records);
+    free(b->goals);
+    free(b->continues);
+    free(b->terminal);
+    free(b->achieved);
+}
+
+static void free_links(batch *b) {
+    free(b->probability);
+    free(b->link_row);
+    free(b->flat_row);
+    free(b->flat.successor);
+    free(b->flat.slot);
+    free(b->flat.probability);
+    free(b->flat.expanded_row);
+    free(b->flat.entry);
+    free(b->flat.expanded_slot);
+    free(b->flat.expanded_probability);
+    free(b->value_index);
+    free(b->expanded_achieved);
+    free(b->expanded_continues);
+}
+
+static void release(lud_device *device, void *memory) {
+    if (memory) lud_device_release(device, memory);
+}
+
+static void release_rows(lud_device *device, targets *d) {
+    release(device, d->continues);
+    release(device, d->terminal);
+}
+
+static void release_links(lud_device *device, targets *d) {
+    void *const all[] = {
+        d->slot,        d->row,    d->expanded_slot,        d->entry,    d->value_index,
+        d->probability, d->v_r,    d->expanded_probability, d->achieved, d->expanded_continues,
+        d->v_h_e_next,  d->scratch};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) release(device, all[i]);
+}
+
+void lud_empo_trainer_destroy(lud_empo_trainer *t) {
+    if (!t) return;
+    for (int i = 0; i < LUD_EMPO_NETS; i++) lud_nn_destroy(t->nets[i].net);
+    lud_optimiser_destroy(t->optimiser);
+    free(t->batch.indices);
+    free(t->batch.transitions);
+    free(t->batch.entry_offsets);
+    free(t->batch.offsets);
+    free_rows(&t->batch);
+    free_links(&t->batch);
+    targets *d = &t->targets;
+    float *const fixed[] = {d->q_r, d->v_h_e, d->x_h, d->y, d->v, d->uniform, d->weight, d->loss, d->small};
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) release(t->device, fixed[i]);
+    release_rows(t->device, d);
+    release_links(t->device, d);
+    free(t->host);
+    for (int i = 0; i < 3; i++) free(t->host_targets[i]);
+    free(t);
+}
+
+/* ---- room that grows with what a batch holds ---- */
+
+static bool room_for_rows(lud_empo_trainer *t, int64_t n) {
+    batch *b = &t->batch;
+    targets *d = &t->targets;
+    if (n <= b->row_room) return true;
+    const size_t rows = (size_t)(n + n / 2);
+    free_rows(b);
+    release_rows(t->device, d);
+    b->records = malloc(rows * sizeof *b->records);
+    b->goals = malloc(rows * sizeof *b->goals);
+    b->continues = malloc(rows * sizeof *b->continues);
+    b->terminal = malloc(rows * sizeof *b->terminal);
+    b->achieved = malloc(rows * (size_t)t->n_humans);
+    d->continues = lud_device_allocate(t->device, rows * sizeof(float));
+    d->terminal = lud_device_allocate(t->device, rows * sizeof(float));
+    const bool complete =
+        b->records && b->goals && b->continues && b->terminal && b->achieved && d->continues && d->terminal;
+    b->row_room = complete ? (int64_t)rows : 0;
+    return complete;
+}
+
+static bool room_for_links(lud_empo_trainer *t, int64_t n) {
+    batch *b = &t->batch;
+    targets *d = &t->targets;
+    if (n <= b->link_room) return true;
+    const size_t links = (size_t)(n + n / 2), expanded = links * (size_t)t->n_humans;
+    free_links(b);
+    release_links(t->device, d);
+    b->probability = malloc(links * sizeof *b->probability);
+    int32_t **const link_words[] = {&b->link_row, &b->flat_row, &b->flat.successor, &b->flat.slot};
+    int32_t **const expanded_words[] = {&b->flat.expanded_row, &b->flat.entry, &b->flat.expanded_slot,
+                                        &b->value_index};
+    float **const expanded_reals[] = {&b->flat.expanded_probability, &b->expanded_achieved,
+                                      &b->expanded_continues};
+    bool complete = b->probability;
+    b->flat.probability = malloc(links * sizeof(float));
+    complete = complete && b->flat.probability;
+    for (int i = 0; i < 4; i++) complete = (*link_words[i] = malloc(links * sizeof(int32_t))) && complete;
+    for (int i = 0; i < 4; i++)
+        complete = (*expanded_words[i] = malloc(expanded * sizeof(int32_t))) && complete;
+    for (int i = 0; i < 3; i++)
+        complete = (*expanded_reals[i] = malloc(expanded * sizeof(float))) && complete;
+    const struct {
+        void *pointer; /* the address of a pointer */
+        size_t n;
+    } device[] = {{&d->slot, links},
+                  {&d->row, links},
+                  {&d->probability, links},
+                  {&d->v_r, links},
+                  {&d->expanded_slot, expanded},
+                  {&d->entry, expanded},
+                  {&d->value_index, expanded},
+                  {&d->expanded_probability, expanded},
+                  {&d->achieved, expanded},
+                  {&d->expanded_continues, expanded},
+                  {&d->v_h_e_next, expanded},
+                  {&d->scratch, 2 * expanded}};
+    for (size_t i = 0; i < sizeof device / sizeof *device; i++) {
+        void *memory = lud_device_allocate(t->device, device[i].n * sizeof(float));
+        memcpy(device[i].pointer, &memory, sizeof memory);
+        complete = complete && memory;
+    }
+    b->link_room = complete ? (int64_t)links : 0;
+    return complete;
+}
+
+/* ---- stage 1: the batch ---- */
+
+static void add_row(lud_empo_trainer *t, const int32_t *record, const int32_t *goals, bool terminal) {
+    batch *b = &t->batch;
+    const int64_t row = b->n_rows++;
+    b->records[row] = record;
+    b->goals[row] = goals;
+    b->continues[row] = terminal ? 0.0f : 1.0f;
+    b->terminal[row] = terminal ? (float)t->options->theory.terminal_value : 0.0f;
+    for (int64_t h = 0; h < t->n_humans; h++)
+        b->achieved[row * t->n_humans + h] =
+            lud_empo_features_achieved(t->values->features, record, (int)h, goals[h]);
+}
+
+/* Rows, links and their flat list for the sampled transitions. */
+static lud_status collect(lud_empo_trainer *t, bool with_states, lud_error *error) {
+    batch *b = &t->batch;
+    const int words = t->values->features->words;
+    int64_t rows = with_states ? t->n : 0, links = 0;
+    for (int64_t i = 0; i < t->n; i++) {
+        b->transitions[i] = lud_empo_replay_get(t->replay, b->indices[i]);
+        rows += b->transitions[i].n_successors;
+        links += b->transitions[i].n_links;
+    }
+    if (!room_for_rows(t, rows) || !room_for_links(t, links))
+        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a batch of %lld successors",
+                        (long long)links);
+    b->n_rows = b->n_links = 0;
+    for (int64_t i = 0; with_states && i < t->n; i++)
+        add_row(t, b->transitions[i].state, b->transitions[i].goals, false);
+    b->first_successor = b->n_rows;
+    for (int64_t i = 0; i < t->n; i++) {
+        const lud_empo_transition *own = &b->transitions[i];
+        const int64_t first = b->n_rows;
+        for (int32_t s = 0; s < own->n_successors; s++)
+            add_row(t, own->successor + (size_t)s * (size_t)words, own->goals, own->terminal[s]);
+        for (int64_t a = 0; a < t->n_actions; a++)
+            b->offsets[i * t->n_actions + a] = (int32_t)(b->n_links + own->offsets[a]);
+        for (int32_t k = 0; k < own->n_links; k++, b->n_links++) {
+            b->probability[b->n_links] = (double)own->probability[k];
+            b->link_row[b->n_links] = (int32_t)(first + own->link[k]);
+        }
+    }
+    b->offsets[t->n * t->n_actions] = (int32_t)b->n_links;
+    const lud_empo_transitions given = {.n = t->n,
+                                        .n_actions = t->n_actions,
+                                        .offsets = b->offsets,
+                                        .probability = b->probability,
+                                        .entry_offsets = b->entry_offsets};
+    lud_empo_flatten(&given, &b->flat);
+    for (int64_t i = 0; i < b->flat.n; i++) b->flat_row[i] = b->link_row[b->flat.successor[i]];
+    for (int64_t i = 0; i < b->flat.n_expanded; i++) {
+        const int64_t row = b->flat_row[b->flat.expanded_row[i]], h = b->flat.entry[i] % t->n_humans;
+        b->value_index[i] = (int32_t)(row * t->n_humans + h);
+        b->expanded_achieved[i] = (float)b->achieved[row * t->n_humans + h];
+        b->expanded_continues[i] = b->continues[row];
+    }
+    return LUD_OK;
+}
+
+static void upload_batch(lud_empo_trainer *t) {
+    const batch *b = &t->batch;
+    const targets *d = &t->targets;
+    const size_t flat = (size_t)b->flat.n, expanded = (size_t)b->flat.n_expanded, rows = (size_t)b->n_rows;
+    const struct {
+        void *to;
+        const void *from;
+        size_t n;
+    } moves[] = {{d->slot, b->flat.slot, flat},
+                 {d->row, b->flat_row, flat},
+                 {d->probability, b->flat.probability, flat},
+                 {d->expanded_slot, b->flat.expanded_slot, expanded},
+                 {d->entry, b->flat.entry, expanded},
+                 {d->value_index, b->value_index, expanded},
+                 {d->expanded_probability, b->flat.expanded_probability, expanded},
+                 {d->achieved, b->expanded_achieved, expanded},
+                 {d->expanded_continues, b->expanded_continues, expanded},
+                 {d->continues, b->continues, rows},
+                 {d->terminal, b->terminal, rows}};
+    for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
+        lud_device_upload(t->device, moves[i].to, moves[i].from, moves[i].n * sizeof(float));
+}
+
+/* ---- stages 4 and 5: targets ---- */
+
+static void robot_targets(lud_empo_trainer *t, const lud_empo_now *now) {
+    const lud_ops *ops = t->device->ops;
+    const batch *b = &t->batch;
+    const lud_empo_values *v = t->values;
+    targets *d = &t->targets;
+    const lud_empo_theory *theory = &t->options->theory;
+    ops->multiply(t->device, b->n_rows, v->v_r, d->continues, v->v_r);
+    ops->combine(t->device, b->n_rows, 1.0, v->v_r, 1.0, d->terminal, v->v_r);
+    ops->gather_rows(t->device, b->flat.n, 1, v->v_r, d->row, d->v_r);
+    lud_empo_q_r_targets(t->device, b->flat.n, t->n * t->n_actions, now->gamma_r, d->slot, d->probability,
+                         d->v_r, d->q_r);
+    if (now->active[LUD_NET_U_R])
+        lud_empo_intrinsic_reward(t->device, t->n, t->n_humans, theory->xi, theory->eta, v->x_h, d->y,
+                                  d->small, d->weight);
+    if (now->active[LUD_NET_V_R]) {
+        ops->combine(t->device, t->n, v->reward_scale, v->u_r, 0.0, NULL, d->small);
+        lud_empo_state_value(t->device, t->n, t->n_actions, d->small, v->pi_r, v->q_r, d->v, d->weight);
+    }
+}
+
+static void human_targets(lud_empo_trainer *t, const lud_empo_now *now, bool with_states) {
+    const batch *b = &t->batch;
+    const lud_empo_values *v = t->values;
+    targets *d = &t->targets;
+    t->device->ops->gather_rows(t->device, b->flat.n_expanded, 1, v->v_h_e, d->value_index, d->v_h_e_next);
+    /* until robots learn their policy is uniform */
+    const float *pi = with_states && now->beta_r > 0.0 ? v->pi_r : d->uniform;
+    lud_empo_v_h_e_targets(t->device, b->flat.n_expanded, t->n * t->n_humans, now->gamma_h, d->entry,
+                           d->expanded_slot, d->expanded_probability, d->achieved, d->expanded_continues, pi,
+                           d->v_h_e_next, d->v_h_e, d->scratch);
+}
+
+static void power_targets(lud_empo_trainer *t, int64_t step) {
+    const int32_t *records[64];
+    enum { AT_ONCE = sizeof records / sizeof *records };
+    for (int64_t first = 0; first < t->n; first += AT_ONCE) {
+        const int64_t n = t->n - first < AT_ONCE ? t->n - first : AT_ONCE;
+        for (int64_t i = 0; i < n; i++) records[i] = t->batch.transitions[first + i].state;
+        lud_empo_values_power(t->values, n, records, (uint32_t)(step * 0x9e3779b1) + (uint32_t)first,
+                              t->host + first * t->n_humans, NULL);
+    }
+    lud_device_upload(t->device, t->targets.x_h, t->host, (size_t)(t->n * t->n_humans) * sizeof(float));
+}
+
+/* ---- learning ---- */
+
+static void keep_loss(lud_empo_trainer *t, int net, int64_t n) {
+    double sum = 0;
+    lud_device_download(t->device, t->host, t->targets.loss, (size_t)n * sizeof(float));
+    for (int64_t i = 0; i < n; i++) sum += (double)t->host[i];
+    t->loss[net] = sum / (double)n;
+}
+
+static void square_loss(lud_empo_trainer *t, int which, training_net *own, int value, const float *target,
+                        const float *weight, int64_t n, double scale, bool measure) {
+    t->device->ops->mse_loss(t->device, n, lud_nn_value(own->net, value), target, weight, scale,
+                             t->targets.loss, lud_nn_gradient(own->net, value), false);
+    if (measure) keep_loss(t, which, n);
+}
+
+static void no_gradient(lud_empo_trainer *t, training_net *own, int value, int64_t n) {
+    if (value >= 0) t->device->ops->fill(t->device, n, 0.0, lud_nn_gradient(own->net, value));
+}
+
+/* weight = pi (1 - pi) + floor, divided by its sum over the actions of a state */
+static const float *advantage_weights(lud_empo_trainer *t) {
+    const lud_ops *ops = t->device->ops;
+    const int64_t size = t->n * t->n_actions;
+    float *weight = t->targets.weight, *sum = t->targets.small;
+    ops->multiply(t->device, size, t->values->pi_r, t->values->pi_r, weight);
+    ops->combine(t->device, size, 1.0, t->values->pi_r, -1.0, weight, weight);
+    ops->map(t->device, (lud_map){LUD_MAP_AFFINE, 1.0, t->options->advantage_floor + 1e-12}, size, weight,
+             weight);
+    ops->sum_groups(t->device, t->n, t->n_actions, 1, 1.0, weight, sum, false);
+    ops->map(t->device, (lud_map){LUD_MAP_POWER, -1.0, 0.0}, t->n, sum, sum);
+    ops->scale_rows(t->device, t->n, t->n_actions, weight, sum, weight);
+    return weight;
+}
+
+/* Loss of Q_r or V_r, in the value or in z = (-value)^(-1 / (eta xi)). */
+static void robot_loss(lud_empo_trainer *t, int which, training_net *own, int value, int z, float *target,
+                       int64_t width, const lud_empo_now *now, bool measure) {
+    const int64_t n = t->n * width;
+    const bool weighted = which == LUD_NET_Q_R && t->options->advantage_loss && now->beta_r > 0.0;
+    const float *weight = weighted ? advantage_weights(t) : NULL;
+    const double scale = 1.0 / (double)(weighted ? t->n : n);
+    if (now->z_loss) {
+        const lud_ops *ops = t->device->ops;
+        const double power = -1.0 / (t->options->theory.eta * t->options->theory.xi);
+        ops->map(t->device, (lud_map){LUD_MAP_CLAMP, -1e30, -1e-10}, n, target, target);
+        ops->map(t->device, (lud_map){LUD_MAP_LOG_NEGATED, 0.0, 0.0}, n, target, target);
+        ops->map(t->device, (lud_map){LUD_MAP_AFFINE, power, 0.0}, n, target, target);
+        ops->map(t->device, (lud_map){LUD_MAP_EXP, 0.0, 0.0}, n, target, target);
+        square_loss(t, which, own, z, target, weight, n, scale, measure);
+        no_gradient(t, own, value, n);
+    } else {
+        square_loss(t, which, own, value, target, weight, n, scale, measure);
+        no_gradient(t, own, z, n);
+    }
+}
+
+static void learn_networks(lud_empo_trainer *t, int64_t step, const lud_empo_now *now, bool measure) {
+    const unsigned heads = active_heads(now, t->options);
+    if (!heads) return;
+    lud_profile *profile = t->values->profile;
+    training_net *own = t->nets;
+    while (own->heads != heads) own++;
+    targets *d = &t->targets;
+    const int64_t entries = t->n * t->n_humans;
+    if (profile) lud_profile_begin(profile, LUD_STAGE_LOSS);
+    const int32_t **records = t->batch.records, **goals = t->batch.goals; /* collected rows are used up */
+    for (int64_t i = 0; i < t->n; i++) {
+        records[i] = t->batch.transitions[i].state;
+        goals[i] = t->batch.transitions[i].goals;
+    }
+    lud_empo_values_stage(t->values, own->net, &own->graph, t->n, records, goals);
+    lud_nn_set_step(own->net, t->seed, (uint32_t)step);
+    lud_nn_forward(own->net, t->n, true);
+    if (heads & LUD_EMPO_V_H_E)
+        square_loss(t, LUD_NET_V_H_E, own, own->graph.v_h_e, d->v_h_e, NULL, entries, 1.0 / (double)entries,
+                    measure);
+    if (heads & LUD_EMPO_X_H)
+        square_loss(t, LUD_NET_X_H, own, own->graph.x_h, d->x_h, NULL, entries, 1.0 / (double)entries,
+                    measure);
+    if (heads & LUD_EMPO_U_R) {
+        square_loss(t, LUD_NET_U_R, own, own->graph.y, d->y, NULL, t->n, 1.0 / (double)t->n, measure);
+        no_gradient(t, own, own->graph.u_r, t->n);
+    }
+    if (heads & LUD_EMPO_Q_R)
+        robot_loss(t, LUD_NET_Q_R, own, own->graph.q_r, own->graph.q_r_z, d->q_r, t->n_actions, now, measure);
+    if (heads & LUD_EMPO_V_R)
+        robot_loss(t, LUD_NET_V_R, own, own->graph.v_r, own->graph.v_r_z, d->v, 1, now, measure);
+    if (profile) lud_profile_end(profile, LUD_STAGE_LOSS);
+    if (profile) lud_profile_begin(profile, LUD_STAGE_BACKWARD);
+    lud_parameters_zero_gradients(t->values->online);
+    lud_nn_backward(own->net);
+    if (profile) lud_profile_end(profile, LUD_STAGE_BACKWARD);
+    if (profile) lud_profile_begin(profile, LUD_STAGE_OPTIMISER);
+    for (int net = 0; net < LUD_EMPO_NETS; net++) {
+        if (!(heads & 1u << net)) continue;
+        lud_optimiser_set_max_norm(t->optimiser, t->groups[net], now->clip[net]);
+        lud_optimiser_step(t->optimiser, t->groups[net], now->lr[net]);
+    }
+    if (profile) lud_profile_end(profile, LUD_STAGE_OPTIMISER);
+}
+
+/* Moves the entries of a table: target[n][per_state][width] on the device. */
+static lud_status move_table(lud_empo_trainer *t, int net, const float *target, bool measure,
+                             lud_error *error) {
+    const lud_empo_learner_options *o = t->options;
+    const bool by_person = net == LUD_NET_V_H_E || net == LUD_NET_X_H;
+    const int64_t per_state = by_person ? t->n_humans : 1, width = net == LUD_NET_Q_R ? t->n_actions : 1;
+    lud_empo_table *table = t->values->tables[net];
+    const double rate = o->lookup_use_adaptive_lr ? o->lookup_adaptive_lr_min : o->lookup_lr;
+    double sum = 0;
+    lud_device_download(t->device, t->host, target, (size_t)(t->n * per_state * width) * sizeof(float));
+    for (int64_t i = 0; i < t->n; i++) {
+        const lud_empo_transition *own = &t->batch.transitions[i];
+        const uint64_t state = lud_empo_state_key(t->values->features, own->state);
+        for (int64_t h = 0; h < per_state; h++) {
+            uint64_t key = state;
+            if (net == LUD_NET_X_H) key = lud_empo_person_key(state, (int)h);
+            if (net == LUD_NET_V_H_E) key = lud_empo_goal_key(state, (int)h, own->goals[h]);
+            const float *goal = t->host + (i * per_state + h) * width;
+            const float *present = lud_empo_table_read(table, key);
+            for (int64_t k = 0; k < width; k++)
+                sum += pow((double)goal[k] - (double)present[k], 2.0) / (double)(t->n * per_state * width);
+            if (!lud_empo_table_move(table, key, goal, o->lookup_use_adaptive_lr, rate,
+                                     o->lookup_adaptive_lr_power))
+                return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a table");
+        }
+    }
+    if (measure) t->loss[net] = sum;
+    return LUD_OK;
+}
+
+static lud_status move_tables(lud_empo_trainer *t, const lud_empo_now *now, bool measure, lud_error *error) {
+    const float *const all[LUD_EMPO_NETS] = {t->targets.v_h_e, t->targets.x_h, t->targets.y, t->targets.q_r,
+                                             t->targets.v};
+    lud_status status = LUD_OK;
+    for (int net = 0; net < LUD_EMPO_NETS && status == LUD_OK; net++)
+        if (now->active[net] && t->values->tables[net]) status = move_table(t, net, all[net], measure, error);
+    return status;
+}
+
+/* After training step `step`: hard copies of the networks that are due. */
+static void copy_targets(lud_empo_trainer *t, int64_t step) {
+    lud_empo_values *v = t->values;
+    if (!v->online) return;
+    for (int net = 0; net < LUD_EMPO_NETS; net++) {
+        if ((step + 1) % t->options->target_interval[net]) continue;
+        const size_t length = strlen(prefixes[net]);
+        for (int i = 0; i < v->online->n; i++)
+            if (strncmp(v->online->items[i].name, prefixes[net], length) == 0)
+                lud_device_copy(t->device, lud_parameters_value(v->target, i),
+                                lud_parameters_value(v->online, i),
+                                (size_t)v->online->items[i].n * v->online->real_bytes);
+    }
+}
+
+static void keep_targets(lud_empo_trainer *t, bool with_states, bool with_x_h) {
+    const int64_t humans = t->n * t->n_humans, actions = t->n * t->n_actions;
+    lud_device_download(t->device, t->host_targets[0], t->targets.v_h_e, (size_t)humans * sizeof(float));
+    if (with_states)
+        lud_device_download(t->device, t->host_targets[1], t->targets.q_r, (size_t)actions * sizeof(float));
+    else
+        memset(t->host_targets[1], 0, (size_t)actions * sizeof(float));
+    if (with_x_h)
+        lud_device_download(t->device, t->host_targets[2], t->targets.x_h, (size_t)humans * sizeof(float));
+    else
+        memset(t->host_targets[2], 0, (size_t)humans * sizeof(float));
+}
+
+static lud_status compute_targets(lud_empo_trainer *t, int64_t step, const lud_empo_now *now,
+                                  lud_error *error) {
+    lud_profile *profile = t->values->profile;
+    const bool with_states = now->active[LUD_NET_U_R] || now->active[LUD_NET_Q_R] || now->active[LUD_NET_V_R];
+    if (profile) lud_profile_begin(profile, LUD_STAGE_COLLECT);
+    const int64_t oldest = now->max_age < 0 ? INT64_MIN : step - now->max_age;
+    lud_empo_replay_sample(t->replay, t->n, oldest, t->seed, (uint32_t)step, t->batch.indices);
+    lud_status status = collect(t, with_states, error);
+    if (profile) lud_profile_end(profile, LUD_STAGE_COLLECT);
+    if (status) return status;
+    const batch *b = &t->batch;
+    status =
+        lud_empo_values_run(t->values, b->n_rows, b->records, b->goals,
+                            with_states ? LUD_WANT_ALL : LUD_WANT_V_H_E, now->beta_r, (uint32_t)step, error);
+    if (status) return status;
+    if (profile) lud_profile_begin(profile, LUD_STAGE_CONVERSION);
+    upload_batch(t);
+    if (profile) lud_profile_end(profile, LUD_STAGE_CONVERSION);
+    if (profile) lud_profile_begin(profile, LUD_STAGE_SCATTER);
+    if (with_states) robot_targets(t, now);
+    if (profile) lud_profile_end(profile, LUD_STAGE_SCATTER);
+    if (profile) lud_profile_begin(profile, LUD_STAGE_V_H_E);
+    human_targets(t, now, with_states);
+    if (profile) lud_profile_end(profile, LUD_STAGE_V_H_E);
+    if (now->active[LUD_NET_X_H]) power_targets(t, step);
+    return LUD_OK;
+}
+
+lud_status lud_empo_trainer_update(lud_empo_trainer *t, int64_t step, const lud_empo_now *now, bool measure,
+                                   lud_error *error) {
+    assert(lud_empo_replay_count(t->replay) >= t->n);
+    for (int net = 0; measure && net < LUD_EMPO_NETS; net++) t->loss[net] = NAN;
+    lud_status status = compute_targets(t, step, now, error);
+    if (status) return status;
+    if (measure) keep_targets(t, now->active[LUD_NET_Q_R], now->active[LUD_NET_X_H]);
+    lud_profile *profile = t->values->profile;
+    learn_networks(t, step, now, measure);
+    if (profile) lud_profile_begin(profile, LUD_STAGE_OPTIMISER);
+    status = move_tables(t, now, measure, error);
+    copy_targets(t, step);
+    if (profile) lud_profile_end(profile, LUD_STAGE_OPTIMISER);
+    if (profile) lud_profile_call(profile);
+    return status;
+}
+
+double lud_empo_trainer_loss(const lud_empo_trainer *t, int net) {
+    return t->loss[net];
+}
+
+double lud_empo_trainer_norm(const lud_empo_trainer *t, int net) {
+    return t->groups[net] < 0 ? NAN : lud_optimiser_norm(t->optimiser, t->groups[net]);
+}
+
+lud_empo_batch_view lud_empo_trainer_targets(lud_empo_trainer *t) {
+    return (lud_empo_batch_view){.n = t->n,
+                                 .indices = t->batch.indices,
+                                 .v_h_e = t->host_targets[0],
+                                 .q_r = t->host_targets[1],
+                                 .x_h = t->host_targets[2]};
+}
+
+void lud_empo_trainer_visit(lud_empo_trainer *t, lud_checkpoint *checkpoint) {
+    if (t->optimiser) lud_optimiser_visit(t->optimiser, "optimiser.", checkpoint);
+}

@@ -1,0 +1,50 @@
+/* One training step of the neural EMPO learner: a batch from the replay memory, targets in five stages, the
+ * losses of all quantities that learn at present, optimiser steps or table moves, target copies.
+ *
+ * Terminal states count as the exact solver counts them: V_r is the terminal value, V_h^e is 0 beyond them
+ * and achievements on entering them count. */
+#ifndef LUDUS_LEARN_EMPO_TRAINER_H
+#define LUDUS_LEARN_EMPO_TRAINER_H
+
+#include "learn/empo/replay.h"
+#include "learn/empo/values.h"
+
+/* Stages of the profile beyond those of lud_batching_stage. */
+enum {
+    LUD_STAGE_LOSS = LUD_BATCHING_STAGES, /* training pass and losses */
+    LUD_STAGE_BACKWARD,
+    LUD_STAGE_OPTIMISER, /* steps, table moves, target copies */
+    LUD_STAGE_ACTOR,     /* of the learner: environment steps */
+    LUD_TRAINER_STAGES
+};
+extern const char *const lud_empo_trainer_stages[LUD_TRAINER_STAGES];
+
+typedef struct lud_empo_trainer lud_empo_trainer;
+
+/* values, replay and options must outlive the trainer. */
+lud_status lud_empo_trainer_create(lud_empo_values *values, const lud_empo_replay *replay,
+                                   const lud_empo_learner_options *options, uint64_t seed,
+                                   lud_empo_trainer **trainer, lud_error *error);
+/* Null is allowed. */
+void lud_empo_trainer_destroy(lud_empo_trainer *trainer);
+/* Training step number `step`, with the schedules at that step. The memory must hold a batch. With `measure`
+ * the losses are kept for lud_empo_trainer_loss. */
+lud_status lud_empo_trainer_update(lud_empo_trainer *trainer, int64_t step, const lud_empo_now *now,
+                                   bool measure, lud_error *error);
+/* Mean squared error of a quantity at the last measured update, NaN when it did not learn; of U_r it is that
+ * of y. And its gradient norm before clipping, NaN for tables. */
+double lud_empo_trainer_loss(const lud_empo_trainer *trainer, int net);
+double lud_empo_trainer_norm(const lud_empo_trainer *trainer, int net);
+
+/* Targets of the last update, on the host; for tests. V_h^e [batch][n_humans], Q_r [batch][n_robot_actions]
+ * (zeros while it does not learn). Indices of the batch in the replay memory. */
+typedef struct lud_empo_batch_view {
+    int64_t n;
+    const int64_t *indices;
+    const float *v_h_e, *q_r, *x_h;
+} lud_empo_batch_view;
+lud_empo_batch_view lud_empo_trainer_targets(lud_empo_trainer *trainer);
+
+void lud_empo_trainer_visit(lud_empo_trainer *trainer, lud_checkpoint *checkpoint);
+
+#endif

@@ -1,0 +1,508 @@
+#include "learn/empo/values.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "base/random.h"
+#include "learn/empo/targets.h"
+
+/* States that go through a network at once (more when a batch is larger), and entries at least. */
+enum { CHUNK = 512, ENTRIES = 2048 };
+
+/* Nets, staging and scratch of the values. */
+struct lud_empo_workshop {
+    int64_t chunk, entries;        /* most states and entries at once */
+    unsigned heads;                /* networks that exist */
+    lud_nn *full, *light, *robots; /* all heads; V_h^e; Q_r; null where there is no such network */
+    lud_empo_graph full_graph, light_graph, robots_graph;
+    /* host, for one chunk */
+    float *global, *agents, *interactive, *entry_features, *entry_goal;
+    int32_t *grid, *entry_state, *entry_agent, *entry_cell;
+    float *entry_value; /* [entries] read back */
+    uint64_t *keys;     /* [capacity] table keys of states, host */
+    float *host;        /* [capacity * width] */
+    float *scratch;     /* [capacity * width] device */
+    int64_t capacity;   /* of states in the results */
+};
+
+uint64_t lud_empo_state_key(const lud_empo_features *f, const int32_t *record) {
+    return XXH3_64bits(record, (size_t)f->words * sizeof *record);
+}
+uint64_t lud_empo_person_key(uint64_t state_key, int h) {
+    const uint64_t parts[2] = {state_key, (uint64_t)h};
+    return XXH3_64bits(parts, sizeof parts);
+}
+uint64_t lud_empo_goal_key(uint64_t state_key, int h, int goal) {
+    const uint64_t parts[3] = {state_key, (uint64_t)h, (uint64_t)goal};
+    return XXH3_64bits(parts, sizeof parts);
+}
+
+/* ---- making and freeing ---- */
+
+static int64_t width_of(const lud_empo_values *v) {
+    const lud_empo_layout *layout = &v->features->layout;
+    return layout->n_robot_actions > layout->n_humans ? layout->n_robot_actions : layout->n_humans;
+}
+
+/* The smallest chance of a goal: X_h is at least that where some goal is always within reach. */
+static double least_weight(const lud_empo_features *f) {
+    double least = INFINITY;
+    for (int g = 0; g < f->layout.n_goals; g++)
+        if (f->goal_weight[g] > 0 && f->goal_weight[g] < least) least = f->goal_weight[g];
+    return fmin(least, 0.5);
+}
+
+static lud_empo_shape shape_of(const lud_empo_features *f, const lud_empo_learner_options *o) {
+    lud_empo_shape s = lud_empo_shape_defaults();
+    s.height = f->height;
+    s.width = f->width;
+    s.n_agents = f->grid->n_agents;
+    s.n_actions = f->layout.n_robot_actions;
+    s.hidden = o->hidden_dim;
+    s.goal_features = o->goal_feature_dim;
+    s.agent_embedding = o->agent_embedding_dim;
+    s.position_features = o->agent_position_feature_dim;
+    s.agent_features = o->agent_feature_dim;
+    s.max_agents = f->grid->n_agents > 10 ? f->grid->n_agents : 10;
+    s.dropout = o->dropout;
+    s.eta = o->theory.eta;
+    s.xi = o->theory.xi;
+    s.x_h_floor = o->x_h_floor > 0 ? o->x_h_floor : least_weight(f);
+    s.z_space = o->z_space;
+    return s;
+}
+
+static unsigned network_heads(const lud_empo_learner_options *o) {
+    unsigned heads = 0;
+    const bool exists[LUD_EMPO_NETS] = {true, o->stages.x_h_network, o->stages.u_r_network, true,
+                                        o->stages.v_r_network};
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        if (exists[net] && !o->use_lookup[net]) heads |= 1u << net;
+    return heads;
+}
+
+static bool make_net(lud_empo_values *v, unsigned heads, int64_t entries, lud_nn **net, lud_empo_graph *graph,
+                     lud_error *error) {
+    *net = lud_nn_create(v->target, v->workshop->chunk);
+    if (!*net) return false;
+    *graph = lud_empo_declare(*net, &v->shape, heads, entries);
+    return lud_nn_plan(*net, LUD_NN_INFERENCE, error) == LUD_OK && lud_empo_prepare(*net, graph, &v->shape);
+}
+
+static bool make_networks(lud_empo_values *v, uint64_t seed, lud_error *error) {
+    struct lud_empo_workshop *w = v->workshop;
+    if (!w->heads) return true;
+    v->online = lud_parameters_create(v->device, false);
+    if (!v->online || !lud_empo_register(v->online, &v->shape) ||
+        lud_parameters_build(v->online, seed, error) != LUD_OK)
+        return false;
+    v->target = lud_parameters_clone(v->online);
+    if (!v->target || !make_net(v, w->heads, w->entries, &w->full, &w->full_graph, error)) return false;
+    if (w->heads & LUD_EMPO_V_H_E &&
+        !make_net(v, LUD_EMPO_V_H_E, w->entries, &w->light, &w->light_graph, error))
+        return false;
+    return !(w->heads & LUD_EMPO_Q_R) || make_net(v, LUD_EMPO_Q_R, 0, &w->robots, &w->robots_graph, error);
+}
+
+static bool make_tables(lud_empo_values *v) {
+    const lud_empo_learner_options *o = v->options;
+    for (int net = 0; net < LUD_EMPO_NETS; net++) {
+        if (!o->use_lookup[net]) continue;
+        const int width = net == LUD_NET_Q_R ? v->features->layout.n_robot_actions : 1;
+        v->tables[net] = lud_empo_table_create(width, o->lookup_default[net]);
+        if (!v->tables[net]) return false;
+    }
+    return true;
+}
+
+static bool make_staging(lud_empo_values *v) {
+    struct lud_empo_workshop *w = v->workshop;
+    const size_t n = (size_t)w->chunk, entries = (size_t)w->entries;
+    w->global = calloc(n * LUD_EMPO_GLOBAL, sizeof(float));
+    w->agents = calloc(n * LUD_EMPO_AGENT * (size_t)v->shape.n_agents, sizeof(float));
+    w->interactive = calloc(n * LUD_EMPO_INTERACTIVE, sizeof(float));
+    w->grid = calloc(n * (size_t)(v->shape.height * v->shape.width), sizeof(int32_t));
+    w->entry_features = calloc(entries * LUD_EMPO_AGENT, sizeof(float));
+    w->entry_goal = calloc(entries * LUD_EMPO_GOAL, sizeof(float));
+    w->entry_state = calloc(entries, sizeof(int32_t));
+    w->entry_agent = calloc(entries, sizeof(int32_t));
+    w->entry_cell = calloc(entries, sizeof(int32_t));
+    w->entry_value = calloc(entries, sizeof(float));
+    return w->global && w->agents && w->interactive && w->grid && w->entry_features && w->entry_goal &&
+           w->entry_state && w->entry_agent && w->entry_cell && w->entry_value;
+}
+
+lud_status lud_empo_values_create(lud_device *device, const lud_empo_features *features,
+                                  const lud_empo_learner_options *options, uint64_t seed, lud_empo_values *v,
+                                  lud_error *error) {
+    const lud_empo_layout *layout = &features->layout;
+    *v = (lud_empo_values){.device = device, .features = features, .options = options};
+    v->shape = shape_of(features, options);
+    v->reward_scale = lud_empo_reward_weight_of(&options->theory);
+    if (options->theory.aggregate == LUD_EMPO_SUM)
+        v->reward_scale *= pow((double)layout->n_humans, options->theory.eta);
+    if (features->height < 2 || features->width < 2)
+        return lud_fail(error, LUD_ERROR_UNSUPPORTED, "a grid of %d x %d; networks need at least 2 x 2",
+                        features->height, features->width);
+    v->workshop = calloc(1, sizeof *v->workshop);
+    lud_error reason = {0};
+    bool complete = v->workshop;
+    if (complete) {
+        struct lud_empo_workshop *w = v->workshop;
+        w->chunk = options->batch_size > CHUNK ? options->batch_size : CHUNK;
+        w->entries = w->chunk * layout->n_humans;
+        if (w->entries < ENTRIES) w->entries = ENTRIES;
+        if (w->entries < layout->n_goals) w->entries = layout->n_goals;
+        if (w->entries < options->x_h_goals * layout->n_humans)
+            w->entries = options->x_h_goals * layout->n_humans;
+        w->heads = network_heads(options);
+        complete = make_networks(v, seed, &reason) && make_tables(v) && make_staging(v);
+    }
+    if (complete) return LUD_OK;
+    lud_empo_values_free(v);
+    if (!reason.status) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for networks and tables");
+    if (error) *error = reason;
+    return reason.status;
+}
+
+static void free_results(lud_empo_values *v) {
+    float *const device[] = {v->v_h_e, v->x_h, v->y, v->u_r, v->v_r, v->q_r, v->pi_r, v->workshop->scratch};
+    for (size_t i = 0; i < sizeof device / sizeof *device; i++)
+        if (device[i]) lud_device_release(v->device, device[i]);
+    free(v->workshop->keys);
+    free(v->workshop->host);
+}
+
+void lud_empo_values_free(lud_empo_values *v) {
+    struct lud_empo_workshop *w = v->workshop;
+    if (w) {
+        free_results(v);
+        lud_nn_destroy(w->full);
+        lud_nn_destroy(w->light);
+        lud_nn_destroy(w->robots);
+        float *const reals[] = {w->global,         w->agents,     w->interactive,
+                                w->entry_features, w->entry_goal, w->entry_value};
+        int32_t *const integers[] = {w->grid, w->entry_state, w->entry_agent, w->entry_cell};
+        for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) free(reals[i]);
+        for (size_t i = 0; i < sizeof integers / sizeof *integers; i++) free(integers[i]);
+        free(w);
+    }
+    for (int net = 0; net < LUD_EMPO_NETS; net++) lud_empo_table_destroy(v->tables[net]);
+    lud_parameters_destroy(v->target);
+    lud_parameters_destroy(v->online);
+    *v = (lud_empo_values){0};
+}
+
+/* Makes room for the results of n states. */
+static lud_status make_room(lud_empo_values *v, int64_t n, lud_error *error) {
+    struct lud_empo_workshop *w = v->workshop;
+    if (n <= w->capacity) return LUD_OK;
+    const int64_t capacity = n + n / 2;
+    const size_t states = (size_t)capacity, humans = (size_t)v->features->layout.n_humans;
+    const size_t actions = (size_t)v->features->layout.n_robot_actions, real = sizeof(float);
+    free_results(v);
+    v->v_h_e = lud_device_allocate(v->device, states * humans * real);
+    v->x_h = lud_device_allocate(v->device, states * humans * real);
+    v->y = lud_device_allocate(v->device, states * real);
+    v->u_r = lud_device_allocate(v->device, states * real);
+    v->v_r = lud_device_allocate(v->device, states * real);
+    v->q_r = lud_device_allocate(v->device, states * actions * real);
+    v->pi_r = lud_device_allocate(v->device, states * actions * real);
+    w->scratch = lud_device_allocate(v->device, states * (size_t)width_of(v) * real);
+    w->keys = malloc(states * sizeof *w->keys);
+    w->host = malloc(states * (size_t)width_of(v) * real);
+    const bool complete = v->v_h_e && v->x_h && v->y && v->u_r && v->v_r && v->q_r && v->pi_r && w->scratch &&
+                          w->keys && w->host;
+    w->capacity = complete ? capacity : 0;
+    return complete
+               ? LUD_OK
+               : lud_fail(error, LUD_ERROR_MEMORY, "no memory for the values of %lld states", (long long)n);
+}
+
+/* ---- filling inputs ---- */
+
+static void begin(lud_empo_values *v, int stage) {
+    if (v->profile) lud_profile_begin(v->profile, stage);
+}
+static void end(lud_empo_values *v, int stage) {
+    if (v->profile) lud_profile_end(v->profile, stage);
+}
+
+static void stage_states(lud_empo_values *v, lud_nn *net, const lud_empo_graph *g, int64_t n,
+                         const int32_t *const *records) {
+    struct lud_empo_workshop *w = v->workshop;
+    const lud_empo_features *f = v->features;
+    const size_t agents = LUD_EMPO_AGENT * (size_t)v->shape.n_agents, cells = (size_t)f->grid->n_cells;
+    assert(n <= w->chunk);
+    for (int64_t i = 0; i < n; i++) {
+        const int32_t *record = records[i];
+        memcpy(w->global + i * LUD_EMPO_GLOBAL, record, LUD_EMPO_GLOBAL * sizeof(float));
+        memcpy(w->agents + (size_t)i * agents, record + f->agents_at, agents * sizeof(float));
+        if (f->interactive)
+            memcpy(w->interactive + i * LUD_EMPO_INTERACTIVE, record + f->interactive_at,
+                   LUD_EMPO_INTERACTIVE * sizeof(float));
+        memcpy(w->grid + (size_t)i * cells, record + f->grid_at, cells * sizeof(int32_t));
+    }
+    const size_t rows = (size_t)n;
+    lud_device_upload(v->device, lud_nn_value(net, g->global), w->global,
+                      rows * LUD_EMPO_GLOBAL * sizeof(float));
+    lud_device_upload(v->device, lud_nn_value(net, g->agents), w->agents, rows * agents * sizeof(float));
+    lud_device_upload(v->device, lud_nn_value(net, g->interactive), w->interactive,
+                      rows * LUD_EMPO_INTERACTIVE * sizeof(float));
+    lud_device_upload(v->device, lud_nn_value(net, g->grid), w->grid, rows * cells * sizeof(int32_t));
+}
+
+/* Entry i is person h with a goal (-1: none) in row `row`. */
+static void set_entry(lud_empo_values *v, int64_t i, int64_t row, const int32_t *record, int h, int goal) {
+    struct lud_empo_workshop *w = v->workshop;
+    const lud_empo_features *f = v->features;
+    const int agent = f->layout.humans[h];
+    assert(i < w->entries);
+    w->entry_state[i] = (int32_t)row;
+    w->entry_agent[i] = agent;
+    w->entry_cell[i] = lud_empo_features_cell(f, record, agent);
+    memcpy(w->entry_features + i * LUD_EMPO_AGENT, lud_empo_features_agent(f, record, agent),
+           LUD_EMPO_AGENT * sizeof(float));
+    const int32_t *rectangle = f->goals + 4 * (f->layout.goal_begin[h] + goal);
+    for (int k = 0; k < LUD_EMPO_GOAL; k++)
+        w->entry_goal[i * LUD_EMPO_GOAL + k] = goal < 0 ? 0.0f : (float)rectangle[k];
+}
+
+static void upload_entries(lud_empo_values *v, lud_nn *net, const lud_empo_graph *g, int64_t n) {
+    struct lud_empo_workshop *w = v->workshop;
+    const size_t entries = (size_t)n;
+    lud_device_upload(v->device, lud_nn_value(net, g->entry_state), w->entry_state,
+                      entries * sizeof(int32_t));
+    lud_device_upload(v->device, lud_nn_value(net, g->entry_agent), w->entry_agent,
+                      entries * sizeof(int32_t));
+    lud_device_upload(v->device, lud_nn_value(net, g->entry_cell), w->entry_cell, entries * sizeof(int32_t));
+    lud_device_upload(v->device, lud_nn_value(net, g->entry_features), w->entry_features,
+                      entries * LUD_EMPO_AGENT * sizeof(float));
+    lud_device_upload(v->device, lud_nn_value(net, g->entry_goal), w->entry_goal,
+                      entries * LUD_EMPO_GOAL * sizeof(float));
+    lud_nn_set_rows(net, g->entries, n);
+}
+
+void lud_empo_values_stage(lud_empo_values *v, lud_nn *net, const lud_empo_graph *g, int64_t n,
+                           const int32_t *const *records, const int32_t *const *goals) {
+    const int n_humans = v->features->layout.n_humans;
+    stage_states(v, net, g, n, records);
+    for (int64_t i = 0; i < n; i++)
+        for (int h = 0; h < n_humans; h++)
+            set_entry(v, i * n_humans + h, i, records[i], h, goals ? goals[i][h] : -1);
+    upload_entries(v, net, g, n * n_humans);
+}
+
+/* ---- networks ---- */
+
+/* Runs a net over all states and keeps the values of its heads. */
+static void run_net(lud_empo_values *v, lud_nn *net, const lud_empo_graph *g, int64_t n,
+                    const int32_t *const *records, const int32_t *const *goals) {
+    const int64_t n_humans = v->features->layout.n_humans, n_actions = v->shape.n_actions;
+    const struct {
+        int value;
+        float *to;
+        int64_t width;
+    } outputs[] = {
+        {g->v_h_e, v->v_h_e, n_humans}, {g->x_h, v->x_h, n_humans}, {g->y, v->y, 1}, {g->u_r, v->u_r, 1},
+        {g->q_r, v->q_r, n_actions},    {g->v_r, v->v_r, 1}};
+    for (int64_t first = 0; first < n; first += v->workshop->chunk) {
+        const int64_t rows = n - first < v->workshop->chunk ? n - first : v->workshop->chunk;
+        begin(v, LUD_STAGE_ENCODE);
+        if (g->v_h_e >= 0 || g->x_h >= 0) {
+            lud_empo_values_stage(v, net, g, rows, records + first, goals ? goals + first : NULL);
+        } else {
+            stage_states(v, net, g, rows, records + first);
+            lud_nn_set_rows(net, g->entries, 0);
+        }
+        end(v, LUD_STAGE_ENCODE);
+        begin(v, LUD_STAGE_FORWARD);
+        lud_nn_forward(net, rows, false);
+        for (size_t k = 0; k < sizeof outputs / sizeof *outputs; k++)
+            if (outputs[k].value >= 0)
+                lud_device_copy(v->device, outputs[k].to + first * outputs[k].width,
+                                lud_nn_value(net, outputs[k].value),
+                                (size_t)(rows * outputs[k].width) * sizeof(float));
+        end(v, LUD_STAGE_FORWARD);
+    }
+}
+
+/* ---- tables ---- */
+
+static void read_table(lud_empo_values *v, int net, int64_t n, const int32_t *const *goals, float *to) {
+    struct lud_empo_workshop *w = v->workshop;
+    const int n_humans = v->features->layout.n_humans;
+    const bool by_person = net == LUD_NET_V_H_E || net == LUD_NET_X_H;
+    const size_t width = net == LUD_NET_Q_R ? (size_t)v->shape.n_actions : 1;
+    for (int64_t i = 0; i < n; i++)
+        for (int h = 0; h < (by_person ? n_humans : 1); h++) {
+            uint64_t key = w->keys[i];
+            if (net == LUD_NET_X_H) key = lud_empo_person_key(key, h);
+            if (net == LUD_NET_V_H_E) key = lud_empo_goal_key(key, h, goals[i][h]);
+            float *row = w->host + (by_person ? (size_t)(i * n_humans + h) : (size_t)i * width);
+            memcpy(row, lud_empo_table_read(v->tables[net], key), width * sizeof *row);
+        }
+    const size_t total = (size_t)n * (by_person ? (size_t)n_humans : width);
+    lud_device_upload(v->device, to, w->host, total * sizeof(float));
+}
+
+static void read_tables(lud_empo_values *v, int64_t n, const int32_t *const *records,
+                        const int32_t *const *goals, unsigned want) {
+    bool any = false;
+    for (int net = 0; net < LUD_EMPO_NETS; net++) any |= v->tables[net] != NULL;
+    if (!any) return;
+    begin(v, LUD_STAGE_ENCODE);
+    for (int64_t i = 0; i < n; i++) v->workshop->keys[i] = lud_empo_state_key(v->features, records[i]);
+    end(v, LUD_STAGE_ENCODE);
+    begin(v, LUD_STAGE_FORWARD);
+    float *const to[LUD_EMPO_NETS] = {v->v_h_e, v->x_h, v->y, v->q_r, v->v_r};
+    const unsigned wanted[LUD_EMPO_NETS] = {LUD_WANT_V_H_E, LUD_WANT_ALL, LUD_WANT_ALL, LUD_WANT_Q_R,
+                                            LUD_WANT_ALL};
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        if (v->tables[net] && (want & wanted[net]) == wanted[net]) read_table(v, net, n, goals, to[net]);
+    end(v, LUD_STAGE_FORWARD);
+}
+
+/* ---- closed forms ---- */
+
+/* Least X_h of the closed form and of tables: far below any real one, but -X_h^-xi stays finite. */
+static double power_floor(const lud_empo_values *v) {
+    return v->options->x_h_floor > 0 ? v->options->x_h_floor : 1e-3 * least_weight(v->features);
+}
+
+static void close_forms(lud_empo_values *v, int64_t n, const int32_t *const *records, double beta_r,
+                        uint32_t draw) {
+    const lud_ops *ops = v->device->ops;
+    const lud_empo_theory *theory = &v->options->theory;
+    const int64_t n_humans = v->features->layout.n_humans, n_actions = v->shape.n_actions;
+    if (!v->options->stages.x_h_network) {
+        lud_empo_values_power(v, n, records, draw, v->workshop->host, NULL);
+        lud_device_upload(v->device, v->x_h, v->workshop->host, (size_t)(n * n_humans) * sizeof(float));
+    }
+    begin(v, LUD_STAGE_FORWARD);
+    ops->map(v->device, (lud_map){LUD_MAP_CLAMP, power_floor(v), 1e30}, n * n_humans, v->x_h, v->x_h);
+    if (!v->options->stages.u_r_network)
+        lud_empo_intrinsic_reward(v->device, n, n_humans, theory->xi, theory->eta, v->x_h, v->y, v->u_r,
+                                  v->workshop->scratch);
+    else if (v->tables[LUD_NET_U_R])
+        ops->map(v->device, (lud_map){LUD_MAP_NEG_POWER, theory->eta, 0.0}, n, v->y, v->u_r);
+    lud_empo_policy(v->device, n, n_actions, beta_r, v->q_r, v->pi_r, v->workshop->scratch);
+    if (!v->options->stages.v_r_network) {
+        float *weighted = v->y; /* y is not read any more once V_r is composed from U_r */
+        ops->combine(v->device, n, v->reward_scale, v->u_r, 0.0, NULL, weighted);
+        lud_empo_state_value(v->device, n, n_actions, weighted, v->pi_r, v->q_r, v->v_r,
+                             v->workshop->scratch);
+    }
+    end(v, LUD_STAGE_FORWARD);
+}
+
+lud_status lud_empo_values_run(lud_empo_values *v, int64_t n, const int32_t *const *records,
+                               const int32_t *const *goals, unsigned want, double beta_r, uint32_t draw,
+                               lud_error *error) {
+    lud_status status = make_room(v, n, error);
+    if (status) return status;
+    struct lud_empo_workshop *w = v->workshop;
+    v->n = n;
+    if (want == LUD_WANT_ALL && w->full)
+        run_net(v, w->full, &w->full_graph, n, records, goals);
+    else if (want == LUD_WANT_V_H_E && w->light)
+        run_net(v, w->light, &w->light_graph, n, records, goals);
+    else if (want == LUD_WANT_Q_R && w->robots)
+        run_net(v, w->robots, &w->robots_graph, n, records, NULL);
+    read_tables(v, n, records, goals, want);
+    if (want == LUD_WANT_ALL) close_forms(v, n, records, beta_r, draw);
+    if (want == LUD_WANT_Q_R)
+        lud_empo_policy(v->device, n, v->shape.n_actions, beta_r, v->q_r, v->pi_r, w->scratch);
+    return LUD_OK;
+}
+
+/* ---- X_h from V_h^e ---- */
+
+/* Goal k of person h: the k-th of all, or a draw. */
+static int goal_of(const lud_empo_values *v, bool all, int64_t row, int h, int k, uint32_t draw) {
+    if (all) return k;
+    const lud_random_key key = {(uint64_t)draw, (uint32_t)row};
+    const lud_words words = lud_draw(key, (uint32_t)k, (uint32_t)h, LUD_PURPOSE_GOAL, 0x100);
+    return lud_empo_features_draw_goal(v->features, h, lud_unit53(words.v[0], words.v[1]));
+}
+
+static int goals_of(const lud_empo_values *v, bool all, int h) {
+    const lud_empo_layout *layout = &v->features->layout;
+    return all ? layout->goal_begin[h + 1] - layout->goal_begin[h] : (int)v->options->x_h_goals;
+}
+
+/* V_h^e of all entries of rows first .. first + rows - 1, in order of row, person, goal. */
+static void entry_values(lud_empo_values *v, bool all, int64_t first, int64_t rows,
+                         const int32_t *const *records, uint32_t draw) {
+    struct lud_empo_workshop *w = v->workshop;
+    const int n_humans = v->features->layout.n_humans;
+    const lud_empo_table *table = v->tables[LUD_NET_V_H_E];
+    int64_t n = 0;
+    begin(v, LUD_STAGE_ENCODE);
+    if (!table) stage_states(v, w->light, &w->light_graph, rows, records + first);
+    for (int64_t i = 0; i < rows; i++) {
+        const int32_t *record = records[first + i];
+        const uint64_t key = table ? lud_empo_state_key(v->features, record) : 0;
+        for (int h = 0; h < n_humans; h++)
+            for (int k = 0; k < goals_of(v, all, h); k++, n++) {
+                const int goal = goal_of(v, all, first + i, h, k, draw);
+                if (table)
+                    w->entry_value[n] = *lud_empo_table_read(table, lud_empo_goal_key(key, h, goal));
+                else
+                    set_entry(v, n, i, record, h, goal);
+            }
+    }
+    if (!table) upload_entries(v, w->light, &w->light_graph, n);
+    end(v, LUD_STAGE_ENCODE);
+    if (table) return;
+    begin(v, LUD_STAGE_FORWARD);
+    lud_nn_forward(w->light, rows, false);
+    lud_device_download(v->device, w->entry_value, lud_nn_value(w->light, w->light_graph.v_h_e),
+                        (size_t)n * sizeof(float));
+    end(v, LUD_STAGE_FORWARD);
+}
+
+void lud_empo_values_power(lud_empo_values *v, int64_t n, const int32_t *const *records, uint32_t draw,
+                           float *x, float *v_h_e) {
+    struct lud_empo_workshop *w = v->workshop;
+    const lud_empo_layout *layout = &v->features->layout;
+    const bool all = v_h_e || v->options->x_h_goals == 0;
+    const double zeta = v->options->theory.zeta;
+    int64_t per_row = 0;
+    for (int h = 0; h < layout->n_humans; h++) per_row += goals_of(v, all, h);
+    int64_t chunk = w->entries / per_row;
+    if (chunk > w->chunk) chunk = w->chunk;
+    for (int64_t first = 0; first < n; first += chunk) {
+        const int64_t rows = n - first < chunk ? n - first : chunk;
+        entry_values(v, all, first, rows, records, draw);
+        const float *value = w->entry_value;
+        for (int64_t i = first; i < first + rows; i++)
+            for (int h = 0; h < layout->n_humans; h++) {
+                const int n_goals = goals_of(v, all, h);
+                double sum = 0;
+                for (int k = 0; k < n_goals; k++, value++) {
+                    const double weight = all ? v->features->goal_weight[layout->goal_begin[h] + k]
+                                              : v->features->weight_sum[h] / n_goals;
+                    sum +=
+                        weight * (zeta == 2.0 ? (double)*value * (double)*value : pow((double)*value, zeta));
+                    if (v_h_e) v_h_e[i * layout->n_goals + layout->goal_begin[h] + k] = *value;
+                }
+                x[i * layout->n_humans + h] = (float)sum;
+            }
+    }
+}
+
+void lud_empo_values_visit(lud_empo_values *v, lud_checkpoint *checkpoint) {
+    static const char *const names[LUD_EMPO_NETS] = {"table.v_h_e", "table.x_h", "table.y", "table.q_r",
+                                                     "table.v_r"};
+    if (v->online) {
+        lud_parameters_visit(v->online, "online.", checkpoint);
+        lud_parameters_visit(v->target, "target.", checkpoint);
+    }
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        if (v->tables[net]) lud_empo_table_visit(v->tables[net], names[net], checkpoint);
+}

@@ -1,0 +1,75 @@
+/* The quantities of the neural EMPO learner for many states at once, each from its target network, from a
+ * lookup table, or in closed form from the others:
+ *
+ *   V_h^e(s, h, g)  network or table
+ *   X_h(s)          network or table; else sum_g w_g V_h^e^zeta over the goals (or a draw of them)
+ *   U_r(s)          network or table (of y); else -(mean_h X_h^-xi)^eta
+ *   Q_r(s, .)       network or table
+ *   V_r(s)          network or table; else w U_r + sum_a pi_r Q_r
+ *
+ * States are compact records (learn/empo/features.h). Results stand in device memory until the next run. */
+#ifndef LUDUS_LEARN_EMPO_VALUES_H
+#define LUDUS_LEARN_EMPO_VALUES_H
+
+#include "learn/empo/features.h"
+#include "learn/empo/learner_options.h"
+#include "learn/empo/networks.h"
+#include "learn/empo/table.h"
+#include "learn/profile.h"
+
+typedef struct lud_empo_values lud_empo_values;
+struct lud_empo_values {
+    lud_device *device;
+    const lud_empo_features *features;
+    const lud_empo_learner_options *options;
+    lud_empo_shape shape;
+    lud_parameters *online, *target;       /* null when everything is a table or a closed form */
+    lud_empo_table *tables[LUD_EMPO_NETS]; /* null: network, or closed form */
+    double
+        reward_scale; /* of U_r in V_r: its weight, and for a sum over people what turns the mean into it */
+
+    lud_profile *profile; /* where encoding and forward passes are timed; may be null */
+
+    /* results of the last run, [n] states */
+    int64_t n;
+    float *v_h_e; /* [n][n_humans] for each person's given goal */
+    float *x_h;   /* [n][n_humans] */
+    float *y, *u_r, *v_r;
+    float *q_r, *pi_r; /* [n][n_robot_actions] */
+    struct lud_empo_workshop *workshop;
+};
+
+/* What a run computes. */
+enum { LUD_WANT_V_H_E = 1, LUD_WANT_Q_R = 2, LUD_WANT_ALL = 7 };
+
+/* Parameters are drawn with `seed`. */
+lud_status lud_empo_values_create(lud_device *device, const lud_empo_features *features,
+                                  const lud_empo_learner_options *options, uint64_t seed,
+                                  lud_empo_values *values, lud_error *error);
+/* Safe on a zeroed struct. */
+void lud_empo_values_free(lud_empo_values *values);
+
+/* Computes `want` for n states: records[n] pointers, goals[n] pointers to [n_humans] goals (null without
+ * LUD_WANT_V_H_E). `draw` keys the goals drawn for X_h without a network. Grows its arrays when n is larger
+ * than ever before. */
+lud_status lud_empo_values_run(lud_empo_values *values, int64_t n, const int32_t *const *records,
+                               const int32_t *const *goals, unsigned want, double beta_r, uint32_t draw,
+                               lud_error *error);
+/* On the host: x[n][n_humans] = sum_g w_g V_h^e^zeta over all goals, or over options->x_h_goals drawn ones;
+ * v_h_e[n][n_goals] (may be null; then all goals are used). */
+void lud_empo_values_power(lud_empo_values *values, int64_t n, const int32_t *const *records, uint32_t draw,
+                           float *x, float *v_h_e);
+
+/* Fills the inputs of a declared graph for rows first .. first + n - 1; people's entries follow each other by
+ * state. goals may be null (zeros). The net must have room. */
+void lud_empo_values_stage(lud_empo_values *values, lud_nn *net, const lud_empo_graph *graph, int64_t n,
+                           const int32_t *const *records, const int32_t *const *goals);
+
+/* Keys of table entries. */
+uint64_t lud_empo_state_key(const lud_empo_features *features, const int32_t *record);
+uint64_t lud_empo_person_key(uint64_t state_key, int h);
+uint64_t lud_empo_goal_key(uint64_t state_key, int h, int goal);
+
+void lud_empo_values_visit(lud_empo_values *values, lud_checkpoint *checkpoint);
+
+#endif

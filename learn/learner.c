@@ -1,0 +1,54 @@
+#include "learn/learner.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "learn/empo/phase2.h"
+#include "learn/mappo/mappo.h"
+#include "learn/proof_ppo/proof_ppo.h"
+
+/* One line a learner: its header above, its address here. */
+static const lud_learner_kind *const learners[] = {
+    &lud_empo_phase2, &lud_mappo_learner, &lud_learner_proof_ppo, NULL, /* end of the table */
+};
+
+const lud_learner_kind *const *lud_learners(int *n) {
+    *n = (int)(sizeof learners / sizeof *learners) - 1;
+    return learners;
+}
+
+const lud_learner_kind *lud_learner_find(const char *name) {
+    for (const lud_learner_kind *const *kind = learners; *kind; kind++)
+        if (strcmp((*kind)->name, name) == 0) return *kind;
+    return NULL;
+}
+
+lud_status lud_learner_kind_of(const lud_scenario *scenario, const lud_learner_kind **kind,
+                               lud_error *error) {
+    lud_tree *type = lud_tree_get(scenario->learner, "type");
+    if (!type)
+        return lud_fail_at(error, LUD_ERROR_INPUT, scenario->learner->place,
+                           "the `learner:` section has no `type:`");
+    enum { MAX_LEARNERS = 32 };
+    const char *names[MAX_LEARNERS];
+    int n = 0, index = 0;
+    for (const lud_learner_kind *const *k = learners; *k && n < MAX_LEARNERS; k++) names[n++] = (*k)->name;
+    lud_status status = lud_tree_choice(type, names, n, &index, error);
+    *kind = learners[index];
+    return status;
+}
+
+lud_status lud_learner_create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
+                              lud_error *error) {
+    *learner = NULL;
+    if (!scenario->learner)
+        return lud_fail_at(error, LUD_ERROR_INPUT, (lud_place){scenario->path, 0, 0},
+                           "there is no `learner:` section to train with");
+    const lud_learner_kind *kind = NULL;
+    lud_status status = lud_learner_kind_of(scenario, &kind, error);
+    return status ? status : kind->create(scenario, device, learner, error);
+}
+
+void lud_learner_destroy(lud_learner *learner) {
+    if (learner) learner->kind->destroy(learner);
+}

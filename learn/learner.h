@@ -1,0 +1,73 @@
+/* How agents improve: the interface of a learner.
+ *
+ * A learner owns its networks, buffers and environments. It is driven by learn/train.h, which writes
+ * progress, metrics and checkpoints and handles interrupts, the same for every learner. */
+#ifndef LUDUS_LEARN_LEARNER_H
+#define LUDUS_LEARN_LEARNER_H
+
+#include "agents/policy.h"
+#include "kernels/device.h"
+#include "learn/checkpoint.h"
+#include "learn/metrics.h"
+#include "sim/scenario.h"
+
+typedef struct lud_learner lud_learner;
+
+typedef struct lud_learner_kind {
+    const char *name;                /* the word after `learner: {type: ...}` */
+    const char *about;               /* one line */
+    const lud_option_table *options; /* of the `learner` section, for help and docs; may be null */
+
+    /* A learner for a scenario, which outlives it; reads the `learner` section. Takes all memory. */
+    lud_status (*create)(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
+                         lud_error *error);
+    void (*destroy)(lud_learner *learner);
+    /* One iteration: collect, update. Fills row[n_columns]. Allocates nothing. */
+    lud_status (*iterate)(lud_learner *learner, double *row, lud_error *error);
+    /* The learner's own measures at its present state (regret, success rate ...): fills
+     * row[n_evaluation_columns]. Does not change what later iterations do. Null: none. */
+    lud_status (*evaluate)(lud_learner *learner, double *row, lud_error *error);
+    /* Saves or loads everything that later iterations depend on, so that a resumed run goes on bit for bit:
+     * weights, moments, counters, buffers, environments (see learn/checkpoint.h). */
+    void (*visit)(lud_learner *learner, lud_checkpoint *checkpoint);
+    /* Appends the `learner` section as in effect to the mapping `root`; null: kept as it stands in the file.
+     */
+    lud_status (*write)(const lud_learner *learner, lud_arena *arena, lud_tree *root, lud_error *error);
+    /* A policy that acts as has been learned; the learner must outlive it and is not trained meanwhile. Null:
+     * none. */
+    lud_status (*policy)(lud_learner *learner, lud_policy **policy, lud_error *error);
+    /* For policies that transfer: lets what was trained on one scenario, in its run's folder, act in a cast
+     * of another. Used instead of `policy` where it is there. */
+    lud_status (*join)(const lud_scenario *trained, const lud_scenario *scenario, const char *folder,
+                       lud_cast *cast, lud_error *error);
+    /* Appends what else is to be said about the policy at its present state (stability); may be null. Does
+     * not change what later iterations do. */
+    lud_status (*inspect)(lud_learner *learner, lud_text *out, lud_error *error);
+    /* Appends tables worth reading at the end of a run (stage times); may be null. */
+    void (*report)(lud_learner *learner, lud_text *out);
+} lud_learner_kind;
+
+/* Every learner's own struct begins with this. */
+struct lud_learner {
+    const lud_learner_kind *kind;
+    const lud_metric *columns; /* of iterate's row */
+    int n_columns;
+    const lud_metric *evaluation_columns;
+    int n_evaluation_columns;
+    uint64_t n_iterations; /* after which training ends */
+};
+
+/* Learners of this build; null when none has the name. */
+const lud_learner_kind *lud_learner_find(const char *name);
+/* The kind that the scenario's `learner.type` names. The scenario has a `learner:` section. */
+lud_status lud_learner_kind_of(const lud_scenario *scenario, const lud_learner_kind **kind, lud_error *error);
+/* All of them; *n is their number. */
+const lud_learner_kind *const *lud_learners(int *n);
+/* The learner that the scenario's `learner.type` names. An unknown or missing type is an error with its
+ * place. */
+lud_status lud_learner_create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
+                              lud_error *error);
+/* Null is allowed. */
+void lud_learner_destroy(lud_learner *learner);
+
+#endif

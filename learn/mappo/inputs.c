@@ -1,0 +1,360 @@
+#include "learn/mappo/inputs.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agents/policy.h"
+#include "sim/particle/particle.h"
+
+static int part_named(const lud_layout *layout, const char *name, lud_dtype dtype) {
+    for (int p = 0; p < layout->n_parts; p++)
+        if (strcmp(layout->parts[p].name, name) == 0 && layout->parts[p].dtype == dtype) return p;
+    return -1;
+}
+
+static int64_t part_width(const lud_observation_part *part) {
+    int64_t width = 1;
+    for (int d = 0; d < part->n_dimensions; d++) width *= part->dimensions[d];
+    return width;
+}
+
+/* Graph parts have inputs of their own. */
+static bool is_vector(const lud_observation_part *part) {
+    static const char *const graph_parts[] = {"nodes", "edge_length", "distances", "disturbance"};
+    for (size_t i = 0; i < sizeof graph_parts / sizeof *graph_parts; i++)
+        if (strcmp(part->name, graph_parts[i]) == 0) return false;
+    return part->dtype == LUD_F32;
+}
+
+static lud_status find_actions(const lud_layout *layout, const lud_mappo_options *options,
+                               lud_mappo_shape *shape, lud_error *error) {
+    shape->n_discrete = lud_max_discrete(layout);
+    shape->n_continuous = lud_max_continuous(layout);
+    if ((shape->n_discrete > 0) == (shape->n_continuous > 0))
+        return lud_fail(error, LUD_ERROR_UNSUPPORTED,
+                        "graph-mappo: agents must have either discrete or continuous actions");
+    for (int i = 0; i < layout->n_agents; i++) {
+        if (layout->actions[i].n_discrete != shape->n_discrete) shape->masked = true;
+        if (layout->actions[i].n_continuous != shape->n_continuous)
+            return lud_fail(error, LUD_ERROR_UNSUPPORTED,
+                            "graph-mappo: agents must have equally many continuous actions");
+    }
+    if (options->control == LUD_MAPPO_DIRECT) return LUD_OK;
+    if (shape->n_continuous != 2 || shape->goal_offset < 0 || shape->identify)
+        return lud_fail(error, LUD_ERROR_INPUT,
+                        "learner.control: mad and base need two continuous actions and a relative goal in "
+                        "everybody's observation (particle.actions: continuous in a navigation task)");
+    return LUD_OK;
+}
+
+static lud_status find_encoder(lud_mappo_options *options, const lud_mappo_shape *shape, lud_error *error) {
+    const bool graph = shape->n_nodes > 0, grid = shape->grid >= 0;
+    if (options->encoder == LUD_MAPPO_AUTO)
+        options->encoder = graph ? LUD_MAPPO_GRAPH : grid ? LUD_MAPPO_GRID : LUD_MAPPO_MLP;
+    if (options->encoder == LUD_MAPPO_GRAPH && !graph)
+        return lud_fail(error, LUD_ERROR_INPUT,
+                        "learner.encoder: graph needs a particle world with graph nodes and edges "
+                        "(particle.graph: {nodes: relative, edges: true})");
+    if (options->encoder == LUD_MAPPO_GRID && !grid)
+        return lud_fail(error, LUD_ERROR_INPUT,
+                        "learner.encoder: grid needs a multigrid world with compact observations");
+    if (options->control == LUD_MAPPO_MAD && options->mad.drive == LUD_DRIVE_DISTURBANCE &&
+        (shape->disturbance < 0 || !graph))
+        return lud_fail(error, LUD_ERROR_INPUT,
+                        "learner.mad.input: disturbance needs particle.disturbance.std above 0 and a graph");
+    if (options->encoder == LUD_MAPPO_MLP && shape->observation == 0)
+        return lud_fail(error, LUD_ERROR_UNSUPPORTED, "graph-mappo: the world has no observation of numbers");
+    return LUD_OK;
+}
+
+lud_status lud_mappo_shape_find(const lud_model *model, lud_mappo_options *options, lud_mappo_shape *shape,
+                                lud_error *error) {
+    const lud_layout *layout = &model->layout;
+    *shape = (lud_mappo_shape){.n_agents = layout->n_agents,
+                               .model = model,
+                               .identify = options->identify,
+                               .centralised = options->centralised,
+                               .goal_offset = -1,
+                               .grid = part_named(layout, "grid", LUD_I32),
+                               .nodes = part_named(layout, "nodes", LUD_F32),
+                               .edge_begin = part_named(layout, "edge_begin", LUD_I32),
+                               .edge_source = part_named(layout, "edge_source", LUD_I32),
+                               .edge_length = part_named(layout, "edge_length", LUD_F32),
+                               .disturbance = part_named(layout, "disturbance", LUD_F32)};
+    int64_t of_agents = 0;
+    for (int p = 0; p < layout->n_parts; p++) {
+        const lud_observation_part *part = &layout->parts[p];
+        if (!is_vector(part)) continue;
+        shape->pieces[shape->n_pieces++] = (lud_mappo_piece){p, part_width(part), part->per_agent};
+        shape->observation += part_width(part);
+        if (part->per_agent) of_agents += part_width(part);
+    }
+    if (shape->identify) {
+        shape->observation += shape->n_agents;
+        of_agents += shape->n_agents;
+    }
+    shape->shared = shape->observation + (shape->centralised ? (shape->n_agents - 1) * of_agents : 0);
+    if (shape->grid >= 0) {
+        shape->grid_height = layout->parts[shape->grid].dimensions[0];
+        shape->grid_width = layout->parts[shape->grid].dimensions[1];
+        shape->grid_per_agent = layout->parts[shape->grid].per_agent;
+    }
+    if (shape->nodes >= 0 && shape->edge_begin >= 0)
+        shape->n_nodes = layout->parts[shape->nodes].dimensions[0];
+    if (model->world == &lud_particle_world)
+        for (int i = 0; i < shape->n_agents; i++) {
+            const int offset = lud_particle_goal_offset((const lud_particle_model *)model, i);
+            if (i == 0) shape->goal_offset = offset;
+            if (offset != shape->goal_offset) shape->goal_offset = -1;
+        }
+    lud_status status = find_actions(layout, options, shape, error);
+    return status ? status : find_encoder(options, shape, error);
+}
+
+static size_t element_bytes(lud_nn_type type) {
+    return type == LUD_NN_U8 ? 1 : 4;
+}
+
+static bool take(lud_mappo_inputs *inputs, lud_mappo_array *item, lud_nn_type type, int64_t width,
+                 int64_t max_rows) {
+    const size_t bytes = (size_t)(width * max_rows) * element_bytes(type);
+    *item = (lud_mappo_array){.type = type, .width = width, .max_rows = max_rows};
+    item->device = lud_device_allocate(inputs->device, bytes);
+    if (strcmp(inputs->device->backend->name, "cpu") == 0)
+        item->host = item->device;
+    else
+        item->host = calloc(bytes, 1);
+    return item->device && item->host;
+}
+
+lud_status lud_mappo_inputs_create(lud_device *device, const lud_mappo_shape *shape,
+                                   const lud_mappo_options *options, int64_t max_rows,
+                                   lud_mappo_inputs *inputs, lud_error *error) {
+    *inputs = (lud_mappo_inputs){.device = device, .shape = shape, .max_rows = max_rows};
+    const int64_t n = max_rows, nodes = n * shape->n_nodes;
+    const int64_t edges = nodes > 0 ? nodes * (shape->n_nodes - 1) : 0;
+    const bool graph = options->encoder == LUD_MAPPO_GRAPH, mad = options->control == LUD_MAPPO_MAD;
+    const bool disturbed = mad && options->mad.drive == LUD_DRIVE_DISTURBANCE;
+    const bool with_edges = graph || disturbed;
+    const struct {
+        lud_mappo_input input;
+        bool used;
+        lud_nn_type type;
+        int64_t width, rows;
+    } wanted[] = {
+        {LUD_MAPPO_OBSERVATION, true, LUD_NN_REAL, shape->observation, n},
+        {LUD_MAPPO_SHARED, true, LUD_NN_REAL, shape->shared, n},
+        {LUD_MAPPO_CELLS, options->encoder == LUD_MAPPO_GRID, LUD_NN_I32,
+         shape->grid_height * shape->grid_width, n},
+        {LUD_MAPPO_NODES, graph, LUD_NN_REAL, LUD_MAPPO_NODE_NUMBERS, nodes},
+        {LUD_MAPPO_TYPES, graph, LUD_NN_I32, 1, nodes},
+        {LUD_MAPPO_DISTURBANCE, disturbed, LUD_NN_REAL, LUD_MAPPO_NODE_WIDTH, nodes},
+        {LUD_MAPPO_NODE_OFFSETS, with_edges, LUD_NN_I32, 1, nodes + 1},
+        {LUD_MAPPO_EDGE_SOURCE, with_edges, LUD_NN_I32, 1, edges},
+        {LUD_MAPPO_EDGE_LENGTH, with_edges, LUD_NN_REAL, 1, edges},
+        {LUD_MAPPO_EGO, with_edges, LUD_NN_I32, 1, n},
+        {LUD_MAPPO_POOL_OFFSETS, with_edges, LUD_NN_I32, 1, n + 1},
+        {LUD_MAPPO_MASK, true, LUD_NN_REAL, 1, n},
+        {LUD_MAPPO_ACTOR_HIDDEN, options->recurrent, LUD_NN_REAL, options->hidden_size, n},
+        {LUD_MAPPO_CRITIC_HIDDEN, options->recurrent, LUD_NN_REAL, options->hidden_size, n},
+        {LUD_MAPPO_DRIVE, mad && !disturbed, LUD_NN_REAL, 2, n},
+        {LUD_MAPPO_STATE, mad, LUD_NN_REAL, 2 * options->mad.state_size, n},
+    };
+    bool whole = true;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted && whole; i++)
+        if (wanted[i].used && wanted[i].width > 0)
+            whole = take(inputs, &inputs->items[wanted[i].input], wanted[i].type, wanted[i].width,
+                         wanted[i].rows);
+    if (whole && with_edges)
+        whole = take(inputs, &inputs->edge_target, LUD_NN_I32, 1, edges) &&
+                take(inputs, &inputs->source_offsets, LUD_NN_I32, 1, nodes + 1) &&
+                take(inputs, &inputs->source_edges, LUD_NN_I32, 1, edges);
+    if (!whole) {
+        lud_mappo_inputs_destroy(inputs);
+        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %lld rows of network inputs",
+                        (long long)max_rows);
+    }
+    if (with_edges)
+        inputs->edges = (lud_edges){.offsets = inputs->items[LUD_MAPPO_NODE_OFFSETS].device,
+                                    .source = inputs->items[LUD_MAPPO_EDGE_SOURCE].device,
+                                    .target = inputs->edge_target.device,
+                                    .source_offsets = inputs->source_offsets.device,
+                                    .source_edges = inputs->source_edges.device};
+    return LUD_OK;
+}
+
+static void give_back(lud_mappo_inputs *inputs, lud_mappo_array *item) {
+    if (item->host != item->device) free(item->host);
+    if (item->device) lud_device_release(inputs->device, item->device);
+    *item = (lud_mappo_array){0};
+}
+
+void lud_mappo_inputs_destroy(lud_mappo_inputs *inputs) {
+    if (!inputs->device) return;
+    for (int i = 0; i < LUD_MAPPO_INPUTS; i++) give_back(inputs, &inputs->items[i]);
+    give_back(inputs, &inputs->edge_target);
+    give_back(inputs, &inputs->source_offsets);
+    give_back(inputs, &inputs->source_edges);
+}
+
+static float *write_agent(const lud_mappo_shape *shape, const void *const *parts, int32_t place, int agent,
+                          bool own, float *to) {
+    for (int k = 0; k < shape->n_pieces; k++) {
+        const lud_mappo_piece *piece = &shape->pieces[k];
+        if (!own && !piece->per_agent) continue;
+        const int64_t row = piece->per_agent ? (int64_t)place * shape->n_agents + agent : place;
+        memcpy(to, (const float *)parts[piece->part] + row * piece->width, (size_t)piece->width * sizeof *to);
+        to += piece->width;
+    }
+    if (shape->identify)
+        for (int i = 0; i < shape->n_agents; i++) *to++ = i == agent ? 1.0f : 0.0f;
+    return to;
+}
+
+/* Numbers of agent's own observation, then of the others in order of their numbers, going round. */
+static void observe_vectors(lud_mappo_inputs *inputs, const void *const *parts, int64_t n,
+                            const int32_t *place, const int32_t *agent) {
+    const lud_mappo_shape *shape = inputs->shape;
+    float *own = inputs->items[LUD_MAPPO_OBSERVATION].host, *shared = inputs->items[LUD_MAPPO_SHARED].host;
+    if (!own) return;
+    for (int64_t i = 0; i < n; i++) {
+        float *to = shared + i * shape->shared;
+        write_agent(shape, parts, place[i], agent[i], true, own + i * shape->observation);
+        memcpy(to, own + i * shape->observation, (size_t)shape->observation * sizeof *to);
+        to += shape->observation;
+        for (int k = 1; k < shape->n_agents && shape->centralised; k++)
+            to = write_agent(shape, parts, place[i], (agent[i] + k) % shape->n_agents, false, to);
+    }
+}
+
+static void observe_graph(lud_mappo_inputs *inputs, const void *const *parts, int64_t n, const int32_t *place,
+                          const int32_t *agent) {
+    const lud_mappo_shape *shape = inputs->shape;
+    const int64_t v = shape->n_nodes, most = v * (v - 1);
+    float *nodes = inputs->items[LUD_MAPPO_NODES].host;
+    float *disturbance = inputs->items[LUD_MAPPO_DISTURBANCE].host;
+    float *length = inputs->items[LUD_MAPPO_EDGE_LENGTH].host;
+    int32_t *types = inputs->items[LUD_MAPPO_TYPES].host, *ego = inputs->items[LUD_MAPPO_EGO].host;
+    int32_t *offsets = inputs->items[LUD_MAPPO_NODE_OFFSETS].host;
+    int32_t *source = inputs->items[LUD_MAPPO_EDGE_SOURCE].host;
+    int64_t n_edges = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t row = (int64_t)place[i] * shape->n_agents + agent[i];
+        const float *seen = (const float *)parts[shape->nodes] + row * v * LUD_MAPPO_NODE_WIDTH;
+        if (nodes)
+            for (int64_t k = 0; k < v; k++, seen += LUD_MAPPO_NODE_WIDTH) {
+                memcpy(nodes + (i * v + k) * LUD_MAPPO_NODE_NUMBERS, seen,
+                       LUD_MAPPO_NODE_NUMBERS * sizeof *seen);
+                types[i * v + k] = (int32_t)seen[LUD_MAPPO_NODE_NUMBERS];
+            }
+        if (disturbance)
+            memcpy(disturbance + i * v * LUD_MAPPO_NODE_WIDTH,
+                   (const float *)parts[shape->disturbance] + row * v * LUD_MAPPO_NODE_WIDTH,
+                   (size_t)v * LUD_MAPPO_NODE_WIDTH * sizeof *disturbance);
+        const int32_t *begin = (const int32_t *)parts[shape->edge_begin] + (int64_t)place[i] * (v + 1);
+        const int32_t *from = (const int32_t *)parts[shape->edge_source] + (int64_t)place[i] * most;
+        memcpy(length + n_edges, (const float *)parts[shape->edge_length] + (int64_t)place[i] * most,
+               (size_t)begin[v] * sizeof *length);
+        for (int64_t k = 0; k < v; k++) offsets[i * v + k] = (int32_t)n_edges + begin[k];
+        for (int32_t k = 0; k < begin[v]; k++) source[n_edges + k] = from[k] + (int32_t)(i * v);
+        n_edges += begin[v];
+        ego[i] = (int32_t)(i * v) + agent[i]; /* agents are the first entities */
+    }
+    offsets[n * v] = (int32_t)n_edges;
+    lud_mappo_inputs_set_edges(inputs, n * v, n_edges);
+}
+
+void lud_mappo_inputs_set_edges(lud_mappo_inputs *inputs, int64_t n_nodes, int64_t n_edges) {
+    int32_t *pool = inputs->items[LUD_MAPPO_POOL_OFFSETS].host;
+    const int64_t per_row = inputs->shape->n_nodes;
+    for (int64_t i = 0; i <= n_nodes / per_row; i++) pool[i] = (int32_t)(i * per_row);
+    lud_edges_by_source(n_nodes, n_edges, inputs->items[LUD_MAPPO_NODE_OFFSETS].host,
+                        inputs->items[LUD_MAPPO_EDGE_SOURCE].host, inputs->edge_target.host,
+                        inputs->source_offsets.host, inputs->source_edges.host);
+    inputs->edges.n_nodes = n_nodes;
+    inputs->edges.n_edges = inputs->n_edges = n_edges;
+    inputs->edge_target.rows = inputs->source_edges.rows = n_edges;
+    inputs->source_offsets.rows = n_nodes + 1;
+}
+
+void lud_mappo_inputs_observe(lud_mappo_inputs *inputs, const void *const *parts, int64_t n,
+                              const int32_t *place, const int32_t *agent) {
+    const lud_mappo_shape *shape = inputs->shape;
+    assert(n <= inputs->max_rows);
+    inputs->n = n;
+    observe_vectors(inputs, parts, n, place, agent);
+    int32_t *cells = inputs->items[LUD_MAPPO_CELLS].host;
+    const int64_t n_cells = shape->grid_height * shape->grid_width;
+    for (int64_t i = 0; cells && i < n; i++) {
+        const int64_t row = shape->grid_per_agent ? (int64_t)place[i] * shape->n_agents + agent[i] : place[i];
+        memcpy(cells + i * n_cells, (const int32_t *)parts[shape->grid] + row * n_cells,
+               (size_t)n_cells * sizeof *cells);
+    }
+    if (inputs->items[LUD_MAPPO_EGO].host) observe_graph(inputs, parts, n, place, agent);
+}
+
+static bool remember_rows(lud_mappo_array *item, int64_t n, const int32_t *row, const float *from) {
+    if (!item->host) return true;
+    if (!from) return false;
+    float *to = item->host;
+    for (int64_t i = 0; i < n; i++)
+        memcpy(to + i * item->width, from + row[i] * item->width, (size_t)item->width * sizeof *to);
+    return true;
+}
+
+lud_status lud_mappo_inputs_remember(lud_mappo_inputs *inputs, int64_t n_chunks, const int32_t *row,
+                                     const float *masks, const float *actor_hidden,
+                                     const float *critic_hidden, const float *states, lud_error *error) {
+    assert(n_chunks > 0 && inputs->n % n_chunks == 0);
+    inputs->n_chunks = n_chunks;
+    if (!remember_rows(&inputs->items[LUD_MAPPO_MASK], inputs->n, row, masks) ||
+        !remember_rows(&inputs->items[LUD_MAPPO_ACTOR_HIDDEN], n_chunks, row, actor_hidden) ||
+        !remember_rows(&inputs->items[LUD_MAPPO_CRITIC_HIDDEN], n_chunks, row, critic_hidden) ||
+        !remember_rows(&inputs->items[LUD_MAPPO_STATE], inputs->n, row, states))
+        return lud_fail(
+            error, LUD_ERROR_INPUT,
+            "graph-mappo: the policy needs the states stored with its samples and was given none");
+    float *drive = inputs->items[LUD_MAPPO_DRIVE].host;
+    const float *mask = inputs->items[LUD_MAPPO_MASK].host;
+    const float *observation = inputs->items[LUD_MAPPO_OBSERVATION].host;
+    const lud_mappo_shape *shape = inputs->shape;
+    for (int64_t i = 0; drive && i < inputs->n; i++)
+        for (int k = 0; k < 2; k++)
+            drive[2 * i + k] =
+                mask[i] == 0.0f ? observation[i * shape->observation + shape->goal_offset + k] : 0.0f;
+    return LUD_OK;
+}
+
+static void upload(lud_mappo_inputs *inputs, lud_mappo_array *item) {
+    if (!item->device || item->host == item->device) return;
+    lud_device_upload(inputs->device, item->device, item->host,
+                      (size_t)(item->rows * item->width) * element_bytes(item->type));
+}
+
+void lud_mappo_inputs_upload(lud_mappo_inputs *inputs) {
+    const int64_t n = inputs->n, nodes = n * inputs->shape->n_nodes;
+    const int64_t rows[LUD_MAPPO_INPUTS] = {[LUD_MAPPO_OBSERVATION] = n,
+                                            [LUD_MAPPO_SHARED] = n,
+                                            [LUD_MAPPO_CELLS] = n,
+                                            [LUD_MAPPO_NODES] = nodes,
+                                            [LUD_MAPPO_TYPES] = nodes,
+                                            [LUD_MAPPO_DISTURBANCE] = nodes,
+                                            [LUD_MAPPO_NODE_OFFSETS] = nodes + 1,
+                                            [LUD_MAPPO_EDGE_SOURCE] = inputs->n_edges,
+                                            [LUD_MAPPO_EDGE_LENGTH] = inputs->n_edges,
+                                            [LUD_MAPPO_EGO] = n,
+                                            [LUD_MAPPO_POOL_OFFSETS] = n + 1,
+                                            [LUD_MAPPO_MASK] = n,
+                                            [LUD_MAPPO_ACTOR_HIDDEN] = inputs->n_chunks,
+                                            [LUD_MAPPO_CRITIC_HIDDEN] = inputs->n_chunks,
+                                            [LUD_MAPPO_DRIVE] = n,
+                                            [LUD_MAPPO_STATE] = n};
+    for (int i = 0; i < LUD_MAPPO_INPUTS; i++) {
+        inputs->items[i].rows = rows[i];
+        upload(inputs, &inputs->items[i]);
+    }
+    upload(inputs, &inputs->edge_target);
+    upload(inputs, &inputs->source_offsets);
+    upload(inputs, &inputs->source_edges);
+}

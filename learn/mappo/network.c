@@ -1,0 +1,244 @@
+#include "learn/mappo/network.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static const double norm_epsilon = 1e-5;
+
+/* Declaring one network: where names begin and what the options say. */
+typedef struct builder {
+    lud_mappo_net *net;
+    lud_nn *nn;
+    lud_parameters *parameters;
+    const lud_mappo_options *options;
+    const char *prefix;
+    char text[2][128];
+    int turn;
+} builder;
+
+/* prefix + format; valid until the call after the next. */
+__attribute__((format(printf, 2, 3))) static const char *name(builder *b, const char *format, ...) {
+    char *text = b->text[b->turn ^= 1];
+    const int length = snprintf(text, sizeof b->text[0], "%s", b->prefix);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + length, sizeof b->text[0] - (size_t)length, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+static double gain_of(bool relu) {
+    return relu ? sqrt(2.0) : 5.0 / 3.0;
+}
+
+static void init_layers(builder *b, double gain, const char *stream) {
+    const lud_init_kind kind = b->options->orthogonal ? LUD_INIT_ORTHOGONAL : LUD_INIT_XAVIER;
+    lud_nn_set_init(b->nn, (lud_init){.kind = kind, .a = gain, .stream = stream},
+                    (lud_init){.kind = LUD_INIT_CONSTANT});
+}
+
+static void init_default(builder *b) {
+    lud_nn_set_init(b->nn, (lud_init){.kind = LUD_INIT_FAN_IN}, (lud_init){.kind = LUD_INIT_FAN_IN});
+}
+
+/* Kaiming uniform with gain sqrt 2. */
+static void init_kaiming(builder *b, int64_t fan_in) {
+    const lud_init init = {.kind = LUD_INIT_UNIFORM, .a = sqrt(6.0 / (double)fan_in)};
+    lud_nn_set_init(b->nn, init, init);
+}
+
+static int input(builder *b, lud_mappo_input which, int axis, int64_t extra_rows) {
+    if (b->net->values[which] < 0) {
+        const lud_mappo_array *item = &b->net->inputs->items[which];
+        b->net->values[which] = lud_nn_input_on(b->nn, axis, item->type, item->width, extra_rows);
+    }
+    return b->net->values[which];
+}
+
+static int attention(builder *b, int x, int length, int layer, const char *path, bool bias) {
+    const lud_mappo_graph_options *g = &b->options->graph;
+    const int64_t channels = bias ? g->hidden_size : b->options->mad.features, width = g->heads * channels;
+    const bool concatenate = g->concatenate_heads;
+    static const char *const kinds[] = {"query", "key", "value"};
+    int qkv[3];
+    init_default(b);
+    for (int k = 0; k < 3; k++) {
+        const char *full = name(b, "%s.attention.%d.%s", path, layer, kinds[k]);
+        qkv[k] = bias ? lud_nn_linear(b->nn, x, full, width, LUD_LINEAR)
+                      : lud_nn_linear_without_bias(b->nn, x, full, width, LUD_LINEAR);
+    }
+    int m = lud_nn_graph_attention(b->nn, qkv[0], qkv[1], qkv[2], length,
+                                   name(b, "%s.attention.%d.edge", path, layer), b->net->edge_axis, g->heads,
+                                   &b->net->inputs->edges);
+    if (!concatenate) m = lud_nn_sum_groups(b->nn, m, g->heads, 1.0 / (double)g->heads);
+    const int64_t out = concatenate ? width : channels;
+    const int skip =
+        bias ? lud_nn_linear(b->nn, x, name(b, "%s.attention.%d.skip", path, layer), out, LUD_LINEAR)
+             : lud_nn_linear_without_bias(b->nn, x, name(b, "%s.attention.%d.skip", path, layer), out,
+                                          LUD_LINEAR);
+    return lud_nn_map(b->nn, lud_nn_add(b->nn, m, skip), g->relu ? LUD_RELU : LUD_TANH);
+}
+
+/* Messages along edges, summed at their targets, then attention. `plain`: no type, no lengths, no biases, no
+ * norms, so that zeros give zeros. */
+static int graph(builder *b, bool plain, bool pool) {
+    const lud_mappo_graph_options *g = &b->options->graph;
+    lud_mappo_net *net = b->net;
+    const char *path = plain ? "disturbance" : "graph";
+    const lud_map map = g->embed_relu ? LUD_RELU : LUD_TANH;
+    const int source = input(b, LUD_MAPPO_EDGE_SOURCE, net->edge_axis, 0);
+    const int offsets = input(b, LUD_MAPPO_NODE_OFFSETS, net->node_axis, 1);
+    int x, length = -1;
+    if (plain) {
+        x = lud_nn_gather(b->nn, input(b, LUD_MAPPO_DISTURBANCE, net->node_axis, 0), source);
+    } else {
+        length = input(b, LUD_MAPPO_EDGE_LENGTH, net->edge_axis, 0);
+        const int nodes = input(b, LUD_MAPPO_NODES, net->node_axis, 0);
+        const int type = input(b, LUD_MAPPO_TYPES, net->node_axis, 0);
+        const int embedded = lud_nn_embedding(b->nn, type, name(b, "graph.embedding"), LUD_MAPPO_NODE_TYPES,
+                                              g->embedding_size);
+        const int node = lud_nn_concat(b->nn, (const int[]){nodes, embedded}, 2);
+        x = lud_nn_concat(b->nn, (const int[]){lud_nn_gather(b->nn, node, source), length}, 2);
+    }
+    init_layers(b, gain_of(g->embed_relu), NULL);
+    for (int k = 0; k <= g->embed_layers; k++) {
+        x = plain ? lud_nn_linear_without_bias(b->nn, x, name(b, "%s.message.%d", path, k),
+                                               g->embed_hidden_size, map)
+                  : lud_nn_linear(b->nn, x, name(b, "%s.message.%d", path, k), g->embed_hidden_size, map);
+        if (!plain && b->options->feature_normalisation)
+            x = lud_nn_layer_norm(b->nn, x, name(b, "graph.message.norm"), norm_epsilon);
+    }
+    x = lud_nn_segment_reduce(b->nn, x, offsets, LUD_REDUCE_SUM);
+    for (int k = 0; k <= g->layers; k++) x = attention(b, x, length, k, path, !plain);
+    if (pool)
+        return lud_nn_segment_reduce(b->nn, x, input(b, LUD_MAPPO_POOL_OFFSETS, 0, 1),
+                                     (lud_reduce)g->pooling);
+    return lud_nn_gather(b->nn, x, input(b, LUD_MAPPO_EGO, 0, 0));
+}
+
+static int grid(builder *b) {
+    const lud_mappo_shape *shape = b->net->inputs->shape;
+    const int64_t height = shape->grid_height, width = shape->grid_width, channels = b->options->channels;
+    const int cells = input(b, LUD_MAPPO_CELLS, 0, 0);
+    init_layers(b, sqrt(2.0), NULL);
+    int x = lud_nn_grid_conv(b->nn, cells, name(b, "grid.0"), LUD_GRID_FULL, height, width, channels, 3,
+                             LUD_RELU);
+    x = lud_nn_conv(b->nn, x, name(b, "grid.1"), height, width, channels, 3, LUD_RELU);
+    return lud_nn_linear(b->nn, x, name(b, "grid.2"), b->options->hidden_size, LUD_RELU);
+}
+
+/* Encoder and observation through the layers and the recurrent unit. */
+static int trunk(builder *b, lud_mappo_part part) {
+    const lud_mappo_options *o = b->options;
+    const bool actor = part == LUD_MAPPO_ACTOR;
+    int pieces[2], n = 0;
+    const lud_mappo_input seen = actor ? LUD_MAPPO_OBSERVATION : LUD_MAPPO_SHARED;
+    /* a decentralised critic of a graph sees the graph alone */
+    const bool graph_only = !actor && o->encoder == LUD_MAPPO_GRAPH && !o->centralised;
+    if (b->net->inputs->items[seen].width > 0 && !graph_only) pieces[n++] = input(b, seen, 0, 0);
+    if (o->encoder == LUD_MAPPO_GRAPH) pieces[n++] = graph(b, false, !actor || o->graph.actor_pools);
+    if (o->encoder == LUD_MAPPO_GRID) pieces[n++] = grid(b);
+    int x = n > 1 ? lud_nn_concat(b->nn, pieces, n) : pieces[0];
+    if (o->feature_normalisation) x = lud_nn_layer_norm(b->nn, x, name(b, "norm"), norm_epsilon);
+    const lud_map map = o->tanh ? LUD_TANH : LUD_RELU;
+    for (int k = 0; k <= o->layers; k++) {
+        /* layers behind the first start as copies of one */
+        init_layers(b, gain_of(!o->tanh), k == 0 ? NULL : actor ? "actor.layer" : "critic.layer");
+        x = lud_nn_linear(b->nn, x, name(b, "layer.%d", k), o->hidden_size, map);
+        x = lud_nn_layer_norm(b->nn, x, name(b, "layer.%d.norm", k), norm_epsilon);
+    }
+    if (!o->recurrent) return x;
+    init_layers(b, 1.0, NULL);
+    const int mask = input(b, LUD_MAPPO_MASK, 0, 0);
+    const int state =
+        input(b, actor ? LUD_MAPPO_ACTOR_HIDDEN : LUD_MAPPO_CRITIC_HIDDEN, b->net->chunk_axis, 0);
+    b->net->hidden =
+        lud_nn_gru(b->nn, x, name(b, "recurrent"), o->hidden_size, b->net->chunk_axis, state, mask);
+    return lud_nn_layer_norm(b->nn, b->net->hidden, name(b, "recurrent.norm"), norm_epsilon);
+}
+
+/* y = MLP(Re(C h) + D v) + L v with h the new state; nothing has a bias, so zeros give zero. */
+static void state_space(builder *b) {
+    const lud_mappo_mad_options *mad = &b->options->mad;
+    const int64_t size = mad->state_size, width = mad->hidden_size, read = b->options->hidden_size;
+    lud_mappo_net *net = b->net;
+    const int v = mad->drive == LUD_DRIVE_GOAL ? input(b, LUD_MAPPO_DRIVE, 0, 0) : graph(b, true, false);
+    const int64_t n_in = lud_nn_width(b->nn, v);
+    const int mask = input(b, LUD_MAPPO_MASK, 0, 0);
+    const int state = input(b, LUD_MAPPO_STATE, net->state_axis, 0);
+    /* phases over the whole circle */
+    net->state = lud_nn_lru(b->nn, v, name(b, "magnitude.lru"), size, net->state_axis, state, mask,
+                            mad->r_min, mad->r_max, 6.283);
+    lud_parameters *parameters = b->parameters;
+    const int weight = lud_parameters_find(parameters, name(b, "magnitude.lru.b.weight"));
+    if (weight >= 0)
+        parameters->items[weight].init = (lud_init){.kind = LUD_INIT_UNIFORM, .a = sqrt(6.0 / (double)n_in)};
+    init_kaiming(b, size);
+    const int c = lud_nn_linear_without_bias(b->nn, net->state, name(b, "magnitude.c"), read, LUD_LINEAR);
+    init_kaiming(b, n_in);
+    const int d = lud_nn_linear_without_bias(b->nn, v, name(b, "magnitude.d"), read, LUD_LINEAR);
+    init_kaiming(b, read);
+    int x = lud_nn_add(b->nn, c, d);
+    x = lud_nn_linear_without_bias(b->nn, x, name(b, "magnitude.layer.0"), width, LUD_SILU);
+    init_kaiming(b, width);
+    x = lud_nn_linear_without_bias(b->nn, x, name(b, "magnitude.layer.1"), width, LUD_RELU);
+    x = lud_nn_linear_without_bias(b->nn, x, name(b, "magnitude.layer.2"), 1, LUD_LINEAR);
+    init_kaiming(b, n_in);
+    const int skip = lud_nn_linear_without_bias(b->nn, v, name(b, "magnitude.skip"), 1, LUD_LINEAR);
+    net->magnitude = lud_nn_add(b->nn, x, skip);
+}
+
+void lud_mappo_net_declare(lud_mappo_net *net, lud_parameters *parameters, lud_mappo_part part,
+                           const lud_mappo_options *options, lud_mappo_inputs *inputs, lud_nn_mode mode) {
+    const lud_mappo_shape *shape = inputs->shape;
+    const int64_t rows = inputs->max_rows, nodes = rows * (shape->n_nodes > 0 ? shape->n_nodes : 1);
+    *net = (lud_mappo_net){.inputs = inputs, .hidden = -1, .magnitude = -1, .state = -1};
+    for (int i = 0; i < LUD_MAPPO_INPUTS; i++) net->values[i] = -1;
+    net->nn = lud_nn_create(parameters, rows);
+    if (!net->nn) return;
+    net->node_axis = lud_nn_axis(net->nn, nodes);
+    net->edge_axis = lud_nn_axis(net->nn, shape->n_nodes > 0 ? nodes * (shape->n_nodes - 1) : 1);
+    net->chunk_axis = lud_nn_axis(net->nn, rows);
+    net->state_axis = lud_nn_axis(net->nn, rows);
+    builder b = {.net = net,
+                 .nn = net->nn,
+                 .parameters = parameters,
+                 .options = options,
+                 .prefix = part == LUD_MAPPO_ACTOR ? "actor." : "critic."};
+    const int x = trunk(&b, part);
+    const bool actor = part == LUD_MAPPO_ACTOR;
+    net->out_width = !actor ? 1 : shape->n_discrete > 0 ? shape->n_discrete : shape->n_continuous;
+    init_layers(&b, actor ? options->output_gain : 1.0, NULL);
+    net->out = lud_nn_linear(net->nn, x, name(&b, "out"), net->out_width, LUD_LINEAR);
+    if (actor && options->control == LUD_MAPPO_MAD) state_space(&b);
+    if (actor && shape->n_discrete == 0)
+        lud_parameters_add(parameters, "actor.log_std", 1, &net->out_width,
+                           (lud_init){.kind = LUD_INIT_CONSTANT});
+    lud_nn_output(net->nn, net->out);
+    if (net->magnitude >= 0) lud_nn_output(net->nn, net->magnitude);
+    if (mode == LUD_NN_INFERENCE && net->hidden >= 0) lud_nn_output(net->nn, net->hidden);
+    if (mode == LUD_NN_INFERENCE && net->state >= 0) lud_nn_output(net->nn, net->state);
+}
+
+lud_status lud_mappo_net_plan(lud_mappo_net *net, lud_nn_mode mode, lud_error *error) {
+    if (!net->nn) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
+    lud_status status = lud_nn_plan(net->nn, mode, error);
+    for (int i = 0; i < LUD_MAPPO_INPUTS && !status; i++)
+        if (net->values[i] >= 0) lud_nn_bind(net->nn, net->values[i], net->inputs->items[i].device);
+    return status;
+}
+
+void lud_mappo_net_destroy(lud_mappo_net *net) {
+    lud_nn_destroy(net->nn);
+    net->nn = NULL;
+}
+
+void lud_mappo_net_forward(lud_mappo_net *net, bool training) {
+    const lud_mappo_inputs *inputs = net->inputs;
+    lud_nn_set_rows(net->nn, net->node_axis, inputs->n * inputs->shape->n_nodes);
+    lud_nn_set_rows(net->nn, net->edge_axis, inputs->n_edges);
+    lud_nn_set_rows(net->nn, net->chunk_axis, inputs->n_chunks);
+    lud_nn_set_rows(net->nn, net->state_axis, inputs->n);
+    lud_nn_forward(net->nn, inputs->n, training);
+}

@@ -1,0 +1,64 @@
+/* The `learner` section of graph MAPPO: networks, magnitude and direction, proximal policy optimisation. */
+#ifndef LUDUS_LEARN_MAPPO_OPTIONS_H
+#define LUDUS_LEARN_MAPPO_OPTIONS_H
+
+#include "base/options.h"
+
+typedef enum lud_mappo_encoder {
+    LUD_MAPPO_AUTO,
+    LUD_MAPPO_MLP,
+    LUD_MAPPO_GRAPH,
+    LUD_MAPPO_GRID
+} lud_mappo_encoder;
+typedef enum lud_mappo_control {
+    LUD_MAPPO_DIRECT, /* u = y */
+    LUD_MAPPO_MAD,    /* u = u_base + m tanh(y), m from the state-space block */
+    LUD_MAPPO_BASE    /* u = u_base + tanh(y) */
+} lud_mappo_control;
+typedef enum lud_mappo_magnitude {
+    LUD_MAGNITUDE_ABS,
+    LUD_MAGNITUDE_SOFTPLUS,
+    LUD_MAGNITUDE_RELU
+} lud_mappo_magnitude;
+typedef enum lud_mappo_drive { LUD_DRIVE_GOAL, LUD_DRIVE_DISTURBANCE } lud_mappo_drive;
+typedef enum lud_mappo_normaliser { LUD_VALUE_PLAIN, LUD_VALUE_NORM, LUD_VALUE_POPART } lud_mappo_normaliser;
+
+typedef struct lud_mappo_graph_options {
+    int64_t embedding_size, embed_hidden_size, embed_layers;
+    int64_t hidden_size, heads, layers;
+    bool embed_relu, relu, concatenate_heads;
+    int pooling;      /* lud_reduce */
+    bool actor_pools; /* the actor sees the pooled graph instead of its own node */
+} lud_mappo_graph_options;
+
+typedef struct lud_mappo_mad_options {
+    double base_gain, floor, limit, r_min, r_max;
+    int magnitude, drive;
+    bool floor_in_action, detach;
+    int64_t state_size, hidden_size, features;
+} lud_mappo_mad_options;
+
+typedef struct lud_mappo_options {
+    const char *type;
+    int encoder, control;
+    bool centralised, recurrent, identify;
+    int64_t steps, rollout_length;
+    int64_t hidden_size, layers, chunk_length, channels;
+    bool tanh, orthogonal, feature_normalisation;
+    double output_gain;
+    double learning_rate, critic_learning_rate, epsilon, weight_decay;
+    bool decay_learning_rate;
+    int64_t epochs, minibatches, minibatch_size;
+    double clip, entropy_coefficient, value_coefficient, max_norm, discount, lambda, huber_delta;
+    bool clip_value, gae, time_limits;
+    int normaliser;
+    double normaliser_beta;
+    int64_t evaluation_episodes;
+    bool deterministic;
+    lud_mappo_graph_options graph;
+    lud_mappo_mad_options mad;
+} lud_mappo_options;
+
+extern const lud_option_table lud_mappo_option_table;
+
+#endif

@@ -1,0 +1,182 @@
+#include "learn/mappo/policy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "learn/mappo/trainer.h"
+
+enum { ROWS = 1024 };
+
+/* What the agents of a cast share. */
+typedef struct core {
+    int n_users;
+    lud_device *device;
+    lud_arena *arena;
+    lud_mappo_trainer *trainer;
+    int64_t hidden_width, state_width;
+    int32_t place[ROWS], agent[ROWS], row[ROWS];
+    uint32_t environment[ROWS], number[ROWS];
+    float masks[ROWS], *hidden, *states;
+} core;
+
+typedef struct mappo_policy {
+    lud_policy base;
+    core *core;
+} mappo_policy;
+
+static void leave(core *c) {
+    if (--c->n_users > 0) return;
+    lud_mappo_trainer_destroy(c->trainer);
+    lud_device_close(c->device);
+    lud_arena_destroy(c->arena);
+    free(c->hidden);
+    free(c->states);
+    free(c);
+}
+
+static void destroy(lud_policy *policy) {
+    leave(((mappo_policy *)policy)->core);
+    free(policy);
+}
+
+/* The memory of a row in the hidden bytes: 1 once it has acted (0: an episode begins), recurrent state, state
+ * of the magnitude. */
+static float *memory_of(const core *c, const lud_act *act, int64_t k) {
+    const int64_t slot = k % act->n_agents_acting, e = k / act->n_agents_acting;
+    return (float *)(void *)(act->hidden + (size_t)e * act->hidden_stride) +
+           slot * (1 + c->hidden_width + c->state_width);
+}
+
+static void write_out(const core *c, const lud_act *act, int64_t i) {
+    const lud_mappo_trainer *t = c->trainer;
+    const lud_mappo_shape *shape = &t->shape;
+    const size_t at = (size_t)c->place[i] * (size_t)shape->n_agents + (size_t)c->agent[i];
+    if (act->log_prob) act->log_prob[at] = ((float *)t->fields[LUD_FIELD_LOG_PROB].host)[i];
+    if (shape->n_discrete > 0) {
+        if (act->discrete) act->discrete[at] = ((int32_t *)t->fields[LUD_FIELD_ACTION].host)[i];
+        return;
+    }
+    const int64_t width = shape->n_continuous;
+    const float *number = (float *)t->fields[LUD_FIELD_NUMBER].host + i * width;
+    const float *observation = (float *)t->inputs.items[LUD_MAPPO_OBSERVATION].host + i * shape->observation;
+    const bool direct = t->options.control == LUD_MAPPO_DIRECT;
+    for (int64_t j = 0; j < width && act->continuous; j++)
+        act->continuous[(int64_t)at * width + j] =
+            number[j] +
+            (direct ? 0.0f : (float)t->options.mad.base_gain * observation[shape->goal_offset + j]);
+}
+
+/* Rows first .. first + n, of environments whose clocks agree. */
+static void act_rows(core *c, const lud_act *act, int64_t first, int64_t n) {
+    lud_mappo_trainer *t = c->trainer;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t k = first + i;
+        const float *memory = memory_of(c, act, k);
+        c->place[i] = (int32_t)(k / act->n_agents_acting);
+        c->agent[i] = act->agents[k % act->n_agents_acting];
+        c->row[i] = (int32_t)i;
+        c->environment[i] = act->range.first_environment + (uint32_t)c->place[i];
+        c->number[i] = (uint32_t)c->agent[i];
+        c->masks[i] = memory[0];
+        memcpy(c->hidden + i * c->hidden_width, memory + 1, (size_t)c->hidden_width * sizeof *memory);
+        memcpy(c->states + i * c->state_width, memory + 1 + c->hidden_width,
+               (size_t)c->state_width * sizeof *memory);
+    }
+    lud_mappo_inputs_observe(&t->inputs, (const void *const *)act->observations, n, c->place, c->agent);
+    /* everything is given, so nothing can be missing */
+    (void)lud_mappo_inputs_remember(&t->inputs, n, c->row, c->masks, c->hidden, c->hidden, c->states, NULL);
+    lud_mappo_inputs_upload(&t->inputs);
+    const lud_draws draws = {.seed = act->range.seed,
+                             .environment = c->environment,
+                             .agent = c->number,
+                             .n_agents = 1,
+                             .step = act->range.tick[c->place[0]],
+                             .purpose = LUD_PURPOSE_ACTION};
+    lud_mappo_allow(t, n, c->agent);
+    lud_mappo_act(t, &draws, t->options.deterministic);
+    lud_mappo_read_states(t, c->row, c->hidden, c->states);
+    for (int64_t i = 0; i < n; i++) {
+        float *memory = memory_of(c, act, first + i);
+        memory[0] = 1.0f;
+        memcpy(memory + 1, c->hidden + i * c->hidden_width, (size_t)c->hidden_width * sizeof *memory);
+        memcpy(memory + 1 + c->hidden_width, c->states + i * c->state_width,
+               (size_t)c->state_width * sizeof *memory);
+        write_out(c, act, i);
+    }
+}
+
+static void act_in_range(lud_policy *policy, const lud_act *act) {
+    core *c = ((mappo_policy *)policy)->core;
+    const int64_t per = act->n_agents_acting, total = act->range.n * per;
+    for (int64_t first = 0; first < total;) {
+        int64_t end = first + 1;
+        const uint32_t tick = act->range.tick[first / per];
+        while (end < total && end - first < ROWS && act->range.tick[end / per] == tick) end++;
+        act_rows(c, act, first, end - first);
+        first = end;
+    }
+}
+
+static const lud_policy_kind kind = {
+    .name = "trained", .about = "the policy of a run", .destroy = destroy, .act = act_in_range};
+
+static lud_status load_actor(core *c, const char *folder, lud_error *error) {
+    lud_text path = {0};
+    lud_text_append(&path, "%s/checkpoint.safetensors", folder);
+    if (path.failed) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
+    lud_checkpoint *checkpoint = NULL;
+    lud_status status = lud_checkpoint_open(path.bytes, &checkpoint, error);
+    if (!status) {
+        lud_parameters_visit(c->trainer->parameters, "", checkpoint);
+        status = lud_checkpoint_status(checkpoint, error);
+        if (status) lud_fail_context(error, "%s: the run's policy does not fit this scenario", path.bytes);
+    }
+    lud_checkpoint_destroy(checkpoint);
+    lud_text_free(&path);
+    return status;
+}
+
+static lud_status open_core(core *c, const lud_scenario *trained, const lud_scenario *scenario,
+                            const char *folder, lud_error *error) {
+    lud_mappo_options options;
+    lud_status status = lud_device_open("cpu", (int)scenario->run.threads, &c->device, error);
+    c->arena = lud_arena_create(0);
+    if (!status && !c->arena) status = lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
+    if (!status)
+        status = lud_options_read(&lud_mappo_option_table, c->arena, trained->learner, &options, error);
+    if (!status)
+        status = lud_mappo_trainer_create(scenario->model, &options, c->device, 0, ROWS, LUD_MAPPO_PLAY, NULL,
+                                          &c->trainer, error);
+    if (status) return status;
+    if (options.recurrent) c->hidden_width = options.hidden_size;
+    if (options.control == LUD_MAPPO_MAD) c->state_width = 2 * options.mad.state_size;
+    c->hidden = calloc((size_t)(ROWS * c->hidden_width + 1), sizeof *c->hidden);
+    c->states = calloc((size_t)(ROWS * c->state_width + 1), sizeof *c->states);
+    if (!c->hidden || !c->states) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
+    return load_actor(c, folder, error);
+}
+
+lud_status lud_mappo_join(const lud_scenario *trained, const lud_scenario *scenario, const char *folder,
+                          lud_cast *cast, lud_error *error) {
+    core *c = calloc(1, sizeof *c);
+    if (!c) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
+    c->n_users = 1;
+    lud_status status = open_core(c, trained, scenario, folder, error);
+    for (int i = 0; i < scenario->model->layout.n_agents && !status; i++) {
+        mappo_policy *p = calloc(1, sizeof *p);
+        if (!p) {
+            status = lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
+            break;
+        }
+        c->n_users++;
+        p->core = c;
+        p->base = (lud_policy){.kind = &kind,
+                               .model = scenario->model,
+                               .hidden_bytes = (size_t)(1 + c->hidden_width + c->state_width) * sizeof(float),
+                               .needs_observations = true};
+        lud_cast_set(cast, i, &p->base);
+    }
+    leave(c);
+    return status;
+}

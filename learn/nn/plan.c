@@ -1,0 +1,325 @@
+/* Planning: which gradients flow, how long each buffer lives, and where it lies in the one allocation. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "learn/nn/graph.h"
+
+enum { BUFFER_ALIGNMENT = 256 };
+
+static const struct {
+    bool inputs, output;
+} needs[LUD_N_NODE_KINDS] = {
+#define X(kind, needs_inputs, needs_output) {needs_inputs, needs_output},
+    LUD_NODE_KINDS(X)
+#undef X
+};
+
+bool lud_node_needs_inputs(lud_node_kind kind) {
+    return needs[kind].inputs;
+}
+bool lud_node_needs_output(lud_node_kind kind) {
+    return needs[kind].output;
+}
+
+/* A piece of memory that must hold its contents from time `first` to time `last`. Forward runs of nodes
+ * 0..n-1 are the times 0..n-1, their backward runs 2n-1..n. */
+typedef struct buffer {
+    size_t bytes, offset;
+    int first, last;
+    size_t *place; /* where the offset goes */
+} buffer;
+
+typedef struct planner {
+    buffer *buffers;
+    int n;
+} planner;
+
+static size_t type_bytes(const lud_nn *net, lud_nn_type type) {
+    return type == LUD_NN_REAL ? net->parameters->real_bytes : type == LUD_NN_I32 ? sizeof(int32_t) : 1;
+}
+
+static size_t slot_bytes(const lud_nn *net, const lud_nn_slot *slot) {
+    const size_t rows = (size_t)(net->max_rows[slot->axis] + slot->extra_rows);
+    const size_t bytes = rows * (size_t)slot->width * type_bytes(net, slot->type);
+    return (bytes + BUFFER_ALIGNMENT - 1) / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT;
+}
+
+/* Operations that cannot leave out the gradients of their first inputs: these get room even where nobody
+ * reads them. */
+static bool writes_input_gradients(lud_node_kind kind) {
+    return kind == LUD_NODE_LAYER_NORM || kind == LUD_NODE_LRU || kind == LUD_NODE_GRU ||
+           kind == LUD_NODE_GRAPH_ATTENTION || kind == LUD_NODE_ATTENTION;
+}
+
+/* A gradient flows through a node that has a parameter in training or an input with a gradient, and only if
+ * its output can reach an output of the network. */
+static void mark_gradients(lud_nn *net, bool *reaches) {
+    for (int i = 0; i < net->n_values; i++)
+        if (net->values[i].output) reaches[i] = true;
+    for (int i = net->n_nodes - 1; i >= 0; i--) {
+        const lud_node *node = &net->nodes[i];
+        if (!reaches[node->output]) continue;
+        /* an alias cuts the gradient, so only the named value itself is reached */
+        for (int k = 0; k < node->n_inputs; k++)
+            if (node->inputs[k] >= 0) reaches[node->inputs[k]] = true;
+    }
+    for (int i = 0; i < net->n_nodes; i++) {
+        lud_node *node = &net->nodes[i];
+        bool flows = false;
+        for (int k = 0; k < LUD_NODE_MAX_PARAMETERS; k++)
+            flows |= node->parameters[k] >= 0 && !net->parameters->items[node->parameters[k]].frozen;
+        for (int k = 0; k < node->n_inputs; k++)
+            flows |= node->inputs[k] >= 0 && net->values[node->inputs[k]].gradient;
+        node->backward = flows && reaches[node->output];
+        net->values[node->output].gradient = node->backward;
+        if (node->backward && writes_input_gradients(node->kind))
+            for (int k = 0; k < node->n_inputs && k < 3; k++)
+                if (node->inputs[k] >= 0 && net->values[node->inputs[k]].type == LUD_NN_REAL)
+                    net->values[node->inputs[k]].gradient = true;
+    }
+}
+
+/* The first backward contribution to a gradient overwrites, later ones add; an output's gradient is there
+ * before. */
+static void mark_adds(lud_nn *net, bool *written) {
+    for (int i = 0; i < net->n_values; i++) written[i] = net->values[i].output;
+    for (int i = net->n_nodes - 1; i >= 0; i--) {
+        lud_node *node = &net->nodes[i];
+        if (!node->backward) continue;
+        for (int k = 0; k < node->n_inputs; k++) {
+            const int input = node->inputs[k];
+            node->add[k] = input >= 0 && written[input];
+            if (input >= 0) written[input] = true;
+        }
+    }
+}
+
+static void extend(int *first, int *last, int time) {
+    if (time < *first) *first = time;
+    if (time > *last) *last = time;
+}
+
+static void add_buffer(planner *p, size_t bytes, int first, int last, size_t *place) {
+    p->buffers[p->n++] = (buffer){.bytes = bytes, .first = first, .last = last, .place = place};
+}
+
+static void collect_buffers(lud_nn *net, bool training, planner *p, int *first, int *last) {
+    const int n = net->n_nodes, end = 2 * n;
+    for (int i = 0; i < net->n_values; i++) {
+        first[i] = end;
+        last[i] = -1;
+        if (net->values[i].input || net->values[i].output) {
+            /* filled by the caller before, or read after the run */
+            extend(&first[i], &last[i], net->values[i].input ? 0 : end);
+            extend(&first[i], &last[i], end);
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        const lud_node *node = &net->nodes[i];
+        const int back = 2 * n - 1 - i;
+        const bool backward = training && node->backward;
+        const int output = lud_nn_owner(net, node->output);
+        extend(&first[output], &last[output], i);
+        if (backward && needs[node->kind].output) extend(&first[output], &last[output], back);
+        for (int k = 0; k < LUD_NODE_MAX_KEPT; k++) {
+            if (node->kept[k] < 0) continue;
+            extend(&first[node->kept[k]], &last[node->kept[k]], i);
+            if (backward) extend(&first[node->kept[k]], &last[node->kept[k]], back);
+        }
+        for (int k = 0; k < node->n_inputs; k++) {
+            if (node->inputs[k] < 0) continue;
+            const int input = lud_nn_owner(net, node->inputs[k]);
+            extend(&first[input], &last[input], i);
+            if (backward && needs[node->kind].inputs) extend(&first[input], &last[input], back);
+        }
+    }
+    /* an alias that is an output keeps the memory of its owner */
+    for (int i = 0; i < net->n_values; i++)
+        if (net->values[i].alias >= 0 && last[i] >= 0) {
+            const int owner = lud_nn_owner(net, i);
+            extend(&first[owner], &last[owner], last[i]);
+        }
+    for (int i = 0; i < net->n_values; i++)
+        if (net->values[i].alias < 0 && last[i] >= 0)
+            add_buffer(p, slot_bytes(net, &net->values[i]), first[i], last[i], &net->values[i].offset);
+    if (!training) return;
+
+    for (int i = 0; i < net->n_values; i++) {
+        first[i] = net->values[i].output ? 0 : end;
+        last[i] = net->values[i].output ? end : -1;
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        const lud_node *node = &net->nodes[i];
+        if (!node->backward) continue;
+        const int back = 2 * n - 1 - i;
+        extend(&first[node->output], &last[node->output], back);
+        for (int k = 0; k < node->n_inputs; k++)
+            if (node->inputs[k] >= 0) extend(&first[node->inputs[k]], &last[node->inputs[k]], back);
+    }
+    for (int i = 0; i < net->n_values; i++)
+        if ((net->values[i].gradient || net->values[i].output) && last[i] >= 0)
+            add_buffer(p, slot_bytes(net, &net->values[i]), first[i], last[i],
+                       &net->values[i].gradient_offset);
+}
+
+static int larger_first(const void *a, const void *b) {
+    const buffer *x = a, *y = b;
+    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+    if (x->first != y->first) return x->first - y->first;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+/* Greedy by size (Pisarchyk and Lee, 2020): the largest buffer first, each at the lowest place that is free
+ * during its whole life. Returns the total size. */
+static size_t place_buffers(planner *p) {
+    qsort(p->buffers, (size_t)p->n, sizeof *p->buffers, larger_first);
+    size_t total = 0;
+    for (int i = 0; i < p->n; i++) {
+        buffer *b = &p->buffers[i];
+        for (bool moved = true; moved;) {
+            moved = false;
+            for (int k = 0; k < i; k++) {
+                const buffer *other = &p->buffers[k];
+                const bool together = other->first <= b->last && b->first <= other->last;
+                if (together && b->offset < other->offset + other->bytes &&
+                    other->offset < b->offset + b->bytes) {
+                    b->offset = other->offset + other->bytes;
+                    moved = true;
+                }
+            }
+        }
+        *b->place = b->offset;
+        if (b->offset + b->bytes > total) total = b->offset + b->bytes;
+    }
+    return total;
+}
+
+lud_status lud_nn_plan(lud_nn *net, lud_nn_mode mode, lud_error *error) {
+    assert(!net->planned && net->parameters->values);
+    const size_t n = (size_t)net->n_values + 1;
+    bool *marks = calloc(n, sizeof *marks);
+    int *times = calloc(2 * n, sizeof *times);
+    planner p = {.buffers = calloc(2 * n, sizeof *p.buffers)};
+    const bool training = mode == LUD_NN_TRAIN;
+    bool ok = !net->failed && marks && times && p.buffers;
+    if (ok) {
+        if (training) {
+            mark_gradients(net, marks);
+            mark_adds(net, marks);
+        }
+        collect_buffers(net, training, &p, times, times + n);
+        for (int i = 0; i < p.n; i++) net->bytes_unshared += p.buffers[i].bytes;
+        net->bytes = place_buffers(&p);
+        net->memory =
+            lud_device_allocate(net->parameters->device, net->bytes ? net->bytes : BUFFER_ALIGNMENT);
+        net->step = lud_device_allocate(net->parameters->device, sizeof *net->step);
+        ok = net->memory && net->step;
+    }
+    free(marks);
+    free(times);
+    free(p.buffers);
+    if (!ok) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network of %zu bytes", net->bytes);
+    net->planned = true;
+    net->training_plan = training;
+    return LUD_OK;
+}
+
+/* --- running --- */
+
+void lud_nn_use(lud_nn *net, lud_parameters *parameters) {
+    assert(parameters->size == net->parameters->size &&
+           parameters->real_bytes == net->parameters->real_bytes);
+    net->parameters = parameters;
+}
+
+void lud_nn_bind(lud_nn *net, int input, const void *memory) {
+    assert(net->values[input].input);
+    net->values[input].bound = memory;
+}
+
+void lud_nn_set_rows(lud_nn *net, int axis, int64_t n_rows) {
+    assert(axis < net->n_axes && n_rows >= 0 && n_rows <= net->max_rows[axis]);
+    net->rows[axis] = n_rows;
+}
+
+int64_t lud_nn_rows(const lud_nn *net, int axis) {
+    return net->rows[axis];
+}
+
+void lud_nn_set_step(lud_nn *net, uint64_t seed, uint32_t step) {
+    net->seed = seed;
+    lud_device_upload(net->parameters->device, net->step, &step, sizeof step);
+}
+
+void *lud_nn_value(const lud_nn *net, int value) {
+    assert(net->planned);
+    const lud_nn_slot *slot = &net->values[lud_nn_owner(net, value)];
+    return slot->bound ? (void *)(uintptr_t)slot->bound : net->memory + slot->offset;
+}
+
+void *lud_nn_gradient(const lud_nn *net, int value) {
+    assert(net->training_plan);
+    return net->memory + net->values[value].gradient_offset;
+}
+
+void lud_nn_write(lud_nn *net, int value, int64_t n_rows, const double *host) {
+    assert(net->values[value].type == LUD_NN_REAL && !net->values[value].bound);
+    lud_write_reals(net->parameters->device, net->parameters->real_bytes, lud_nn_value(net, value),
+                    n_rows * net->values[value].width, host);
+}
+
+void lud_nn_read(const lud_nn *net, int value, int64_t n_rows, double *host) {
+    lud_read_reals(net->parameters->device, net->parameters->real_bytes, lud_nn_value(net, value),
+                   n_rows * net->values[value].width, host);
+}
+
+void lud_nn_write_gradient(lud_nn *net, int value, int64_t n_rows, const double *host) {
+    lud_write_reals(net->parameters->device, net->parameters->real_bytes, lud_nn_gradient(net, value),
+                    n_rows * net->values[value].width, host);
+}
+
+void lud_nn_write_i32(lud_nn *net, int value, int64_t n_rows, const int32_t *host) {
+    assert(net->values[value].type == LUD_NN_I32 && !net->values[value].bound);
+    lud_device_upload(net->parameters->device, lud_nn_value(net, value), host,
+                      (size_t)(n_rows * net->values[value].width) * sizeof *host);
+}
+
+size_t lud_nn_bytes(const lud_nn *net) {
+    return net->bytes;
+}
+size_t lud_nn_bytes_unshared(const lud_nn *net) {
+    return net->bytes_unshared;
+}
+
+void lud_nn_forward(lud_nn *net, int64_t n_rows, bool training) {
+    assert(net->planned);
+    lud_nn_set_rows(net, 0, n_rows);
+    net->training = training;
+    if (net->parameters->real_bytes == sizeof(float))
+        lud_nn_forward_f32(net);
+    else
+        lud_nn_forward_f64(net);
+}
+
+void lud_nn_backward(lud_nn *net) {
+    assert(net->training_plan && net->parameters->gradients);
+    if (net->parameters->real_bytes == sizeof(float))
+        lud_nn_backward_f32(net);
+    else
+        lud_nn_backward_f64(net);
+}
+
+double lud_nn_multiply_adds(const lud_nn *net) {
+    double total = 0.0;
+    for (int i = 0; i < net->n_nodes; i++) {
+        const lud_node *node = &net->nodes[i];
+        const double rows = (double)net->rows[net->values[node->output].axis];
+        const lud_conv *c = &node->conv;
+        if (node->kind == LUD_NODE_LINEAR)
+            total += rows * (double)(net->values[node->inputs[0]].width * net->values[node->output].width);
+        if (node->kind == LUD_NODE_CONV)
+            total += rows * (double)(c->channels_in * c->channels_out * c->kernel * c->kernel * c->height *
+                                     c->width);
+    }
+    return total;
+}

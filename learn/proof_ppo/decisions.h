@@ -1,0 +1,44 @@
+/* Decisions of a proof policy without padding: states, each kept once, and which state each decision stands
+ * in and may go to. */
+#ifndef LUDUS_LEARN_PROOF_PPO_DECISIONS_H
+#define LUDUS_LEARN_PROOF_PPO_DECISIONS_H
+
+#include "sim/proof/proof_batch.h"
+
+/* States are told apart by a hash: the world's, which ignores the order of goals, as mean and sum of goals
+ * do; or, when `ordered`, one that does not. */
+typedef struct lud_proof_decisions {
+    int32_t n_states;
+    int32_t *state_begin; /* [n_states + 1] */
+    lud_proof_atom *atoms;
+    uint64_t *hash;
+    bool ordered;
+
+    int32_t n;
+    int32_t *current;   /* [n] state of each decision, -1: none (a resting slot) */
+    int32_t *begin;     /* [n + 1] its successors */
+    int32_t *successor; /* [begin[n]] states */
+
+    int32_t capacity, state_capacity, successor_capacity;
+    int64_t atom_capacity;
+    uint32_t mask;
+    uint32_t *place; /* [n_states] where in the table */
+    int32_t *table;  /* open addressing: state + 1 */
+} lud_proof_decisions;
+
+/* Room for n decisions with the most successors and goals that the model allows. The pages behind the arrays
+ * are taken by the system only when they are touched. */
+lud_status lud_proof_decisions_create(const lud_proof_model *model, int64_t n, bool ordered,
+                                      lud_proof_decisions *decisions, lud_error *error);
+void lud_proof_decisions_free(lud_proof_decisions *decisions);
+void lud_proof_decisions_clear(lud_proof_decisions *decisions);
+/* The number of a state, which is added when it is new; `hash` is its lud_proof_state_hash. */
+int32_t lud_proof_decisions_state(lud_proof_decisions *decisions, const lud_proof_atom *goals,
+                                  int32_t n_goals, uint64_t hash);
+/* Appends one decision from a state and its successors; `first` and `n` are lists of `successors`. */
+void lud_proof_decisions_add(lud_proof_decisions *decisions, const lud_proof_atom *goals, int32_t n_goals,
+                             const lud_proof_lists *successors, int32_t first, int32_t n);
+/* Appends a decision for every slot. */
+void lud_proof_decisions_add_batch(lud_proof_decisions *decisions, const lud_proof_batch *batch);
+
+#endif

@@ -1,0 +1,73 @@
+/* Options of the learner `proof-ppo`, as they stand under `learner:`. */
+#ifndef LUDUS_LEARN_PROOF_PPO_OPTIONS_H
+#define LUDUS_LEARN_PROOF_PPO_OPTIONS_H
+
+#include "base/options.h"
+#include "learn/schedule.h"
+
+typedef enum lud_proof_atom_embedder {
+    LUD_PROOF_EMBED_TRANSE, /* p + a - b */
+    LUD_PROOF_EMBED_SUM,    /* p - a - b */
+    LUD_PROOF_EMBED_CONCAT  /* (p, a, b, ...) */
+} lud_proof_atom_embedder;
+typedef enum lud_proof_state_embedder {
+    LUD_PROOF_STATE_MEAN, /* sum of the goals' embeddings / largest number of goals */
+    LUD_PROOF_STATE_SUM,
+    LUD_PROOF_STATE_CONCAT /* one place for each goal: order counts */
+} lud_proof_state_embedder;
+typedef enum lud_proof_ties { LUD_PROOF_TIES_RANDOM, LUD_PROOF_TIES_MEAN } lud_proof_ties;
+
+typedef struct lud_proof_net_options {
+    int atoms, states; /* lud_proof_atom_embedder, lud_proof_state_embedder */
+    int64_t embedding_size, hidden, layers;
+    double constant_scale, dropout;
+    bool l2_norm, sqrt_scale;
+    double temperature;
+    bool separate_value;
+    double value_head_scale;
+} lud_proof_net_options;
+
+typedef struct lud_proof_rank_options {
+    int64_t n_slots;    /* candidates played side by side */
+    int64_t candidates; /* corruptions for each mode, 0: all */
+    int ties;           /* lud_proof_ties */
+    int64_t tie_seed;
+    double fail_penalty;
+    int64_t beam; /* width; 1: the most probable action only */
+} lud_proof_rank_options;
+
+typedef struct lud_proof_ppo_options {
+    const char *type;
+    lud_proof_net_options network;
+    int64_t total_steps, n_envs, n_steps, batch_size, n_epochs;
+    double gamma, gae_lambda, clip_range, value_clip_range, value_coefficient, max_grad_norm, target_kl;
+    bool normalise_advantage;
+    struct {
+        double start, end;
+        int decay; /* lud_schedule_kind */
+        double warmup;
+        double value; /* for the value network, 0: the same */
+    } learning_rate;
+    struct {
+        double start, end;
+        int decay;
+        double until;
+    } entropy;
+    struct {
+        int64_t every, n_queries;
+        bool keep_best;
+        lud_proof_rank_options rank;
+    } evaluation;
+    int64_t chunk_rows;
+} lud_proof_ppo_options;
+
+extern const lud_option_table lud_proof_ppo_table;
+
+/* Reads a `learner:` section of type proof-ppo (null: defaults). Texts live in the arena. */
+lud_status lud_proof_ppo_options_read(lud_arena *arena, lud_tree *learner, lud_proof_ppo_options *values,
+                                      lud_error *error);
+/* The two schedules over steps 0 .. n_updates - 1. */
+lud_schedule lud_proof_ppo_learning_rate(const lud_proof_ppo_options *options, double n_updates);
+lud_schedule lud_proof_ppo_entropy(const lud_proof_ppo_options *options, double n_updates);
+
+#endif

@@ -1,0 +1,368 @@
+#include "learn/proof_ppo/proof_net.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double least_length = 1e-12;
+
+/* ---- declaring ---- */
+
+/* Uniform in +-sqrt(6 / fan_in): Kaiming for ReLU. */
+static void kaiming(lud_nn *nn, int64_t fan_in) {
+    lud_nn_set_init(nn, (lud_init){.kind = LUD_INIT_UNIFORM, .a = sqrt(6.0 / (double)fan_in)},
+                    (lud_init){.kind = LUD_INIT_CONSTANT});
+}
+
+static void orthogonal(lud_nn *nn, double gain) {
+    lud_nn_set_init(nn, (lud_init){.kind = LUD_INIT_ORTHOGONAL, .a = gain},
+                    (lud_init){.kind = LUD_INIT_CONSTANT});
+}
+
+static int body(lud_nn *nn, const lud_proof_net_options *o, int x, const char *name, double dropout,
+                uint32_t first_stream) {
+    for (int64_t layer = 0; layer <= o->layers; layer++) {
+        char text[64];
+        kaiming(nn, lud_nn_width(nn, x));
+        snprintf(text, sizeof text, "%s.body%lld", name, (long long)layer);
+        int y = lud_nn_linear(nn, x, text, o->hidden, LUD_RELU);
+        snprintf(text, sizeof text, "%s.norm%lld", name, (long long)layer);
+        y = lud_nn_layer_norm(nn, y, text, 1e-5);
+        y = lud_nn_dropout(nn, y, dropout, first_stream + (uint32_t)layer);
+        x = layer == 0 ? y : lud_nn_add(nn, x, y);
+    }
+    return x;
+}
+
+static int embed(lud_proof_net *net) {
+    const lud_proof_net_options *o = &net->options;
+    const lud_proof_base *base = net->model->base;
+    lud_nn *nn = net->nn;
+    const int64_t n_variables = (int64_t)net->model->limits.max_goals * base->max_arity;
+    net->predicate = lud_nn_input_on(nn, net->atom_axis, LUD_NN_I32, 1, 0);
+    int parts[1 + LUD_PROOF_MAX_ARITY], n = 0;
+    parts[n++] = lud_nn_embedding(nn, net->predicate, "embedding.predicate", base->n_predicates + 3,
+                                  o->embedding_size);
+    for (int k = 0; k < base->max_arity; k++) {
+        /* first and second argument share a table; further ones have their own, or p(a,b,c) would equal
+         * p(c,b,a)
+         */
+        static const char *const tables[LUD_PROOF_MAX_ARITY] = {"embedding.term", "embedding.term",
+                                                                "embedding.third", "embedding.fourth"};
+        net->term[k] = lud_nn_input_on(nn, net->atom_axis, LUD_NN_I32, 1, 0);
+        parts[n++] =
+            lud_nn_embedding(nn, net->term[k], tables[k], base->n_constants + n_variables, o->embedding_size);
+    }
+    if (o->atoms == LUD_PROOF_EMBED_CONCAT) return lud_nn_concat(nn, parts, n);
+    int sum = parts[0];
+    for (int k = 1; k < n; k++) {
+        const bool minus = k == 2 || (k == 1 && o->atoms == LUD_PROOF_EMBED_SUM);
+        const int term = minus ? lud_nn_map(nn, parts[k], (lud_map){LUD_MAP_AFFINE, -1.0, 0.0}) : parts[k];
+        sum = lud_nn_add(nn, sum, term);
+    }
+    return sum;
+}
+
+static int embed_states(lud_proof_net *net, int atoms) {
+    lud_nn *nn = net->nn;
+    const int n_goals = net->model->limits.max_goals;
+    if (!lud_proof_net_is_ordered(net)) {
+        net->offsets = lud_nn_input_on(nn, 0, LUD_NN_I32, 1, 1);
+        const int sum = lud_nn_segment_reduce(nn, atoms, net->offsets, LUD_REDUCE_SUM);
+        if (net->options.states == LUD_PROOF_STATE_SUM) return sum;
+        return lud_nn_map(nn, sum, (lud_map){LUD_MAP_AFFINE, 1.0 / n_goals, 0.0});
+    }
+    int parts[LUD_PROOF_MAX_GOALS];
+    for (int g = 0; g < n_goals; g++) {
+        net->place[g] = lud_nn_input_on(nn, 0, LUD_NN_I32, 1, 0);
+        parts[g] = lud_nn_gather(nn, atoms, net->place[g]);
+    }
+    const int half = n_goals / 2; /* a concatenation takes a limited number of parts */
+    if (n_goals < 4) return lud_nn_concat(nn, parts, n_goals);
+    const int halves[2] = {lud_nn_concat(nn, parts, half), lud_nn_concat(nn, parts + half, n_goals - half)};
+    return lud_nn_concat(nn, halves, 2);
+}
+
+static void declare(lud_proof_net *net, int64_t max_atoms) {
+    const lud_proof_net_options *o = &net->options;
+    lud_nn *nn = net->nn;
+    net->atom_axis = lud_nn_axis(nn, max_atoms);
+    net->decision_axis = lud_nn_axis(nn, net->max_rows);
+    const int state = embed_states(net, embed(net));
+    const int x = body(nn, o, state, "policy", o->dropout, 0);
+    kaiming(nn, o->hidden);
+    const int hidden = lud_nn_linear(nn, x, "policy.head1", o->hidden, LUD_RELU);
+    orthogonal(nn, sqrt(2.0));
+    net->head = lud_nn_linear(nn, hidden, "policy.head2", o->embedding_size, LUD_LINEAR);
+    lud_nn_output(nn, net->head);
+
+    net->position = lud_nn_input_on(nn, net->decision_axis, LUD_NN_I32, 1, 0);
+    int y = lud_nn_gather(nn, o->separate_value ? state : x, net->position);
+    if (o->separate_value) y = body(nn, o, y, "value", 0.0, 1u << 16);
+    kaiming(nn, o->hidden);
+    y = lud_nn_linear(nn, y, "value.head1", (int64_t)ceil((double)o->hidden * o->value_head_scale), LUD_RELU);
+    orthogonal(nn, 1.0);
+    net->value = lud_nn_linear(nn, y, "value.head2", 1, LUD_LINEAR);
+    lud_nn_output(nn, net->value);
+}
+
+lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_net_options *options,
+                                lud_parameters *parameters, int64_t max_rows, lud_proof_net **out,
+                                lud_error *error) {
+    *out = NULL;
+    lud_proof_net *net = calloc(1, sizeof *net);
+    if (!net) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
+    const int64_t least = model->limits.max_successors + 1;
+    if (max_rows < least) max_rows = least;
+    net->model = model;
+    net->options = *options;
+    net->parameters = parameters;
+    net->max_rows = max_rows;
+    net->width = options->embedding_size;
+    /* a decision brings at most one new row less than it has successors: rows bound decisions, but successors
+     * may repeat rows; their number is bounded apart */
+    const int64_t max_atoms = max_rows * model->limits.max_goals, max_successors = 4 * max_rows;
+    uint32_t size = 16;
+    while (size < 4 * (uint64_t)max_rows) size *= 2;
+    net->mask = size - 1;
+    net->nn = lud_nn_create(parameters, max_rows);
+    net->begin = calloc((size_t)max_rows + 1, sizeof *net->begin);
+    net->row = calloc((size_t)max_successors, sizeof *net->row);
+    net->current = calloc((size_t)max_rows, sizeof *net->current);
+    net->logits = calloc((size_t)max_successors, sizeof *net->logits);
+    net->dlogits = calloc((size_t)max_successors, sizeof *net->dlogits);
+    net->values = calloc((size_t)max_rows, sizeof *net->values);
+    net->dvalues = calloc((size_t)max_rows, sizeof *net->dvalues);
+    net->output = calloc((size_t)(max_rows * net->width), sizeof *net->output);
+    net->gradient = calloc((size_t)(max_rows * net->width), sizeof *net->gradient);
+    net->length = calloc((size_t)max_rows, sizeof *net->length);
+    net->state_begin = calloc((size_t)max_rows + 1, sizeof *net->state_begin);
+    net->index = calloc((size_t)max_atoms + 1, sizeof *net->index);
+    net->state_of_row = calloc((size_t)max_rows, sizeof *net->state_of_row);
+    net->found = calloc(size, sizeof *net->found);
+    net->slot = calloc((size_t)max_rows, sizeof *net->slot);
+    if (!net->nn || !net->begin || !net->row || !net->current || !net->logits || !net->dlogits ||
+        !net->values || !net->dvalues || !net->output || !net->gradient || !net->length ||
+        !net->state_begin || !net->index || !net->state_of_row || !net->found || !net->slot) {
+        lud_proof_net_destroy(net);
+        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
+    }
+    declare(net, max_atoms);
+    *out = net;
+    return LUD_OK;
+}
+
+/* Scales the rows of the constants in the tables of terms. */
+static lud_status scale_constants(lud_proof_net *net, lud_error *error) {
+    static const char *const names[] = {"embedding.term.weight", "embedding.third.weight",
+                                        "embedding.fourth.weight"};
+    lud_parameters *parameters = net->parameters;
+    for (int i = 0; i < 3; i++) {
+        const int index = lud_parameters_find(parameters, names[i]);
+        if (index < 0) continue;
+        double *values = malloc((size_t)parameters->items[index].n * sizeof *values);
+        if (!values) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
+        lud_parameters_read(parameters, index, values);
+        for (int64_t k = 0; k < net->model->base->n_constants * net->width; k++)
+            values[k] *= net->options.constant_scale;
+        lud_parameters_write(parameters, index, values);
+        free(values);
+    }
+    return LUD_OK;
+}
+
+lud_status lud_proof_net_plan(lud_proof_net *net, lud_nn_mode mode, lud_error *error) {
+    if (net->options.constant_scale != 1.0) {
+        lud_status status = scale_constants(net, error);
+        if (status) return status;
+    }
+    return lud_nn_plan(net->nn, mode, error);
+}
+
+void lud_proof_net_destroy(lud_proof_net *net) {
+    if (!net) return;
+    lud_nn_destroy(net->nn);
+    free(net->begin);
+    free(net->row);
+    free(net->current);
+    free(net->logits);
+    free(net->dlogits);
+    free(net->values);
+    free(net->dvalues);
+    free(net->output);
+    free(net->gradient);
+    free(net->length);
+    free(net->state_begin);
+    free(net->index);
+    free(net->state_of_row);
+    free(net->found);
+    free(net->slot);
+    free(net);
+}
+
+/* ---- chunks ---- */
+
+/* The row of a state, a new one when it has none yet; -1 when rows are used up. */
+static int32_t row_of(lud_proof_net *net, const lud_proof_decisions *d, int32_t state) {
+    uint32_t i = (uint32_t)d->hash[state] & net->mask;
+    for (; net->found[i] != 0; i = (i + 1) & net->mask)
+        if (net->state_of_row[net->found[i] - 1] == state) return net->found[i] - 1;
+    if (net->n_rows == net->max_rows) return -1;
+    const int32_t row = net->n_rows++;
+    net->found[i] = row + 1;
+    net->slot[row] = i;
+    net->state_of_row[row] = state;
+    return row;
+}
+
+/* Takes rows back, for a decision that did not fit. */
+static void drop_rows(lud_proof_net *net, int32_t n_rows) {
+    while (net->n_rows > n_rows) net->found[net->slot[--net->n_rows]] = 0;
+}
+
+static bool add_decision(lud_proof_net *net, const lud_proof_decisions *d, int32_t decision) {
+    const int32_t rows_before = net->n_rows, at = net->n_decisions;
+    const int32_t first = d->begin[decision], n = d->begin[decision + 1] - first;
+    if (at == net->max_rows || net->begin[at] + n > 4 * net->max_rows) return false;
+    net->current[at] = -1;
+    bool fits = true;
+    if (d->current[decision] >= 0) fits = (net->current[at] = row_of(net, d, d->current[decision])) >= 0;
+    int32_t *rows = net->row + net->begin[at];
+    for (int32_t i = 0; i < n && fits; i++) fits = (rows[i] = row_of(net, d, d->successor[first + i])) >= 0;
+    if (!fits) {
+        drop_rows(net, rows_before);
+        return false;
+    }
+    net->begin[at + 1] = net->begin[at] + n;
+    net->n_decisions++;
+    return true;
+}
+
+static int32_t term_index(const lud_proof_atom *atom, int k) {
+    return k < 0 ? atom->predicate - 1 : atom->terms[k] - 1; /* padding becomes -1: a row of zeros */
+}
+
+static void write_atoms(lud_proof_net *net, const lud_proof_decisions *d, int k, int input) {
+    int32_t at = 0;
+    for (int32_t row = 0; row < net->n_rows; row++) {
+        const int32_t state = net->state_of_row[row];
+        for (int32_t a = d->state_begin[state]; a < d->state_begin[state + 1]; a++)
+            net->index[at++] = term_index(&d->atoms[a], k);
+    }
+    lud_nn_write_i32(net->nn, input, at, net->index);
+}
+
+/* Which atom is goal g of every row. */
+static void write_places(lud_proof_net *net, int g) {
+    for (int32_t row = 0; row < net->n_rows; row++) {
+        const int32_t atom = net->state_begin[row] + g;
+        net->index[row] = atom < net->state_begin[row + 1] ? atom : -1;
+    }
+    lud_nn_write_i32(net->nn, net->place[g], net->n_rows, net->index);
+}
+
+int32_t lud_proof_net_load(lud_proof_net *net, const lud_proof_decisions *d, const int32_t *order,
+                           int32_t first, int32_t n) {
+    drop_rows(net, 0);
+    net->n_decisions = 0;
+    net->begin[0] = 0;
+    int32_t taken = 0;
+    while (taken < n && add_decision(net, d, order ? order[first + taken] : first + taken)) taken++;
+    assert(taken > 0 || n == 0);
+
+    net->state_begin[0] = 0;
+    for (int32_t row = 0; row < net->n_rows; row++) {
+        const int32_t state = net->state_of_row[row];
+        net->state_begin[row + 1] = net->state_begin[row] + d->state_begin[state + 1] - d->state_begin[state];
+    }
+    net->n_atoms = net->state_begin[net->n_rows];
+    lud_nn_set_rows(net->nn, net->atom_axis, net->n_atoms);
+    lud_nn_set_rows(net->nn, net->decision_axis, net->n_decisions);
+    if (lud_proof_net_is_ordered(net))
+        for (int g = 0; g < net->model->limits.max_goals; g++) write_places(net, g);
+    else
+        lud_nn_write_i32(net->nn, net->offsets, net->n_rows + 1, net->state_begin);
+    write_atoms(net, d, -1, net->predicate);
+    for (int k = 0; k < net->model->base->max_arity; k++) write_atoms(net, d, k, net->term[k]);
+    lud_nn_write_i32(net->nn, net->position, net->n_decisions, net->current);
+    return taken;
+}
+
+/* ---- running ---- */
+
+static double logit_factor(const lud_proof_net *net) {
+    const lud_proof_net_options *o = &net->options;
+    return (!o->l2_norm && o->sqrt_scale ? 1.0 / sqrt((double)net->width) : 1.0) / o->temperature;
+}
+
+static double dot(const double *restrict a, const double *restrict b, int64_t n) {
+    double sum = 0.0;
+    for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+void lud_proof_net_forward(lud_proof_net *net, bool training) {
+    const int64_t width = net->width;
+    if (net->n_rows == 0) {
+        for (int32_t i = 0; i < net->n_decisions; i++) net->values[i] = 0.0;
+        return;
+    }
+    lud_nn_forward(net->nn, net->n_rows, training);
+    lud_nn_read(net->nn, net->head, net->n_rows, net->output);
+    lud_nn_read(net->nn, net->value, net->n_decisions, net->values);
+    if (net->options.l2_norm)
+        for (int32_t row = 0; row < net->n_rows; row++) {
+            double *x = net->output + row * width;
+            net->length[row] = fmax(sqrt(dot(x, x, width)), least_length);
+            for (int64_t k = 0; k < width; k++) x[k] /= net->length[row];
+        }
+    const double factor = logit_factor(net);
+    for (int32_t i = 0; i < net->n_decisions; i++) {
+        if (net->current[i] < 0) net->values[i] = 0.0;
+        for (int32_t s = net->begin[i]; s < net->begin[i + 1]; s++)
+            net->logits[s] =
+                factor * dot(net->output + net->current[i] * width, net->output + net->row[s] * width, width);
+    }
+}
+
+void lud_proof_net_backward(lud_proof_net *net) {
+    const int64_t width = net->width;
+    if (net->n_rows == 0) return;
+    const double factor = logit_factor(net);
+    memset(net->gradient, 0, (size_t)(net->n_rows * width) * sizeof *net->gradient);
+    for (int32_t i = 0; i < net->n_decisions; i++) {
+        if (net->current[i] < 0) net->dvalues[i] = 0.0;
+        for (int32_t s = net->begin[i]; s < net->begin[i + 1]; s++) {
+            const double d = factor * net->dlogits[s];
+            const int64_t a = net->current[i] * width, b = net->row[s] * width;
+            for (int64_t k = 0; k < width; k++) {
+                const double from = net->output[a + k], to = net->output[b + k];
+                net->gradient[a + k] += d * to;
+                net->gradient[b + k] += d * from;
+            }
+        }
+    }
+    if (net->options.l2_norm)
+        for (int32_t row = 0; row < net->n_rows; row++) {
+            const double *u = net->output + row * width;
+            double *g = net->gradient + row * width;
+            const double along = dot(u, g, width);
+            for (int64_t k = 0; k < width; k++) g[k] = (g[k] - along * u[k]) / net->length[row];
+        }
+    lud_nn_write_gradient(net->nn, net->head, net->n_rows, net->gradient);
+    lud_nn_write_gradient(net->nn, net->value, net->n_decisions, net->dvalues);
+    lud_nn_backward(net->nn);
+}
+
+double lud_proof_log_softmax(const double *logits, int32_t n, double *log_probs) {
+    double most = logits[0], sum = 0.0, entropy = 0.0;
+    for (int32_t i = 1; i < n; i++) most = fmax(most, logits[i]);
+    for (int32_t i = 0; i < n; i++) sum += exp(logits[i] - most);
+    const double log_sum = most + log(sum);
+    for (int32_t i = 0; i < n; i++) {
+        log_probs[i] = logits[i] - log_sum;
+        entropy -= exp(log_probs[i]) * log_probs[i];
+    }
+    return entropy;
+}

@@ -1,0 +1,73 @@
+/* The policy and value network of the proof world.
+ *
+ *     atom       e(p(a,b)) = E_p + E_a - E_b           (transe; Bordes et al., 2013)
+ *     state      s = 1/A sum over goals of e           (mean; concat: e_1, ..., e_A side by side)
+ *     body       x0 = LN(ReLU(W s + b)),  x <- x + LN(ReLU(W x + b)) for each block
+ *     head       h = W2 ReLU(W1 x + b1) + b2
+ *     logits     l_i = <h/|h|, h_i/|h_i|> / temperature, h of the state, h_i of successor i
+ *     value      W2 ReLU(W1 y + b1) + b2, y from blocks of its own or x
+ *
+ * Only states that occur pass through it, each once however often it stands in the decisions of a chunk. */
+#ifndef LUDUS_LEARN_PROOF_PPO_PROOF_NET_H
+#define LUDUS_LEARN_PROOF_PPO_PROOF_NET_H
+
+#include "learn/nn/nn.h"
+#include "learn/proof_ppo/decisions.h"
+#include "learn/proof_ppo/options.h"
+
+typedef struct lud_proof_net {
+    const lud_proof_model *model;
+    lud_proof_net_options options;
+    lud_parameters *parameters;
+    lud_nn *nn;
+    /* values of the network */
+    int offsets, place[LUD_PROOF_MAX_GOALS], predicate, term[LUD_PROOF_MAX_ARITY], position, head, value;
+    int atom_axis, decision_axis;
+    int64_t max_rows, width; /* states in a chunk; of the head */
+
+    /* The chunk at hand. */
+    int32_t n_rows, n_atoms, n_decisions;
+    int32_t *begin;   /* [n_decisions + 1] successors of each */
+    int32_t *row;     /* [begin[n_decisions]] their rows */
+    int32_t *current; /* [n_decisions] rows, -1: none */
+    double *logits;   /* [begin[n_decisions]] */
+    double *values;   /* [n_decisions] */
+    double *dlogits;  /* the caller's gradients, for lud_proof_net_backward */
+    double *dvalues;
+
+    /* scratch */
+    double *output, *gradient, *length; /* [max_rows][width], [max_rows] */
+    int32_t *state_begin, *index;       /* [max_rows + 1], [atoms] */
+    int32_t *state_of_row;
+    int32_t *found; /* open addressing: row + 1 of a state */
+    uint32_t *slot; /* [max_rows] where in it */
+    uint32_t mask;
+} lud_proof_net;
+
+/* Declares the network on the parameters; plan it after they are built. At most `max_rows` states in a chunk
+ * (raised to what one decision may need). */
+lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_net_options *options,
+                                lud_parameters *parameters, int64_t max_rows, lud_proof_net **net,
+                                lud_error *error);
+/* After the parameters are built with their initial draws. */
+lud_status lud_proof_net_plan(lud_proof_net *net, lud_nn_mode mode, lud_error *error);
+void lud_proof_net_destroy(lud_proof_net *net);
+
+/* Loads decisions order[0], order[1], ... (null: first, first + 1, ...) up to `n` as long as their states
+ * fit; returns how many, at least one for n > 0. */
+int32_t lud_proof_net_load(lud_proof_net *net, const lud_proof_decisions *decisions, const int32_t *order,
+                           int32_t first, int32_t n);
+/* Fills `logits` and `values`. A decision without a state has the value 0. `training`: with dropout. */
+void lud_proof_net_forward(lud_proof_net *net, bool training);
+/* After a forward run: adds the parameters' gradients for `dlogits` and `dvalues`. */
+void lud_proof_net_backward(lud_proof_net *net);
+
+/* Whether the network sees the order of goals: what decisions for it must be created with. */
+static inline bool lud_proof_net_is_ordered(const lud_proof_net *net) {
+    return net->options.states == LUD_PROOF_STATE_CONCAT;
+}
+
+/* Softmax of logits[n], n > 0: log-probabilities; returns the entropy in nats. */
+double lud_proof_log_softmax(const double *logits, int32_t n, double *log_probs);
+
+#endif

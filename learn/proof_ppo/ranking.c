@@ -1,0 +1,276 @@
+#include "learn/proof_ppo/ranking.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/proof_ppo/beam.h"
+
+enum { MAX_CANDIDATES = 1 << 20 }; /* played in one go; bounds memory */
+
+struct lud_proof_ranker {
+    lud_proof_net *net;
+    const lud_proof_model *model;
+    lud_proof_rank_options options;
+    lud_proof_corrupt corrupt;
+    lud_proof_batch *batch; /* or, for beams wider than 1: */
+    lud_proof_beam *beam;
+    lud_proof_beam_result *beam_results; /* [slots] */
+    lud_proof_decisions decisions;
+    int32_t *actions;  /* [slots] */
+    double *running;   /* [slots] log-probability so far */
+    double *log_probs; /* [largest number of successors] */
+    int32_t width;     /* candidates of a query in one mode, the true triple not counted */
+    int32_t n_modes, max_queries;
+    lud_proof_atom *candidates; /* [max_queries][1 + n_modes * width] */
+    lud_proof_played *played;   /* the same */
+    double *score, *draw;       /* [1 + width] */
+};
+
+lud_status lud_proof_ranker_create(lud_proof_net *net, const lud_proof_rank_options *options,
+                                   lud_proof_corrupt corrupt, int n_threads, lud_proof_ranker **out,
+                                   lud_error *error) {
+    *out = NULL;
+    lud_proof_ranker *r = calloc(1, sizeof *r);
+    if (!r) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a ranking");
+    const lud_proof_model *model = net->model;
+    const int n_slots = (int)options->n_slots;
+    r->net = net;
+    r->model = model;
+    r->options = *options;
+    r->corrupt = corrupt;
+    r->n_modes = corrupt == LUD_PROOF_BOTH ? 2 : 1;
+    r->width = options->candidates > 0 && options->candidates < model->base->n_constants
+                   ? (int32_t)options->candidates
+                   : model->base->n_constants;
+    const int32_t a_query = 1 + r->n_modes * r->width;
+    r->max_queries = MAX_CANDIDATES / a_query > 0 ? MAX_CANDIDATES / a_query : 1;
+    const size_t n = (size_t)r->max_queries * (size_t)a_query;
+    lud_status status;
+    if (options->beam > 1) {
+        status = lud_proof_beam_create(net, n_slots, (int32_t)options->beam, &r->beam, error);
+    } else {
+        lud_proof_batch_options batch =
+            lud_proof_evaluation_options((lud_proof_pool){0}, n_slots, (uint64_t)options->tie_seed);
+        batch.n_threads = n_threads;
+        status = lud_proof_batch_create(model, &batch, &r->batch, error);
+        if (!status)
+            status = lud_proof_decisions_create(model, n_slots, lud_proof_net_is_ordered(net), &r->decisions,
+                                                error);
+    }
+    r->beam_results = calloc((size_t)n_slots, sizeof *r->beam_results);
+    r->actions = calloc((size_t)n_slots, sizeof *r->actions);
+    r->running = calloc((size_t)n_slots, sizeof *r->running);
+    r->log_probs = calloc((size_t)model->limits.max_successors, sizeof *r->log_probs);
+    r->candidates = calloc(n, sizeof *r->candidates);
+    r->played = calloc(n, sizeof *r->played);
+    r->score = calloc((size_t)r->width + 1, sizeof *r->score);
+    r->draw = calloc((size_t)r->width + 1, sizeof *r->draw);
+    if (!status && (!r->beam_results || !r->actions || !r->running || !r->log_probs || !r->candidates ||
+                    !r->played || !r->score || !r->draw))
+        status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a ranking");
+    if (status) {
+        lud_proof_ranker_destroy(r);
+        return status;
+    }
+    *out = r;
+    return LUD_OK;
+}
+
+void lud_proof_ranker_destroy(lud_proof_ranker *r) {
+    if (!r) return;
+    lud_proof_batch_destroy(r->batch);
+    lud_proof_beam_destroy(r->beam);
+    lud_proof_decisions_free(&r->decisions);
+    free(r->beam_results);
+    free(r->actions);
+    free(r->running);
+    free(r->log_probs);
+    free(r->candidates);
+    free(r->played);
+    free(r->score);
+    free(r->draw);
+    free(r);
+}
+
+/* ---- playing ---- */
+
+/* The most probable action of every slot, and its log-probability added up. */
+static void choose(lud_proof_ranker *r) {
+    lud_proof_decisions *d = &r->decisions;
+    lud_proof_decisions_clear(d);
+    lud_proof_decisions_add_batch(d, r->batch);
+    for (int32_t done = 0; done < d->n;) {
+        const int32_t taken = lud_proof_net_load(r->net, d, NULL, done, d->n - done);
+        lud_proof_net_forward(r->net, false);
+        for (int32_t i = 0; i < taken; i++) {
+            const int32_t begin = r->net->begin[i], count = r->net->begin[i + 1] - begin;
+            int32_t best = 0;
+            if (count > 0) lud_proof_log_softmax(r->net->logits + begin, count, r->log_probs);
+            for (int32_t k = 1; k < count; k++)
+                if (r->log_probs[k] > r->log_probs[best]) best = k;
+            r->actions[done + i] = best;
+            if (count > 0) r->running[done + i] += r->log_probs[best];
+        }
+        done += taken;
+    }
+}
+
+/* Slots take the next candidate as soon as they are free, until all have been played. */
+static void play_greedily(lud_proof_ranker *r, const lud_proof_atom *atoms, int32_t n,
+                          lud_proof_played *out) {
+    lud_proof_batch *batch = r->batch;
+    for (int slot = 0; slot < batch->n_slots; slot++) r->running[slot] = 0.0;
+    lud_proof_batch_play(batch, (lud_proof_pool){.atoms = atoms, .n = n}, NULL);
+    while (!lud_proof_batch_is_done(batch)) {
+        choose(r);
+        lud_proof_batch_step_reset(batch, r->actions);
+        for (int slot = 0; slot < batch->n_slots; slot++) {
+            if (!batch->terminated[slot] && !batch->truncated[slot]) continue;
+            out[batch->query[slot]] =
+                (lud_proof_played){r->running[slot], batch->length[slot], batch->success[slot] != 0};
+            r->running[slot] = 0.0;
+        }
+    }
+}
+
+static void play_beams(lud_proof_ranker *r, const lud_proof_atom *atoms, int32_t n, lud_proof_played *out) {
+    for (int32_t done = 0; done < n;) {
+        const int32_t slots = (int32_t)r->options.n_slots, m = n - done < slots ? n - done : slots;
+        lud_proof_beam_run(r->beam, atoms + done, m, r->beam_results, NULL);
+        for (int32_t i = 0; i < m; i++)
+            out[done + i] = (lud_proof_played){r->beam_results[i].log_prob, r->beam_results[i].length,
+                                               r->beam_results[i].proved};
+        done += m;
+    }
+}
+
+lud_status lud_proof_play(lud_proof_ranker *r, const lud_proof_atom *atoms, int32_t n, lud_proof_played *out,
+                          lud_error *error) {
+    (void)error;
+    for (int32_t i = 0; i < n; i++) out[i] = (lud_proof_played){-1e9, 0, false};
+    if (r->beam)
+        play_beams(r, atoms, n, out);
+    else
+        play_greedily(r, atoms, n, out);
+    return LUD_OK;
+}
+
+/* ---- ranking ---- */
+
+double lud_proof_rank_first(const double *score, const double *draw, int32_t n, double *mean_rank) {
+    int32_t above = 0, equal = 0, lost = 0;
+    for (int32_t i = 1; i < n; i++) {
+        above += score[i] > score[0];
+        equal += score[i] == score[0];
+        lost += score[i] == score[0] && draw[i] > draw[0];
+    }
+    if (mean_rank) *mean_rank = 1.0 + above + 0.5 * equal;
+    return 1.0 + above + lost;
+}
+
+static double score_of(const lud_proof_ranker *r, const lud_proof_played *played) {
+    return played->proved ? played->log_prob : played->log_prob - r->options.fail_penalty;
+}
+
+static double draw_of(const lud_proof_ranker *r, int32_t query, int mode, int32_t candidate) {
+    const lud_words w = lud_draw((lud_random_key){(uint64_t)r->options.tie_seed, (uint32_t)query},
+                                 (uint32_t)candidate, (uint32_t)mode, LUD_PURPOSE_USER, 0);
+    return lud_unit53(w.v[0], w.v[1]);
+}
+
+/* Ranks the true triple played[0] among played[begin .. begin + width - 1] of atoms that are not blank. */
+static lud_proof_ranked rank_mode(lud_proof_ranker *r, const lud_proof_atom *atoms,
+                                  const lud_proof_played *played, int32_t begin, int32_t query, int mode) {
+    lud_proof_ranked ranked = {.played = true};
+    r->score[0] = score_of(r, &played[0]);
+    r->draw[0] = draw_of(r, query, mode, 0);
+    int32_t n = 1;
+    for (int32_t i = 0; i < r->width; i++) {
+        if (atoms[begin + i].predicate == 0) continue;
+        r->score[n] = score_of(r, &played[begin + i]);
+        r->draw[n] = draw_of(r, query, mode, 1 + i);
+        n++;
+        ranked.n_negatives_proved += played[begin + i].proved;
+    }
+    ranked.n_negatives = n - 1;
+    ranked.rank = lud_proof_rank_first(r->score, r->draw, n, &ranked.mean_rank);
+    return ranked;
+}
+
+static void fill_candidates(lud_proof_ranker *r, const lud_proof_atom *query, int32_t index,
+                            lud_proof_atom *out) {
+    out[0] = *query;
+    for (int m = 0; m < r->n_modes; m++) {
+        const lud_proof_corrupt mode = r->n_modes == 2 ? (lud_proof_corrupt)m : r->corrupt;
+        lud_proof_atom *list = out + 1 + (size_t)m * (size_t)r->width;
+        const lud_random_key key = {(uint64_t)r->options.tie_seed, (uint32_t)index};
+        memset(list, 0, (size_t)r->width * sizeof *list);
+        lud_proof_corruptions(r->model, query, mode,
+                              r->options.candidates > 0 && r->width == r->options.candidates ? r->width : 0,
+                              key, (uint32_t)mode, list, r->width);
+    }
+}
+
+lud_status lud_proof_rank(lud_proof_ranker *r, lud_proof_pool pool, int32_t first, int32_t n,
+                          lud_proof_ranking_query *out, lud_error *error) {
+    const int32_t a_query = 1 + r->n_modes * r->width;
+    for (int32_t done = 0; done < n;) {
+        const int32_t m = n - done < r->max_queries ? n - done : r->max_queries;
+        for (int32_t q = 0; q < m; q++)
+            fill_candidates(r, &pool.atoms[first + done + q], first + done + q,
+                            r->candidates + (size_t)q * (size_t)a_query);
+        lud_status status = lud_proof_play(r, r->candidates, m * a_query, r->played, error);
+        if (status) return status;
+        for (int32_t q = 0; q < m; q++) {
+            const lud_proof_atom *atoms = r->candidates + (size_t)q * (size_t)a_query;
+            const lud_proof_played *played = r->played + (size_t)q * (size_t)a_query;
+            lud_proof_ranking_query *result = &out[done + q];
+            *result = (lud_proof_ranking_query){.index = first + done + q, .played = played[0]};
+            for (int k = 0; k < r->n_modes; k++) {
+                const int mode = r->n_modes == 2 ? k : (int)r->corrupt;
+                result->modes[mode] = rank_mode(r, atoms, played, 1 + k * r->width, first + done + q, mode);
+            }
+        }
+        done += m;
+    }
+    return LUD_OK;
+}
+
+lud_proof_ranking_summary lud_proof_ranking_summarise(const lud_proof_rank_options *options,
+                                                      const lud_proof_ranking_query *queries, int32_t n,
+                                                      const uint8_t *keep) {
+    lud_proof_ranking_summary s = {0};
+    double sums[2][4] = {{0.0}}, counts[2] = {0.0}, length = 0.0;
+    for (int32_t i = 0; i < n; i++) {
+        if (keep && !keep[i]) continue;
+        s.n_queries++;
+        s.n_proved += queries[i].played.proved;
+        if (queries[i].played.proved) length += queries[i].played.length;
+        for (int mode = 0; mode < 2; mode++) {
+            const lud_proof_ranked *ranked = &queries[i].modes[mode];
+            if (!ranked->played) continue;
+            const double rank = options->ties == LUD_PROOF_TIES_MEAN ? ranked->mean_rank : ranked->rank;
+            counts[mode]++;
+            sums[mode][0] += 1.0 / rank;
+            sums[mode][1] += rank <= 1.0;
+            sums[mode][2] += rank <= 3.0;
+            sums[mode][3] += rank <= 10.0;
+            s.n_negatives += ranked->n_negatives;
+            s.n_negatives_proved += ranked->n_negatives_proved;
+        }
+    }
+    double mean[4] = {0.0};
+    const int n_modes = (counts[0] > 0.0) + (counts[1] > 0.0);
+    for (int mode = 0; mode < 2; mode++) {
+        if (counts[mode] == 0.0) continue;
+        s.mode_mrr[mode] = sums[mode][0] / counts[mode];
+        for (int k = 0; k < 4; k++) mean[k] += sums[mode][k] / counts[mode] / n_modes;
+    }
+    s.mrr = mean[0];
+    s.hits1 = mean[1];
+    s.hits3 = mean[2];
+    s.hits10 = mean[3];
+    s.length = s.n_proved ? length / (double)s.n_proved : 0.0;
+    return s;
+}

@@ -1,0 +1,63 @@
+/* Ranking true triples among corruptions by what a policy proves: link prediction.
+ *
+ * Every candidate is played to its end with the most probable action (or a beam search); its score is the sum
+ * of the log-probabilities of the path, less a penalty when nothing was proved. The rank of the true triple
+ * is 1 + (corruptions with a higher score) + (those with the same score that win the draw); with the mean
+ * rule half of those with the same score count. Corruptions that are known positives are left out (the
+ * filtered setting of Bordes et al., 2013). */
+#ifndef LUDUS_LEARN_PROOF_PPO_RANKING_H
+#define LUDUS_LEARN_PROOF_PPO_RANKING_H
+
+#include "learn/proof_ppo/proof_net.h"
+
+/* One candidate after it was played. */
+typedef struct lud_proof_played {
+    double log_prob; /* of the path; of the best proof with a beam */
+    int32_t length;  /* actions */
+    bool proved;
+} lud_proof_played;
+
+/* What became of a query in one mode. */
+typedef struct lud_proof_ranked {
+    double rank, mean_rank; /* by draw, and by the mean rule */
+    int32_t n_negatives, n_negatives_proved;
+    bool played; /* the query can be corrupted in this mode */
+} lud_proof_ranked;
+
+typedef struct lud_proof_ranking_query {
+    int32_t index; /* in the pool */
+    lud_proof_played played;
+    lud_proof_ranked modes[2]; /* head, tail */
+} lud_proof_ranking_query;
+
+/* Averages over some queries. */
+typedef struct lud_proof_ranking_summary {
+    int64_t n_queries, n_proved, n_negatives, n_negatives_proved;
+    double mrr, hits1, hits3, hits10; /* the mean of the modes' means, by the tie rule of the options */
+    double mode_mrr[2];
+    double length; /* mean length of the proofs */
+} lud_proof_ranking_summary;
+
+typedef struct lud_proof_ranker lud_proof_ranker;
+
+/* Corruptions in the modes of `corrupt`. The network outlives the ranker. */
+lud_status lud_proof_ranker_create(lud_proof_net *net, const lud_proof_rank_options *options,
+                                   lud_proof_corrupt corrupt, int n_threads, lud_proof_ranker **ranker,
+                                   lud_error *error);
+/* Null is allowed. */
+void lud_proof_ranker_destroy(lud_proof_ranker *ranker);
+/* Ranks queries first .. first + n - 1 of a pool; out[n]. */
+lud_status lud_proof_rank(lud_proof_ranker *ranker, lud_proof_pool pool, int32_t first, int32_t n,
+                          lud_proof_ranking_query *out, lud_error *error);
+/* Plays every atom of a list; blank ones get no proof and a score no candidate has. out[n]. */
+lud_status lud_proof_play(lud_proof_ranker *ranker, const lud_proof_atom *atoms, int32_t n,
+                          lud_proof_played *out, lud_error *error);
+/* Averages over the queries for which keep[i] is set (null: all). */
+lud_proof_ranking_summary lud_proof_ranking_summarise(const lud_proof_rank_options *options,
+                                                      const lud_proof_ranking_query *queries, int32_t n,
+                                                      const uint8_t *keep);
+
+/* The rank of score[0] among score[n]; draw[n] decide between equal ones. mean_rank may be null. */
+double lud_proof_rank_first(const double *score, const double *draw, int32_t n, double *mean_rank);
+
+#endif

@@ -1,0 +1,15 @@
+/* Files of assets/ that are part of the program. */
+#ifndef LUDUS_RENDER_ASSETS_H
+#define LUDUS_RENDER_ASSETS_H
+
+#include <stddef.h>
+
+typedef struct lud_asset {
+    const unsigned char *bytes;
+    size_t length;
+} lud_asset;
+
+lud_asset lud_asset_atlas(void); /* PNG */
+lud_asset lud_asset_font(void);  /* OpenType */
+
+#endif

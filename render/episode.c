@@ -1,0 +1,254 @@
+#include "render/episode.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is remembered of one moment: the state, the cast's hidden bytes before it acts there, and the step
+ * that led here. */
+typedef struct moment {
+    uint8_t *state, *hidden;
+    int32_t *actions;
+    float *continuous, *rewards;
+    bool over;
+} moment;
+
+struct lud_player {
+    const lud_model *model;
+    lud_cast *cast;
+    uint64_t seed;
+    uint32_t episode, first_tick;
+    bool remember;
+    size_t position, known;
+    size_t capacity, record_bytes;
+    uint8_t *records; /* [capacity][record_bytes] */
+    size_t hidden_bytes, n_agents, n_continuous;
+    uint8_t *hidden; /* of the next state while it is made, and scratch for plans */
+    int32_t *actions, *goals;
+    float *continuous;
+    void *parts[LUD_MAX_OBSERVATION_PARTS];
+};
+
+static size_t padded(size_t bytes) {
+    return (bytes + 15) & ~(size_t)15;
+}
+
+/* The record of a position; without memory two of them take turns. */
+static moment moment_at(const lud_player *p, size_t position) {
+    uint8_t *r = p->records + (p->remember ? position : position & 1) * p->record_bytes;
+    moment m;
+    m.state = r;
+    r += padded(p->model->layout.state_bytes);
+    m.hidden = r;
+    r += padded(p->hidden_bytes);
+    m.actions = (int32_t *)(void *)r;
+    r += padded(p->n_agents * sizeof(int32_t));
+    m.continuous = (float *)(void *)r;
+    r += padded(p->n_agents * p->n_continuous * sizeof(float));
+    m.rewards = (float *)(void *)r;
+    r += padded(p->n_agents * sizeof(float));
+    m.over = *r != 0;
+    return m;
+}
+
+static void set_over(const lud_player *p, size_t position, bool over) {
+    p->records[(p->remember ? position : position & 1) * p->record_bytes + p->record_bytes - 16] = over;
+}
+
+static lud_status reserve(lud_player *p, size_t n, lud_error *error) {
+    if (!p->remember) n = 2;
+    if (n <= p->capacity) return LUD_OK;
+    size_t capacity = p->remember ? (n < 64 ? 64 : 2 * n) : 2;
+    uint8_t *records = realloc(p->records, capacity * p->record_bytes);
+    if (!records) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %zu remembered states", n);
+    memset(records + p->capacity * p->record_bytes, 0, (capacity - p->capacity) * p->record_bytes);
+    p->records = records;
+    p->capacity = capacity;
+    return LUD_OK;
+}
+
+static lud_range range_at(const lud_player *p, const uint32_t *tick) {
+    return (lud_range){.seed = p->seed, .first_environment = 0, .n = 1, .tick = tick};
+}
+
+static void begin(lud_player *p) {
+    moment m = moment_at(p, 0);
+    p->position = 0;
+    p->known = 1;
+    p->model->world->reset(p->model, range_at(p, &p->first_tick), m.state);
+    lud_cast_reset(p->cast, range_at(p, &p->first_tick), m.state, m.hidden);
+    set_over(p, 0, false);
+}
+
+lud_status lud_player_create(const lud_model *model, lud_cast *cast, uint64_t seed, bool remember,
+                             lud_player **player, lud_error *error) {
+    lud_player *p = calloc(1, sizeof *p);
+    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for an episode");
+    const lud_layout *layout = &model->layout;
+    p->model = model;
+    p->cast = cast;
+    p->seed = seed;
+    p->remember = remember;
+    p->n_agents = (size_t)layout->n_agents;
+    p->n_continuous = (size_t)lud_max_continuous(layout);
+    p->hidden_bytes = lud_cast_hidden_bytes(cast);
+    p->record_bytes = padded(layout->state_bytes) + padded(p->hidden_bytes) +
+                      2 * padded(p->n_agents * sizeof(int32_t)) +
+                      padded(p->n_agents * p->n_continuous * sizeof(float)) + 16;
+    size_t n = p->n_agents ? p->n_agents : 1;
+    p->hidden = calloc(1, padded(p->hidden_bytes) + 16);
+    p->actions = calloc(n, sizeof *p->actions);
+    p->goals = calloc(n, sizeof *p->goals);
+    p->continuous = calloc(n * (p->n_continuous + 1), sizeof *p->continuous);
+    bool enough = p->hidden && p->actions && p->goals && p->continuous;
+    for (int k = 0; enough && model->world->observe && k < layout->n_parts; k++)
+        enough = (p->parts[k] = calloc(1, layout->parts[k].bytes ? layout->parts[k].bytes : 1)) != NULL;
+    lud_status status =
+        enough ? reserve(p, 1, error) : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for an episode");
+    if (status) {
+        lud_player_destroy(p);
+        return status;
+    }
+    begin(p);
+    *player = p;
+    return LUD_OK;
+}
+
+void lud_player_destroy(lud_player *player) {
+    if (!player) return;
+    for (int k = 0; k < LUD_MAX_OBSERVATION_PARTS; k++) free(player->parts[k]);
+    free(player->records);
+    free(player->hidden);
+    free(player->actions);
+    free(player->goals);
+    free(player->continuous);
+    free(player);
+}
+
+void lud_player_restart(lud_player *player, uint64_t seed) {
+    player->seed = seed;
+    player->episode = player->first_tick = 0;
+    begin(player);
+}
+
+void lud_player_next_episode(lud_player *player) {
+    /* the tick of a run goes on from the last state that is known to end the episode */
+    player->first_tick += (uint32_t)(player->known - 1);
+    player->episode++;
+    begin(player);
+}
+
+void lud_player_again(lud_player *player) {
+    begin(player);
+}
+
+/* Lets the cast act at a position; p->hidden holds its hidden bytes there and is moved on. */
+static void act(lud_player *p, const uint8_t *state, uint32_t tick, const int32_t *chosen, int32_t *actions,
+                float *continuous) {
+    lud_range range = range_at(p, &tick);
+    if (p->model->world->observe) p->model->world->observe(p->model, range, state, p->parts);
+    lud_cast_act(p->cast, range, state, p->parts, p->hidden, actions, p->n_continuous ? continuous : NULL);
+    for (size_t i = 0; chosen && i < p->n_agents; i++)
+        if (chosen[i] >= 0) actions[i] = chosen[i];
+}
+
+/* Whether the remembered next step is what the chosen actions ask for. */
+static bool future_fits(const lud_player *p, const int32_t *chosen) {
+    if (p->position + 1 >= p->known) return false;
+    moment next = moment_at(p, p->position + 1);
+    for (size_t i = 0; chosen && i < p->n_agents; i++)
+        if (chosen[i] >= 0 && chosen[i] != next.actions[i]) return false;
+    return true;
+}
+
+lud_status lud_player_step(lud_player *p, const int32_t *chosen, bool *moved, lud_error *error) {
+    *moved = false;
+    if (lud_player_over(p)) return LUD_OK;
+    if (future_fits(p, chosen)) {
+        p->position++;
+        *moved = true;
+        return LUD_OK;
+    }
+    lud_status status = reserve(p, p->position + 2, error);
+    if (status) return status;
+    moment now = moment_at(p, p->position), next = moment_at(p, p->position + 1);
+    uint32_t tick = p->first_tick + (uint32_t)p->position;
+    memcpy(p->hidden, now.hidden, p->hidden_bytes);
+    act(p, now.state, tick, chosen, next.actions, next.continuous);
+    memcpy(next.hidden, p->hidden, p->hidden_bytes);
+    memcpy(next.state, now.state, p->model->layout.state_bytes);
+    uint8_t terminated = 0, truncated = 0;
+    lud_actions actions = {next.actions, p->n_continuous ? next.continuous : NULL};
+    lud_outcome outcome = {next.rewards, &terminated, &truncated};
+    p->model->world->step(p->model, range_at(p, &tick), next.state, actions, outcome);
+    p->position++;
+    p->known = p->position + 1;
+    set_over(p, p->position, terminated || truncated);
+    *moved = true;
+    return LUD_OK;
+}
+
+void lud_player_seek(lud_player *player, size_t position) {
+    assert(position < player->known && (player->remember || position == player->position));
+    player->position = position;
+}
+
+uint64_t lud_player_seed(const lud_player *player) {
+    return player->seed;
+}
+uint32_t lud_player_episode(const lud_player *player) {
+    return player->episode;
+}
+size_t lud_player_position(const lud_player *player) {
+    return player->position;
+}
+size_t lud_player_known(const lud_player *player) {
+    return player->known;
+}
+bool lud_player_over(const lud_player *player) {
+    return moment_at(player, player->position).over;
+}
+const uint8_t *lud_player_state(const lud_player *player) {
+    return moment_at(player, player->position).state;
+}
+
+const uint8_t *lud_player_before(const lud_player *player) {
+    return player->position ? moment_at(player, player->position - 1).state : NULL;
+}
+
+const int32_t *lud_player_actions(const lud_player *player) {
+    return player->position ? moment_at(player, player->position).actions : NULL;
+}
+
+const float *lud_player_rewards(const lud_player *player) {
+    return player->position ? moment_at(player, player->position).rewards : NULL;
+}
+
+const uint8_t *lud_player_state_at(const lud_player *player, size_t position) {
+    assert(player->remember && position < player->known);
+    return moment_at(player, position).state;
+}
+
+double lud_player_return(const lud_player *player, int agent) {
+    double sum = 0;
+    assert(player->remember);
+    for (size_t k = 1; k <= player->position; k++) sum += (double)moment_at(player, k).rewards[agent];
+    return sum;
+}
+
+const int32_t *lud_player_goals(lud_player *player) {
+    moment now = moment_at(player, player->position);
+    for (size_t i = 0; i < player->n_agents; i++)
+        player->goals[i] = lud_cast_goal(player->cast, now.hidden, (int)i);
+    return player->goals;
+}
+
+void lud_player_plan(lud_player *p, const int32_t *chosen, int32_t *actions) {
+    if (future_fits(p, chosen)) {
+        memcpy(actions, moment_at(p, p->position + 1).actions, p->n_agents * sizeof *actions);
+        return;
+    }
+    moment now = moment_at(p, p->position);
+    memcpy(p->hidden, now.hidden, p->hidden_bytes);
+    act(p, now.state, p->first_tick + (uint32_t)p->position, chosen, actions, p->continuous);
+}

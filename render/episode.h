@@ -1,0 +1,51 @@
+/* Plays episodes of one environment: model, cast and seed give states one after another.
+ *
+ * With memory it keeps every state of the episode, so that any of them can be shown again; played on from an
+ * earlier state it gives the same states as before, because every draw is keyed by its step. Without memory
+ * it keeps two. The run is that of environment 0 of a batch with the same seed. */
+#ifndef LUDUS_RENDER_EPISODE_H
+#define LUDUS_RENDER_EPISODE_H
+
+#include "agents/policy.h"
+
+typedef struct lud_player lud_player;
+
+/* The model and the cast must outlive the player. Starts the first episode. */
+lud_status lud_player_create(const lud_model *model, lud_cast *cast, uint64_t seed, bool remember,
+                             lud_player **player, lud_error *error);
+void lud_player_destroy(lud_player *player);
+/* Starts anew with a seed; the next episode of the same run; the present episode again from its first state
+ * (the future is forgotten). */
+void lud_player_restart(lud_player *player, uint64_t seed);
+void lud_player_next_episode(lud_player *player);
+void lud_player_again(lud_player *player);
+
+/* One step onward. `chosen` (may be null) holds [n_agents] actions that replace those of the cast, -1: the
+ * cast chooses. A remembered future is used as it is unless a chosen action differs from it; then it is
+ * forgotten. *moved gets false when the episode is over. Fails only when memory is out. */
+lud_status lud_player_step(lud_player *player, const int32_t *chosen, bool *moved, lud_error *error);
+/* Goes to a remembered state, 0..known-1. Without memory only the present one is there. */
+void lud_player_seek(lud_player *player, size_t position);
+
+uint64_t lud_player_seed(const lud_player *player);
+uint32_t lud_player_episode(const lud_player *player);
+/* Steps since the episode's start; number of states known; whether the present state ends the episode. */
+size_t lud_player_position(const lud_player *player);
+size_t lud_player_known(const lud_player *player);
+bool lud_player_over(const lud_player *player);
+/* The present state, and the one before with the joint action and rewards [n_agents] between them (null at
+ * the start). */
+const uint8_t *lud_player_state(const lud_player *player);
+const uint8_t *lud_player_before(const lud_player *player);
+const int32_t *lud_player_actions(const lud_player *player);
+const float *lud_player_rewards(const lud_player *player);
+/* A remembered state of the episode. */
+const uint8_t *lud_player_state_at(const lud_player *player, size_t position);
+/* Sum of an agent's rewards from the start to the present state; needs memory. */
+double lud_player_return(const lud_player *player, int agent);
+/* The agents' current goals, [n_agents], -1: none. */
+const int32_t *lud_player_goals(lud_player *player);
+/* The joint action [n_agents] that would be taken now; changes nothing. */
+void lud_player_plan(lud_player *player, const int32_t *chosen, int32_t *actions);
+
+#endif

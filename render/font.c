@@ -1,0 +1,109 @@
+#include "render/font.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "render/assets.h"
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wshadow"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wpedantic"
+#define STB_TRUETYPE_IMPLEMENTATION
+#define STBTT_STATIC
+#include <stb_truetype.h>
+#pragma GCC diagnostic pop
+
+struct lud_font {
+    stbtt_fontinfo info;
+    int ascent, descent, line_gap;
+    int digit_advance; /* of the widest digit, in font units */
+};
+
+lud_status lud_font_create(lud_font **font, lud_error *error) {
+    lud_asset asset = lud_asset_font();
+    lud_font *f = calloc(1, sizeof *f);
+    if (!f) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the font");
+    if (!stbtt_InitFont(&f->info, asset.bytes, stbtt_GetFontOffsetForIndex(asset.bytes, 0))) {
+        free(f);
+        return lud_fail(error, LUD_ERROR_INPUT, "the font of this build cannot be read");
+    }
+    stbtt_GetFontVMetrics(&f->info, &f->ascent, &f->descent, &f->line_gap);
+    for (int digit = '0'; digit <= '9'; digit++) {
+        int advance, bearing;
+        stbtt_GetCodepointHMetrics(&f->info, digit, &advance, &bearing);
+        if (advance > f->digit_advance) f->digit_advance = advance;
+    }
+    *font = f;
+    return LUD_OK;
+}
+
+void lud_font_destroy(lud_font *font) {
+    free(font);
+}
+
+static float scale_of(const lud_font *font, float size) {
+    return stbtt_ScaleForMappingEmToPixels(&font->info, size);
+}
+
+float lud_font_ascent(const lud_font *font, float size) {
+    return (float)font->ascent * scale_of(font, size);
+}
+
+float lud_font_line_height(const lud_font *font, float size) {
+    return (float)(font->ascent - font->descent + font->line_gap) * scale_of(font, size);
+}
+
+static bool is_digit(uint32_t code_point) {
+    return code_point >= '0' && code_point <= '9';
+}
+
+float lud_font_advance(const lud_font *font, uint32_t code_point, float size) {
+    int advance = font->digit_advance, bearing;
+    if (!is_digit(code_point)) stbtt_GetCodepointHMetrics(&font->info, (int)code_point, &advance, &bearing);
+    return (float)advance * scale_of(font, size);
+}
+
+lud_glyph lud_font_glyph(const lud_font *font, uint32_t code_point, float size) {
+    float scale = scale_of(font, size);
+    int x0, y0, x1, y1;
+    stbtt_GetCodepointBitmapBox(&font->info, (int)code_point, scale, scale, &x0, &y0, &x1, &y1);
+    lud_glyph glyph = {x0, y0, x1 - x0, y1 - y0};
+    if (is_digit(code_point)) { /* centred in the common width */
+        int advance, bearing;
+        stbtt_GetCodepointHMetrics(&font->info, (int)code_point, &advance, &bearing);
+        glyph.left += (int)lroundf((float)(font->digit_advance - advance) * 0.5f * scale);
+    }
+    return glyph;
+}
+
+void lud_font_render(const lud_font *font, uint32_t code_point, float size, uint8_t *mask) {
+    float scale = scale_of(font, size);
+    lud_glyph glyph = lud_font_glyph(font, code_point, size);
+    stbtt_MakeCodepointBitmap(&font->info, mask, glyph.width, glyph.height, glyph.width, scale, scale,
+                              (int)code_point);
+}
+
+uint32_t lud_utf8_next(const char **text) {
+    const unsigned char *s = (const unsigned char *)*text;
+    if (!*s) return 0;
+    int extra = *s < 0x80 ? 0 : *s >= 0xF0 && *s < 0xF8 ? 3 : *s >= 0xE0 ? 2 : *s >= 0xC0 ? 1 : -1;
+    if (*s >= 0xF8) extra = -1;
+    uint32_t code = extra <= 0 ? *s : *s & (0x3Fu >> extra);
+    for (int k = 1; k <= extra; k++) {
+        if ((s[k] & 0xC0) != 0x80)
+            extra = -1;
+        else
+            code = code << 6 | (s[k] & 0x3Fu);
+    }
+    if (extra < 0) {
+        *text += 1;
+        return 0xFFFD;
+    }
+    *text += extra + 1;
+    return code;
+}

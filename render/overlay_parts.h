@@ -1,0 +1,33 @@
+/* What the files of the overlay share. */
+#ifndef LUDUS_RENDER_OVERLAY_PARTS_H
+#define LUDUS_RENDER_OVERLAY_PARTS_H
+
+#include "render/overlay.h"
+
+struct lud_overlay {
+    lud_overlay_source *source;
+    lud_drawing *drawing;
+    int shown;
+    int person; /* -1: nobody has goals with values */
+
+    /* the map: what was last asked */
+    int n_goals;         /* of the person */
+    double *goal_values; /* [most goals of an agent] */
+    lud_box *goal_areas; /* [most goals] */
+    double *actions;     /* [most actions] */
+    int width, height;   /* cells of the world */
+    int32_t *cell_goal;  /* [height * width] smallest goal that has the cell, -1: none */
+
+    /* the episode: a row for every state that was looked at */
+    size_t state_bytes, row_capacity;
+    uint8_t *row_state; /* [row_capacity][state_bytes] which state a row is about */
+    uint8_t *row_kind;  /* [row_capacity] 0: not looked at, 1: known, 2: the source does not know it */
+    double *rows;       /* [row_capacity][n_quantities + n_choices] */
+};
+
+/* The row of a state at a position of the episode; null when nothing is known about it. */
+const double *lud_overlay_row(lud_overlay *overlay, const uint8_t *state, size_t position);
+/* The ramp of values: 0 is the floor, 1 the full hue. */
+lud_rgba lud_overlay_ramp(const lud_theme *theme, double share);
+
+#endif

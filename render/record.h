@@ -1,0 +1,51 @@
+/* Recording of episodes to a video file, without a window. */
+#ifndef LUDUS_RENDER_RECORD_H
+#define LUDUS_RENDER_RECORD_H
+
+#include <stdio.h>
+
+#include "render/draw.h"
+#include "render/episode.h"
+#include "render/overlay.h"
+
+typedef struct lud_record_options {
+    const char *path; /* where to; the ending says the format, see video.h */
+    int width,
+        height; /* pixels; height 0: `width` is the longer side and the picture has the world's shape */
+    int fps;    /* frames a second */
+    int frames_per_step; /* 1 shows states exactly as they are; more shows the motion between them */
+    int episodes;
+    int max_steps; /* of an episode, 0: to its end */
+    uint64_t seed;
+    lud_theme_name theme;
+    bool still;                 /* nothing moves but what a step moves: no waves, no shimmer */
+    bool goals;                 /* shows the agents' goals */
+    bool labels;                /* shows the agents' numbers */
+    float hold;                 /* seconds that the first and the last state of an episode stay */
+    FILE *progress;             /* where progress is shown, or null */
+    lud_overlay_source *source; /* of overlays, or null; taken over by lud_record */
+    int overlay;                /* parts of it that are shown, lud_overlay_part or-ed */
+} lud_record_options;
+
+/* 640 pixels, 30 frames a second, 8 frames a step, one episode. */
+lud_record_options lud_record_defaults(void);
+
+typedef struct lud_record_result {
+    int width, height;
+    int64_t frames, steps;
+    double drawing_seconds, seconds; /* drawing alone, and all */
+} lud_record_result;
+
+/* Plays and records. Ctrl-C completes the file with what was recorded and returns LUD_INTERRUPTED. `result`
+ * may be null. The same model, cast and options give the same bytes. */
+lud_status lud_record(const lud_model *model, lud_cast *cast, const lud_record_options *options,
+                      lud_record_result *result, lud_error *error);
+
+/* A frame of a world (with the map and the arrows of moment->overlay) that fills its canvas; shared with the
+ * viewer's recordings and screenshots. */
+void lud_draw_frame(lud_drawing *drawing, lud_canvas *canvas, const lud_theme *theme,
+                    const lud_moment *moment);
+/* The size of a picture of the world whose longer side is `side` pixels, both even. */
+void lud_picture_size(const lud_drawing *drawing, int side, int *width, int *height);
+
+#endif

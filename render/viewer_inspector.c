@@ -1,0 +1,226 @@
+/* The right column: what is selected, who acts, and what may come next. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "render/viewer_parts.h"
+
+/* Where the next line goes. */
+typedef struct cursor {
+    lud_viewer *v;
+    lud_canvas *canvas;
+    const lud_theme *theme;
+    float x, y, width, bottom, row;
+} cursor;
+
+static bool room(const cursor *c, float height) {
+    return c->y + height <= c->bottom;
+}
+
+static void heading(cursor *c, const char *text) {
+    float height = lud_canvas_line_height(c->canvas, LUD_TEXT_LARGE);
+    if (!room(c, height)) return;
+    lud_canvas_text_cut(c->canvas, c->x, c->y, c->width, LUD_TEXT_LARGE, c->theme->text, text);
+    c->y += height + 2 * c->v->scale;
+}
+
+static void small_heading(cursor *c, const char *text) {
+    c->y += 8 * c->v->scale;
+    if (!room(c, c->row)) return;
+    lud_canvas_text_cut(c->canvas, c->x, c->y, c->width, LUD_TEXT_SMALL, c->theme->accent, text);
+    c->y += c->row;
+}
+
+static void pair(cursor *c, const char *name, const char *value) {
+    if (!room(c, c->row)) return;
+    float column = fminf(112 * c->v->scale, c->width * 0.45f);
+    lud_canvas_text_cut(c->canvas, c->x, c->y, column - 6, LUD_TEXT_SMALL, c->theme->muted, name);
+    lud_canvas_text_cut(c->canvas, c->x + column, c->y, c->width - column, LUD_TEXT_SMALL, c->theme->text,
+                        value);
+    c->y += c->row;
+}
+
+/* Lines `name<tab>value`; a line without a tab is a heading. */
+static void pairs(cursor *c, char *text) {
+    for (char *line = text, *end; line && *line; line = end) {
+        end = strchr(line, '\n');
+        if (end) *end++ = 0;
+        char *tab = strchr(line, '\t');
+        if (tab) {
+            *tab = 0;
+            pair(c, line, tab + 1);
+        } else {
+            heading(c, line);
+        }
+    }
+}
+
+static const char *action_name(const lud_viewer *v, int agent, int32_t action) {
+    const lud_action_space *space = &v->scenario->model->layout.actions[agent];
+    return space->names && action >= 0 && action < space->n_discrete ? space->names[action] : "-";
+}
+
+static void draw_agent(cursor *c, int agent) {
+    lud_viewer *v = c->v;
+    lud_text text = {0};
+    v->drawing->kind->describe_agent(v->drawing, lud_player_state(v->player), agent, &text);
+    if (text.bytes) pairs(c, text.bytes);
+    lud_text_clear(&text);
+    const lud_world *world = v->scenario->world;
+    int goal = lud_player_goals(v->player)[agent];
+    if (goal >= 0 && world->describe_goal) {
+        world->describe_goal(v->scenario->model, agent, goal, &text);
+        pair(c, "goal", text.bytes ? text.bytes : "");
+    }
+    lud_text_free(&text);
+    char number[64];
+    const int32_t *actions = lud_player_actions(v->player);
+    pair(c, "last action", actions ? action_name(v, agent, actions[agent]) : "-");
+    pair(c, "policy", v->taken[agent] ? "you" : lud_cast_get(v->cast, agent)->kind->name);
+    const float *rewards = lud_player_rewards(v->player);
+    snprintf(number, sizeof number, "%.3g (%.3g in all)", rewards ? (double)rewards[agent] : 0.0,
+             lud_player_return(v->player, agent));
+    pair(c, "reward", number);
+    if (v->taken[agent]) {
+        lud_text keys = {0};
+        lud_viewer_action_keys(v, agent, &keys);
+        small_heading(c, "You act: your keys");
+        if (keys.bytes) pairs(c, keys.bytes);
+        lud_text_free(&keys);
+    } else if (room(c, 2 * c->row)) {
+        c->y += 4 * v->scale;
+        lud_canvas_text_cut(c->canvas, c->x, c->y, c->width, LUD_TEXT_SMALL, c->theme->muted,
+                            "C  take the controls");
+        c->y += c->row;
+    }
+}
+
+static void draw_agent_list(cursor *c) {
+    lud_viewer *v = c->v;
+    small_heading(c, "Agents");
+    float side = 26 * v->scale, height = side + 4 * v->scale;
+    v->boxes.agent_rows = (lud_box){c->x, c->y, c->width, 0};
+    v->boxes.agent_row_height = height;
+    const int32_t *actions = lud_player_actions(v->player);
+    for (int i = 0; i < v->scenario->model->layout.n_agents && room(c, height); i++) {
+        if (i == v->selected_agent)
+            lud_canvas_round_rect(c->canvas,
+                                  (lud_box){c->x - 6 * v->scale, c->y - 2, c->width + 12 * v->scale, height},
+                                  6 * v->scale, lud_faded(c->theme->accent, 0.14f));
+        v->drawing->kind->portrait(v->drawing, c->canvas, lud_player_state(v->player), i, c->x, c->y,
+                                   (int)side);
+        char text[160];
+        snprintf(text, sizeof text, "%d  %s", i, v->taken[i] ? "you" : lud_cast_get(v->cast, i)->kind->name);
+        float y = c->y + (side - c->row) * 0.5f;
+        lud_canvas_text_cut(c->canvas, c->x + side + 10 * v->scale, y, c->width * 0.5f, LUD_TEXT_SMALL,
+                            c->theme->text, text);
+        const char *action = actions ? action_name(v, i, actions[i]) : "";
+        float w = lud_canvas_text_width(c->canvas, LUD_TEXT_SMALL, action);
+        lud_canvas_text(c->canvas, c->x + c->width - w, y, LUD_TEXT_SMALL, c->theme->muted, action);
+        c->y += height;
+        v->boxes.agent_rows.h += height;
+    }
+}
+
+/* ---- successors ---- */
+
+static void find_successors(lud_viewer *v) {
+    const lud_model *model = v->scenario->model;
+    lud_error error = {0};
+    lud_player_plan(v->player, v->chosen, v->plan);
+    v->successors.n = 0;
+    v->successors_valid = true;
+    if (lud_player_over(v->player)) return;
+    if (model->world->successors(model, lud_player_state(v->player), v->plan, &v->successors, &error))
+        lud_viewer_say(v, true, 6, "%s", error.text);
+}
+
+static void draw_successors(cursor *c) {
+    lud_viewer *v = c->v;
+    const lud_model *model = v->scenario->model;
+    small_heading(c, "Next, under this joint action");
+    if (!model->world->successors || !lud_joint_action_count(&model->layout)) {
+        pair(c, "none", "this world has no exact model");
+        return;
+    }
+    if (!v->successors_valid) find_successors(v);
+    lud_text text = {0};
+    for (int i = 0; i < model->layout.n_agents; i++)
+        lud_text_append(&text, "%s%s", i ? ", " : "", action_name(v, i, v->plan[i]));
+    if (room(c, c->row) && text.bytes) {
+        lud_canvas_text_cut(c->canvas, c->x, c->y, c->width, LUD_TEXT_SMALL, c->theme->text, text.bytes);
+        c->y += c->row;
+    }
+    if (!v->successors.n) pair(c, "none", "the state is terminal");
+    /* likeliest first; few enough to look for the next best each time */
+    double last = 2;
+    size_t last_index = 0;
+    for (size_t shown = 0; shown < v->successors.n && room(c, c->row + 4 * v->scale); shown++) {
+        size_t best = v->successors.n;
+        for (size_t k = 0; k < v->successors.n; k++) {
+            double p = v->successors.probability[k];
+            bool later = p < last || (p == last && k > last_index);
+            if (later && (best == v->successors.n || p > v->successors.probability[best])) best = k;
+        }
+        if (best == v->successors.n) break;
+        last = v->successors.probability[best];
+        last_index = best;
+        lud_text_clear(&text);
+        v->drawing->kind->describe_change(v->drawing, lud_player_state(v->player),
+                                          v->successors.states + best * v->successors.state_bytes, &text);
+        for (char *b = text.bytes; b && *b; b++)
+            if (*b == '\n') *b = b[1] ? ';' : 0;
+        float bar = 56 * v->scale;
+        lud_box box = {c->x, c->y + 3 * v->scale, bar, c->row - 4 * v->scale};
+        lud_canvas_round_rect(c->canvas, box, 3 * v->scale, c->theme->grid_line);
+        box.w *= (float)last;
+        lud_canvas_round_rect(c->canvas, box, 3 * v->scale, lud_faded(c->theme->accent, 0.55f));
+        char percent[16];
+        snprintf(percent, sizeof percent, "%.1f%%", 100 * last);
+        lud_canvas_text(c->canvas, c->x + 6 * v->scale, c->y, LUD_TEXT_SMALL, c->theme->text, percent);
+        lud_canvas_text_cut(c->canvas, c->x + bar + 8 * v->scale, c->y, c->width - bar - 8 * v->scale,
+                            LUD_TEXT_SMALL, c->theme->muted, text.bytes ? text.bytes : "");
+        c->y += c->row + 3 * v->scale;
+    }
+    lud_text_free(&text);
+}
+
+void lud_viewer_draw_inspector(lud_viewer *v, lud_canvas *canvas, const lud_theme *theme) {
+    float s = v->scale, pad = 16 * s;
+    lud_box box = v->boxes.column;
+    lud_box card = {box.x, box.y + pad, box.w - pad, box.h - 2 * pad};
+    lud_canvas_round_rect(canvas, card, 10 * s, theme->panel);
+    lud_canvas_frame(canvas, card, 10 * s, 1, theme->grid_line);
+    cursor c = {.v = v,
+                .canvas = canvas,
+                .theme = theme,
+                .x = card.x + pad,
+                .y = card.y + 12 * s,
+                .width = card.w - 2 * pad,
+                .bottom = card.y + card.h - 8 * s,
+                .row = lud_canvas_line_height(canvas, LUD_TEXT_SMALL) + 2 * s};
+    const lud_scenario *scenario = v->scenario;
+    if (v->selected_agent >= 0) {
+        draw_agent(&c, v->selected_agent);
+    } else if (v->cell_selected) {
+        lud_text text = {0};
+        v->drawing->kind->describe_cell(v->drawing, lud_player_state(v->player), v->cell_x, v->cell_y, &text);
+        if (text.bytes) pairs(&c, text.bytes);
+        lud_text_free(&text);
+    } else {
+        char text[64];
+        heading(&c, scenario->name ? scenario->name : scenario->world->name);
+        pair(&c, "world", scenario->world->name);
+        snprintf(text, sizeof text, "%llu", (unsigned long long)lud_player_seed(v->player));
+        pair(&c, "seed", text);
+        snprintf(text, sizeof text, "%u", lud_player_episode(v->player) + 1);
+        pair(&c, "episode", text);
+        pair(&c, "state",
+             lud_player_over(v->player) ? "the episode is over"
+             : v->playing               ? "playing"
+                                        : "paused");
+    }
+    draw_agent_list(&c);
+    if (v->successors_shown) draw_successors(&c);
+}

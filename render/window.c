@@ -1,0 +1,106 @@
+#include "render/window.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/progress.h"
+
+static lud_status no_display(lud_error *error) {
+    return lud_fail(
+        error, LUD_ERROR_UNSUPPORTED,
+        "there is no display to open a window on (%s); `ludus record SCENARIO -o FILE.mp4` works without one",
+        SDL_GetError());
+}
+
+static lud_status open_window(SDL_Window **window, SDL_Renderer **renderer, lud_error *error) {
+    /* video alone: no audio, no joysticks; and a display that sleeps when it wants to */
+    SDL_SetHint(SDL_HINT_VIDEO_ALLOW_SCREENSAVER, "1");
+    SDL_SetHint(SDL_HINT_NO_SIGNAL_HANDLERS, "1");
+    if (SDL_InitSubSystem(SDL_INIT_VIDEO)) return no_display(error);
+    /* SDL falls back to drivers that show nothing; they are meant for tests, which ask for them by name */
+    const char *driver = SDL_GetCurrentVideoDriver();
+    bool blind =
+        driver && (!strcmp(driver, "offscreen") || !strcmp(driver, "dummy") || !strcmp(driver, "evdev"));
+    if (blind && !SDL_getenv("SDL_VIDEODRIVER")) {
+        SDL_SetError("neither X11 nor Wayland answers");
+        return no_display(error);
+    }
+    SDL_Rect screen = {0, 0, 1440, 900};
+    SDL_GetDisplayUsableBounds(0, &screen);
+    int width = SDL_min(1180, screen.w * 9 / 10), height = SDL_min(780, screen.h * 9 / 10);
+    *window = SDL_CreateWindow("Ludus", SDL_WINDOWPOS_CENTERED, SDL_WINDOWPOS_CENTERED, width, height,
+                               SDL_WINDOW_RESIZABLE | SDL_WINDOW_ALLOW_HIGHDPI);
+    if (!*window) return no_display(error);
+    SDL_SetWindowMinimumSize(*window, 480, 320);
+    *renderer = SDL_CreateRenderer(*window, -1, SDL_RENDERER_ACCELERATED | SDL_RENDERER_PRESENTVSYNC);
+    if (!*renderer) *renderer = SDL_CreateRenderer(*window, -1, SDL_RENDERER_SOFTWARE);
+    if (!*renderer)
+        return lud_fail(
+            error, LUD_ERROR_UNSUPPORTED,
+            "this display cannot be drawn on (%s); `ludus record SCENARIO -o FILE.mp4` works without one",
+            SDL_GetError());
+    return LUD_OK;
+}
+
+/* Pixels of a window unit: above 1 on displays with a high density. */
+static float density(SDL_Window *window, SDL_Renderer *renderer) {
+    int units, pixels, ignored;
+    SDL_GetWindowSize(window, &units, &ignored);
+    SDL_GetRendererOutputSize(renderer, &pixels, &ignored);
+    return units > 0 ? (float)pixels / (float)units : 1;
+}
+
+static void run_loop(SDL_Window *window, SDL_Renderer *renderer, lud_canvas *canvas, lud_viewer *viewer,
+                     double began, lud_window_report *report) {
+    double last = lud_clock_seconds();
+    bool changed = true;
+    while (!lud_viewer_wants_to_quit(viewer) && !lud_interrupted()) {
+        SDL_Event event;
+        while (SDL_PollEvent(&event)) {
+            if (event.type == SDL_RENDER_TARGETS_RESET || event.type == SDL_RENDER_DEVICE_RESET)
+                lud_canvas_forget(canvas);
+            lud_viewer_event(viewer, &event, density(window, renderer));
+            changed = true;
+        }
+        double now = lud_clock_seconds();
+        lud_viewer_update(viewer, now - last);
+        last = now;
+        if (changed || lud_viewer_moving(viewer)) {
+            lud_viewer_draw(viewer, canvas);
+            if (!report->frames++) report->first_frame_seconds = lud_clock_seconds() - began;
+            changed = false;
+        }
+        /* where the display does not hold us back (no vertical sync), 60 pictures a second are enough */
+        double rest = 1.0 / 60 - (lud_clock_seconds() - now);
+        if (rest > 0.001) SDL_Delay((Uint32)(rest * 1000));
+    }
+}
+
+lud_status lud_view(const lud_view_options *options, lud_window_report *report, lud_error *error) {
+    lud_window_report own = {0};
+    if (!report) report = &own;
+    *report = own;
+    double began = lud_clock_seconds();
+    SDL_Window *window = NULL;
+    SDL_Renderer *renderer = NULL;
+    lud_canvas *canvas = NULL;
+    lud_viewer *viewer = NULL;
+    lud_status status = lud_viewer_create(options, &viewer, error);
+    if (!status) status = open_window(&window, &renderer, error);
+    if (!status) status = lud_canvas_create(renderer, density(window, renderer), &canvas, error);
+    if (!status) {
+        char title[128];
+        const lud_scenario *scenario = lud_viewer_scenario(viewer);
+        snprintf(title, sizeof title, "%s - Ludus", scenario->name ? scenario->name : options->path);
+        SDL_SetWindowTitle(window, title);
+        run_loop(window, renderer, canvas, viewer, began, report);
+    }
+    lud_viewer_destroy(viewer);
+    lud_canvas_destroy(canvas);
+    if (renderer) SDL_DestroyRenderer(renderer);
+    if (window) SDL_DestroyWindow(window);
+    SDL_QuitSubSystem(SDL_INIT_VIDEO);
+    return status;
+}

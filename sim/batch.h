@@ -1,0 +1,47 @@
+/* N environments of one model in contiguous memory, stepped in parallel.
+ *
+ * The batch owns states and clocks; actions, observations, rewards and done flags live in the caller's
+ * buffers, so a policy reads the very memory the world writes. Nothing is allocated after creation, and
+ * results are the same for any number of threads and any split of environments over batches. */
+#ifndef LUDUS_SIM_BATCH_H
+#define LUDUS_SIM_BATCH_H
+
+#include "sim/world.h"
+
+typedef struct lud_batch {
+    const lud_model *model;
+    uint64_t seed;
+    uint32_t first_environment; /* index of environment 0 in the numbering that keys random draws */
+    int n_envs;
+    int n_threads;         /* 0: OpenMP's default */
+    bool auto_reset;       /* finished environments start anew inside lud_batch_step */
+    uint8_t *states;       /* [n_envs][state_bytes] */
+    uint32_t *tick;        /* [n_envs], see lud_range */
+    int32_t *episode_step; /* [n_envs] steps since the last reset */
+    uint32_t *episode;     /* [n_envs] episodes finished */
+} lud_batch;
+
+/* Where a step writes; every pointer optional. With auto-reset, `observations` after a step are those of the
+ * new episode and `final_states` keeps the last state of the finished one for environments with a done flag.
+ */
+typedef struct lud_batch_out {
+    void *const *observations; /* [n_parts], see lud_world.observe */
+    float *rewards;            /* [n_envs][n_agents] */
+    uint8_t *terminated;       /* [n_envs] */
+    uint8_t *truncated;        /* [n_envs] */
+    uint8_t *final_states;     /* [n_envs][state_bytes] */
+} lud_batch_out;
+
+lud_status lud_batch_create(const lud_model *model, int n_envs, uint64_t seed, uint32_t first_environment,
+                            lud_batch **batch, lud_error *error);
+void lud_batch_destroy(lud_batch *batch);
+/* Starts a new episode everywhere and writes observations (out may be null). */
+void lud_batch_reset(lud_batch *batch, const lud_batch_out *out);
+/* One step of every environment; see the world's step for the shape of actions. */
+void lud_batch_step(lud_batch *batch, lud_actions actions, const lud_batch_out *out);
+/* Bytes of a snapshot, and taking and restoring one: afterwards the batch goes on bit for bit as it did. */
+size_t lud_batch_snapshot_bytes(const lud_batch *batch);
+void lud_batch_save(const lud_batch *batch, void *snapshot);
+void lud_batch_load(lud_batch *batch, const void *snapshot);
+
+#endif

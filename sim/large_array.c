@@ -1,0 +1,105 @@
+#include "sim/large_array.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { PAGE = 4096 };
+
+static uint64_t whole_pages(uint64_t bytes) {
+    return (bytes + PAGE - 1) / PAGE * PAGE;
+}
+
+static lud_status file_error(const char *what, int number, lud_error *error) {
+    return lud_fail(error, LUD_ERROR_IO, "cannot %s a file for what memory does not hold: %s", what,
+                    strerror(number));
+}
+
+static lud_status map_more(lud_large_array *array, uint64_t capacity, lud_error *error) {
+    capacity = whole_pages(capacity);
+    int refused = posix_fallocate(array->file, 0, (off_t)capacity);
+    if (refused) return file_error("enlarge", refused, error);
+    void *moved = array->bytes ? mremap(array->bytes, array->capacity, capacity, MREMAP_MAYMOVE)
+                               : mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_SHARED, array->file, 0);
+    if (moved == MAP_FAILED) return file_error("map", errno, error);
+    array->bytes = moved;
+    array->capacity = capacity;
+    return LUD_OK;
+}
+
+lud_status lud_large_array_reserve(lud_large_array *array, uint64_t capacity, lud_error *error) {
+    if (capacity <= array->capacity) return LUD_OK;
+    if (array->mapped) return map_more(array, capacity, error);
+    void *moved = capacity <= SIZE_MAX / 2 ? realloc(array->bytes, capacity) : NULL;
+    if (!moved)
+        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for an array of %llu MiB",
+                        (unsigned long long)(capacity >> 20));
+    array->bytes = moved;
+    array->capacity = capacity;
+    return LUD_OK;
+}
+
+/* Shrinking cannot fail in a way that matters. */
+void lud_large_array_trim(lud_large_array *array, uint64_t used) {
+    if (!used || used >= array->capacity) return;
+    if (!array->mapped) {
+        void *smaller = realloc(array->bytes, used);
+        if (!smaller) return;
+        array->bytes = smaller;
+        array->capacity = used;
+        return;
+    }
+    uint64_t capacity = whole_pages(used);
+    if (capacity >= array->capacity) return;
+    void *smaller = mremap(array->bytes, array->capacity, capacity, MREMAP_MAYMOVE);
+    if (smaller == MAP_FAILED) return;
+    array->bytes = smaller;
+    array->capacity = capacity;
+    if (ftruncate(array->file, (off_t)capacity) != 0) return; /* it only stays larger than it must be */
+}
+
+/* A file of the folder without a name. */
+static int nameless_file(const char *folder) {
+    int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (file >= 0) return file;
+    char path[4096]; /* some file systems need a name for a moment */
+    if (snprintf(path, sizeof path, "%s/ludus-XXXXXX", folder) >= (int)sizeof path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    file = mkostemp(path, O_CLOEXEC);
+    if (file >= 0) unlink(path);
+    return file;
+}
+
+lud_status lud_large_array_to_file(lud_large_array *array, uint64_t used, const char *folder,
+                                   lud_error *error) {
+    if (array->mapped) return LUD_OK;
+    lud_large_array moved = {.mapped = true, .file = nameless_file(folder)};
+    if (moved.file < 0)
+        return lud_fail(error, LUD_ERROR_IO, "%s: cannot make a file for what memory does not hold: %s",
+                        folder, strerror(errno));
+    lud_status status = map_more(&moved, array->capacity ? array->capacity : 1, error);
+    if (status) {
+        close(moved.file);
+        return status;
+    }
+    if (used) memcpy(moved.bytes, array->bytes, used);
+    free(array->bytes);
+    *array = moved;
+    return LUD_OK;
+}
+
+void lud_large_array_free(lud_large_array *array) {
+    if (array->mapped) {
+        munmap(array->bytes, array->capacity);
+        close(array->file);
+    } else {
+        free(array->bytes);
+    }
+    *array = (lud_large_array){0};
+}

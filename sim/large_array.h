@@ -1,0 +1,32 @@
+/* An array that grows: in memory, or in a file that is mapped into it, so that the system keeps only the
+ * pages in memory that are in use.
+ *
+ * The file has no name (it is gone when the program ends, however it ends) and its blocks are reserved when
+ * it grows, so a full disk is an error there and not a signal later. */
+#ifndef LUDUS_SIM_LARGE_ARRAY_H
+#define LUDUS_SIM_LARGE_ARRAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/* Zero-initialise: an empty array in memory. */
+typedef struct lud_large_array {
+    void *bytes;
+    uint64_t capacity; /* in bytes */
+    bool mapped;       /* in a file */
+    int file;
+} lud_large_array;
+
+/* Makes room for at least `capacity` bytes; contents stay, the address may change. LUD_ERROR_MEMORY, or
+ * LUD_ERROR_IO when the file cannot grow. */
+lud_status lud_large_array_reserve(lud_large_array *array, uint64_t capacity, lud_error *error);
+/* Gives back what is beyond `used` bytes. */
+void lud_large_array_trim(lud_large_array *array, uint64_t used);
+/* Moves `used` bytes of an array in memory to a file in the folder. */
+lud_status lud_large_array_to_file(lud_large_array *array, uint64_t used, const char *folder,
+                                   lud_error *error);
+void lud_large_array_free(lud_large_array *array);
+
+#endif

@@ -1,0 +1,514 @@
+#include "sim/multigrid/grid_observe.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "sim/multigrid/grid_board.h"
+
+/* Numbers of grids up to the largest fit on the stack of a thread (390 kB). */
+enum { MAX_CELLS = LUD_GRID_MAX_SIDE * LUD_GRID_MAX_SIDE };
+
+static const uint8_t alphabetical[LUD_COLOURS] = {LUD_BLUE,   LUD_BROWN, LUD_GREEN, LUD_GREY,
+                                                  LUD_PURPLE, LUD_RED,   LUD_YELLOW};
+
+/* --- Words -------------------------------------------------------------------------------------------------
+ */
+
+static int base_channel(int type) {
+    switch (type) {
+    case LUD_WALL:
+        return LUD_CHANNEL_WALL;
+    case LUD_BALL:
+        return LUD_CHANNEL_BALL;
+    case LUD_BOX:
+        return LUD_CHANNEL_BOX;
+    case LUD_GOAL:
+        return LUD_CHANNEL_GOAL;
+    case LUD_LAVA:
+        return LUD_CHANNEL_LAVA;
+    case LUD_BLOCK:
+        return LUD_CHANNEL_BLOCK;
+    case LUD_ROCK:
+        return LUD_CHANNEL_ROCK;
+    case LUD_UNSTEADY_GROUND:
+        return LUD_CHANNEL_UNSTEADY_GROUND;
+    case LUD_SWITCH:
+        return LUD_CHANNEL_SWITCH;
+    case LUD_FLOOR:
+        return LUD_CHANNEL_FLOOR;
+    case LUD_KILL_BUTTON:
+        return LUD_CHANNEL_KILL_BUTTON;
+    case LUD_PAUSE_SWITCH:
+        return LUD_CHANNEL_PAUSE_SWITCH;
+    case LUD_DISABLING_SWITCH:
+        return LUD_CHANNEL_DISABLING_SWITCH;
+    case LUD_CONTROL_BUTTON:
+        return LUD_CHANNEL_CONTROL_BUTTON;
+    case LUD_BUSH:
+        return LUD_CHANNEL_BUSH;
+    case LUD_DOOR:
+        return LUD_CODE_DOOR;
+    case LUD_KEY:
+        return LUD_CODE_KEY;
+    default:
+        return LUD_CODE_NOTHING;
+    }
+}
+
+enum { NO_AGENT = LUD_CODE_NO_AGENT << LUD_CODE_AGENT_SHIFT, OTHER_IMMOBILE = 2 << LUD_CODE_OTHER_SHIFT };
+
+/* The word of an immobile object, without its condition. */
+static int32_t static_word(const lud_grid_object *o) {
+    int32_t word = base_channel((int)o->type) | NO_AGENT;
+    if (o->type == LUD_DOOR) word |= (int32_t)o->colour << LUD_CODE_COLOUR_SHIFT;
+    if (o->type == LUD_OBJECT_GOAL) word |= OTHER_IMMOBILE;
+    return word;
+}
+
+static void write_words(const lud_grid_model *m, const uint8_t *state, int32_t *words) {
+    const lud_grid_layer *layer = lud_grid_layer_of(m, state);
+    memcpy(words, layer->compact, (size_t)m->n_cells * sizeof *words);
+    for (int k = 0; k < layer->n_fixed; k++) {
+        const lud_grid_fixed *f = &layer->fixed[k];
+        if (f->type == LUD_DOOR)
+            words[f->cell] |= (lud_grid_condition(m, state, f->slot) + 1) << LUD_CODE_DOOR_SHIFT;
+        else if (f->type == LUD_MAGIC_WALL)
+            words[f->cell] |= (lud_grid_condition(m, state, f->slot) ? 1 + f->side : 6)
+                              << LUD_CODE_MAGIC_SHIFT;
+        else if (f->type == LUD_BUSH && lud_grid_condition(m, state, f->slot))
+            words[f->cell] = LUD_CODE_EMPTY;
+    }
+    /* A piece takes the type and colour of the word; the state of a door below it stays. */
+    for (int k = 0; k < m->n_classes; k++) {
+        const lud_grid_class *class = &m->classes[k];
+        int32_t word = base_channel(class->type) | NO_AGENT;
+        if (class->type == LUD_KEY) word |= class->colour << LUD_CODE_COLOUR_SHIFT;
+        for (int s = class->begin; s < class->begin + class->n; s++) {
+            uint32_t cell = lud_grid_get_cell(m, state, m->at.piece, s);
+            if (cell < (uint32_t)m->n_cells) words[cell] = word | (words[cell] & 3 << LUD_CODE_DOOR_SHIFT);
+        }
+    }
+    for (int i = 0; i < m->n_agents; i++) {
+        int32_t *word = &words[lud_grid_get_cell(m, state, m->at.cell, i)];
+        *word = (*word & ~NO_AGENT) | m->colour[i] << LUD_CODE_AGENT_SHIFT;
+    }
+}
+
+void lud_grid_encode_words(const lud_grid_model *m, const uint8_t *state, bool reference, int height,
+                           int width, int32_t *words) {
+    int32_t whole[MAX_CELLS];
+    write_words(m, state, whole);
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            bool inside = x < m->width && y < m->height;
+            int32_t word = inside ? whole[y * m->width + x] : LUD_CODE_WALL;
+            words[y * width + x] = reference ? lud_grid_code_reference(word) : word;
+        }
+}
+
+void lud_grid_encode_tensor(const lud_grid_model *m, const uint8_t *state, int height, int width,
+                            float *tensor) {
+    int32_t whole[MAX_CELLS];
+    write_words(m, state, whole);
+    size_t plane = (size_t)height * (size_t)width;
+    memset(tensor, 0, LUD_GRID_CHANNELS * plane * sizeof *tensor);
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            bool inside = x < m->width && y < m->height;
+            lud_grid_active active[LUD_GRID_MAX_ACTIVE];
+            int n = lud_grid_code_active(inside ? whole[y * m->width + x] : LUD_CODE_WALL, LUD_GRID_COVERED,
+                                         active);
+            for (int k = 0; k < n; k++)
+                tensor[(size_t)active[k].channel * plane + (size_t)(y * width + x)] = active[k].value;
+        }
+}
+
+/* --- Features ----------------------------------------------------------------------------------------------
+ */
+
+void lud_grid_encode_globals(const lud_grid_model *m, const uint8_t *state, bool reference,
+                             float globals[LUD_GRID_GLOBALS]) {
+    const lud_grid_layer *layer = lud_grid_layer_of(m, state);
+    globals[0] = (float)(m->spec.max_steps - (int)lud_grid_get16(state + m->at.step));
+    globals[1] = reference ? 0.0f : layer->stumble;
+    globals[2] = reference ? 1.0f : layer->entry;
+    globals[3] = reference ? 0.0f : layer->solidify;
+}
+
+static void agent_features(const lud_grid_model *m, const uint8_t *state, bool reference, int i, float *to) {
+    uint32_t cell = lud_grid_get_cell(m, state, m->at.cell, i);
+    uint8_t byte = state[m->at.agent + (uint32_t)i];
+    int carried = m->n_classes > 2 ? state[m->at.carried + (uint32_t)i] : 0;
+    const lud_grid_class *class = &m->classes[carried];
+    to[0] = (float)m->cell_x[cell];
+    to[1] = (float)m->cell_y[cell];
+    for (int d = 0; d < 4; d++) to[2 + d] = (byte & LUD_AGENT_DIRECTION) == d;
+    to[6] = (m->can[i] & LUD_CAN_ENTER_MAGIC_WALLS) != 0;
+    to[7] = (m->can[i] & LUD_CAN_PUSH_ROCKS) != 0;
+    to[8] = !carried || (reference && class->type == LUD_KEY) ? -1.0f : (float)base_channel(class->type);
+    to[9] = carried ? (float)class->colour : -1.0f;
+    to[10] = (byte & LUD_AGENT_PAUSED) != 0;
+    to[11] = (byte & LUD_AGENT_TERMINATED) != 0;
+    to[12] = (float)((byte >> LUD_AGENT_FORCED_SHIFT) - 1);
+}
+
+void lud_grid_encode_agents(const lud_grid_model *m, const uint8_t *state, bool reference,
+                            const int most[LUD_COLOURS], float *features) {
+    for (int k = 0; k < LUD_COLOURS; k++) {
+        int colour = alphabetical[k], n = 0;
+        for (int i = 0; i < m->n_agents && n < most[colour]; i++)
+            if (m->colour[i] == colour)
+                agent_features(m, state, reference, i, features + LUD_GRID_AGENT_FEATURES * n++);
+        memset(features + LUD_GRID_AGENT_FEATURES * n, 0,
+               (size_t)(most[colour] - n) * LUD_GRID_AGENT_FEATURES * sizeof *features);
+        features += LUD_GRID_AGENT_FEATURES * most[colour];
+    }
+}
+
+int lud_grid_agent_place(const lud_grid_model *m, int agent) {
+    int place = 0;
+    for (int k = 0; alphabetical[k] != m->colour[agent]; k++) place += m->colour_count[alphabetical[k]];
+    for (int i = 0; i < agent; i++) place += m->colour[i] == m->colour[agent];
+    return place;
+}
+
+enum { PER_TYPE = 4 };
+/* First feature and features each, in the order kill, pause, disabling, control. */
+static const uint8_t interactive_begin[4] = {0, 20, 44, 68}, interactive_size[4] = {5, 6, 6, 7};
+
+static float *interactive_place(const lud_grid_fixed *f, int count[4], float *features) {
+    if (f->type < LUD_KILL_BUTTON || f->type > LUD_CONTROL_BUTTON) return NULL;
+    int k = f->type - LUD_KILL_BUTTON;
+    if (count[k] == PER_TYPE) return NULL;
+    return features + interactive_begin[k] + interactive_size[k] * count[k]++;
+}
+
+static void compile_interactive(const lud_grid_model *m, lud_grid_layer *layer) {
+    int count[4] = {0};
+    for (int k = 0; k < layer->n_fixed; k++) {
+        const lud_grid_fixed *f = &layer->fixed[k];
+        float *to = interactive_place(f, count, layer->interactive);
+        if (!to) continue;
+        to[0] = (float)(f->cell % m->width);
+        to[1] = (float)(f->cell / m->width);
+        to[f->type == LUD_KILL_BUTTON || f->type == LUD_CONTROL_BUTTON ? 3 : 4] = (float)f->trigger;
+        if (f->type == LUD_KILL_BUTTON || f->type == LUD_CONTROL_BUTTON) to[4] = (float)f->target;
+        if (f->type == LUD_PAUSE_SWITCH) to[5] = (float)f->target;
+        if (f->type == LUD_DISABLING_SWITCH) {
+            to[2] = 1;
+            to[5] = (float)base_channel(f->target_type);
+        }
+    }
+    layer->n_buttons = count[0] + count[1] + count[3];
+}
+
+void lud_grid_encode_interactive(const lud_grid_model *m, const uint8_t *state,
+                                 float features[LUD_GRID_INTERACTIVE]) {
+    const lud_grid_layer *layer = lud_grid_layer_of(m, state);
+    memcpy(features, layer->interactive, LUD_GRID_INTERACTIVE * sizeof *features);
+    if (!layer->n_buttons) return;
+    int count[4] = {0};
+    for (int k = 0; k < layer->n_fixed; k++) {
+        const lud_grid_fixed *f = &layer->fixed[k];
+        float *to = interactive_place(f, count, features);
+        if (!to || f->type == LUD_DISABLING_SWITCH) continue;
+        if (f->type == LUD_CONTROL_BUTTON) {
+            const uint8_t *control = &state[m->at.control + 2u * f->slot];
+            to[2] = (control[1] & LUD_CONTROL_ENABLED) != 0;
+            to[5] = (float)((control[1] >> LUD_CONTROL_RECORDED_SHIFT) - 1);
+            to[6] = (control[1] & LUD_CONTROL_AWAITING) != 0;
+            continue;
+        }
+        int condition = lud_grid_condition(m, state, f->slot);
+        if (f->type == LUD_KILL_BUTTON) {
+            to[2] = (float)condition;
+        } else {
+            to[2] = (condition & LUD_PAUSE_ENABLED) != 0;
+            to[3] = (condition & LUD_PAUSE_ON) != 0;
+        }
+    }
+}
+
+/* --- Six numbers a cell --- */
+
+static uint8_t scaled(double probability) {
+    return (uint8_t)(255.0 * probability);
+}
+
+static void fixed_numbers(const lud_grid_model *m, const uint8_t *state, const lud_grid_fixed *f,
+                          uint8_t *to) {
+    int condition =
+        f->slot != LUD_GRID_NONE && f->type != LUD_CONTROL_BUTTON ? lud_grid_condition(m, state, f->slot) : 0;
+    switch (f->type) {
+    case LUD_DOOR:
+        to[2] = (uint8_t)condition;
+        break;
+    case LUD_UNSTEADY_GROUND:
+        to[2] = scaled(f->stumble);
+        break;
+    case LUD_MAGIC_WALL:
+        to[2] = f->side;
+        to[3] = scaled(f->entry);
+        to[4] = scaled(f->solidify);
+        to[5] = condition != 0;
+        break;
+    case LUD_KILL_BUTTON:
+        to[2] = f->trigger;
+        to[3] = f->target;
+        to[4] = (uint8_t)condition;
+        break;
+    case LUD_PAUSE_SWITCH:
+        to[2] = f->trigger;
+        to[3] = f->target;
+        to[4] = (condition & LUD_PAUSE_ON) != 0;
+        to[5] = (condition & LUD_PAUSE_ENABLED) != 0;
+        break;
+    case LUD_DISABLING_SWITCH:
+        to[2] = f->trigger;
+        to[3] = f->target_type == LUD_KILL_BUTTON ? 0 : f->target_type == LUD_PAUSE_SWITCH ? 1 : 2;
+        break;
+    case LUD_CONTROL_BUTTON: {
+        const uint8_t *control = &state[m->at.control + 2u * f->slot];
+        to[2] = f->trigger;
+        to[3] = f->target;
+        to[4] = (control[1] & LUD_CONTROL_ENABLED) != 0;
+        to[5] = control[1] >> LUD_CONTROL_RECORDED_SHIFT;
+        break;
+    }
+    case LUD_BUSH:
+        to[2] = (uint8_t)condition;
+        break;
+    default:
+        break;
+    }
+}
+
+void lud_grid_encode_cells(const lud_grid_model *m, const uint8_t *state, int observer, uint8_t *cells) {
+    const lud_grid_layer *layer = lud_grid_layer_of(m, state);
+    const lud_grid_map *map = &m->spec.maps[m->n_maps > 1 ? lud_grid_get16(state + m->at.map) : 0];
+    enum { N = LUD_GRID_CELL_NUMBERS };
+    memset(cells, 0, (size_t)m->n_cells * N);
+    for (int x = 0; x < m->width; x++)
+        for (int y = 0; y < m->height; y++) {
+            const lud_grid_object *o = &map->cells[y * m->width + x];
+            uint8_t *to = cells + (x * m->height + y) * N;
+            to[0] = (uint8_t)o->type;
+            to[1] = (uint8_t)(o->type == LUD_EMPTY ? 0 : o->colour);
+        }
+    for (int k = 0; k < layer->n_fixed; k++) {
+        const lud_grid_fixed *f = &layer->fixed[k];
+        uint8_t *to = cells + (m->cell_x[f->cell] * m->height + m->cell_y[f->cell]) * N;
+        fixed_numbers(m, state, f, to);
+        if (f->type == LUD_BUSH && to[2]) memcpy(to, (const uint8_t[N]){LUD_EMPTY}, N);
+    }
+    for (int k = 0; k < m->n_classes; k++)
+        for (int s = m->classes[k].begin; s < m->classes[k].begin + m->classes[k].n; s++) {
+            uint32_t cell = lud_grid_get_cell(m, state, m->at.piece, s);
+            if (cell == (uint32_t)m->n_cells) continue;
+            uint8_t *to = cells + (m->cell_x[cell] * m->height + m->cell_y[cell]) * N;
+            memcpy(to, (const uint8_t[N]){m->classes[k].type, m->classes[k].colour}, N);
+        }
+    for (int i = 0; i < m->n_agents; i++) {
+        uint32_t cell = lud_grid_get_cell(m, state, m->at.cell, i);
+        const lud_grid_class *carried =
+            m->n_classes > 2 ? &m->classes[state[m->at.carried + (uint32_t)i]] : m->classes;
+        bool carries = carried != m->classes;
+        uint8_t *to = cells + (m->cell_x[cell] * m->height + m->cell_y[cell]) * N;
+        memcpy(to,
+               (const uint8_t[N]){LUD_AGENT, m->colour[i], carries ? carried->type : 0,
+                                  carries ? carried->colour : 0,
+                                  state[m->at.agent + (uint32_t)i] & LUD_AGENT_DIRECTION, i == observer},
+               N);
+    }
+}
+
+/* --- Partial view --- */
+
+/* cell[row][column] of agent i's window, the agent at the bottom centre looking up; n_cells outside the grid.
+ */
+static void view_cells(const lud_grid_model *m, const uint8_t *state, int i, uint16_t *cell) {
+    static const int8_t dx[4] = {1, 0, -1, 0}, dy[4] = {0, 1, 0, -1};
+    uint32_t at = lud_grid_get_cell(m, state, m->at.cell, i);
+    int ahead = state[m->at.agent + (uint32_t)i] & LUD_AGENT_DIRECTION, right = (ahead + 1) & 3;
+    int size = m->spec.view_size;
+    for (int row = 0; row < size; row++)
+        for (int column = 0; column < size; column++) {
+            int forward = size - 1 - row, aside = column - size / 2;
+            int x = m->cell_x[at] + dx[ahead] * forward + dx[right] * aside;
+            int y = m->cell_y[at] + dy[ahead] * forward + dy[right] * aside;
+            bool inside = x >= 0 && x < m->width && y >= 0 && y < m->height;
+            cell[row * size + column] = (uint16_t)(inside ? y * m->width + x : m->n_cells);
+        }
+}
+
+/* Light spreads from the agent row by row upward, in each row to the right and then to the left, from every
+ * lit cell that lets it pass to its neighbours aside and above (MiniGrid's rule; Chevalier-Boisvert et al.,
+ * 2023). */
+static void spread_light(int size, const bool *opaque, bool *lit) {
+    memset(lit, 0, (size_t)(size * size));
+    lit[(size - 1) * size + size / 2] = true;
+    for (int row = size - 1; row >= 0; row--) {
+        for (int column = 0; column < size - 1; column++) {
+            int at = row * size + column;
+            if (!lit[at] || opaque[at]) continue;
+            lit[at + 1] = true;
+            if (row > 0) lit[at + 1 - size] = lit[at - size] = true;
+        }
+        for (int column = size - 1; column > 0; column--) {
+            int at = row * size + column;
+            if (!lit[at] || opaque[at]) continue;
+            lit[at - 1] = true;
+            if (row > 0) lit[at - 1 - size] = lit[at - size] = true;
+        }
+    }
+}
+
+/* What is opaque: walls, magic walls, doors that are not open, unless an agent is in the cell. */
+static bool word_is_opaque(int32_t word) {
+    lud_grid_cell cell = lud_grid_code_fields(word);
+    if (cell.agent != LUD_CODE_NO_AGENT) return false;
+    return cell.type == LUD_CHANNEL_WALL || cell.magic != 0 || (cell.type == LUD_CODE_DOOR && cell.door != 1);
+}
+
+static bool numbers_are_opaque(const uint8_t *cell) {
+    return cell[0] == LUD_WALL || cell[0] == LUD_MAGIC_WALL ||
+           (cell[0] == LUD_DOOR && cell[2] != LUD_DOOR_OPEN);
+}
+
+enum { MAX_VIEW_CELLS = LUD_GRID_MAX_VIEW * LUD_GRID_MAX_VIEW };
+
+/* to[n_agents][size][size] */
+static void observe_partial_words(const lud_grid_model *m, const uint8_t *state, int32_t *to) {
+    int32_t whole[MAX_CELLS + 1];
+    uint16_t cell[MAX_VIEW_CELLS];
+    bool opaque[MAX_VIEW_CELLS], lit[MAX_VIEW_CELLS];
+    int size = m->spec.view_size, n = size * size;
+    write_words(m, state, whole);
+    whole[m->n_cells] = LUD_CODE_WALL;
+    for (int i = 0; i < m->n_agents; i++, to += n) {
+        view_cells(m, state, i, cell);
+        for (int k = 0; k < n; k++) {
+            to[k] = whole[cell[k]];
+            opaque[k] = word_is_opaque(to[k]);
+        }
+        if (m->spec.see_through_walls) continue;
+        spread_light(size, opaque, lit);
+        for (int k = 0; k < n; k++)
+            if (!lit[k]) to[k] = LUD_GRID_WORD_UNSEEN;
+    }
+}
+
+/* to[n_agents][column][row][6] */
+static void observe_partial_cells(const lud_grid_model *m, const uint8_t *state, uint8_t *to) {
+    enum { N = LUD_GRID_CELL_NUMBERS };
+    uint8_t whole[MAX_CELLS * N];
+    uint16_t cell[MAX_VIEW_CELLS];
+    bool opaque[MAX_VIEW_CELLS], lit[MAX_VIEW_CELLS];
+    static const uint8_t outside[N] = {LUD_WALL, LUD_GREY};
+    int size = m->spec.view_size, n = size * size;
+    lud_grid_encode_cells(m, state, -1, whole);
+    for (int i = 0; i < m->n_agents; i++, to += n * N) {
+        view_cells(m, state, i, cell);
+        for (int k = 0; k < n; k++) {
+            uint8_t *at = to + ((k % size) * size + k / size) * N;
+            const uint8_t *from = whole + (m->cell_x[cell[k]] * m->height + m->cell_y[cell[k]]) * N;
+            memcpy(at, cell[k] == m->n_cells ? outside : from, N);
+            opaque[k] = numbers_are_opaque(at);
+        }
+        to[((size / 2) * size + size - 1) * N + 5] = 1;
+        if (m->spec.see_through_walls) continue;
+        spread_light(size, opaque, lit);
+        for (int k = 0; k < n; k++)
+            if (!lit[k]) memset(to + ((k % size) * size + k / size) * N, 0, N);
+    }
+}
+
+/* --- Layout and entry --- */
+
+static void add_part(lud_layout *layout, const char *name, lud_dtype dtype, bool per_agent, int n_dimensions,
+                     const int *dimensions) {
+    lud_observation_part *part = &layout->parts[layout->n_parts++];
+    *part = (lud_observation_part){
+        .name = name, .dtype = dtype, .per_agent = per_agent, .n_dimensions = n_dimensions};
+    size_t elements = per_agent ? (size_t)layout->n_agents : 1;
+    for (int k = 0; k < n_dimensions; k++) {
+        part->dimensions[k] = dimensions[k];
+        elements *= (size_t)dimensions[k];
+    }
+    part->bytes = elements * (dtype == LUD_U8 ? 1 : 4);
+}
+
+bool lud_grid_compile_observations(lud_grid_model *m) {
+    for (int k = 0; k < m->n_maps; k++) {
+        lud_grid_layer *layer = &m->layers[k];
+        layer->compact = lud_arena_take_array(m->arena, (size_t)m->n_cells, sizeof *layer->compact);
+        layer->interactive = lud_arena_take_array(m->arena, LUD_GRID_INTERACTIVE, sizeof *layer->interactive);
+        if (!layer->compact || !layer->interactive) return false;
+        for (int c = 0; c < m->n_cells; c++) layer->compact[c] = static_word(&m->spec.maps[k].cells[c]);
+        for (int f = layer->n_fixed - 1; f >= 0; f--) {
+            if (layer->fixed[f].type == LUD_UNSTEADY_GROUND) layer->stumble = (float)layer->fixed[f].stumble;
+            if (layer->fixed[f].type != LUD_MAGIC_WALL) continue;
+            layer->entry = (float)layer->fixed[f].entry;
+            layer->solidify = (float)layer->fixed[f].solidify;
+        }
+        compile_interactive(m, layer);
+    }
+    for (int i = 0; i < m->n_agents; i++) m->colour_count[m->colour[i]]++;
+    lud_layout *layout = &m->model.layout;
+    bool partial = m->spec.view == LUD_VIEW_PARTIAL;
+    int width = partial ? m->spec.view_size : m->width, height = partial ? m->spec.view_size : m->height;
+    if (m->spec.coding == LUD_CODING_CELLS) {
+        add_part(layout, "cells", LUD_U8, true, 3, (const int[]){width, height, LUD_GRID_CELL_NUMBERS});
+        return true;
+    }
+    add_part(layout, "grid", LUD_I32, partial, 2, (const int[]){height, width});
+    add_part(layout, "globals", LUD_F32, false, 1, (const int[]){LUD_GRID_GLOBALS});
+    if (partial) {
+        add_part(layout, "self", LUD_F32, true, 1, (const int[]){LUD_GRID_AGENT_FEATURES});
+    } else {
+        add_part(layout, "agents", LUD_F32, false, 2, (const int[]){m->n_agents, LUD_GRID_AGENT_FEATURES});
+        add_part(layout, "interactive", LUD_F32, false, 1, (const int[]){LUD_GRID_INTERACTIVE});
+    }
+    return true;
+}
+
+static void observe_cells(const lud_grid_model *m, lud_range range, const uint8_t *states, uint8_t *to) {
+    size_t one = (size_t)m->n_cells * LUD_GRID_CELL_NUMBERS;
+    for (int e = 0; e < range.n; e++, states += m->model.layout.state_bytes) {
+        if (m->spec.view == LUD_VIEW_PARTIAL) {
+            observe_partial_cells(m, states, to);
+            to += m->model.layout.parts[0].bytes;
+            continue;
+        }
+        for (int i = 0; i < m->n_agents; i++, to += one) lud_grid_encode_cells(m, states, i, to);
+    }
+}
+
+void lud_grid_observe(const lud_model *model, lud_range range, const uint8_t *states, void *const *parts) {
+    const lud_grid_model *m = (const lud_grid_model *)model;
+    size_t state_bytes = m->model.layout.state_bytes;
+    if (m->spec.coding == LUD_CODING_CELLS) {
+        if (parts[0]) observe_cells(m, range, states, parts[0]);
+        return;
+    }
+    bool partial = m->spec.view == LUD_VIEW_PARTIAL;
+    size_t n_cells = (size_t)m->n_cells, n_agents = (size_t)m->n_agents;
+    size_t n_view = (size_t)m->spec.view_size * (size_t)m->spec.view_size;
+    int32_t *grid = parts[0];
+    float *globals = parts[1], *agents = parts[2], *interactive = partial ? NULL : parts[3];
+    for (size_t e = 0; e < (size_t)range.n; e++) {
+        const uint8_t *state = states + e * state_bytes;
+        if (grid && partial)
+            observe_partial_words(m, state, grid + e * n_agents * n_view);
+        else if (grid)
+            write_words(m, state, grid + e * n_cells);
+        if (globals) lud_grid_encode_globals(m, state, false, globals + e * LUD_GRID_GLOBALS);
+        float *features = agents ? agents + e * n_agents * LUD_GRID_AGENT_FEATURES : NULL;
+        if (features && partial)
+            for (int i = 0; i < m->n_agents; i++)
+                agent_features(m, state, false, i, features + i * LUD_GRID_AGENT_FEATURES);
+        else if (features)
+            lud_grid_encode_agents(m, state, false, m->colour_count, features);
+        if (interactive) lud_grid_encode_interactive(m, state, interactive + e * LUD_GRID_INTERACTIVE);
+    }
+}

@@ -1,0 +1,76 @@
+/* The option tables of multigrid files: what the keys are called, what they default to, what they mean. Used
+ * by the reader, the writer, `ludus help` and the docs. */
+#ifndef LUDUS_SIM_MULTIGRID_GRID_OPTIONS_H
+#define LUDUS_SIM_MULTIGRID_GRID_OPTIONS_H
+
+#include "base/options.h"
+#include "sim/multigrid/grid_spec.h"
+
+typedef struct lud_grid_chances {
+    double stumble, solidify, enter_bush, enter_magic_wall;
+} lud_grid_chances;
+
+/* Section `multigrid`. */
+typedef struct lud_grid_options {
+    lud_tree *map, *legend, *generate, *agents;
+    int64_t max_steps;
+    int actions;
+    bool random_start;
+    bool goals_must_cover;
+    lud_grid_chances chances;
+    int roles[LUD_COLOURS];                              /* lud_role of each colour */
+    lud_text_list can_push_rocks, can_enter_magic_walls; /* colours */
+    struct {
+        int view, coding;
+        int64_t size;
+        bool see_through_walls;
+    } observation;
+    struct {
+        double goal, step, lava, open_door, key, ball, box;
+        bool own_goal_only, shared, goal_ends;
+    } rewards;
+} lud_grid_options;
+extern const lud_option_table lud_grid_option_table;
+
+/* A thing of the legend: every type uses a few of the fields. */
+typedef struct lud_grid_thing_options {
+    int colour, state, side, trigger, target, disables;
+    double stumble, entry, solidify, enter;
+    bool enabled, on, active;
+    lud_tree *contains;
+} lud_grid_thing_options;
+/* The table of a type, null for those that a map cannot hold (grid_things.c). */
+const lud_option_table *lud_grid_thing_table(lud_grid_type type);
+
+/* An entry of `agents`, and the parameters of an agent in the legend. */
+typedef struct lud_grid_agent_options {
+    int role, facing, colour;
+    bool can_push_rocks, can_enter_magic_walls;
+} lud_grid_agent_options;
+extern const lud_option_table lud_grid_agent_option_table;
+
+/* An entry of the top-level list `goals`. */
+typedef struct lud_grid_goal_options {
+    lud_tree *cell, *rectangle, *agents;
+    double weight;
+} lud_grid_goal_options;
+extern const lud_option_table lud_grid_goal_option_table;
+
+/* Section `generate`. */
+typedef struct lud_grid_generate_options {
+    int style, doors;
+    lud_int_list size, rooms;
+    double extra_doors, braid, walls;
+    int64_t locked_doors, humans, robots, maps, attempts, seed;
+    lud_text_list colours;
+    bool solvable;
+    int64_t objects[LUD_GRID_TYPES];
+} lud_grid_generate_options;
+extern const lud_option_table lud_grid_generate_option_table;
+
+/* All of the above for the help: the section first; null-terminated. */
+extern const lud_option_table *const lud_grid_option_tables[];
+
+extern const char *const lud_grid_role_names[4]; /* "other", "human", "robot", null; index: lud_role */
+
+#endif

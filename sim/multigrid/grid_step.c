@@ -1,0 +1,256 @@
+#include "sim/multigrid/grid_step.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "sim/multigrid/grid_rules.h"
+
+/* The board of the largest grid fits on a thread's stack (130 kB); only the cells of the grid in use are
+ * touched. */
+typedef struct board {
+    uint8_t content[LUD_GRID_MAX_SIDE * LUD_GRID_MAX_SIDE + 1];
+    uint8_t start[LUD_GRID_MAX_SIDE * LUD_GRID_MAX_SIDE + 1];
+} board;
+
+static void board_begin(lud_grid_run *run, board *scratch, const lud_grid_model *m,
+                        const lud_grid_layer *layer) {
+    run->m = m;
+    run->layer = layer;
+    run->content = scratch->content;
+    run->start = scratch->start;
+    run->reward = NULL;
+    memcpy(run->content, layer->base, (size_t)m->n_cells + 1);
+    memset(run->start, 0, (size_t)m->n_cells + 1);
+}
+
+/* --- Reset --- */
+
+static void reset_agents(const lud_grid_model *m, const lud_grid_layer *layer, lud_random_key key,
+                         uint32_t tick, uint8_t *state) {
+    for (int i = 0; i < m->n_agents; i++) {
+        uint32_t cell = 0;
+        bool taken = true;
+        for (uint32_t lane = 0; taken; lane++) {
+            lud_words words = lud_draw(key, tick, (uint32_t)i, LUD_PURPOSE_RESET, 1 + lane);
+            /* After so many refusals on a crowded map the first cell that is left is as good as any. */
+            uint32_t k = lane < 1000 ? lud_below(words.v[0], (uint32_t)layer->n_free) : lane - 1000;
+            cell = layer->free_cell[k];
+            taken = false;
+            for (int j = 0; j < i; j++) taken |= lud_grid_get_cell(m, state, m->at.cell, j) == cell;
+            state[m->at.agent + (uint32_t)i] = (uint8_t)lud_below(words.v[1], 4);
+        }
+        lud_grid_put_cell(m, state, m->at.cell, i, cell);
+    }
+}
+
+void lud_grid_reset(const lud_model *model, lud_range range, uint8_t *states) {
+    const lud_grid_model *m = (const lud_grid_model *)model;
+    for (int e = 0; e < range.n; e++, states += model->layout.state_bytes) {
+        lud_random_key key = {range.seed, range.first_environment + (uint32_t)e};
+        uint32_t map = 0;
+        if (m->n_maps > 1)
+            map = lud_below(lud_draw(key, range.tick[e], 0, LUD_PURPOSE_RESET, 0).v[0], (uint32_t)m->n_maps);
+        memcpy(states, m->layers[map].initial, model->layout.state_bytes);
+        if (m->spec.random_agents) reset_agents(m, &m->layers[map], key, range.tick[e], states);
+    }
+}
+
+/* --- Step --- */
+
+static bool all_terminated(const lud_grid_model *m, const uint8_t *state) {
+    uint8_t flags = LUD_AGENT_TERMINATED;
+    for (int i = 0; i < m->n_agents; i++) flags &= state[m->at.agent + (uint32_t)i];
+    return m->n_agents > 0 && flags;
+}
+
+static void begin_rewards(const lud_grid_model *m, const uint8_t *state, float *reward) {
+    for (int i = 0; i < m->n_agents; i++)
+        reward[i] = state[m->at.agent + (uint32_t)i] & LUD_AGENT_TERMINATED ? 0.0f : m->reward_step;
+}
+
+static void share_rewards(const lud_grid_model *m, float *reward) {
+    float sum = 0;
+    for (int i = 0; i < m->n_agents; i++) sum += reward[i];
+    for (int i = 0; i < m->n_agents; i++) reward[i] = sum;
+}
+
+void lud_grid_step(const lud_model *model, lud_range range, uint8_t *states, lud_actions actions,
+                   lud_outcome outcome) {
+    const lud_grid_model *m = (const lud_grid_model *)model;
+    size_t state_bytes = model->layout.state_bytes, n_agents = (size_t)m->n_agents;
+    board scratch;
+    lud_grid_run run;
+    lud_grid_plan plan;
+    lud_grid_choice choice;
+    board_begin(&run, &scratch, m, &m->layers[0]);
+    for (size_t e = 0; e < (size_t)range.n; e++) {
+        uint8_t *state = states + e * state_bytes;
+        const lud_grid_layer *layer = lud_grid_layer_of(m, state);
+        if (layer != run.layer) board_begin(&run, &scratch, m, layer);
+        float *reward = outcome.rewards ? outcome.rewards + e * n_agents : NULL;
+        run.reward = m->has_rewards ? reward : NULL;
+        if (run.reward)
+            begin_rewards(m, state, reward);
+        else if (reward)
+            memset(reward, 0, n_agents * sizeof *reward);
+        lud_grid_load(&run, state);
+        lud_grid_make_plan(&run, actions.discrete + e * n_agents, &plan);
+        if (plan.certain) {
+            lud_grid_play_in_order(&run, &plan);
+        } else {
+            lud_random_key key = {range.seed, range.first_environment + (uint32_t)e};
+            lud_grid_sample(&plan, key, range.tick[e], &choice);
+            lud_grid_play_choices(&run, &plan, &choice);
+        }
+        lud_grid_unload(&run);
+        if (run.reward && m->shared_reward) share_rewards(m, reward);
+        if (outcome.terminated)
+            outcome.terminated[e] = all_terminated(m, state) || lud_grid_goal_reached(m, layer, state);
+        if (outcome.truncated)
+            outcome.truncated[e] = lud_grid_get16(state + m->at.step) >= (uint32_t)m->spec.max_steps;
+    }
+}
+
+/* --- Successors --- */
+
+bool lud_grid_is_terminal(const lud_model *model, const uint8_t *state) {
+    const lud_grid_model *m = (const lud_grid_model *)model;
+    return lud_grid_get16(state + m->at.step) >= (uint32_t)m->spec.max_steps ||
+           lud_grid_goal_reached(m, lud_grid_layer_of(m, state), state);
+}
+
+enum { MAX_OUTCOMES = 1 << 24, SCAN_OUTCOMES = 24, STACK_SLOTS = 512 };
+
+/* Finds equal successors; for many outcomes through a table of 1 + index, keyed by hash. */
+typedef struct merger {
+    uint32_t *slot;
+    size_t mask; /* 0: scan */
+} merger;
+
+/* Keeps the state at out->states[out->n] as a new successor, or adds its probability to the equal one. */
+static void merge_outcome(lud_successors *out, merger *merge, double probability) {
+    size_t bytes = out->state_bytes;
+    const uint8_t *state = out->states + out->n * bytes;
+    if (merge->mask == 0) {
+        for (size_t k = 0; k < out->n; k++)
+            if (memcmp(out->states + k * bytes, state, bytes) == 0) {
+                out->probability[k] += probability;
+                return;
+            }
+    } else {
+        size_t at = XXH3_64bits(state, bytes) & merge->mask;
+        for (; merge->slot[at]; at = (at + 1) & merge->mask) {
+            size_t k = merge->slot[at] - 1;
+            if (memcmp(out->states + k * bytes, state, bytes) != 0) continue;
+            out->probability[k] += probability;
+            return;
+        }
+        merge->slot[at] = (uint32_t)out->n + 1;
+    }
+    out->probability[out->n++] = probability;
+}
+
+static double option_probability(const lud_grid_factor *factor, int option) {
+    return factor->kind == LUD_FACTOR_BLOCK ? 1.0 / factor->n_options : factor->probability[option];
+}
+
+/* The next option of a factor with positive probability, from `option` on; n_options when there is none. */
+static int possible_option(const lud_grid_factor *factor, int option) {
+    while (option < factor->n_options && option_probability(factor, option) <= 0.0) option++;
+    return option;
+}
+
+/* Number of outcomes before merging, at most MAX_OUTCOMES + 1; sets the first choice. */
+static size_t count_outcomes(const lud_grid_plan *plan, lud_grid_choice *choice) {
+    size_t n = 1;
+    for (int f = 0; f < plan->n_factors; f++) {
+        const lud_grid_factor *factor = &plan->factor[f];
+        size_t possible = 0;
+        for (int o = possible_option(factor, 0); o < factor->n_options; o = possible_option(factor, o + 1))
+            possible++;
+        choice->option[f] = (uint8_t)possible_option(factor, 0);
+        n *= possible;
+        if (n > MAX_OUTCOMES) return MAX_OUTCOMES + 1;
+    }
+    return n;
+}
+
+/* The next combination of choices, the last factor varying fastest; false after the last one. */
+static bool next_choice(const lud_grid_plan *plan, lud_grid_choice *choice) {
+    for (int f = plan->n_factors - 1; f >= 0; f--) {
+        const lud_grid_factor *factor = &plan->factor[f];
+        int option = possible_option(factor, choice->option[f] + 1);
+        if (option < factor->n_options) {
+            choice->option[f] = (uint8_t)option;
+            return true;
+        }
+        choice->option[f] = (uint8_t)possible_option(factor, 0);
+    }
+    return false;
+}
+
+static void enumerate(lud_grid_run *run, const lud_grid_plan *plan, lud_grid_choice *choice,
+                      const uint8_t *planned, merger *merge, lud_successors *out) {
+    do {
+        uint8_t *state = out->states + out->n * out->state_bytes;
+        memcpy(state, planned, out->state_bytes);
+        lud_grid_load(run, state);
+        lud_grid_play_choices(run, plan, choice);
+        lud_grid_unload(run);
+        double probability = 1.0;
+        for (int f = 0; f < plan->n_factors; f++)
+            probability *= option_probability(&plan->factor[f], choice->option[f]);
+        merge_outcome(out, merge, probability);
+    } while (next_choice(plan, choice));
+}
+
+lud_status lud_grid_successors(const lud_model *model, const uint8_t *state, const int32_t *joint_action,
+                               lud_successors *out, lud_error *error) {
+    const lud_grid_model *m = (const lud_grid_model *)model;
+    size_t state_bytes = model->layout.state_bytes;
+    for (int i = 0; i < m->n_agents; i++) assert(joint_action[i] >= 0 && joint_action[i] < m->n_actions);
+    out->n = 0;
+    /* One entry more than outcomes: the planned state, with forced actions taken out, stays in the last one.
+     */
+    lud_status status = lud_successors_reserve(out, state_bytes, 2, error);
+    if (status || lud_grid_is_terminal(model, state)) return status;
+    board scratch;
+    lud_grid_run run;
+    lud_grid_plan plan;
+    lud_grid_choice choice;
+    board_begin(&run, &scratch, m, lud_grid_layer_of(m, state));
+    memcpy(out->states, state, state_bytes);
+    lud_grid_load(&run, out->states);
+    lud_grid_make_plan(&run, joint_action, &plan);
+    if (plan.certain) {
+        lud_grid_play_in_order(&run, &plan);
+        lud_grid_unload(&run);
+        out->probability[0] = 1.0;
+        out->n = 1;
+        return LUD_OK;
+    }
+    lud_grid_unload(&run);
+    size_t n = count_outcomes(&plan, &choice);
+    if (n > MAX_OUTCOMES)
+        return lud_fail(error, LUD_ERROR_LIMIT, "a joint action has more than %d outcomes",
+                        (int)MAX_OUTCOMES);
+    status = lud_successors_reserve(out, state_bytes, n + 1, error);
+    if (status) return status;
+    uint8_t *planned = out->states + n * state_bytes;
+    memcpy(planned, out->states, state_bytes);
+    uint32_t few[STACK_SLOTS];
+    merger merge = {few, 0};
+    if (n > SCAN_OUTCOMES) {
+        size_t slots = 64;
+        while (slots < 2 * n) slots *= 2;
+        merge.mask = slots - 1;
+        if (slots > STACK_SLOTS) merge.slot = malloc(slots * sizeof *merge.slot);
+        if (!merge.slot) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %zu outcomes", n);
+        memset(merge.slot, 0, slots * sizeof *merge.slot);
+    }
+    enumerate(&run, &plan, &choice, planned, &merge, out);
+    if (merge.slot != few) free(merge.slot);
+    return LUD_OK;
+}

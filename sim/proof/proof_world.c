@@ -1,0 +1,572 @@
+#include <assert.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "sim/proof/proof_model.h"
+#include "sim/proof/proof_tree.h"
+
+/* ---- Options
+ * ----------------------------------------------------------------------------------------------------- */
+
+static const char *const syntax_names[] = {"triples", "relations", NULL};
+static const char *const split_names[] = {"train", "valid", "test", NULL};
+static const char *const corrupt_names[] = {"head", "tail", "both", NULL};
+static const char *const known_names[] = {"all", "filtered", NULL};
+
+#define AT(field)          offsetof(lud_proof_options, field)
+#define IN(section, field) (AT(section.field) - AT(section))
+#define BIG                2147483647.0
+
+static const lud_option query_options[] = {
+    {.key = "train",
+     .type = LUD_OPTION_TEXT,
+     .offset = IN(queries, train),
+     .help = "file of training queries, with or without depths"},
+    {.key = "valid",
+     .type = LUD_OPTION_TEXT,
+     .offset = IN(queries, valid),
+     .help = "file of validation queries"},
+    {.key = "test", .type = LUD_OPTION_TEXT, .offset = IN(queries, test), .help = "file of test queries"},
+    {.key = "play",
+     .type = LUD_OPTION_CHOICE,
+     .offset = IN(queries, play),
+     .default_value = "train",
+     .choices = split_names,
+     .help = "the list that single episodes (run, view, record) draw from"},
+    {.key = "depths",
+     .type = LUD_OPTION_INTS,
+     .offset = IN(queries, depths),
+     .default_value = "[]",
+     .minimum = -1,
+     .maximum = BIG,
+     .help = "training queries kept by the depth their file states; empty: all"},
+    {.key = "with_rules",
+     .type = LUD_OPTION_BOOL,
+     .offset = IN(queries, with_rules),
+     .default_value = "true",
+     .help = "drop training queries whose predicate heads no rule"},
+    {.key = "n_train",
+     .type = LUD_OPTION_INT,
+     .offset = IN(queries, n_train),
+     .default_value = "0",
+     .maximum = BIG,
+     .help = "use only the first n training queries (after the filters); 0: all"},
+    {.key = "n_valid",
+     .type = LUD_OPTION_INT,
+     .offset = IN(queries, n_valid),
+     .default_value = "0",
+     .maximum = BIG,
+     .help = "use only the first n validation queries; 0: all"},
+    {.key = "n_test",
+     .type = LUD_OPTION_INT,
+     .offset = IN(queries, n_test),
+     .default_value = "0",
+     .maximum = BIG,
+     .help = "use only the first n test queries; 0: all"},
+};
+
+static const lud_option limit_options[] = {
+    {.key = "depth",
+     .type = LUD_OPTION_INT,
+     .offset = IN(limits, depth),
+     .default_value = "20",
+     .minimum = 1,
+     .maximum = 10000,
+     .unit = "steps",
+     .help = "an episode is cut after this many"},
+    {.key = "goals",
+     .type = LUD_OPTION_INT,
+     .offset = IN(limits, goals),
+     .default_value = "6",
+     .minimum = 1,
+     .maximum = LUD_PROOF_MAX_GOALS,
+     .help = "successors with more goals are cut"},
+    {.key = "successors",
+     .type = LUD_OPTION_INT,
+     .offset = IN(limits, successors),
+     .default_value = "64",
+     .minimum = 2,
+     .maximum = LUD_PROOF_MAX_SUCCESSORS,
+     .help = "candidates of one state kept, rules before facts"},
+    {.key = "fact_cap",
+     .type = LUD_OPTION_INT,
+     .offset = IN(limits, fact_cap),
+     .default_value = "0",
+     .maximum = BIG,
+     .help = "facts of each predicate that take part in resolution; 0: all"},
+    {.key = "fact_cap_random",
+     .type = LUD_OPTION_BOOL,
+     .offset = IN(limits, fact_cap_random),
+     .default_value = "false",
+     .help = "the cap keeps a random choice (depends on run.seed) instead of the first ones"},
+    {.key = "memory",
+     .type = LUD_OPTION_BOOL,
+     .offset = IN(limits, memory),
+     .default_value = "true",
+     .help = "never offer a state that the episode has visited"},
+    {.key = "end_action",
+     .type = LUD_OPTION_BOOL,
+     .offset = IN(limits, end_action),
+     .default_value = "true",
+     .help = "offer the action that gives up"},
+    {.key = "skip_unary",
+     .type = LUD_OPTION_BOOL,
+     .offset = IN(limits, skip_unary),
+     .default_value = "false",
+     .help = "pass through states with one successor (only without the end action)"},
+};
+
+static const lud_option negative_options[] = {
+    {.key = "per_positive",
+     .type = LUD_OPTION_REAL,
+     .offset = IN(negatives, per_positive),
+     .default_value = "1",
+     .maximum = 1000,
+     .help = "corrupted queries for each true one in training"},
+    {.key = "corrupt",
+     .type = LUD_OPTION_CHOICE,
+     .offset = IN(negatives, corrupt),
+     .default_value = "both",
+     .choices = corrupt_names,
+     .help = "which argument is replaced"},
+    {.key = "known",
+     .type = LUD_OPTION_CHOICE,
+     .offset = IN(negatives, known),
+     .default_value = "all",
+     .choices = known_names,
+     .help = "what is never used as a corruption: every fact and query, or only queries left by the depth "
+             "filter"},
+};
+
+static const lud_option score_options[] = {
+    {.key = "file",
+     .type = LUD_OPTION_TEXT,
+     .offset = IN(scores, file),
+     .help = "file of `p(a,b) score rank` lines"},
+    {.key = "as_facts",
+     .type = LUD_OPTION_BOOL,
+     .offset = IN(scores, as_facts),
+     .default_value = "false",
+     .help = "add the best of them to the facts; note that they may contain valid and test queries"},
+    {.key = "top_k",
+     .type = LUD_OPTION_INT,
+     .offset = IN(scores, top_k),
+     .default_value = "10",
+     .maximum = BIG,
+     .help = "largest rank added as a fact"},
+    {.key = "threshold",
+     .type = LUD_OPTION_REAL,
+     .offset = IN(scores, threshold),
+     .default_value = "0",
+     .minimum = -BIG,
+     .maximum = BIG,
+     .help = "smallest score added as a fact"},
+    {.key = "shaping",
+     .type = LUD_OPTION_REAL,
+     .offset = IN(scores, shaping),
+     .default_value = "0",
+     .minimum = -1000,
+     .maximum = 1000,
+     .help = "beta of the potential beta * log(score of the first goal); 0: no shaping"},
+    {.key = "shaping_gamma",
+     .type = LUD_OPTION_REAL,
+     .offset = IN(scores, shaping_gamma),
+     .default_value = "0.99",
+     .minimum = 0,
+     .maximum = 1,
+     .help = "discount of the shaping term"},
+};
+
+#define SECTION(variable, title, explanation)                                                                \
+    static const lud_option_table variable##_table = {                                                       \
+        #title, explanation, variable##_options, sizeof variable##_options / sizeof *variable##_options,     \
+        sizeof(((lud_proof_options *)0)->title)}
+SECTION(query, queries, "what is to be proved");
+SECTION(limit, limits, "budgets of the search and the actions offered");
+SECTION(negative, negatives, "corrupted queries mixed into training");
+SECTION(score, scores, "scores of triples from elsewhere");
+
+static const lud_option proof_options[] = {
+    {.key = "folder",
+     .type = LUD_OPTION_TEXT,
+     .offset = AT(folder),
+     .help = "folder of the files named here; without it they are looked for beside the scenario"},
+    {.key = "facts", .type = LUD_OPTION_TEXT, .offset = AT(facts), .help = "file of facts; required"},
+    {.key = "rules", .type = LUD_OPTION_TEXT, .offset = AT(rules), .help = "file of rules; required"},
+    {.key = "domains",
+     .type = LUD_OPTION_TEXT,
+     .offset = AT(domains),
+     .help = "file of domains, to corrupt a query within its argument's domain"},
+    {.key = "syntax",
+     .type = LUD_OPTION_CHOICE,
+     .offset = AT(syntax),
+     .default_value = "triples",
+     .choices = syntax_names,
+     .help =
+         "triples: two arguments, other lines of a Prolog file skipped; relations: one to four arguments"},
+    {.key = "reward",
+     .type = LUD_OPTION_INT,
+     .offset = AT(reward),
+     .default_value = "4",
+     .maximum = LUD_PROOF_REWARDS - 1,
+     .help = "reward scheme 0 to 5"},
+    {.key = "queries",
+     .type = LUD_OPTION_SECTION,
+     .offset = AT(queries),
+     .section = &query_table,
+     .help = "what is to be proved"},
+    {.key = "limits",
+     .type = LUD_OPTION_SECTION,
+     .offset = AT(limits),
+     .section = &limit_table,
+     .help = "budgets of the search"},
+    {.key = "negatives",
+     .type = LUD_OPTION_SECTION,
+     .offset = AT(negatives),
+     .section = &negative_table,
+     .help = "corrupted queries in training"},
+    {.key = "scores",
+     .type = LUD_OPTION_SECTION,
+     .offset = AT(scores),
+     .section = &score_table,
+     .help = "scores of triples from elsewhere"},
+};
+const lud_option_table lud_proof_option_table = {"proof", "a knowledge graph in which queries are proved",
+                                                 proof_options, sizeof proof_options / sizeof *proof_options,
+                                                 sizeof(lud_proof_options)};
+
+/* ---- Scenario -> model
+ * ------------------------------------------------------------------------------------------- */
+
+enum { FILE_LIMIT = INT32_MAX };
+
+typedef enum file_kind { FACTS, RULES, TRAIN, VALID, TEST, DOMAINS, SCORES } file_kind;
+
+/* The path of a file of the options: beside the scenario, or in the folder, which is beside the scenario. */
+static char *path_of(lud_arena *arena, const lud_proof_options *o, const char *scenario, const char *path) {
+    if (!o->folder) return lud_path_beside(arena, scenario, path);
+    lud_text joined = {0};
+    lud_text_append(&joined, "%s/%s", o->folder, path);
+    char *full =
+        joined.failed ? NULL : lud_path_beside(arena, scenario, path[0] == '/' ? path : joined.bytes);
+    lud_text_free(&joined);
+    return full;
+}
+
+static lud_status read_one(lud_proof_builder *builder, const lud_proof_options *o, file_kind kind,
+                           const char *scenario, const char *path, lud_error *error) {
+    if (!path) return LUD_OK;
+    lud_arena *arena = lud_arena_create(0);
+    char *full = arena ? path_of(arena, o, scenario, path) : NULL, *text;
+    size_t length;
+    lud_status status = full ? lud_file_read(arena, full, FILE_LIMIT, &text, &length, error)
+                             : lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!status) switch (kind) {
+        case FACTS:
+            status = lud_proof_read_facts(builder, full, text, length, error);
+            break;
+        case RULES:
+            status = lud_proof_read_rules(builder, full, text, length, error);
+            break;
+        case DOMAINS:
+            status = lud_proof_read_domains(builder, full, text, length, error);
+            break;
+        case SCORES:
+            status = lud_proof_read_scores(builder, full, text, length, o->scores.as_facts, o->scores.top_k,
+                                           o->scores.threshold, error);
+            break;
+        default:
+            status =
+                lud_proof_read_queries(builder, (lud_proof_split)(kind - TRAIN), full, text, length, error);
+        }
+    lud_arena_destroy(arena);
+    return status;
+}
+
+lud_status lud_proof_model_load(const lud_proof_options *options, const char *file, uint64_t seed,
+                                lud_proof_model **model, lud_error *error) {
+    if (!options->facts || !options->rules)
+        return lud_fail_at(error, LUD_ERROR_INPUT, (lud_place){file, 0, 0},
+                           "proof: no `%s`, expected the path of a file", options->facts ? "rules" : "facts");
+    lud_proof_builder *builder = lud_proof_builder_create((lud_proof_syntax)options->syntax);
+    if (!builder) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    const char *paths[] = {options->facts,         options->rules,        options->queries.train,
+                           options->queries.valid, options->queries.test, options->domains,
+                           options->scores.file};
+    lud_status status = LUD_OK;
+    for (int i = 0; !status && i < (int)(sizeof paths / sizeof *paths); i++)
+        status = read_one(builder, options, (file_kind)i, file, paths[i], error);
+    lud_proof_base *base = NULL;
+    lud_proof_build_options build = {options->limits.fact_cap, options->limits.fact_cap_random, seed};
+    if (!status) status = lud_proof_build(builder, &build, &base, error);
+    if (!status && lud_proof_builder_skipped(builder) > 0)
+        lud_log(NULL, LUD_LOG_WARNING, "%s: %lld lines that hold no triple were skipped", options->facts,
+                (long long)lud_proof_builder_skipped(builder));
+    lud_proof_builder_destroy(builder);
+    if (status) return status;
+    return lud_proof_model_create(base, options, model, error);
+}
+
+/* The absolute form of a path; that of a file that does not exist is made from the present folder, so that
+ * the message about it names the place that was looked at. */
+static char *absolute_path(lud_arena *arena, const char *path) {
+    char *real = realpath(path, NULL), *here = real || path[0] == '/' ? NULL : getcwd(NULL, 0);
+    lud_text joined = {0};
+    lud_text_append(&joined, "%s%s%s", here ? here : "", here ? "/" : "", real ? real : path);
+    char *absolute = joined.failed ? NULL : lud_arena_text(arena, joined.bytes, joined.length);
+    lud_text_free(&joined);
+    free(here);
+    free(real);
+    return absolute;
+}
+
+/* Absolute paths, so that the effective configuration reads back from any folder. */
+static bool make_absolute(lud_arena *arena, const char *file, lud_proof_options *o) {
+    const char **paths[] = {&o->facts,        &o->rules,   &o->queries.train, &o->queries.valid,
+                            &o->queries.test, &o->domains, &o->scores.file};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        if (!*paths[i]) continue;
+        char *beside = path_of(arena, o, file, *paths[i]);
+        if (!beside) return false;
+        *paths[i] = absolute_path(arena, beside);
+        if (!*paths[i]) return false;
+    }
+    o->folder = NULL;
+    return true;
+}
+
+static lud_status parse(lud_tree *root, const char *file, uint64_t seed, lud_model **model,
+                        lud_error *error) {
+    lud_arena *arena = lud_arena_create(0);
+    lud_proof_options options;
+    lud_proof_model *loaded = NULL;
+    lud_status status = arena ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!status)
+        status =
+            lud_options_read(&lud_proof_option_table, arena, lud_tree_get(root, "proof"), &options, error);
+    if (!status && !make_absolute(arena, file, &options))
+        status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!status) status = lud_proof_model_load(&options, file, seed, &loaded, error);
+    if (!status && loaded->pools[options.queries.play].n == 0) {
+        status = lud_fail_at(error, LUD_ERROR_INPUT, (lud_place){file, 0, 0},
+                             "proof.queries: no %s queries are left to play, expected a file with some",
+                             split_names[options.queries.play]);
+        lud_proof_model_destroy(loaded);
+        loaded = NULL;
+    }
+    if (status) {
+        lud_arena_destroy(arena);
+        return status;
+    }
+    loaded->option_arena = arena; /* keeps the texts that the model's options point to */
+    *model = &loaded->model;
+    return LUD_OK;
+}
+
+static void free_model(lud_model *model) {
+    lud_proof_model_destroy((lud_proof_model *)(void *)model);
+}
+
+static lud_status write_model(const lud_model *model, lud_arena *arena, lud_tree *root, lud_error *error) {
+    lud_tree *section = lud_tree_add_mapping(arena, root, "proof");
+    if (!section) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    return lud_options_write(&lud_proof_option_table, arena,
+                             &((const lud_proof_model *)(const void *)model)->options, section, error);
+}
+
+/* ---- The world
+ * --------------------------------------------------------------------------------------------------- */
+
+/* Successors of one state on the stack. The limits of a model keep it below a megabyte. */
+typedef struct window {
+    int32_t begin[LUD_PROOF_MAX_SUCCESSORS + 1];
+    lud_proof_atom atoms[LUD_PROOF_MAX_SUCCESSORS * LUD_PROOF_MAX_GOALS];
+    uint64_t hash[LUD_PROOF_MAX_SUCCESSORS];
+    lud_proof_step step[LUD_PROOF_MAX_SUCCESSORS];
+} window;
+
+static lud_proof_successors open_window(window *w) {
+    w->begin[0] = 0;
+    return (lud_proof_successors){.begin = w->begin, .atoms = w->atoms, .hash = w->hash, .step = w->step};
+}
+
+static const lud_proof_model *proof_model(const lud_model *model) {
+    return (const lud_proof_model *)(const void *)model;
+}
+static const lud_proof_state *head(const uint8_t *state) {
+    return (const lud_proof_state *)(const void *)state;
+}
+
+/* Leaves only states in which a choice is due (skip_unary). */
+static void settle(const lud_proof_model *m, uint8_t *state, window *w) {
+    if (!m->options.limits.skip_unary || m->limits.end_action) return;
+    lud_proof_successors out = open_window(w);
+    lud_proof_settle(m, state, &out, NULL);
+}
+
+static void reset(const lud_model *model, lud_range range, uint8_t *states) {
+    const lud_proof_model *m = proof_model(model);
+    const lud_proof_pool *pool = &m->pools[m->options.queries.play];
+    window w;
+    for (int e = 0; e < range.n; e++) {
+        lud_random_key key = {range.seed, range.first_environment + (uint32_t)e};
+        lud_words words = lud_draw(key, range.tick[e], 0, LUD_PURPOSE_RESET, 0);
+        int32_t index = (int32_t)lud_below(words.v[0], (uint32_t)pool->n);
+        lud_proof_atom query = pool->atoms[index];
+        int32_t label = 1;
+        double ratio = m->options.negatives.per_positive;
+        if (lud_unit(words.v[1]) < ratio / (1.0 + ratio)) {
+            lud_proof_corrupt mode = (lud_proof_corrupt)m->options.negatives.corrupt;
+            if (mode == LUD_PROOF_BOTH) mode = words.v[2] & 1 ? LUD_PROOF_TAIL : LUD_PROOF_HEAD;
+            if (lud_proof_corrupt_once(m, &pool->atoms[index], mode, key, range.tick[e], &query)) label = 0;
+        }
+        uint8_t *state = states + (size_t)e * model->layout.state_bytes;
+        lud_proof_start(m, &query, label, index, state);
+        settle(m, state, &w);
+    }
+}
+
+/* Takes successor `action` modulo their number, so that every number of the action space means something. */
+static void take_action(const lud_proof_model *m, uint8_t *state, int32_t action, window *w) {
+    lud_proof_successors out = open_window(w);
+    lud_proof_successors_of(m, state, &out, NULL);
+    int32_t i = action % out.n;
+    lud_proof_enter(m, w->atoms + w->begin[i], w->begin[i + 1] - w->begin[i], w->step[i], state);
+    settle(m, state, w);
+}
+
+static void step(const lud_model *model, lud_range range, uint8_t *states, lud_actions actions,
+                 lud_outcome outcome) {
+    const lud_proof_model *m = proof_model(model);
+    window w;
+    for (int e = 0; e < range.n; e++) {
+        uint8_t *state = states + (size_t)e * model->layout.state_bytes;
+        float reward = 0.0f;
+        if (head(state)->outcome == LUD_PROOF_RUNNING) {
+            float before = lud_proof_potential(m, state);
+            take_action(m, state, actions.discrete[e], &w);
+            reward = lud_proof_reward(m, state);
+            if (m->options.scores.shaping != 0.0)
+                reward += (float)m->options.scores.shaping_gamma * lud_proof_potential(m, state) - before;
+        }
+        int32_t ended = head(state)->outcome;
+        if (outcome.rewards) outcome.rewards[e] = reward;
+        if (outcome.terminated)
+            outcome.terminated[e] = ended != LUD_PROOF_RUNNING && ended != LUD_PROOF_TRUNCATED;
+        if (outcome.truncated) outcome.truncated[e] = ended == LUD_PROOF_TRUNCATED;
+    }
+}
+
+static void write_goals(int32_t *to, int width, const lud_proof_atom *goals, int32_t n) {
+    for (int32_t g = 0; g < n; g++, to += width) {
+        to[0] = goals[g].predicate;
+        memcpy(to + 1, goals[g].terms, (size_t)(width - 1) * sizeof *to);
+    }
+}
+
+static void observe(const lud_model *model, lud_range range, const uint8_t *states, void *const *parts) {
+    const lud_proof_model *m = proof_model(model);
+    const lud_observation_part *part = model->layout.parts;
+    int width = part[0].dimensions[1];
+    window w;
+    for (int e = 0; e < range.n; e++) {
+        const uint8_t *state = states + (size_t)e * model->layout.state_bytes;
+        if (parts[0]) {
+            uint8_t *to = (uint8_t *)parts[0] + (size_t)e * part[0].bytes;
+            memset(to, 0, part[0].bytes);
+            write_goals((int32_t *)(void *)to, width, lud_proof_goals_const(state), head(state)->n_goals);
+        }
+        if (!parts[1] && !parts[2]) continue;
+        lud_proof_successors out = open_window(&w);
+        lud_proof_successors_of(m, state, &out, NULL);
+        if (parts[1]) {
+            uint8_t *to = (uint8_t *)parts[1] + (size_t)e * part[1].bytes;
+            memset(to, 0, part[1].bytes);
+            for (int32_t i = 0; i < out.n; i++)
+                write_goals((int32_t *)(void *)to + (size_t)i * (size_t)(m->limits.max_goals * width), width,
+                            w.atoms + w.begin[i], w.begin[i + 1] - w.begin[i]);
+        }
+        if (parts[2]) {
+            uint8_t *to = (uint8_t *)parts[2] + (size_t)e * part[2].bytes;
+            memset(to, 1, (size_t)out.n);
+            memset(to + out.n, 0, part[2].bytes - (size_t)out.n);
+        }
+    }
+}
+
+static bool is_terminal(const lud_model *model, const uint8_t *state) {
+    (void)model;
+    return head(state)->outcome != LUD_PROOF_RUNNING;
+}
+
+static lud_status successors(const lud_model *model, const uint8_t *state, const int32_t *joint_action,
+                             lud_successors *out, lud_error *error) {
+    const lud_proof_model *m = proof_model(model);
+    out->n = 0;
+    if (is_terminal(model, state)) return LUD_OK;
+    lud_status status = lud_successors_reserve(out, model->layout.state_bytes, 1, error);
+    if (status) return status;
+    window w;
+    memcpy(out->states, state, model->layout.state_bytes);
+    take_action(m, out->states, joint_action[0], &w);
+    out->probability[0] = 1.0;
+    out->n = 1;
+    return LUD_OK;
+}
+
+static void describe_goals(const lud_proof_base *base, const lud_proof_atom *goals, int32_t n,
+                           lud_text *out) {
+    for (int32_t g = 0; g < n; g++) {
+        if (g) lud_text_append(out, ", ");
+        lud_proof_print_atom(base, NULL, &goals[g], out);
+    }
+}
+
+static void describe(const lud_model *model, const uint8_t *state, lud_text *out) {
+    const lud_proof_model *m = proof_model(model);
+    const lud_proof_state *s = head(state);
+    static const char *const outcomes[] = {"running", "proved", "no goal could be resolved", "gave up",
+                                           "cut at the depth limit"};
+    lud_text_append(out, "query: ");
+    if (s->query.predicate) lud_proof_print_atom(m->base, NULL, &s->query, out);
+    lud_text_append(out, " (%s)\nstep %d of %d, %s\ngoals: ", s->label ? "true triple" : "corruption",
+                    s->depth, m->max_depth, outcomes[s->outcome]);
+    describe_goals(m->base, lud_proof_goals_const(state), s->n_goals, out);
+    lud_text_append(out, "\n");
+    window w;
+    lud_proof_successors choices = open_window(&w);
+    lud_proof_successors_of(m, state, &choices, NULL);
+    for (int32_t i = 0; i < choices.n; i++) {
+        lud_text_append(out, "  %d: ", i);
+        describe_goals(m->base, w.atoms + w.begin[i], w.begin[i + 1] - w.begin[i], out);
+        if (w.step[i].kind == LUD_PROOF_BY_RULE)
+            lud_text_append(out, "  by %s", m->base->rules[w.step[i].index].name);
+        if (w.step[i].kind == LUD_PROOF_BY_FACT) {
+            lud_text_append(out, "  by ");
+            lud_proof_print_atom(m->base, NULL, &m->base->facts[w.step[i].index], out);
+        }
+        lud_text_append(out, "\n");
+    }
+    lud_proof_tree tree = {0};
+    if (s->query.predicate && !lud_proof_tree_of(m, state, &tree, NULL))
+        lud_proof_tree_print(m->base, &tree, out);
+    lud_proof_tree_free(&tree);
+}
+
+const lud_world lud_proof_world = {
+    .name = "proof",
+    .about = "a knowledge graph: prove queries from facts by rules, one resolution step at a time",
+    .parse = parse,
+    .free = free_model,
+    .write = write_model,
+    .reset = reset,
+    .step = step,
+    .observe = observe,
+    .successors = successors,
+    .is_terminal = is_terminal,
+    .describe = describe,
+};

@@ -1,0 +1,200 @@
+#include "sim/scenario.h"
+
+#include <assert.h>
+#include <string.h>
+
+static const lud_option run_options[] = {
+    {.key = "environments",
+     .type = LUD_OPTION_INT,
+     .offset = offsetof(lud_run_options, environments),
+     .default_value = "16",
+     .minimum = 1,
+     .maximum = 1 << 20,
+     .help = "environments that run side by side"},
+    {.key = "seed",
+     .type = LUD_OPTION_INT,
+     .offset = offsetof(lud_run_options, seed),
+     .default_value = "1",
+     .minimum = 0,
+     .maximum = 1e19,
+     .help = "decides every random draw, random maps included"},
+    {.key = "episodes",
+     .type = LUD_OPTION_INT,
+     .offset = offsetof(lud_run_options, episodes),
+     .default_value = "100",
+     .minimum = 1,
+     .maximum = 1e12,
+     .help = "episodes to run or record"},
+    {.key = "steps",
+     .type = LUD_OPTION_INT,
+     .offset = offsetof(lud_run_options, steps),
+     .default_value = "0",
+     .minimum = 0,
+     .maximum = 1e15,
+     .help = "environment steps to train for; 0: what the learner says"},
+    {.key = "threads",
+     .type = LUD_OPTION_INT,
+     .offset = offsetof(lud_run_options, threads),
+     .default_value = "0",
+     .minimum = 0,
+     .maximum = 4096,
+     .help = "threads to use; 0: one a core"},
+};
+
+const lud_option_table lud_run_option_table = {.name = "run",
+                                               .help = "how much to run",
+                                               .options = run_options,
+                                               .n = (int)(sizeof run_options / sizeof *run_options),
+                                               .bytes = sizeof(lud_run_options)};
+
+static lud_status out_of_memory(lud_error *error) {
+    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+}
+
+/* The file's name without folder and ending. */
+static const char *default_name(lud_arena *arena, const char *path) {
+    const char *slash = strrchr(path, '/'), *begin = slash ? slash + 1 : path, *dot = strrchr(begin, '.');
+    size_t length = dot && dot != begin ? (size_t)(dot - begin) : strlen(begin);
+    return lud_arena_text(arena, begin, length);
+}
+
+/* A file of the reference has a bare map at the top level and no `ludus:` line; it always means multigrid. */
+static bool is_reference_file(lud_tree *root) {
+    return !lud_tree_get(root, "ludus") && !lud_tree_get(root, "world") && lud_tree_get(root, "map");
+}
+
+static lud_status find_world(lud_scenario *s, lud_error *error) {
+    int n;
+    const lud_world *const *all = lud_worlds(&n);
+    if (is_reference_file(s->root)) {
+        s->world = lud_world_find("multigrid");
+        if (s->world) return LUD_OK;
+        return lud_fail_at(error, LUD_ERROR_UNSUPPORTED, s->root->place,
+                           "expected a build with the world multigrid");
+    }
+    lud_tree *version = lud_tree_get(s->root, "ludus"), *name = lud_tree_get(s->root, "world");
+    if (!version)
+        return lud_fail_at(error, LUD_ERROR_INPUT, s->root->place,
+                           "expected the line `ludus: 1` (the version of the format), found none");
+    int64_t number;
+    lud_status status = lud_tree_int(version, 1, 1, &number, error);
+    if (status) return status;
+    if (!name)
+        return lud_fail_at(error, LUD_ERROR_INPUT, s->root->place,
+                           "expected the key 'world' (the kind of world), found none");
+    const char **names = lud_arena_take_array(s->arena, (size_t)n, sizeof *names);
+    if (!names) return out_of_memory(error);
+    for (int i = 0; i < n; i++) names[i] = all[i]->name;
+    int index;
+    status = lud_tree_choice(name, names, n, &index, error);
+    if (!status) s->world = all[index];
+    return status;
+}
+
+static lud_status check_keys(const lud_scenario *s, lud_error *error) {
+    const char *keys[16] = {"ludus",    "name",    "about", "world", s->world->name,
+                            "policies", "learner", "view",  "run"};
+    int n = 9;
+    if (s->world->n_goals) keys[n++] = "goals";
+    return lud_tree_check_keys(s->root, keys, n, error);
+}
+
+static lud_status read_text_key(lud_scenario *s, const char *key, const char **text, lud_error *error) {
+    lud_tree *node = lud_tree_get(s->root, key);
+    return node && node->kind != LUD_TREE_NULL ? lud_tree_text(node, text, error) : LUD_OK;
+}
+
+/* A section for the folders above: null when absent or empty. */
+static lud_tree *section(lud_scenario *s, const char *key) {
+    lud_tree *node = lud_tree_get(s->root, key);
+    return node && node->kind != LUD_TREE_NULL ? node : NULL;
+}
+
+static lud_status read_root(lud_scenario *s, const char *const *set, int n_set, lud_error *error) {
+    lud_status status = LUD_OK;
+    for (int i = 0; i < n_set && !status; i++) status = lud_tree_set(s->arena, s->root, set[i], error);
+    if (status) return status;
+    if (s->root->kind != LUD_TREE_MAPPING)
+        return lud_tree_expected(s->root, error,
+                                 "a scenario: lines of `key: value`, the first of them `ludus: 1`");
+    bool reference = is_reference_file(s->root);
+    status = find_world(s, error);
+    if (!status && !reference) status = check_keys(s, error);
+    s->name = default_name(s->arena, s->path);
+    if (!s->name) return out_of_memory(error);
+    if (!status && !reference) status = read_text_key(s, "name", &s->name, error);
+    if (!status && !reference) status = read_text_key(s, "about", &s->about, error);
+    if (!status)
+        status =
+            lud_options_read(&lud_run_option_table, s->arena, lud_tree_get(s->root, "run"), &s->run, error);
+    if (status) return status;
+    s->policies = section(s, "policies");
+    s->learner = section(s, "learner");
+    s->view = section(s, "view");
+    return s->world->parse(s->root, s->path, (uint64_t)s->run.seed, &s->model, error);
+}
+
+static lud_status begin(const char *path, lud_scenario **scenario, lud_error *error) {
+    *scenario = NULL;
+    lud_arena *arena = lud_arena_create(0);
+    lud_scenario *s = arena ? lud_arena_take(arena, sizeof *s) : NULL;
+    if (!s || !(s->path = lud_arena_text(arena, path, strlen(path)))) {
+        lud_arena_destroy(arena);
+        return out_of_memory(error);
+    }
+    s->arena = arena;
+    *scenario = s;
+    return LUD_OK;
+}
+
+static lud_status end(lud_status status, lud_scenario **scenario) {
+    if (status) {
+        lud_scenario_destroy(*scenario);
+        *scenario = NULL;
+    }
+    return status;
+}
+
+lud_status lud_scenario_load(const char *path, const char *const *set, int n_set, lud_scenario **scenario,
+                             lud_error *error) {
+    lud_status status = begin(path, scenario, error);
+    if (status) return status;
+    status = lud_tree_read_file((*scenario)->arena, path, &(*scenario)->root, error);
+    if (!status) status = read_root(*scenario, set, n_set, error);
+    return end(status, scenario);
+}
+
+lud_status lud_scenario_read(const char *name, const char *text, size_t length, const char *const *set,
+                             int n_set, lud_scenario **scenario, lud_error *error) {
+    lud_status status = begin(name, scenario, error);
+    if (status) return status;
+    status = lud_tree_read_text((*scenario)->arena, name, text, length, &(*scenario)->root, error);
+    if (!status) status = read_root(*scenario, set, n_set, error);
+    return end(status, scenario);
+}
+
+void lud_scenario_destroy(lud_scenario *scenario) {
+    if (!scenario) return;
+    if (scenario->model) scenario->world->free(scenario->model);
+    lud_arena_destroy(scenario->arena);
+}
+
+lud_status lud_scenario_effective(const lud_scenario *s, lud_arena *arena, lud_tree **root,
+                                  lud_error *error) {
+    lud_tree *out = lud_arena_take(arena, sizeof *out);
+    if (!out) return out_of_memory(error);
+    out->kind = LUD_TREE_MAPPING;
+    *root = out;
+    bool ok = lud_tree_add_int(arena, out, "ludus", 1) && lud_tree_add_text(arena, out, "name", s->name);
+    if (ok && s->about) ok = lud_tree_add_text(arena, out, "about", s->about) != NULL;
+    if (!ok || !lud_tree_add_text(arena, out, "world", s->world->name)) return out_of_memory(error);
+    lud_status status = s->world->write(s->model, arena, out, error);
+    if (status) return status;
+    const lud_tree *const sections[] = {s->policies, s->learner, s->view};
+    for (int i = 0; i < 3; i++)
+        if (sections[i] && !lud_tree_add_copy(arena, out, sections[i]->key, sections[i]))
+            return out_of_memory(error);
+    lud_tree *run = lud_tree_add_mapping(arena, out, "run");
+    if (!run) return out_of_memory(error);
+    return lud_options_write(&lud_run_option_table, arena, &s->run, run, error);
+}

@@ -1,0 +1,46 @@
+/* A scenario file: one world, who acts in it, what they may want, how they learn, how it is shown.
+ *
+ * This module reads the parts that concern the world and keeps the others (`policies`, `learner`) as trees
+ * for the folders above. Files without a `ludus:` line are read as the reference's multigrid world files. */
+#ifndef LUDUS_SIM_SCENARIO_H
+#define LUDUS_SIM_SCENARIO_H
+
+#include "base/options.h"
+#include "sim/world.h"
+
+typedef struct lud_run_options {
+    int64_t environments;
+    int64_t seed;
+    int64_t episodes;
+    int64_t steps;
+    int64_t threads; /* 0: all cores */
+} lud_run_options;
+extern const lud_option_table lud_run_option_table;
+
+typedef struct lud_scenario {
+    lud_arena *arena;
+    const char *path;
+    const char *name, *about;
+    const lud_world *world;
+    lud_model *model;
+    lud_run_options run;
+    lud_tree *root;     /* the whole file after includes and overrides */
+    lud_tree *policies; /* section trees for the folders above; null when absent */
+    lud_tree *learner;
+    lud_tree *view;
+} lud_scenario;
+
+/* Loads a file and applies `n_set` assignments of the form `section.key=value` (see lud_tree_set). */
+lud_status lud_scenario_load(const char *path, const char *const *set, int n_set, lud_scenario **scenario,
+                             lud_error *error);
+/* The same from memory; `name` stands for the path in messages and for relative paths. */
+lud_status lud_scenario_read(const char *name, const char *text, size_t length, const char *const *set,
+                             int n_set, lud_scenario **scenario, lud_error *error);
+void lud_scenario_destroy(lud_scenario *scenario);
+/* The effective configuration as a tree: name, about, world, the world's section and `run` with all defaults;
+ * `policies`, `learner` and `view` as they stand in the file (callers replace those they have read). It reads
+ * back as the same scenario. */
+lud_status lud_scenario_effective(const lud_scenario *scenario, lud_arena *arena, lud_tree **root,
+                                  lud_error *error);
+
+#endif

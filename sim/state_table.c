@@ -1,0 +1,150 @@
+#include "sim/state_table.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <xxhash.h>
+
+enum { MIN_LOG2_SLOTS = 10, MAX_LOG2_SLOTS = 32, LOOK_AHEAD = 16 };
+
+uint32_t lud_state_tag(const uint8_t *state, size_t state_bytes) {
+    return (uint32_t)(XXH3_64bits(state, state_bytes) >> 32);
+}
+
+unsigned lud_state_table_log2_slots(uint64_t n_states) {
+    unsigned log2_slots = MIN_LOG2_SLOTS;
+    while (log2_slots < MAX_LOG2_SLOTS && ((uint64_t)3 << log2_slots) / 4 < n_states) log2_slots++;
+    return log2_slots;
+}
+
+uint64_t lud_state_table_bytes(const lud_state_table *table) {
+    return sizeof(uint64_t) << table->log2_slots;
+}
+
+static uint64_t *slots_create(unsigned log2_slots, lud_error *error) {
+    size_t bytes = sizeof(uint64_t) << log2_slots;
+    uint64_t *slots = calloc(1, bytes);
+    if (!slots) {
+        lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a state table of %zu MiB", bytes >> 20);
+        return NULL;
+    }
+#ifdef MADV_HUGEPAGE
+    /* Every access is to a random page: large pages save most of the address translation. Advice only. */
+    enum { HUGE_PAGE = 2 << 20 };
+    uintptr_t first = ((uintptr_t)slots + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
+    uintptr_t last = ((uintptr_t)slots + bytes) & ~(uintptr_t)(HUGE_PAGE - 1);
+    if (first < last) madvise((void *)first, last - first, MADV_HUGEPAGE);
+#endif
+    return slots;
+}
+
+lud_status lud_state_table_create(lud_state_table *table, uint64_t n_states, lud_error *error) {
+    unsigned log2_slots = lud_state_table_log2_slots(n_states);
+    *table = (lud_state_table){.slots = slots_create(log2_slots, error), .log2_slots = log2_slots};
+    return table->slots ? LUD_OK : LUD_ERROR_MEMORY;
+}
+
+void lud_state_table_free(lud_state_table *table) {
+    free(table->slots);
+    *table = (lud_state_table){0};
+}
+
+static inline uint64_t home(const lud_state_table *table, uint32_t tag) {
+    return (uint64_t)tag >> (32 - table->log2_slots);
+}
+
+lud_status lud_state_table_reserve(lud_state_table *table, uint64_t n_states, lud_error *error) {
+    unsigned log2_slots = lud_state_table_log2_slots(n_states);
+    if (log2_slots <= table->log2_slots) return LUD_OK;
+    lud_state_table larger = {.slots = slots_create(log2_slots, error), .log2_slots = log2_slots};
+    if (!larger.slots) return LUD_ERROR_MEMORY;
+    uint64_t mask = ((uint64_t)1 << log2_slots) - 1;
+    for (uint64_t i = 0; i < (uint64_t)1 << table->log2_slots; i++) {
+        uint64_t slot = table->slots[i];
+        if (!slot) continue;
+        uint64_t at = home(&larger, (uint32_t)(slot >> 32));
+        while (larger.slots[at]) at = (at + 1) & mask;
+        larger.slots[at] = slot;
+    }
+    free(table->slots);
+    *table = larger;
+    return LUD_OK;
+}
+
+static inline const uint8_t *state_at(const lud_state_store *store, uint32_t number) {
+    return number < LUD_STATE_FRESH ? store->known + (size_t)number * store->state_bytes
+                                    : store->fresh + (size_t)(number - LUD_STATE_FRESH) * store->state_bytes;
+}
+
+static inline uint32_t slot_tag(uint64_t slot) {
+    return (uint32_t)(slot >> 32);
+}
+static inline uint32_t slot_number(uint64_t slot) {
+    return (uint32_t)slot - 1;
+}
+static inline uint64_t slot_of(uint32_t tag, uint32_t number) {
+    return (uint64_t)tag << 32 | (number + 1);
+}
+
+static uint32_t insert_one(lud_state_table *table, lud_state_store *store, lud_state_cursor *cursor,
+                           const uint8_t *state, uint32_t tag) {
+    uint64_t mask = ((uint64_t)1 << table->log2_slots) - 1;
+    for (uint64_t at = home(table, tag);; at = (at + 1) & mask) {
+        uint64_t slot = __atomic_load_n(&table->slots[at], __ATOMIC_ACQUIRE);
+        if (!slot) {
+            if (cursor->next == cursor->end) {
+                cursor->next = __atomic_fetch_add(&store->n_fresh, LUD_STATE_CURSOR_CHUNK, __ATOMIC_RELAXED);
+                cursor->end = cursor->next + LUD_STATE_CURSOR_CHUNK;
+            }
+            memcpy(store->fresh + cursor->next * store->state_bytes, state, store->state_bytes);
+            uint32_t number = LUD_STATE_FRESH + (uint32_t)cursor->next;
+            if (__atomic_compare_exchange_n(&table->slots[at], &slot, slot_of(tag, number), false,
+                                            __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+                cursor->next++;
+                return number;
+            }
+            /* another thread took the slot just now; `slot` holds what it put there, perhaps this very state
+             */
+        }
+        if (slot_tag(slot) == tag &&
+            memcmp(state_at(store, slot_number(slot)), state, store->state_bytes) == 0)
+            return slot_number(slot);
+    }
+}
+
+void lud_state_table_insert(lud_state_table *table, lud_state_store *store, lud_state_cursor *cursor,
+                            size_t n, const uint8_t *states, const uint32_t *tags, uint32_t *number) {
+    /* Slots and states lie anywhere in memory; asking for a group's slots, then for its states, then
+     * comparing overlaps the waits that would otherwise be most of the time. */
+    for (size_t begin = 0; begin < n; begin += LOOK_AHEAD) {
+        size_t end = begin + LOOK_AHEAD < n ? begin + LOOK_AHEAD : n;
+        for (size_t i = begin; i < end; i++) lud_state_table_prefetch(table, tags[i]);
+        for (size_t i = begin; i < end; i++) {
+            uint64_t slot = __atomic_load_n(&table->slots[home(table, tags[i])], __ATOMIC_RELAXED);
+            if (slot && slot_tag(slot) == tags[i]) __builtin_prefetch(state_at(store, slot_number(slot)));
+        }
+        for (size_t i = begin; i < end; i++)
+            number[i] = insert_one(table, store, cursor, states + i * store->state_bytes, tags[i]);
+    }
+}
+
+uint32_t lud_state_table_find(const lud_state_table *table, const lud_state_store *store,
+                              const uint8_t *state, uint32_t tag) {
+    uint64_t mask = ((uint64_t)1 << table->log2_slots) - 1;
+    for (uint64_t at = home(table, tag); table->slots[at]; at = (at + 1) & mask) {
+        uint64_t slot = table->slots[at];
+        if (slot_tag(slot) == tag &&
+            memcmp(state_at(store, slot_number(slot)), state, store->state_bytes) == 0)
+            return slot_number(slot);
+    }
+    return UINT32_MAX;
+}
+
+void lud_state_table_renumber(lud_state_table *table, uint32_t tag, uint32_t from, uint32_t to) {
+    uint64_t mask = ((uint64_t)1 << table->log2_slots) - 1;
+    uint64_t old = slot_of(tag, from), at = home(table, tag);
+    while (__atomic_load_n(&table->slots[at], __ATOMIC_RELAXED) != old) at = (at + 1) & mask;
+    __atomic_store_n(&table->slots[at], slot_of(tag, to), __ATOMIC_RELAXED);
+}

@@ -1,0 +1,50 @@
+#include "sim/world.h"
+
+#include <stdlib.h>
+
+int32_t lud_joint_action_count(const lud_layout *layout) {
+    int64_t count = 1;
+    for (int i = 0; i < layout->n_agents; i++) {
+        if (layout->actions[i].n_continuous > 0 || layout->actions[i].n_discrete <= 0) return 0;
+        count *= layout->actions[i].n_discrete;
+        if (count > INT32_MAX) return 0;
+    }
+    return (int32_t)count;
+}
+
+void lud_joint_action_decode(const lud_layout *layout, int32_t index, int32_t *actions) {
+    for (int i = 0; i < layout->n_agents; i++) {
+        actions[i] = index % layout->actions[i].n_discrete;
+        index /= layout->actions[i].n_discrete;
+    }
+}
+
+int32_t lud_joint_action_encode(const lud_layout *layout, const int32_t *actions) {
+    int32_t index = 0;
+    for (int i = layout->n_agents - 1; i >= 0; i--)
+        index = index * layout->actions[i].n_discrete + actions[i];
+    return index;
+}
+
+lud_status lud_successors_reserve(lud_successors *successors, size_t state_bytes, size_t n,
+                                  lud_error *error) {
+    size_t need = successors->n + n;
+    if (successors->state_bytes == state_bytes && need <= successors->capacity) return LUD_OK;
+    size_t capacity = successors->state_bytes == state_bytes ? successors->capacity * 2 : 0;
+    if (capacity < need) capacity = need < 16 ? 16 : need;
+    double *probability = realloc(successors->probability, capacity * sizeof *probability);
+    if (probability) successors->probability = probability;
+    uint8_t *states = realloc(successors->states, capacity * (state_bytes ? state_bytes : 1));
+    if (states) successors->states = states;
+    if (!probability || !states)
+        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %zu successors", need);
+    successors->capacity = capacity;
+    successors->state_bytes = state_bytes;
+    return LUD_OK;
+}
+
+void lud_successors_free(lud_successors *successors) {
+    free(successors->probability);
+    free(successors->states);
+    *successors = (lud_successors){0};
+}

@@ -1,0 +1,156 @@
+/* The interface of a world.
+ *
+ * A *model* is what a scenario file describes; it never changes and is shared by all environments and
+ * threads. A *state* is `layout.state_bytes` plain bytes without pointers or undefined padding: equal states
+ * are equal bytes, so saving, hashing, comparing and sending are memcpy and memcmp.
+ *
+ * Calls work on ranges of environments in caller-owned contiguous arrays and allocate nothing. Array shapes
+ * are written `x[n][layout.n_agents]`, row-major. */
+#ifndef LUDUS_SIM_WORLD_H
+#define LUDUS_SIM_WORLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/options.h"
+#include "base/random.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "base/tree.h"
+
+enum { LUD_MAX_OBSERVATION_PARTS = 16, LUD_MAX_DIMENSIONS = 4 };
+
+typedef enum lud_role { LUD_ROLE_NONE, LUD_ROLE_HUMAN, LUD_ROLE_ROBOT } lud_role;
+typedef enum lud_dtype { LUD_U8, LUD_I32, LUD_F32 } lud_dtype;
+
+/* What one agent may do: one of `n_discrete` choices and/or a vector of `n_continuous` numbers in [low,
+ * high]. */
+typedef struct lud_action_space {
+    int n_discrete;
+    int n_continuous;
+    float low, high;
+    const char *const *names; /* n_discrete names of the choices */
+} lud_action_space;
+
+/* One named array that an observation consists of. Per environment it has the shape [dimensions...], or
+ * [n_agents][dimensions...] when `per_agent`. */
+typedef struct lud_observation_part {
+    const char *name;
+    lud_dtype dtype;
+    bool per_agent;
+    int n_dimensions;
+    int dimensions[LUD_MAX_DIMENSIONS];
+    size_t bytes; /* of one environment, all agents included */
+} lud_observation_part;
+
+typedef struct lud_layout {
+    size_t state_bytes;
+    int n_agents;
+    int max_steps;                   /* 0: no limit */
+    const lud_action_space *actions; /* [n_agents] */
+    const lud_role *roles;           /* [n_agents] */
+    int n_parts;
+    lud_observation_part parts[LUD_MAX_OBSERVATION_PARTS];
+} lud_layout;
+
+typedef struct lud_world lud_world;
+
+/* Every world's own model struct begins with this. */
+typedef struct lud_model {
+    const lud_world *world;
+    lud_layout layout;
+} lud_model;
+
+/* A range of environments. Environment e of the range uses the random key (seed, first_environment + e) at
+ * tick[e], a count that never repeats in the life of an environment (it runs on through resets). */
+typedef struct lud_range {
+    uint64_t seed;
+    uint32_t first_environment;
+    int n;
+    const uint32_t *tick; /* [n] */
+} lud_range;
+
+/* Joint actions of a range. An agent with both kinds uses both; a pointer not needed may be null. */
+typedef struct lud_actions {
+    const int32_t *discrete; /* [n][n_agents] */
+    const float *continuous; /* [n][n_agents][max n_continuous] */
+} lud_actions;
+
+/* Results of a step, each array optional (null: not wanted).
+ * terminated: the episode ended by the rules of the world; truncated: by the step limit. */
+typedef struct lud_outcome {
+    float *rewards;      /* [n][n_agents] */
+    uint8_t *terminated; /* [n] */
+    uint8_t *truncated;  /* [n] */
+} lud_outcome;
+
+/* Successors of one state under one joint action. Grows as needed; reuse it to avoid allocation. */
+typedef struct lud_successors {
+    size_t n, capacity;
+    double *probability; /* [n], positive, sum 1 */
+    uint8_t *states;     /* [n][state_bytes], all different */
+    size_t state_bytes;  /* size for which `states` is laid out */
+} lud_successors;
+
+struct lud_world {
+    const char *name;  /* the word after `world:` in a scenario file, and the name of its section */
+    const char *about; /* one line for `ludus help` */
+    /* Option tables for `ludus help NAME`, null-terminated: of its section and of what stands in it as lists
+     * or by name. Null: none. */
+    const lud_option_table *const *options;
+
+    /* Scenario -> model. `root` is the whole file; the world reads the section of its own name and, where it
+     * has them, the top-level `goals`. `file` is the scenario's path, for paths relative to it; `seed` is
+     * run.seed, for random maps. The world keeps no pointer into the tree. */
+    lud_status (*parse)(lud_tree *root, const char *file, uint64_t seed, lud_model **model, lud_error *error);
+    void (*free)(lud_model *model);
+
+    /* Appends the section (and `goals`) as in effect, defaults included, to the mapping `root`. */
+    lud_status (*write)(const lud_model *model, lud_arena *arena, lud_tree *root, lud_error *error);
+
+    /* Initial states, drawn with purpose LUD_PURPOSE_RESET where the model has chance in it.
+     * states[n][state_bytes] */
+    void (*reset)(const lud_model *model, lud_range range, uint8_t *states);
+    /* One transition in place, drawn with purpose LUD_PURPOSE_TRANSITION. Actions out of range are a broken
+     * promise. */
+    void (*step)(const lud_model *model, lud_range range, uint8_t *states, lud_actions actions,
+                 lud_outcome outcome);
+    /* Writes every part p whose parts[p] is not null, in the shape [n](layout part). */
+    void (*observe)(const lud_model *model, lud_range range, const uint8_t *states, void *const *parts);
+
+    /* Exact model; null where a world has none. Every successor with positive probability once; `out->n == 0`
+     * exactly when the state is terminal. Fails only when memory is out. */
+    lud_status (*successors)(const lud_model *model, const uint8_t *state, const int32_t *joint_action,
+                             lud_successors *out, lud_error *error);
+    bool (*is_terminal)(const lud_model *model, const uint8_t *state);
+
+    /* Goals an agent may have (0 for most non-humans); goals are numbered 0..n_goals-1 per agent. Null: no
+     * goals. */
+    int (*n_goals)(const lud_model *model, int agent);
+    double (*goal_weight)(const lud_model *model, int agent, int goal);
+    bool (*achieved)(const lud_model *model, const uint8_t *state, int agent, int goal);
+    void (*describe_goal)(const lud_model *model, int agent, int goal, lud_text *out);
+
+    /* The state in words, several lines; the agent and cell level is what the inspector shows. */
+    void (*describe)(const lud_model *model, const uint8_t *state, lud_text *out);
+};
+
+/* Worlds of this build; null when no world has the name. */
+const lud_world *lud_world_find(const char *name);
+/* All of them; *n is their number. */
+const lud_world *const *lud_worlds(int *n);
+
+/* Number of joint actions, product of n_discrete over agents; 0 when an agent has continuous actions or the
+ * product passes INT32_MAX. */
+int32_t lud_joint_action_count(const lud_layout *layout);
+/* Joint action `index` = sum_i a_i prod_{j<i} n_j: agent 0 is the fastest digit. actions[n_agents] */
+void lud_joint_action_decode(const lud_layout *layout, int32_t index, int32_t *actions);
+int32_t lud_joint_action_encode(const lud_layout *layout, const int32_t *actions);
+
+/* Makes room for `n` more entries of `state_bytes`. */
+lud_status lud_successors_reserve(lud_successors *successors, size_t state_bytes, size_t n, lud_error *error);
+void lud_successors_free(lud_successors *successors);
+
+#endif

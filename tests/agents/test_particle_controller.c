@@ -1,0 +1,108 @@
+/* The scripted controller of the particle world: it reaches goals in both families and both kinds of actions.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agents/policy.h"
+#include "sim/batch.h"
+#include "sim/particle/particle.h"
+
+enum { ENVS = 40 };
+
+static lud_tree *read_text(lud_arena *arena, const char *text) {
+    lud_error error = {0};
+    lud_tree *root = NULL;
+    if (lud_tree_read_text(arena, "test", text, strlen(text), &root, &error)) fail_msg("%s", error.text);
+    return root;
+}
+
+/* Share of environments in which every agent reached its goal within `steps`. */
+static double success(const char *section, const char *policy_text, int steps) {
+    lud_arena *arena = lud_arena_create(0);
+    lud_error error = {0};
+    lud_model *model;
+    lud_policy *policy;
+    lud_batch *batch;
+    if (lud_particle_world.parse(read_text(arena, section), "test", 0, &model, &error))
+        fail_msg("%s", error.text);
+    if (lud_policy_create(model, read_text(arena, policy_text), "test", &policy, &error))
+        fail_msg("%s", error.text);
+    assert_int_equal(lud_batch_create(model, ENVS, 5, 0, &batch, &error), LUD_OK);
+    batch->auto_reset = false;
+    lud_batch_reset(batch, NULL);
+    int n = model->layout.n_agents, agents[16];
+    int32_t *discrete = calloc((size_t)(ENVS * n), sizeof *discrete);
+    float *continuous =
+        calloc((size_t)(ENVS * n * lud_max_continuous(&model->layout)) + 1, sizeof *continuous);
+    for (int a = 0; a < n; a++) agents[a] = a;
+    for (int t = 0; t < steps; t++) {
+        lud_act act = {.model = model,
+                       .range = {5, 0, ENVS, batch->tick},
+                       .states = batch->states,
+                       .agents = agents,
+                       .n_agents_acting = n,
+                       .discrete = discrete,
+                       .continuous = continuous};
+        policy->kind->act(policy, &act);
+        lud_batch_step(batch, (lud_actions){discrete, continuous}, NULL);
+    }
+    double sum = 0;
+    for (int e = 0; e < ENVS; e++)
+        sum += lud_particle_get_metrics((const lud_particle_model *)model,
+                                        batch->states + (size_t)e * model->layout.state_bytes)
+                   .success;
+    free(discrete);
+    free(continuous);
+    lud_batch_destroy(batch);
+    lud_policy_destroy(policy);
+    lud_particle_world.free(model);
+    lud_arena_destroy(arena);
+    return sum / ENVS;
+}
+
+static void test_reaches_goals(void **unused) {
+    (void)unused;
+    const char *calm = "{type: controller, gain: 0.5, brake: 0.15}";
+    assert_true(success("particle: {task: navigation_graph, agents: 1, obstacles: 0, actions: continuous}",
+                        "{type: controller}", 60) > 0.97);
+    assert_true(success("particle: {task: navigation_graph, agents: 1, obstacles: 0}", calm, 60) > 0.97);
+    const char *mpe =
+        "particle: {task: navigation_graph, agents: 1, obstacles: 0, physics: {family: mpe}, actions: %s}";
+    char text[200];
+    snprintf(text, sizeof text, mpe, "continuous");
+    assert_true(success(text, calm, 60) > 0.97);
+    snprintf(text, sizeof text, mpe, "discrete");
+    assert_true(success(text, calm, 60) > 0.97);
+    /* fleeing does not get there, nor does resting */
+    assert_true(success(text, "{type: controller, gain: -0.5}", 60) < 0.1);
+    assert_true(success(text, "{type: controller, rest: 100}", 60) < 0.1);
+    /* a target by name: the nearest adversary is caught */
+    assert_true(success("particle: {task: simple_tag, adversaries: 1, obstacles: 0}",
+                        "{type: controller, target: agent, brake: 0.15}", 100) > 0.9);
+}
+
+static void test_errors(void **unused) {
+    (void)unused;
+    lud_arena *arena = lud_arena_create(0);
+    lud_error error = {0};
+    lud_model *model;
+    lud_policy *policy;
+    assert_int_equal(lud_particle_world.parse(read_text(arena, "particle: {task: simple_spread}"), "test", 0,
+                                              &model, &error),
+                     LUD_OK);
+    lud_tree *options = read_text(arena, "{type: controller, target: nobody}");
+    assert_int_equal(lud_policy_create(model, options, "test", &policy, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, "nobody"));
+    lud_particle_world.free(model);
+    lud_arena_destroy(arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_reaches_goals), cmocka_unit_test(test_errors)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

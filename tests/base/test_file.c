@@ -1,0 +1,167 @@
+/* Files: whole reads, atomic replacement, folders. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+static char folder[] = "/tmp/ludus-file-XXXXXX";
+static lud_arena *arena;
+
+static int setup(void **state) {
+    (void)state;
+    arena = lud_arena_create(0);
+    return !arena || !mkdtemp(folder);
+}
+
+static int teardown(void **state) {
+    (void)state;
+    char command[100];
+    lud_arena_destroy(arena);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
+static const char *in_folder(const char *name) {
+    char path[300];
+    int n = snprintf(path, sizeof path, "%s/%s", folder, name);
+    return lud_arena_text(arena, path, (size_t)n);
+}
+
+static int count_files(void) {
+    int n = 0;
+    DIR *d = opendir(folder);
+    for (struct dirent *e; (e = readdir(d));) n += e->d_name[0] != '.';
+    closedir(d);
+    return n;
+}
+
+static void expect_content(const char *path, const char *text) {
+    char *bytes;
+    size_t length;
+    lud_error error = {0};
+    if (lud_file_read(arena, path, 0, &bytes, &length, &error)) fail_msg("%s", error.text);
+    assert_int_equal(length, strlen(text));
+    assert_string_equal(bytes, text);
+}
+
+static void test_replace(void **state) {
+    (void)state;
+    const char *path = in_folder("a.txt");
+    lud_error error = {0};
+    lud_file_writer writer;
+    assert_int_equal(lud_file_write(path, "old", 3, &error), LUD_OK);
+    assert_int_equal(lud_file_write_begin(&writer, path, &error), LUD_OK);
+    fputs("new and longer", writer.stream);
+    fflush(writer.stream);
+    expect_content(path, "old"); /* until it is complete, the old file stands */
+    assert_int_equal(count_files(), 2);
+    assert_int_equal(lud_file_write_commit(&writer, &error), LUD_OK);
+    lud_file_write_abandon(&writer);
+    expect_content(path, "new and longer");
+    assert_int_equal(count_files(), 1);
+    assert_int_equal(lud_file_write_begin(&writer, path, &error), LUD_OK);
+    fputs("given up", writer.stream);
+    lud_file_write_abandon(&writer);
+    expect_content(path, "new and longer");
+    assert_int_equal(count_files(), 1);
+    assert_int_equal(lud_file_write(path, "", 0, &error), LUD_OK);
+    expect_content(path, "");
+}
+
+static void test_failures(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_file_writer writer;
+    char *bytes, expected[400];
+    size_t length;
+    const char *lost = in_folder("none/a.txt");
+    assert_int_equal(lud_file_write_begin(&writer, lost, &error), LUD_ERROR_IO);
+    snprintf(expected, sizeof expected, "%s: cannot be written: No such file or directory", lost);
+    assert_string_equal(error.text, expected);
+    lud_file_write_abandon(&writer);
+    assert_int_equal(lud_file_read(arena, lost, 0, &bytes, &length, &error), LUD_ERROR_INPUT);
+    snprintf(expected, sizeof expected, "%s: no such file", lost);
+    assert_string_equal(error.text, expected);
+    assert_int_equal(lud_file_read(arena, folder, 0, &bytes, &length, &error), LUD_ERROR_INPUT);
+    snprintf(expected, sizeof expected, "%s: expected a file, found a folder", folder);
+    assert_string_equal(error.text, expected);
+    const char *path = in_folder("b.txt");
+    assert_int_equal(lud_file_write(path, "0123456789", 10, &error), LUD_OK);
+    assert_int_equal(lud_file_read(arena, path, 9, &bytes, &length, &error), LUD_ERROR_INPUT);
+    snprintf(expected, sizeof expected, "%s: expected at most 9 bytes, found 10", path);
+    assert_string_equal(error.text, expected);
+    assert_int_equal(lud_file_read(arena, path, 10, &bytes, &length, &error), LUD_OK);
+    /* a full disk: nothing of the old file is lost, and nothing is left behind */
+    if (lud_file_exists("/dev/full")) {
+        const char *full = in_folder("full");
+        char partial[400];
+        snprintf(partial, sizeof partial, "%s.partial-%ld", full, (long)getpid());
+        assert_int_equal(lud_file_write(full, "old", 3, &error), LUD_OK);
+        assert_int_equal(symlink("/dev/full", partial), 0);
+        assert_int_equal(lud_file_write(full, "new", 3, &error), LUD_ERROR_IO);
+        snprintf(expected, sizeof expected, "%s: cannot be written: No space left on device", full);
+        assert_string_equal(error.text, expected);
+        assert_false(lud_file_exists(partial));
+        expect_content(full, "old");
+    }
+    /* a folder stands where the file should be */
+    assert_int_equal(lud_folder_make(in_folder("d/e"), &error), LUD_OK);
+    assert_int_equal(lud_file_write(in_folder("d"), "x", 1, &error), LUD_ERROR_IO);
+    assert_true(lud_folder_exists(in_folder("d/e")));
+}
+
+static void test_folders(void **state) {
+    (void)state;
+    lud_error error = {0};
+    assert_int_equal(lud_folder_make(in_folder("x/y/z"), &error), LUD_OK);
+    assert_int_equal(lud_folder_make(in_folder("x/y/z/"), &error), LUD_OK);
+    assert_true(lud_folder_exists(in_folder("x/y/z")));
+    assert_false(lud_file_exists(in_folder("x/y/z")));
+    const char *path = in_folder("x/file");
+    assert_int_equal(lud_file_write(path, "1", 1, &error), LUD_OK);
+    assert_true(lud_file_exists(path));
+    assert_false(lud_folder_exists(path));
+    char expected[400];
+    assert_int_equal(lud_folder_make(path, &error), LUD_ERROR_INPUT);
+    snprintf(expected, sizeof expected, "%s: expected a folder, found a file", path);
+    assert_string_equal(error.text, expected);
+    assert_int_equal(lud_folder_make(in_folder("x/file/below"), &error), LUD_ERROR_IO);
+    assert_string_equal(lud_path_beside(arena, "a/b.yaml", "c.txt"), "a/c.txt");
+    assert_string_equal(lud_path_beside(arena, "b.yaml", "c.txt"), "c.txt");
+    assert_string_equal(lud_path_beside(arena, "a/b.yaml", "/c.txt"), "/c.txt");
+    assert_string_equal(lud_path_beside(arena, "/b.yaml", "c.txt"), "/c.txt");
+}
+
+static void test_pipe(void **state) {
+    (void)state;
+    const char *path = in_folder("pipe");
+    char command[600], *bytes;
+    size_t length;
+    lud_error error = {0};
+    assert_int_equal(mkfifo(path, 0600), 0);
+    snprintf(command, sizeof command, "head -c 200000 /dev/zero | tr '\\0' 'z' > %s &", path);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(lud_file_read(arena, path, 0, &bytes, &length, &error), LUD_OK);
+    assert_int_equal(length, 200000);
+    assert_int_equal(bytes[199999], 'z');
+    assert_int_equal(bytes[200000], 0);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(lud_file_read(arena, path, 1000, &bytes, &length, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, "expected at most 1000 bytes, found more"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_replace), cmocka_unit_test(test_failures),
+                                       cmocka_unit_test(test_folders), cmocka_unit_test(test_pipe)};
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

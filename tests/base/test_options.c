@@ -1,0 +1,266 @@
+/* Option tables: reading, defaults, errors with their places, writing back, help and docs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/options.h"
+
+typedef struct inner {
+    double x;
+    int64_t needed;
+} inner;
+
+typedef struct values {
+    bool flag;
+    int64_t count;
+    double rate;
+    int side;
+    const char *name, *path;
+    lud_int_list sizes;
+    lud_real_list rates;
+    lud_text_list words;
+    inner part;
+    lud_tree *rest;
+} values;
+
+static const char *const sides[] = {"left", "right", NULL};
+static const lud_option inner_options[] = {
+    {.key = "x",
+     .type = LUD_OPTION_REAL,
+     .offset = offsetof(inner, x),
+     .default_value = "0.5",
+     .minimum = 0,
+     .maximum = 1,
+     .help = "a part"},
+    {.key = "needed",
+     .type = LUD_OPTION_INT,
+     .offset = offsetof(inner, needed),
+     .minimum = 0,
+     .maximum = 9,
+     .help = "must be there"},
+};
+static const lud_option_table inner_table = {"part", "an inner section", inner_options, 2, sizeof(inner)};
+static const lud_option options[] = {
+    {.key = "flag",
+     .type = LUD_OPTION_BOOL,
+     .offset = offsetof(values, flag),
+     .default_value = "true",
+     .help = "on or off"},
+    {.key = "count",
+     .type = LUD_OPTION_INT,
+     .offset = offsetof(values, count),
+     .default_value = "3",
+     .minimum = 1,
+     .maximum = 1e19,
+     .unit = "steps",
+     .help = "how many"},
+    {.key = "rate",
+     .type = LUD_OPTION_REAL,
+     .offset = offsetof(values, rate),
+     .default_value = "1e-3",
+     .minimum = 0,
+     .maximum = 1,
+     .help = "how fast"},
+    {.key = "side",
+     .type = LUD_OPTION_CHOICE,
+     .offset = offsetof(values, side),
+     .default_value = "right",
+     .choices = sides,
+     .help = "where"},
+    {.key = "name",
+     .type = LUD_OPTION_TEXT,
+     .offset = offsetof(values, name),
+     .default_value = "''",
+     .help = "what"},
+    {.key = "path", .type = LUD_OPTION_TEXT, .offset = offsetof(values, path), .help = "a file"},
+    {.key = "sizes",
+     .type = LUD_OPTION_INTS,
+     .offset = offsetof(values, sizes),
+     .default_value = "[64, 64]",
+     .minimum = 1,
+     .maximum = 100,
+     .help = "sizes"},
+    {.key = "rates",
+     .type = LUD_OPTION_REALS,
+     .offset = offsetof(values, rates),
+     .default_value = "[]",
+     .minimum = -1e300,
+     .maximum = 1e300,
+     .help = "rates"},
+    {.key = "words",
+     .type = LUD_OPTION_TEXTS,
+     .offset = offsetof(values, words),
+     .default_value = "[a, '1']",
+     .help = "words"},
+    {.key = "part",
+     .type = LUD_OPTION_SECTION,
+     .offset = offsetof(values, part),
+     .section = &inner_table,
+     .help = "inner"},
+    {.key = "rest", .type = LUD_OPTION_TREE, .offset = offsetof(values, rest), .help = "read elsewhere"},
+};
+static const lud_option_table table = {"thing", "a thing", options, sizeof options / sizeof *options,
+                                       sizeof(values)};
+
+static lud_arena *arena;
+
+static int setup(void **state) {
+    (void)state;
+    arena = lud_arena_create(0);
+    return arena == NULL;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    lud_arena_destroy(arena);
+    return 0;
+}
+
+static lud_tree *tree(const char *text) {
+    lud_tree *root;
+    lud_error error = {0};
+    if (lud_tree_read_text(arena, "o.yaml", text, strlen(text), &root, &error)) fail_msg("%s", error.text);
+    return root;
+}
+
+static values read_ok(const char *text) {
+    values v;
+    lud_error error = {0};
+    if (lud_options_read(&table, arena, tree(text), &v, &error)) fail_msg("%s", error.text);
+    return v;
+}
+
+static void read_fails(const char *text, const char *message) {
+    values v;
+    lud_error error = {0};
+    assert_int_equal(lud_options_read(&table, arena, tree(text), &v, &error), LUD_ERROR_INPUT);
+    assert_string_equal(error.text, message);
+}
+
+static void test_defaults(void **state) {
+    (void)state;
+    values v = read_ok("part: {needed: 2}\npath: ~\nrest:\n");
+    assert_true(v.flag);
+    assert_int_equal(v.count, 3);
+    assert_true(v.rate == 1e-3);
+    assert_int_equal(v.side, 1);
+    assert_string_equal(v.name, "");
+    assert_null(v.path);
+    assert_null(v.rest);
+    assert_int_equal(v.sizes.n, 2);
+    assert_int_equal(v.sizes.items[1], 64);
+    assert_int_equal(v.rates.n, 0);
+    assert_string_equal(v.words.items[1], "1");
+    assert_true(v.part.x == 0.5);
+    assert_int_equal(v.part.needed, 2);
+}
+
+static void test_read(void **state) {
+    (void)state;
+    values v = read_ok(
+        "{flag: false, count: 9223372036854775807, rate: 1, side: left, name: n, path: p, sizes: [1], "
+        "rates: [1, -2.5], words: [], part: {x: 1, needed: 0}, rest: {a: 1}}");
+    assert_false(v.flag);
+    assert_int_equal(v.count, INT64_MAX);
+    assert_int_equal(v.side, 0);
+    assert_string_equal(v.path, "p");
+    assert_true(v.rates.items[1] == -2.5);
+    assert_int_equal(v.words.n, 0);
+    assert_non_null(v.rest);
+}
+
+static void test_errors(void **state) {
+    (void)state;
+    read_fails("part: {needed: 1}\nfalg: true\n", "o.yaml:2:1: expected flag, count, rate, side, name, path, "
+                                                  "sizes, rates, words, part or rest as key, found "
+                                                  "'falg'; did you mean 'flag'?");
+    read_fails("part: {neded: 1}\n",
+               "o.yaml:1:8: expected x or needed as key in 'part', found 'neded'; did you mean 'needed'?");
+    read_fails("part: {x: 1}\n",
+               "o.yaml:1:7: expected the key 'needed' in 'part' (must be there), found none");
+    read_fails("flag: true\n", "expected the key 'needed' in 'part' (must be there), found none");
+    read_fails("part: 3\n", "o.yaml:1:7: part: expected a section of `key: value` lines, found '3'");
+    read_fails("[1]\n", "o.yaml:1:1: expected a section of `key: value` lines, found a list of 1");
+    read_fails("part: {needed: 1}\ncount: 0\n",
+               "o.yaml:2:8: count: expected an integer of at least 1, found '0'");
+    read_fails("part: {needed: 1}\ncount:\n",
+               "o.yaml:2:1: count: expected an integer of at least 1, found nothing");
+    read_fails("part: {needed: 1}\nrate: 1.5\n",
+               "o.yaml:2:7: rate: expected a number from 0 to 1, found '1.5'");
+    read_fails("part: {needed: 1}\nside: rihgt\n",
+               "o.yaml:2:7: side: expected left or right, found 'rihgt'; did you mean 'right'?");
+    read_fails("part: {needed: 1}\nflag: 1\n", "o.yaml:2:7: flag: expected true or false, found '1'");
+    read_fails("part: {needed: 1}\nname: [a]\n", "o.yaml:2:7: name: expected text, found a list of 1");
+    read_fails("part: {needed: 1}\nsizes: 3\n", "o.yaml:2:8: sizes: expected a list of integers, found '3'");
+    read_fails("part: {needed: 1}\nrates: 3\n", "o.yaml:2:8: rates: expected a list of numbers, found '3'");
+    read_fails("part: {needed: 1}\nwords: a\n", "o.yaml:2:8: words: expected a list of texts, found 'a'");
+    read_fails("part: {needed: 1}\nsizes: [1, 101]\n",
+               "o.yaml:2:12: expected an integer from 1 to 100, found '101'");
+}
+
+static void test_round_trip(void **state) {
+    (void)state;
+    values v = read_ok(
+        "{flag: false, rate: 0.1, name: 'a: b', sizes: [3], rates: [0.3333333333333333], part: {needed: 4}, "
+        "rest: [1, {k: 'v'}]}");
+    lud_tree out = {.kind = LUD_TREE_MAPPING};
+    lud_error error = {0};
+    char *text, *again;
+    size_t length;
+    assert_int_equal(lud_options_write(&table, arena, &v, &out, &error), LUD_OK);
+    assert_int_equal(lud_tree_write(arena, &out, &text, &length, &error), LUD_OK);
+    values w = read_ok(text);
+    lud_tree second = {.kind = LUD_TREE_MAPPING};
+    assert_int_equal(lud_options_write(&table, arena, &w, &second, &error), LUD_OK);
+    assert_int_equal(lud_tree_write(arena, &second, &again, &length, &error), LUD_OK);
+    assert_string_equal(text, again);
+    assert_true(v.rates.items[0] == w.rates.items[0]);
+    assert_string_equal(w.name, "a: b");
+    assert_non_null(strstr(text, "count: 3\n")); /* defaults are written too */
+}
+
+static void test_help(void **state) {
+    (void)state;
+    char *bytes;
+    size_t length;
+    FILE *out = open_memstream(&bytes, &length);
+    lud_options_help(&table, out);
+    fclose(out);
+    assert_string_equal(bytes, "thing: a thing\n"
+                               "  flag   on or off (true or false; default true)\n"
+                               "  count  how many [steps] (integer of at least 1; default 3)\n"
+                               "  rate   how fast (number from 0 to 1; default 1e-3)\n"
+                               "  side   where (left, right; default right)\n"
+                               "  name   what (text; default '')\n"
+                               "  path   a file (text)\n"
+                               "  sizes  sizes (list of integers from 1 to 100; default [64, 64])\n"
+                               "  rates  rates (list of numbers; default [])\n"
+                               "  words  words (list of texts; default [a, '1'])\n"
+                               "  part   inner (section)\n"
+                               "      x       a part (number from 0 to 1; default 0.5)\n"
+                               "      needed  must be there (integer from 0 to 9; required)\n"
+                               "  rest   read elsewhere (see the text)\n");
+    free(bytes);
+    out = open_memstream(&bytes, &length);
+    lud_options_markdown(&table, out);
+    fclose(out);
+    assert_non_null(strstr(
+        bytes, "| key | type | default | meaning |\n|---|---|---|---|\n| `flag` | true or false | `true` | "
+               "on or off |\n"));
+    assert_non_null(strstr(bytes, "| `part.needed` | integer from 0 to 9 | required | must be there |\n"));
+    assert_non_null(strstr(bytes, "| `path` | text | | a file |\n"));
+    free(bytes);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_defaults), cmocka_unit_test(test_read),
+                                       cmocka_unit_test(test_errors), cmocka_unit_test(test_round_trip),
+                                       cmocka_unit_test(test_help)};
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,166 @@
+/* Progress and log lines, on a terminal (a pseudo terminal) and elsewhere. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/progress.h"
+
+static void test_formats(void **state) {
+    (void)state;
+    static const struct {
+        double value;
+        const char *text;
+    } counts[] = {
+        {0, "0"},          {512, "512"},       {999, "999"},     {1000, "1.00 k"},  {1240000, "1.24 M"},
+        {31.4, "31.4"},    {0.5, "0.50"},      {99950, "100 k"}, {999499, "999 k"}, {999500, "1.00 M"},
+        {3.1e9, "3.10 G"}, {-2500, "-2.50 k"}, {1e30, "1e+30"}};
+    static const struct {
+        double value;
+        const char *text;
+    } times[] = {{0.04, "0.0 s"}, {3.14, "3.1 s"},     {12, "12 s"},      {59.4, "59 s"}, {59.6, "1:00"},
+                 {187, "3:07"},   {3599.7, "1:00:00"}, {8100, "2:15:00"}, {-1, "?"},      {1e12, "?"}};
+    char text[24];
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        assert_string_equal(lud_format_count(counts[i].value, text), counts[i].text);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        assert_string_equal(lud_format_seconds(times[i].value, text), times[i].text);
+}
+
+static void test_plain(void **state) {
+    (void)state;
+    FILE *file = tmpfile();
+    lud_progress progress;
+    lud_progress_start(&progress, file, "states", "states", 1000);
+    assert_false(progress.terminal);
+    for (uint64_t i = 0; i < 1000; i++) lud_progress_update(&progress, i); /* too early for a line */
+    fflush(file);
+    assert_int_equal(ftell(file), 0);
+    progress.interval = 0;
+    lud_progress_note(&progress, "loss %.1f", 0.5);
+    progress.started -= 10; /* as if ten seconds had gone by */
+    lud_progress_update(&progress, 500);
+    lud_progress_finish(&progress);
+    rewind(file);
+    char line[300];
+    assert_non_null(fgets(line, sizeof line, file));
+    int matched = 0;
+    assert_int_equal(
+        sscanf(line, "states: 500 of 1.00 k states, %*[0-9.]/s, %*[0-9.] s left, loss 0.5%n", &matched), 0);
+    assert_int_equal(line[matched], '\n');
+    assert_non_null(fgets(line, sizeof line, file));
+    assert_null(fgets(line, sizeof line, file));
+    fclose(file);
+    lud_progress_start(&progress, NULL, "silent", "x", 0);
+    lud_progress_update(&progress, 1);
+    lud_progress_finish(&progress);
+}
+
+static void test_terminal(void **state) {
+    (void)state;
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+    if (master < 0 || grantpt(master) || unlockpt(master)) skip();
+    int slave = open(ptsname(master), O_RDWR | O_NOCTTY);
+    if (slave < 0) skip();
+    struct winsize window = {.ws_row = 24, .ws_col = 60};
+    ioctl(slave, TIOCSWINSZ, &window);
+    FILE *out = fdopen(slave, "w");
+    lud_progress progress;
+    lud_progress_start(&progress, out, "train", "steps", 100);
+    assert_true(progress.terminal);
+    progress.interval = 0;
+    lud_progress_note(&progress, "a very long note that does not fit on a line of sixty columns");
+    lud_progress_update(&progress, 50);
+    lud_progress_note(&progress, "x");
+    lud_progress_update(&progress, 60);
+    lud_progress_finish(&progress);
+    char text[2000];
+    /* A pseudo-terminal hands over what the line discipline has passed on so far: a single read may stop anywhere. */
+    ssize_t n = 0;
+    while (n < (ssize_t)sizeof text - 1 && (n == 0 || text[n - 1] != '\n')) {
+        ssize_t got = read(master, text + n, sizeof text - 1 - (size_t)n);
+        assert_true(got > 0);
+        n += got;
+    }
+    text[n] = 0;
+    assert_int_equal(text[0], '\r');
+    char *second = strchr(text + 1, '\r');
+    assert_non_null(second);
+    assert_int_equal(second - text - 1, 59); /* cut to the width of the window */
+    assert_int_equal(strncmp(text + 1, "train [############------------]  50% 50 of 100 steps, ", 54), 0);
+    assert_null(memchr(text, '\n', (size_t)(second - text)));
+    assert_non_null(strstr(second, " 60% 60 of 100 steps, "));
+    assert_int_equal(text[n - 1], '\n');
+    fclose(out);
+    close(master);
+}
+
+/* Runs lud_log with stderr redirected and returns what it wrote. */
+static void log_lines(char *text, size_t size, FILE *copy) {
+    fflush(stderr);
+    int saved = dup(STDERR_FILENO);
+    FILE *file = tmpfile();
+    dup2(fileno(file), STDERR_FILENO);
+    lud_log(copy, LUD_LOG_ERROR, "no %s", "file");
+    lud_log(copy, LUD_LOG_WARNING, "careful");
+    lud_log(copy, LUD_LOG_INFO, "hello");
+    lud_log(copy, LUD_LOG_DEBUG, "details");
+    fflush(stderr);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    rewind(file);
+    text[fread(text, 1, size - 1, file)] = 0;
+    fclose(file);
+}
+
+static void test_log(void **state) {
+    (void)state;
+    char text[1000], line[200];
+    FILE *copy = tmpfile();
+    assert_int_equal(lud_log_get_level(), LUD_LOG_INFO);
+    log_lines(text, sizeof text, copy);
+    assert_string_equal(text, "ludus: error: no file\nludus: warning: careful\nludus: hello\n");
+    rewind(copy);
+    assert_non_null(fgets(line, sizeof line, copy));
+    int year = 0, end = 0;
+    assert_int_equal(sscanf(line, "%d-%*d-%*d %*d:%*d:%*d error: no file%n", &year, &end), 1);
+    assert_int_equal(line[end], '\n');
+    assert_true(year >= 2024);
+    fclose(copy);
+    lud_log_set_level(LUD_LOG_ERROR);
+    log_lines(text, sizeof text, NULL);
+    assert_string_equal(text, "ludus: error: no file\n");
+    lud_log_set_level(LUD_LOG_DEBUG);
+    log_lines(text, sizeof text, NULL);
+    assert_non_null(strstr(text, "ludus: debug: details\n"));
+    lud_log_set_level(LUD_LOG_INFO);
+}
+
+static void test_interrupt(void **state) {
+    (void)state;
+    assert_false(lud_interrupted());
+    lud_interrupt_install();
+    raise(SIGINT);
+    assert_true(lud_interrupted());
+    struct sigaction now;
+    assert_int_equal(sigaction(SIGINT, NULL, &now), 0);
+    assert_true(now.sa_handler == SIG_DFL); /* the second one ends the program */
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_formats), cmocka_unit_test(test_plain),
+                                       cmocka_unit_test(test_terminal), cmocka_unit_test(test_log),
+                                       cmocka_unit_test(test_interrupt)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,77 @@
+#include "tests/bench/bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+static const lud_bench *const registry[] = {
+    &lud_bench_multigrid,  //
+    &lud_bench_render,     //
+    &lud_bench_kernels,    //
+    &lud_bench_statespace, //
+    &lud_bench_solve,      //
+    &lud_bench_learn,      //
+    &lud_bench_empo,       //
+    &lud_bench_particle,   //
+    &lud_bench_mappo,      //
+    &lud_bench_proof,      //
+};
+
+enum { N_REGISTERED = sizeof registry / sizeof *registry, N_REPETITIONS = 9 };
+
+static const double repetition_seconds = 0.1;
+
+const lud_bench *const *lud_benches(int *n) {
+    *n = N_REGISTERED;
+    return registry;
+}
+
+const lud_bench *lud_bench_find(const char *name) {
+    for (int i = 0; i < N_REGISTERED; i++)
+        if (strcmp(registry[i]->name, name) == 0) return registry[i];
+    return NULL;
+}
+
+lud_status lud_bench_add(lud_bench_report *report, lud_bench_row row, lud_error *error) {
+    if (report->n == report->capacity) {
+        int capacity = report->capacity ? 2 * report->capacity : 16;
+        lud_bench_row *rows = realloc(report->rows, (size_t)capacity * sizeof *rows);
+        if (!rows) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for benchmark rows");
+        report->rows = rows;
+        report->capacity = capacity;
+    }
+    row.name = strdup(row.name);
+    row.unit = strdup(row.unit);
+    report->rows[report->n++] = row;
+    if (!row.name || !row.unit) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for benchmark rows");
+    return LUD_OK;
+}
+
+void lud_bench_report_free(lud_bench_report *report) {
+    for (int i = 0; i < report->n; i++) {
+        free((void *)report->rows[i].name);
+        free((void *)report->rows[i].unit);
+    }
+    free(report->rows);
+    *report = (lud_bench_report){0};
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double lud_bench_rate(void (*work)(void *context), void *context, double items, double *spread) {
+    double rate[N_REPETITIONS];
+    work(context); /* caches and pages */
+    for (int r = 0; r < N_REPETITIONS; r++) {
+        double begin = lud_clock_seconds(), elapsed = 0;
+        long calls = 0;
+        for (; elapsed < repetition_seconds; elapsed = lud_clock_seconds() - begin, calls++) work(context);
+        rate[r] = items * (double)calls / elapsed;
+    }
+    qsort(rate, N_REPETITIONS, sizeof *rate, compare_doubles);
+    if (spread) *spread = (rate[N_REPETITIONS * 3 / 4] - rate[N_REPETITIONS / 4]) / 2;
+    return rate[N_REPETITIONS / 2];
+}

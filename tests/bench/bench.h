@@ -1,0 +1,59 @@
+/* Benchmarks behind `ludus bench NAME`.
+ *
+ * A benchmark is one file: it measures and adds rows to a report. A rate is the median over repetitions, each
+ * long enough for the clock; beside it stands the spread and, where one is known, the floor: what the machine
+ * could do at best or what was asked for, in the same unit. */
+#ifndef LUDUS_TESTS_BENCH_H
+#define LUDUS_TESTS_BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/status.h"
+
+typedef struct lud_bench_row {
+    const char *name; /* copied by lud_bench_add */
+    double value;
+    double spread; /* half the distance between the quartiles of the repetitions, in the unit; 0: a single
+                      value */
+    const char *unit;
+    double floor; /* 0: none */
+} lud_bench_row;
+
+typedef struct lud_bench_report {
+    int n, capacity;
+    lud_bench_row *rows;
+} lud_bench_report;
+
+typedef struct lud_bench {
+    const char *name;  /* the word after `ludus bench` */
+    const char *about; /* one line */
+    lud_status (*run)(lud_bench_report *report, lud_error *error);
+} lud_bench;
+
+/* One line a benchmark here and in bench.c. */
+extern const lud_bench lud_bench_multigrid;
+extern const lud_bench lud_bench_render;
+extern const lud_bench lud_bench_kernels;
+extern const lud_bench lud_bench_statespace;
+extern const lud_bench lud_bench_solve;
+extern const lud_bench lud_bench_learn;
+extern const lud_bench lud_bench_empo;
+extern const lud_bench lud_bench_particle;
+extern const lud_bench lud_bench_mappo;
+extern const lud_bench lud_bench_proof;
+
+/* All benchmarks; *n is their number. */
+const lud_bench *const *lud_benches(int *n);
+/* The one with this name, or null. */
+const lud_bench *lud_bench_find(const char *name);
+
+/* Adds a row; all texts are copied. */
+lud_status lud_bench_add(lud_bench_report *report, lud_bench_row row, lud_error *error);
+void lud_bench_report_free(lud_bench_report *report);
+
+/* Calls `work` again and again for several repetitions and returns the median of `items` done a second (items
+ * is what one call does); *spread gets half the distance between the quartiles. */
+double lud_bench_rate(void (*work)(void *context), void *context, double items, double *spread);
+
+#endif

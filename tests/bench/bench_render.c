@@ -1,0 +1,140 @@
+/* How fast worlds are drawn: frames a second in memory, with and without the encoder, and the time to the
+ * first picture. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "render/record.h"
+#include "render/video.h"
+#include "sim/multigrid/grid_model.h"
+#include "tests/bench/bench.h"
+
+enum { SIDE = 11, PIXELS = 640, FRAMES = 64 };
+
+typedef struct stage {
+    lud_model *model;
+    lud_cast *cast;
+    lud_drawing *drawing;
+    lud_canvas *canvas;
+    lud_player *player;
+    lud_video *video;
+    int frame;
+} stage;
+
+/* A walled room with one of everything that is drawn every frame, and four agents at random. */
+static lud_status make_model(lud_model **model, lud_error *error) {
+    lud_grid_object cells[SIDE * SIDE];
+    lud_grid_piece pieces[8];
+    lud_grid_agent agents[4];
+    for (int c = 0; c < SIDE * SIDE; c++) {
+        int x = c % SIDE, y = c / SIDE;
+        bool edge = x == 0 || y == 0 || x == SIDE - 1 || y == SIDE - 1;
+        cells[c] = lud_grid_object_default(edge ? LUD_WALL : LUD_EMPTY);
+    }
+    const lud_grid_type fixed[] = {LUD_DOOR,         LUD_BUSH,           LUD_MAGIC_WALL, LUD_KILL_BUTTON,
+                                   LUD_PAUSE_SWITCH, LUD_CONTROL_BUTTON, LUD_LAVA,       LUD_UNSTEADY_GROUND,
+                                   LUD_GOAL};
+    for (int k = 0; k < 9; k++)
+        cells[3 * SIDE + 1 + k] = cells[7 * SIDE + 1 + k] = lud_grid_object_default(fixed[k]);
+    const lud_grid_type loose[] = {LUD_KEY,  LUD_BALL,  LUD_BOX, LUD_BLOCK,
+                                   LUD_ROCK, LUD_BLOCK, LUD_KEY, LUD_BALL};
+    for (int k = 0; k < 8; k++) pieces[k] = (lud_grid_piece){lud_grid_object_default(loose[k]), 1 + k, 5};
+    for (int k = 0; k < 4; k++)
+        agents[k] = (lud_grid_agent){.x = 2 * k + 1,
+                                     .y = 1,
+                                     .colour = k & 1 ? LUD_YELLOW : LUD_GREY,
+                                     .role = k & 1 ? LUD_ROLE_HUMAN : LUD_ROLE_ROBOT,
+                                     .can_push_rocks = true};
+    lud_grid_map map = {.cells = cells, .pieces = pieces, .n_pieces = 8, .agents = agents};
+    lud_grid_spec spec = {.width = SIDE,
+                          .height = SIDE,
+                          .n_agents = 4,
+                          .max_steps = 60000,
+                          .actions = LUD_ACTIONS_OBJECT,
+                          .maps = &map,
+                          .n_maps = 1,
+                          .view_size = 7};
+    return lud_grid_model_create(&spec, model, error);
+}
+
+static void draw_frames(void *context) {
+    stage *s = context;
+    lud_error error = {0};
+    const lud_theme *theme = lud_theme_get(LUD_THEME_LIGHT);
+    for (int k = 0; k < FRAMES; k++, s->frame++) {
+        bool moved;
+        if (s->frame % 8 == 0) {
+            lud_player_step(s->player, NULL, &moved, &error);
+            if (!moved) lud_player_next_episode(s->player);
+        }
+        lud_moment moment = {.state = lud_player_state(s->player),
+                             .before = lud_player_before(s->player),
+                             .actions = lud_player_actions(s->player),
+                             .progress = lud_eased((float)(s->frame % 8 + 1) / 8),
+                             .glow = 0.5f,
+                             .seconds = (float)s->frame / 30,
+                             .selected_agent = -1};
+        lud_draw_frame(s->drawing, s->canvas, theme, &moment);
+        int pitch;
+        const uint32_t *pixels = lud_canvas_pixels(s->canvas, &pitch);
+        if (s->video) lud_video_add(s->video, pixels, pitch, &error);
+    }
+}
+
+/* From nothing to a picture: model, cast, sprites, font, first frame. */
+static lud_status first_frame(double *seconds, lud_error *error) {
+    double began = lud_clock_seconds();
+    stage s = {0};
+    lud_status status = make_model(&s.model, error);
+    if (!status) status = lud_cast_create(s.model, NULL, "bench", &s.cast, error);
+    if (!status) status = lud_drawing_create(s.model, &s.drawing, error);
+    if (!status) status = lud_canvas_create_offscreen(PIXELS, PIXELS, 1, &s.canvas, error);
+    if (!status) status = lud_player_create(s.model, s.cast, 1, false, &s.player, error);
+    if (!status) {
+        lud_moment moment = {.state = lud_player_state(s.player), .selected_agent = -1};
+        lud_draw_frame(s.drawing, s.canvas, lud_theme_get(LUD_THEME_LIGHT), &moment);
+    }
+    *seconds = lud_clock_seconds() - began;
+    lud_player_destroy(s.player);
+    lud_canvas_destroy(s.canvas);
+    lud_drawing_destroy(s.drawing);
+    lud_cast_destroy(s.cast);
+    if (s.model) s.model->world->free(s.model);
+    return status;
+}
+
+static lud_status add_rate(lud_bench_report *report, stage *s, const char *name, double floor,
+                           lud_error *error) {
+    double spread, rate = lud_bench_rate(draw_frames, s, FRAMES, &spread);
+    return lud_bench_add(report, (lud_bench_row){name, rate, spread, "frames/s", floor}, error);
+}
+
+static lud_status run(lud_bench_report *report, lud_error *error) {
+    stage s = {0};
+    double seconds;
+    lud_status status = first_frame(&seconds, error);
+    if (!status)
+        status = lud_bench_add(
+            report, (lud_bench_row){"first frame, from nothing", seconds * 1000, 0, "ms", 0}, error);
+    if (!status) status = make_model(&s.model, error);
+    if (!status) status = lud_cast_create(s.model, NULL, "bench", &s.cast, error);
+    if (!status) status = lud_drawing_create(s.model, &s.drawing, error);
+    if (!status) status = lud_canvas_create_offscreen(PIXELS, PIXELS, 1, &s.canvas, error);
+    if (!status) status = lud_player_create(s.model, s.cast, 1, false, &s.player, error);
+    if (!status) status = add_rate(report, &s, "draw 640 x 640 in memory", 300, error);
+    const char *path = "/tmp/ludus-bench.mp4";
+    if (!status) status = lud_video_open(path, (lud_video_options){PIXELS, PIXELS, 30}, &s.video, error);
+    if (!status) status = add_rate(report, &s, "draw and encode, H.264", 0, error);
+    lud_video_abandon(s.video);
+    lud_player_destroy(s.player);
+    lud_canvas_destroy(s.canvas);
+    lud_drawing_destroy(s.drawing);
+    lud_cast_destroy(s.cast);
+    if (s.model) s.model->world->free(s.model);
+    return status;
+}
+
+const lud_bench lud_bench_render = {.name = "render",
+                                    .about =
+                                        "drawing and encoding frames in memory, time to the first picture",
+                                    .run = run};

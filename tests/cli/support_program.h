@@ -1,0 +1,18 @@
+/* Runs the built `ludus` and catches what it prints. */
+#ifndef LUDUS_TESTS_CLI_SUPPORT_PROGRAM_H
+#define LUDUS_TESTS_CLI_SUPPORT_PROGRAM_H
+
+typedef struct program_result {
+    int exit_code; /* -1: ended by a signal */
+    char *out, *err;
+} program_result;
+
+/* `ludus` with these words (null-terminated). Free with program_free. */
+program_result program_run(const char *const *words);
+void program_free(program_result *result);
+/* Sends SIGINT after `milliseconds`. */
+program_result program_run_interrupted(const char *const *words, int milliseconds);
+
+#define LUDUS(...) program_run((const char *const[]){__VA_ARGS__, NULL})
+
+#endif

@@ -1,0 +1,293 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "cli/support_program.h"
+
+#define RESCUE "scenarios/multigrid/rescue.yaml"
+
+static void assert_contains(const char *text, const char *part) {
+    if (!strstr(text, part)) fail_msg("'%s' is not in:\n%s", part, text);
+}
+
+/* A call that must fail: exit code, nothing on stdout, one message. */
+static void check_failure(program_result r, int exit_code, const char *message) {
+    if (r.exit_code != exit_code) fail_msg("exit code %d, expected %d: %s", r.exit_code, exit_code, r.err);
+    assert_string_equal(r.out, "");
+    assert_contains(r.err, message);
+    program_free(&r);
+}
+
+static void test_mistakes(void **state) {
+    (void)state;
+    check_failure(LUDUS("rnu"), 2, "unknown verb 'rnu', did you mean 'ludus run'?");
+    check_failure(LUDUS("xyzzy"), 2, "unknown verb 'xyzzy'; 'ludus help' lists the verbs");
+    check_failure(LUDUS("run", RESCUE, "--epsiodes", "3"), 2,
+                  "unknown option '--epsiodes' of 'ludus run', did you mean '--episodes'?");
+    check_failure(LUDUS("run", RESCUE, "--qqqqqq"), 2,
+                  "unknown option '--qqqqqq' of 'ludus run'; 'ludus run --help' lists them");
+    check_failure(LUDUS("run"), 2, "'ludus run' needs SCENARIO|RUN; see 'ludus run --help'");
+    check_failure(LUDUS("run", RESCUE, "more"), 2, "'ludus run' does not know what to do with 'more'");
+    check_failure(LUDUS("run", RESCUE, "--episodes"), 2, "--episodes needs a value: --episodes N");
+    check_failure(LUDUS("run", RESCUE, "--episodes", "many"), 2,
+                  "--episodes: expected an integer from 1 to 1e+12, found 'many'");
+    check_failure(LUDUS("run", RESCUE, "--episodes=0"), 2,
+                  "--episodes: expected an integer from 1 to 1e+12, found '0'");
+    check_failure(LUDUS("run", RESCUE, "--json=yes"), 2, "--json takes no value");
+    check_failure(
+        LUDUS("run", "scenarios/multigrid/rescu.yaml"), 2,
+        "scenarios/multigrid/rescu.yaml: no such file, did you mean 'scenarios/multigrid/rescue.yaml'?");
+    check_failure(LUDUS("run", "nowhere/at/all"), 2, "nowhere/at/all: no such file");
+    check_failure(LUDUS("run", RESCUE, "--set", "run.sede=3"), 2, "seed");
+    check_failure(LUDUS("run", RESCUE, "--set", "policies.robot.type=radnom"), 2, "random");
+    check_failure(LUDUS("bench", "multigird"), 2, "unknown benchmark 'multigird', did you mean 'multigrid'?");
+    check_failure(LUDUS("help", "scenaro"), 2, "no help on 'scenaro', did you mean 'ludus help scenario'?");
+    check_failure(LUDUS("help", "xyzzy"), 2, "no help on 'xyzzy'; 'ludus help' lists what there is");
+    check_failure(LUDUS("inspect", RESCUE, "--state", "12"), 2, "hexadecimal digits, found 2");
+    check_failure(LUDUS("record", RESCUE), 2, "'ludus record' needs -o FILE");
+    check_failure(LUDUS("record", RESCUE, "-o", "x.mp4", "--size", "wide"), 2, "--size: expected N or WxH");
+    check_failure(LUDUS("record", RESCUE, "-o", "x.mp4", "--theme", "drak"), 2,
+                  "--theme: expected light or dark, found 'drak', did you mean 'dark'?");
+    check_failure(LUDUS("record", RESCUE, "-o", "x.avi"), 2, "mp4");
+}
+
+/* The message of a broken file says where. */
+static void test_file_with_a_mistake(void **state) {
+    (void)state;
+    char path[] = "/tmp/ludus-cli-XXXXXX.yaml";
+    int fd = mkstemps(path, 5);
+    static const char text[] =
+        "ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    We We We\n    We Ay We\n    We We We\n"
+        "  max_stesp: 5\n";
+    assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
+    close(fd);
+    program_result r = LUDUS("run", path);
+    assert_int_equal(r.exit_code, 2);
+    assert_string_equal(r.out, "");
+    char expected[64];
+    snprintf(expected, sizeof expected, "%s:8:3: ", path);
+    assert_contains(r.err, expected);
+    assert_contains(r.err, "max_steps");
+    program_free(&r);
+    unlink(path);
+}
+
+static void test_help(void **state) {
+    (void)state;
+    program_result bare = LUDUS("help"), dashed = LUDUS("--help");
+    assert_int_equal(bare.exit_code, 0);
+    assert_string_equal(bare.out, dashed.out);
+    assert_string_equal(bare.err, "");
+    program_free(&bare);
+    program_free(&dashed);
+    static const char *const verbs[] = {"run", "record", "inspect", "bench", "help"};
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        program_result flag = LUDUS(verbs[i], "--help"), topic = LUDUS("help", verbs[i]);
+        assert_int_equal(flag.exit_code, 0);
+        assert_string_equal(flag.out, topic.out);
+        char usage[32];
+        snprintf(usage, sizeof usage, "usage: ludus %s", verbs[i]);
+        assert_contains(flag.out, usage);
+        program_free(&flag);
+        program_free(&topic);
+    }
+    program_result r = LUDUS("help", "scenario");
+    assert_int_equal(r.exit_code, 0);
+    assert_contains(r.out, "multigrid");
+    assert_contains(r.out, "heuristic");
+    assert_contains(r.out, "environments");
+    program_free(&r);
+    r = LUDUS("help", "options", "--markdown");
+    assert_int_equal(r.exit_code, 0);
+    assert_contains(r.out, "| `max_steps`");
+    assert_contains(r.out, "| `beta`");
+    program_free(&r);
+    r = LUDUS("help", "multigrid");
+    assert_int_equal(r.exit_code, 0);
+    assert_contains(r.out, "max_steps");
+    program_free(&r);
+}
+
+static json_t *json_of(const program_result *r) {
+    json_error_t error;
+    if (r->exit_code != 0) fail_msg("exit code %d: %s", r->exit_code, r->err);
+    json_t *root = json_loads(r->out, JSON_REJECT_DUPLICATES, &error);
+    if (!root) fail_msg("not JSON: %s in\n%s", error.text, r->out);
+    assert_string_equal(r->err, "");
+    return root;
+}
+
+static double number(json_t *root, const char *key) {
+    return json_number_value(json_object_get(root, key));
+}
+
+static void test_run_json(void **state) {
+    (void)state;
+    program_result r = LUDUS("run", RESCUE, "--episodes", "40", "--envs", "8", "--seed", "5", "--json");
+    json_t *root = json_of(&r);
+    assert_int_equal(number(root, "episodes"), 40);
+    assert_int_equal(number(root, "environments"), 8);
+    assert_int_equal(number(root, "seed"), 5);
+    assert_int_equal(number(root, "steps"), 40 * 60);
+    assert_true(number(root, "truncated") == 1 && number(root, "terminated") == 0);
+    json_t *agents = json_object_get(root, "agents");
+    assert_int_equal(json_array_size(agents), 2);
+    assert_true(json_is_null(json_object_get(json_array_get(agents, 0), "goals_reached")));
+    assert_true(number(json_object_get(json_array_get(agents, 1), "goals_reached"), "mean") > 0);
+
+    /* the same for any number of threads; other seeds differ */
+    static const char *const threads[] = {"1", "2", "5"};
+    for (int i = 0; i < 3; i++) {
+        program_result other =
+            LUDUS("run", RESCUE, "-n", "40", "-e8", "-s5", "--threads", threads[i], "--json");
+        json_t *same = json_of(&other);
+        assert_true(json_equal(json_object_get(same, "agents"), agents));
+        json_decref(same);
+        program_free(&other);
+    }
+    program_result other = LUDUS("run", RESCUE, "--episodes", "40", "--envs", "8", "--seed", "6", "--json");
+    json_t *different = json_of(&other);
+    assert_false(json_equal(json_object_get(different, "agents"), agents));
+    json_decref(different);
+    program_free(&other);
+    json_decref(root);
+    program_free(&r);
+}
+
+static void test_run_table(void **state) {
+    (void)state;
+    program_result r = LUDUS("run", RESCUE, "--episodes", "20", "--set", "policies.robot=random", "--set",
+                             "multigrid.rewards.step=-0.5");
+    assert_int_equal(r.exit_code, 0);
+    assert_string_equal(r.err, ""); /* no progress line outside a terminal */
+    assert_contains(r.out, "rescue (multigrid), seed 1, 16 environments");
+    assert_contains(r.out, "    0  robot  random        -30.000 ± 0.000");
+    assert_contains(r.out, "    1  human  heuristic     -30.000 ± 0.000");
+    program_free(&r);
+}
+
+static void test_run_limits(void **state) {
+    (void)state;
+    /* a limit of steps ends it before any episode does */
+    program_result r = LUDUS("run", RESCUE, "--steps", "160", "--envs", "16", "--json");
+    json_t *root = json_of(&r);
+    assert_int_equal(number(root, "steps"), 160);
+    assert_int_equal(number(root, "episodes"), 0);
+    json_decref(root);
+    program_free(&r);
+    /* Ctrl-C: what was finished is shown, exit code 1 */
+    const char *const words[] = {"run", RESCUE, "--episodes", "1000000000", "--json", NULL};
+    r = program_run_interrupted(words, 400);
+    assert_int_equal(r.exit_code, 1);
+    assert_contains(r.err, "interrupted after");
+    root = json_loads(r.out, 0, NULL);
+    assert_non_null(root);
+    assert_true(number(root, "episodes") < 1e9);
+    json_decref(root);
+    program_free(&r);
+}
+
+static void test_inspect(void **state) {
+    (void)state;
+    program_result r = LUDUS("inspect", RESCUE);
+    assert_int_equal(r.exit_code, 0);
+    assert_contains(r.out, "joint actions 49");
+    assert_contains(r.out, "goal 1, weight 0.25: be at (5, 1)");
+    assert_contains(r.out, "yellow door at (4, 3): locked");
+    program_free(&r);
+
+    /* a state printed as JSON can be shown again */
+    r = LUDUS("inspect", RESCUE, "--after", "7", "--json");
+    json_t *root = json_of(&r);
+    assert_int_equal(number(root, "joint_actions"), 49);
+    const char *hex = json_string_value(json_object_get(root, "state"));
+    const char *description = json_string_value(json_object_get(root, "description"));
+    assert_contains(description, "step 7 of 60");
+    program_result again = LUDUS("inspect", RESCUE, "--state", hex, "--json");
+    json_t *same = json_of(&again);
+    assert_string_equal(json_string_value(json_object_get(same, "description")), description);
+    json_decref(same);
+    program_free(&again);
+    json_decref(root);
+    program_free(&r);
+}
+
+static void test_inspect_counts(void **state) {
+    (void)state;
+    program_result r = LUDUS("inspect", "scenarios/multigrid/tiny.yaml", "--estimate", "--count", "--json");
+    json_t *root = json_of(&r), *counted = json_object_get(root, "reachable"),
+           *estimated = json_object_get(root, "estimate");
+    /* one agent, 4 actions, 4 cells and 4 directions, steps 0 to 6 */
+    assert_int_equal(number(counted, "layers"), 7);
+    assert_true(number(counted, "states") > 7 && number(counted, "states") <= 7 * 16);
+    assert_true(number(estimated, "states") == number(counted, "states"));
+    assert_string_equal(json_string_value(json_object_get(estimated, "kind")), "exact");
+    assert_true(number(counted, "transitions") ==
+                4 * (number(counted, "states") - number(counted, "terminal")));
+    json_decref(root);
+    program_free(&r);
+}
+
+/* The effective configuration is itself a scenario, and the same one. */
+static void test_effective(void **state) {
+    (void)state;
+    program_result r = LUDUS("inspect", RESCUE, "--effective", "--seed", "9");
+    assert_int_equal(r.exit_code, 0);
+    char path[] = "/tmp/ludus-cli-XXXXXX.yaml";
+    int fd = mkstemps(path, 5);
+    assert_int_equal(write(fd, r.out, strlen(r.out)), strlen(r.out));
+    close(fd);
+    program_result again = LUDUS("inspect", path, "--effective");
+    assert_int_equal(again.exit_code, 0);
+    assert_string_equal(again.out, r.out);
+    program_free(&again);
+    program_free(&r);
+    unlink(path);
+}
+
+static void test_bench_list(void **state) {
+    (void)state;
+    program_result r = LUDUS("bench", "--list");
+    assert_int_equal(r.exit_code, 0);
+    assert_contains(r.out, "multigrid");
+    assert_contains(r.out, "statespace");
+    program_free(&r);
+}
+
+static void test_record(void **state) {
+    (void)state;
+    char folder[] = "/tmp/ludus-cli-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    char path[64];
+    snprintf(path, sizeof path, "%s/run.gif", folder);
+    program_result r = LUDUS("record", RESCUE, "-o", path, "--steps", "3", "--size", "96", "-f", "1",
+                             "--hold", "0", "--json");
+    json_t *root = json_of(&r);
+    assert_int_equal(number(root, "steps"), 3);
+    assert_true(number(root, "frames") >= 4);
+    assert_int_equal(access(path, R_OK), 0);
+    json_decref(root);
+    program_free(&r);
+    unlink(path);
+    rmdir(folder);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_mistakes),  cmocka_unit_test(test_file_with_a_mistake),
+        cmocka_unit_test(test_help),      cmocka_unit_test(test_run_json),
+        cmocka_unit_test(test_run_table), cmocka_unit_test(test_run_limits),
+        cmocka_unit_test(test_inspect),   cmocka_unit_test(test_inspect_counts),
+        cmocka_unit_test(test_effective), cmocka_unit_test(test_bench_list),
+        cmocka_unit_test(test_record),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

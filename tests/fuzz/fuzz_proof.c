@@ -1,0 +1,73 @@
+/* Readers of the proof world on arbitrary bytes: the first byte chooses file kind and syntax. Whatever reads
+ * is built into a base, and a few of its facts are expanded. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/proof/prover.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MAX_GOALS = 6, MAX_SUCCESSORS = 64 };
+
+static void use(const lud_proof_base *base) {
+    static int32_t begin[MAX_SUCCESSORS + 1];
+    static lud_proof_atom atoms[MAX_SUCCESSORS * MAX_GOALS];
+    static uint64_t hash[MAX_SUCCESSORS];
+    static lud_proof_step step[MAX_SUCCESSORS];
+    const lud_proof_limits limits = {MAX_GOALS, MAX_SUCCESSORS, true};
+    lud_prover_options options = {.excluded = -1, .max_atoms = 200, .max_work = 5000};
+    lud_prover *prover;
+    if (lud_prover_create(base, &options, &prover, NULL)) return;
+    for (int32_t p = 1; p <= base->n_predicates && p < 8; p++) {
+        lud_proof_atom goal = {.predicate = p};
+        for (int i = 0; i < base->arity[p]; i++) goal.terms[i] = base->n_constants + 1 + i;
+        lud_proof_successors out = {.begin = begin, .atoms = atoms, .hash = hash, .step = step};
+        begin[0] = 0;
+        lud_proof_expand(base, &limits, &goal, 1, -1, NULL, 0, &out, NULL);
+        lud_prover_answer answer;
+        lud_prover_ask(prover, &goal, &answer, NULL);
+    }
+    lud_prover_destroy(prover);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size < 1) return 0;
+    lud_proof_builder *builder =
+        lud_proof_builder_create(data[0] & 1 ? LUD_PROOF_RELATIONS : LUD_PROOF_TRIPLES);
+    if (!builder) return 0;
+    /* a `#` line divides facts from rules, so that both can grow together */
+    const char *text = (const char *)data + 1, *end = (const char *)data + size;
+    const char *cut = text;
+    while (cut < end && *cut != '#') cut++;
+    const char *rest = cut < end ? cut + 1 : end;
+    lud_error error = {0};
+    lud_status status = LUD_OK;
+    switch (data[0] >> 1 & 3) {
+    case 0:
+        status = lud_proof_read_facts(builder, "f", text, (size_t)(cut - text), &error);
+        break;
+    case 1:
+        status = lud_proof_read_queries(builder, LUD_PROOF_TEST, "f", text, (size_t)(cut - text), &error);
+        break;
+    case 2:
+        status = lud_proof_read_domains(builder, "f", text, (size_t)(cut - text), &error);
+        break;
+    default:
+        status = lud_proof_read_scores(builder, "f", text, (size_t)(cut - text), true, 10, 0, &error);
+        break;
+    }
+    if (!status) status = lud_proof_read_rules(builder, "r", rest, (size_t)(end - rest), &error);
+    lud_proof_base *base = NULL;
+    if (!status && !lud_proof_build(builder, NULL, &base, &error)) {
+        use(base);
+        lud_proof_atom atom;
+        char query[64];
+        size_t n = (size_t)(end - rest) < sizeof query - 1 ? (size_t)(end - rest) : sizeof query - 1;
+        for (size_t i = 0; i < n; i++) query[i] = rest[i];
+        query[n] = 0;
+        lud_proof_parse_atom(base, query, &atom, &error);
+    }
+    lud_proof_base_destroy(base);
+    lud_proof_builder_destroy(builder);
+    return 0;
+}

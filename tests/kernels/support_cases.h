@@ -1,0 +1,66 @@
+/* One case an operation: the arrays it takes and how to call it forward and backward. The tests run every
+ * case for gradients (double, central differences), float against double, thread counts, instruction sets and
+ * CUDA. */
+#ifndef LUDUS_TESTS_KERNELS_SUPPORT_CASES_H
+#define LUDUS_TESTS_KERNELS_SUPPORT_CASES_H
+
+#include "kernels/device.h"
+
+enum { CASE_INPUTS = 8, CASE_INDICES = 6, CASE_OUTPUTS = 4, CASE_VARIANTS = 6 };
+
+typedef struct case_layout {
+    int64_t rows, a, b, c; /* sizes that the calls need */
+    int64_t in[CASE_INPUTS];
+    double low[CASE_INPUTS], high[CASE_INPUTS]; /* range of the random values; both 0: -1 .. 1 */
+    bool gradient[CASE_INPUTS];
+    int64_t index[CASE_INDICES];
+    int32_t *index_values[CASE_INDICES]; /* host memory, owned by the layout */
+    int64_t mask;                        /* bytes of index 5 used as a mask, or 0 */
+    int64_t out[CASE_OUTPUTS];
+    bool kept[CASE_OUTPUTS]; /* not a function value but something kept for backward */
+    double tolerance;        /* float against double, relative to the largest value; 0: 2e-5 */
+    bool discrete;           /* outputs may jump: not compared between float and double */
+} case_layout;
+
+typedef struct case_f64 {
+    double *in[CASE_INPUTS], *out[CASE_OUTPUTS], *dout[CASE_OUTPUTS], *din[CASE_INPUTS];
+    int32_t *index[CASE_INDICES];
+    const uint8_t *mask;
+} case_f64;
+typedef struct case_f32 {
+    float *in[CASE_INPUTS], *out[CASE_OUTPUTS], *dout[CASE_OUTPUTS], *din[CASE_INPUTS];
+    int32_t *index[CASE_INDICES];
+    const uint8_t *mask;
+} case_f32;
+
+typedef struct kernel_case {
+    const char *name;
+    void (*layout)(case_layout *l, uint64_t seed);
+    void (*forward_f64)(const lud_ops_f64 *ops, lud_device *device, const case_layout *l, case_f64 *x);
+    void (*backward_f64)(const lud_ops_f64 *ops, lud_device *device, const case_layout *l, case_f64 *x);
+    void (*forward_f32)(const lud_ops *ops, lud_device *device, const case_layout *l, case_f32 *x);
+    void (*backward_f32)(const lud_ops *ops, lud_device *device, const case_layout *l, case_f32 *x);
+} kernel_case;
+
+extern const kernel_case kernel_cases[];
+extern const int n_kernel_cases;
+
+/* The layout of a case for one variant: 0 no rows, 1 one row, else random odd sizes. Free with
+ * case_layout_free. */
+case_layout case_layout_make(const kernel_case *c, int variant);
+void case_layout_free(case_layout *l);
+
+/* Deterministic test values. */
+double case_uniform(uint64_t seed, uint32_t index);
+int64_t case_below(uint64_t seed, uint32_t index, int64_t n);
+
+/* All results of one float run on a device, in host memory: outputs, then gradients; free with free(). */
+float *case_run_f32(const kernel_case *c, const case_layout *l, lud_device *device, int64_t *n);
+/* The same in double; `bump` >= 0 adds `step` to that element of input `which` and skips the gradients; the
+ * result is then only outputs. */
+double *case_run_f64(const kernel_case *c, const case_layout *l, lud_device *device, int which, int64_t bump,
+                     double step, int64_t *n);
+/* The weight of output element i in the scalar that gradients are of. */
+double case_weight(int output, int64_t i);
+
+#endif

@@ -1,0 +1,235 @@
+/* Elementary functions against the C library, draws against their definition, rows against batches, the
+ * device. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/device.h"
+#include "kernels/real_math.h"
+
+/* Largest error of f against g on [low, high], relative to max(|g|, floor). */
+static double worst(float (*f)(float), double (*g)(double), double low, double high, double floor) {
+    double largest = 0;
+    for (int i = 0; i <= 200000; ++i) {
+        float x = (float)(low + (high - low) * i / 200000.0);
+        double y = g((double)x), e = fabs((double)f(x) - y) / fmax(fabs(y), floor);
+        if (!(e <= largest)) largest = e;
+    }
+    return largest;
+}
+
+static double softplus(double x) {
+    return (x > 0 ? x : 0) + log1p(exp(-fabs(x)));
+}
+static double sigmoid(double x) {
+    return 1 / (1 + exp(-x));
+}
+static double normal_cdf(double x) {
+    return 0.5 * erfc(-x * 0.70710678118654752440);
+}
+
+static void test_functions(void **state) {
+    (void)state;
+    assert_true(worst(lud_expf, exp, -87, 88, 0) < 2.4e-7);
+    assert_true(worst(lud_logf, log, 1e-30, 1e-3, 0) < 2.4e-7);
+    assert_true(worst(lud_logf, log, 0.2, 5, 0.01) < 3e-7);
+    assert_true(worst(lud_logf, log, 5, 3e38, 0) < 2.4e-7);
+    assert_true(worst(lud_tanhf, tanh, -12, 12, 0) < 3.6e-7);
+    assert_true(worst(lud_sigmoidf, sigmoid, -80, 80, 0) < 4e-7);
+    assert_true(worst(lud_softplusf, softplus, -80, 80, 0) < 4e-7);
+    assert_true(worst(lud_normal_cdff, normal_cdf, -12, 12, 1) < 1.2e-7);
+    assert_true(isnan(lud_expf(NAN)) && isnan(lud_logf(NAN)) && isnan(lud_logf(-1)) && isnan(lud_tanhf(NAN)));
+    assert_true(isinf(lud_expf(100)) && lud_expf(-200) == 0 && lud_expf(0) == 1);
+    assert_true(isinf(lud_logf(0)) && lud_logf(0) < 0 && isinf(lud_logf(INFINITY)) && lud_logf(1) == 0);
+    assert_true(lud_expf(-95) > 0 && fabs((double)lud_expf(-95) / exp(-95) - 1) < 1e-3); /* subnormal */
+}
+
+static void test_quantile(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < 200000; ++i) {
+        uint32_t word = i * 21474u + 11u;
+        double p = ((double)word + 0.5) / 4294967296.0, x = (double)lud_normal_quantile(word);
+        /* the distribution function of the quantile gives the probability back */
+        assert_true(fabs(normal_cdf(x) - p) < 2e-7 * fmax(p, 1 - p) && fabs(x) < 6.5);
+        assert_true(lud_normal_quantile(word) == -lud_normal_quantile(~word));
+    }
+}
+
+static lud_device *open_cpu(int n_threads) {
+    lud_device *device;
+    lud_error error = {0};
+    assert_int_equal(lud_device_open("cpu", n_threads, &device, &error), LUD_OK);
+    return device;
+}
+
+static void test_draws(void **state) {
+    (void)state;
+    enum { N = 1003 };
+    lud_device *device = open_cpu(1);
+    float uniform[N], normal[N], ones[N], kept[N];
+    uint64_t seed = 0x123456789abcdefull;
+    device->ops->random_uniform(device, N, seed, 7, 9, 0, 1, uniform);
+    device->ops->random_normal(device, N, seed, 7, 9, 2, normal);
+    device->ops->fill(device, N, 1, ones);
+    device->ops->dropout(device, N, 0.25, seed, 7, 9, 0, ones, kept);
+    for (int i = 0; i < N; ++i) {
+        lud_random_key key = {seed, 7};
+        uint32_t word = lud_draw(key, 9, (uint32_t)(i / 4), LUD_PURPOSE_PARAMETERS, 0).v[i % 4];
+        assert_true(uniform[i] == lud_unit_float(word) && normal[i] == 2 * lud_normal_quantile(word));
+        word = lud_draw(key, 9, (uint32_t)(i / 4), LUD_PURPOSE_DROPOUT, 0).v[i % 4];
+        assert_true(kept[i] == (lud_unit(word) >= 0.25 ? 4.0f / 3.0f : 0));
+    }
+    lud_device_close(device);
+}
+
+/* Frequencies of sampled actions agree with the probabilities; the log-probability is that of the chosen
+ * action; the action depends on who draws, not on the place in the batch. */
+static void test_sampling(void **state) {
+    (void)state;
+    enum { N = 40000, CHOICES = 5 };
+    lud_device *device = open_cpu(2);
+    static float logits[N][CHOICES], log_prob[N];
+    static int32_t action[N];
+    static const double p[CHOICES] = {0.05, 0.4, 0, 0.25, 0.3};
+    for (int i = 0; i < N; ++i)
+        for (int j = 0; j < CHOICES; ++j) logits[i][j] = p[j] > 0 ? (float)log(p[j]) + 3 : -1e30f;
+    lud_draws draws = {.seed = 5, .n_agents = 4, .step = 8, .purpose = LUD_PURPOSE_ACTION};
+    device->ops->categorical_sample(device, N, CHOICES, logits[0], 0, &draws, 0, action, log_prob);
+    int count[CHOICES] = {0};
+    for (int i = 0; i < N; ++i) {
+        ++count[action[i]];
+        assert_true(fabs((double)log_prob[i] - log(p[action[i]])) < 1e-5);
+    }
+    for (int j = 0; j < CHOICES; ++j)
+        assert_true(fabs(count[j] / (double)N - p[j]) < 5 * sqrt(p[j] / N) + 1e-12);
+    int32_t part[100];
+    draws.first_environment = 1000; /* rows 4000 .. 4099 of the batch */
+    device->ops->categorical_sample(device, 100, CHOICES, logits[0], 0, &draws, 0, part, 0);
+    assert_memory_equal(part, action + 4000, sizeof part);
+    lud_device_close(device);
+}
+
+/* Row i of a batch equals the same row alone, within 1e-6 of the row's size. */
+static void test_rows_alone(void **state) {
+    (void)state;
+    enum { N = 77, IN = 33, OUT = 29 };
+    lud_device *device = open_cpu(2);
+    const lud_ops *ops = device->ops;
+    static float x[N * IN], w[OUT * IN], b[OUT], batch[N * OUT], one[OUT], y[N * OUT], log_prob[N], alone[1];
+    ops->random_normal(device, N * IN, 1, 1, 0, 1, x);
+    ops->random_normal(device, OUT * IN, 1, 2, 0, 1, w);
+    ops->random_normal(device, OUT, 1, 3, 0, 1, b);
+    for (int kind = 0; kind < LUD_MAP_KINDS; ++kind) {
+        if (kind == LUD_MAP_LOG || kind == LUD_MAP_LOG_NEGATED || kind == LUD_MAP_POWER ||
+            kind == LUD_MAP_NEG_POWER || kind == LUD_MAP_EXP || kind == LUD_MAP_ONE_PLUS_EXP)
+            continue; /* outside their range, or blowing up a rounding of the product */
+        lud_map map = {(lud_map_kind)kind, -1, 1};
+        ops->linear(device, map, N, IN, OUT, x, w, b, 0, batch);
+        for (int i = 0; i < N; ++i) {
+            ops->linear(device, map, 1, IN, OUT, x + i * IN, w, b, 0, one);
+            float size = 1;
+            for (int j = 0; j < OUT; ++j) size = fmaxf(size, fabsf(one[j]));
+            for (int j = 0; j < OUT; ++j)
+                if (!(fabsf(one[j] - batch[i * OUT + j]) <= 1e-6f * fmaxf(size, 10)))
+                    fail_msg("map %d row %d: %.9g alone, %.9g in the batch", kind, i, (double)one[j],
+                             (double)batch[i * OUT + j]);
+        }
+    }
+    int32_t action[N] = {0};
+    ops->layer_norm(device, N, OUT, 1e-5, batch, b, b, y, 0, 0);
+    ops->log_softmax(device, N, OUT, 1, y, 0, batch);
+    ops->categorical_log_prob(device, N, OUT, y, 0, action, log_prob, 0);
+    for (int i = 0; i < N; ++i) { /* these are the same bits */
+        ops->log_softmax(device, 1, OUT, 1, y + i * OUT, 0, one);
+        assert_memory_equal(one, batch + i * OUT, sizeof one);
+        ops->categorical_log_prob(device, 1, OUT, y + i * OUT, 0, action, alone, 0);
+        assert_memory_equal(alone, log_prob + i, sizeof alone);
+    }
+    /* images */
+    enum { IMAGES = 11, SIDE = 6, FILTERS = 5 };
+    static float image[IMAGES * 3 * SIDE * SIDE], kernel[FILTERS * 27], out[IMAGES * FILTERS * SIDE * SIDE];
+    static float single[FILTERS * SIDE * SIDE];
+    ops->random_normal(device, IMAGES * 3 * SIDE * SIDE, 1, 4, 0, 1, image);
+    ops->random_normal(device, FILTERS * 27, 1, 5, 0, 1, kernel);
+    lud_conv shape = {IMAGES, 3, SIDE, SIDE, FILTERS, 3, 1, 1}, one_shape = shape;
+    one_shape.n = 1;
+    lud_map relu = {LUD_MAP_RELU, 0, 0};
+    ops->conv2d(device, relu, &shape, image, kernel, b, 0, out);
+    for (int i = 0; i < IMAGES; ++i) {
+        ops->conv2d(device, relu, &one_shape, image + i * 3 * SIDE * SIDE, kernel, b, 0, single);
+        for (int j = 0; j < FILTERS * SIDE * SIDE; ++j)
+            assert_true(fabsf(single[j] - out[i * FILTERS * SIDE * SIDE + j]) <= 1e-5f);
+    }
+    lud_device_close(device);
+}
+
+/* The sparse first convolution equals unpacking and convolving. */
+static void test_grid_forms(void **state) {
+    (void)state;
+    enum { N = 9, SIDE = 7, CELLS = SIDE * SIDE, OUT = 48 };
+    lud_device *device = open_cpu(2);
+    const lud_ops *ops = device->ops;
+    static int32_t code[N * CELLS];
+    static float dense[N * 40 * CELLS], w[OUT * 40 * 9], b[OUT], y[N * OUT * CELLS],
+        expected[N * OUT * CELLS];
+    static float dw[OUT * 40 * 9], dw_expected[OUT * 40 * 9], db[OUT], db_expected[OUT], dz[N * OUT * CELLS];
+    for (int i = 0; i < N * CELLS; ++i) {
+        lud_words r = lud_draw((lud_random_key){3, 0}, 0, (uint32_t)i, LUD_PURPOSE_USER, 0);
+        lud_grid_cell cell = {(int)(r.v[0] % 16), (int)(r.v[1] % 7), 0,
+                              (int)(r.v[2] % 8),  (int)(r.v[3] % 7), (int)(r.v[3] / 7 % 4)};
+        if (r.v[1] % 5 == 0) cell.type = LUD_CODE_DOOR, cell.door = 1 + (int)(r.v[2] / 8 % 3);
+        code[i] = lud_grid_code_make(cell);
+    }
+    ops->random_normal(device, OUT * 360, 1, 1, 0, 1, w);
+    ops->random_normal(device, OUT, 1, 2, 0, 1, b);
+    lud_conv shape = {N, LUD_GRID_CHANNELS, SIDE, SIDE, OUT, 3, 1, 1};
+    lud_map relu = {LUD_MAP_RELU, 0, 0};
+    for (int form = LUD_GRID_FULL; form <= LUD_GRID_REFERENCE; ++form) {
+        ops->grid_decode(device, (lud_grid_form)form, N, CELLS, code, dense);
+        ops->conv2d(device, relu, &shape, dense, w, b, 0, expected);
+        ops->grid_conv(device, relu, (lud_grid_form)form, &shape, code, w, b, 0, y);
+        for (int i = 0; i < N * OUT * CELLS; ++i) assert_true(fabsf(y[i] - expected[i]) < 3e-4f);
+        memset(dw, 0, sizeof dw);
+        memset(db, 0, sizeof db);
+        memset(dw_expected, 0, sizeof dw);
+        memset(db_expected, 0, sizeof db);
+        ops->conv2d_backward(device, relu, &shape, dense, w, 0, expected, y, dz, 0, false, dw_expected,
+                             db_expected);
+        ops->grid_conv_backward(device, relu, (lud_grid_form)form, &shape, code, 0, expected, y, dz, dw, db);
+        for (int i = 0; i < OUT * 360; ++i)
+            assert_true(fabsf(dw[i] - dw_expected[i]) < 1e-3f * (10 + fabsf(dw[i])));
+        for (int i = 0; i < OUT; ++i)
+            assert_true(fabsf(db[i] - db_expected[i]) < 1e-3f * (10 + fabsf(db[i])));
+    }
+    lud_device_close(device);
+}
+
+static void test_open(void **state) {
+    (void)state;
+    lud_device *device;
+    lud_error error = {0};
+    assert_int_equal(lud_device_open("gpu", 0, &device, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, "gpu"));
+    assert_null(device);
+    assert_int_equal(lud_device_open("auto", 1, &device, &error), LUD_OK);
+    lud_device_close(device);
+    device = open_cpu(3);
+    assert_int_equal(device->n_threads, 3);
+    assert_false(lud_device_record_begin(device));
+    assert_true(lud_device_reserve(device, 1 << 20) && device->workspace_bytes >= 1 << 20);
+    lud_device_close(device);
+    lud_device_close(0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_functions),  cmocka_unit_test(test_quantile),
+                                       cmocka_unit_test(test_draws),      cmocka_unit_test(test_sampling),
+                                       cmocka_unit_test(test_rows_alone), cmocka_unit_test(test_grid_forms),
+                                       cmocka_unit_test(test_open)};
+    return cmocka_run_group_tests(tests, 0, 0);
+}

@@ -1,0 +1,308 @@
+/* The proof network: ragged equals a naive padded computation, chunks and batches do not matter, gradients
+ * are right. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support_proof.h"
+
+enum { SLOTS = 12, EMBEDDING = 10, HIDDEN = 12 };
+
+typedef struct setup {
+    lud_scenario *scenario;
+    const lud_proof_model *model;
+    lud_device *device;
+    lud_parameters *parameters;
+    lud_proof_net *net;
+    lud_proof_batch *batch;
+    lud_proof_decisions decisions;
+} setup;
+
+static lud_proof_net_options small_options(void) {
+    return (lud_proof_net_options){.atoms = LUD_PROOF_EMBED_TRANSE,
+                                   .states = LUD_PROOF_STATE_MEAN,
+                                   .embedding_size = EMBEDDING,
+                                   .hidden = HIDDEN,
+                                   .layers = 2,
+                                   .constant_scale = 0.5,
+                                   .l2_norm = true,
+                                   .temperature = 0.3,
+                                   .separate_value = true,
+                                   .value_head_scale = 0.5};
+}
+
+/* A batch after a few steps, its decisions, and a network in doubles. */
+static void open(setup *s, const lud_proof_net_options *options, int64_t max_rows) {
+    *s = (setup){.scenario = support_proof_scenario(NULL, 0)};
+    s->model = (const lud_proof_model *)(const void *)s->scenario->model;
+    assert_int_equal(lud_device_open("cpu", 1, &s->device, NULL), LUD_OK);
+    s->parameters = lud_parameters_create(s->device, true);
+    assert_int_equal(lud_proof_net_create(s->model, options, s->parameters, max_rows, &s->net, NULL), LUD_OK);
+    assert_int_equal(lud_parameters_build(s->parameters, 5, NULL), LUD_OK);
+    assert_int_equal(lud_proof_net_plan(s->net, LUD_NN_TRAIN, NULL), LUD_OK);
+    lud_proof_batch_options batch = lud_proof_training_options(s->model, SLOTS, 3);
+    batch.n_threads = 1;
+    assert_int_equal(lud_proof_batch_create(s->model, &batch, &s->batch, NULL), LUD_OK);
+    assert_int_equal(lud_proof_decisions_create(s->model, 4 * SLOTS, lud_proof_net_is_ordered(s->net),
+                                                &s->decisions, NULL),
+                     LUD_OK);
+    int32_t actions[SLOTS] = {0};
+    for (int step = 0; step < 4; step++) {
+        lud_proof_decisions_add_batch(&s->decisions, s->batch);
+        lud_proof_batch_step_reset(s->batch, actions);
+    }
+}
+
+static void close_setup(setup *s) {
+    lud_proof_decisions_free(&s->decisions);
+    lud_proof_batch_destroy(s->batch);
+    lud_proof_net_destroy(s->net);
+    lud_parameters_destroy(s->parameters);
+    lud_device_close(s->device);
+    lud_scenario_destroy(s->scenario);
+}
+
+/* ---- the naive computation: one padded state at a time, straight from the formulas ---- */
+
+static double *read_parameter(const setup *s, const char *name) {
+    const int index = lud_parameters_find(s->parameters, name);
+    assert_true(index >= 0);
+    double *values = malloc((size_t)s->parameters->items[index].n * sizeof *values);
+    lud_parameters_read(s->parameters, index, values);
+    return values;
+}
+
+static void naive_linear(const setup *s, const char *name, const double *x, int n_in, double *y, int n_out,
+                         bool relu) {
+    char text[96];
+    snprintf(text, sizeof text, "%s.weight", name);
+    double *w = read_parameter(s, text);
+    snprintf(text, sizeof text, "%s.bias", name);
+    double *b = read_parameter(s, text);
+    for (int o = 0; o < n_out; o++) {
+        y[o] = b[o];
+        for (int i = 0; i < n_in; i++) y[o] += w[o * n_in + i] * x[i];
+        if (relu && y[o] < 0.0) y[o] = 0.0;
+    }
+    free(w);
+    free(b);
+}
+
+static void naive_norm(double *x, int n) {
+    double mean = 0.0, variance = 0.0;
+    for (int i = 0; i < n; i++) mean += x[i] / n;
+    for (int i = 0; i < n; i++) variance += (x[i] - mean) * (x[i] - mean) / n;
+    for (int i = 0; i < n; i++) x[i] = (x[i] - mean) / sqrt(variance + 1e-5);
+}
+
+static void naive_body(const setup *s, const char *body, const double *state, double x[HIDDEN]) {
+    for (int layer = 0; layer <= 2; layer++) {
+        char name[64];
+        double y[HIDDEN];
+        snprintf(name, sizeof name, "%s.body%d", body, layer);
+        naive_linear(s, name, layer ? x : state, layer ? HIDDEN : EMBEDDING, y, HIDDEN, true);
+        naive_norm(y, HIDDEN);
+        for (int i = 0; i < HIDDEN; i++) x[i] = layer ? x[i] + y[i] : y[i];
+    }
+}
+
+static void naive_state(const setup *s, int32_t state, double out[EMBEDDING]) {
+    double *p = read_parameter(s, "embedding.predicate.weight"),
+           *t = read_parameter(s, "embedding.term.weight");
+    const lud_proof_decisions *d = &s->decisions;
+    const int padded = s->model->limits.max_goals, n = d->state_begin[state + 1] - d->state_begin[state];
+    for (int k = 0; k < EMBEDDING; k++) out[k] = 0.0;
+    for (int cell = 0; cell < padded; cell++) {
+        lud_proof_atom atom = {0};
+        if (cell < n) atom = d->atoms[d->state_begin[state] + cell];
+        for (int k = 0; k < EMBEDDING; k++) {
+            double e = atom.predicate ? p[(atom.predicate - 1) * EMBEDDING + k] : 0.0;
+            if (atom.terms[0]) e += t[(atom.terms[0] - 1) * EMBEDDING + k];
+            if (atom.terms[1]) e -= t[(atom.terms[1] - 1) * EMBEDDING + k];
+            out[k] += e / padded;
+        }
+    }
+    free(p);
+    free(t);
+}
+
+static void naive_head(const setup *s, int32_t state, double head[EMBEDDING]) {
+    double e[EMBEDDING], x[HIDDEN], y[HIDDEN], length = 0.0;
+    naive_state(s, state, e);
+    naive_body(s, "policy", e, x);
+    naive_linear(s, "policy.head1", x, HIDDEN, y, HIDDEN, true);
+    naive_linear(s, "policy.head2", y, HIDDEN, head, EMBEDDING, false);
+    for (int k = 0; k < EMBEDDING; k++) length += head[k] * head[k];
+    for (int k = 0; k < EMBEDDING; k++) head[k] /= sqrt(length);
+}
+
+static double naive_value(const setup *s, int32_t state) {
+    double e[EMBEDDING], x[HIDDEN], y[HIDDEN], v;
+    naive_state(s, state, e);
+    naive_body(s, "value", e, x);
+    naive_linear(s, "value.head1", x, HIDDEN, y, HIDDEN / 2, true);
+    naive_linear(s, "value.head2", y, HIDDEN / 2, &v, 1, false);
+    return v;
+}
+
+static void ragged_equals_padded(void **state) {
+    (void)state;
+    setup s;
+    const lud_proof_net_options options = small_options();
+    open(&s, &options, 4096);
+    const lud_proof_decisions *d = &s.decisions;
+    assert_int_equal(lud_proof_net_load(s.net, d, NULL, 0, d->n), d->n);
+    assert_int_equal(s.net->n_rows, d->n_states); /* every state once */
+    assert_true(d->n_states < d->n + d->begin[d->n]);
+    lud_proof_net_forward(s.net, false);
+    const double factor = 1.0 / options.temperature;
+    for (int32_t i = 0; i < d->n; i++) {
+        double from[EMBEDDING], to[EMBEDDING];
+        naive_head(&s, d->current[i], from);
+        assert_true(fabs(s.net->values[i] - naive_value(&s, d->current[i])) < 1e-9);
+        for (int32_t k = d->begin[i]; k < d->begin[i + 1]; k++) {
+            naive_head(&s, d->successor[k], to);
+            double logit = 0.0;
+            for (int j = 0; j < EMBEDDING; j++) logit += factor * from[j] * to[j];
+            assert_true(fabs(s.net->logits[k] - logit) < 1e-9);
+        }
+    }
+    close_setup(&s);
+}
+
+/* A decision alone, in another order, and in small chunks gives what it gives in the batch. */
+static void batches_do_not_matter(void **state) {
+    (void)state;
+    setup s, small;
+    const lud_proof_net_options options = small_options();
+    open(&s, &options, 4096);
+    open(&small, &options, 16); /* raised to what one decision may need */
+    const lud_proof_decisions *d = &s.decisions;
+    lud_proof_net_load(s.net, d, NULL, 0, d->n);
+    lud_proof_net_forward(s.net, false);
+    int32_t order[4 * SLOTS], chunks = 0;
+    for (int32_t i = 0; i < d->n; i++) order[i] = d->n - 1 - i;
+    for (int32_t done = 0; done < d->n; chunks++) {
+        const int32_t taken = lud_proof_net_load(small.net, d, order, done, d->n - done);
+        lud_proof_net_forward(small.net, false);
+        for (int32_t i = 0; i < taken; i++) {
+            const int32_t decision = order[done + i], n = d->begin[decision + 1] - d->begin[decision];
+            assert_int_equal(small.net->begin[i + 1] - small.net->begin[i], n);
+            assert_true(fabs(small.net->values[i] - s.net->values[decision]) < 1e-12);
+            for (int32_t k = 0; k < n; k++)
+                assert_true(fabs(small.net->logits[small.net->begin[i] + k] -
+                                 s.net->logits[d->begin[decision] + k]) < 1e-12);
+        }
+        done += taken;
+    }
+    assert_true(chunks > 1);
+    close_setup(&small);
+    close_setup(&s);
+}
+
+static double weighted(setup *s, bool gradients) {
+    lud_proof_net_load(s->net, &s->decisions, NULL, 0, SLOTS);
+    lud_proof_net_forward(s->net, true);
+    double sum = 0.0;
+    for (int32_t k = 0; k < s->net->begin[s->net->n_decisions]; k++) {
+        s->net->dlogits[k] = sin(1.0 + k);
+        sum += s->net->dlogits[k] * s->net->logits[k];
+    }
+    for (int32_t i = 0; i < s->net->n_decisions; i++) {
+        s->net->dvalues[i] = cos(2.0 * i);
+        sum += s->net->dvalues[i] * s->net->values[i];
+    }
+    if (gradients) {
+        lud_parameters_zero_gradients(s->parameters);
+        lud_proof_net_backward(s->net);
+    }
+    return sum;
+}
+
+static void check_gradients(const lud_proof_net_options *options) {
+    setup s;
+    open(&s, options, 512);
+    weighted(&s, true);
+    int checked = 0;
+    for (int p = 0; p < s.parameters->n; p++) {
+        const int64_t n = s.parameters->items[p].n;
+        double *values = malloc((size_t)n * sizeof *values), *gradient = malloc((size_t)n * sizeof *gradient);
+        lud_parameters_read(s.parameters, p, values);
+        lud_parameters_read_gradient(s.parameters, p, gradient);
+        int64_t largest = 0;
+        for (int64_t k = 0; k < n; k++)
+            if (fabs(gradient[k]) > fabs(gradient[largest])) largest = k;
+        for (int64_t k = largest; k <= largest + 1 && k < n; k++) {
+            const double kept = values[k], h = 1e-6;
+            values[k] = kept + h;
+            lud_parameters_write(s.parameters, p, values);
+            const double above = weighted(&s, false);
+            values[k] = kept - h;
+            lud_parameters_write(s.parameters, p, values);
+            const double below = weighted(&s, false);
+            values[k] = kept;
+            lud_parameters_write(s.parameters, p, values);
+            const double difference = (above - below) / (2.0 * h);
+            if (fabs(difference - gradient[k]) > 1e-5 * (1.0 + fabs(difference)))
+                print_error("%s[%d]: %g, by differences %g\n", s.parameters->items[p].name, (int)k,
+                            gradient[k], difference);
+            assert_true(fabs(difference - gradient[k]) <= 1e-5 * (1.0 + fabs(difference)));
+            checked += gradient[k] != 0.0;
+        }
+        free(values);
+        free(gradient);
+    }
+    assert_true(checked > s.parameters->n / 2);
+    close_setup(&s);
+}
+
+static void gradients_are_right(void **state) {
+    (void)state;
+    lud_proof_net_options options = small_options();
+    check_gradients(&options);
+    options.l2_norm = false;
+    options.sqrt_scale = true;
+    options.separate_value = false;
+    options.atoms = LUD_PROOF_EMBED_CONCAT;
+    options.states = LUD_PROOF_STATE_SUM;
+    check_gradients(&options);
+    options.states = LUD_PROOF_STATE_CONCAT;
+    check_gradients(&options);
+}
+
+static void decisions_keep_states_once(void **state) {
+    (void)state;
+    setup s;
+    const lud_proof_net_options options = small_options();
+    open(&s, &options, 512);
+    lud_proof_decisions *d = &s.decisions;
+    for (int32_t a = 0; a < d->n_states; a++)
+        for (int32_t b = 0; b < a; b++) assert_true(d->hash[a] != d->hash[b]);
+    const int32_t n_states = d->n_states;
+    lud_proof_decisions_clear(d);
+    for (uint32_t i = 0; i <= d->mask; i++) assert_int_equal(d->table[i], 0);
+    lud_proof_batch_reset(s.batch);
+    int32_t actions[SLOTS] = {0};
+    for (int step = 0; step < 4; step++) {
+        lud_proof_decisions_add_batch(d, s.batch);
+        lud_proof_batch_step_reset(s.batch, actions);
+    }
+    assert_int_equal(d->n_states, n_states);
+    close_setup(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ragged_equals_padded),
+        cmocka_unit_test(batches_do_not_matter),
+        cmocka_unit_test(gradients_are_right),
+        cmocka_unit_test(decisions_keep_states_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,341 @@
+/* The driving loop with a small regression learner: resume equals no interruption bit for bit, faults are
+ * told. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "learn/nn/nn.h"
+#include "learn/optimiser.h"
+#include "learn/train.h"
+
+enum { ROWS = 16, INPUTS = 6, HIDDEN = 24, ITERATIONS = 40 };
+
+/* Learns y = sin(sum x) by Adam and APOLLO on the two layers, with dropout; draws are keyed by the iteration.
+ */
+typedef struct regression {
+    lud_learner base;
+    lud_device *device;
+    lud_parameters *parameters;
+    lud_nn *net;
+    lud_optimiser *optimiser;
+    int x, y;
+    uint64_t iteration;
+    float *target, *losses;
+} regression;
+
+static const lud_metric columns[] = {{"loss", "%.4f", "mean squared error"},
+                                     {"grad_norm", NULL, "of all gradients"}};
+static const lud_metric evaluation[] = {{"evaluation/loss", NULL, "without dropout"}};
+
+static void draw_batch(regression *r, uint32_t step) {
+    double x[ROWS * INPUTS];
+    for (int i = 0; i < ROWS; i++) {
+        double sum = 0.0;
+        for (int k = 0; k < INPUTS; k++) {
+            const lud_words w =
+                lud_draw((lud_random_key){1, (uint32_t)i}, step, (uint32_t)k, LUD_PURPOSE_USER, 0);
+            x[i * INPUTS + k] = 2.0 * lud_unit(w.v[0]) - 1.0;
+            sum += x[i * INPUTS + k];
+        }
+        r->target[i] = (float)sin(sum);
+    }
+    lud_nn_write(r->net, r->x, ROWS, x);
+}
+
+static double mean_loss(const regression *r) {
+    double sum = 0.0;
+    for (int i = 0; i < ROWS; i++) sum += (double)r->losses[i] / ROWS;
+    return sum;
+}
+
+static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
+    (void)error;
+    regression *r = (regression *)learner;
+    draw_batch(r, (uint32_t)r->iteration);
+    lud_nn_set_step(r->net, 1, (uint32_t)r->iteration);
+    lud_nn_forward(r->net, ROWS, true);
+    r->device->ops->mse_loss(r->device, ROWS, lud_nn_value(r->net, r->y), r->target, NULL, 1.0 / ROWS,
+                             r->losses, lud_nn_gradient(r->net, r->y), false);
+    lud_parameters_zero_gradients(r->parameters);
+    lud_nn_backward(r->net);
+    lud_optimiser_step(r->optimiser, 0, 0.01);
+    r->iteration++;
+    row[0] = mean_loss(r);
+    row[1] = lud_optimiser_norm(r->optimiser, 0);
+    return LUD_OK;
+}
+
+static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) {
+    (void)error;
+    regression *r = (regression *)learner;
+    draw_batch(r, 1u << 30);
+    lud_nn_forward(r->net, ROWS, false);
+    r->device->ops->mse_loss(r->device, ROWS, lud_nn_value(r->net, r->y), r->target, NULL, 1.0, r->losses,
+                             NULL, false);
+    row[0] = mean_loss(r);
+    return LUD_OK;
+}
+
+static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
+    regression *r = (regression *)learner;
+    lud_checkpoint_u64(checkpoint, "regression.iteration", &r->iteration);
+    lud_parameters_visit(r->parameters, "", checkpoint);
+    lud_optimiser_visit(r->optimiser, "optimiser.", checkpoint);
+}
+
+static void destroy(lud_learner *learner) {
+    regression *r = (regression *)learner;
+    lud_nn_destroy(r->net);
+    lud_optimiser_destroy(r->optimiser);
+    lud_parameters_destroy(r->parameters);
+    lud_device_close(r->device);
+    free(r->target);
+    free(r->losses);
+    free(r);
+}
+
+static const lud_learner_kind regression_kind = {.name = "regression",
+                                                 .about = "a test",
+                                                 .destroy = destroy,
+                                                 .iterate = iterate,
+                                                 .evaluate = evaluate,
+                                                 .visit = visit};
+
+static lud_learner *make(lud_optimiser_kind kind) {
+    regression *r = calloc(1, sizeof *r);
+    r->base = (lud_learner){.kind = &regression_kind,
+                            .columns = columns,
+                            .n_columns = 2,
+                            .evaluation_columns = evaluation,
+                            .n_evaluation_columns = 1,
+                            .n_iterations = ITERATIONS};
+    lud_error error = {0};
+    assert_int_equal(lud_device_open("cpu", 1, &r->device, &error), LUD_OK);
+    r->parameters = lud_parameters_create(r->device, false);
+    r->net = lud_nn_create(r->parameters, ROWS);
+    r->x = lud_nn_input(r->net, INPUTS);
+    int h = lud_nn_linear(r->net, r->x, "a", HIDDEN, LUD_TANH);
+    h = lud_nn_dropout(r->net, lud_nn_linear(r->net, h, "b", HIDDEN, LUD_TANH), 0.1, 0);
+    r->y = lud_nn_linear(r->net, h, "c", 1, LUD_LINEAR);
+    lud_nn_output(r->net, r->y);
+    lud_parameters_set_low_rank(r->parameters, "b.weight", true);
+    assert_int_equal(lud_parameters_build(r->parameters, 3, &error), LUD_OK);
+    assert_int_equal(lud_nn_plan(r->net, LUD_NN_TRAIN, &error), LUD_OK);
+    r->optimiser = lud_optimiser_create(r->parameters);
+    lud_optimiser_options o = lud_optimiser_defaults(kind);
+    o.rank = 4;
+    o.scale = 1.0;
+    o.projection_gap = 7;
+    o.max_norm = 1.0;
+    assert_int_equal(lud_optimiser_group(r->optimiser, "", &o, false), 0);
+    assert_int_equal(lud_optimiser_build(r->optimiser, 9, &error), LUD_OK);
+    r->target = calloc(ROWS, sizeof *r->target);
+    r->losses = calloc(ROWS, sizeof *r->losses);
+    return &r->base;
+}
+
+static char folder[] = "/tmp/ludus-train-XXXXXX";
+
+static lud_status train(lud_learner *learner, const char *name, bool resume, uint64_t stop_after,
+                        lud_train_result *result, lud_error *error) {
+    char path[96];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    const lud_train_options options = {.folder = path,
+                                       .resume = resume,
+                                       .checkpoint_every = 6,
+                                       .evaluate_every = 10,
+                                       .stop_after = stop_after,
+                                       .configuration = "ludus: 1\n"};
+    return lud_train(learner, &options, result, error);
+}
+
+/* The rows of metrics.csv without the column of seconds. */
+static char *rows_of(lud_arena *arena, const char *name) {
+    char path[128], *bytes = NULL;
+    size_t length = 0;
+    snprintf(path, sizeof path, "%s/%s/metrics.csv", folder, name);
+    assert_int_equal(lud_file_read(arena, path, 0, &bytes, &length, NULL), LUD_OK);
+    char *out = lud_arena_take(arena, length + 1), *to = out;
+    for (char *line = strtok(bytes, "\n"); line; line = strtok(NULL, "\n")) {
+        char *first = strchr(line, ','), *second = strchr(first + 1, ',');
+        to += sprintf(to, "%.*s%s\n", (int)(first - line), line, second);
+    }
+    return out;
+}
+
+/* All tensors of two checkpoints but the clock. */
+static void compare_checkpoints(const char *a_name, const char *b_name) {
+    char path[128];
+    lud_checkpoint *a = NULL, *b = NULL;
+    lud_error error = {0};
+    snprintf(path, sizeof path, "%s/%s/checkpoint.safetensors", folder, a_name);
+    assert_int_equal(lud_checkpoint_open(path, &a, &error), LUD_OK);
+    snprintf(path, sizeof path, "%s/%s/checkpoint.safetensors", folder, b_name);
+    assert_int_equal(lud_checkpoint_open(path, &b, &error), LUD_OK);
+    assert_int_equal(lud_checkpoint_n_tensors(a), lud_checkpoint_n_tensors(b));
+    for (int i = 0; i < lud_checkpoint_n_tensors(a); i++) {
+        const lud_tensor *tensor = lud_checkpoint_get(a, i), *other = lud_checkpoint_find(b, tensor->name);
+        assert_non_null(other);
+        assert_int_equal(tensor->bytes, other->bytes);
+        if (strcmp(tensor->name, "seconds") != 0)
+            assert_memory_equal(tensor->data, other->data, tensor->bytes);
+    }
+    lud_checkpoint_destroy(a);
+    lud_checkpoint_destroy(b);
+}
+
+static void resume_equals_no_interruption(void **state) {
+    (void)state;
+    const lud_optimiser_kind kinds[] = {LUD_OPTIMISER_ADAM, LUD_OPTIMISER_APOLLO, LUD_OPTIMISER_SGD};
+    for (int k = 0; k < 3; k++) {
+        char whole[24], parts[24];
+        snprintf(whole, sizeof whole, "whole%d", k);
+        snprintf(parts, sizeof parts, "parts%d", k);
+        lud_train_result result;
+        lud_error error = {0};
+        lud_learner *learner = make(kinds[k]);
+        assert_int_equal(train(learner, whole, false, 0, &result, &error), LUD_OK);
+        assert_true(result.finished && result.iterations == ITERATIONS);
+        lud_learner_destroy(learner);
+        const uint64_t stops[] = {13, 9, 0};
+        for (int part = 0; part < 3; part++) {
+            learner = make(kinds[k]);
+            const lud_status status = train(learner, parts, part > 0, stops[part], &result, &error);
+            assert_int_equal(status, part < 2 ? LUD_INTERRUPTED : LUD_OK);
+            lud_learner_destroy(learner);
+        }
+        lud_arena *arena = lud_arena_create(0);
+        const char *expected = rows_of(arena, whole);
+        assert_string_equal(rows_of(arena, parts), expected);
+        compare_checkpoints(whole, parts);
+        lud_arena_destroy(arena);
+    }
+}
+
+static void training_learns(void **state) {
+    (void)state;
+    const lud_optimiser_kind kinds[] = {LUD_OPTIMISER_ADAM, LUD_OPTIMISER_ADAMW, LUD_OPTIMISER_APOLLO,
+                                        LUD_OPTIMISER_APOLLO_MINI};
+    for (int k = 0; k < 4; k++) {
+        lud_learner *learner = make(kinds[k]);
+        double row[2], first, last;
+        evaluate(learner, &first, NULL);
+        for (int i = 0; i < 400; i++) iterate(learner, row, NULL);
+        evaluate(learner, &last, NULL);
+        print_message("%s: loss %.4f -> %.4f\n", lud_optimiser_names[kinds[k]], first, last);
+        assert_true(last < 0.25 * first);
+        lud_learner_destroy(learner);
+    }
+}
+
+static void faults_are_told(void **state) {
+    (void)state;
+    lud_train_result result;
+    lud_error error = {0};
+    lud_learner *learner = make(LUD_OPTIMISER_ADAM);
+    assert_int_equal(train(learner, "fault", true, 0, &result, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, "checkpoint.safetensors"));
+    assert_int_equal(train(learner, "fault", false, 14, &result, &error), LUD_INTERRUPTED);
+    lud_learner_destroy(learner);
+    learner = make(LUD_OPTIMISER_ADAM);
+    assert_int_equal(train(learner, "fault", false, 0, &result, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, "--resume"));
+    /* damage the checkpoint: the message offers the previous one */
+    char path[128];
+    snprintf(path, sizeof path, "%s/fault/checkpoint.safetensors", folder);
+    FILE *file = fopen(path, "r+b");
+    fseek(file, -5, SEEK_END);
+    fputc(77, file);
+    fclose(file);
+    assert_int_equal(train(learner, "fault", true, 0, &result, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, "damaged"));
+    assert_non_null(strstr(error.text, "checkpoint.previous.safetensors is readable, --resume-previous"));
+    lud_learner_destroy(learner);
+    /* and going on from that one ends where a run without faults ends; the damaged file stays beside */
+    learner = make(LUD_OPTIMISER_ADAM);
+    snprintf(path, sizeof path, "%s/fault", folder);
+    const lud_train_options again = {.folder = path,
+                                     .resume_previous = true,
+                                     .checkpoint_every = 6,
+                                     .evaluate_every = 10,
+                                     .configuration = "ludus: 1\n"};
+    assert_int_equal(lud_train(learner, &again, &result, &error), LUD_OK);
+    assert_true(result.finished);
+    lud_learner_destroy(learner);
+    learner = make(LUD_OPTIMISER_ADAM);
+    assert_int_equal(train(learner, "faultless", false, 0, &result, &error), LUD_OK);
+    compare_checkpoints("fault", "faultless");
+    lud_arena *arena = lud_arena_create(0);
+    assert_string_equal(rows_of(arena, "fault"), rows_of(arena, "faultless"));
+    lud_arena_destroy(arena);
+    snprintf(path, sizeof path, "%s/fault/checkpoint.aside.safetensors", folder);
+    assert_true(lud_file_exists(path));
+    lud_learner_destroy(learner);
+    /* another optimiser has other state */
+    learner = make(LUD_OPTIMISER_SGD);
+    lud_learner *other = make(LUD_OPTIMISER_ADAM);
+    assert_int_equal(train(learner, "other", false, 3, &result, &error), LUD_INTERRUPTED);
+    assert_int_equal(train(other, "other", true, 0, &result, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, "has no tensor 'optimiser.m.a.weight'"));
+    lud_learner_destroy(other);
+    lud_learner_destroy(learner);
+}
+
+/* A zero gradient is no update by default; the reference's freeze is an option. */
+static void zero_gradients_skip_low_rank_matrices(void **state) {
+    (void)state;
+    regression *r = (regression *)make(LUD_OPTIMISER_APOLLO);
+    double row[2], before[HIDDEN * HIDDEN], after[HIDDEN * HIDDEN], norm, norm_after;
+    for (int i = 0; i < 3; i++) iterate(&r->base, row, NULL);
+    const int index = lud_parameters_find(r->parameters, "b.weight");
+    double m[4 * HIDDEN], m_after[4 * HIDDEN];
+    lud_parameters_read(r->parameters, index, before);
+    lud_optimiser_read(r->optimiser, index, m, NULL, &norm);
+    lud_parameters_zero_gradients(r->parameters);
+    lud_optimiser_step(r->optimiser, 0, 0.01);
+    lud_parameters_read(r->parameters, index, after);
+    lud_optimiser_read(r->optimiser, index, m_after, NULL, &norm_after);
+    assert_memory_equal(before, after, sizeof before);
+    assert_memory_equal(m, m_after, sizeof m);
+    assert_true(norm == norm_after && norm > 0.0);
+    lud_text report = {0};
+    lud_optimiser_report(r->optimiser, &report);
+    assert_non_null(strstr(report.bytes, "apollo"));
+    /* b.weight keeps 2 x 24 x 4 + 2 numbers instead of 2 x 24 x 24 */
+    assert_int_equal(lud_optimiser_numbers(r->optimiser),
+                     2 * 24 * 4 + 2 + 2 * (INPUTS * HIDDEN + HIDDEN + HIDDEN + HIDDEN + 1));
+    lud_text_free(&report);
+    lud_learner_destroy(&r->base);
+}
+
+static int make_folder(void **state) {
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    char command[96];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(resume_equals_no_interruption),
+        cmocka_unit_test(training_learns),
+        cmocka_unit_test(faults_are_told),
+        cmocka_unit_test(zero_gradients_skip_low_rank_matrices),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

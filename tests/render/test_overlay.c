@@ -1,0 +1,307 @@
+/* Overlays from a made-up source, in the viewer and in recordings. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "render/record.h"
+#include "render/viewer.h"
+
+static char folder[] = "/tmp/ludus-overlay-XXXXXX";
+static const char scenario_text[] =
+    "ludus: 1\nname: two-cells\nworld: multigrid\nmultigrid:\n  map: |\n"
+    "    We We We We We We\n    We Ay .. .. .. We\n    We .. .. .. .. We\n    We Ae .. .. Ay We\n"
+    "    We We We We We We\n  max_steps: 6\n  actions: small\n"
+    "goals:\n  - {cell: [3, 1]}\n  - {rectangle: [1, 2, 4, 2]}\n"
+    "run: {seed: 5}\n";
+
+/* Values that are easy to foresee: goal g is worth (g + 1) / 2 for agent 0 and (2 - g) / 4 for the other. */
+typedef struct made_up {
+    lud_overlay_source base;
+    int *n_destroyed;
+    int asked; /* quantities */
+} made_up;
+
+static const lud_overlay_quantity quantities[] = {{.name = "a", .group = "a", .unit = true, .most = 1},
+                                                  {.name = "b", .group = "b"}};
+static const char *const choice_names[] = {"still", "left", "right", "forward"};
+
+static bool quantity_values(lud_overlay_source *source, const uint8_t *state, double *values) {
+    ((made_up *)source)->asked++;
+    values[0] = 0.5;
+    values[1] = -1.0 - state[0]; /* the step */
+    return true;
+}
+static bool choice_probabilities(lud_overlay_source *source, const uint8_t *state, double *values) {
+    (void)source;
+    (void)state;
+    for (int k = 0; k < 4; k++) values[k] = 0.25;
+    return true;
+}
+static bool goal_values(lud_overlay_source *source, const uint8_t *state, int agent, double *values) {
+    (void)source;
+    (void)state;
+    if (agent == 1) return false; /* the robot */
+    for (int g = 0; g < 2; g++) values[g] = agent == 0 ? (g + 1) / 2.0 : (2 - g) / 4.0;
+    return true;
+}
+static bool action_probabilities(lud_overlay_source *source, const uint8_t *state, int agent, int goal,
+                                 double *p) {
+    (void)source;
+    (void)state;
+    (void)agent;
+    (void)goal;
+    p[0] = p[1] = p[2] = 0;
+    p[3] = 1;
+    return true;
+}
+static void destroy(lud_overlay_source *source) {
+    ++*((made_up *)source)->n_destroyed;
+    free(source);
+}
+
+static lud_overlay_source *make_source(int *n_destroyed) {
+    made_up *m = calloc(1, sizeof *m);
+    m->n_destroyed = n_destroyed;
+    m->base = (lud_overlay_source){.goal_value_name = "worth",
+                                   .goal_value_most = 1,
+                                   .n_quantities = 2,
+                                   .quantities = quantities,
+                                   .choice_name = "p",
+                                   .choice_group = "p",
+                                   .n_choices = 4,
+                                   .choice_names = choice_names,
+                                   .quantity_values = quantity_values,
+                                   .choice_probabilities = choice_probabilities,
+                                   .goal_values = goal_values,
+                                   .action_probabilities = action_probabilities,
+                                   .destroy = destroy};
+    return &m->base;
+}
+
+typedef struct stage {
+    lud_view_options options;
+    lud_viewer *viewer;
+    lud_canvas *canvas;
+    int n_loaded, n_destroyed;
+    bool refuse;
+} stage;
+
+static lud_status loaded(void *context, const lud_scenario *scenario, lud_cast *cast,
+                         lud_overlay_source **source, lud_error *error) {
+    stage *s = context;
+    (void)scenario;
+    (void)cast;
+    s->n_loaded++;
+    if (s->refuse) return lud_fail(error, LUD_ERROR_INPUT, "not this world");
+    *source = make_source(&s->n_destroyed);
+    return LUD_OK;
+}
+
+static void write_scenario(const char *text) {
+    lud_error error = {0};
+    if (lud_file_write("world.yaml", text, strlen(text), &error)) fail_msg("%s", error.text);
+}
+
+static int set_up(void **state) {
+    if (!mkdtemp(folder) || chdir(folder)) return -1;
+    write_scenario(scenario_text);
+    stage *s = calloc(1, sizeof *s);
+    s->options = (lud_view_options){.path = "world.yaml", .no_motion = true, .loaded = loaded, .context = s};
+    lud_error error = {0};
+    if (lud_viewer_create(&s->options, &s->viewer, &error)) fail_msg("%s", error.text);
+    if (lud_canvas_create_offscreen(1200, 800, 1, &s->canvas, &error)) fail_msg("%s", error.text);
+    lud_viewer_draw(s->viewer, s->canvas);
+    *state = s;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    stage *s = *state;
+    lud_viewer_destroy(s->viewer);
+    assert_int_equal(s->n_destroyed, s->n_loaded - s->refuse);
+    lud_canvas_destroy(s->canvas);
+    free(s);
+    char command[128];
+    snprintf(command, sizeof command, "cd / && rm -r %s", folder);
+    int code = system(command);
+    strcpy(folder + strlen(folder) - 6, "XXXXXX");
+    return code;
+}
+
+static void key(stage *s, SDL_Keycode code) {
+    SDL_Event event = {.key = {.type = SDL_KEYDOWN, .keysym = {.sym = code}}};
+    lud_viewer_event(s->viewer, &event, 1);
+    for (int k = 0; k < 20; k++) lud_viewer_update(s->viewer, 0.1); /* messages go away */
+    lud_viewer_draw(s->viewer, s->canvas);
+}
+
+/* Pixels whose blue passes their red by at least `least`, in a box of the picture: how blue the map is. */
+static int count_blue(const stage *s, int x0, int y0, int x1, int y1, int least) {
+    int pitch, n = 0;
+    const uint32_t *pixels = lud_canvas_pixels(s->canvas, &pitch);
+    for (int y = y0; y < y1; y++)
+        for (int x = x0; x < x1; x++) {
+            uint32_t p = pixels[(size_t)y * (size_t)pitch / 4 + (size_t)x];
+            n += (int)(p & 255) - (int)(p >> 16 & 255) >= least;
+        }
+    return n;
+}
+
+static uint32_t *copy_picture(const stage *s) {
+    int pitch;
+    const uint32_t *pixels = lud_canvas_pixels(s->canvas, &pitch);
+    uint32_t *copy = malloc(800 * (size_t)pitch);
+    memcpy(copy, pixels, 800 * (size_t)pitch);
+    return copy;
+}
+
+static size_t differing(const stage *s, const uint32_t *before, int x0, int x1) {
+    int pitch;
+    size_t n = 0;
+    const uint32_t *pixels = lud_canvas_pixels(s->canvas, &pitch);
+    for (int y = 0; y < 740; y++)
+        for (int x = x0; x < x1; x++) {
+            size_t at = (size_t)y * (size_t)pitch / 4 + (size_t)x;
+            n += (pixels[at] ^ before[at]) << 8 != 0;
+        }
+    return n;
+}
+
+static void test_parts_switch(void **state) {
+    stage *s = *state;
+    lud_overlay *overlay = lud_viewer_overlay(s->viewer);
+    assert_non_null(overlay);
+    assert_int_equal(lud_overlay_shown(overlay), LUD_OVERLAY_ALL);
+    key(s, SDLK_m); /* leaves the first frame, where only the world is */
+    key(s, SDLK_m);
+    key(s, SDLK_o);
+    const struct {
+        SDL_Keycode code;
+        int part;
+        bool over_world;
+    } keys[] = {{SDLK_w, LUD_OVERLAY_VALUES, true},
+                {SDLK_a, LUD_OVERLAY_ARROWS, true},
+                {SDLK_u, LUD_OVERLAY_BARS, false},
+                {SDLK_d, LUD_OVERLAY_TRACE, false}};
+    for (int k = 0; k < 4; k++) {
+        uint32_t *before = copy_picture(s);
+        key(s, keys[k].code);
+        assert_int_equal(lud_overlay_shown(overlay), LUD_OVERLAY_ALL & ~keys[k].part);
+        size_t world = differing(s, before, 0, 800), column = differing(s, before, 810, 1200);
+        if (keys[k].over_world)
+            assert_true(world > 500);
+        else
+            assert_int_equal(world, 0);
+        if (keys[k].part != LUD_OVERLAY_ARROWS) assert_true(column > 500);
+        key(s, keys[k].code);
+        assert_int_equal(lud_overlay_shown(overlay), LUD_OVERLAY_ALL);
+        assert_int_equal(differing(s, before, 0, 1200), 0); /* as it was */
+        free(before);
+    }
+}
+
+static void test_map_has_the_values(void **state) {
+    stage *s = *state;
+    lud_overlay_show(lud_viewer_overlay(s->viewer), LUD_OVERLAY_VALUES);
+    key(s, SDLK_o);
+    key(s, SDLK_m);
+    key(s, SDLK_m);
+    /* the world is 6 x 5 cells in the left 800 x 742 pixels: 127 pixels a cell, from (19, 53) */
+    int row_worth = count_blue(s, 30 + 127, 60 + 2 * 127, 10 + 5 * 127, 40 + 3 * 127, 120);
+    int cell_worth = count_blue(s, 30 + 3 * 127, 60 + 127, 10 + 4 * 127, 40 + 2 * 127, 120);
+    assert_true(row_worth > 30000);           /* goal 1 is worth 1 */
+    assert_true(cell_worth < row_worth / 10); /* goal 0 is worth half */
+    assert_true(count_blue(s, 30 + 3 * 127, 60 + 127, 10 + 4 * 127, 40 + 2 * 127, 60) > 8000);
+    assert_true(count_blue(s, 30 + 127, 60 + 3 * 127, 10 + 5 * 127, 40 + 4 * 127, 60) < 2000); /* no goal */
+    key(s, SDLK_TAB);
+    key(s, SDLK_TAB); /* the robot has no goals: the map stays */
+    assert_int_equal(lud_viewer_selected_agent(s->viewer), 1);
+    assert_true(count_blue(s, 30 + 127, 60 + 2 * 127, 10 + 5 * 127, 40 + 3 * 127, 120) > 30000);
+    key(s, SDLK_TAB); /* for person 2 the row is worth a quarter */
+    assert_int_equal(count_blue(s, 30 + 127, 60 + 2 * 127, 10 + 5 * 127, 40 + 3 * 127, 120), 0);
+}
+
+static void test_reload(void **state) {
+    stage *s = *state;
+    key(s, SDLK_w);
+    char text[sizeof scenario_text];
+    strcpy(text, scenario_text);
+    memcpy(strstr(text, "max_steps: 6"), "max_steps: 9", 12);
+    usleep(20000);
+    write_scenario(text);
+    lud_viewer_update(s->viewer, 0.5);
+    assert_int_equal(s->n_loaded, 2);
+    assert_int_equal(s->n_destroyed, 1);
+    assert_int_equal(lud_overlay_shown(lud_viewer_overlay(s->viewer)), LUD_OVERLAY_ALL & ~LUD_OVERLAY_VALUES);
+    s->refuse = true;
+    memcpy(strstr(text, "max_steps: 9"), "max_steps: 7", 12);
+    usleep(20000);
+    write_scenario(text);
+    lud_viewer_update(s->viewer, 0.5);
+    assert_string_equal(lud_viewer_message(s->viewer), "not this world");
+    assert_int_equal(lud_viewer_scenario(s->viewer)->model->layout.max_steps, 9); /* the old one stays */
+    lud_viewer_draw(s->viewer, s->canvas);
+}
+
+/* Every size is drawn; small ones leave parts out. */
+static void test_sizes(void **state) {
+    stage *s = *state;
+    key(s, SDLK_PERIOD);
+    for (int width = 300; width <= 2100; width += 450) {
+        lud_error error = {0};
+        lud_canvas *canvas;
+        if (lud_canvas_create_offscreen(width, width * 9 / 16, 1, &canvas, &error))
+            fail_msg("%s", error.text);
+        for (int k = 0; k < 5; k++) {
+            lud_viewer_draw(s->viewer, canvas);
+            SDL_Event event = {.key = {.type = SDL_KEYDOWN, .keysym = {.sym = SDLK_TAB}}};
+            lud_viewer_event(s->viewer, &event, 1);
+        }
+        lud_canvas_destroy(canvas);
+    }
+}
+
+static void test_record(void **state) {
+    stage *s = *state;
+    const lud_scenario *scenario = lud_viewer_scenario(s->viewer);
+    lud_error error = {0};
+    for (int with = 0; with < 3; with++) {
+        lud_cast *cast;
+        if (lud_cast_create(scenario->model, NULL, "test", &cast, &error)) fail_msg("%s", error.text);
+        int n_destroyed = 0;
+        lud_record_options options = lud_record_defaults();
+        options.path = with == 2 ? "nowhere.xyz" : with ? "with.png" : "without.png";
+        options.frames_per_step = 1;
+        options.source = with ? make_source(&n_destroyed) : NULL;
+        options.overlay = LUD_OVERLAY_ALL;
+        lud_record_result result;
+        lud_status status = lud_record(scenario->model, cast, &options, &result, &error);
+        assert_int_equal(status, with == 2 ? LUD_ERROR_INPUT : LUD_OK);
+        assert_int_equal(n_destroyed, with > 0);
+        if (!status) {
+            assert_int_equal(result.frames, 7);
+            assert_int_equal(result.width, with ? 920 : 640);
+        }
+        lud_cast_destroy(cast);
+    }
+    assert_true(lud_file_exists("with-00007.png"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_parts_switch, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_map_has_the_values, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_reload, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_sizes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_record, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

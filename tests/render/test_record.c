@@ -1,0 +1,223 @@
+/* Recordings: same bytes twice, every format can be read back, errors leave nothing behind; and playing back.
+ */
+#include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <libavcodec/avcodec.h>
+#include <libavformat/avformat.h>
+
+#include "base/file.h"
+#include "render/record.h"
+#include "render/support_worlds.h"
+#include "render/video.h"
+
+static char folder[] = "/tmp/ludus-record-XXXXXX";
+
+static int make_folder(void **state) {
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
+static lud_record_result record(const char *name, uint64_t seed, int frames_per_step) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    lud_error error = {0};
+    lud_model *model = support_grid(support_rooms, 6);
+    lud_cast *cast;
+    if (lud_cast_create(model, NULL, "test", &cast, &error)) fail_msg("%s", error.text);
+    lud_record_options options = lud_record_defaults();
+    options.path = path;
+    options.width = 128;
+    options.frames_per_step = frames_per_step;
+    options.seed = seed;
+    options.episodes = 2;
+    options.hold = 0.1f;
+    lud_record_result result;
+    if (lud_record(model, cast, &options, &result, &error)) fail_msg("%s", error.text);
+    lud_cast_destroy(cast);
+    model->world->free(model);
+    return result;
+}
+
+static char *content(const char *name, size_t *length) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    char *bytes = malloc(1 << 22);
+    *length = fread(bytes, 1, 1 << 22, file);
+    fclose(file);
+    return bytes;
+}
+
+static int count_frames(const char *name, int *width, int *height) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    AVFormatContext *input = NULL;
+    assert_int_equal(avformat_open_input(&input, path, NULL, NULL), 0);
+    assert_true(avformat_find_stream_info(input, NULL) >= 0);
+    assert_int_equal(input->nb_streams, 1);
+    AVCodecParameters *parameters = input->streams[0]->codecpar;
+    AVCodecContext *decoder = avcodec_alloc_context3(avcodec_find_decoder(parameters->codec_id));
+    assert_int_equal(avcodec_parameters_to_context(decoder, parameters), 0);
+    assert_int_equal(avcodec_open2(decoder, NULL, NULL), 0);
+    *width = parameters->width;
+    *height = parameters->height;
+    AVPacket *packet = av_packet_alloc();
+    AVFrame *frame = av_frame_alloc();
+    int frames = 0, end = 0;
+    while (!end) {
+        end = av_read_frame(input, packet) < 0;
+        avcodec_send_packet(decoder, end ? NULL : packet);
+        av_packet_unref(packet);
+        while (avcodec_receive_frame(decoder, frame) == 0) frames++;
+    }
+    av_frame_free(&frame);
+    av_packet_free(&packet);
+    avcodec_free_context(&decoder);
+    avformat_close_input(&input);
+    return frames;
+}
+
+static void check_format(const char *first, const char *second, const char *other) {
+    lud_record_result a = record(first, 3, 4), b = record(second, 3, 4);
+    assert_int_equal(a.steps, 12);
+    assert_int_equal(a.frames, 2 * (1 + 3 + 6 * 4 + 3));
+    assert_int_equal(a.frames, b.frames);
+    int width, height;
+    assert_int_equal(count_frames(first, &width, &height), a.frames);
+    assert_int_equal(width, a.width);
+    assert_int_equal(height, a.height);
+    record(other, 4, 4);
+    size_t n_first, n_second, n_other;
+    char *x = content(first, &n_first), *y = content(second, &n_second), *z = content(other, &n_other);
+    assert_int_equal(n_first, n_second);
+    assert_memory_equal(x, y, n_first);
+    assert_true(n_other != n_first || memcmp(x, z, n_first) != 0);
+    free(x);
+    free(y);
+    free(z);
+}
+
+static void test_mp4(void **state) {
+    (void)state, check_format("a.mp4", "b.mp4", "c.mp4");
+}
+static void test_webm(void **state) {
+    (void)state, check_format("a.webm", "b.webm", "c.webm");
+}
+static void test_gif(void **state) {
+    (void)state, check_format("a.gif", "b.gif", "c.gif");
+}
+
+static void test_png(void **state) {
+    (void)state;
+    lud_record_result a = record("p.png", 3, 1);
+    record("q.png", 3, 1);
+    assert_int_equal(a.frames, 2 * (1 + 6)); /* exactly the states */
+    glob_t found;
+    char pattern[128];
+    snprintf(pattern, sizeof pattern, "%s/p-*.png", folder);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, a.frames);
+    globfree(&found);
+    size_t n, m;
+    char *x = content("p-00007.png", &n), *y = content("q-00007.png", &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(x, y, n);
+    free(x);
+    free(y);
+}
+
+static void test_errors(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_video *video;
+    assert_int_equal(lud_video_open("x.avi", (lud_video_options){64, 64, 30}, &video, &error),
+                     LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, ".mp4, .webm, .gif or .png"));
+    assert_int_equal(lud_video_open("x.mp4", (lud_video_options){63, 64, 30}, &video, &error),
+                     LUD_ERROR_INPUT);
+    assert_int_equal(lud_video_open("x.gif", (lud_video_options){64, 64, 0}, &video, &error),
+                     LUD_ERROR_INPUT);
+    assert_int_equal(lud_video_open("/no/such/folder/x.mp4", (lud_video_options){64, 64, 30}, &video, &error),
+                     LUD_ERROR_IO);
+    char path[128], pattern[160];
+    snprintf(path, sizeof path, "%s/given-up.mp4", folder);
+    assert_int_equal(lud_video_open(path, (lud_video_options){64, 64, 30}, &video, &error), LUD_OK);
+    static uint32_t pixels[64 * 64];
+    assert_int_equal(lud_video_add(video, pixels, 256, &error), LUD_OK);
+    lud_video_abandon(video);
+    snprintf(pattern, sizeof pattern, "%s/given-up*", folder);
+    glob_t found;
+    assert_int_equal(glob(pattern, 0, NULL, &found), GLOB_NOMATCH);
+}
+
+/* Rewinding and playing on gives the states that a fresh run gives. */
+static void test_rewind_equals_replay(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_model *model = support_grid(support_everything, 40);
+    lud_cast *cast;
+    assert_int_equal(lud_cast_create(model, NULL, "test", &cast, &error), LUD_OK);
+    size_t bytes = model->layout.state_bytes;
+    uint8_t *states = calloc(41, bytes);
+    lud_player *player, *stream;
+    assert_int_equal(lud_player_create(model, cast, 9, true, &player, &error), LUD_OK);
+    assert_int_equal(lud_player_create(model, cast, 9, false, &stream, &error), LUD_OK);
+    bool moved = true;
+    size_t length = 0;
+    for (; moved; length++) {
+        memcpy(states + length * bytes, lud_player_state(player), bytes);
+        assert_memory_equal(lud_player_state(stream), lud_player_state(player), bytes);
+        bool streamed;
+        assert_int_equal(lud_player_step(stream, NULL, &streamed, &error), LUD_OK);
+        assert_int_equal(lud_player_step(player, NULL, &moved, &error), LUD_OK);
+        assert_int_equal(streamed, moved);
+    }
+    assert_true(lud_player_over(player));
+    assert_int_equal(length, lud_player_known(player));
+    for (size_t k = 0; k < length; k++)
+        assert_memory_equal(lud_player_state_at(player, k), states + k * bytes, bytes);
+    /* another action forgets the future; the old one brings it back */
+    size_t middle = length / 2;
+    lud_player_seek(player, middle);
+    int32_t planned[3], chosen[3] = {-1, -1, -1};
+    lud_player_plan(player, NULL, planned);
+    chosen[0] = (planned[0] + 1) % 7;
+    assert_int_equal(lud_player_step(player, chosen, &moved, &error), LUD_OK);
+    assert_int_equal(lud_player_known(player), middle + 2);
+    assert_int_equal(lud_player_actions(player)[0], chosen[0]);
+    lud_player_seek(player, middle);
+    chosen[0] = planned[0];
+    for (size_t k = middle + 1; k < length; k++) {
+        assert_int_equal(lud_player_step(player, k == middle + 1 ? chosen : NULL, &moved, &error), LUD_OK);
+        assert_memory_equal(lud_player_state(player), states + k * bytes, bytes);
+    }
+    lud_player_destroy(player);
+    lud_player_destroy(stream);
+    free(states);
+    lud_cast_destroy(cast);
+    model->world->free(model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_mp4),    cmocka_unit_test(test_webm),
+        cmocka_unit_test(test_gif),    cmocka_unit_test(test_png),
+        cmocka_unit_test(test_errors), cmocka_unit_test(test_rewind_equals_replay)};
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,230 @@
+/* The viewer under made-up events, without a display. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "render/window.h"
+
+static char folder[] = "/tmp/ludus-viewer-XXXXXX";
+static const char scenario_text[] =
+    "ludus: 1\nname: rooms\nworld: multigrid\nmultigrid:\n  map: |\n"
+    "    We We We We We We We\n    We .. .. We .. .. We\n    We Ae Ky We .. Ay We\n"
+    "    We .. .. Ly .. .. We\n    We We We We We We We\n  max_steps: 20\n"
+    "  actions: object\nrun: {seed: 5}\n";
+
+typedef struct stage {
+    lud_view_options options;
+    lud_viewer *viewer;
+    lud_canvas *canvas;
+} stage;
+
+static void write_scenario(const char *text) {
+    lud_error error = {0};
+    if (lud_file_write("rooms.yaml", text, strlen(text), &error)) fail_msg("%s", error.text);
+}
+
+static int set_up(void **state) {
+    if (!mkdtemp(folder) || chdir(folder)) return -1;
+    write_scenario(scenario_text);
+    stage *s = calloc(1, sizeof *s);
+    s->options = (lud_view_options){.path = "rooms.yaml"};
+    lud_error error = {0};
+    if (lud_viewer_create(&s->options, &s->viewer, &error)) fail_msg("%s", error.text);
+    if (lud_canvas_create_offscreen(900, 600, 1, &s->canvas, &error)) fail_msg("%s", error.text);
+    lud_viewer_draw(s->viewer, s->canvas);
+    *state = s;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    stage *s = *state;
+    lud_viewer_destroy(s->viewer);
+    lud_canvas_destroy(s->canvas);
+    free(s);
+    char command[128];
+    snprintf(command, sizeof command, "cd / && rm -r %s", folder);
+    int code = system(command);
+    strcpy(folder + strlen(folder) - 6, "XXXXXX");
+    return code;
+}
+
+static void key(stage *s, SDL_Keycode code, int modifiers) {
+    SDL_Event event = {.key = {.type = SDL_KEYDOWN, .keysym = {.sym = code, .mod = (Uint16)modifiers}}};
+    lud_viewer_event(s->viewer, &event, 1);
+    lud_viewer_update(s->viewer, 0.02);
+    lud_viewer_draw(s->viewer, s->canvas);
+}
+
+static void mouse(stage *s, Uint32 type, int x, int y) {
+    SDL_Event event = {.button = {.type = type, .button = SDL_BUTTON_LEFT, .x = x, .y = y}};
+    if (type == SDL_MOUSEMOTION) event = (SDL_Event){.motion = {.type = type, .x = x, .y = y}};
+    lud_viewer_event(s->viewer, &event, 1);
+    lud_viewer_draw(s->viewer, s->canvas);
+}
+
+static size_t position(const stage *s) {
+    return lud_player_position(lud_viewer_player(s->viewer));
+}
+
+static void test_step_and_rewind(void **state) {
+    stage *s = *state;
+    lud_player *player = lud_viewer_player(s->viewer);
+    size_t bytes = lud_viewer_scenario(s->viewer)->model->layout.state_bytes;
+    uint8_t *kept = calloc(6, bytes);
+    for (int k = 0; k < 6; k++) {
+        memcpy(kept + (size_t)k * bytes, lud_player_state(player), bytes);
+        if (k < 5) key(s, SDLK_PERIOD, 0);
+    }
+    assert_int_equal(position(s), 5);
+    for (int k = 4; k >= 0; k--) {
+        key(s, SDLK_COMMA, 0);
+        assert_memory_equal(lud_player_state(player), kept + (size_t)k * bytes, bytes);
+    }
+    key(s, SDLK_END, 0);
+    assert_int_equal(position(s), 5);
+    assert_memory_equal(lud_player_state(player), kept + 5 * bytes, bytes);
+    key(s, SDLK_r, KMOD_LSHIFT); /* the same seed once more */
+    for (int k = 0; k < 5; k++) key(s, SDLK_PERIOD, 0);
+    assert_memory_equal(lud_player_state(player), kept + 5 * bytes, bytes);
+    key(s, SDLK_r, 0);
+    assert_int_equal(lud_player_seed(player), 6);
+    free(kept);
+}
+
+static void test_play(void **state) {
+    stage *s = *state;
+    key(s, SDLK_SPACE, 0);
+    for (int k = 0; k < 100; k++) lud_viewer_update(s->viewer, 0.02);
+    assert_in_range(position(s), 7, 10); /* two seconds at four steps a second */
+    for (int k = 0; k < 300; k++) {
+        lud_viewer_update(s->viewer, 0.02);
+        lud_viewer_draw(s->viewer, s->canvas);
+    }
+    assert_int_equal(position(s), 20);
+    assert_true(lud_player_over(lud_viewer_player(s->viewer)));
+    assert_non_null(strstr(lud_viewer_message(s->viewer), "episode is over"));
+    key(s, SDLK_n, 0);
+    assert_int_equal(lud_player_episode(lud_viewer_player(s->viewer)), 1);
+    assert_int_equal(position(s), 0);
+}
+
+static void test_take_over(void **state) {
+    stage *s = *state;
+    lud_player *player = lud_viewer_player(s->viewer);
+    key(s, SDLK_TAB, 0);
+    assert_int_equal(lud_viewer_selected_agent(s->viewer), 0);
+    key(s, SDLK_c, 0);
+    const SDL_Keycode keys[] = {SDLK_LEFT, SDLK_RIGHT, SDLK_UP,     SDLK_DOWN,
+                                SDLK_e,    SDLK_q,     SDLK_RETURN, SDLK_4};
+    const int32_t actions[] = {1, 2, 3, 0, 4, 5, 6, 3};
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        key(s, keys[k], 0);
+        assert_int_equal(position(s), k + 1);
+        assert_int_equal(lud_player_actions(player)[0], actions[k]);
+    }
+    key(s, SDLK_c, 0);
+    key(s, SDLK_LEFT, 0); /* a step back again */
+    assert_int_equal(position(s), 7);
+}
+
+static void test_mouse(void **state) {
+    stage *s = *state;
+    for (int k = 0; k < 10; k++) key(s, SDLK_PERIOD, 0);
+    mouse(s, SDL_MOUSEBUTTONDOWN, 260, 571); /* the left end of the time line */
+    mouse(s, SDL_MOUSEBUTTONUP, 260, 571);
+    assert_int_equal(position(s), 0);
+    mouse(s, SDL_MOUSEBUTTONDOWN, 260, 571);
+    mouse(s, SDL_MOUSEMOTION, 740, 571); /* only known states can be reached */
+    mouse(s, SDL_MOUSEBUTTONUP, 740, 571);
+    assert_int_equal(position(s), 10);
+    key(s, SDLK_HOME, 0);
+    bool found[2] = {false, false}; /* clicking all over the world finds both agents */
+    for (int y = 20; y < 520; y += 30)
+        for (int x = 20; x < 580; x += 30) {
+            mouse(s, SDL_MOUSEBUTTONDOWN, x, y);
+            mouse(s, SDL_MOUSEBUTTONUP, x, y);
+            int agent = lud_viewer_selected_agent(s->viewer);
+            if (agent >= 0) found[agent] = true;
+        }
+    assert_true(found[0] && found[1]);
+}
+
+static void test_every_key_draws(void **state) {
+    stage *s = *state;
+    const char keys[] = "bolpmtghfp[]+-gbsc,.";
+    for (size_t k = 0; k < sizeof keys - 1; k++) key(s, (SDL_Keycode)keys[k], 0);
+    assert_true(lud_file_exists("rooms-1.png"));
+    key(s, SDLK_ESCAPE, 0);
+    key(s, SDLK_q, KMOD_LCTRL);
+    assert_true(lud_viewer_wants_to_quit(s->viewer));
+}
+
+static void test_recording(void **state) {
+    stage *s = *state;
+    key(s, SDLK_v, 0);
+    for (int k = 0; k < 3; k++) key(s, SDLK_PERIOD, 0);
+    assert_false(lud_file_exists("rooms-1.mp4")); /* appears when it is complete */
+    key(s, SDLK_v, 0);
+    assert_string_equal(lud_viewer_last_file(s->viewer), "rooms-1.mp4");
+    assert_true(lud_file_exists("rooms-1.mp4"));
+}
+
+static void test_reload(void **state) {
+    stage *s = *state;
+    const lud_scenario *old = lud_viewer_scenario(s->viewer);
+    char text[sizeof scenario_text + 16];
+    strcpy(text, scenario_text);
+    memcpy(strstr(text, "multigrid"), "multigird", 9);
+    usleep(20000);
+    write_scenario(text);
+    lud_viewer_update(s->viewer, 0.5);
+    assert_ptr_equal(lud_viewer_scenario(s->viewer), old); /* the old world stays */
+    assert_non_null(strstr(lud_viewer_message(s->viewer), "rooms.yaml:"));
+    lud_viewer_draw(s->viewer, s->canvas);
+    strcpy(strstr(text, "max_steps: 20"), "max_steps: 33\n");
+    memcpy(strstr(text, "multigird"), "multigrid", 9);
+    usleep(20000);
+    write_scenario(text);
+    lud_viewer_update(s->viewer, 0.5);
+    assert_int_equal(lud_viewer_scenario(s->viewer)->model->layout.max_steps, 33);
+    assert_non_null(strstr(lud_viewer_message(s->viewer), "read anew"));
+    lud_viewer_draw(s->viewer, s->canvas);
+}
+
+/* The whole window on SDL's dummy driver: events come through SDL's own queue. */
+static void test_window(void **state) {
+    stage *s = *state;
+    SDL_setenv("SDL_VIDEODRIVER", "dummy", 1);
+    assert_int_equal(SDL_InitSubSystem(SDL_INIT_VIDEO), 0);
+    SDL_Event event = {.key = {.type = SDL_KEYDOWN, .keysym = {.sym = SDLK_PERIOD}}};
+    assert_int_equal(SDL_PushEvent(&event), 1);
+    event.key.keysym.sym = SDLK_s;
+    assert_int_equal(SDL_PushEvent(&event), 1);
+    event.key.keysym = (SDL_Keysym){.sym = SDLK_q, .mod = KMOD_LCTRL};
+    assert_int_equal(SDL_PushEvent(&event), 1);
+    lud_error error = {0};
+    lud_window_report report;
+    assert_int_equal(lud_view(&s->options, &report, &error), LUD_OK);
+    assert_true(report.frames >= 1);
+    SDL_QuitSubSystem(SDL_INIT_VIDEO);
+    SDL_setenv("SDL_VIDEODRIVER", "no-such-driver", 1);
+    assert_int_equal(lud_view(&s->options, &report, &error), LUD_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "ludus record"));
+}
+
+int main(void) {
+#define WITH_VIEWER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {WITH_VIEWER(test_step_and_rewind), WITH_VIEWER(test_play),
+                                       WITH_VIEWER(test_take_over),       WITH_VIEWER(test_mouse),
+                                       WITH_VIEWER(test_every_key_draws), WITH_VIEWER(test_recording),
+                                       WITH_VIEWER(test_reload),          WITH_VIEWER(test_window)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,204 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/batch.h"
+#include "sim/support_walk.h"
+
+enum { WALKERS = 3, ENVS = 300, STEPS = 90, SEED = 11 };
+
+/* A run's every visible number, one after the other. */
+typedef struct trace {
+    uint8_t states[STEPS][ENVS][2 + 2 * WALKERS];
+    uint8_t final_states[ENVS][2 + 2 * WALKERS];
+    float rewards[STEPS][ENVS][WALKERS];
+    uint8_t terminated[STEPS][ENVS], truncated[STEPS][ENVS];
+    int32_t places[STEPS][ENVS][WALKERS];
+} trace;
+
+static void choose(int step, int first, int n, int32_t *actions) {
+    for (int e = 0; e < n; e++)
+        for (int i = 0; i < WALKERS; i++)
+            actions[e * WALKERS + i] =
+                (int32_t)lud_below(lud_draw((lud_random_key){5, (uint32_t)(first + e)}, (uint32_t)step,
+                                            (uint32_t)i, LUD_PURPOSE_USER, 0)
+                                       .v[0],
+                                   3);
+}
+
+/* Runs environments first..first+n-1 from step `from` on and writes them where they belong in the trace. */
+static void run(lud_batch *batch, int first, int from, int to, trace *t) {
+    int n = batch->n_envs;
+    int32_t *actions = malloc((size_t)n * WALKERS * sizeof *actions);
+    for (int step = from; step < to; step++) {
+        choose(step, first, n, actions);
+        void *parts[] = {t->places[step][first]};
+        lud_batch_step(batch, (lud_actions){.discrete = actions},
+                       &(lud_batch_out){.observations = parts,
+                                        .rewards = t->rewards[step][first],
+                                        .terminated = t->terminated[step] + first,
+                                        .truncated = t->truncated[step] + first,
+                                        .final_states = t->final_states[first]});
+        memcpy(t->states[step][first], batch->states, (size_t)n * batch->model->layout.state_bytes);
+    }
+    free(actions);
+}
+
+static trace *run_whole(const walk_model *walk, int n_threads, int n_batches) {
+    trace *t = calloc(1, sizeof *t);
+    for (int b = 0; b < n_batches; b++) {
+        int first = ENVS * b / n_batches, n = ENVS * (b + 1) / n_batches - first;
+        lud_batch *batch;
+        assert_int_equal(lud_batch_create(&walk->model, n, SEED, (uint32_t)first, &batch, NULL), LUD_OK);
+        batch->n_threads = n_threads;
+        lud_batch_reset(batch, NULL);
+        run(batch, first, 0, STEPS, t);
+        lud_batch_destroy(batch);
+    }
+    return t;
+}
+
+static walk_model *make_walk(void) {
+    walk_model *walk = walk_create(WALKERS, 5, 13);
+    walk->random_start = true;
+    return walk;
+}
+
+static void test_threads_and_splits_agree(void **state) {
+    (void)state;
+    walk_model *walk = make_walk();
+    trace *one = run_whole(walk, 1, 1);
+    int n_done = 0;
+    for (int s = 0; s < STEPS; s++)
+        for (int e = 0; e < ENVS; e++) n_done += one->terminated[s][e] || one->truncated[s][e];
+    assert_true(n_done > ENVS * (STEPS / 13)); /* episodes did end and start anew */
+    int threads[] = {2, 3, 8, 1, 2}, batches[] = {1, 1, 1, 3, ENVS};
+    for (int i = 0; i < 5; i++) {
+        trace *other = run_whole(walk, threads[i], batches[i]);
+        assert_memory_equal(one, other, sizeof *one);
+        free(other);
+    }
+    free(one);
+    walk_destroy(walk);
+}
+
+/* The batch against calls of the world by hand, environment by environment. */
+static void test_batch_equals_singles(void **state) {
+    (void)state;
+    walk_model *walk = make_walk();
+    trace *whole = run_whole(walk, 2, 1);
+    const lud_world *world = walk->model.world;
+    size_t state_bytes = walk->model.layout.state_bytes;
+    for (int e = 0; e < ENVS; e++) {
+        uint8_t single[2 + 2 * WALKERS];
+        uint32_t tick = 0;
+        lud_range range = {.seed = SEED, .first_environment = (uint32_t)e, .n = 1, .tick = &tick};
+        world->reset(&walk->model, range, single);
+        for (int s = 0; s < STEPS; s++) {
+            int32_t actions[WALKERS];
+            float rewards[WALKERS];
+            uint8_t terminated, truncated;
+            choose(s, e, 1, actions);
+            world->step(&walk->model, range, single, (lud_actions){.discrete = actions},
+                        (lud_outcome){rewards, &terminated, &truncated});
+            tick++;
+            assert_memory_equal(rewards, whole->rewards[s][e], sizeof rewards);
+            assert_int_equal(terminated, whole->terminated[s][e]);
+            assert_int_equal(truncated, whole->truncated[s][e]);
+            if (terminated || truncated) world->reset(&walk->model, range, single);
+            assert_memory_equal(single, whole->states[s][e], state_bytes);
+            int32_t places[WALKERS];
+            void *parts[] = {places};
+            world->observe(&walk->model, range, single, parts);
+            assert_memory_equal(places, whole->places[s][e], sizeof places);
+        }
+    }
+    free(whole);
+    walk_destroy(walk);
+}
+
+static void test_snapshot_continues_bit_for_bit(void **state) {
+    (void)state;
+    walk_model *walk = make_walk();
+    trace *whole = run_whole(walk, 2, 1), *t = calloc(1, sizeof *t);
+    lud_batch *batch;
+    assert_int_equal(lud_batch_create(&walk->model, ENVS, SEED, 0, &batch, NULL), LUD_OK);
+    lud_batch_reset(batch, NULL);
+    run(batch, 0, 0, 40, t);
+    void *snapshot = malloc(lud_batch_snapshot_bytes(batch));
+    lud_batch_save(batch, snapshot);
+    run(batch, 0, 40, 60, t);
+    lud_batch_load(batch, snapshot);
+    run(batch, 0, 40, STEPS, t);
+    assert_memory_equal(t, whole, sizeof *t);
+    /* and in a batch that never ran */
+    lud_batch *other;
+    assert_int_equal(lud_batch_create(&walk->model, ENVS, SEED, 0, &other, NULL), LUD_OK);
+    lud_batch_load(other, snapshot);
+    memset(t->states[40], 0, sizeof *t->states * (STEPS - 40));
+    run(other, 0, 40, STEPS, t);
+    assert_memory_equal(t, whole, sizeof *t);
+    lud_batch_destroy(batch);
+    lud_batch_destroy(other);
+    free(snapshot);
+    free(t);
+    free(whole);
+    walk_destroy(walk);
+}
+
+static void test_final_states_and_counters(void **state) {
+    (void)state;
+    walk_model *walk = walk_create(1, 7, 4);
+    walk->slip[0] = 0;
+    lud_batch *batch;
+    assert_int_equal(lud_batch_create(&walk->model, 2, 1, 0, &batch, NULL), LUD_OK);
+    lud_batch_reset(batch, NULL);
+    uint8_t final_states[2][4] = {{0}}, expected[4];
+    uint8_t terminated[2], truncated[2];
+    int32_t actions[] = {2, 1}; /* one walks 1 2 3 4 5 to the limit, one goes 1 0: home */
+    lud_batch_out out = {.final_states = final_states[0], .terminated = terminated, .truncated = truncated};
+    lud_batch_step(batch, (lud_actions){.discrete = actions}, &out);
+    assert_int_equal(terminated[1], 1);
+    assert_int_equal(truncated[1], 0);
+    assert_int_equal(batch->episode[1], 1);
+    assert_int_equal(batch->episode_step[1], 0);
+    walk_state(walk, 1, (int[]){0}, expected);
+    assert_memory_equal(final_states[1], expected, 4);
+    walk_state(walk, 0, (int[]){1}, expected);
+    assert_memory_equal(batch->states + 4, expected, 4);
+    for (int s = 0; s < 3; s++) lud_batch_step(batch, (lud_actions){.discrete = actions}, &out);
+    assert_int_equal(truncated[0], 1);
+    assert_int_equal(terminated[0], 0);
+    assert_int_equal(batch->episode[0], 1);
+    assert_int_equal(batch->tick[0], 4);
+    walk_state(walk, 4, (int[]){5}, expected);
+    assert_memory_equal(final_states[0], expected, 4);
+    lud_batch_destroy(batch);
+
+    assert_int_equal(lud_batch_create(&walk->model, 1, 1, 0, &batch, NULL), LUD_OK);
+    batch->auto_reset = false;
+    lud_batch_reset(batch, NULL);
+    for (int s = 0; s < 4; s++) lud_batch_step(batch, (lud_actions){.discrete = actions}, NULL);
+    assert_memory_equal(batch->states, expected, 4); /* stays at its end */
+    lud_batch_destroy(batch);
+
+    lud_error error = {0};
+    assert_int_equal(lud_batch_create(&walk->model, 0, 1, 0, &batch, &error), LUD_ERROR_INPUT);
+    assert_string_equal(error.text, "a batch needs at least one environment, not 0");
+    walk_destroy(walk);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_threads_and_splits_agree),
+        cmocka_unit_test(test_batch_equals_singles),
+        cmocka_unit_test(test_snapshot_continues_bit_for_bit),
+        cmocka_unit_test(test_final_states_and_counters),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
