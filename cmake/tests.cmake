@@ -11,10 +11,21 @@ foreach(source IN LISTS test_sources)
   get_filename_component(folder ${folder} NAME)
   get_filename_component(name ${source} NAME_WE)
   set(target ${folder}_${name})
-  # helpers shared by the tests of one folder: tests/<folder>/support_*.c
+  # helpers shared by the tests of one folder: tests/<folder>/support_*.c, compiled once
   file(GLOB support CONFIGURE_DEPENDS tests/${folder}/support_*.c)
-  add_executable(${target} ${source} ${support})
+  if(support AND NOT TARGET lud_test_${folder})
+    add_library(lud_test_${folder} STATIC ${support})
+    ludus_settings(lud_test_${folder})
+    target_include_directories(lud_test_${folder} PRIVATE tests)
+    target_compile_definitions(lud_test_${folder} PRIVATE LUDUS_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+      LUDUS_BINARY_DIR="${PROJECT_BINARY_DIR}")
+    target_link_libraries(lud_test_${folder} PRIVATE lud_learn lud_render PkgConfig::CMOCKA)
+  endif()
+  add_executable(${target} ${source})
   ludus_settings(${target})
+  if(support)
+    target_link_libraries(${target} PRIVATE lud_test_${folder})
+  endif()
   target_include_directories(${target} PRIVATE tests)
   target_compile_definitions(${target} PRIVATE LUDUS_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     LUDUS_BINARY_DIR="${PROJECT_BINARY_DIR}")
