@@ -57,6 +57,9 @@ VEC_INLINE vec vec_max(vec a, vec b) {
 VEC_INLINE vec vec_min(vec a, vec b) {
     VEC_EACH(a.at[i] < b.at[i] ? a.at[i] : b.at[i]);
 }
+VEC_INLINE vec vec_root(vec a) {
+    VEC_EACH(real_sqrt(a.at[i]));
+}
 /* a b + c, rounded once where the instruction set has that. */
 VEC_INLINE vec vec_multiply_add(vec a, vec b, vec c) {
     VEC_EACH(a.at[i] * b.at[i] + c.at[i]);
@@ -90,6 +93,9 @@ VEC_INLINE vec vec_max(vec a, vec b) {
 VEC_INLINE vec vec_min(vec a, vec b) {
     return (vec){_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high)};
 }
+VEC_INLINE vec vec_root(vec a) {
+    return (vec){_mm256_sqrt_ps(a.low), _mm256_sqrt_ps(a.high)};
+}
 VEC_INLINE vec vec_multiply_add(vec a, vec b, vec c) {
     return (vec){_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
 }
@@ -122,6 +128,9 @@ VEC_INLINE vec vec_max(vec a, vec b) {
 VEC_INLINE vec vec_min(vec a, vec b) {
     return _mm512_min_ps(a, b);
 }
+VEC_INLINE vec vec_root(vec a) {
+    return _mm512_sqrt_ps(a);
+}
 VEC_INLINE vec vec_multiply_add(vec a, vec b, vec c) {
     return _mm512_fmadd_ps(a, b, c);
 }
@@ -149,6 +158,46 @@ VEC_INLINE void vec_store_some(real *y, int64_t n, vec x) {
     real whole[VEC];
     vec_store(whole, x);
     for (int64_t i = 0; i < n; ++i) y[i] = whole[i];
+#endif
+}
+
+/* Zeros behind the first n numbers. */
+VEC_INLINE vec vec_keep(vec x, int64_t n) {
+#if defined(__AVX512F__) && !defined(LUD_REAL_F64)
+    return _mm512_maskz_mov_ps((__mmask16)((1u << n) - 1), x);
+#else
+    real whole[VEC];
+    vec_store(whole, x);
+    return vec_load_some(whole, n);
+#endif
+}
+
+/* Sum of the numbers of each of the 16: sums of pairs, of pairs of these, and so on. */
+VEC_INLINE vec vec_sums(const vec rows[VEC]) {
+#if defined(__AVX512F__) && !defined(LUD_REAL_F64)
+    __m512 pairs[8], fours[4], halves[2];
+    for (int i = 0; i < 8; ++i)
+        pairs[i] = _mm512_add_ps(_mm512_unpacklo_ps(rows[2 * i], rows[2 * i + 1]),
+                                 _mm512_unpackhi_ps(rows[2 * i], rows[2 * i + 1]));
+    for (int i = 0; i < 4; ++i) {
+        __m512d a = _mm512_castps_pd(pairs[2 * i]), b = _mm512_castps_pd(pairs[2 * i + 1]);
+        fours[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)),
+                                 _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
+    }
+    for (int i = 0; i < 2; ++i)
+        halves[i] = _mm512_add_ps(_mm512_shuffle_f32x4(fours[2 * i], fours[2 * i + 1], 0x88),
+                                  _mm512_shuffle_f32x4(fours[2 * i], fours[2 * i + 1], 0xdd));
+    return _mm512_add_ps(_mm512_shuffle_f32x4(halves[0], halves[1], 0x88),
+                         _mm512_shuffle_f32x4(halves[0], halves[1], 0xdd));
+#else
+    real all[VEC][VEC], sums[VEC];
+    for (int i = 0; i < VEC; ++i) vec_store(all[i], rows[i]);
+    for (int i = 0; i < VEC; ++i) {
+        for (int half = VEC / 2; half > 0; half /= 2)
+            for (int j = 0; j < half; ++j) all[i][j] += all[i][j + half];
+        sums[i] = all[i][0];
+    }
+    return vec_load(sums);
 #endif
 }
 
