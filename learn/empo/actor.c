@@ -8,7 +8,8 @@
 #include <xxhash.h>
 
 #include "base/random.h"
-#include "learn/empo/exact_options.h"
+#include "learn/empo/ask.h"
+#include "learn/empo/successor_list.h"
 #include "learn/empo/theory.h"
 
 /* Draws that belong to all robots or to the whole environment name this agent. */
@@ -21,15 +22,8 @@ enum { MAX_ACTIONS = 256, PARALLEL_FROM = 64 };
 
 /* The transition of one environment while it is put together. */
 typedef struct builder {
+    lud_empo_successor_list list;
     lud_successors found;
-    int n_links, links_capacity;
-    int32_t *link;
-    float *probability;
-    int n, capacity;     /* distinct successors */
-    uint8_t *states;     /* [capacity][state_bytes] */
-    uint64_t *hashes;    /* [capacity] */
-    uint8_t *terminal;   /* [capacity] */
-    int32_t *records;    /* [capacity][words] */
     int32_t *offsets;    /* [n_robot_actions + 1] */
     int32_t *joint;      /* [n_agents] */
     int32_t *lived;      /* [n_agents] actions of people that are acted on */
@@ -50,15 +44,18 @@ struct lud_empo_actor {
     const lud_empo_prior *prior;
     const lud_model *model;
     lud_arena *arena;
-    uint8_t *states;       /* [n_envs][state_bytes] */
-    uint32_t *tick;        /* [n_envs] */
-    int64_t *episode_step; /* [n_envs] */
-    uint32_t *episode;     /* [n_envs] */
-    int32_t *goals;        /* [n_envs][n_humans] */
-    int32_t *records;      /* [n_envs][words] of the present states */
-    float *q;              /* [n_envs][n_robot_actions] */
-    builder *builders;     /* [n_envs] */
-    lud_empo_table *seen;  /* visits by record, with the count bonus */
+    uint8_t *states;         /* [n_envs][state_bytes] */
+    uint32_t *tick;          /* [n_envs] */
+    int64_t *episode_step;   /* [n_envs] */
+    uint32_t *episode;       /* [n_envs] */
+    int32_t *goals;          /* [n_envs][n_humans] */
+    int32_t *records;        /* [n_envs][words] of the present states */
+    float *q;                /* [n_envs][n_robot_actions] */
+    builder *builders;       /* [n_envs] */
+    double *people;          /* [n_envs][policy entries] of people asked all at once; null: one by one */
+    int32_t *people_records; /* [n_envs][words of the network] */
+    const int32_t **people_record_of; /* [n_envs] */
+    lud_empo_table *seen;             /* visits by record, with the count bonus */
     lud_empo_actor_counts counts;
 };
 
@@ -110,8 +107,18 @@ static bool prepare(lud_empo_actor *a) {
     a->q = lud_arena_take_array(a->arena, n * (size_t)layout->n_robot_actions, sizeof *a->q);
     a->builders = lud_arena_take_array(a->arena, n, sizeof *a->builders);
     if (a->options.count_bonus) a->seen = lud_empo_table_create(1, 0.0);
-    bool complete = a->states && a->tick && a->episode_step && a->episode && a->goals && a->records && a->q &&
-                    a->builders && (a->seen || !a->options.count_bonus);
+    bool asked = true;
+    if (a->prior->network) {
+        const size_t words = (size_t)a->prior->network->features.words;
+        a->people = lud_arena_take_array(a->arena, n * (size_t)layout->policy_begin[layout->n_humans],
+                                         sizeof(double));
+        a->people_records = lud_arena_take_array(a->arena, n * words, sizeof *a->people_records);
+        a->people_record_of = lud_arena_take_array(a->arena, n, sizeof *a->people_record_of);
+        asked = a->people && a->people_records && a->people_record_of;
+        for (size_t e = 0; asked && e < n; e++) a->people_record_of[e] = a->people_records + e * words;
+    }
+    bool complete = asked && a->states && a->tick && a->episode_step && a->episode && a->goals &&
+                    a->records && a->q && a->builders && (a->seen || !a->options.count_bonus);
     for (size_t e = 0; complete && e < n; e++) complete = prepare_builder(a, &a->builders[e]);
     return complete;
 }
@@ -164,12 +171,7 @@ void lud_empo_actor_destroy(lud_empo_actor *a) {
     for (int e = 0; a->builders && e < a->options.n_envs; e++) {
         builder *b = &a->builders[e];
         lud_successors_free(&b->found);
-        free(b->link);
-        free(b->probability);
-        free(b->states);
-        free(b->hashes);
-        free(b->terminal);
-        free(b->records);
+        lud_empo_successor_list_free(&b->list);
     }
     lud_empo_table_destroy(a->seen);
     lud_arena_destroy(a->arena);
@@ -178,70 +180,22 @@ void lud_empo_actor_destroy(lud_empo_actor *a) {
 
 /* ---- successors ---- */
 
-static bool grow(void *memory, size_t n, size_t size) {
-    void **array = memory;
-    void *larger = realloc(*array, n * size);
-    if (!larger) return false;
-    *array = larger;
-    return true;
-}
-
-static bool room_for_links(builder *b, size_t n) {
-    const size_t wanted = (size_t)b->n_links + n;
-    if (wanted <= (size_t)b->links_capacity) return true;
-    if (!grow(&b->link, 2 * wanted, sizeof *b->link) ||
-        !grow(&b->probability, 2 * wanted, sizeof *b->probability))
-        return false;
-    b->links_capacity = (int)(2 * wanted);
-    return true;
-}
-
-static bool room_for_states(const lud_empo_actor *a, builder *b, size_t n) {
-    const size_t wanted = (size_t)b->n + n;
-    if (wanted <= (size_t)b->capacity) return true;
-    if (!grow(&b->states, 2 * wanted, a->model->layout.state_bytes) ||
-        !grow(&b->hashes, 2 * wanted, sizeof *b->hashes) ||
-        !grow(&b->terminal, 2 * wanted, sizeof *b->terminal) ||
-        !grow(&b->records, 2 * wanted, (size_t)a->features->words * sizeof *b->records))
-        return false;
-    b->capacity = (int)(2 * wanted);
-    return true;
-}
-
-/* Number of a successor among the distinct ones, which it joins when it is new. */
-static int32_t number_of(const lud_empo_actor *a, builder *b, const uint8_t *state) {
-    const size_t bytes = a->model->layout.state_bytes;
-    const uint64_t hash = XXH3_64bits(state, bytes);
-    for (int i = 0; i < b->n; i++)
-        if (b->hashes[i] == hash && memcmp(b->states + (size_t)i * bytes, state, bytes) == 0) return i;
-    memcpy(b->states + (size_t)b->n * bytes, state, bytes);
-    b->hashes[b->n] = hash;
-    b->terminal[b->n] = a->model->world->is_terminal(a->model, state);
-    lud_empo_features_encode(a->features, state, b->records + (size_t)b->n * (size_t)a->features->words);
-    return b->n++;
-}
-
-static lud_status successors_of(const lud_empo_actor *a, builder *b, const uint8_t *state,
-                                const int32_t *people, int32_t robot_action) {
+static void set_joint(const lud_empo_actor *a, builder *b, const int32_t *people, int32_t robot_action) {
     memcpy(b->joint, people, (size_t)a->model->layout.n_agents * sizeof *b->joint);
     lud_empo_robot_decode(&a->features->layout, a->model, robot_action, b->joint);
-    return a->model->world->successors(a->model, state, b->joint, &b->found, &b->error);
 }
 
 static lud_status enumerate(const lud_empo_actor *a, builder *b, const uint8_t *state) {
-    b->n = b->n_links = 0;
-    for (int32_t r = 0; r < a->features->layout.n_robot_actions; r++) {
-        const lud_status status = successors_of(a, b, state, b->fresh, r);
+    const int32_t n_actions = a->features->layout.n_robot_actions;
+    lud_empo_successor_list_begin(&b->list);
+    for (int32_t r = 0; r < n_actions; r++) {
+        b->offsets[r] = b->list.n_links;
+        set_joint(a, b, b->fresh, r);
+        const lud_status status =
+            lud_empo_successor_list_add(&b->list, a->features, state, b->joint, &b->error);
         if (status) return status;
-        if (!room_for_links(b, b->found.n) || !room_for_states(a, b, b->found.n))
-            return lud_fail(&b->error, LUD_ERROR_MEMORY, "no memory for successors");
-        b->offsets[r] = b->n_links;
-        for (size_t i = 0; i < b->found.n; i++) {
-            b->link[b->n_links] = number_of(a, b, b->found.states + i * a->model->layout.state_bytes);
-            b->probability[b->n_links++] = (float)b->found.probability[i];
-        }
     }
-    b->offsets[a->features->layout.n_robot_actions] = b->n_links;
+    b->offsets[n_actions] = b->list.n_links;
     return LUD_OK;
 }
 
@@ -258,6 +212,27 @@ static int choose(const double *p, int n, double uniform) {
     return chosen;
 }
 
+/* Asks learned people about all environments, before threads share them out. */
+static void ask_people(lud_empo_actor *a) {
+    const lud_empo_features *f = &a->prior->network->features;
+    for (int e = 0; e < a->options.n_envs; e++)
+        lud_empo_features_encode(f, a->states + (size_t)e * a->model->layout.state_bytes,
+                                 a->people_records + (size_t)e * (size_t)f->words);
+    lud_empo_human_net_policies(a->prior->network, a->options.n_envs, a->people_record_of, a->people, NULL);
+}
+
+/* p[n_human_actions] of person h with its goal in environment e. */
+static void ask_prior(const lud_empo_actor *a, int e, const uint8_t *state, int h, int goal, double *p) {
+    const lud_empo_layout *layout = &a->features->layout;
+    const int n = layout->n_human_actions[h];
+    if (!a->people) {
+        lud_empo_prior_ask(a->prior, a->features, state, h, goal, p);
+        return;
+    }
+    const double *asked = a->people + (size_t)e * (size_t)layout->policy_begin[layout->n_humans];
+    memcpy(p, asked + layout->policy_begin[h] + goal * n, (size_t)n * sizeof *p);
+}
+
 static void choose_people(const lud_empo_actor *a, builder *b, int e, const uint8_t *state, double epsilon) {
     const lud_empo_layout *layout = &a->features->layout;
     const lud_random_key key = {a->options.seed, (uint32_t)e};
@@ -268,7 +243,7 @@ static void choose_people(const lud_empo_actor *a, builder *b, int e, const uint
             b->lived[agent] = (int32_t)lud_below(explore.v[1], (uint32_t)layout->n_human_actions[h]);
         } else {
             const lud_words w = lud_draw(key, a->tick[e], (uint32_t)agent, LUD_PURPOSE_ACTION, LANE_LIVED);
-            lud_empo_prior_ask(a->prior, a->features, state, h, goal, b->p);
+            ask_prior(a, e, state, h, goal, b->p);
             b->lived[agent] = choose(b->p, layout->n_human_actions[h], lud_unit53(w.v[0], w.v[1]));
         }
         if (!a->options.fresh_goals) {
@@ -278,7 +253,7 @@ static void choose_people(const lud_empo_actor *a, builder *b, int e, const uint
         }
         const lud_words w = lud_draw(key, a->tick[e], (uint32_t)agent, LUD_PURPOSE_ACTION, LANE_FRESH);
         b->fresh_goal[h] = draw_goal(a, e, h, LANE_FRESH_GOAL);
-        lud_empo_prior_ask(a->prior, a->features, state, h, b->fresh_goal[h], b->p);
+        ask_prior(a, e, state, h, b->fresh_goal[h], b->p);
         b->fresh[agent] = choose(b->p, layout->n_human_actions[h], lud_unit53(w.v[0], w.v[1]));
     }
 }
@@ -294,10 +269,10 @@ static void measure_novelty(const lud_empo_actor *a, builder *b) {
     for (int32_t r = 0; r < a->features->layout.n_robot_actions; r++) {
         b->novelty[r] = 0;
         for (int32_t i = b->offsets[r]; i < b->offsets[r + 1]; i++) {
-            const int32_t *record = b->records + (size_t)b->link[i] * (size_t)a->features->words;
+            const int32_t *record = b->list.records + (size_t)b->list.link[i] * (size_t)a->features->words;
             const double n = (double)lud_empo_table_visits(a->seen, record_key(a, record));
             const double bonus = o->count_scale * sqrt((o->count_ucb ? log_steps : 1.0) / (n + 1.0));
-            b->novelty[r] += (double)b->probability[i] * fmax(bonus, 1e-6);
+            b->novelty[r] += (double)b->list.probability[i] * fmax(bonus, 1e-6);
         }
     }
 }
@@ -339,14 +314,15 @@ static lud_status move_on(const lud_empo_actor *a, builder *b, int e, const uint
     b->next = -1;
     if (same) {
         for (int32_t i = b->offsets[b->robot_action]; i < b->offsets[b->robot_action + 1]; i++) {
-            b->next = b->link[i];
-            if (left < (double)b->probability[i]) break;
-            left -= (double)b->probability[i];
+            b->next = b->list.link[i];
+            if (left < (double)b->list.probability[i]) break;
+            left -= (double)b->list.probability[i];
         }
-        memcpy(b->next_state, b->states + (size_t)b->next * bytes, bytes);
+        memcpy(b->next_state, b->list.states + (size_t)b->next * bytes, bytes);
         return LUD_OK;
     }
-    const lud_status status = successors_of(a, b, state, b->lived, b->robot_action);
+    set_joint(a, b, b->lived, b->robot_action);
+    const lud_status status = a->model->world->successors(a->model, state, b->joint, &b->found, &b->error);
     if (status) return status;
     size_t i = 0;
     while (i + 1 < b->found.n && left >= b->found.probability[i]) left -= b->found.probability[i++];
@@ -390,18 +366,18 @@ static bool store(lud_empo_actor *a, int e, int64_t step, lud_empo_replay *repla
         .episode = a->episode[e],
         .robot_action = b->robot_action,
         .next = b->next,
-        .n_links = b->n_links,
-        .n_successors = b->n,
+        .n_links = b->list.n_links,
+        .n_successors = b->list.n,
         .state = a->records + (size_t)e * (size_t)a->features->words,
         .goals = b->fresh_goal,
         .offsets = b->offsets,
-        .link = b->link,
-        .probability = b->probability,
-        .terminal = b->terminal,
-        .successor = b->records,
+        .link = b->list.link,
+        .probability = b->list.probability,
+        .terminal = b->list.terminal,
+        .successor = b->list.records,
     };
-    a->counts.links += (uint64_t)b->n_links;
-    a->counts.successors += (uint64_t)b->n;
+    a->counts.links += (uint64_t)b->list.n_links;
+    a->counts.successors += (uint64_t)b->list.n;
     return lud_empo_replay_push(replay, &t);
 }
 
@@ -435,6 +411,7 @@ lud_status lud_empo_actor_step(lud_empo_actor *a, const lud_empo_now *now, int64
             return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the count of states");
     }
     if (now->beta_r > 0.0) values(context, n, a->records, a->q);
+    if (a->people) ask_people(a);
         /* a step of one environment takes microseconds: few of them are not worth waking threads for */
 #pragma omp parallel for schedule(static) if (n >= PARALLEL_FROM)
     for (int e = 0; e < n; e++) act(a, e, now);
@@ -448,7 +425,7 @@ lud_status lud_empo_actor_step(lud_empo_actor *a, const lud_empo_now *now, int64
             return lud_fail(error, LUD_ERROR_LIMIT,
                             "a transition with %d successors is larger than the replay memory; raise "
                             "buffer_mebibytes",
-                            b->n);
+                            b->list.n);
         go_on(a, e);
     }
     return LUD_OK;
