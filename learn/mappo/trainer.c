@@ -53,6 +53,9 @@ static lud_status build(lud_mappo_trainer *t, uint64_t seed, bool own, lud_error
     adam.epsilon = t->options.epsilon;
     adam.weight_decay = t->options.weight_decay;
     adam.max_norm = t->options.max_norm;
+    t->magnitude_group = -1;
+    if (t->options.control == LUD_MAPPO_MAD && t->options.mad.learning_rate > 0.0)
+        t->magnitude_group = lud_optimiser_group(t->optimiser, "actor.magnitude.", &adam, false);
     t->actor_group = lud_optimiser_group(t->optimiser, "actor.", &adam, false);
     t->critic_group = lud_optimiser_group(t->optimiser, "critic.", &adam, false);
     if (t->actor_group < 0 || t->critic_group < 0)
@@ -434,6 +437,8 @@ void lud_mappo_minibatch_add(lud_mappo_trainer *t, double scale) {
 }
 
 void lud_mappo_minibatch_end(lud_mappo_trainer *t, double rate) {
+    if (t->magnitude_group >= 0)
+        lud_optimiser_step(t->optimiser, t->magnitude_group, rate * t->options.mad.learning_rate);
     lud_optimiser_step(t->optimiser, t->actor_group, rate * t->options.learning_rate);
     lud_optimiser_step(t->optimiser, t->critic_group, rate * t->options.critic_learning_rate);
     t->losses.actor_norm += lud_optimiser_norm(t->optimiser, t->actor_group);

@@ -53,7 +53,7 @@ typedef struct lud_mappo_trainer {
     float *scratch; /* host, [rows][6 or n_discrete] */
     int log_std;    /* parameter, -1 */
     lud_optimiser *optimiser;
-    int actor_group, critic_group;
+    int magnitude_group, actor_group, critic_group; /* -1: none */
     float normaliser[LUD_NORMALISER_FIELDS];
     float *device_normaliser, *device_moments; /* [3] twice, [2] */
     lud_mappo_losses losses;                   /* since they were last set to zero */
