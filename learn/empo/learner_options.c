@@ -16,6 +16,8 @@ typedef lud_empo_learner_options values;
 #define BOOL(key, at, preset, text)                                                                          \
     { key, LUD_OPTION_BOOL, at, preset, 0, 0, NULL, NULL, NULL, text }
 
+static const char *const restart_names[] = {"visited", "successors", NULL};
+
 #define STEPS 1e15
 /* One line for each of the five networks. */
 #define PER_NET(LINE)                                                                                        \
@@ -45,6 +47,17 @@ static const lud_option options[] = {
          "chance per step to redraw all goals"),
     BOOL("fresh_goals", FIELD(fresh_goals), "true",
          "targets use goals and actions of people drawn anew in each state; false: those acted on"),
+    BOOL("expected_people", FIELD(expected_people), "false",
+         "targets are expectations over all goals and actions of people instead of one draw"),
+    REAL("restart_prob", FIELD(restart_prob), "0", 0, 1,
+         "chance that an episode begins in a state met before, not where the world resets to"),
+    {"restart_from", LUD_OPTION_CHOICE, FIELD(restart_from), "visited", 0, 0, restart_names, NULL, NULL,
+     "states that are kept to restart from: those visited, or all successors of those visited"},
+    INT("restart_choices", FIELD(restart_choices), "2", 1, 16,
+        "kept states drawn, of which the one restarted from least is taken"),
+    INT("restart_steps", FIELD(restart_steps), "0", 0, STEPS,
+        "length of such episodes; 0: until the world ends them"),
+    INT("restart_states", FIELD(restart_states), "1000000", 1, 1e8, "most states kept"),
     REAL("epsilon_r_start", STAGE(epsilon_r_start), "1", 0, 1, "robot exploration at first"),
     REAL("epsilon_r_end", STAGE(epsilon_r_end), "0.01", 0, 1, "robot exploration after its decay"),
     INT("epsilon_r_decay_steps", STAGE(epsilon_r_steps), "10000", 0, STEPS, "length of the decay"),
