@@ -34,7 +34,7 @@ typedef struct lud_empo_learner_options {
     /* networks */
     int64_t hidden_dim, goal_feature_dim, agent_embedding_dim, agent_position_feature_dim, agent_feature_dim;
     double dropout, x_h_floor;
-    bool z_space;
+    bool z_space, log_space;
 
     /* tables */
     bool use_lookup_tables, use_lookup[LUD_EMPO_NETS];

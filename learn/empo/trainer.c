@@ -523,7 +523,7 @@ static const float *advantage_weights(lud_empo_trainer *t) {
     return weight;
 }
 
-/* Loss of Q_r or V_r, in the value or in z = (-value)^(-1 / (eta xi)). */
+/* Loss of Q_r or V_r, in the value, in z = (-value)^(-1 / (eta xi)) or in ln(1 - value). */
 static void robot_loss(lud_empo_trainer *t, int which, training_net *own, int value, int z, float *target,
                        int64_t width, const lud_empo_now *now, bool measure) {
     const int64_t n = t->n * width;
@@ -537,6 +537,12 @@ static void robot_loss(lud_empo_trainer *t, int which, training_net *own, int va
         ops->map(t->device, (lud_map){LUD_MAP_LOG_NEGATED, 0.0, 0.0}, n, target, target);
         ops->map(t->device, (lud_map){LUD_MAP_AFFINE, power, 0.0}, n, target, target);
         ops->map(t->device, (lud_map){LUD_MAP_EXP, 0.0, 0.0}, n, target, target);
+        square_loss(t, which, own, z, target, weight, n, scale, measure);
+        no_gradient(t, own, value, n);
+    } else if (t->options->log_space) {
+        const lud_ops *ops = t->device->ops;
+        ops->map(t->device, (lud_map){LUD_MAP_AFFINE, 1.0, -1.0}, n, target, target);
+        ops->map(t->device, (lud_map){LUD_MAP_LOG_NEGATED, 0.0, 0.0}, n, target, target);
         square_loss(t, which, own, z, target, weight, n, scale, measure);
         no_gradient(t, own, value, n);
     } else {

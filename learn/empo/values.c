@@ -73,6 +73,7 @@ static lud_empo_shape shape_of(const lud_empo_features *f, const lud_empo_learne
     s.xi = o->theory.xi;
     s.x_h_floor = o->x_h_floor > 0 ? o->x_h_floor : least_weight(f);
     s.z_space = o->z_space;
+    s.log_space = o->log_space;
     return s;
 }
 
