@@ -15,7 +15,7 @@
 #define LUDUS_LEARN_EMPO_ACTOR_H
 
 #include "agents/policy.h"
-#include "learn/empo/features.h"
+#include "learn/empo/human_net.h"
 #include "learn/empo/reference.h"
 #include "learn/empo/replay.h"
 #include "learn/empo/stages.h"
@@ -24,6 +24,7 @@
 /* How people act: a policy, or the exact solution. */
 typedef struct lud_empo_prior {
     lud_policy *policy;                  /* null: exact */
+    lud_empo_human_net *network;         /* behind the policy, to ask for many states at once; or null */
     const lud_empo_reference *reference; /* exact */
 } lud_empo_prior;
 /* probability[n_discrete] of person h (within the layout) with its goal. */

@@ -31,6 +31,9 @@ static const char *const restart_names[] = {"visited", "successors", NULL};
     INT(#net "_target_update_interval", FIELD_OF(target_interval, n), "100", 1, STEPS,                       \
         "training steps between copies to the target network"),
 
+#define DROPOUT(net, n)                                                                                      \
+    REAL(#net "_dropout", FIELD_OF(head_dropout, n), "-1", -1, 0.99, "of this head; -1: as `dropout`"),
+
 static const lud_option options[] = {
     {"type", LUD_OPTION_TEXT, FIELD(type), "empo-phase2", 0, 0, NULL, NULL, NULL, "empo-phase2"},
     LUD_EMPO_THEORY_OPTIONS(FIELD(theory)),
@@ -125,7 +128,8 @@ static const lud_option options[] = {
     INT("agent_position_feature_dim", FIELD(agent_position_feature_dim), "32", 1, 65536, "of its place"),
     INT("agent_feature_dim", FIELD(agent_feature_dim), "32", 1, 65536, "of its features"),
     REAL("dropout", FIELD(dropout), "0.5", 0, 0.99, "of the hidden layers of all heads"),
-    REAL("x_h_floor", FIELD(x_h_floor), "0", 0, 1, "least value of X_h; 0: the smallest weight of a goal"),
+    PER_NET(DROPOUT) REAL("x_h_floor", FIELD(x_h_floor), "0", 0, 1,
+                          "least value of X_h; 0: the smallest weight of a goal"),
 
     BOOL("use_lookup_tables", FIELD(use_lookup_tables), "false", "tables instead of networks"),
     BOOL("use_lookup_v_h_e", FIELD_OF(use_lookup, LUD_NET_V_H_E), "true", "V_h^e by a table"),

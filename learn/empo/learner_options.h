@@ -34,6 +34,7 @@ typedef struct lud_empo_learner_options {
     /* networks */
     int64_t hidden_dim, goal_feature_dim, agent_embedding_dim, agent_position_feature_dim, agent_feature_dim;
     double dropout, x_h_floor;
+    double head_dropout[LUD_EMPO_NETS]; /* -1: dropout */
     bool z_space, log_space;
 
     /* tables */

@@ -88,6 +88,7 @@ static void destroy(lud_learner *learner) {
     lud_empo_replay_destroy(p->replay);
     lud_empo_reference_free(&p->reference);
     lud_policy_destroy(p->people);
+    lud_empo_human_net_free(&p->human_net);
     lud_empo_features_free(&p->features);
     free(p->records);
     lud_arena_destroy(p->arena);
@@ -106,7 +107,7 @@ static lud_status make_reference(phase2 *p, lud_error *error) {
     return status;
 }
 
-/* `exact`, or a policy. */
+/* `exact`, learned people, or a policy. */
 static lud_status make_prior(phase2 *p, lud_error *error) {
     lud_tree *tree = p->options.human_prior;
     const lud_model *model = p->scenario->model;
@@ -116,6 +117,12 @@ static lud_status make_prior(phase2 *p, lud_error *error) {
         if (status) return lud_fail_context(error, "human_prior: exact");
         p->prior = (lud_empo_prior){.reference = &p->reference};
         return LUD_OK;
+    }
+    if (lud_empo_human_prior_is_learned(tree)) {
+        status =
+            lud_empo_human_prior_open(p->arena, tree, p->device, model, &p->human_net, &p->people, error);
+        p->prior = (lud_empo_prior){.policy = p->people, .network = &p->human_net};
+        return status;
     }
     if (!tree) {
         tree = lud_tree_add_mapping(p->arena, NULL, NULL);

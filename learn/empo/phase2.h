@@ -4,6 +4,7 @@
 
 #include "agents/policy.h"
 #include "learn/empo/actor.h"
+#include "learn/empo/human_prior.h"
 #include "learn/empo/reference.h"
 #include "learn/empo/trainer.h"
 #include "learn/learner.h"
@@ -17,7 +18,8 @@ typedef struct lud_empo_phase2_learner {
     lud_arena *arena; /* options, texts */
     lud_empo_learner_options options;
     lud_empo_features features;
-    lud_policy *people; /* the prior when it is a policy */
+    lud_policy *people;           /* the prior when it is a policy */
+    lud_empo_human_net human_net; /* its networks when it was learned */
     lud_empo_prior prior;
     lud_empo_reference reference;
     bool has_reference, reference_too_large;

@@ -1,6 +1,5 @@
 #include "learn/empo/values.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include <xxhash.h>
 
 #include "base/random.h"
+#include "learn/empo/staging.h"
 #include "learn/empo/targets.h"
 
 /* States that go through a network at once (more when a batch is larger), and entries at least. */
@@ -19,14 +19,12 @@ struct lud_empo_workshop {
     unsigned heads;                /* networks that exist */
     lud_nn *full, *light, *robots; /* all heads; V_h^e; Q_r; null where there is no such network */
     lud_empo_graph full_graph, light_graph, robots_graph;
-    /* host, for one chunk */
-    float *global, *agents, *interactive, *entry_features, *entry_goal;
-    int32_t *grid, *entry_state, *entry_agent, *entry_cell;
-    float *entry_value; /* [entries] read back */
-    uint64_t *keys;     /* [capacity] table keys of states, host */
-    float *host;        /* [capacity * width] */
-    float *scratch;     /* [capacity * width] device */
-    int64_t capacity;   /* of states in the results */
+    lud_empo_staging staging; /* of one chunk */
+    float *entry_value;       /* [entries] read back, host */
+    uint64_t *keys;           /* [capacity] table keys of states, host */
+    float *host;              /* [capacity * width] */
+    float *scratch;           /* [capacity * width] device */
+    int64_t capacity;         /* of states in the results */
 };
 
 uint64_t lud_empo_state_key(const lud_empo_features *f, const int32_t *record) {
@@ -68,7 +66,8 @@ static lud_empo_shape shape_of(const lud_empo_features *f, const lud_empo_learne
     s.position_features = o->agent_position_feature_dim;
     s.agent_features = o->agent_feature_dim;
     s.max_agents = f->grid->n_agents > 10 ? f->grid->n_agents : 10;
-    s.dropout = o->dropout;
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        s.dropout[net] = o->head_dropout[net] < 0 ? o->dropout : o->head_dropout[net];
     s.eta = o->theory.eta;
     s.xi = o->theory.xi;
     s.x_h_floor = o->x_h_floor > 0 ? o->x_h_floor : least_weight(f);
@@ -122,19 +121,9 @@ static bool make_tables(lud_empo_values *v) {
 
 static bool make_staging(lud_empo_values *v) {
     struct lud_empo_workshop *w = v->workshop;
-    const size_t n = (size_t)w->chunk, entries = (size_t)w->entries;
-    w->global = calloc(n * LUD_EMPO_GLOBAL, sizeof(float));
-    w->agents = calloc(n * LUD_EMPO_AGENT * (size_t)v->shape.n_agents, sizeof(float));
-    w->interactive = calloc(n * LUD_EMPO_INTERACTIVE, sizeof(float));
-    w->grid = calloc(n * (size_t)(v->shape.height * v->shape.width), sizeof(int32_t));
-    w->entry_features = calloc(entries * LUD_EMPO_AGENT, sizeof(float));
-    w->entry_goal = calloc(entries * LUD_EMPO_GOAL, sizeof(float));
-    w->entry_state = calloc(entries, sizeof(int32_t));
-    w->entry_agent = calloc(entries, sizeof(int32_t));
-    w->entry_cell = calloc(entries, sizeof(int32_t));
-    w->entry_value = calloc(entries, sizeof(float));
-    return w->global && w->agents && w->interactive && w->grid && w->entry_features && w->entry_goal &&
-           w->entry_state && w->entry_agent && w->entry_cell && w->entry_value;
+    w->entry_value = calloc((size_t)w->entries, sizeof(float));
+    return lud_empo_staging_create(v->device, v->features, w->chunk, w->entries, &w->staging) &&
+           w->entry_value;
 }
 
 lud_status lud_empo_values_create(lud_device *device, const lud_empo_features *features,
@@ -188,11 +177,8 @@ void lud_empo_values_free(lud_empo_values *v) {
         lud_nn_destroy(w->full);
         lud_nn_destroy(w->light);
         lud_nn_destroy(w->robots);
-        float *const reals[] = {w->global,         w->agents,     w->interactive,
-                                w->entry_features, w->entry_goal, w->entry_value};
-        int32_t *const integers[] = {w->grid, w->entry_state, w->entry_agent, w->entry_cell};
-        for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) free(reals[i]);
-        for (size_t i = 0; i < sizeof integers / sizeof *integers; i++) free(integers[i]);
+        lud_empo_staging_free(&w->staging);
+        free(w->entry_value);
         free(w);
     }
     for (int net = 0; net < LUD_EMPO_NETS; net++) lud_empo_table_destroy(v->tables[net]);
@@ -237,61 +223,6 @@ static void end(lud_empo_values *v, int stage) {
     if (v->profile) lud_profile_end(v->profile, stage);
 }
 
-static void stage_states(lud_empo_values *v, lud_nn *net, const lud_empo_graph *g, int64_t n,
-                         const int32_t *const *records) {
-    struct lud_empo_workshop *w = v->workshop;
-    const lud_empo_features *f = v->features;
-    const size_t agents = LUD_EMPO_AGENT * (size_t)v->shape.n_agents, cells = (size_t)f->grid->n_cells;
-    assert(n <= w->chunk);
-    for (int64_t i = 0; i < n; i++) {
-        const int32_t *record = records[i];
-        memcpy(w->global + i * LUD_EMPO_GLOBAL, record, LUD_EMPO_GLOBAL * sizeof(float));
-        memcpy(w->agents + (size_t)i * agents, record + f->agents_at, agents * sizeof(float));
-        if (f->interactive)
-            memcpy(w->interactive + i * LUD_EMPO_INTERACTIVE, record + f->interactive_at,
-                   LUD_EMPO_INTERACTIVE * sizeof(float));
-        memcpy(w->grid + (size_t)i * cells, record + f->grid_at, cells * sizeof(int32_t));
-    }
-    const size_t rows = (size_t)n;
-    lud_device_upload(v->device, lud_nn_value(net, g->global), w->global,
-                      rows * LUD_EMPO_GLOBAL * sizeof(float));
-    lud_device_upload(v->device, lud_nn_value(net, g->agents), w->agents, rows * agents * sizeof(float));
-    lud_device_upload(v->device, lud_nn_value(net, g->interactive), w->interactive,
-                      rows * LUD_EMPO_INTERACTIVE * sizeof(float));
-    lud_device_upload(v->device, lud_nn_value(net, g->grid), w->grid, rows * cells * sizeof(int32_t));
-}
-
-/* Entry i is person h with a goal (-1: none) in row `row`. */
-static void set_entry(lud_empo_values *v, int64_t i, int64_t row, const int32_t *record, int h, int goal) {
-    struct lud_empo_workshop *w = v->workshop;
-    const lud_empo_features *f = v->features;
-    const int agent = f->layout.humans[h];
-    assert(i < w->entries);
-    w->entry_state[i] = (int32_t)row;
-    w->entry_agent[i] = agent;
-    w->entry_cell[i] = lud_empo_features_cell(f, record, agent);
-    memcpy(w->entry_features + i * LUD_EMPO_AGENT, lud_empo_features_agent(f, record, agent),
-           LUD_EMPO_AGENT * sizeof(float));
-    const int32_t *rectangle = f->goals + 4 * (f->layout.goal_begin[h] + goal);
-    for (int k = 0; k < LUD_EMPO_GOAL; k++)
-        w->entry_goal[i * LUD_EMPO_GOAL + k] = goal < 0 ? 0.0f : (float)rectangle[k];
-}
-
-static void upload_entries(lud_empo_values *v, lud_nn *net, const lud_empo_graph *g, int64_t n) {
-    struct lud_empo_workshop *w = v->workshop;
-    const size_t entries = (size_t)n;
-    lud_device_upload(v->device, lud_nn_value(net, g->entry_state), w->entry_state,
-                      entries * sizeof(int32_t));
-    lud_device_upload(v->device, lud_nn_value(net, g->entry_agent), w->entry_agent,
-                      entries * sizeof(int32_t));
-    lud_device_upload(v->device, lud_nn_value(net, g->entry_cell), w->entry_cell, entries * sizeof(int32_t));
-    lud_device_upload(v->device, lud_nn_value(net, g->entry_features), w->entry_features,
-                      entries * LUD_EMPO_AGENT * sizeof(float));
-    lud_device_upload(v->device, lud_nn_value(net, g->entry_goal), w->entry_goal,
-                      entries * LUD_EMPO_GOAL * sizeof(float));
-    lud_nn_set_rows(net, g->entries, n);
-}
-
 void lud_empo_values_entry(const lud_empo_values *v, int k, const int32_t *goals, int *h, int *goal) {
     const lud_empo_layout *layout = &v->features->layout;
     if (v->options->expected_people) {
@@ -305,14 +236,15 @@ void lud_empo_values_entry(const lud_empo_values *v, int k, const int32_t *goals
 
 void lud_empo_values_stage(lud_empo_values *v, lud_nn *net, const lud_empo_graph *g, int64_t n,
                            const int32_t *const *records, const int32_t *const *goals) {
-    stage_states(v, net, g, n, records);
+    lud_empo_staging *staging = &v->workshop->staging;
+    lud_empo_staging_states(staging, net, g, n, records);
     for (int64_t i = 0; i < n; i++)
         for (int k = 0; k < v->n_entries; k++) {
             int h, goal;
             lud_empo_values_entry(v, k, goals ? goals[i] : NULL, &h, &goal);
-            set_entry(v, i * v->n_entries + k, i, records[i], h, goal);
+            lud_empo_staging_entry(staging, i * v->n_entries + k, i, records[i], h, goal);
         }
-    upload_entries(v, net, g, n * v->n_entries);
+    lud_empo_staging_entries(staging, net, g, n * v->n_entries);
 }
 
 /* ---- networks ---- */
@@ -353,7 +285,7 @@ static void run_net(lud_empo_values *v, lud_nn *net, const lud_empo_graph *g, in
         if (g->v_h_e >= 0 || g->x_h >= 0) {
             lud_empo_values_stage(v, net, g, rows, records + first, goals ? goals + first : NULL);
         } else {
-            stage_states(v, net, g, rows, records + first);
+            lud_empo_staging_states(&v->workshop->staging, net, g, rows, records + first);
             lud_nn_set_rows(net, g->entries, 0);
         }
         end(v, LUD_STAGE_ENCODE);
@@ -511,7 +443,7 @@ static void entry_values(lud_empo_values *v, bool all, int64_t first, int64_t ro
     const lud_empo_table *table = v->tables[LUD_NET_V_H_E];
     int64_t n = 0;
     begin(v, LUD_STAGE_ENCODE);
-    if (!table) stage_states(v, w->light, &w->light_graph, rows, records + first);
+    if (!table) lud_empo_staging_states(&w->staging, w->light, &w->light_graph, rows, records + first);
     for (int64_t i = 0; i < rows; i++) {
         const int32_t *record = records[first + i];
         const uint64_t key = table ? lud_empo_state_key(v->features, record) : 0;
@@ -521,10 +453,10 @@ static void entry_values(lud_empo_values *v, bool all, int64_t first, int64_t ro
                 if (table)
                     w->entry_value[n] = *lud_empo_table_read(table, lud_empo_goal_key(key, h, goal));
                 else
-                    set_entry(v, n, i, record, h, goal);
+                    lud_empo_staging_entry(&w->staging, n, i, record, h, goal);
             }
     }
-    if (!table) upload_entries(v, w->light, &w->light_graph, n);
+    if (!table) lud_empo_staging_entries(&w->staging, w->light, &w->light_graph, n);
     end(v, LUD_STAGE_ENCODE);
     if (table) return;
     begin(v, LUD_STAGE_FORWARD);
