@@ -146,7 +146,8 @@ static lud_status make_parts(phase2 *p, lud_error *error) {
     const uint64_t seed = (uint64_t)p->scenario->run.seed;
     const lud_empo_layout *layout = &p->features.layout;
     p->replay = lud_empo_replay_create(o->buffer_size, (size_t)o->buffer_mebibytes << 20, p->features.words,
-                                       layout->n_robot_actions, layout->n_humans);
+                                       layout->n_robot_actions, layout->n_humans,
+                                       o->expected_people ? layout->policy_begin[layout->n_humans] : 0);
     p->records = calloc((size_t)o->environments, sizeof *p->records);
     if (!p->replay || !p->records) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
     lud_status status = lud_empo_values_create(p->device, &p->features, o, seed, &p->values, error);
@@ -161,6 +162,12 @@ static lud_status make_parts(phase2 *p, lud_error *error) {
                                           .steps_per_episode = o->steps_per_episode,
                                           .goal_resample_prob = o->goal_resample_prob,
                                           .fresh_goals = o->fresh_goals,
+                                          .expected_people = o->expected_people,
+                                          .restart_prob = o->restart_prob,
+                                          .restart_steps = o->restart_steps,
+                                          .restart_choices = (int)o->restart_choices,
+                                          .restart_states = o->restart_states,
+                                          .restart_successors = o->restart_from == LUD_EMPO_SUCCESSORS,
                                           .count_bonus = o->use_count_based_curiosity,
                                           .count_ucb = o->count_curiosity_use_ucb,
                                           .count_scale = o->count_curiosity_scale,

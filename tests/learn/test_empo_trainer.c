@@ -225,9 +225,9 @@ static void replay_keeps_the_youngest(void **state) {
     } sizes[] = {{7, 1 << 20}, {1000, 1500}, {20, 2000}, {1, 400}, {1000, 1 << 20}};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         lud_empo_replay *replay =
-            lud_empo_replay_create(sizes[s].capacity, sizes[s].bytes, WORDS, ACTIONS, HUMANS);
+            lud_empo_replay_create(sizes[s].capacity, sizes[s].bytes, WORDS, ACTIONS, HUMANS, 0);
         lud_empo_replay *copy =
-            lud_empo_replay_create(sizes[s].capacity, sizes[s].bytes, WORDS, ACTIONS, HUMANS);
+            lud_empo_replay_create(sizes[s].capacity, sizes[s].bytes, WORDS, ACTIONS, HUMANS, 0);
         assert_non_null(replay);
         assert_non_null(copy);
         assert_true(lud_empo_replay_mean_bytes(replay) == 0.0);
@@ -278,7 +278,7 @@ static void replay_keeps_the_youngest(void **state) {
 static void sampling_is_uniform_and_minds_age(void **state) {
     (void)state;
     enum { N = 60, DRAWS = 4000, TAKE = 5 };
-    lud_empo_replay *replay = lud_empo_replay_create(N, 1 << 20, WORDS, ACTIONS, HUMANS);
+    lud_empo_replay *replay = lud_empo_replay_create(N, 1 << 20, WORDS, ACTIONS, HUMANS, 0);
     for (int i = 0; i < N; i++) {
         example e;
         make_example(i, &e);
