@@ -68,8 +68,9 @@ struct lud_device {
 };
 
 /* Opens `choice`: "cpu", "cuda" or "auto" (cuda where it works, else cpu). n_threads 0: all processors this
- * process may use (CPU). The environment variable LUDUS_CPU = plain | avx2 | avx512 lowers the instruction
- * set, for tests. Errors: an unknown word (LUD_ERROR_INPUT), no working CUDA driver or shared object
+ * process may use (CPU). For tests, the environment variable LUDUS_CPU = plain | avx2 | avx512 lowers the
+ * instruction set, and LUDUS_CUDA_MODULE = FILE names what "cuda" loads instead of ludus_cuda.so ("auto" never
+ * does). Errors: an unknown word (LUD_ERROR_INPUT), no working CUDA driver or shared object
  * (LUD_ERROR_UNSUPPORTED, the message says which step failed). */
 lud_status lud_device_open(const char *choice, int n_threads, lud_device **device, lud_error *error);
 /* Null is allowed. Memory, events and graphs of the device must have been given back. */

@@ -8,7 +8,7 @@
 #include <xxhash.h>
 
 #include "base/random.h"
-#include "learn/empo/exact_options.h"
+#include "learn/empo/ask.h"
 #include "learn/empo/successor_list.h"
 #include "learn/empo/theory.h"
 

@@ -50,11 +50,19 @@ static const lud_metric columns[N_COLUMNS] = {
 };
 
 #define EVALUATION(X)                                                                                        \
-    X(v_r, "exact/v_r_error", "%.3f", "mean relative error of V_r over the states the exact policy visits")  \
-    X(x_h, "exact/x_h_error", "%.3f", "of X_h")                                                              \
+    X(exact.v_r, "exact/v_r_error", "%.3f",                                                                  \
+      "mean relative error of V_r over the states the exact policy visits")                                  \
+    X(exact.x_h, "exact/x_h_error", "%.3f", "of X_h")                                                        \
     X(q_r, "exact/q_r_error", NULL, "of Q_r")                                                                \
     X(v_h_e, "exact/v_h_e_error", NULL, "mean absolute error of V_h^e over goals")                           \
-    X(v_r_everywhere, "exact/v_r_error_everywhere", NULL, "relative error of V_r over all states")           \
+    X(learned.v_r, "exact/v_r_error_learned", NULL,                                                          \
+      "error of V_r over the states the learned policy visits")                                              \
+    X(learned.x_h, "exact/x_h_error_learned", NULL, "of X_h")                                                \
+    X(random.v_r, "exact/v_r_error_random", NULL, "error of V_r over the states the random policy visits")   \
+    X(random.x_h, "exact/x_h_error_random", NULL, "of X_h")                                                  \
+    X(everywhere.v_r, "exact/v_r_error_everywhere", NULL,                                                    \
+      "error of V_r over all states, each counting once")                                                    \
+    X(everywhere.x_h, "exact/x_h_error_everywhere", NULL, "of X_h")                                          \
     X(divergence, "exact/policy_divergence", NULL, "total variation between learned and exact pi_r")         \
     X(kl, "exact/policy_kl", NULL, "KL(learned || exact) of pi_r in nats")                                   \
     X(start_learned, "exact/v_r_learned", NULL, "learned V_r at the start")                                  \
@@ -420,11 +428,14 @@ static lud_status write(const lud_learner *learner, lud_arena *arena, lud_tree *
 
 static void report_exact(const phase2 *p, lud_text *out) {
     const lud_empo_distance *d = &p->distance;
-    lud_text_append(out, "\n=== Learned against exact, %llu states, means over the states visited ===\n",
+    lud_text_append(out, "\n=== Learned against exact, %llu states ===\n",
                     (unsigned long long)p->reference.space->n_states);
-    lud_text_append(out, "  V_r, relative error            %9.4f   everywhere %.4f\n", d->v_r,
-                    d->v_r_everywhere);
-    lud_text_append(out, "  X_h, relative error            %9.4f\n", d->x_h);
+    lud_text_append(out,
+                    "  mean over the states that      the exact   learned    random policy visits, all\n");
+    lud_text_append(out, "  V_r, relative error            %9.4f %9.4f %9.4f %9.4f\n", d->exact.v_r,
+                    d->learned.v_r, d->random.v_r, d->everywhere.v_r);
+    lud_text_append(out, "  X_h, relative error            %9.4f %9.4f %9.4f %9.4f\n", d->exact.x_h,
+                    d->learned.x_h, d->random.x_h, d->everywhere.x_h);
     lud_text_append(out, "  Q_r, relative error            %9.4f\n", d->q_r);
     lud_text_append(out, "  V_h^e, absolute error          %9.4f\n", d->v_h_e);
     lud_text_append(out, "  pi_r, total variation          %9.4f   Kullback-Leibler %.4f nats\n",

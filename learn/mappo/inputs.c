@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agents/policy.h"
+#include "sim/multigrid/grid_observe.h"
 #include "sim/particle/particle.h"
 
 static int part_named(const lud_layout *layout, const char *name, lud_dtype dtype) {
@@ -128,6 +129,22 @@ static bool take(lud_mappo_inputs *inputs, lud_mappo_array *item, lud_nn_type ty
     return item->device && item->host;
 }
 
+/* Features of a multigrid are counts and places up to the size of the map; a layer norm over them would leave
+ * nothing of the small ones. */
+static bool find_scales(lud_mappo_inputs *inputs) {
+    const lud_mappo_shape *shape = inputs->shape;
+    if (!lud_grid_is_model(shape->model)) return true;
+    inputs->scale = calloc((size_t)shape->observation + 1, sizeof *inputs->scale);
+    if (!inputs->scale) return false;
+    float *to = inputs->scale;
+    for (int k = 0; k < shape->n_pieces; k++) {
+        lud_grid_feature_scales((const lud_grid_model *)shape->model,
+                                shape->model->layout.parts[shape->pieces[k].part].name, to);
+        to += shape->pieces[k].width;
+    }
+    return true;
+}
+
 lud_status lud_mappo_inputs_create(lud_device *device, const lud_mappo_shape *shape,
                                    const lud_mappo_options *options, int64_t max_rows,
                                    lud_mappo_inputs *inputs, lud_error *error) {
@@ -170,7 +187,7 @@ lud_status lud_mappo_inputs_create(lud_device *device, const lud_mappo_shape *sh
         whole = take(inputs, &inputs->edge_target, LUD_NN_I32, 1, edges) &&
                 take(inputs, &inputs->source_offsets, LUD_NN_I32, 1, nodes + 1) &&
                 take(inputs, &inputs->source_edges, LUD_NN_I32, 1, edges);
-    if (!whole) {
+    if (!whole || !find_scales(inputs)) {
         lud_mappo_inputs_destroy(inputs);
         return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %lld rows of network inputs",
                         (long long)max_rows);
@@ -196,16 +213,23 @@ void lud_mappo_inputs_destroy(lud_mappo_inputs *inputs) {
     give_back(inputs, &inputs->edge_target);
     give_back(inputs, &inputs->source_offsets);
     give_back(inputs, &inputs->source_edges);
+    free(inputs->scale);
+    inputs->scale = NULL;
 }
 
-static float *write_agent(const lud_mappo_shape *shape, const void *const *parts, int32_t place, int agent,
+static float *write_agent(const lud_mappo_inputs *inputs, const void *const *parts, int32_t place, int agent,
                           bool own, float *to) {
+    const lud_mappo_shape *shape = inputs->shape;
+    const float *scale = inputs->scale;
     for (int k = 0; k < shape->n_pieces; k++) {
         const lud_mappo_piece *piece = &shape->pieces[k];
-        if (!own && !piece->per_agent) continue;
         const int64_t row = piece->per_agent ? (int64_t)place * shape->n_agents + agent : place;
-        memcpy(to, (const float *)parts[piece->part] + row * piece->width, (size_t)piece->width * sizeof *to);
-        to += piece->width;
+        const float *from = (const float *)parts[piece->part] + row * piece->width;
+        if (own || piece->per_agent) {
+            for (int64_t i = 0; i < piece->width; i++) to[i] = scale ? from[i] * scale[i] : from[i];
+            to += piece->width;
+        }
+        if (scale) scale += piece->width;
     }
     if (shape->identify)
         for (int i = 0; i < shape->n_agents; i++) *to++ = i == agent ? 1.0f : 0.0f;
@@ -220,11 +244,11 @@ static void observe_vectors(lud_mappo_inputs *inputs, const void *const *parts, 
     if (!own) return;
     for (int64_t i = 0; i < n; i++) {
         float *to = shared + i * shape->shared;
-        write_agent(shape, parts, place[i], agent[i], true, own + i * shape->observation);
+        write_agent(inputs, parts, place[i], agent[i], true, own + i * shape->observation);
         memcpy(to, own + i * shape->observation, (size_t)shape->observation * sizeof *to);
         to += shape->observation;
         for (int k = 1; k < shape->n_agents && shape->centralised; k++)
-            to = write_agent(shape, parts, place[i], (agent[i] + k) % shape->n_agents, false, to);
+            to = write_agent(inputs, parts, place[i], (agent[i] + k) % shape->n_agents, false, to);
     }
 }
 

@@ -72,6 +72,7 @@ typedef struct lud_mappo_inputs {
     lud_edges edges;                                           /* in device memory */
     int64_t n, n_chunks, n_edges;
     int64_t max_rows;
+    float *scale; /* [own numbers] factors of the observed numbers, null: all 1 */
 } lud_mappo_inputs;
 
 /* Takes memory for at most max_rows rows. `shape` must outlive the inputs, which must not move. */

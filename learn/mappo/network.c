@@ -134,10 +134,11 @@ static int trunk(builder *b, lud_mappo_part part) {
     const bool actor = part == LUD_MAPPO_ACTOR;
     int pieces[2], n = 0;
     const lud_mappo_input seen = actor ? LUD_MAPPO_OBSERVATION : LUD_MAPPO_SHARED;
-    /* a decentralised critic of a graph sees the graph alone */
-    const bool graph_only = !actor && o->encoder == LUD_MAPPO_GRAPH && !o->centralised;
+    const bool pool = actor ? o->graph.actor_pools : !o->graph.ego_critic;
+    /* a decentralised critic of a pooled graph sees the graph alone */
+    const bool graph_only = !actor && o->encoder == LUD_MAPPO_GRAPH && !o->centralised && pool;
     if (b->net->inputs->items[seen].width > 0 && !graph_only) pieces[n++] = input(b, seen, 0, 0);
-    if (o->encoder == LUD_MAPPO_GRAPH) pieces[n++] = graph(b, false, !actor || o->graph.actor_pools);
+    if (o->encoder == LUD_MAPPO_GRAPH) pieces[n++] = graph(b, false, pool);
     if (o->encoder == LUD_MAPPO_GRID) pieces[n++] = grid(b);
     int x = n > 1 ? lud_nn_concat(b->nn, pieces, n) : pieces[0];
     if (o->feature_normalisation) x = lud_nn_layer_norm(b->nn, x, name(b, "norm"), norm_epsilon);

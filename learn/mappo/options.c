@@ -2,6 +2,7 @@
 
 static const char *const encoder_names[] = {"auto", "mlp", "graph", "grid", NULL};
 static const char *const control_names[] = {"direct", "mad", "base", NULL};
+static const char *const time_limit_names[] = {"terminal", "discard", "bootstrap", NULL};
 static const char *const pooling_names[] = {"sum", "mean", "max", NULL};
 static const char *const magnitude_names[] = {"abs", "softplus", "relu", NULL};
 static const char *const drive_names[] = {"goal", "disturbance", NULL};
@@ -76,6 +77,12 @@ static const lud_option graph_options[] = {
      .offset = offsetof(lud_mappo_graph_options, actor_pools),
      .default_value = "false",
      .help = "the actor sees the pooled graph instead of its own node"},
+    {.key = "ego_critic",
+     .type = LUD_OPTION_BOOL,
+     .offset = offsetof(lud_mappo_graph_options, ego_critic),
+     .default_value = "false",
+     .help = "the critic sees its agent's observation and node, as the actor does, instead of the pooled "
+             "graph"},
 };
 static const lud_option_table graph_table = {.name = "graph",
                                              .help = "networks over the graph of entities",
@@ -373,10 +380,12 @@ static const lud_option mappo_options[] = {
      .default_value = "true",
      .help = "generalised advantage estimation, else discounted sums"},
     {.key = "time_limits",
-     .type = LUD_OPTION_BOOL,
+     .type = LUD_OPTION_CHOICE,
      .offset = offsetof(lud_mappo_options, time_limits),
-     .default_value = "false",
-     .help = "an episode cut off by its length is not an end: its last step gives no advantage"},
+     .default_value = "terminal",
+     .choices = time_limit_names,
+     .help = "an episode cut off by its length: terminal as any end; discard, its last step gives no "
+             "advantage; bootstrap, the critic's value of what was seen last stands for the rest"},
     {.key = "huber_delta",
      .type = LUD_OPTION_REAL,
      .offset = offsetof(lud_mappo_options, huber_delta),

@@ -21,6 +21,11 @@ typedef enum lud_mappo_magnitude {
     LUD_MAGNITUDE_RELU
 } lud_mappo_magnitude;
 typedef enum lud_mappo_drive { LUD_DRIVE_GOAL, LUD_DRIVE_DISTURBANCE } lud_mappo_drive;
+typedef enum lud_mappo_time_limits {
+    LUD_LIMIT_TERMINAL, /* the end of an episode by its length is an end like any other */
+    LUD_LIMIT_DISCARD,  /* its last step gives no advantage */
+    LUD_LIMIT_BOOTSTRAP /* the value of what was seen last stands for what would have come */
+} lud_mappo_time_limits;
 typedef enum lud_mappo_normaliser { LUD_VALUE_PLAIN, LUD_VALUE_NORM, LUD_VALUE_POPART } lud_mappo_normaliser;
 
 typedef struct lud_mappo_graph_options {
@@ -29,6 +34,7 @@ typedef struct lud_mappo_graph_options {
     bool embed_relu, relu, concatenate_heads;
     int pooling;      /* lud_reduce */
     bool actor_pools; /* the actor sees the pooled graph instead of its own node */
+    bool ego_critic;  /* the critic sees what the actor sees instead of the pooled graph */
 } lud_mappo_graph_options;
 
 typedef struct lud_mappo_mad_options {
@@ -50,8 +56,8 @@ typedef struct lud_mappo_options {
     bool decay_learning_rate;
     int64_t epochs, minibatches, minibatch_size;
     double clip, entropy_coefficient, value_coefficient, max_norm, discount, lambda, huber_delta;
-    bool clip_value, gae, time_limits;
-    int normaliser;
+    bool clip_value, gae;
+    int time_limits, normaliser;
     double normaliser_beta;
     int64_t evaluation_episodes;
     bool deterministic;

@@ -86,7 +86,8 @@ static void test_terminal(void **state) {
     lud_progress_update(&progress, 60);
     lud_progress_finish(&progress);
     char text[2000];
-    /* A pseudo-terminal hands over what the line discipline has passed on so far: a single read may stop anywhere. */
+    /* A pseudo-terminal hands over what the line discipline has passed on so far: a single read may stop
+     * anywhere. */
     ssize_t n = 0;
     while (n < (ssize_t)sizeof text - 1 && (n == 0 || text[n - 1] != '\n')) {
         ssize_t got = read(master, text + n, sizeof text - 1 - (size_t)n);

@@ -46,11 +46,33 @@ static void call_f32(const kernel_case *c, const lud_ops *ops, lud_device *devic
 #include "kernels/cases.inc"
 
 float *case_run_f32(const kernel_case *c, const case_layout *l, lud_device *device, int64_t *n) {
-    return run_f32(c, l, device->ops, device, 0, -1, 0, n);
+    return run_f32(c, l, device->ops, device, 0, -1, 0, false, n);
+}
+float *case_run_recorded(const kernel_case *c, const case_layout *l, lud_device *device, int64_t *n) {
+    return run_f32(c, l, device->ops, device, 0, -1, 0, true, n);
 }
 double *case_run_f64(const kernel_case *c, const case_layout *l, lud_device *device, int which, int64_t bump,
                      double step, int64_t *n) {
-    return run_f64(c, l, lud_cpu_ops_f64(), device, which, bump, step, n);
+    return run_f64(c, l, lud_cpu_ops_f64(), device, which, bump, step, false, n);
+}
+
+void case_compare(const kernel_case *c, int variant, const case_layout *l, const float *a, const double *b,
+                  double tolerance, const char *what) {
+    int64_t sizes[CASE_OUTPUTS + CASE_INPUTS], n = 0;
+    for (int i = 0; i < CASE_OUTPUTS; ++i) sizes[n++] = l->out[i];
+    for (int i = 0; i < CASE_INPUTS; ++i)
+        if (l->gradient[i]) sizes[n++] = l->in[i];
+    for (int64_t part = 0; part < n; a += sizes[part], b += sizes[part], ++part) {
+        double largest = 1e-3;
+        for (int64_t j = 0; j < sizes[part]; ++j)
+            if (fabs(b[j]) < 1e30) largest = fmax(largest, fabs(b[j]));
+        for (int64_t j = 0; j < sizes[part]; ++j) {
+            if (fabs(b[j]) >= 1e30 && fabs((double)a[j]) >= 1e30) continue; /* masked on both */
+            if (!(fabs((double)a[j] - b[j]) <= tolerance * largest))
+                fail_msg("%s variant %d part %ld element %ld: %.9g %s %.9g", c->name, variant, (long)part,
+                         (long)j, (double)a[j], what, b[j]);
+        }
+    }
 }
 
 /* ---- layouts ---- */

@@ -565,7 +565,7 @@ static void tables_reach_the_exact_solution(void **state) {
     (void)state;
     static const char *const composed[] = {"learner.x_h_use_network=false"};
     lud_empo_distance d = learn_to_the_end(corridor, 1, composed);
-    assert_true(d.v_r < 0.03 && d.x_h < 0.02 && d.v_h_e < 0.01 && d.q_r < 0.05);
+    assert_true(d.exact.v_r < 0.03 && d.exact.x_h < 0.02 && d.v_h_e < 0.01 && d.q_r < 0.05);
     assert_true(fabs(d.regret) < 0.03 && d.divergence < 0.05);
     assert_true(d.start_v_r - d.random_v_r > 1.0); /* there was something to learn */
 
@@ -574,7 +574,7 @@ static void tables_reach_the_exact_solution(void **state) {
                                               "learner.human_prior={type: heuristic, beta: 20}",
                                               "learner.aggregate=sum", "learner.reward_weight=one"};
     d = learn_to_the_end(corridor, 5, all_learned);
-    assert_true(d.v_r < 0.1 && d.x_h < 0.05 && d.v_h_e < 0.02);
+    assert_true(d.exact.v_r < 0.1 && d.exact.x_h < 0.05 && d.v_h_e < 0.02);
     assert_true(d.regret < 0.05);
 }
 

@@ -559,7 +559,7 @@ static void other_worlds_train(void **state) {
         "1}\n",
         "world: particle\nparticle: {task: simple_spread, actions: continuous}\n"
         "learner: {type: graph-mappo, hidden_size: 8, steps: 100, rollout_length: 3, epochs: 1, huber_delta: "
-        "0, gae: false, time_limits: true, normaliser: none}\n",
+        "0, gae: false, time_limits: discard, normaliser: none}\n",
         "world: particle\nparticle: {task: navigation_graph, actions: continuous, disturbance: {std: 0.1}}\n"
         "learner: {type: graph-mappo, control: mad, hidden_size: 8, steps: 100, rollout_length: 3, epochs: "
         "1, "
