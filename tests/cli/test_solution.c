@@ -239,7 +239,7 @@ static void test_uncovered_cells(void **state) {
     program_free(&r);
     check_failure(LUDUS("solve", KEY, "-o", other_path, "-q", "--set", goals, "--set",
                         "multigrid.goals_must_cover=true"),
-                  2, "no goal covers the walkable cell (");
+                  2, "no goal of agent 0 covers the walkable cell (");
 }
 
 /* A sweep's row is the solution with those parameters. */

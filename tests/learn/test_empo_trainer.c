@@ -225,9 +225,9 @@ static void replay_keeps_the_youngest(void **state) {
     } sizes[] = {{7, 1 << 20}, {1000, 1500}, {20, 2000}, {1, 400}, {1000, 1 << 20}};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         lud_empo_replay *replay =
-            lud_empo_replay_create(sizes[s].capacity, sizes[s].bytes, WORDS, ACTIONS, HUMANS);
+            lud_empo_replay_create(sizes[s].capacity, sizes[s].bytes, WORDS, ACTIONS, HUMANS, 0);
         lud_empo_replay *copy =
-            lud_empo_replay_create(sizes[s].capacity, sizes[s].bytes, WORDS, ACTIONS, HUMANS);
+            lud_empo_replay_create(sizes[s].capacity, sizes[s].bytes, WORDS, ACTIONS, HUMANS, 0);
         assert_non_null(replay);
         assert_non_null(copy);
         assert_true(lud_empo_replay_mean_bytes(replay) == 0.0);
@@ -278,7 +278,7 @@ static void replay_keeps_the_youngest(void **state) {
 static void sampling_is_uniform_and_minds_age(void **state) {
     (void)state;
     enum { N = 60, DRAWS = 4000, TAKE = 5 };
-    lud_empo_replay *replay = lud_empo_replay_create(N, 1 << 20, WORDS, ACTIONS, HUMANS);
+    lud_empo_replay *replay = lud_empo_replay_create(N, 1 << 20, WORDS, ACTIONS, HUMANS, 0);
     for (int i = 0; i < N; i++) {
         example e;
         make_example(i, &e);
@@ -574,7 +574,7 @@ static void tables_reach_the_exact_solution(void **state) {
     (void)state;
     static const char *const composed[] = {"learner.x_h_use_network=false"};
     lud_empo_distance d = learn_to_the_end(corridor, 1, composed);
-    assert_true(d.v_r < 0.03 && d.x_h < 0.02 && d.v_h_e < 0.01 && d.q_r < 0.05);
+    assert_true(d.exact.v_r < 0.03 && d.exact.x_h < 0.02 && d.v_h_e < 0.01 && d.q_r < 0.05);
     assert_true(fabs(d.regret) < 0.03 && d.divergence < 0.05);
     assert_true(d.start_v_r - d.random_v_r > 1.0); /* there was something to learn */
 
@@ -583,7 +583,7 @@ static void tables_reach_the_exact_solution(void **state) {
                                               "learner.human_prior={type: heuristic, beta: 20}",
                                               "learner.aggregate=sum", "learner.reward_weight=one"};
     d = learn_to_the_end(corridor, 5, all_learned);
-    assert_true(d.v_r < 0.1 && d.x_h < 0.05 && d.v_h_e < 0.02);
+    assert_true(d.exact.v_r < 0.1 && d.exact.x_h < 0.05 && d.v_h_e < 0.02);
     assert_true(d.regret < 0.05);
 }
 
