@@ -3,13 +3,20 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "learn/empo/phase1.h"
 #include "learn/empo/phase2.h"
+#include "learn/kge/kge.h"
 #include "learn/mappo/mappo.h"
 #include "learn/proof_ppo/proof_ppo.h"
 
 /* One line a learner: its header above, its address here. */
 static const lud_learner_kind *const learners[] = {
-    &lud_empo_phase2, &lud_mappo_learner, &lud_learner_proof_ppo, NULL, /* end of the table */
+    &lud_empo_phase1,
+    &lud_empo_phase2,
+    &lud_mappo_learner,
+    &lud_learner_proof_ppo,
+    &lud_learner_kge,
+    NULL, /* end of the table */
 };
 
 const lud_learner_kind *const *lud_learners(int *n) {
