@@ -7,6 +7,8 @@
 #include "cli/cli.h"
 #include "cli/empo_report.h"
 #include "cli/proof_report.h"
+#include "cli/solved.h"
+#include "learn/empo/ask.h"
 #include "learn/empo/solution_policy.h"
 #include "learn/empo/solve.h"
 #include "learn/learned.h"
@@ -36,18 +38,8 @@ static void set_defaults(void *values) {
     ((eval_values *)values)->queries = 500;
 }
 
-static lud_status open_solution(const char *run, lud_empo_solution **solution, lud_error *error) {
-    lud_text path = {0};
-    lud_text_append(&path, "%s/solution.empo", run);
-    lud_status status = path.failed ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for a path")
-                                    : lud_empo_solution_open(path.bytes, solution, error);
-    lud_text_free(&path);
-    return status;
-}
-
 /* Whether a RUN was trained rather than solved. */
-static bool is_trained(const lud_scenario *scenario, const char *run) {
-    (void)scenario;
+static bool is_trained(const char *run) {
     lud_text solved = {0}, trained = {0};
     lud_text_append(&solved, "%s/solution.empo", run);
     lud_text_append(&trained, "%s/checkpoint.safetensors", run);
@@ -74,12 +66,12 @@ static lud_status open_policy(const char *text, const lud_empo_case *c, judged *
     *j = (judged){.policies = c->policies};
     lud_empo_policies_hook(&j->policies, &j->hooks); /* people keep their habits and beliefs */
     lud_status status;
-    if (is_trained(c->scenario, text)) {
+    if (is_trained(text)) {
         status = lud_cast_open(text, c->scenario, &j->cast, error);
         if (!status && c->policies.layout.n_robots > 0)
             j->policies.robot = lud_cast_get(j->cast, c->policies.layout.robots[0]);
     } else if (lud_folder_exists(text)) {
-        status = open_solution(text, &j->other, error);
+        status = lud_solved_require(text, &j->other, error);
         if (!status) status = lud_empo_solution_policy_create(j->other, model, &j->policy, error);
     } else {
         lud_tree *tree;
@@ -215,7 +207,7 @@ static lud_status measure(const char *run, const lud_scenario *scenario, bool js
 static lud_status eval_solution(const lud_scenario *scenario, const char *folder, const eval_values *values,
                                 lud_error *error) {
     lud_empo_solution *solution = NULL;
-    lud_status status = open_solution(folder, &solution, error);
+    lud_status status = lud_solved_require(folder, &solution, error);
     if (!status)
         status = values->policy ? judge(scenario, solution, values, error)
                                 : report(scenario, solution, values->json, error);
@@ -239,22 +231,19 @@ static lud_status eval_learner(const lud_scenario *scenario, const char *folder,
     return measure(folder, scenario, values->json, error);
 }
 
-/* Which evaluation a run gets: by the file that its learner leaves, the exact solution last. */
-static const struct {
-    bool (*applies)(const lud_scenario *scenario, const char *folder);
-    lud_status (*eval)(const lud_scenario *scenario, const char *folder, const eval_values *values,
-                       lud_error *error);
-} evaluations[] = {{lud_proof_run_is, eval_ranking}, {is_trained, eval_learner}, {NULL, eval_solution}};
-
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
     (void)n_arguments;
     const eval_values *values = data;
     lud_scenario *scenario;
     lud_status status = lud_scenario_open(arguments[0], &values->scenario, &scenario, error);
     if (status) return status;
-    int kind = 0;
-    while (evaluations[kind].applies && !evaluations[kind].applies(scenario, arguments[0])) kind++;
-    status = evaluations[kind].eval(scenario, arguments[0], values, error);
+    /* which evaluation a run gets: by the file that its learner leaves, the exact solution last */
+    if (lud_proof_run_is(scenario, arguments[0]))
+        status = eval_ranking(scenario, arguments[0], values, error);
+    else if (is_trained(arguments[0]))
+        status = eval_learner(scenario, arguments[0], values, error);
+    else
+        status = eval_solution(scenario, arguments[0], values, error);
     lud_scenario_destroy(scenario);
     return status;
 }

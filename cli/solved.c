@@ -11,16 +11,26 @@
 #include "cli/empo_report.h"
 #include "learn/empo/solution_policy.h"
 
-lud_status lud_solved_open(const char *path, lud_empo_solution **solution, lud_error *error) {
+static lud_status open_in(const char *run, bool required, lud_empo_solution **solution, lud_error *error) {
     *solution = NULL;
-    if (!lud_folder_exists(path)) return LUD_OK;
     lud_text file = {0};
-    lud_text_append(&file, "%s/solution.empo", path);
-    lud_status status = file.failed ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for a path")
-                        : !lud_file_exists(file.bytes) ? LUD_OK
-                                                       : lud_empo_solution_open(file.bytes, solution, error);
+    lud_text_append(&file, "%s/solution.empo", run);
+    lud_status status = LUD_OK;
+    if (file.failed)
+        status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for a path");
+    else if (required || lud_file_exists(file.bytes))
+        status = lud_empo_solution_open(file.bytes, solution, error);
     lud_text_free(&file);
     return status;
+}
+
+lud_status lud_solved_open(const char *path, lud_empo_solution **solution, lud_error *error) {
+    *solution = NULL;
+    return lud_folder_exists(path) ? open_in(path, false, solution, error) : LUD_OK;
+}
+
+lud_status lud_solved_require(const char *run, lud_empo_solution **solution, lud_error *error) {
+    return open_in(run, true, solution, error);
 }
 
 lud_status lud_solved_cast(const lud_empo_solution *solution, const lud_scenario *scenario, lud_cast *cast,

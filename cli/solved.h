@@ -11,6 +11,8 @@
 
 /* Opens PATH/solution.empo. *solution stays null when the path is not a folder or has no solution in it. */
 lud_status lud_solved_open(const char *path, lud_empo_solution **solution, lud_error *error);
+/* The same where a missing solution is an error. */
+lud_status lud_solved_require(const char *run, lud_empo_solution **solution, lud_error *error);
 /* Lets everybody act on the solution, which must outlive the cast. A null solution changes nothing. */
 lud_status lud_solved_cast(const lud_empo_solution *solution, const lud_scenario *scenario, lud_cast *cast,
                            lud_error *error);

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,9 +12,21 @@
 #define CUDA_SYMBOL "lud_cuda_backend"
 #define CUDA_FILE   "ludus_cuda.so"
 
+static const lud_backend *backend_of(void *library, const char *path, lud_error *error) {
+    const lud_backend *backend = dlsym(library, CUDA_SYMBOL);
+    if (!backend) lud_fail(error, LUD_ERROR_UNSUPPORTED, "%s has no symbol %s", path, CUDA_SYMBOL);
+    return backend;
+}
+
 /* Looks beside the executable, one folder up (tests in a build's subfolder), in ../lib, then where the loader
  * looks. The handle stays open for the life of the program: devices hold pointers into it. */
-static const lud_backend *cuda_backend(lud_error *error) {
+static const lud_backend *cuda_backend(const char *module, lud_error *error) {
+    if (module) {
+        void *library = dlopen(module, RTLD_NOW | RTLD_LOCAL);
+        if (library) return backend_of(library, module, error);
+        lud_fail(error, LUD_ERROR_UNSUPPORTED, "cannot load the CUDA backend: %s", dlerror());
+        return 0;
+    }
     char folder[3072] = "";
     ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
     char *slash = length > 0 ? strrchr(folder, '/') : 0;
@@ -37,9 +50,7 @@ static const lud_backend *cuda_backend(lud_error *error) {
         lud_fail(error, LUD_ERROR_UNSUPPORTED, "no CUDA backend: %s is not beside the program", CUDA_FILE);
         return 0;
     }
-    const lud_backend *backend = dlsym(library, CUDA_SYMBOL);
-    if (!backend) lud_fail(error, LUD_ERROR_UNSUPPORTED, "%s has no symbol %s", path, CUDA_SYMBOL);
-    return backend;
+    return backend_of(library, CUDA_FILE, error);
 }
 
 lud_status lud_device_open(const char *choice, int n_threads, lud_device **device, lud_error *error) {
@@ -49,7 +60,8 @@ lud_status lud_device_open(const char *choice, int n_threads, lud_device **devic
     if (!automatic && strcmp(choice, "cuda") != 0)
         return lud_fail(error, LUD_ERROR_INPUT, "unknown device `%s`, expected cpu, cuda or auto", choice);
     lud_error reason = {0};
-    const lud_backend *backend = cuda_backend(&reason);
+    /* never for `auto`: what tests put there is no reason to leave the CPU */
+    const lud_backend *backend = cuda_backend(automatic ? 0 : getenv("LUDUS_CUDA_MODULE"), &reason);
     lud_status status = backend ? backend->create(n_threads, device, &reason) : reason.status;
     if (status == LUD_OK) return LUD_OK;
     if (automatic) return lud_cpu_backend.create(n_threads, device, error);
@@ -90,6 +102,15 @@ void lud_device_synchronise(lud_device *device) {
 }
 bool lud_device_reserve(lud_device *device, size_t bytes) {
     return device->backend->reserve(device, bytes);
+}
+
+void lud_device_run_both(lud_device *device, lud_device_work first, void *first_context,
+                         lud_device_work second, void *second_context) {
+    if (device->backend == &lud_cpu_backend && device->n_threads > 1 &&
+        lud_cpu_run_both(device, first, first_context, second, second_context))
+        return;
+    first(device, first_context);
+    second(device, second_context);
 }
 
 lud_event *lud_event_create(lud_device *device) {

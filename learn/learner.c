@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "learn/empo/phase1.h"
 #include "learn/empo/phase2.h"
 #include "learn/kge/kge.h"
 #include "learn/mappo/mappo.h"
@@ -10,6 +11,7 @@
 
 /* One line a learner: its header above, its address here. */
 static const lud_learner_kind *const learners[] = {
+    &lud_empo_phase1,
     &lud_empo_phase2,
     &lud_mappo_learner,
     &lud_learner_proof_ppo,

@@ -22,13 +22,13 @@ typedef struct lud_moment {
 } lud_moment;
 
 /* Events of a step, for marks on the time line and the captions beside them. */
-typedef enum lud_event {
+typedef enum lud_step_event {
     LUD_EVENT_PICKUP = 1,     /* something was picked up or put down */
     LUD_EVENT_DOOR = 2,       /* a door, button, switch or wall changed */
     LUD_EVENT_GOAL = 4,       /* an agent reached a goal */
     LUD_EVENT_TERMINATED = 8, /* an agent was terminated */
     LUD_EVENT_ACT = 16        /* another deed worth a mark */
-} lud_event;
+} lud_step_event;
 
 /* How an action is shown as an arrow. */
 typedef enum lud_action_shape {
@@ -70,7 +70,7 @@ typedef struct lud_draw_world {
     void (*describe_cell)(lud_drawing *drawing, const uint8_t *state, int x, int y, lud_text *out);
     /* What is different from one state to another, a line for each difference. */
     void (*describe_change)(lud_drawing *drawing, const uint8_t *before, const uint8_t *after, lud_text *out);
-    /* Events of a step, lud_event values or-ed. */
+    /* Events of a step, lud_step_event values or-ed. */
     int (*events)(lud_drawing *drawing, const uint8_t *before, const uint8_t *after);
     /* For overlays; null where the world has no such thing. The area of an agent's goal, false when it has
      * none; whether agents can ever be in the unit cell at integer (x, y), and whether nothing is to be seen

@@ -16,6 +16,13 @@
 #include "kernels/device.h"
 #include "kernels/real_math.h"
 
+// How kernels are launched and name their dynamic shared memory. Without nvcc these sources are compiled for the host,
+// where tests/emulation, which then stands behind cuda_runtime.h, gives both another meaning.
+#if defined(__CUDACC__)
+#define LUD_LAUNCH(kernel, grid, block, bytes, stream, ...) kernel<<<grid, block, bytes, stream>>>(__VA_ARGS__)
+#define LUD_DYNAMIC_SHARED(type, name)                      extern __shared__ type name[]
+#endif
+
 // Every operation of the table, declared from the table's own types.
 namespace lud_cuda {
 #define LUD_DECLARE(name) std::remove_pointer_t<decltype(lud_ops::name)> name;
@@ -38,7 +45,7 @@ bool note(lud_device *device, cublasStatus_t status, const char *what);
 // Scratch of at least `bytes`; null (and noted) when it would have to grow while a graph is recorded, or memory is out.
 void *workspace(lud_device *device, size_t bytes);
 
-enum { WARP = 32, THREADS = 256, ROW_BLOCK = 64 };
+constexpr int WARP = 32, THREADS = 256, ROW_BLOCK = 64;
 
 template <class F> __global__ void each_kernel(int64_t n, F f) {
     int64_t stride = (int64_t)gridDim.x * blockDim.x;
@@ -49,7 +56,7 @@ template <class F> __global__ void each_kernel(int64_t n, F f) {
 template <class F> void each(lud_device *device, int64_t n, F f) {
     if (n <= 0 || of(device)->failure[0]) return;
     int64_t blocks = (n + THREADS - 1) / THREADS;
-    each_kernel<<<(unsigned)(blocks < 65536 ? blocks : 65536), THREADS, 0, of(device)->stream>>>(n, f);
+    LUD_LAUNCH(each_kernel, (unsigned)(blocks < 65536 ? blocks : 65536), THREADS, 0, of(device)->stream, n, f);
     note(device, cudaGetLastError(), "kernel launch");
 }
 
@@ -63,7 +70,7 @@ template <class F> __global__ void each_warp_kernel(int64_t n, F f) {
 template <class F> void each_warp(lud_device *device, int64_t n, F f) {
     if (n <= 0 || of(device)->failure[0]) return;
     int64_t blocks = (n + THREADS / WARP - 1) / (THREADS / WARP);
-    each_warp_kernel<<<(unsigned)(blocks < 65536 ? blocks : 65536), THREADS, 0, of(device)->stream>>>(n, f);
+    LUD_LAUNCH(each_warp_kernel, (unsigned)(blocks < 65536 ? blocks : 65536), THREADS, 0, of(device)->stream, n, f);
     note(device, cudaGetLastError(), "kernel launch");
 }
 

@@ -205,7 +205,7 @@ void grid_decode(lud_device *device, lud_grid_form form, int64_t n, int64_t cell
 // cell) sums weights over the kernel's cells, in the order of the CPU.
 static __global__ void grid_conv_kernel(lud_map f, lud_grid_form form, lud_conv s, int cells, const int32_t *code,
                                         const float *w, const float *b, float *raw, float *y) {
-    extern __shared__ int shared[];
+    LUD_DYNAMIC_SHARED(int, shared);
     int *count = shared;
     lud_grid_active *active = reinterpret_cast<lud_grid_active *>(shared + cells);
     int taps = (int)(s.kernel * s.kernel), height = (int)s.height, width = (int)s.width, k = (int)s.kernel;
@@ -265,8 +265,8 @@ void grid_conv(lud_device *device, lud_map f, lud_grid_form form, const lud_conv
         return;
     }
     unsigned blocks = (unsigned)(shape->n < 65536 ? shape->n : 65536);
-    grid_conv_kernel<<<blocks, THREADS, bytes, of(device)->stream>>>(f, form, *shape, (int)cells, code, w, b,
-                                                                     z ? z : y, y);
+    LUD_LAUNCH(grid_conv_kernel, blocks, THREADS, bytes, of(device)->stream, f, form, *shape, (int)cells, code, w, b,
+               z ? z : y, y);
     note(device, cudaGetLastError(), "grid convolution");
 }
 

@@ -29,12 +29,4 @@ typedef struct lud_empo_policies {
 /* Fills `hooks` (which then points to `policies`) for those policies that are not null. */
 void lud_empo_policies_hook(lud_empo_policies *policies, lud_empo_hooks *hooks);
 
-/* Distribution of `policy` for one agent in one state with one goal (-1: none). probability[n_discrete] */
-void lud_empo_ask(lud_policy *policy, const lud_model *model, const uint8_t *state, int agent, int goal,
-                  double *probability);
-
-/* Whether a policy can be asked like this: it must say its probabilities, and they must follow from the state
- * alone. */
-lud_status lud_empo_check_policy(lud_policy *policy, const lud_model *model, int agent, lud_error *error);
-
 #endif

@@ -18,7 +18,7 @@ lud_empo_shape lud_empo_shape_defaults(void) {
                             .agent_features = 32,
                             .max_agents = 10,
                             .form = LUD_GRID_FULL,
-                            .dropout = 0.5,
+                            .dropout = {0.5, 0.5, 0.5, 0.5, 0.5},
                             .eta = 1.1,
                             .xi = 1.0,
                             .x_h_floor = 0.01};
@@ -39,7 +39,8 @@ static int linear_relu(lud_nn *net, int x, const char *module, const char *layer
     return lud_nn_linear(net, x, join(name, module, layer), width, LUD_RELU);
 }
 
-static int state_encoder(lud_nn *net, const lud_empo_graph *g, const lud_empo_shape *s, const char *module) {
+int lud_empo_state_encoder(lud_nn *net, const lud_empo_graph *g, const lud_empo_shape *s,
+                           const char *module) {
     char name[256];
     const int64_t channels = at_least(8, s->hidden / 4);
     const int64_t half_height = s->height / 2, half_width = s->width / 2;
@@ -58,12 +59,13 @@ static int state_encoder(lud_nn *net, const lud_empo_graph *g, const lud_empo_sh
     return linear_relu(net, all, module, "output_fc.0", s->hidden);
 }
 
-static int goal_encoder(lud_nn *net, const lud_empo_graph *g, const lud_empo_shape *s, const char *module) {
+int lud_empo_goal_encoder(lud_nn *net, const lud_empo_graph *g, const lud_empo_shape *s, const char *module) {
     return linear_relu(net, g->entry_goal, module, "fc.0", s->goal_features);
 }
 
 /* The position branch runs once per cell of the grid, not once per entry. */
-static int agent_encoder(lud_nn *net, const lud_empo_graph *g, const lud_empo_shape *s, const char *module) {
+int lud_empo_agent_encoder(lud_nn *net, const lud_empo_graph *g, const lud_empo_shape *s,
+                           const char *module) {
     char name[256];
     const int index = lud_nn_embedding(net, g->entry_agent, join(name, module, "index_embedding"),
                                        s->max_agents, s->agent_embedding);
@@ -77,17 +79,17 @@ static int agent_encoder(lud_nn *net, const lud_empo_graph *g, const lud_empo_sh
     return lud_nn_concat(net, (const int[]){index, place, features}, 3);
 }
 
-static int head(lud_nn *net, int x, const lud_empo_shape *s, const char *module, int64_t width,
-                uint32_t stream) {
+int lud_empo_value_head(lud_nn *net, int x, const lud_empo_shape *s, const char *module, int64_t width,
+                        double dropout, uint32_t stream) {
     char name[256];
     int h = linear_relu(net, x, module, "0", s->hidden);
-    h = lud_nn_dropout(net, h, s->dropout, stream);
+    h = lud_nn_dropout(net, h, dropout, stream);
     h = linear_relu(net, h, module, "2", s->hidden);
-    h = lud_nn_dropout(net, h, s->dropout, stream + 1);
+    h = lud_nn_dropout(net, h, dropout, stream + 1);
     return lud_nn_linear(net, h, join(name, module, "4"), width, LUD_LINEAR);
 }
 
-static int clamped(lud_nn *net, int x, double low, double high) {
+int lud_empo_clamped(lud_nn *net, int x, double low, double high) {
     const lud_map soft = {LUD_MAP_SOFT_CLAMP, low - clamp_margin, high + clamp_margin};
     const lud_map hard = {LUD_MAP_CLAMP, low, high};
     const int value = lud_nn_map_by_mode(net, x, soft, hard);
@@ -95,13 +97,24 @@ static int clamped(lud_nn *net, int x, double low, double high) {
     return value;
 }
 
-/* Q_r and V_r: a map of the raw output, or z = sigmoid(raw) and -z^(-eta xi). */
+/* Largest raw output in log space: its exponential squared is still finite in single precision. */
+static const double largest_log = 40.0;
+
+/* Q_r and V_r: a map of the raw output; or z = sigmoid(raw) and -z^(-eta xi); or -exp(raw), whose ln(1 -
+ * value) is softplus(raw): about ln(-value) where that is large, and flat towards 0, which no logarithm
+ * reaches. */
 static int robot_value(lud_nn *net, int raw, const lud_empo_shape *s, lud_map_kind map, int *z) {
     int value;
     if (s->z_space) {
         *z = lud_nn_map(net, raw, LUD_SIGMOID);
         lud_nn_output(net, *z);
         value = lud_nn_map(net, *z, (lud_map){LUD_MAP_NEG_POWER, -s->eta * s->xi, 0.0});
+    } else if (s->log_space) {
+        const int clamped_raw = lud_nn_map(net, raw, (lud_map){LUD_MAP_CLAMP, -largest_log, largest_log});
+        *z = lud_nn_map(net, clamped_raw, (lud_map){LUD_MAP_SOFTPLUS, 0.0, 0.0});
+        lud_nn_output(net, *z);
+        value = lud_nn_map(net, clamped_raw, (lud_map){LUD_MAP_EXP, 0.0, 0.0});
+        value = lud_nn_map(net, value, (lud_map){LUD_MAP_AFFINE, -1.0, 0.0});
     } else {
         value = lud_nn_map(net, raw, (lud_map){map, 0.0, 0.0});
     }
@@ -109,7 +122,7 @@ static int robot_value(lud_nn *net, int raw, const lud_empo_shape *s, lud_map_ki
     return value;
 }
 
-lud_empo_graph lud_empo_declare(lud_nn *net, const lud_empo_shape *s, unsigned heads, int64_t max_entries) {
+lud_empo_graph lud_empo_declare_inputs(lud_nn *net, const lud_empo_shape *s, int64_t max_entries) {
     const int64_t n_cells = s->height * s->width;
     lud_empo_graph g = {
         .v_h_e = -1, .x_h = -1, .y = -1, .u_r = -1, .q_r = -1, .v_r = -1, .q_r_z = -1, .v_r_z = -1};
@@ -125,43 +138,52 @@ lud_empo_graph lud_empo_declare(lud_nn *net, const lud_empo_shape *s, unsigned h
     g.entry_features = lud_nn_input_on(net, g.entries, LUD_NN_REAL, LUD_EMPO_AGENT, 0);
     g.entry_goal = lud_nn_input_on(net, g.entries, LUD_NN_REAL, LUD_EMPO_GOAL, 0);
     g.cell_maps = lud_nn_input_on(net, g.cells, LUD_NN_REAL, n_cells, 0);
+    return g;
+}
 
-    const int shared_state = state_encoder(net, &g, s, "v_h_e.state_encoder");
+lud_empo_graph lud_empo_declare(lud_nn *net, const lud_empo_shape *s, unsigned heads, int64_t max_entries) {
+    lud_empo_graph g = lud_empo_declare_inputs(net, s, max_entries);
+    const int shared_state = lud_empo_state_encoder(net, &g, s, "v_h_e.state_encoder");
     const int fixed_state = lud_nn_stop_gradient(net, shared_state);
     int shared_agent = -1;
     if (heads & (LUD_EMPO_V_H_E | LUD_EMPO_X_H))
-        shared_agent = agent_encoder(net, &g, s, "v_h_e.agent_encoder");
+        shared_agent = lud_empo_agent_encoder(net, &g, s, "v_h_e.agent_encoder");
     if (heads & LUD_EMPO_V_H_E) {
         const int parts[3] = {lud_nn_gather(net, shared_state, g.entry_state),
-                              goal_encoder(net, &g, s, "v_h_e.goal_encoder"), shared_agent};
-        const int raw = head(net, lud_nn_concat(net, parts, 3), s, "v_h_e.value_head", 1, STREAM_V_H_E);
-        g.v_h_e = clamped(net, raw, 0.0, 1.0);
+                              lud_empo_goal_encoder(net, &g, s, "v_h_e.goal_encoder"), shared_agent};
+        const int raw = lud_empo_value_head(net, lud_nn_concat(net, parts, 3), s, "v_h_e.value_head", 1,
+                                            s->dropout[LUD_NET_V_H_E], STREAM_V_H_E);
+        g.v_h_e = lud_empo_clamped(net, raw, 0.0, 1.0);
     }
     if (heads & LUD_EMPO_X_H) {
-        const int own_state = state_encoder(net, &g, s, "x_h.own_state_encoder");
+        const int own_state = lud_empo_state_encoder(net, &g, s, "x_h.own_state_encoder");
         const int both = lud_nn_concat(net, (const int[]){fixed_state, own_state}, 2);
         const int parts[3] = {lud_nn_gather(net, both, g.entry_state),
                               lud_nn_stop_gradient(net, shared_agent),
-                              agent_encoder(net, &g, s, "x_h.own_agent_encoder")};
-        const int raw = head(net, lud_nn_concat(net, parts, 3), s, "x_h.value_head", 1, STREAM_X_H);
-        g.x_h = clamped(net, raw, s->x_h_floor, 1.0);
+                              lud_empo_agent_encoder(net, &g, s, "x_h.own_agent_encoder")};
+        const int raw = lud_empo_value_head(net, lud_nn_concat(net, parts, 3), s, "x_h.value_head", 1,
+                                            s->dropout[LUD_NET_X_H], STREAM_X_H);
+        g.x_h = lud_empo_clamped(net, raw, s->x_h_floor, 1.0);
     }
     if (heads & LUD_EMPO_U_R) {
-        const int parts[2] = {fixed_state, state_encoder(net, &g, s, "u_r.own_state_encoder")};
-        const int raw = head(net, lud_nn_concat(net, parts, 2), s, "u_r.y_head", 1, STREAM_U_R);
+        const int parts[2] = {fixed_state, lud_empo_state_encoder(net, &g, s, "u_r.own_state_encoder")};
+        const int raw = lud_empo_value_head(net, lud_nn_concat(net, parts, 2), s, "u_r.y_head", 1,
+                                            s->dropout[LUD_NET_U_R], STREAM_U_R);
         g.y = lud_nn_map(net, raw, (lud_map){LUD_MAP_ONE_PLUS_EXP, 0.0, 0.0});
         g.u_r = lud_nn_map(net, g.y, (lud_map){LUD_MAP_NEG_POWER, s->eta, 0.0});
         lud_nn_output(net, g.y);
         lud_nn_output(net, g.u_r);
     }
     if (heads & LUD_EMPO_Q_R) {
-        const int parts[2] = {fixed_state, state_encoder(net, &g, s, "q_r.own_state_encoder")};
-        const int raw = head(net, lud_nn_concat(net, parts, 2), s, "q_r.q_head", s->n_actions, STREAM_Q_R);
+        const int parts[2] = {fixed_state, lud_empo_state_encoder(net, &g, s, "q_r.own_state_encoder")};
+        const int raw = lud_empo_value_head(net, lud_nn_concat(net, parts, 2), s, "q_r.q_head", s->n_actions,
+                                            s->dropout[LUD_NET_Q_R], STREAM_Q_R);
         g.q_r = robot_value(net, raw, s, LUD_MAP_NEG_SOFTPLUS, &g.q_r_z);
     }
     if (heads & LUD_EMPO_V_R) {
-        const int parts[2] = {fixed_state, state_encoder(net, &g, s, "v_r.own_state_encoder")};
-        const int raw = head(net, lud_nn_concat(net, parts, 2), s, "v_r.value_head", 1, STREAM_V_R);
+        const int parts[2] = {fixed_state, lud_empo_state_encoder(net, &g, s, "v_r.own_state_encoder")};
+        const int raw = lud_empo_value_head(net, lud_nn_concat(net, parts, 2), s, "v_r.value_head", 1,
+                                            s->dropout[LUD_NET_V_R], STREAM_V_R);
         g.v_r = robot_value(net, raw, s, LUD_MAP_NEG_SOFTPLUS_NEG, &g.v_r_z);
     }
     return g;

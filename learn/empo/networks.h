@@ -12,6 +12,7 @@
 #ifndef LUDUS_LEARN_EMPO_NETWORKS_H
 #define LUDUS_LEARN_EMPO_NETWORKS_H
 
+#include "learn/empo/stages.h"
 #include "learn/nn/nn.h"
 
 /* Widths of the compact features that stand beside the grid. */
@@ -32,12 +33,13 @@ typedef struct lud_empo_shape {
     int64_t n_actions;     /* joint robot actions */
     int64_t hidden;        /* F: width of heads and state features */
     int64_t goal_features, agent_embedding, position_features, agent_features;
-    int64_t max_agents; /* entries of the agent embedding */
-    lud_grid_form form; /* how grid words become channels */
-    double dropout;
+    int64_t max_agents;            /* entries of the agent embedding */
+    lud_grid_form form;            /* how grid words become channels */
+    double dropout[LUD_EMPO_NETS]; /* of the hidden layers of each head */
     double eta, xi;
     double x_h_floor; /* lower end of X_h's range */
     bool z_space;     /* Q_r and V_r emit z, see output maps */
+    bool log_space;   /* they emit ln(-value), see output maps */
 } lud_empo_shape;
 
 /* Defaults of the learner (hidden 256, dropout 0.5, eta 1.1, xi 1); grid, agents, actions are the caller's.
@@ -56,7 +58,7 @@ typedef struct lud_empo_graph {
     int cell_maps;               /* on cells: filled by lud_empo_prepare */
     int v_h_e, x_h;              /* on entries: [1] */
     int y, u_r, q_r, v_r;        /* on axis 0: [1], [1], [n_actions], [1] */
-    int q_r_z, v_r_z;            /* z-space outputs, -1 without z_space */
+    int q_r_z, v_r_z;            /* z-space outputs, or ln(1 - value) in log space; -1 without either */
 } lud_empo_graph;
 
 /* Declares the encoders and the chosen heads, and marks their values as outputs. Heads beyond V_h^e read the
@@ -69,5 +71,20 @@ lud_empo_graph lud_empo_declare(lud_nn *net, const lud_empo_shape *shape, unsign
 bool lud_empo_register(lud_parameters *parameters, const lud_empo_shape *shape);
 /* After planning: fills the cells' maps and sets the number of cells. False when memory is out. */
 bool lud_empo_prepare(lud_nn *net, const lud_empo_graph *graph, const lud_empo_shape *shape);
+
+/* Parts, for other networks on the same inputs (learn/empo/human_net.h). Parameters stand under `module`. */
+lud_empo_graph lud_empo_declare_inputs(lud_nn *net, const lud_empo_shape *shape, int64_t max_entries);
+/* Of the state, on axis 0 [hidden]; of the goal, on entries [goal_features]; of the person, on entries. */
+int lud_empo_state_encoder(lud_nn *net, const lud_empo_graph *graph, const lud_empo_shape *shape,
+                           const char *module);
+int lud_empo_goal_encoder(lud_nn *net, const lud_empo_graph *graph, const lud_empo_shape *shape,
+                          const char *module);
+int lud_empo_agent_encoder(lud_nn *net, const lud_empo_graph *graph, const lud_empo_shape *shape,
+                           const char *module);
+/* Two hidden layers with dropout (draws from `stream` and the one after it), then `width` raw numbers. */
+int lud_empo_value_head(lud_nn *net, int x, const lud_empo_shape *shape, const char *module, int64_t width,
+                        double dropout, uint32_t stream);
+/* x softly clamped to [low, high] in training, hard otherwise; marked as an output. */
+int lud_empo_clamped(lud_nn *net, int x, double low, double high);
 
 #endif

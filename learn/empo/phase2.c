@@ -50,11 +50,19 @@ static const lud_metric columns[N_COLUMNS] = {
 };
 
 #define EVALUATION(X)                                                                                        \
-    X(v_r, "exact/v_r_error", "%.3f", "mean relative error of V_r over the states the exact policy visits")  \
-    X(x_h, "exact/x_h_error", "%.3f", "of X_h")                                                              \
+    X(exact.v_r, "exact/v_r_error", "%.3f",                                                                  \
+      "mean relative error of V_r over the states the exact policy visits")                                  \
+    X(exact.x_h, "exact/x_h_error", "%.3f", "of X_h")                                                        \
     X(q_r, "exact/q_r_error", NULL, "of Q_r")                                                                \
     X(v_h_e, "exact/v_h_e_error", NULL, "mean absolute error of V_h^e over goals")                           \
-    X(v_r_everywhere, "exact/v_r_error_everywhere", NULL, "relative error of V_r over all states")           \
+    X(learned.v_r, "exact/v_r_error_learned", NULL,                                                          \
+      "error of V_r over the states the learned policy visits")                                              \
+    X(learned.x_h, "exact/x_h_error_learned", NULL, "of X_h")                                                \
+    X(random.v_r, "exact/v_r_error_random", NULL, "error of V_r over the states the random policy visits")   \
+    X(random.x_h, "exact/x_h_error_random", NULL, "of X_h")                                                  \
+    X(everywhere.v_r, "exact/v_r_error_everywhere", NULL,                                                    \
+      "error of V_r over all states, each counting once")                                                    \
+    X(everywhere.x_h, "exact/x_h_error_everywhere", NULL, "of X_h")                                          \
     X(divergence, "exact/policy_divergence", NULL, "total variation between learned and exact pi_r")         \
     X(kl, "exact/policy_kl", NULL, "KL(learned || exact) of pi_r in nats")                                   \
     X(start_learned, "exact/v_r_learned", NULL, "learned V_r at the start")                                  \
@@ -80,6 +88,7 @@ static void destroy(lud_learner *learner) {
     lud_empo_replay_destroy(p->replay);
     lud_empo_reference_free(&p->reference);
     lud_policy_destroy(p->people);
+    lud_empo_human_net_free(&p->human_net);
     lud_empo_features_free(&p->features);
     free(p->records);
     lud_arena_destroy(p->arena);
@@ -98,7 +107,7 @@ static lud_status make_reference(phase2 *p, lud_error *error) {
     return status;
 }
 
-/* `exact`, or a policy. */
+/* `exact`, learned people, or a policy. */
 static lud_status make_prior(phase2 *p, lud_error *error) {
     lud_tree *tree = p->options.human_prior;
     const lud_model *model = p->scenario->model;
@@ -108,6 +117,12 @@ static lud_status make_prior(phase2 *p, lud_error *error) {
         if (status) return lud_fail_context(error, "human_prior: exact");
         p->prior = (lud_empo_prior){.reference = &p->reference};
         return LUD_OK;
+    }
+    if (lud_empo_human_prior_is_learned(tree)) {
+        status =
+            lud_empo_human_prior_open(p->arena, tree, p->device, model, &p->human_net, &p->people, error);
+        p->prior = (lud_empo_prior){.policy = p->people, .network = &p->human_net};
+        return status;
     }
     if (!tree) {
         tree = lud_tree_add_mapping(p->arena, NULL, NULL);
@@ -131,7 +146,8 @@ static lud_status make_parts(phase2 *p, lud_error *error) {
     const uint64_t seed = (uint64_t)p->scenario->run.seed;
     const lud_empo_layout *layout = &p->features.layout;
     p->replay = lud_empo_replay_create(o->buffer_size, (size_t)o->buffer_mebibytes << 20, p->features.words,
-                                       layout->n_robot_actions, layout->n_humans);
+                                       layout->n_robot_actions, layout->n_humans,
+                                       o->expected_people ? layout->policy_begin[layout->n_humans] : 0);
     p->records = calloc((size_t)o->environments, sizeof *p->records);
     if (!p->replay || !p->records) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
     lud_status status = lud_empo_values_create(p->device, &p->features, o, seed, &p->values, error);
@@ -146,6 +162,12 @@ static lud_status make_parts(phase2 *p, lud_error *error) {
                                           .steps_per_episode = o->steps_per_episode,
                                           .goal_resample_prob = o->goal_resample_prob,
                                           .fresh_goals = o->fresh_goals,
+                                          .expected_people = o->expected_people,
+                                          .restart_prob = o->restart_prob,
+                                          .restart_steps = o->restart_steps,
+                                          .restart_choices = (int)o->restart_choices,
+                                          .restart_states = o->restart_states,
+                                          .restart_successors = o->restart_from == LUD_EMPO_SUCCESSORS,
                                           .count_bonus = o->use_count_based_curiosity,
                                           .count_ucb = o->count_curiosity_use_ucb,
                                           .count_scale = o->count_curiosity_scale,
@@ -209,7 +231,7 @@ static void robot_values(void *context, int n, const int32_t *records, float *q)
         for (size_t i = 0; i < size; i++) q[i] = -1.0f;
 }
 
-static lud_status act(phase2 *p, const lud_empo_now *now, lud_error *error) {
+lud_status lud_empo_phase2_act(phase2 *p, const lud_empo_now *now, lud_error *error) {
     robot_context context = {.learner = p, .beta_r = now->beta_r};
     lud_profile_begin(&p->profile, LUD_STAGE_ACTOR);
     lud_status status = lud_empo_actor_step(p->actor, now, p->step, robot_values, &context, p->replay, error);
@@ -253,7 +275,7 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
                             p->step == lud_empo_stage_end(stages, LUD_STAGE_RAMP);
         if (!stages->gradual_clearing && enters) lud_empo_replay_clear(p->replay);
         while (lud_empo_replay_count(p->replay) < p->options.batch_size || p->credit < 1.0) {
-            lud_status status = act(p, &now, error);
+            lud_status status = lud_empo_phase2_act(p, &now, error);
             if (status) return status;
             if (lud_empo_replay_count(p->replay) >= p->options.batch_size)
                 p->credit += p->options.training_steps_per_env_step * (double)p->options.environments;
@@ -413,11 +435,14 @@ static lud_status write(const lud_learner *learner, lud_arena *arena, lud_tree *
 
 static void report_exact(const phase2 *p, lud_text *out) {
     const lud_empo_distance *d = &p->distance;
-    lud_text_append(out, "\n=== Learned against exact, %llu states, means over the states visited ===\n",
+    lud_text_append(out, "\n=== Learned against exact, %llu states ===\n",
                     (unsigned long long)p->reference.space->n_states);
-    lud_text_append(out, "  V_r, relative error            %9.4f   everywhere %.4f\n", d->v_r,
-                    d->v_r_everywhere);
-    lud_text_append(out, "  X_h, relative error            %9.4f\n", d->x_h);
+    lud_text_append(out,
+                    "  mean over the states that      the exact   learned    random policy visits, all\n");
+    lud_text_append(out, "  V_r, relative error            %9.4f %9.4f %9.4f %9.4f\n", d->exact.v_r,
+                    d->learned.v_r, d->random.v_r, d->everywhere.v_r);
+    lud_text_append(out, "  X_h, relative error            %9.4f %9.4f %9.4f %9.4f\n", d->exact.x_h,
+                    d->learned.x_h, d->random.x_h, d->everywhere.x_h);
     lud_text_append(out, "  Q_r, relative error            %9.4f\n", d->q_r);
     lud_text_append(out, "  V_h^e, absolute error          %9.4f\n", d->v_h_e);
     lud_text_append(out, "  pi_r, total variation          %9.4f   Kullback-Leibler %.4f nats\n",

@@ -4,6 +4,7 @@
 
 #include "agents/policy.h"
 #include "learn/empo/actor.h"
+#include "learn/empo/human_prior.h"
 #include "learn/empo/reference.h"
 #include "learn/empo/trainer.h"
 #include "learn/learner.h"
@@ -17,7 +18,8 @@ typedef struct lud_empo_phase2_learner {
     lud_arena *arena; /* options, texts */
     lud_empo_learner_options options;
     lud_empo_features features;
-    lud_policy *people; /* the prior when it is a policy */
+    lud_policy *people;           /* the prior when it is a policy */
+    lud_empo_human_net human_net; /* its networks when it was learned */
     lud_empo_prior prior;
     lud_empo_reference reference;
     bool has_reference, reference_too_large;
@@ -32,6 +34,9 @@ typedef struct lud_empo_phase2_learner {
     bool evaluated;
     lud_empo_distance distance; /* of the last evaluation */
 } lud_empo_phase2_learner;
+
+/* One step of every environment with the schedules given; for benchmarks. */
+lud_status lud_empo_phase2_act(lud_empo_phase2_learner *learner, const lud_empo_now *now, lud_error *error);
 
 /* A policy for all agents: robots by one common draw from the learned pi_r at its final exponent, people by
  * the prior. The learner stays the caller's and must outlive it; one thread at a time. */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/empo/chain.h"
 #include "learn/empo/exact_options.h"
 
 enum { RESETS = 2048 };
@@ -77,33 +76,33 @@ static void robot_hook(void *context, uint64_t index, const uint8_t *state, doub
     for (int a = 0; a < g->n_actions; a++) pi_r[a] /= sum;
 }
 
-/* Solves into `records`; with `pi_r` or `uniform` the robots' policy is given. */
-static lud_status solve(const lud_empo_reference *r, const float *pi_r, bool uniform, int n_threads,
-                        double *records, lud_error *error) {
-    lud_empo_policies policies = {.model = r->space->model, .layout = r->problem->layout, .habit = r->people};
-    given g = {.pi_r = pi_r, .n_actions = r->problem->layout.n_robot_actions, .uniform = uniform};
-    lud_empo_policies_hook(&policies, &g.people);
-    const lud_empo_hooks hooks = {
-        .habit = r->people ? habit_hook : NULL, .robot = pi_r || uniform ? robot_hook : NULL, .context = &g};
+/* Hooks for the reference's people and, with `pi_r` or `uniform`, for given robots. */
+static lud_empo_hooks hooks_of(const lud_empo_reference *r, lud_empo_policies *policies, given *g,
+                               const float *pi_r, bool uniform) {
+    *policies =
+        (lud_empo_policies){.model = r->space->model, .layout = r->problem->layout, .habit = r->people};
+    *g = (given){.pi_r = pi_r, .n_actions = r->problem->layout.n_robot_actions, .uniform = uniform};
+    lud_empo_policies_hook(policies, &g->people);
+    return (lud_empo_hooks){
+        .habit = r->people ? habit_hook : NULL, .robot = pi_r || uniform ? robot_hook : NULL, .context = g};
+}
+
+static lud_status solve(lud_empo_reference *r, int n_threads, lud_error *error) {
+    lud_empo_policies policies;
+    given g;
+    const lud_empo_hooks hooks = hooks_of(r, &policies, &g, NULL, false);
     const lud_empo_run run = {
-        .records = records, .hooks = &hooks, .n_threads = n_threads, .first_level = INT32_MAX};
+        .records = r->records, .hooks = &hooks, .n_threads = n_threads, .first_level = INT32_MAX};
     return lud_empo_solve(r->problem, &run, error);
 }
 
-static lud_status count_visits(lud_empo_reference *r, lud_error *error) {
-    const uint64_t n = r->space->n_states;
-    double *one = malloc(n * sizeof *one);
-    lud_empo_chain *chain = NULL;
-    lud_status status =
-        one ? lud_empo_chain_create(r->problem, r->records, &chain, error)
-            : lud_fail(error, LUD_ERROR_MEMORY, "no memory for %llu states", (unsigned long long)n);
-    for (int i = 0; status == LUD_OK && i < r->n_starts; i++) {
-        status = lud_empo_chain_visits(chain, r->starts[i], one, error);
-        for (uint64_t s = 0; status == LUD_OK && s < n; s++) r->visits[s] += one[s] / r->n_starts;
-    }
-    lud_empo_chain_destroy(chain);
-    free(one);
-    return status;
+static lud_status judge(const lud_empo_reference *r, const float *pi_r, int n_threads,
+                        lud_empo_judgement *judgement, lud_error *error) {
+    lud_empo_policies policies;
+    given g;
+    const lud_empo_hooks hooks = hooks_of(r, &policies, &g, pi_r, !pi_r);
+    return lud_empo_judge(r->problem, r->records, r->starts, r->n_starts, &hooks, n_threads, judgement,
+                          error);
 }
 
 lud_status lud_empo_reference_create(const lud_model *model, const lud_empo_theory *theory,
@@ -119,10 +118,12 @@ lud_status lud_empo_reference_create(const lud_model *model, const lud_empo_theo
         r->records = calloc(n * (size_t)r->problem->layout.record_doubles, sizeof *r->records);
         r->visits = calloc(n, sizeof *r->visits);
         status = r->records && r->visits
-                     ? solve(r, NULL, false, n_threads, r->records, error)
+                     ? solve(r, n_threads, error)
                      : lud_fail(error, LUD_ERROR_MEMORY, "no memory for the values of %zu states", n);
     }
-    if (status == LUD_OK) status = count_visits(r, error);
+    if (status == LUD_OK)
+        status = lud_empo_mean_visits(r->problem, r->records, r->starts, r->n_starts, r->visits, error);
+    if (status == LUD_OK) status = judge(r, NULL, n_threads, &r->random, error);
     if (status) lud_empo_reference_free(r);
     return status;
 }
@@ -131,6 +132,7 @@ void lud_empo_reference_free(lud_empo_reference *r) {
     free(r->records);
     free(r->visits);
     free(r->starts);
+    lud_empo_judgement_free(&r->random);
     lud_empo_problem_destroy(r->problem);
     lud_statespace_destroy(r->space);
     *r = (lud_empo_reference){0};
@@ -151,22 +153,39 @@ static bool last_step(const lud_empo_reference *r, uint64_t s) {
     return true;
 }
 
-static void compare_values(const lud_empo_reference *r, const lud_empo_learned *l, lud_empo_distance *d) {
+/* Relative errors of V_r and X_h, mean over states by weight (null: each non-terminal state counts once). */
+static lud_empo_errors mean_errors(const lud_empo_reference *r, const lud_empo_learned *l,
+                                   const double *weight) {
     const lud_empo_layout *layout = &r->problem->layout;
-    const int n_humans = layout->n_humans, n_goals = layout->n_goals, n_actions = layout->n_robot_actions;
-    double total = 0, total_q = 0, n = 0;
+    const int n_humans = layout->n_humans;
+    lud_empo_errors mean = {0};
+    double total = 0;
     for (uint64_t s = 0; s < r->space->n_states; s++) {
-        if (lud_statespace_terminal(r->space, s)) continue;
+        const double w = weight ? weight[s] : 1.0;
+        if (w == 0 || lud_statespace_terminal(r->space, s)) continue;
         const double *exact = r->records + s * (uint64_t)layout->record_doubles;
-        const double v_r = relative((double)l->v_r[s], exact[layout->v_r]), w = r->visits[s];
-        d->v_r_everywhere += v_r;
-        n++;
-        if (w == 0) continue;
         total += w;
-        d->v_r += w * v_r;
+        mean.v_r += w * relative((double)l->v_r[s], exact[layout->v_r]);
         for (int h = 0; h < n_humans; h++)
-            d->x_h += w / n_humans *
-                      relative((double)l->x_h[s * (uint64_t)n_humans + (uint64_t)h], exact[layout->x_h + h]);
+            mean.x_h +=
+                w / n_humans *
+                relative((double)l->x_h[s * (uint64_t)n_humans + (uint64_t)h], exact[layout->x_h + h]);
+    }
+    mean.v_r /= total;
+    mean.x_h /= total;
+    return mean;
+}
+
+static void compare_policies(const lud_empo_reference *r, const lud_empo_learned *l, lud_empo_distance *d) {
+    const lud_empo_layout *layout = &r->problem->layout;
+    const int n_goals = layout->n_goals, n_actions = layout->n_robot_actions;
+    double total = 0, total_q = 0;
+    double *pi = malloc((size_t)n_actions * sizeof *pi);
+    for (uint64_t s = 0; pi && s < r->space->n_states; s++) {
+        const double w = r->visits[s];
+        if (w == 0 || lud_statespace_terminal(r->space, s)) continue;
+        const double *exact = r->records + s * (uint64_t)layout->record_doubles;
+        total += w;
         for (int g = 0; g < n_goals; g++)
             d->v_h_e +=
                 w / n_goals *
@@ -174,17 +193,14 @@ static void compare_values(const lud_empo_reference *r, const lud_empo_learned *
         if (last_step(r, s)) continue;
         total_q += w;
         for (int a = 0; a < n_actions; a++) {
-            const double p = (double)l->pi_r[s * (uint64_t)n_actions + (uint64_t)a],
-                         q = exact[layout->pi_r + a];
+            pi[a] = (double)l->pi_r[s * (uint64_t)n_actions + (uint64_t)a];
             d->q_r += w / n_actions *
                       relative((double)l->q_r[s * (uint64_t)n_actions + (uint64_t)a], exact[layout->q_r + a]);
-            d->divergence += w * fabs(p - q) / 2;
-            if (p > 0 && q > 0) d->kl += w * p * log(p / q);
         }
+        d->divergence += w * lud_empo_total_variation(pi, exact + layout->pi_r, n_actions);
+        d->kl += w * lud_empo_kullback_leibler(pi, exact + layout->pi_r, n_actions);
     }
-    d->v_r_everywhere /= n;
-    d->v_r /= total;
-    d->x_h /= total;
+    free(pi);
     d->v_h_e /= total;
     if (total_q > 0) {
         d->q_r /= total_q;
@@ -193,34 +209,24 @@ static void compare_values(const lud_empo_reference *r, const lud_empo_learned *
     }
 }
 
-static double start_value(const lud_empo_reference *r, const double *records) {
-    double sum = 0;
-    for (int i = 0; i < r->n_starts; i++)
-        sum += records[r->starts[i] * (uint64_t)r->problem->layout.record_doubles +
-                       (uint64_t)r->problem->layout.v_r];
-    return sum / r->n_starts;
-}
-
 lud_status lud_empo_reference_compare(const lud_empo_reference *r, const lud_empo_learned *learned,
                                       int n_threads, lud_empo_distance *d, lud_error *error) {
     *d = (lud_empo_distance){0};
-    compare_values(r, learned, d);
+    lud_empo_judgement own;
+    lud_status status = judge(r, learned->pi_r, n_threads, &own, error);
+    if (status) return status;
+    d->exact = mean_errors(r, learned, r->visits);
+    d->learned = mean_errors(r, learned, own.visits);
+    d->random = mean_errors(r, learned, r->random.visits);
+    d->everywhere = mean_errors(r, learned, NULL);
+    compare_policies(r, learned, d);
     for (int i = 0; i < r->n_starts; i++)
         d->start_learned += (double)learned->v_r[r->starts[i]] / r->n_starts;
-    d->start_v_r = start_value(r, r->records);
-    double *records =
-        malloc(r->space->n_states * (size_t)r->problem->layout.record_doubles * sizeof *records);
-    if (!records) return lud_fail(error, LUD_ERROR_MEMORY, "no memory to evaluate a policy");
-    lud_status status = solve(r, learned->pi_r, false, n_threads, records, error);
-    if (status == LUD_OK) {
-        d->policy_v_r = start_value(r, records);
-        status = solve(r, NULL, true, n_threads, records, error);
-    }
-    if (status == LUD_OK) {
-        d->random_v_r = start_value(r, records);
-        const double gap = d->start_v_r - d->random_v_r;
-        d->regret = gap > 0 ? (d->start_v_r - d->policy_v_r) / gap : 0;
-    }
-    free(records);
-    return status;
+    d->start_v_r = own.v_r_optimal;
+    d->policy_v_r = own.v_r;
+    d->random_v_r = r->random.v_r;
+    const double gap = d->start_v_r - d->random_v_r;
+    d->regret = gap > 0 ? (d->start_v_r - d->policy_v_r) / gap : 0;
+    lud_empo_judgement_free(&own);
+    return LUD_OK;
 }

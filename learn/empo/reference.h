@@ -5,7 +5,7 @@
 #define LUDUS_LEARN_EMPO_REFERENCE_H
 
 #include "agents/policy.h"
-#include "learn/empo/exact.h"
+#include "learn/empo/judge.h"
 
 typedef struct lud_empo_reference {
     lud_statespace *space;
@@ -14,7 +14,8 @@ typedef struct lud_empo_reference {
     double *visits;   /* [n_states] expected visits in an episode, mean over starts */
     uint32_t *starts; /* [n_starts] state numbers */
     int n_starts;
-    lud_policy *people; /* not owned; null: exact people */
+    lud_empo_judgement random; /* what the uniformly random robot policy achieves */
+    lud_policy *people;        /* not owned; null: exact people */
 } lud_empo_reference;
 
 /* Solves. `people` (may be null) is what people do instead of equation (2); it stays the caller's and must
@@ -31,13 +32,21 @@ typedef struct lud_empo_learned {
     const float *v_r, *u_r, *x_h, *v_h_e, *q_r, *pi_r;
 } lud_empo_learned;
 
-/* How far they are from the exact ones. Means over the states that the exact policy visits, weighted by
- * visits. Relative errors are |learned - exact| / |exact|. */
+/* Mean relative errors |learned - exact| / |exact| over some states. */
+typedef struct lud_empo_errors {
+    double v_r, x_h;
+} lud_empo_errors;
+
+/* How far they are from the exact ones. Which states the mean is over matters, so errors of V_r and X_h come
+ * in four means, none of which counts terminal states: over the states that the exact, the learned and the
+ * random robot policy visit, weighted by how often, and over all reachable states, each counting once. The
+ * first one says how good the values are where a good policy goes; the others, away from there. */
 typedef struct lud_empo_distance {
-    double v_r, x_h, v_h_e, q_r;     /* v_h_e: absolute error, mean over goals; q_r: at states that do not
-                                        precede a terminal one with certainty */
-    double divergence, kl;           /* total variation between pi_r, KL(learned || exact) in nats */
-    double v_r_everywhere;           /* over all states that are not terminal, each counting once */
+    lud_empo_errors exact, learned, random, everywhere;
+    double v_h_e, q_r;     /* v_h_e: absolute error, mean over goals; q_r: relative, at states that do not
+                              precede a terminal one with certainty; over states the exact policy visits */
+    double divergence, kl; /* over the same states as q_r: total variation between pi_r, KL(learned || exact)
+                              in nats */
     double start_learned, start_v_r; /* mean over starts: V_r learned, and exact */
     double policy_v_r;               /* mean over starts: exact value of the learned policy */
     double random_v_r;               /* and of the uniformly random policy */

@@ -1,12 +1,11 @@
 #include "learn/empo/solve.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "learn/empo/chain.h"
+#include "learn/empo/ask.h"
 
 static lud_status create_policies(lud_empo_case *c, lud_error *error) {
     const lud_scenario *s = c->scenario;
@@ -131,81 +130,13 @@ lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *o
 
 /* ---- judging ---- */
 
-static double total_variation(const double *p, const double *q, int n) {
-    double sum = 0;
-    for (int i = 0; i < n; i++) sum += fabs(p[i] - q[i]);
-    return sum / 2;
-}
-
-static double kullback_leibler(const double *p, const double *q, int n) {
-    double sum = 0;
-    for (int i = 0; i < n; i++)
-        if (p[i] > 0) sum += p[i] * log(p[i] / q[i]);
-    return sum;
-}
-
-static void compare(const lud_empo_case *c, const lud_empo_solution *solution, const double *records,
-                    const double *visits, lud_empo_judgement *j) {
-    const lud_empo_layout *layout = &c->problem->layout;
-    double weight = 0;
-    for (uint64_t s = 0; s < c->space->n_states; s++) {
-        if (visits[s] == 0 || lud_statespace_terminal(c->space, s)) continue;
-        const double *own = records + s * (uint64_t)layout->record_doubles;
-        const double *best = lud_empo_solution_record(solution, s);
-        weight += visits[s];
-        j->mean_regret += visits[s] * (best[layout->v_r] - own[layout->v_r]);
-        j->divergence +=
-            visits[s] * total_variation(own + layout->pi_r, best + layout->pi_r, layout->n_robot_actions);
-        j->kl +=
-            visits[s] * kullback_leibler(own + layout->pi_r, best + layout->pi_r, layout->n_robot_actions);
-    }
-    if (weight > 0) {
-        j->mean_regret /= weight;
-        j->divergence /= weight;
-        j->kl /= weight;
-    }
-    const double *best = lud_empo_solution_record(solution, 0);
-    j->v_r = records[layout->v_r];
-    j->v_r_optimal = best[layout->v_r];
-    memcpy(j->power, records + layout->x_h, (size_t)layout->n_humans * sizeof *j->power);
-    memcpy(j->power_optimal, best + layout->x_h, (size_t)layout->n_humans * sizeof *j->power_optimal);
-    memcpy(j->v_h_e, records + layout->v_h_e, (size_t)layout->n_goals * sizeof *j->v_h_e);
-}
-
 lud_status lud_empo_case_judge(lud_empo_case *c, const lud_empo_solution *solution,
                                const lud_empo_hooks *robot, int n_threads, lud_empo_judgement *j,
                                lud_error *error) {
-    const lud_empo_layout *layout = &c->problem->layout;
-    *j = (lud_empo_judgement){.power = calloc((size_t)layout->n_humans, sizeof *j->power),
-                              .power_optimal = calloc((size_t)layout->n_humans, sizeof *j->power_optimal),
-                              .v_h_e = calloc((size_t)layout->n_goals, sizeof *j->v_h_e)};
-    double *records = malloc(c->space->n_states * (size_t)layout->record_doubles * sizeof *records);
-    double *visits = malloc(c->space->n_states * sizeof *visits);
-    lud_status status = j->power && j->power_optimal && j->v_h_e && records && visits
-                            ? LUD_OK
-                            : lud_fail(error, LUD_ERROR_MEMORY, "no memory to evaluate a policy");
-    if (status == LUD_OK && (solution->header->n_states != c->space->n_states ||
-                             solution->header->record_doubles != (uint64_t)layout->record_doubles))
-        status = lud_fail(error, LUD_ERROR_INPUT, "%s: not a solution of this scenario", solution->path);
-    if (status == LUD_OK) {
-        lud_empo_run run = {
-            .records = records, .hooks = robot, .n_threads = n_threads, .first_level = INT32_MAX};
-        status = lud_empo_solve(c->problem, &run, error);
-    }
-    lud_empo_chain *chain = NULL;
-    if (status == LUD_OK) status = lud_empo_chain_create(c->problem, records, &chain, error);
-    if (status == LUD_OK) status = lud_empo_chain_visits(chain, 0, visits, error);
-    if (status == LUD_OK) compare(c, solution, records, visits, j);
-    lud_empo_chain_destroy(chain);
-    free(records);
-    free(visits);
-    if (status != LUD_OK) lud_empo_judgement_free(j);
-    return status;
-}
-
-void lud_empo_judgement_free(lud_empo_judgement *judgement) {
-    free(judgement->power);
-    free(judgement->power_optimal);
-    free(judgement->v_h_e);
-    *judgement = (lud_empo_judgement){0};
+    static const uint32_t start = 0;
+    *j = (lud_empo_judgement){0};
+    if (solution->header->n_states != c->space->n_states ||
+        solution->header->record_doubles != (uint64_t)c->problem->layout.record_doubles)
+        return lud_fail(error, LUD_ERROR_INPUT, "%s: not a solution of this scenario", solution->path);
+    return lud_empo_judge(c->problem, solution->records, &start, 1, robot, n_threads, j, error);
 }

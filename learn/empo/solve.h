@@ -6,6 +6,7 @@
 #define LUDUS_LEARN_EMPO_SOLVE_H
 
 #include "learn/empo/exact_options.h"
+#include "learn/empo/judge.h"
 #include "learn/empo/solution.h"
 #include "sim/scenario.h"
 
@@ -39,20 +40,10 @@ void lud_empo_case_close(lud_empo_case *c);
 lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *options,
                                lud_empo_solution **solution, lud_error *error);
 
-/* What another robot policy achieves in the world of a solution, people staying as they are in it. */
-typedef struct lud_empo_judgement {
-    double v_r, v_r_optimal; /* at the start; regret = v_r_optimal - v_r */
-    double mean_regret; /* V_r difference averaged over the states the policy visits, weighted by visits */
-    double divergence;  /* mean over the same states of the total variation between the two robot policies */
-    double kl;          /* and of the Kullback-Leibler divergence KL(policy || solution) in nats */
-    double *power, *power_optimal; /* [n_humans] X_h at the start */
-    double *v_h_e;                 /* [n_goals] at the start, under the policy */
-} lud_empo_judgement;
-
-/* Exact evaluation of the hook's robot policy. */
+/* What the hook's robot policy achieves in the world of a solution, by lud_empo_judge; the judgement is the
+ * caller's to free. */
 lud_status lud_empo_case_judge(lud_empo_case *c, const lud_empo_solution *solution,
                                const lud_empo_hooks *robot, int n_threads, lud_empo_judgement *judgement,
                                lud_error *error);
-void lud_empo_judgement_free(lud_empo_judgement *judgement);
 
 #endif

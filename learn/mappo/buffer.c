@@ -39,13 +39,14 @@ lud_status lud_mappo_buffer_create(const lud_mappo_shape *shape, const lud_mappo
     whole = whole && take(&b->masks, all) && take(&b->bad_masks, all) && take(&b->values, all) &&
             take(&b->log_probs, all) && take(&b->rewards, all) && take(&b->advantages, all) &&
             take(&b->returns, all);
+    if (options->time_limits == LUD_LIMIT_BOOTSTRAP) whole = whole && take(&b->final_values, all);
     if (options->recurrent) {
         b->hidden_width = options->hidden_size;
         whole = whole && take(&b->actor_hidden, all * b->hidden_width) &&
                 take(&b->critic_hidden, all * b->hidden_width);
     }
     if (options->control == LUD_MAPPO_MAD) {
-        b->state_width = 2 * options->mad.state_size;
+        b->state_width = lud_mappo_state_width(options);
         whole = whole && take(&b->states, all * b->state_width);
     }
     if (shape->n_discrete > 0) {
@@ -63,12 +64,22 @@ lud_status lud_mappo_buffer_create(const lud_mappo_shape *shape, const lud_mappo
 
 void lud_mappo_buffer_destroy(lud_mappo_buffer *b) {
     for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) free(b->parts[p]);
-    float *arrays[] = {b->masks,     b->bad_masks, b->actor_hidden, b->critic_hidden, b->states, b->numbers,
-                       b->log_probs, b->rewards,   b->values,       b->advantages,    b->returns};
+    float *arrays[] = {b->masks,  b->bad_masks,    b->actor_hidden, b->critic_hidden,
+                       b->states, b->numbers,      b->log_probs,    b->rewards,
+                       b->values, b->final_values, b->advantages,   b->returns};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
     free(b->actions);
     if (b->workspace) lud_device_release(b->device, b->workspace);
     *b = (lud_mappo_buffer){0};
+}
+
+lud_mappo_memory lud_mappo_buffer_memory(const lud_mappo_buffer *b) {
+    return (lud_mappo_memory){.masks = b->masks,
+                              .actor_hidden = b->actor_hidden,
+                              .critic_hidden = b->critic_hidden,
+                              .states = b->states,
+                              .hidden_width = b->hidden_width,
+                              .state_width = b->state_width};
 }
 
 void lud_mappo_buffer_end_episodes(lud_mappo_buffer *b, int64_t t, const uint8_t *terminated,
@@ -105,7 +116,8 @@ void lud_mappo_buffer_after_update(lud_mappo_buffer *b) {
     last_to_first(b, b->states, b->state_width);
 }
 
-void lud_mappo_buffer_returns(lud_mappo_buffer *b, const lud_mappo_options *options, const float *values) {
+void lud_mappo_buffer_returns(lud_mappo_buffer *b, const lud_mappo_options *options, const float *values,
+                              const float *final_values) {
     lud_device *device = b->device;
     const int64_t n = b->n_steps * b->n_rows, slots = n + b->n_rows;
     /* small arrays: the device's operation on device memory */
@@ -118,7 +130,15 @@ void lud_mappo_buffer_returns(lud_mappo_buffer *b, const lud_mappo_options *opti
             lud_device_upload(device, on_device[i], from[i],
                               (size_t)(i == REWARD ? n : slots) * sizeof(float));
     }
-    const float *bad = options->time_limits ? on_device[BAD] : NULL;
+    if (options->time_limits == LUD_LIMIT_BOOTSTRAP) {
+        float *reward = b->returns; /* not needed before the download */
+        for (int64_t i = 0; i < n; i++) {
+            reward[i] = b->rewards[i];
+            if (b->bad_masks[i + b->n_rows] == 0.0f) reward[i] += (float)options->discount * final_values[i];
+        }
+        lud_device_upload(device, on_device[REWARD], reward, (size_t)n * sizeof *reward);
+    }
+    const float *bad = options->time_limits == LUD_LIMIT_DISCARD ? on_device[BAD] : NULL;
     if (options->gae)
         device->ops->gae(device, b->n_steps, b->n_rows, options->discount, options->lambda, on_device[REWARD],
                          on_device[VALUE], on_device[MASK], bad, NULL, on_device[RETURN]);

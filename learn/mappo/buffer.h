@@ -19,6 +19,7 @@ typedef struct lud_mappo_buffer {
     float *numbers;              /* [T][rows][n_continuous] or null */
     float *log_probs, *rewards;  /* [T][rows] */
     float *values;               /* [T + 1][rows] normalised, as the critic gives them */
+    float *final_values;         /* [T][rows] of what was seen last where an episode was cut off, or null */
     float *advantages, *returns; /* [T][rows] */
     float *workspace;            /* device memory, [5][T + 1][rows] */
     lud_device *device;
@@ -34,15 +35,19 @@ lud_status lud_mappo_buffer_create(const lud_mappo_shape *shape, const lud_mappo
                                    lud_device *device, int64_t n_steps, int64_t n_envs,
                                    lud_mappo_buffer *buffer, lud_error *error);
 void lud_mappo_buffer_destroy(lud_mappo_buffer *buffer);
+/* Its masks and states, all slots, as inputs take them. */
+lud_mappo_memory lud_mappo_buffer_memory(const lud_mappo_buffer *buffer);
 /* After step t: episodes that ended begin anew in slot t + 1 with mask 0 and zero states. */
 void lud_mappo_buffer_end_episodes(lud_mappo_buffer *buffer, int64_t t, const uint8_t *terminated,
                                    const uint8_t *truncated);
 /* Slot 0 := slot T: observations, masks, states. */
 void lud_mappo_buffer_after_update(lud_mappo_buffer *buffer);
 /* Returns and advantages from rewards and denormalised values[T + 1][rows]; advantages are normalised over
- * the whole buffer, (A - mean) / (deviation + 1e-5). */
-void lud_mappo_buffer_returns(lud_mappo_buffer *buffer, const lud_mappo_options *options,
-                              const float *values);
+ * the whole buffer, (A - mean) / (deviation + 1e-5). final_values[T][rows], denormalised, are read where
+ * bad_masks are 0 and time_limits is LUD_LIMIT_BOOTSTRAP: discounted they are part of the last reward
+ * (Pardo et al., "Time limits in reinforcement learning", ICML 2018). */
+void lud_mappo_buffer_returns(lud_mappo_buffer *buffer, const lud_mappo_options *options, const float *values,
+                              const float *final_values);
 /* Cuts the rollout into chunks of at most `length` steps that begin anew at every episode; chunks has room
  * for n_steps * n_rows. Returns their number. */
 int64_t lud_mappo_buffer_cut(const lud_mappo_buffer *buffer, int64_t length, lud_mappo_chunk *chunks);

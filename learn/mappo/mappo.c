@@ -54,6 +54,7 @@ static void destroy(lud_learner *learner) {
                       m->values,       m->returns,        m->actions,     m->terminated, m->truncated,
                       m->final_states, m->episode_return, m->trial_return};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
+    for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) free(m->final_parts[p]);
     lud_arena_destroy(m->arena);
     free(m);
 }
@@ -68,7 +69,7 @@ static bool take_arrays(mappo *m, int64_t envs, int64_t n_steps) {
     m->place = calloc(index, sizeof *m->place);
     m->agent = calloc(index, sizeof *m->agent);
     m->row = calloc(index, sizeof *m->row);
-    m->values = calloc(samples + (size_t)rows, sizeof *m->values);
+    m->values = calloc(2 * samples + (size_t)rows, sizeof *m->values);
     m->returns = calloc(samples, sizeof *m->returns);
     m->actions = calloc((size_t)(rows * (width + 1)), sizeof *m->actions);
     m->terminated = calloc((size_t)envs, 1);
@@ -76,6 +77,11 @@ static bool take_arrays(mappo *m, int64_t envs, int64_t n_steps) {
     m->final_states = calloc((size_t)envs, m->scenario->model->layout.state_bytes + 1);
     m->episode_return = calloc((size_t)envs, sizeof *m->episode_return);
     m->trial_return = calloc((size_t)envs, sizeof *m->trial_return);
+    for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS && m->buffer.final_values; p++) {
+        if (!m->buffer.parts[p]) continue;
+        m->final_parts[p] = calloc((size_t)envs, m->buffer.part_bytes[p]);
+        if (!m->final_parts[p]) return false;
+    }
     return m->chunks && m->order && m->place && m->agent && m->row && m->values && m->returns && m->actions &&
            m->terminated && m->truncated && m->final_states && m->episode_return && m->trial_return;
 }
@@ -181,8 +187,8 @@ static lud_status decide(mappo *m, lud_mappo_buffer *b, const lud_batch *batch, 
         const int64_t left = b->n_envs - first, envs = left < m->slice_envs ? left : m->slice_envs;
         const int64_t n = index_rows(m, b, t, first, envs), at = first * n_agents;
         lud_mappo_inputs_observe(&r->inputs, (const void *const *)b->parts, n, m->place, m->agent);
-        lud_status status = lud_mappo_inputs_remember(&r->inputs, n, m->row, b->masks, b->actor_hidden,
-                                                      b->critic_hidden, b->states, error);
+        const lud_mappo_memory memory = lud_mappo_buffer_memory(b);
+        lud_status status = lud_mappo_inputs_remember(&r->inputs, n, m->row, &memory, error);
         if (status) return status;
         lud_mappo_inputs_upload(&r->inputs);
         for (int64_t k = 0; k < n; k++) m->row[k] += (int32_t)b->n_rows; /* the slot behind */
@@ -218,6 +224,45 @@ static lud_status decide(mappo *m, lud_mappo_buffer *b, const lud_batch *batch, 
     return LUD_OK;
 }
 
+/* Values of what was seen last in episodes that step t cut off, before slot t + 1 forgets them. */
+static lud_status value_final(mappo *m, lud_mappo_buffer *b, const lud_batch *batch, int64_t t,
+                              lud_error *error) {
+    lud_mappo_trainer *r = m->rollout;
+    const lud_model *model = m->scenario->model;
+    const int64_t n_agents = b->shape->n_agents;
+    for (int64_t e = 0; e < b->n_envs;) {
+        int64_t n = 0;
+        for (; e < b->n_envs && n < m->slice_envs * n_agents; e++) {
+            if (!m->truncated[e] || m->terminated[e]) continue;
+            void *parts[LUD_MAX_OBSERVATION_PARTS];
+            for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++)
+                parts[p] =
+                    m->final_parts[p] ? (char *)m->final_parts[p] + (size_t)e * b->part_bytes[p] : NULL;
+            model->world->observe(model,
+                                  (lud_range){.seed = batch->seed,
+                                              .first_environment = batch->first_environment + (uint32_t)e,
+                                              .n = 1,
+                                              .tick = batch->tick + e},
+                                  m->final_states + (size_t)e * model->layout.state_bytes, parts);
+            for (int64_t a = 0; a < n_agents; a++, n++) {
+                m->place[n] = (int32_t)e;
+                m->agent[n] = (int32_t)a;
+                m->row[n] = (int32_t)(((t + 1) * b->n_envs + e) * n_agents + a);
+                b->masks[m->row[n]] = 1.0f; /* the episode goes on in what the critic remembers */
+            }
+        }
+        if (n == 0) continue;
+        lud_mappo_inputs_observe(&r->inputs, (const void *const *)m->final_parts, n, m->place, m->agent);
+        const lud_mappo_memory memory = lud_mappo_buffer_memory(b);
+        lud_status status = lud_mappo_inputs_remember(&r->inputs, n, m->row, &memory, error);
+        if (status) return status;
+        lud_mappo_inputs_upload(&r->inputs);
+        lud_mappo_value(r, m->returns);
+        for (int64_t i = 0; i < n; i++) b->final_values[m->row[i] - b->n_rows] = m->returns[i];
+    }
+    return LUD_OK;
+}
+
 /* Sums over episodes that ended. */
 typedef struct episode_sums {
     double n, returns, ended, success, fraction, collisions;
@@ -230,8 +275,8 @@ static void slot_parts(const lud_mappo_buffer *b, int64_t t, void **parts) {
 
 /* Steps the world from slot t to slot t + 1 and counts episodes that end; `left` (null: no limit) is how many
  * each environment may still count. */
-static void step_world(mappo *m, lud_mappo_buffer *b, lud_batch *batch, int64_t t, double *returns,
-                       int64_t *left, episode_sums *sums) {
+static lud_status step_world(mappo *m, lud_mappo_buffer *b, lud_batch *batch, int64_t t, double *returns,
+                             int64_t *left, episode_sums *sums, lud_error *error) {
     const lud_model *model = m->scenario->model;
     const int64_t n_agents = b->shape->n_agents;
     void *parts[LUD_MAX_OBSERVATION_PARTS];
@@ -248,6 +293,7 @@ static void step_world(mappo *m, lud_mappo_buffer *b, lud_batch *batch, int64_t 
         memset(m->terminated, 0, (size_t)b->n_envs);
         memset(m->truncated, 0, (size_t)b->n_envs);
     }
+    lud_status status = b == &m->buffer && b->final_values ? value_final(m, b, batch, t, error) : LUD_OK;
     lud_mappo_buffer_end_episodes(b, t, m->terminated, m->truncated);
     for (int64_t e = 0; e < b->n_envs; e++) {
         for (int64_t a = 0; a < n_agents; a++)
@@ -269,6 +315,7 @@ static void step_world(mappo *m, lud_mappo_buffer *b, lud_batch *batch, int64_t 
         }
         returns[e] = 0.0;
     }
+    return status;
 }
 
 /* The first observations; everybody begins, so that the first decisions get the kick. */
@@ -294,8 +341,9 @@ lud_status lud_mappo_collect(mappo *m, double *row, lud_error *error) {
         lud_status status = decide(m, b, m->batch, t, true, false, false, error);
         if (status) return status;
         lud_profile_begin(&m->profile, STAGE_WORLD);
-        step_world(m, b, m->batch, t, m->episode_return, NULL, &sums);
+        status = step_world(m, b, m->batch, t, m->episode_return, NULL, &sums, error);
         lud_profile_end(&m->profile, STAGE_WORLD);
+        if (status) return status;
     }
     lud_status status = decide(m, b, m->batch, b->n_steps, true, true, false, error);
     double reward = 0.0;
@@ -328,8 +376,8 @@ lud_status lud_mappo_gather(mappo *m, const lud_mappo_chunk *chunks, int64_t n, 
             m->agent[k] = (int32_t)(row % n_agents);
         }
     lud_mappo_inputs_observe(&u->inputs, (const void *const *)b->parts, rows, m->place, m->agent);
-    lud_status status = lud_mappo_inputs_remember(&u->inputs, n, m->row, b->masks, b->actor_hidden,
-                                                  b->critic_hidden, b->states, error);
+    const lud_mappo_memory memory = lud_mappo_buffer_memory(b);
+    lud_status status = lud_mappo_inputs_remember(&u->inputs, n, m->row, &memory, error);
     if (status) return status;
     lud_mappo_inputs_upload(&u->inputs);
     lud_mappo_allow(u, rows, m->agent);
@@ -405,7 +453,12 @@ lud_status lud_mappo_update(mappo *m, lud_error *error) {
     lud_profile_begin(&m->profile, STAGE_RETURNS);
     memcpy(m->values, b->values, (size_t)(samples + b->n_rows) * sizeof *m->values);
     lud_mappo_denormalise(m->update, samples + b->n_rows, m->values);
-    lud_mappo_buffer_returns(b, o, m->values);
+    float *final_values = m->values + samples + b->n_rows;
+    if (b->final_values) {
+        memcpy(final_values, b->final_values, (size_t)samples * sizeof *final_values);
+        lud_mappo_denormalise(m->update, samples, final_values);
+    }
+    lud_mappo_buffer_returns(b, o, m->values, final_values);
     const int64_t n_chunks = lud_mappo_buffer_cut(b, o->chunk_length, m->chunks);
     lud_profile_end(&m->profile, STAGE_RETURNS);
     int64_t parts = o->minibatches > 0 ? o->minibatches : samples / o->minibatch_size;
@@ -466,7 +519,7 @@ lud_status lud_mappo_trial_decide(mappo *m, bool deterministic, lud_error *error
 
 void lud_mappo_trial_step(mappo *m) {
     episode_sums sums = {0};
-    step_world(m, &m->trial_buffer, m->trial, 0, m->trial_return, NULL, &sums);
+    (void)step_world(m, &m->trial_buffer, m->trial, 0, m->trial_return, NULL, &sums, NULL); /* no critic */
     lud_mappo_buffer_after_update(&m->trial_buffer);
 }
 
@@ -481,7 +534,8 @@ static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) 
     while (sums.n < (double)remaining) {
         lud_status status = lud_mappo_trial_decide(m, m->options.deterministic, error);
         if (status) return status;
-        step_world(m, b, m->trial, 0, m->trial_return, left, &sums);
+        status = step_world(m, b, m->trial, 0, m->trial_return, left, &sums, error);
+        if (status) return status;
         lud_mappo_buffer_after_update(b);
     }
     row[EVAL_RETURN] = sums.returns / sums.n;

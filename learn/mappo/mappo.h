@@ -27,11 +27,12 @@ typedef struct lud_mappo_learner_state {
     bool started; /* slot 0 of the buffer holds observations */
     lud_mappo_chunk *chunks, *order;
     int32_t *place, *agent, *row;
-    float *values;  /* [T + 1][rows] in units of reward */
+    float *values;  /* [T + 1][rows], then [T][rows] of ends by length, in units of reward */
     float *returns; /* of a minibatch */
     float *actions; /* [rows][n_continuous] as the world takes them */
     uint8_t *terminated, *truncated, *final_states;
-    double *episode_return; /* [n_envs] mean over agents, of the episode in progress */
+    void *final_parts[LUD_MAX_OBSERVATION_PARTS]; /* [n_envs](part), what was seen last; null: not needed */
+    double *episode_return;                       /* [n_envs] mean over agents, of the episode in progress */
     lud_profile profile;
     /* evaluation */
     lud_batch *trial;

@@ -198,9 +198,36 @@ static bool counts_as_walkable(lud_grid_type type) {
            type != LUD_CONTROL_BUTTON;
 }
 
+/* Every goal of a person: those that name it, and those of every human when it is one. */
+static bool goal_belongs(const lud_grid_goal *goal, const lud_grid_agent *agents, int agent) {
+    return goal->agent == agent || (goal->agent == -1 && agents[agent].role == LUD_ROLE_HUMAN);
+}
+
+/* Whether each person who has goals has one for every cell that it might stand in. */
+static lud_status check_cover(const lud_grid_spec *spec, uint8_t *covered, lud_error *error) {
+    const int n_cells = spec->width * spec->height;
+    const lud_grid_agent *agents = spec->maps[0].agents;
+    for (int agent = 0; agent < spec->n_agents; agent++) {
+        bool any = false;
+        memset(covered, 0, (size_t)n_cells);
+        for (int g = 0; g < spec->n_goals; g++) {
+            const lud_grid_goal *goal = &spec->goals[g];
+            if (!goal_belongs(goal, agents, agent)) continue;
+            any = true;
+            for (int y = goal->y1; y <= goal->y2; y++)
+                memset(covered + y * spec->width + goal->x1, 1, (size_t)(goal->x2 - goal->x1 + 1));
+        }
+        for (int k = 0; any && k < spec->n_maps; k++)
+            for (int c = 0; c < n_cells; c++)
+                if (!covered[c] && counts_as_walkable(spec->maps[k].cells[c].type))
+                    return lud_fail(error, LUD_ERROR_INPUT,
+                                    "no goal of agent %d covers the walkable cell (%d, %d)", agent,
+                                    c % spec->width, c / spec->width);
+    }
+    return LUD_OK;
+}
+
 static lud_status check_goals(const lud_grid_spec *spec, uint8_t *covered, lud_error *error) {
-    int n_cells = spec->width * spec->height;
-    memset(covered, 0, (size_t)n_cells);
     for (int g = 0; g < spec->n_goals; g++) {
         const lud_grid_goal *goal = &spec->goals[g];
         if (goal->x1 < 0 || goal->y1 < 0 || goal->x2 >= spec->width || goal->y2 >= spec->height ||
@@ -212,16 +239,8 @@ static lud_status check_goals(const lud_grid_spec *spec, uint8_t *covered, lud_e
             return lud_fail(error, LUD_ERROR_INPUT, "goal %d: there is no agent %d", g, goal->agent);
         if (!(goal->weight >= 0.0 && goal->weight <= 1e300))
             return lud_fail(error, LUD_ERROR_INPUT, "goal %d: its weight must be a number not below 0", g);
-        for (int y = goal->y1; y <= goal->y2; y++)
-            memset(covered + y * spec->width + goal->x1, 1, (size_t)(goal->x2 - goal->x1 + 1));
     }
-    if (!spec->goals_must_cover || spec->n_goals == 0) return LUD_OK;
-    for (int k = 0; k < spec->n_maps; k++)
-        for (int c = 0; c < n_cells; c++)
-            if (!covered[c] && counts_as_walkable(spec->maps[k].cells[c].type))
-                return lud_fail(error, LUD_ERROR_INPUT, "no goal covers the walkable cell (%d, %d)",
-                                c % spec->width, c / spec->width);
-    return LUD_OK;
+    return spec->goals_must_cover ? check_cover(spec, covered, error) : LUD_OK;
 }
 
 static lud_status check_spec(const lud_grid_spec *spec, lud_arena *arena, lud_error *error) {
@@ -502,8 +521,7 @@ static bool compile_agents(lud_grid_model *m) {
         roles[i] = agent->role;
         m->goal_begin[i] = n_goals;
         for (int g = 0; g < m->spec.n_goals; g++) {
-            int of = m->spec.goals[g].agent;
-            if (of == i || (of == -1 && agent->role == LUD_ROLE_HUMAN)) m->goal_index[n_goals++] = g;
+            if (goal_belongs(&m->spec.goals[g], m->spec.maps[0].agents, i)) m->goal_index[n_goals++] = g;
         }
     }
     m->goal_begin[m->n_agents] = n_goals;

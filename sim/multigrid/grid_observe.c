@@ -172,6 +172,19 @@ int lud_grid_agent_place(const lud_grid_model *m, int agent) {
     return place;
 }
 
+static float inverse(int largest) {
+    return 1.0f / (float)(largest > 1 ? largest : 1);
+}
+
+static void agent_scales(const lud_grid_model *m, float *scale) {
+    for (int f = 0; f < LUD_GRID_AGENT_FEATURES; f++) scale[f] = 1.0f;
+    scale[0] = inverse(m->width);
+    scale[1] = inverse(m->height);
+    scale[8] = inverse(base_channel(LUD_KEY));
+    scale[9] = inverse(LUD_COLOURS);
+    scale[12] = inverse(m->model.layout.actions[0].n_discrete);
+}
+
 enum { PER_TYPE = 4 };
 /* First feature and features each, in the order kill, pause, disabling, control. */
 static const uint8_t interactive_begin[4] = {0, 20, 44, 68}, interactive_size[4] = {5, 6, 6, 7};
@@ -376,6 +389,27 @@ static bool numbers_are_opaque(const uint8_t *cell) {
 }
 
 enum { MAX_VIEW_CELLS = LUD_GRID_MAX_VIEW * LUD_GRID_MAX_VIEW };
+
+void lud_grid_feature_scales(const lud_grid_model *m, const char *part, float *scale) {
+    if (strcmp(part, "globals") == 0) {
+        for (int f = 0; f < LUD_GRID_GLOBALS; f++) scale[f] = 1.0f;
+        scale[0] = inverse(m->spec.max_steps);
+    } else if (strcmp(part, "self") == 0) {
+        agent_scales(m, scale);
+    } else if (strcmp(part, "agents") == 0) {
+        for (int i = 0; i < m->n_agents; i++) agent_scales(m, scale + i * LUD_GRID_AGENT_FEATURES);
+    } else {
+        /* places, then flags, colours and types, of which none is large enough to matter but the last two */
+        for (int f = 0; f < LUD_GRID_INTERACTIVE; f++) scale[f] = 1.0f;
+        for (int k = 0; k < 4; k++)
+            for (int i = 0; i < PER_TYPE; i++) {
+                float *to = scale + interactive_begin[k] + i * interactive_size[k];
+                to[0] = inverse(m->width);
+                to[1] = inverse(m->height);
+                for (int f = 3; f < interactive_size[k]; f++) to[f] = inverse(LUD_COLOURS);
+            }
+    }
+}
 
 /* to[n_agents][size][size] */
 static void observe_partial_words(const lud_grid_model *m, const uint8_t *state, int32_t *to) {

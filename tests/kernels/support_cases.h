@@ -56,10 +56,16 @@ int64_t case_below(uint64_t seed, uint32_t index, int64_t n);
 
 /* All results of one float run on a device, in host memory: outputs, then gradients; free with free(). */
 float *case_run_f32(const kernel_case *c, const case_layout *l, lud_device *device, int64_t *n);
+/* The same, from a recorded graph; the device must be able to record. */
+float *case_run_recorded(const kernel_case *c, const case_layout *l, lud_device *device, int64_t *n);
 /* The same in double; `bump` >= 0 adds `step` to that element of input `which` and skips the gradients; the
  * result is then only outputs. */
 double *case_run_f64(const kernel_case *c, const case_layout *l, lud_device *device, int which, int64_t bump,
                      double step, int64_t *n);
+/* Fails where results a differ from b, |a - b| relative to the largest value of each array; masked entries
+ * (beyond 1e30 on both sides) count as equal. `what` stands between the two numbers in the message. */
+void case_compare(const kernel_case *c, int variant, const case_layout *l, const float *a, const double *b,
+                  double tolerance, const char *what);
 /* The weight of output element i in the scalar that gradients are of. */
 double case_weight(int output, int64_t i);
 

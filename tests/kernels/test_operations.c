@@ -1,4 +1,4 @@
-/* Every operation: gradients, float against double, thread counts, instruction sets, CUDA. */
+/* Every operation: gradients, float against double, thread counts, instruction sets. test_cuda.c has CUDA. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,33 +73,6 @@ static void test_gradients(void **state) {
     lud_device_close(device);
 }
 
-/* Largest |a - b| over an array relative to its largest value. */
-static void compare(const kernel_case *c, int variant, const case_layout *l, const float *a, const double *b,
-                    double tolerance, const char *what) {
-    int64_t sizes[CASE_OUTPUTS + CASE_INPUTS], n = 0;
-    for (int i = 0; i < CASE_OUTPUTS; ++i) sizes[n++] = l->out[i];
-    for (int i = 0; i < CASE_INPUTS; ++i)
-        if (l->gradient[i]) sizes[n++] = l->in[i];
-    for (int64_t part = 0; part < n; a += sizes[part], b += sizes[part], ++part) {
-        double largest = 1e-3;
-        for (int64_t j = 0; j < sizes[part]; ++j)
-            if (fabs(b[j]) < 1e30) largest = fmax(largest, fabs(b[j]));
-        for (int64_t j = 0; j < sizes[part]; ++j) {
-            if (fabs(b[j]) >= 1e30 && fabs((double)a[j]) >= 1e30) continue; /* masked on both */
-            if (!(fabs((double)a[j] - b[j]) <= tolerance * largest))
-                fail_msg("%s variant %d part %ld element %ld: %.9g %s %.9g", c->name, variant, (long)part,
-                         (long)j, (double)a[j], what, b[j]);
-        }
-    }
-}
-
-static double *widen(const float *x, int64_t n) {
-    double *wide = calloc((size_t)n + 1, sizeof *wide);
-    assert_non_null(wide);
-    for (int64_t i = 0; i < n; ++i) wide[i] = (double)x[i];
-    return wide;
-}
-
 static void test_float_against_double(void **state) {
     (void)state;
     static const char *const sets[] = {"plain", "avx2", "avx512"};
@@ -114,7 +87,8 @@ static void test_float_against_double(void **state) {
                 float *narrow = case_run_f32(c, &l, device, &n);
                 double *wide = case_run_f64(c, &l, device, 0, -1, 0, &n);
                 if (!l.discrete)
-                    compare(c, variant, &l, narrow, wide, l.tolerance > 0 ? l.tolerance : 2e-5, "in double");
+                    case_compare(c, variant, &l, narrow, wide, l.tolerance > 0 ? l.tolerance : 2e-5,
+                                 "in double");
                 free(narrow);
                 free(wide);
                 case_layout_free(&l);
@@ -150,35 +124,9 @@ static void test_threads(void **state) {
     lud_device_close(one);
 }
 
-static void test_cuda_parity(void **state) {
-    (void)state;
-    lud_device *cuda, *cpu = open_device("cpu", 1);
-    lud_error error = {0};
-    if (lud_device_open("cuda", 0, &cuda, &error) != LUD_OK) {
-        print_message("skipped: %s\n", error.text);
-        lud_device_close(cpu);
-        skip();
-    }
-    for (int i = 0; i < n_kernel_cases; ++i)
-        for (int variant = 0; variant < CASE_VARIANTS; ++variant) {
-            const kernel_case *c = &kernel_cases[i];
-            case_layout l = case_layout_make(c, variant);
-            int64_t n;
-            float *a = case_run_f32(c, &l, cuda, &n), *b = case_run_f32(c, &l, cpu, &n);
-            double *wide = widen(b, n);
-            compare(c, variant, &l, a, wide, l.tolerance > 0 ? l.tolerance : 2e-5, "on the CPU");
-            free(a);
-            free(b);
-            free(wide);
-            case_layout_free(&l);
-        }
-    lud_device_close(cuda);
-    lud_device_close(cpu);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients),
                                        cmocka_unit_test(test_float_against_double),
-                                       cmocka_unit_test(test_threads), cmocka_unit_test(test_cuda_parity)};
+                                       cmocka_unit_test(test_threads)};
     return cmocka_run_group_tests(tests, 0, 0);
 }

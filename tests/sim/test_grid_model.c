@@ -195,7 +195,16 @@ static void wrong_specs_are_named(void **unused) {
     REJECTS_GOAL(goal.x2 = 5, "is not a rectangle");
     REJECTS_GOAL(goal.agent = 2, "there is no agent 2");
     REJECTS_GOAL(goal.weight = -1, "not below 0");
-    REJECTS_GOAL(s.spec.goals_must_cover = true, "no goal covers the walkable cell (1, 2)");
+    REJECTS_GOAL(s.spec.goals_must_cover = true, "no goal of agent 0 covers the walkable cell (1, 2)");
+    /* each person's own goals must cover, not those of all people together */
+    sketch_draw(&s, (const char *[]){"####", "#yy#", "####", NULL}, "ee", false);
+    lud_grid_goal both[2] = {{1, 1, 2, 1, false, 1, 0}, {1, 1, 1, 1, false, 1, 1}};
+    s.spec.goals = both;
+    s.spec.n_goals = 2;
+    s.spec.goals_must_cover = true;
+    rejects(&s, "no goal of agent 1 covers the walkable cell (2, 1)");
+    both[1].x2 = 2;
+    lud_grid_model_destroy(sketch_model(&s));
     sketch_draw(&s, room, "ee", false);
     lud_grid_map maps[2] = {s.map, s.map};
     lud_grid_agent others[2] = {s.agents[0], s.agents[1]};
