@@ -19,6 +19,8 @@ typedef enum lud_mappo_field {
     LUD_FIELD_LOG_PROB,
     LUD_FIELD_ENTROPY,
     LUD_FIELD_LOSS,
+    LUD_FIELD_VALUE_LOSS,
+    LUD_FIELD_TARGET, /* of the critic, normalised */
     LUD_FIELD_RATIO,
     LUD_FIELD_GRADIENT,         /* of the log-probability */
     LUD_FIELD_ENTROPY_GRADIENT, /* of the entropy */
