@@ -6,7 +6,11 @@
  * goes and is subject to exploration. The other is drawn anew from the goals' weights and the prior, and the
  * successors stored are those under it. So targets are unbiased samples of the equations whatever goals led
  * to a state and however much is explored; with `fresh_goals` off both are the same, as the mean over
- * trajectories needs it. */
+ * trajectories needs it. With `expected_people` the successors of all joint actions of people are stored with
+ * the people's policies instead, and nothing is left to chance.
+ *
+ * Episodes begin where the world resets to, or with `restart_prob` in a state met before
+ * (learn/empo/archive.h). */
 #ifndef LUDUS_LEARN_EMPO_ACTOR_H
 #define LUDUS_LEARN_EMPO_ACTOR_H
 
@@ -32,7 +36,12 @@ typedef struct lud_empo_actor_options {
     uint64_t seed;
     int64_t steps_per_episode; /* 0: no limit but the world's */
     double goal_resample_prob;
-    bool fresh_goals;
+    bool fresh_goals, expected_people;
+    double restart_prob;         /* of beginning an episode in the archive */
+    int64_t restart_steps;       /* after which such an episode ends; 0: as any other */
+    int restart_choices;         /* states among which the one started from least is taken */
+    int64_t restart_states;      /* the archive's capacity */
+    bool restart_successors;     /* every successor listed is archived, not only those visited */
     bool count_bonus, count_ucb; /* robots prefer successors seen rarely */
     double count_scale, count_weight;
 } lud_empo_actor_options;
@@ -56,6 +65,8 @@ typedef struct lud_empo_actor_counts {
     uint64_t steps, episodes, achieved;
     uint64_t links, successors; /* stored: (robot action, successor) pairs, and distinct successors */
     int64_t states_seen;        /* different states, with the count bonus only */
+    uint64_t restarts;          /* episodes begun in the archive */
+    int64_t archived;           /* states in it */
 } lud_empo_actor_counts;
 lud_empo_actor_counts lud_empo_actor_get_counts(const lud_empo_actor *actor);
 void lud_empo_actor_visit(lud_empo_actor *actor, const char *prefix, lud_checkpoint *checkpoint);

@@ -16,6 +16,8 @@ typedef lud_empo_learner_options values;
 #define BOOL(key, at, preset, text)                                                                          \
     { key, LUD_OPTION_BOOL, at, preset, 0, 0, NULL, NULL, NULL, text }
 
+static const char *const restart_names[] = {"visited", "successors", NULL};
+
 #define STEPS 1e15
 /* One line for each of the five networks. */
 #define PER_NET(LINE)                                                                                        \
@@ -48,6 +50,17 @@ static const lud_option options[] = {
          "chance per step to redraw all goals"),
     BOOL("fresh_goals", FIELD(fresh_goals), "true",
          "targets use goals and actions of people drawn anew in each state; false: those acted on"),
+    BOOL("expected_people", FIELD(expected_people), "false",
+         "targets are expectations over all goals and actions of people instead of one draw"),
+    REAL("restart_prob", FIELD(restart_prob), "0", 0, 1,
+         "chance that an episode begins in a state met before, not where the world resets to"),
+    {"restart_from", LUD_OPTION_CHOICE, FIELD(restart_from), "visited", 0, 0, restart_names, NULL, NULL,
+     "states that are kept to restart from: those visited, or all successors of those visited"},
+    INT("restart_choices", FIELD(restart_choices), "2", 1, 16,
+        "kept states drawn, of which the one restarted from least is taken"),
+    INT("restart_steps", FIELD(restart_steps), "0", 0, STEPS,
+        "length of such episodes; 0: until the world ends them"),
+    INT("restart_states", FIELD(restart_states), "1000000", 1, 1e8, "most states kept"),
     REAL("epsilon_r_start", STAGE(epsilon_r_start), "1", 0, 1, "robot exploration at first"),
     REAL("epsilon_r_end", STAGE(epsilon_r_end), "0.01", 0, 1, "robot exploration after its decay"),
     INT("epsilon_r_decay_steps", STAGE(epsilon_r_steps), "10000", 0, STEPS, "length of the decay"),
@@ -86,6 +99,8 @@ static const lud_option options[] = {
     BOOL("use_sqrt_lr_decay", STAGE(decay_lr), "true", "rates decay at the end; false: constant"),
     REAL("lr_constant_fraction", STAGE(constant_fraction), "0.7", 0, 1, "share of all updates before"),
     BOOL("constant_lr_then_1_over_t", STAGE(inverse_decay), "true", "decay 1 / t; false: 1 / sqrt t"),
+    BOOL("cosine_lr_decay", STAGE(cosine_decay), "false",
+         "decay along half a cosine to 0 at the last update instead"),
     PER_NET(DECAY) PER_NET(CLIP) BOOL("auto_grad_clip", STAGE(clip_follows_lr), "true",
                                       "limits are multiplied by rate / reference rate"),
     REAL("auto_grad_clip_reference_lr", STAGE(clip_reference_lr), "1e-4", 1e-12, 10, "the reference rate"),
@@ -94,6 +109,8 @@ static const lud_option options[] = {
     BOOL("use_z_space_transform", FIELD(z_space), "false",
          "Q_r and V_r networks emit z = (-Q)^(-1/(eta xi))"),
     BOOL("use_z_based_loss", STAGE(z_loss), "false", "errors in z while the rate is constant"),
+    BOOL("use_log_space_transform", FIELD(log_space), "false",
+         "Q_r and V_r networks emit ln(-value), errors in ln(1 - value): relative errors count alike"),
     BOOL("q_r_advantage_weighted_loss", FIELD(advantage_loss), "false",
          "weight the errors of actions by pi (1 - pi)"),
     REAL("q_r_advantage_weight_floor", FIELD(advantage_floor), "0", 0, 1e6, "added to those weights"),
@@ -167,6 +184,9 @@ lud_status lud_empo_learner_options_read(lud_arena *arena, lud_tree *learner, lu
                            (long long)s->gamma_r_ramp, (long long)s->warmup[LUD_NET_Q_R]);
     if (s->z_loss && !o->z_space)
         return lud_fail_at(error, LUD_ERROR_INPUT, place, "use_z_based_loss needs use_z_space_transform");
+    if (o->log_space && o->z_space)
+        return lud_fail_at(error, LUD_ERROR_INPUT, place,
+                           "use_log_space_transform and use_z_space_transform exclude each other");
     if (o->batch_size > o->buffer_size)
         return lud_fail_at(error, LUD_ERROR_INPUT, place,
                            "batch_size is %lld; expected at most buffer_size, %lld", (long long)o->batch_size,

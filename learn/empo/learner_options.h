@@ -5,6 +5,9 @@
 #include "learn/empo/stages.h"
 #include "learn/empo/theory.h"
 
+/* What the archive of states to restart from takes in. */
+typedef enum lud_empo_restart_from { LUD_EMPO_VISITED, LUD_EMPO_SUCCESSORS } lud_empo_restart_from;
+
 typedef struct lud_empo_learner_options {
     const char *type; /* empo-phase2 */
     lud_empo_theory theory;
@@ -14,7 +17,10 @@ typedef struct lud_empo_learner_options {
     /* actor */
     int64_t environments, steps_per_episode, buffer_size, buffer_mebibytes;
     double training_steps_per_env_step, goal_resample_prob;
-    bool fresh_goals, use_count_based_curiosity, count_curiosity_use_ucb;
+    bool fresh_goals, expected_people, use_count_based_curiosity, count_curiosity_use_ucb;
+    double restart_prob;
+    int64_t restart_steps, restart_choices, restart_states;
+    int restart_from; /* lud_empo_restart_from */
     double count_curiosity_scale, count_curiosity_bonus_coef_r;
 
     /* trainer */
@@ -29,7 +35,7 @@ typedef struct lud_empo_learner_options {
     int64_t hidden_dim, goal_feature_dim, agent_embedding_dim, agent_position_feature_dim, agent_feature_dim;
     double dropout, x_h_floor;
     double head_dropout[LUD_EMPO_NETS]; /* -1: dropout */
-    bool z_space;
+    bool z_space, log_space;
 
     /* tables */
     bool use_lookup_tables, use_lookup[LUD_EMPO_NETS];

@@ -146,7 +146,8 @@ static lud_status make_parts(phase2 *p, lud_error *error) {
     const uint64_t seed = (uint64_t)p->scenario->run.seed;
     const lud_empo_layout *layout = &p->features.layout;
     p->replay = lud_empo_replay_create(o->buffer_size, (size_t)o->buffer_mebibytes << 20, p->features.words,
-                                       layout->n_robot_actions, layout->n_humans);
+                                       layout->n_robot_actions, layout->n_humans,
+                                       o->expected_people ? layout->policy_begin[layout->n_humans] : 0);
     p->records = calloc((size_t)o->environments, sizeof *p->records);
     if (!p->replay || !p->records) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
     lud_status status = lud_empo_values_create(p->device, &p->features, o, seed, &p->values, error);
@@ -161,6 +162,12 @@ static lud_status make_parts(phase2 *p, lud_error *error) {
                                           .steps_per_episode = o->steps_per_episode,
                                           .goal_resample_prob = o->goal_resample_prob,
                                           .fresh_goals = o->fresh_goals,
+                                          .expected_people = o->expected_people,
+                                          .restart_prob = o->restart_prob,
+                                          .restart_steps = o->restart_steps,
+                                          .restart_choices = (int)o->restart_choices,
+                                          .restart_states = o->restart_states,
+                                          .restart_successors = o->restart_from == LUD_EMPO_SUCCESSORS,
                                           .count_bonus = o->use_count_based_curiosity,
                                           .count_ucb = o->count_curiosity_use_ucb,
                                           .count_scale = o->count_curiosity_scale,
@@ -224,7 +231,7 @@ static void robot_values(void *context, int n, const int32_t *records, float *q)
         for (size_t i = 0; i < size; i++) q[i] = -1.0f;
 }
 
-static lud_status act(phase2 *p, const lud_empo_now *now, lud_error *error) {
+lud_status lud_empo_phase2_act(phase2 *p, const lud_empo_now *now, lud_error *error) {
     robot_context context = {.learner = p, .beta_r = now->beta_r};
     lud_profile_begin(&p->profile, LUD_STAGE_ACTOR);
     lud_status status = lud_empo_actor_step(p->actor, now, p->step, robot_values, &context, p->replay, error);
@@ -268,7 +275,7 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
                             p->step == lud_empo_stage_end(stages, LUD_STAGE_RAMP);
         if (!stages->gradual_clearing && enters) lud_empo_replay_clear(p->replay);
         while (lud_empo_replay_count(p->replay) < p->options.batch_size || p->credit < 1.0) {
-            lud_status status = act(p, &now, error);
+            lud_status status = lud_empo_phase2_act(p, &now, error);
             if (status) return status;
             if (lud_empo_replay_count(p->replay) >= p->options.batch_size)
                 p->credit += p->options.training_steps_per_env_step * (double)p->options.environments;
