@@ -42,7 +42,7 @@ static const lud_option options[] = {
     INT("target_update_interval", target_interval, "100", 1, STEPS,
         "training steps between copies to the target network"),
     BOOL("marginal_network", marginal_network, "true",
-         "learn what people do whose goal is not known, pi_h(.|s), by a network of its own"),
+         "learn what people do whose goal is not known by a network of its own"),
     BOOL("include_step_count", include_step_count, "true", "remaining steps are part of a state"),
 
     INT("hidden_dim", hidden_dim, "64", 4, 65536, "width F of heads and state features"),

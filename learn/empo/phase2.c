@@ -231,7 +231,7 @@ static void robot_values(void *context, int n, const int32_t *records, float *q)
         for (size_t i = 0; i < size; i++) q[i] = -1.0f;
 }
 
-static lud_status act(phase2 *p, const lud_empo_now *now, lud_error *error) {
+lud_status lud_empo_phase2_act(phase2 *p, const lud_empo_now *now, lud_error *error) {
     robot_context context = {.learner = p, .beta_r = now->beta_r};
     lud_profile_begin(&p->profile, LUD_STAGE_ACTOR);
     lud_status status = lud_empo_actor_step(p->actor, now, p->step, robot_values, &context, p->replay, error);
@@ -275,7 +275,7 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
                             p->step == lud_empo_stage_end(stages, LUD_STAGE_RAMP);
         if (!stages->gradual_clearing && enters) lud_empo_replay_clear(p->replay);
         while (lud_empo_replay_count(p->replay) < p->options.batch_size || p->credit < 1.0) {
-            lud_status status = act(p, &now, error);
+            lud_status status = lud_empo_phase2_act(p, &now, error);
             if (status) return status;
             if (lud_empo_replay_count(p->replay) >= p->options.batch_size)
                 p->credit += p->options.training_steps_per_env_step * (double)p->options.environments;

@@ -35,6 +35,9 @@ typedef struct lud_empo_phase2_learner {
     lud_empo_distance distance; /* of the last evaluation */
 } lud_empo_phase2_learner;
 
+/* One step of every environment with the schedules given; for benchmarks. */
+lud_status lud_empo_phase2_act(lud_empo_phase2_learner *learner, const lud_empo_now *now, lud_error *error);
+
 /* A policy for all agents: robots by one common draw from the learned pi_r at its final exponent, people by
  * the prior. The learner stays the caller's and must outlive it; one thread at a time. */
 lud_status lud_empo_learned_policy_create(lud_empo_phase2_learner *learner, lud_policy **policy,

@@ -1,5 +1,5 @@
 /* The neural EMPO learner on the reference's setting: random 7 x 7 maps, two people, two robots with 16 joint
- * actions, batch 32, F = 64, all five networks learning. One thread. */
+ * actions, batch 32, F = 64, all five networks learning. One thread, and training on two. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +46,7 @@ typedef struct run {
     lud_empo_phase2_learner *learner;
     lud_empo_now now;
     int64_t step;
+    double checksum; /* of what would otherwise be computed for nothing */
     lud_status status;
     lud_error error;
 } run;
@@ -73,30 +74,47 @@ static void update(void *context) {
         r->status = lud_empo_trainer_update(r->learner->trainer, r->step++, &r->now, false, &r->error);
 }
 
-/* Values of a batch's successors one state at a time, as a loop without batching would have them. */
-static void naive_values(void *context) {
+/* The actor with the robots' networks asked: one pass for all environments of a step. */
+static void act_by_networks(void *context) {
+    run *r = context;
+    if (!r->status) r->status = lud_empo_phase2_act(r->learner, &r->now, &r->error);
+}
+
+/* Targets without batching: every listed successor of every joint action by itself, one state at a time, and
+ * the policies of the transitions' own states. The same numbers as the batched stages 1 to 5. */
+static void naive_targets(void *context) {
     run *r = context;
     lud_empo_values *v = &r->learner->values;
     lud_profile *profile = v->profile;
     v->profile = NULL;
     int64_t indices[32];
     lud_empo_replay_sample(r->learner->replay, 32, INT64_MIN, 1, (uint32_t)r->step++, indices);
+    const lud_empo_layout *layout = &r->learner->features.layout;
+    double q = 0, people = 0;
     for (int i = 0; i < 32 && !r->status; i++) {
         const lud_empo_transition t = lud_empo_replay_get(r->learner->replay, indices[i]);
-        for (int32_t k = 0; k < t.n_links && !r->status; k++) {
-            const int32_t *records[1] = {t.successor +
-                                         (size_t)t.link[k] * (size_t)r->learner->features.words};
-            const int32_t *goals[1] = {t.goals};
-            r->status = lud_empo_values_run(v, 1, records, goals, LUD_WANT_ALL, r->now.beta_r, 0, &r->error);
-        }
+        const int32_t *records[1] = {t.state}, *goals[1] = {t.goals};
+        float pi[16] = {0};
+        r->status = lud_empo_values_run(v, 1, records, goals, LUD_WANT_ALL, r->now.beta_r, 0, &r->error);
+        memcpy(pi, v->pi_r, sizeof pi);
+        for (int action = 0; action < layout->n_robot_actions; action++)
+            for (int32_t k = t.offsets[action]; k < t.offsets[action + 1] && !r->status; k++) {
+                records[0] = t.successor + (size_t)t.link[k] * (size_t)r->learner->features.words;
+                r->status =
+                    lud_empo_values_run(v, 1, records, goals, LUD_WANT_ALL, r->now.beta_r, 0, &r->error);
+                q += (double)t.probability[k] * (double)v->v_r[0];
+                for (int h = 0; h < layout->n_humans; h++)
+                    people += (double)pi[action] * (double)t.probability[k] * (double)v->v_h_e[h];
+            }
     }
+    r->checksum += q + people;
     v->profile = profile;
 }
 
-static lud_status open_run(run *r, lud_error *error) {
+static lud_status open_run(run *r, int threads, lud_error *error) {
     lud_status status =
         lud_scenario_read("ensemble", scenario_text, sizeof scenario_text - 1, NULL, 0, &r->scenario, error);
-    if (!status) status = lud_device_open("cpu", 1, &r->device, error);
+    if (!status) status = lud_device_open("cpu", threads, &r->device, error);
     lud_learner *learner = NULL;
     if (!status) status = lud_learner_create(r->scenario, r->device, &learner, error);
     r->learner = (lud_empo_phase2_learner *)learner;
@@ -111,23 +129,30 @@ static lud_status measure(run *r, lud_bench_report *report, lud_error *error) {
     lud_status status = lud_bench_add(
         report, (lud_bench_row){"actor, successors of 16 joint actions", acted, spread, "env steps/s", 20000},
         error);
+    const double with_networks = lud_bench_rate(act_by_networks, r, environments, &spread);
+    if (!status)
+        status = lud_bench_add(
+            report,
+            (lud_bench_row){"actor with the robots' networks", with_networks, spread, "env steps/s", 0},
+            error);
+    lud_profile *profile = &r->learner->profile;
+    lud_profile_reset(profile);
     const double updates = lud_bench_rate(update, r, 1, &spread);
     if (!status)
         status = lud_bench_add(report, (lud_bench_row){"training", updates, spread, "steps/s", 50}, error);
+    double batched = 0;
     for (int stage = 0; stage < LUD_STAGE_ACTOR && !status; stage++) {
-        const double ms = lud_profile_milliseconds(&r->learner->profile, stage);
+        const double ms = lud_profile_milliseconds(profile, stage);
+        if (stage < LUD_BATCHING_STAGES) batched += ms;
         status =
             lud_bench_add(report, (lud_bench_row){lud_empo_trainer_stages[stage], ms, 0, "ms", 0}, error);
     }
-    const double batched = lud_profile_milliseconds(&r->learner->profile, LUD_STAGE_ENCODE) +
-                           lud_profile_milliseconds(&r->learner->profile, LUD_STAGE_FORWARD);
-    const double naive = 1000.0 / lud_bench_rate(naive_values, r, 1, &spread);
-    if (!status)
-        status =
-            lud_bench_add(report, (lud_bench_row){"values one state at a time", naive, 0, "ms", 0}, error);
-    if (!status)
-        status =
-            lud_bench_add(report, (lud_bench_row){"gain of batching", naive / batched, 0, "x", 34}, error);
+    const double naive = 1000.0 / lud_bench_rate(naive_targets, r, 1, &spread);
+    const lud_bench_row compared[] = {{"targets, one state at a time", naive, 0, "ms", 0},
+                                      {"targets, batched", batched, 0, "ms", 0},
+                                      {"gain of batching", naive / batched, 0, "x", 0}};
+    for (size_t i = 0; i < sizeof compared / sizeof *compared && !status; i++)
+        status = lud_bench_add(report, compared[i], error);
     const lud_empo_actor_counts counts = lud_empo_actor_get_counts(r->learner->actor);
     if (!status)
         status = lud_bench_add(report,
@@ -153,20 +178,45 @@ static lud_status measure(run *r, lud_bench_report *report, lud_error *error) {
     return status;
 }
 
+static lud_status fill(run *r, lud_error *error) {
+    for (int i = 0; i < 32 && !r->status; i++) act(r); /* something to learn from */
+    if (r->status && error) *error = r->error;
+    return r->status;
+}
+
+static void close_run(run *r) {
+    if (r->learner) lud_learner_destroy(&r->learner->base);
+    lud_device_close(r->device);
+    lud_scenario_destroy(r->scenario);
+}
+
+static lud_status measure_two_threads(lud_bench_report *report, lud_error *error) {
+    run r = {0};
+    double spread = 0;
+    lud_status status = open_run(&r, 2, error);
+    if (!status) status = fill(&r, error);
+    if (!status) {
+        const double updates = lud_bench_rate(update, &r, 1, &spread);
+        status = r.status;
+        if (status && error) *error = r.error;
+        if (!status)
+            status = lud_bench_add(
+                report, (lud_bench_row){"training, two threads", updates, spread, "steps/s", 100}, error);
+    }
+    close_run(&r);
+    return status;
+}
+
 static lud_status bench(lud_bench_report *report, lud_error *error) {
     const int threads = omp_get_max_threads();
     omp_set_num_threads(1);
     run r = {0};
-    lud_status status = open_run(&r, error);
-    for (int i = 0; i < 32 && !status; i++) { /* something to learn from */
-        act(&r);
-        status = r.status;
-        if (status && error) *error = r.error;
-    }
+    lud_status status = open_run(&r, 1, error);
+    if (!status) status = fill(&r, error);
     if (!status) status = measure(&r, report, error);
-    if (r.learner) lud_learner_destroy(&r.learner->base);
-    lud_device_close(r.device);
-    lud_scenario_destroy(r.scenario);
+    close_run(&r);
+    omp_set_num_threads(2);
+    if (!status) status = measure_two_threads(report, error);
     omp_set_num_threads(threads);
     return status;
 }
