@@ -13,6 +13,7 @@ static const lud_bench *const registry[] = {
     &lud_bench_solve,      //
     &lud_bench_learn,      //
     &lud_bench_empo,       //
+    &lud_bench_accuracy,   //
     &lud_bench_particle,   //
     &lud_bench_mappo,      //
     &lud_bench_proof,      //

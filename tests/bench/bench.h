@@ -28,6 +28,7 @@ typedef struct lud_bench_report {
 typedef struct lud_bench {
     const char *name;  /* the word after `ludus bench` */
     const char *about; /* one line */
+    bool slow;         /* takes minutes: runs only when it is named */
     lud_status (*run)(lud_bench_report *report, lud_error *error);
 } lud_bench;
 
@@ -39,6 +40,7 @@ extern const lud_bench lud_bench_statespace;
 extern const lud_bench lud_bench_solve;
 extern const lud_bench lud_bench_learn;
 extern const lud_bench lud_bench_empo;
+extern const lud_bench lud_bench_accuracy;
 extern const lud_bench lud_bench_particle;
 extern const lud_bench lud_bench_mappo;
 extern const lud_bench lud_bench_proof;
