@@ -28,6 +28,10 @@ const lud_bench *const *lud_benches(int *n) {
     return registry;
 }
 
+bool lud_bench_is_slow(const lud_bench *bench) {
+    return bench == &lud_bench_accuracy;
+}
+
 const lud_bench *lud_bench_find(const char *name) {
     for (int i = 0; i < N_REGISTERED; i++)
         if (strcmp(registry[i]->name, name) == 0) return registry[i];

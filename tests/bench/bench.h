@@ -28,7 +28,6 @@ typedef struct lud_bench_report {
 typedef struct lud_bench {
     const char *name;  /* the word after `ludus bench` */
     const char *about; /* one line */
-    bool slow;         /* takes minutes: runs only when it is named */
     lud_status (*run)(lud_bench_report *report, lud_error *error);
 } lud_bench;
 
@@ -47,6 +46,8 @@ extern const lud_bench lud_bench_proof;
 
 /* All benchmarks; *n is their number. */
 const lud_bench *const *lud_benches(int *n);
+/* Whether one takes minutes and runs only when it is named. */
+bool lud_bench_is_slow(const lud_bench *bench);
 /* The one with this name, or null. */
 const lud_bench *lud_bench_find(const char *name);
 

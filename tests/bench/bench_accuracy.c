@@ -85,6 +85,5 @@ static lud_status measure(lud_bench_report *report, lud_error *error) {
 const lud_bench lud_bench_accuracy = {
     .name = "accuracy",
     .about = "EMPO learned against exact: six worlds, three seeds, the worst of them",
-    .slow = true,
     .run = measure,
 };
