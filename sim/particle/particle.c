@@ -324,7 +324,8 @@ lud_particle_metrics lud_particle_get_metrics(const lud_particle_model *m, const
     int met = 0;
     for (int i = 0; i < m->n_items; i++) {
         double reached = word(m, state, m->reached_row + i);
-        met += reached >= 0;
+        /* who arrives with the last step of the limit is too late */
+        met += reached >= 0 && (m->base.layout.max_steps == 0 || reached < m->base.layout.max_steps);
         metrics.fraction += (reached >= 0 && steps > 0 ? reached / steps : 1) / m->n_items;
     }
     metrics.success = m->n_items > 0 && met == m->n_items;
