@@ -12,7 +12,7 @@ static const char *const atom_embedders[] = {"transe", "sum", "concat", NULL};
 static const char *const state_embedders[] = {"mean", "sum", "concat", NULL};
 static const char *const tie_rules[] = {"random", "mean", NULL};
 static const char *const failures[] = {"path", "complement", NULL};
-static const char *const fusions[] = {"none", "hybrid", "paper", "linear", "kge", NULL};
+const char *const lud_proof_fusions[] = {"none", "hybrid", "paper", "linear", "kge", NULL};
 static const char *const decays[] = {"constant", "linear", "cosine", "exponential", NULL};
 
 static const lud_option network_options[] = {
@@ -77,7 +77,7 @@ static const lud_option_table entropy_table = {"entropy", "coefficient of the en
 static const lud_option fusion_options[] = {
     {"run", LUD_OPTION_TEXT, FUSION(run), NULL, 0, 0, NULL, NULL, NULL,
      "folder of a run of learner kge on the same files"},
-    {"fusion", LUD_OPTION_CHOICE, FUSION(kind), "hybrid", 0, 0, fusions, NULL, NULL,
+    {"fusion", LUD_OPTION_CHOICE, FUSION(kind), "hybrid", 0, 0, lud_proof_fusions, NULL, NULL,
      "with a run: none, hybrid (weight lk + proof, or - penalty), paper (2 lk + log-probability, or lk - "
      "100), linear (alpha times the proof's score + (1 - alpha) lk), kge (lk alone)"},
     {"weight", LUD_OPTION_REAL, FUSION(kge_weight), "2", 0, 1e6, NULL, NULL, NULL,

@@ -36,6 +36,7 @@ typedef enum lud_proof_fusion_kind {
     LUD_PROOF_FUSION_LINEAR, /* a (score of the proof) + (1 - a) lk */
     LUD_PROOF_FUSION_KGE     /* lk alone, nothing is played */
 } lud_proof_fusion_kind;
+extern const char *const lud_proof_fusions[]; /* their names, null-terminated */
 
 /* lk = ln max(sigma(score of the embeddings), 1e-9) */
 typedef struct lud_proof_fusion {
