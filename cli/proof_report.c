@@ -20,7 +20,7 @@
 typedef struct effort {
     int64_t atoms, work;
 } effort;
-static const effort for_ranking = {100000, 1000000}, for_solving = {20000000, 200000000};
+static const effort for_ranking = {100000, 1000000}, for_solving = {200000, 3000000};
 
 /* ---- a trained run ---- */
 
