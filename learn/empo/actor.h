@@ -12,6 +12,7 @@
 
 #include "agents/policy.h"
 #include "learn/empo/human_net.h"
+#include "learn/empo/novelty.h"
 #include "learn/empo/reference.h"
 #include "learn/empo/replay.h"
 #include "learn/empo/stages.h"
@@ -34,7 +35,12 @@ typedef struct lud_empo_actor_options {
     double goal_resample_prob;
     bool fresh_goals;
     bool count_bonus, count_ucb; /* robots prefer successors seen rarely */
-    double count_scale, count_weight;
+    double count_scale, count_weight, count_weight_people;
+    lud_empo_novelty *novelty; /* or null: robots prefer what it calls novel, people too */
+    double novelty_weight, novelty_weight_people;
+    /* Where transitions go instead of the replay memory, or null. False: it cannot take one. */
+    bool (*sink)(void *context, const lud_empo_transition *transition);
+    void *sink_context;
 } lud_empo_actor_options;
 
 /* Q_r of states: records[n][words] -> q[n][n_robot_actions]. */
@@ -58,6 +64,13 @@ typedef struct lud_empo_actor_counts {
     int64_t states_seen;        /* different states, with the count bonus only */
 } lud_empo_actor_counts;
 lud_empo_actor_counts lud_empo_actor_get_counts(const lud_empo_actor *actor);
+/* What everybody did in the last step, and the records of the states in which they did it. */
+typedef struct lud_empo_lived {
+    int n;
+    const int32_t *const *records; /* [n] */
+    const int32_t *actions;        /* [n][n_humans] */
+} lud_empo_lived;
+lud_empo_lived lud_empo_actor_lived(const lud_empo_actor *actor);
 void lud_empo_actor_visit(lud_empo_actor *actor, const char *prefix, lud_checkpoint *checkpoint);
 
 #endif

@@ -15,7 +15,16 @@ typedef struct lud_empo_learner_options {
     int64_t environments, steps_per_episode, buffer_size, buffer_mebibytes;
     double training_steps_per_env_step, goal_resample_prob;
     bool fresh_goals, use_count_based_curiosity, count_curiosity_use_ucb;
-    double count_curiosity_scale, count_curiosity_bonus_coef_r;
+    double count_curiosity_scale, count_curiosity_bonus_coef_r, count_curiosity_bonus_coef_h;
+    bool use_rnd, normalize_rnd, use_human_action_rnd, rnd_use_adaptive_lr;
+    int64_t rnd_feature_dim, rnd_hidden_dim;
+    double rnd_bonus_coef_r, rnd_bonus_coef_h, lr_rnd, rnd_weight_decay, rnd_grad_clip,
+        rnd_normalization_decay;
+    double rnd_adaptive_lr_scale, rnd_adaptive_lr_min, rnd_adaptive_lr_max;
+
+    bool async_training;
+    int64_t num_actors, actor_sync_freq, rnd_sync_freq, async_min_buffer_size, async_queue_size;
+    double max_env_steps_per_training_step;
 
     /* trainer */
     int64_t batch_size, updates_per_iteration, x_h_goals;

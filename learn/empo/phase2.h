@@ -3,7 +3,7 @@
 #define LUDUS_LEARN_EMPO_PHASE2_H
 
 #include "agents/policy.h"
-#include "learn/empo/actor.h"
+#include "learn/empo/async.h"
 #include "learn/empo/human_prior.h"
 #include "learn/empo/reference.h"
 #include "learn/empo/trainer.h"
@@ -25,12 +25,15 @@ typedef struct lud_empo_phase2_learner {
     bool has_reference, reference_too_large;
     lud_empo_replay *replay;
     lud_empo_values values;
-    lud_empo_actor *actor;
+    lud_empo_actor *actor; /* null with async_training */
+    lud_empo_async *async;
     lud_empo_trainer *trainer;
+    lud_empo_novelty *novelty; /* with use_rnd */
     lud_profile profile;
     int64_t step;            /* training steps done */
     double credit;           /* training steps that environment steps have paid for */
     const int32_t **records; /* [n_envs] pointers of that callback */
+    const int32_t **sampled; /* [batch_size] states of the last batch */
     bool evaluated;
     lud_empo_distance distance; /* of the last evaluation */
 } lud_empo_phase2_learner;

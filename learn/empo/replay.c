@@ -97,11 +97,25 @@ static uint8_t *put(uint8_t *to, const void *from, size_t bytes) {
     return to + bytes;
 }
 
+static size_t bytes_of(const lud_empo_replay *r, const lud_empo_transition *t) {
+    const size_t word = sizeof(int32_t), words = (size_t)r->words * word;
+    return aligned(sizeof(header) + words * (1 + (size_t)t->n_successors) + (size_t)r->n_humans * word +
+                   (size_t)(r->n_actions + 1) * word + 2 * (size_t)t->n_links * word +
+                   (size_t)t->n_successors);
+}
+
+bool lud_empo_replay_fits(const lud_empo_replay *r, const lud_empo_transition *t) {
+    const size_t bytes = bytes_of(r, t);
+    if (r->count == 0) return bytes <= r->pool_bytes;
+    if (r->count == r->capacity) return false;
+    const size_t oldest = place_of(r, 0)->offset, newest = place_of(r, r->count - 1)->offset;
+    if (newest < oldest) return r->write + bytes <= oldest;
+    return r->write + bytes <= r->pool_bytes || bytes <= oldest;
+}
+
 bool lud_empo_replay_push(lud_empo_replay *r, const lud_empo_transition *t) {
     const size_t word = sizeof(int32_t), words = (size_t)r->words * word;
-    const size_t bytes =
-        aligned(sizeof(header) + words * (1 + (size_t)t->n_successors) + (size_t)r->n_humans * word +
-                (size_t)(r->n_actions + 1) * word + 2 * (size_t)t->n_links * word + (size_t)t->n_successors);
+    const size_t bytes = bytes_of(r, t);
     if (bytes > r->pool_bytes) return false;
     assert(r->count == 0 || t->inserted >= lud_empo_replay_get(r, r->count - 1).inserted);
     const size_t offset = make_room(r, bytes);

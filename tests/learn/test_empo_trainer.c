@@ -515,16 +515,17 @@ static void assert_same_learner(rig *a, rig *b) {
 static void resuming_equals_no_interruption(void **state) {
     (void)state;
     static const char *const everything[] = {"learner.u_r_use_network=true", "learner.v_r_use_network=true",
-                                             "learner.use_count_based_curiosity=true"};
+                                             "learner.use_count_based_curiosity=true", "learner.use_rnd=true",
+                                             "learner.use_human_action_rnd=true"};
     static const char *const in_tables[] = {"learner.use_lookup_tables=true", "learner.use_lookup_q_r=false",
                                             "learner.gradual_buffer_clearing=false"};
     static const char path[] = LUDUS_BINARY_DIR "/test_empo_resume.safetensors";
     for (int round = 0; round < 2; round++) {
         rig whole, first, second;
         const char *const *set = round ? in_tables : everything;
-        open_rig(&whole, crowd, networks, 3, set);
-        open_rig(&first, crowd, networks, 3, set);
-        open_rig(&second, crowd, networks, 3, set);
+        open_rig(&whole, crowd, networks, round ? 3 : 5, set);
+        open_rig(&first, crowd, networks, round ? 3 : 5, set);
+        open_rig(&second, crowd, networks, round ? 3 : 5, set);
         iterate(&whole, 6);
         iterate(&first, 4);
         lud_error error = {0};
