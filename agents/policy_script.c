@@ -132,7 +132,7 @@ static lud_status read_script(script_policy *self, const lud_model *model, lud_a
         char *path = lud_path_beside(arena, file ? file : "", values.file);
         lud_tree *root;
         if (!path) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a script");
-        status = lud_tree_read_file(arena, path, &root, error);
+        status = lud_tree_read_file(arena, path, NULL, &root, error);
         if (status) return status;
         static const char *const names[] = {"actions"};
         rows = root->kind == LUD_TREE_MAPPING ? lud_tree_get(root, "actions") : NULL;

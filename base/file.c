@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <xxhash.h>
+
 static lud_status system_error(lud_error *error, const char *path, const char *what) {
     return lud_fail(error, LUD_ERROR_IO, "%s: %s: %s", path, what, strerror(errno));
 }
@@ -151,6 +153,15 @@ bool lud_file_exists(const char *path) {
 bool lud_folder_exists(const char *path) {
     struct stat info;
     return !stat(path, &info) && S_ISDIR(info.st_mode);
+}
+
+uint64_t lud_file_stamp(const char *path) {
+    struct stat info;
+    if (stat(path, &info)) return 0;
+    const uint64_t facts[5] = {(uint64_t)info.st_dev, (uint64_t)info.st_ino, (uint64_t)info.st_size,
+                               (uint64_t)info.st_mtim.tv_sec, (uint64_t)info.st_mtim.tv_nsec};
+    const uint64_t stamp = XXH3_64bits(facts, sizeof facts);
+    return stamp ? stamp : 1;
 }
 
 char *lud_path_beside(lud_arena *arena, const char *base_path, const char *path) {

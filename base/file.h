@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/arena.h"
@@ -33,6 +34,9 @@ lud_status lud_file_write(const char *path, const void *bytes, size_t length, lu
 lud_status lud_folder_make(const char *path, lud_error *error);
 bool lud_file_exists(const char *path);
 bool lud_folder_exists(const char *path);
+/* Another number when the file was written or replaced meanwhile (even within one tick of the clock that
+ * dates files); 0 when there is none. */
+uint64_t lud_file_stamp(const char *path);
 /* `folder of base_path` + `/` + path, or `path` itself when it is absolute. Lives in the arena. */
 char *lud_path_beside(lud_arena *arena, const char *base_path, const char *path);
 

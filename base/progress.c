@@ -134,6 +134,12 @@ void lud_interrupt_install(void) {
     action.sa_flags = SA_RESTART;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    /* a parent may have left them blocked; one that came meanwhile arrives now */
+    sigset_t listened;
+    sigemptyset(&listened);
+    sigaddset(&listened, SIGINT);
+    sigaddset(&listened, SIGTERM);
+    sigprocmask(SIG_UNBLOCK, &listened, NULL);
 }
 
 bool lud_interrupted(void) {

@@ -32,7 +32,8 @@ char *lud_format_count(double value, char text[16]);
 /* `12 s`, `3:07`, `2:15:00`. Returns `text`. */
 char *lud_format_seconds(double seconds, char text[24]);
 
-/* Installs a handler for Ctrl-C and SIGTERM; the first sets the flag below, the second ends the program. */
+/* Installs a handler for Ctrl-C and SIGTERM and lets them through where a parent had blocked them; the first
+ * sets the flag below, the second ends the program. */
 void lud_interrupt_install(void);
 bool lud_interrupted(void);
 

@@ -53,8 +53,6 @@ typedef struct including {
     int depth;
 } including;
 
-enum { MAX_FILES = 64 }; /* read for one scenario: two includes a file would otherwise double at each level */
-
 /* Lets the values of `over` win over those of `base`. */
 static void merge(lud_tree *base, const lud_tree *over) {
     base->place = over->place;
@@ -72,11 +70,11 @@ static void merge(lud_tree *base, const lud_tree *over) {
     }
 }
 
-static lud_status read_with_includes(lud_arena *arena, const char *path, const including *by, int *n_files,
-                                     lud_tree **root, lud_error *error);
+static lud_status read_with_includes(lud_arena *arena, const char *path, const including *by,
+                                     lud_tree_files *files, lud_tree **root, lud_error *error);
 
-static lud_status include_one(lud_arena *arena, const lud_tree *name, const including *by, int *n_files,
-                              lud_tree **merged, lud_error *error) {
+static lud_status include_one(lud_arena *arena, const lud_tree *name, const including *by,
+                              lud_tree_files *files, lud_tree **merged, lud_error *error) {
     if (name->kind != LUD_TREE_SCALAR) return lud_tree_expected(name, error, "the path of a file");
     if (by->depth >= LUD_TREE_MAX_INCLUDES)
         return lud_fail_at(error, LUD_ERROR_INPUT, name->place,
@@ -84,7 +82,7 @@ static lud_status include_one(lud_arena *arena, const lud_tree *name, const incl
     char *path = lud_path_beside(arena, name->place.file, name->text);
     if (!path) return out_of_memory(error);
     lud_tree *included;
-    lud_status status = read_with_includes(arena, path, by, n_files, &included, error);
+    lud_status status = read_with_includes(arena, path, by, files, &included, error);
     if (status)
         return lud_fail_context(error, "%s:%d:%d: include", name->place.file, name->place.line,
                                 name->place.column);
@@ -98,13 +96,15 @@ static lud_status include_one(lud_arena *arena, const lud_tree *name, const incl
     return LUD_OK;
 }
 
-static lud_status read_with_includes(lud_arena *arena, const char *path, const including *by, int *n_files,
-                                     lud_tree **root, lud_error *error) {
+static lud_status read_with_includes(lud_arena *arena, const char *path, const including *by,
+                                     lud_tree_files *files, lud_tree **root, lud_error *error) {
     char *bytes;
     size_t length;
-    if (++*n_files > MAX_FILES)
+    if (files->n >= LUD_TREE_MAX_FILES)
         return lud_fail(error, LUD_ERROR_INPUT, "%s: expected at most %d included files", path,
-                        (int)MAX_FILES);
+                        (int)LUD_TREE_MAX_FILES);
+    if (!(files->paths[files->n] = strdup(path))) return out_of_memory(error);
+    files->stamps[files->n++] = lud_file_stamp(path);
     lud_status status = lud_file_read(arena, path, LUD_TREE_MAX_BYTES, &bytes, &length, error);
     if (!status) status = lud_yaml_parse(arena, path, bytes, length, false, root, error);
     if (status) return status;
@@ -125,9 +125,9 @@ static lud_status read_with_includes(lud_arena *arena, const char *path, const i
         if (!include->child)
             return lud_tree_expected(include, error, "the path of a file or a list of paths");
         for (const lud_tree *c = include->child; c && !status; c = c->next)
-            status = include_one(arena, c, &here, n_files, &merged, error);
+            status = include_one(arena, c, &here, files, &merged, error);
     } else {
-        status = include_one(arena, include, &here, n_files, &merged, error);
+        status = include_one(arena, include, &here, files, &merged, error);
     }
     if (status) return status;
     remove_child(*root, include);
@@ -136,10 +136,18 @@ static lud_status read_with_includes(lud_arena *arena, const char *path, const i
     return LUD_OK;
 }
 
-lud_status lud_tree_read_file(lud_arena *arena, const char *path, lud_tree **root, lud_error *error) {
-    int n_files = 0;
+void lud_tree_files_free(lud_tree_files *files) {
+    for (int i = 0; i < files->n; i++) free(files->paths[i]);
+    files->n = 0;
+}
+
+lud_status lud_tree_read_file(lud_arena *arena, const char *path, lud_tree_files *files, lud_tree **root,
+                              lud_error *error) {
+    lud_tree_files own = {0};
     *root = NULL;
-    return read_with_includes(arena, path, NULL, &n_files, root, error);
+    lud_status status = read_with_includes(arena, path, NULL, files ? files : &own, root, error);
+    lud_tree_files_free(&own);
+    return status;
 }
 
 lud_status lud_tree_read_text(lud_arena *arena, const char *name, const char *text, size_t length,

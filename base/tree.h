@@ -21,7 +21,8 @@ enum {
     LUD_TREE_MAX_DEPTH = 64,
     LUD_TREE_MAX_KEY_BYTES = 256,
     LUD_TREE_MAX_ANCHORS = 1024,
-    LUD_TREE_MAX_INCLUDES = 16 /* depth of files that include files */
+    LUD_TREE_MAX_INCLUDES = 16, /* depth of files that include files */
+    LUD_TREE_MAX_FILES = 64 /* read for one tree: two includes a file would otherwise double at each level */
 };
 
 typedef enum lud_tree_kind {
@@ -47,9 +48,20 @@ struct lud_tree {
     size_t n_children;
 };
 
+/* The files that a tree was read from, in the order in which they were opened, with their lud_file_stamp just
+ * before. */
+typedef struct lud_tree_files {
+    int n;
+    char *paths[LUD_TREE_MAX_FILES];
+    uint64_t stamps[LUD_TREE_MAX_FILES];
+} lud_tree_files;
+void lud_tree_files_free(lud_tree_files *files);
+
 /* Reads a file with its includes (relative to the including file; cycles and depth over 16 are errors).
- * The tree lives in `arena`. */
-lud_status lud_tree_read_file(lud_arena *arena, const char *path, lud_tree **root, lud_error *error);
+ * The tree lives in `arena`. `files` (zeroed before, or null) gets the path of every file that was asked for,
+ * also when one of them cannot be read; free with lud_tree_files_free. */
+lud_status lud_tree_read_file(lud_arena *arena, const char *path, lud_tree_files *files, lud_tree **root,
+                              lud_error *error);
 /* Reads `length` bytes; `name` stands for the file in messages. `include:` is an error here. */
 lud_status lud_tree_read_text(lud_arena *arena, const char *name, const char *text, size_t length,
                               lud_tree **root, lud_error *error);

@@ -11,7 +11,8 @@
 #include "learn/empo/ask.h"
 #include "learn/empo/solution_policy.h"
 #include "learn/empo/solve.h"
-#include "learn/train.h"
+#include "learn/learned.h"
+#include "learn/learner.h"
 
 typedef struct eval_values {
     lud_scenario_flags scenario;
@@ -196,15 +197,10 @@ static lud_status print_measures(lud_learner *learner, uint64_t iterations, bool
 
 /* The learner's own measures of a trained RUN. */
 static lud_status measure(const char *run, const lud_scenario *scenario, bool json, lud_error *error) {
-    lud_device *device = NULL;
-    lud_learner *learner = NULL;
-    uint64_t iterations = 0;
-    lud_status status = lud_device_open("auto", (int)scenario->run.threads, &device, error);
-    if (!status) status = lud_learner_create(scenario, device, &learner, error);
-    if (!status) status = lud_train_load(learner, run, &iterations, error);
-    if (!status) status = print_measures(learner, iterations, json, error);
-    lud_learner_destroy(learner);
-    lud_device_close(device);
+    lud_learned learned;
+    lud_status status = lud_learned_open(run, scenario, "auto", NULL, &learned, error);
+    if (!status) status = print_measures(learned.learner, learned.iterations, json, error);
+    lud_learned_close(&learned);
     return status;
 }
 

@@ -8,54 +8,21 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/cli.h"
+#include "learn/learned.h"
+#include "learn/learner.h"
 #include "learn/proof_ppo/beam.h"
 #include "learn/proof_ppo/proof_policy.h"
 #include "learn/proof_ppo/proof_ppo.h"
-#include "learn/train.h"
 #include "sim/proof/prover.h"
 
 enum { PROVER_ATOMS = 20000000, PROVER_WORK = 200000000 }; /* of one question; more counts as undecided */
 
 /* ---- a trained run ---- */
 
-struct lud_proof_run {
-    lud_device *device;
-    lud_learner *learner;
-};
-
-void lud_proof_run_close(lud_proof_run *run) {
-    if (!run) return;
-    lud_learner_destroy(run->learner);
-    lud_device_close(run->device);
-    free(run);
-}
-
-lud_status lud_proof_run_open(const lud_scenario *scenario, const char *folder, lud_proof_run **out,
-                              lud_error *error) {
-    *out = NULL;
-    lud_proof_run *run = calloc(1, sizeof *run);
-    if (!run) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a run");
-    lud_status status = lud_device_open("cpu", (int)scenario->run.threads, &run->device, error);
-    if (!status) status = lud_learner_create(scenario, run->device, &run->learner, error);
-    if (!status && run->learner->kind != &lud_learner_proof_ppo)
-        status = lud_fail(error, LUD_ERROR_INPUT, "%s: trained by %s; expected a run of proof-ppo", folder,
-                          run->learner->kind->name);
-    if (!status) status = lud_train_load(run->learner, folder, NULL, error);
-    if (status) {
-        lud_proof_run_close(run);
-        return status;
-    }
-    *out = run;
-    return LUD_OK;
-}
-
 bool lud_proof_run_is(const lud_scenario *scenario, const char *path) {
-    lud_text checkpoint = {0};
-    lud_text_append(&checkpoint, "%s/checkpoint.safetensors", path);
-    const bool is = scenario->world == &lud_proof_world && lud_folder_exists(path) && !checkpoint.failed &&
-                    lud_file_exists(checkpoint.bytes);
-    lud_text_free(&checkpoint);
-    return is;
+    const lud_learner_kind *kind = NULL;
+    return scenario->learner && lud_learner_kind_of(scenario, &kind, NULL) == LUD_OK &&
+           kind == &lud_learner_proof_ppo && lud_learned_is(path);
 }
 
 /* ---- derivability ---- */
@@ -167,12 +134,20 @@ static lud_status print_ranking_json(table *t, lud_error *error) {
 static lud_status fill(table *t, lud_proof_net *net, int n_threads, lud_error *error) {
     lud_proof_ranker *ranker = NULL;
     const lud_proof_pool pool = t->model->pools[t->list];
-    lud_status status = lud_proof_ranker_create(
-        net, t->options, (lud_proof_corrupt)t->model->options.negatives.corrupt, n_threads, &ranker, error);
+    const lud_proof_fusion *fusion = &t->options->fusion;
+    const bool fused = fusion->run && fusion->kind != LUD_PROOF_FUSION_NONE;
+    lud_kge kge = {0};
+    lud_status status = fused ? lud_kge_load(fusion->run, t->model->base, &kge, error) : LUD_OK;
+    if (!status)
+        status = lud_proof_ranker_create(t->model, fused && fusion->kind == LUD_PROOF_FUSION_KGE ? NULL : net,
+                                         t->options, (lud_proof_corrupt)t->model->options.negatives.corrupt,
+                                         n_threads, &ranker, error);
+    if (!status && fused) lud_proof_ranker_use_kge(ranker, &kge);
     const double start = lud_clock_seconds();
     if (!status) status = lud_proof_rank(ranker, pool, 0, t->n, t->queries, error);
     t->seconds = lud_clock_seconds() - start;
     lud_proof_ranker_destroy(ranker);
+    lud_kge_free(&kge);
     for (int32_t i = 0; i < t->n && !status; i++) {
         lud_prover_answer answer;
         status = ask(t->model->base, &pool.atoms[i], &answer, NULL, error);
@@ -188,12 +163,12 @@ lud_status lud_proof_report_ranking(const lud_scenario *scenario, const char *fo
         t.list = LUD_PROOF_VALID;
     else if (strcmp(t.split, "test") != 0)
         return lud_fail(error, LUD_ERROR_INPUT, "--split %s: expected valid or test", split);
-    lud_proof_run *run = NULL;
-    lud_status status = lud_proof_run_open(scenario, folder, &run, error);
+    lud_learned run;
+    lud_status status = lud_learned_open(folder, scenario, "cpu", &lud_learner_proof_ppo, &run, error);
     if (status) return status;
-    lud_proof_net *net = lud_proof_ppo_net(run->learner, true);
+    lud_proof_net *net = lud_proof_ppo_net(run.learner, true);
     t.model = net->model;
-    t.options = &lud_proof_ppo_get_options(run->learner)->evaluation.rank;
+    t.options = &lud_proof_ppo_get_options(run.learner)->evaluation.rank;
     t.n = t.model->pools[t.list].n;
     if (n_queries > 0 && n_queries < t.n) t.n = (int32_t)n_queries;
     t.queries = calloc((size_t)t.n + 1, sizeof *t.queries);
@@ -210,7 +185,7 @@ lud_status lud_proof_report_ranking(const lud_scenario *scenario, const char *fo
     free(t.queries);
     free(t.answers);
     free(t.keep);
-    lud_proof_run_close(run);
+    lud_learned_close(&run);
     return status;
 }
 
@@ -222,7 +197,7 @@ static lud_status print_proof(lud_proof_net *net, const lud_proof_atom *query, i
     lud_proof_beam *beam = NULL;
     lud_proof_tree tree = {0};
     lud_text text = {0};
-    lud_proof_beam_result result;
+    lud_proof_found result;
     uint8_t *state = calloc(1, model->model.layout.state_bytes);
     lud_status status = state ? lud_proof_beam_create(net, 1, (int32_t)width, &beam, error)
                               : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a search");
@@ -261,10 +236,10 @@ lud_status lud_proof_report_query(const lud_scenario *scenario, const char *fold
     lud_proof_atom atom;
     lud_status status = lud_proof_parse_atom(model->base, query, &atom, error);
     if (status) return lud_fail_context(error, "--query");
-    lud_proof_run *run = NULL;
-    status = lud_proof_run_open(scenario, folder, &run, error);
-    if (!status) status = print_proof(lud_proof_ppo_net(run->learner, true), &atom, width, error);
-    lud_proof_run_close(run);
+    lud_learned run;
+    status = lud_learned_open(folder, scenario, "cpu", &lud_learner_proof_ppo, &run, error);
+    if (!status) status = print_proof(lud_proof_ppo_net(run.learner, true), &atom, width, error);
+    lud_learned_close(&run);
     return status;
 }
 

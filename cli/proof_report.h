@@ -5,14 +5,8 @@
 #include "agents/policy.h"
 #include "sim/scenario.h"
 
-/* A trained RUN of the proof world. */
-typedef struct lud_proof_run lud_proof_run;
-/* Whether `path` is the folder of such a run. */
+/* Whether `path` is the folder of a run of learner proof-ppo. */
 bool lud_proof_run_is(const lud_scenario *scenario, const char *path);
-lud_status lud_proof_run_open(const lud_scenario *scenario, const char *folder, lud_proof_run **run,
-                              lud_error *error);
-/* Null is allowed. */
-void lud_proof_run_close(lud_proof_run *run);
 
 /* `ludus eval RUN`: ranks the test queries (n_queries 0: all; split: valid or test) with the run's policy. */
 lud_status lud_proof_report_ranking(const lud_scenario *scenario, const char *run, const char *split,

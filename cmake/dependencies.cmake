@@ -31,4 +31,4 @@ ludus_dependency(dnnl INCLUDE ${DNNL_INCLUDE} LINK ${DNNL_LIBRARY})
 ludus_dependency(sdl LINK PkgConfig::SDL2)
 ludus_dependency(cglm INCLUDE ${CGLM_INCLUDE})
 ludus_dependency(stb INCLUDE ${STB_INCLUDE})
-ludus_dependency(video LINK PkgConfig::AV)
+ludus_dependency(video INCLUDE ${AV_INCLUDE_DIRS} LINK ${CMAKE_DL_LIBS}) # loaded when the first video is opened: render/av.c

@@ -104,6 +104,15 @@ bool lud_device_reserve(lud_device *device, size_t bytes) {
     return device->backend->reserve(device, bytes);
 }
 
+void lud_device_run_both(lud_device *device, lud_device_work first, void *first_context,
+                         lud_device_work second, void *second_context) {
+    if (device->backend == &lud_cpu_backend && device->n_threads > 1 &&
+        lud_cpu_run_both(device, first, first_context, second, second_context))
+        return;
+    first(device, first_context);
+    second(device, second_context);
+}
+
 lud_event *lud_event_create(lud_device *device) {
     return device->backend->event_create(device);
 }

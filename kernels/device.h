@@ -69,8 +69,8 @@ struct lud_device {
 
 /* Opens `choice`: "cpu", "cuda" or "auto" (cuda where it works, else cpu). n_threads 0: all processors this
  * process may use (CPU). For tests, the environment variable LUDUS_CPU = plain | avx2 | avx512 lowers the
- * instruction set, and LUDUS_CUDA_MODULE = FILE names what "cuda" loads instead of ludus_cuda.so ("auto" never
- * does). Errors: an unknown word (LUD_ERROR_INPUT), no working CUDA driver or shared object
+ * instruction set, and LUDUS_CUDA_MODULE = FILE names what "cuda" loads instead of ludus_cuda.so ("auto"
+ * never does). Errors: an unknown word (LUD_ERROR_INPUT), no working CUDA driver or shared object
  * (LUD_ERROR_UNSUPPORTED, the message says which step failed). */
 lud_status lud_device_open(const char *choice, int n_threads, lud_device **device, lud_error *error);
 /* Null is allowed. Memory, events and graphs of the device must have been given back. */
@@ -96,6 +96,14 @@ void lud_device_synchronise(lud_device *device);
 /* Grows the workspace to at least `bytes`. Operations call it themselves; before recording a graph, warm up.
  */
 bool lud_device_reserve(lud_device *device, size_t bytes);
+
+/* Two pieces of work that do not touch each other's results: at the same time where the device has threads
+ * for both, else one behind the other. Each calls operations on the device it is handed (half the threads,
+ * its own scratch) and not on `device`; memory is common. Results are the same either way. On CUDA the two
+ * are queued one behind the other. */
+typedef void (*lud_device_work)(lud_device *device, void *context);
+void lud_device_run_both(lud_device *device, lud_device_work first, void *first_context,
+                         lud_device_work second, void *second_context);
 
 lud_event *lud_event_create(lud_device *device);
 void lud_event_destroy(lud_device *device, lud_event *event);

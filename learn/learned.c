@@ -5,10 +5,36 @@
 #include "base/file.h"
 #include "learn/train.h"
 
+bool lud_learned_is(const char *folder) {
+    lud_text path = {0};
+    lud_text_append(&path, "%s/checkpoint.safetensors", folder);
+    const bool there = !path.failed && lud_file_exists(path.bytes);
+    lud_text_free(&path);
+    return there;
+}
+
+lud_status lud_learned_open(const char *folder, const lud_scenario *scenario, const char *device,
+                            const lud_learner_kind *kind, lud_learned *learned, lud_error *error) {
+    *learned = (lud_learned){0};
+    lud_status status = lud_device_open(device, (int)scenario->run.threads, &learned->device, error);
+    if (!status) status = lud_learner_create(scenario, learned->device, &learned->learner, error);
+    if (!status && kind && learned->learner->kind != kind)
+        status = lud_fail(error, LUD_ERROR_INPUT, "%s: trained by %s; expected a run of %s", folder,
+                          learned->learner->kind->name, kind->name);
+    if (!status) status = lud_train_load(learned->learner, folder, &learned->iterations, error);
+    if (status) lud_learned_close(learned);
+    return status;
+}
+
+void lud_learned_close(lud_learned *learned) {
+    lud_learner_destroy(learned->learner);
+    lud_device_close(learned->device);
+    *learned = (lud_learned){0};
+}
+
 /* A loaded learner; the last of its policies gives it back. */
 typedef struct source {
-    lud_device *device;
-    lud_learner *learner;
+    lud_learned learned;
     lud_policy *policy;
     int users;
 } source;
@@ -23,8 +49,7 @@ typedef struct share {
 static void give_back(source *s) {
     if (!s || --s->users > 0) return;
     lud_policy_destroy(s->policy);
-    lud_learner_destroy(s->learner);
-    lud_device_close(s->device);
+    lud_learned_close(&s->learned);
     free(s);
 }
 
@@ -45,11 +70,11 @@ static void act(lud_policy *policy, const lud_act *wanted) {
 }
 
 static lud_status load(const char *folder, const lud_scenario *scenario, source *s, lud_error *error) {
-    lud_status status = lud_device_open("cpu", (int)scenario->run.threads, &s->device, error);
-    if (status == LUD_OK) status = lud_learner_create(scenario, s->device, &s->learner, error);
-    if (status || !s->learner->kind->policy) return status;
-    status = lud_train_load(s->learner, folder, NULL, error);
-    return status ? status : s->learner->kind->policy(s->learner, &s->policy, error);
+    const lud_learner_kind *kind = NULL;
+    lud_status status = lud_learner_kind_of(scenario, &kind, error);
+    if (status || !kind->policy) return status;
+    status = lud_learned_open(folder, scenario, "cpu", NULL, &s->learned, error);
+    return status ? status : kind->policy(s->learned.learner, &s->policy, error);
 }
 
 static lud_status take_part(source *s, lud_cast *cast, int agent, lud_error *error) {
@@ -84,11 +109,7 @@ static lud_status join(const char *folder, const lud_scenario *scenario, lud_cas
 
 lud_status lud_learned_cast(const char *folder, const lud_scenario *scenario, lud_cast *cast,
                             lud_error *error) {
-    lud_text path = {0};
-    lud_text_append(&path, "%s/checkpoint.safetensors", folder);
-    const bool there = path.bytes && lud_file_exists(path.bytes);
-    lud_text_free(&path);
-    if (!there) return LUD_OK;
+    if (!lud_learned_is(folder)) return LUD_OK;
     bool joined = false;
     lud_status status = join(folder, scenario, cast, &joined, error);
     if (status || joined || !scenario->learner) return status;

@@ -5,6 +5,7 @@
 
 #include "learn/empo/phase1.h"
 #include "learn/empo/phase2.h"
+#include "learn/kge/kge.h"
 #include "learn/mappo/mappo.h"
 #include "learn/proof_ppo/proof_ppo.h"
 
@@ -14,6 +15,7 @@ static const lud_learner_kind *const learners[] = {
     &lud_empo_phase2,
     &lud_mappo_learner,
     &lud_learner_proof_ppo,
+    &lud_learner_kge,
     NULL, /* end of the table */
 };
 

@@ -47,9 +47,14 @@ static uint64_t recipe_key(const recipe *r) {
 
 /* ---- making and destroying ---- */
 
-lud_status lud_canvas_create(SDL_Renderer *renderer, float scale, lud_canvas **canvas, lud_error *error) {
+lud_status lud_canvas_create(SDL_Renderer *renderer, float scale, lud_sprites *sprites, lud_canvas **canvas,
+                             lud_error *error) {
     lud_canvas *c = calloc(1, sizeof *c);
-    if (!c) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the canvas");
+    if (!c) {
+        lud_sprites_destroy(sprites);
+        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the canvas");
+    }
+    c->sprites = sprites;
     c->renderer = renderer;
     c->scale = scale;
     for (int k = 0; k < MAX_QUADS; k++) {
@@ -58,7 +63,7 @@ lud_status lud_canvas_create(SDL_Renderer *renderer, float scale, lud_canvas **c
     }
     SDL_GetRendererOutputSize(renderer, &c->width, &c->height);
     SDL_SetRenderDrawBlendMode(renderer, SDL_BLENDMODE_BLEND);
-    lud_status status = lud_sprites_create(&c->sprites, error);
+    lud_status status = sprites ? LUD_OK : lud_sprites_create(&c->sprites, error);
     if (!status) status = lud_font_create(&c->font, error);
     if (!status) status = lud_page_create(renderer, &c->page, error);
     if (status) {
@@ -78,7 +83,7 @@ lud_status lud_canvas_create_offscreen(int width, int height, float scale, lud_c
     if (!renderer)
         status = lud_fail(error, LUD_ERROR_MEMORY, "cannot make a picture of %d x %d: %s", width, height,
                           SDL_GetError());
-    if (!status) status = lud_canvas_create(renderer, scale, canvas, error);
+    if (!status) status = lud_canvas_create(renderer, scale, NULL, canvas, error);
     if (status) {
         if (renderer) SDL_DestroyRenderer(renderer);
         SDL_FreeSurface(surface);

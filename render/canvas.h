@@ -22,8 +22,10 @@ typedef enum lud_text_size { LUD_TEXT_SMALL, LUD_TEXT_LARGE } lud_text_size; /* 
 /* A picture in memory of width * height pixels; needs no display. `scale` multiplies text sizes. */
 lud_status lud_canvas_create_offscreen(int width, int height, float scale, lud_canvas **canvas,
                                        lud_error *error);
-/* On a renderer of the caller's, which must outlive the canvas. */
-lud_status lud_canvas_create(SDL_Renderer *renderer, float scale, lud_canvas **canvas, lud_error *error);
+/* On a renderer of the caller's, which must outlive the canvas. `sprites` are taken over, also when it fails;
+ * null: unpacked now. */
+lud_status lud_canvas_create(SDL_Renderer *renderer, float scale, lud_sprites *sprites, lud_canvas **canvas,
+                             lud_error *error);
 void lud_canvas_destroy(lud_canvas *canvas);
 
 /* Size in pixels (follows a window's size) and text scale. */

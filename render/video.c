@@ -6,13 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include <libavcodec/avcodec.h>
-#include <libavformat/avformat.h>
-#include <libavutil/imgutils.h>
-#include <libavutil/opt.h>
-#include <libswscale/swscale.h>
-
 #include "base/file.h"
+#include "render/av.h"
 #include "render/palette.h"
 #include "render/picture.h"
 
@@ -32,6 +27,7 @@ static const format formats[] = {
 };
 
 struct lud_video {
+    lud_av av; /* empty for pictures */
     const format *format;
     lud_video_options options;
     lud_file_writer writer;
@@ -78,24 +74,26 @@ static int64_t seek_to(void *opaque, int64_t offset, int whence) {
 }
 
 static lud_status failed(const lud_video *v, int code, const char *what, lud_error *error) {
+    const lud_av *av = &v->av;
     if (v->io_error)
         return lud_fail(error, LUD_ERROR_IO, "%s: cannot write: %s", v->path, strerror(v->io_error));
     char text[AV_ERROR_MAX_STRING_SIZE] = "";
-    av_strerror(code, text, sizeof text);
+    av->av_strerror(code, text, sizeof text);
     return lud_fail(error, code == AVERROR(ENOMEM) ? LUD_ERROR_MEMORY : LUD_ERROR_UNSUPPORTED,
                     "%s: cannot %s: %s", v->path, what, text);
 }
 
 /* ---- opening ---- */
 
-static const AVCodec *encoder_of(const format *f) {
+static const AVCodec *encoder_of(const lud_av *av, const format *f) {
     const AVCodec *codec = NULL;
-    for (int k = 0; !codec && f->encoders[k]; k++) codec = avcodec_find_encoder_by_name(f->encoders[k]);
+    for (int k = 0; !codec && f->encoders[k]; k++) codec = av->avcodec_find_encoder_by_name(f->encoders[k]);
     return codec;
 }
 
 static int open_encoder(lud_video *v, const AVCodec *codec) {
-    AVCodecContext *c = v->encoder = avcodec_alloc_context3(codec);
+    const lud_av *av = &v->av;
+    AVCodecContext *c = v->encoder = av->avcodec_alloc_context3(codec);
     if (!c) return AVERROR(ENOMEM);
     c->width = v->options.width;
     c->height = v->options.height;
@@ -113,31 +111,32 @@ static int open_encoder(lud_video *v, const AVCodec *codec) {
         c->gop_size = v->options.fps * 4;
     }
     if (!strcmp(codec->name, "libx264")) {
-        av_opt_set(c->priv_data, "preset", "veryfast", 0);
-        av_opt_set(c->priv_data, "tune", "animation", 0);
-        av_opt_set(c->priv_data, "crf", "18", 0);
+        av->av_opt_set(c->priv_data, "preset", "veryfast", 0);
+        av->av_opt_set(c->priv_data, "tune", "animation", 0);
+        av->av_opt_set(c->priv_data, "crf", "18", 0);
     } else if (!strncmp(codec->name, "libvpx", 6)) {
-        av_opt_set(c->priv_data, "deadline", "good", 0);
-        av_opt_set(c->priv_data, "cpu-used", "5", 0);
-        av_opt_set(c->priv_data, "crf", "24", 0);
-        av_opt_set(c->priv_data, "row-mt", "0", 0);
+        av->av_opt_set(c->priv_data, "deadline", "good", 0);
+        av->av_opt_set(c->priv_data, "cpu-used", "5", 0);
+        av->av_opt_set(c->priv_data, "crf", "24", 0);
+        av->av_opt_set(c->priv_data, "row-mt", "0", 0);
         c->bit_rate = 0;
     }
-    int code = avcodec_open2(c, codec, NULL);
-    if (code >= 0) code = avcodec_parameters_from_context(v->stream->codecpar, c);
+    int code = av->avcodec_open2(c, codec, NULL);
+    if (code >= 0) code = av->avcodec_parameters_from_context(v->stream->codecpar, c);
     v->stream->time_base = c->time_base;
     v->stream->avg_frame_rate = c->framerate;
     return code;
 }
 
 static int open_frame(lud_video *v) {
-    v->frame = av_frame_alloc();
-    v->packet = av_packet_alloc();
+    const lud_av *av = &v->av;
+    v->frame = av->av_frame_alloc();
+    v->packet = av->av_packet_alloc();
     if (!v->frame || !v->packet) return AVERROR(ENOMEM);
     v->frame->format = v->format->pixels;
     v->frame->width = v->options.width;
     v->frame->height = v->options.height;
-    int code = av_frame_get_buffer(v->frame, 0);
+    int code = av->av_frame_get_buffer(v->frame, 0);
     if (code < 0) return code;
     if (v->format->pixels == AV_PIX_FMT_PAL8) {
         v->palette = lud_palette_create();
@@ -145,53 +144,58 @@ static int open_frame(lud_video *v) {
     }
     v->frame->colorspace = AVCOL_SPC_BT709;
     v->frame->color_range = AVCOL_RANGE_MPEG;
-    v->scaler =
-        sws_getContext(v->options.width, v->options.height, AV_PIX_FMT_BGR0, v->options.width,
-                       v->options.height, v->format->pixels,
-                       SWS_BICUBIC | SWS_ACCURATE_RND | SWS_BITEXACT | SWS_FULL_CHR_H_INP, NULL, NULL, NULL);
+    v->scaler = av->sws_getContext(v->options.width, v->options.height, AV_PIX_FMT_BGR0, v->options.width,
+                                   v->options.height, v->format->pixels,
+                                   SWS_BICUBIC | SWS_ACCURATE_RND | SWS_BITEXACT | SWS_FULL_CHR_H_INP, NULL,
+                                   NULL, NULL);
     if (!v->scaler) return AVERROR(ENOMEM);
-    const int *bt709 = sws_getCoefficients(SWS_CS_ITU709);
-    sws_setColorspaceDetails(v->scaler, bt709, 1, bt709, 0, 0, 1 << 16, 1 << 16);
+    const int *bt709 = av->sws_getCoefficients(SWS_CS_ITU709);
+    av->sws_setColorspaceDetails(v->scaler, bt709, 1, bt709, 0, 0, 1 << 16, 1 << 16);
     return 0;
 }
 
 static lud_status open_stream(lud_video *v, lud_error *error) {
-    const AVCodec *codec = encoder_of(v->format);
+    const lud_av *av = &v->av;
+    lud_status status = lud_av_load(&v->av, error);
+    if (status) return status;
+    av->av_log_set_level(AV_LOG_ERROR);
+    const AVCodec *codec = encoder_of(av, v->format);
     if (!codec)
         return lud_fail(error, LUD_ERROR_UNSUPPORTED, "%s: libavcodec on this machine has no encoder %s",
                         v->path, v->format->encoders[0]);
-    lud_status status = lud_file_write_begin(&v->writer, v->path, error);
+    status = lud_file_write_begin(&v->writer, v->path, error);
     if (status) return status;
-    uint8_t *buffer = av_malloc(IO_BYTES);
-    v->io = buffer ? avio_alloc_context(buffer, IO_BYTES, 1, v, NULL, write_bytes, seek_to) : NULL;
+    uint8_t *buffer = av->av_malloc(IO_BYTES);
+    v->io = buffer ? av->avio_alloc_context(buffer, IO_BYTES, 1, v, NULL, write_bytes, seek_to) : NULL;
     if (!v->io) {
-        av_free(buffer);
+        av->av_free(buffer);
         return failed(v, AVERROR(ENOMEM), "write", error);
     }
-    int code = avformat_alloc_output_context2(&v->muxer, NULL, v->format->muxer, NULL);
+    int code = av->avformat_alloc_output_context2(&v->muxer, NULL, v->format->muxer, NULL);
     if (code < 0) return failed(v, code, "open the container", error);
     v->muxer->pb = v->io;
     v->muxer->flags |= AVFMT_FLAG_BITEXACT | AVFMT_FLAG_CUSTOM_IO;
-    v->stream = avformat_new_stream(v->muxer, NULL);
+    v->stream = av->avformat_new_stream(v->muxer, NULL);
     if (!v->stream) return failed(v, AVERROR(ENOMEM), "open the container", error);
     code = open_encoder(v, codec);
     if (code < 0) return failed(v, code, "open the encoder", error);
     code = open_frame(v);
     if (code < 0) return failed(v, code, "open the encoder", error);
-    code = avformat_write_header(v->muxer, NULL);
+    code = av->avformat_write_header(v->muxer, NULL);
     if (code < 0) return failed(v, code, "write the header", error);
     return LUD_OK;
 }
 
 static void destroy(lud_video *v) {
-    sws_freeContext(v->scaler);
-    av_frame_free(&v->frame);
-    av_packet_free(&v->packet);
-    avcodec_free_context(&v->encoder);
-    if (v->muxer) avformat_free_context(v->muxer);
+    const lud_av *av = &v->av;
+    if (v->scaler) av->sws_freeContext(v->scaler);
+    if (v->frame) av->av_frame_free(&v->frame);
+    if (v->packet) av->av_packet_free(&v->packet);
+    if (v->encoder) av->avcodec_free_context(&v->encoder);
+    if (v->muxer) av->avformat_free_context(v->muxer);
     if (v->io) {
-        av_freep(&v->io->buffer);
-        avio_context_free(&v->io);
+        av->av_freep(&v->io->buffer);
+        av->avio_context_free(&v->io);
     }
     lud_palette_destroy(v->palette);
     free(v->path);
@@ -216,7 +220,6 @@ lud_status lud_video_open(const char *path, lud_video_options options, lud_video
     if (options.fps < 1 || options.fps > 240)
         return lud_fail(error, LUD_ERROR_INPUT, "%s: %d frames a second; 1 to 240 are possible", path,
                         options.fps);
-    av_log_set_level(AV_LOG_ERROR);
     lud_video *v = calloc(1, sizeof *v);
     if (v) {
         v->format = f;
@@ -250,24 +253,26 @@ static lud_status add_png(lud_video *v, const uint32_t *pixels, int pitch, lud_e
 }
 
 static int send(lud_video *v, const AVFrame *frame) {
-    int code = avcodec_send_frame(v->encoder, frame);
+    const lud_av *av = &v->av;
+    int code = av->avcodec_send_frame(v->encoder, frame);
     while (code >= 0) {
-        code = avcodec_receive_packet(v->encoder, v->packet);
+        code = av->avcodec_receive_packet(v->encoder, v->packet);
         if (code == AVERROR(EAGAIN) || code == AVERROR_EOF) return 0;
         if (code < 0) break;
         if (!v->packet->duration) v->packet->duration = 1;
-        av_packet_rescale_ts(v->packet, v->encoder->time_base, v->stream->time_base);
+        av->av_packet_rescale_ts(v->packet, v->encoder->time_base, v->stream->time_base);
         v->packet->stream_index = v->stream->index;
-        code = av_interleaved_write_frame(v->muxer, v->packet);
+        code = av->av_interleaved_write_frame(v->muxer, v->packet);
         if (code >= 0 && v->io_error) code = AVERROR(v->io_error);
     }
     return code;
 }
 
 lud_status lud_video_add(lud_video *v, const uint32_t *pixels, int pitch, lud_error *error) {
+    const lud_av *av = &v->av;
     v->n_frames++;
     if (!v->format->muxer) return add_png(v, pixels, pitch, error);
-    int code = av_frame_make_writable(v->frame);
+    int code = av->av_frame_make_writable(v->frame);
     if (code < 0) return failed(v, code, "encode", error);
     if (v->palette) {
         uint32_t colours[256];
@@ -276,7 +281,7 @@ lud_status lud_video_add(lud_video *v, const uint32_t *pixels, int pitch, lud_er
         memcpy(v->frame->data[1], colours, sizeof colours);
     } else {
         const uint8_t *source[1] = {(const uint8_t *)pixels};
-        sws_scale(v->scaler, source, &pitch, 0, v->options.height, v->frame->data, v->frame->linesize);
+        av->sws_scale(v->scaler, source, &pitch, 0, v->options.height, v->frame->data, v->frame->linesize);
     }
     v->frame->pts = v->n_frames - 1;
     code = send(v, v->frame);
@@ -284,11 +289,12 @@ lud_status lud_video_add(lud_video *v, const uint32_t *pixels, int pitch, lud_er
 }
 
 lud_status lud_video_finish(lud_video *v, lud_error *error) {
+    const lud_av *av = &v->av;
     lud_status status = LUD_OK;
     if (v->format->muxer) {
         int code = send(v, NULL);
-        if (code >= 0) code = av_write_trailer(v->muxer);
-        if (code >= 0) avio_flush(v->io);
+        if (code >= 0) code = av->av_write_trailer(v->muxer);
+        if (code >= 0) av->avio_flush(v->io);
         if (code < 0 || v->io_error) status = failed(v, code, "complete the file", error);
         if (!status)
             status = lud_file_write_commit(&v->writer, error);

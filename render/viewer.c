@@ -36,6 +36,7 @@ void lud_viewer_destroy(lud_viewer *viewer) {
     lud_drawing_destroy(viewer->drawing);
     lud_cast_destroy(viewer->cast);
     lud_scenario_destroy(viewer->scenario);
+    lud_tree_files_free(&viewer->files);
     free(viewer->chosen);
     free(viewer->taken);
     free(viewer->plan);

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "render/picture.h"
@@ -11,13 +10,6 @@
 #include "render/viewer_parts.h"
 
 enum { RECORD_SIDE = 640, RECORD_FPS = 30, RECORD_FRAMES_PER_STEP = 8 };
-
-/* Modification time in seconds; 0 when there is no file just now. */
-static double stamp_of(const char *path) {
-    struct stat info;
-    if (stat(path, &info)) return 0;
-    return (double)info.st_mtim.tv_sec + (double)info.st_mtim.tv_nsec * 1e-9;
-}
 
 lud_status lud_viewer_load(lud_viewer *v, bool keep_seed, lud_error *error) {
     lud_scenario *scenario = NULL;
@@ -28,9 +20,11 @@ lud_status lud_viewer_load(lud_viewer *v, bool keep_seed, lud_error *error) {
     lud_overlay *overlay = NULL;
     int32_t *chosen = NULL, *plan = NULL;
     bool *taken = NULL;
-    v->file_stamp = stamp_of(v->options->path);
-    lud_status status =
-        lud_scenario_load(v->options->path, v->options->set, v->options->n_set, &scenario, error);
+    lud_tree_files files = {0};
+    lud_status status = lud_scenario_load_files(v->options->path, v->options->set, v->options->n_set, &files,
+                                                &scenario, error);
+    lud_tree_files_free(&v->files); /* those of a scenario with a mistake are watched too */
+    v->files = files;
     if (!status)
         status = lud_cast_create(scenario->model, scenario->policies, v->options->path, &cast, error);
     if (!status && v->options->loaded)
@@ -92,8 +86,13 @@ lud_status lud_viewer_load(lud_viewer *v, bool keep_seed, lud_error *error) {
 void lud_viewer_watch_file(lud_viewer *v) {
     if (v->clock - v->file_checked < 0.3) return;
     v->file_checked = v->clock;
-    double stamp = stamp_of(v->options->path);
-    if (stamp <= 0 || stamp == v->file_stamp) return; /* editors take the file away for a moment */
+    bool changed = false;
+    for (int i = 0; i < v->files.n; i++) {
+        uint64_t stamp = lud_file_stamp(v->files.paths[i]);
+        if (!stamp && v->files.stamps[i]) return; /* editors take a file away for a moment */
+        changed = changed || stamp != v->files.stamps[i];
+    }
+    if (!changed) return;
     lud_error error = {0};
     if (lud_viewer_load(v, true, &error))
         lud_viewer_say(v, true, INFINITY, "%s", error.text);

@@ -27,7 +27,8 @@ struct lud_viewer {
     double speed;      /* steps a second */
     double since_step; /* seconds since the present state was reached by a step */
     double clock;
-    double file_checked, file_stamp; /* clock of the last look; modification time of the file */
+    double file_checked;  /* clock of the last look */
+    lud_tree_files files; /* that the scenario was read from */
 
     /* what is shown */
     lud_theme_name theme;

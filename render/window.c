@@ -34,7 +34,12 @@ static lud_status open_window(SDL_Window **window, SDL_Renderer **renderer, lud_
                                SDL_WINDOW_RESIZABLE | SDL_WINDOW_ALLOW_HIGHDPI);
     if (!*window) return no_display(error);
     SDL_SetWindowMinimumSize(*window, 480, 320);
-    *renderer = SDL_CreateRenderer(*window, -1, SDL_RENDERER_ACCELERATED | SDL_RENDERER_PRESENTVSYNC);
+    /* Pictures are drawn on the processor, as recordings are: starting a graphics driver takes longer than
+     * all the rest together, and a picture takes a millisecond. Who wants another asks by SDL_RENDER_DRIVER.
+     */
+    if (SDL_getenv("SDL_RENDER_DRIVER"))
+        *renderer = SDL_CreateRenderer(*window, -1, SDL_RENDERER_ACCELERATED | SDL_RENDERER_PRESENTVSYNC);
+    SDL_SetHint(SDL_HINT_FRAMEBUFFER_ACCELERATION, "0");
     if (!*renderer) *renderer = SDL_CreateRenderer(*window, -1, SDL_RENDERER_SOFTWARE);
     if (!*renderer)
         return lud_fail(
@@ -78,6 +83,26 @@ static void run_loop(SDL_Window *window, SDL_Renderer *renderer, lud_canvas *can
     }
 }
 
+/* Sprites are unpacked beside the opening of the window: each takes about as long. */
+typedef struct unpacking {
+    SDL_Thread *thread;
+    lud_sprites *sprites;
+} unpacking;
+
+static int unpack(void *data) {
+    unpacking *u = data;
+    lud_error ignored = {0}; /* a canvas without sprites tries again, and tells */
+    return (int)lud_sprites_create(&u->sprites, &ignored);
+}
+
+static lud_sprites *unpacked(unpacking *u) {
+    SDL_WaitThread(u->thread, NULL);
+    u->thread = NULL;
+    lud_sprites *sprites = u->sprites;
+    u->sprites = NULL;
+    return sprites;
+}
+
 lud_status lud_view(const lud_view_options *options, lud_window_report *report, lud_error *error) {
     lud_window_report own = {0};
     if (!report) report = &own;
@@ -87,9 +112,15 @@ lud_status lud_view(const lud_view_options *options, lud_window_report *report, 
     SDL_Renderer *renderer = NULL;
     lud_canvas *canvas = NULL;
     lud_viewer *viewer = NULL;
+    unpacking sprites = {0};
+    sprites.thread = SDL_CreateThread(unpack, "sprites", &sprites);
     lud_status status = lud_viewer_create(options, &viewer, error);
     if (!status) status = open_window(&window, &renderer, error);
-    if (!status) status = lud_canvas_create(renderer, density(window, renderer), &canvas, error);
+    lud_sprites *ready = unpacked(&sprites);
+    if (!status)
+        status = lud_canvas_create(renderer, density(window, renderer), ready, &canvas, error);
+    else
+        lud_sprites_destroy(ready);
     if (!status) {
         char title[128];
         const lud_scenario *scenario = lud_viewer_scenario(viewer);

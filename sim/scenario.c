@@ -157,9 +157,14 @@ static lud_status end(lud_status status, lud_scenario **scenario) {
 
 lud_status lud_scenario_load(const char *path, const char *const *set, int n_set, lud_scenario **scenario,
                              lud_error *error) {
+    return lud_scenario_load_files(path, set, n_set, NULL, scenario, error);
+}
+
+lud_status lud_scenario_load_files(const char *path, const char *const *set, int n_set, lud_tree_files *files,
+                                   lud_scenario **scenario, lud_error *error) {
     lud_status status = begin(path, scenario, error);
     if (status) return status;
-    status = lud_tree_read_file((*scenario)->arena, path, &(*scenario)->root, error);
+    status = lud_tree_read_file((*scenario)->arena, path, files, &(*scenario)->root, error);
     if (!status) status = read_root(*scenario, set, n_set, error);
     return end(status, scenario);
 }

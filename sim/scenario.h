@@ -33,6 +33,9 @@ typedef struct lud_scenario {
 /* Loads a file and applies `n_set` assignments of the form `section.key=value` (see lud_tree_set). */
 lud_status lud_scenario_load(const char *path, const char *const *set, int n_set, lud_scenario **scenario,
                              lud_error *error);
+/* The same; `files` (zeroed before) gets every file that was asked for, includes too, also on failure. */
+lud_status lud_scenario_load_files(const char *path, const char *const *set, int n_set, lud_tree_files *files,
+                                   lud_scenario **scenario, lud_error *error);
 /* The same from memory; `name` stands for the path in messages and for relative paths. */
 lud_status lud_scenario_read(const char *name, const char *text, size_t length, const char *const *set,
                              int n_set, lud_scenario **scenario, lud_error *error);

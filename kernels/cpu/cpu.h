@@ -12,6 +12,7 @@ typedef struct lud_cpu {
     int64_t work_per_thread; /* elementary steps that are worth one more thread */
     void *product_scratch; /* parts of sums of products: an operation that calls one may hold the workspace */
     size_t product_scratch_bytes;
+    struct lud_cpu *half; /* what the second of two pieces of work runs on, made when first needed */
 } lud_cpu;
 
 extern const lud_backend lud_cpu_backend;
@@ -32,6 +33,10 @@ typedef enum lud_conv_pass { LUD_CONV_FORWARD, LUD_CONV_DATA, LUD_CONV_WEIGHTS }
  * number of images is run as pieces of powers of two, so that few shapes exist. */
 void lud_cpu_conv(lud_device *device, lud_conv_pass pass, const lud_conv *shape, bool relu, bool add,
                   float *x, float *w, const float *b, float *y);
+
+/* lud_device_run_both with two threads at least; false when memory is out and nothing was run. */
+bool lud_cpu_run_both(lud_device *device, lud_device_work first, void *first_context, lud_device_work second,
+                      void *second_context);
 
 /* Scratch memory of at least `bytes`, aligned to 64, valid until the next call. Aborts when memory is out: it
  * grows only while warming up. */

@@ -1,4 +1,5 @@
 /* The CPU backend: memory, clock, choice of the instruction set. */
+#include <omp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,10 +62,37 @@ static lud_status cpu_create(int n_threads, lud_device **device, lud_error *erro
 
 static void cpu_destroy(lud_device *device) {
     lud_cpu *cpu = (lud_cpu *)device;
+    if (cpu->half) cpu_destroy(&cpu->half->device);
     lud_cpu_conv_cache_destroy(cpu->conv_cache);
     free(device->workspace);
     free(cpu->product_scratch);
     free(cpu);
+}
+
+bool lud_cpu_run_both(lud_device *device, lud_device_work first, void *first_context, lud_device_work second,
+                      void *second_context) {
+    lud_cpu *cpu = (lud_cpu *)device;
+    const int n_threads = device->n_threads;
+    if (!cpu->half) {
+        lud_device *half;
+        lud_error error;
+        if (cpu_create(n_threads / 2, &half, &error) != LUD_OK) return false;
+        cpu->half = (lud_cpu *)half;
+    }
+    cpu->half->work_per_thread = cpu->work_per_thread;
+    cpu->half->device.ops = device->ops;
+    cpu->half->device.strict = device->strict;
+    device->n_threads = n_threads - n_threads / 2;
+    /* with three threads and more each piece has a team of its own */
+    if (n_threads > 2 && omp_get_max_active_levels() < 2) omp_set_max_active_levels(2);
+#pragma omp parallel num_threads(2)
+    {
+        const int n = omp_get_num_threads(), self = omp_get_thread_num();
+        if (self == 0) first(device, first_context);
+        if (self == n - 1) second(n == 1 ? device : &cpu->half->device, second_context);
+    }
+    device->n_threads = n_threads;
+    return true;
 }
 
 static void *cpu_allocate(lud_device *device, size_t bytes) {

@@ -8,7 +8,9 @@
 #include <xxhash.h>
 
 #include "base/random.h"
+#include "learn/empo/archive.h"
 #include "learn/empo/ask.h"
+#include "learn/empo/people.h"
 #include "learn/empo/successor_list.h"
 #include "learn/empo/theory.h"
 
@@ -18,16 +20,20 @@
 enum { LANE_START, LANE_ACHIEVED, LANE_ALL_GOALS, LANE_FRESH_GOAL };
 enum { LANE_LIVED, LANE_FRESH };
 enum { LANE_WAY = 0xffff };
-enum { MAX_ACTIONS = 256, PARALLEL_FROM = 64 };
+enum { LANE_TO_STEP, LANE_TO_RESTART };
+enum { MAX_ACTIONS = 256, PARALLEL_FROM = 64, MAX_CHOICES = 16 };
 
 /* The transition of one environment while it is put together. */
 typedef struct builder {
     lud_empo_successor_list list;
     lud_successors found;
-    int32_t *offsets;    /* [n_robot_actions + 1] */
-    int32_t *joint;      /* [n_agents] */
-    int32_t *lived;      /* [n_agents] actions of people that are acted on */
-    int32_t *fresh;      /* [n_agents] actions of people that targets use */
+    int profiles_capacity;
+    int32_t *profile; /* [profiles_capacity] people's part of a link's joint action, with expected_people */
+    float *policies;  /* of people in this state, likewise */
+    int32_t *offsets; /* [n_robot_actions + 1] */
+    int32_t *joint;   /* [n_agents] */
+    int32_t *lived;   /* [n_agents] actions of people that are acted on */
+    int32_t *fresh;   /* [n_agents] actions of people that targets use */
     int32_t *fresh_goal; /* [n_humans] */
     double *p;           /* [MAX_ACTIONS] */
     double *pi;          /* [n_robot_actions] */
@@ -48,11 +54,14 @@ struct lud_empo_actor {
     uint8_t *states;         /* [n_envs][state_bytes] */
     uint32_t *tick;          /* [n_envs] */
     int64_t *episode_step;   /* [n_envs] */
+    int64_t *last_step;      /* [n_envs] steps after which the episode ends, 0: no limit but the world's */
     uint32_t *episode;       /* [n_envs] */
     int32_t *goals;          /* [n_envs][n_humans] */
     int32_t *records;        /* [n_envs][words] of the present states */
     float *q;                /* [n_envs][n_robot_actions] */
     builder *builders;       /* [n_envs] */
+    double *searched;        /* [n_envs][n_robot_actions] what the search says; with it only */
+    bool searching;          /* in this step */
     double *people;          /* [n_envs][policy entries] of people asked all at once; null: one by one */
     int32_t *people_records; /* [n_envs][words of the network] */
     const int32_t **people_record_of; /* [n_envs] */
@@ -63,29 +72,12 @@ struct lud_empo_actor {
     float *state_novelty;  /* of all builders' successors, one behind the other */
     const int32_t **novel; /* [novel_room] their records */
     int novel_room;
-    int32_t *lived_records;   /* [n_envs][words] */
-    const int32_t **lived_of; /* [n_envs] */
-    int32_t *lived_actions;   /* [n_envs][n_humans] */
+    int32_t *lived_records;    /* [n_envs][words] */
+    const int32_t **lived_of;  /* [n_envs] */
+    int32_t *lived_actions;    /* [n_envs][n_humans] */
+    lud_empo_archive *archive; /* with restarts */
     lud_empo_actor_counts counts;
 };
-
-void lud_empo_prior_ask(const lud_empo_prior *prior, const lud_empo_features *features, const uint8_t *state,
-                        int h, int goal, double *probability) {
-    const lud_empo_layout *layout = &features->layout;
-    if (prior->policy) {
-        lud_empo_ask(prior->policy, &features->grid->model, state, layout->humans[h], goal, probability);
-        return;
-    }
-    const lud_empo_reference *r = prior->reference;
-    const uint32_t index = lud_statespace_find(r->space, state);
-    const int n = layout->n_human_actions[h];
-    for (int a = 0; a < n; a++) /* a start that the reference has not met: anything */
-        probability[a] =
-            index == UINT32_MAX
-                ? 1.0 / n
-                : r->records[index * (uint64_t)layout->record_doubles +
-                             (uint64_t)(layout->policies + layout->policy_begin[h] + goal * n + a)];
-}
 
 /* ---- making and freeing ---- */
 
@@ -101,8 +93,10 @@ static bool prepare_builder(lud_empo_actor *a, builder *b) {
     b->pi = lud_arena_take_array(a->arena, n_actions, sizeof *b->pi);
     b->novelty = lud_arena_take_array(a->arena, n_actions, sizeof *b->novelty);
     b->next_state = lud_arena_take(a->arena, a->model->layout.state_bytes);
-    return b->offsets && b->joint && b->lived && b->fresh && b->fresh_goal && b->p && b->pi && b->novelty &&
-           b->next_state;
+    const size_t n_policies = (size_t)layout->policy_begin[layout->n_humans];
+    b->policies = lud_arena_take_array(a->arena, n_policies, sizeof *b->policies);
+    return b->policies && b->offsets && b->joint && b->lived && b->fresh && b->fresh_goal && b->p && b->pi &&
+           b->novelty && b->next_state;
 }
 
 static bool prepare(lud_empo_actor *a) {
@@ -111,6 +105,7 @@ static bool prepare(lud_empo_actor *a) {
     a->states = lud_arena_take_array(a->arena, n, a->model->layout.state_bytes);
     a->tick = lud_arena_take_array(a->arena, n, sizeof *a->tick);
     a->episode_step = lud_arena_take_array(a->arena, n, sizeof *a->episode_step);
+    a->last_step = lud_arena_take_array(a->arena, n, sizeof *a->last_step);
     a->episode = lud_arena_take_array(a->arena, n, sizeof *a->episode);
     a->goals = lud_arena_take_array(a->arena, n * (size_t)layout->n_humans, sizeof *a->goals);
     a->records = lud_arena_take_array(a->arena, n * (size_t)a->features->words, sizeof *a->records);
@@ -119,6 +114,8 @@ static bool prepare(lud_empo_actor *a) {
     for (int h = 0; h < layout->n_humans; h++)
         if (layout->n_human_actions[h] > a->max_actions) a->max_actions = layout->n_human_actions[h];
     const size_t people = n * (size_t)layout->n_humans;
+    a->searched = lud_arena_take_array(a->arena, a->options.search ? n * (size_t)layout->n_robot_actions : 1,
+                                       sizeof *a->searched);
     a->people_bonus = lud_arena_take_array(a->arena, people * (size_t)a->max_actions, sizeof(float));
     a->lived_records = lud_arena_take_array(a->arena, n * (size_t)a->features->words, sizeof(int32_t));
     a->lived_of = lud_arena_take_array(a->arena, n, sizeof *a->lived_of);
@@ -139,8 +136,11 @@ static bool prepare(lud_empo_actor *a) {
         asked = a->people && a->people_records && a->people_record_of;
         for (size_t e = 0; asked && e < n; e++) a->people_record_of[e] = a->people_records + e * words;
     }
-    bool complete = asked && a->states && a->tick && a->episode_step && a->episode && a->goals &&
-                    a->records && a->q && a->builders && a->people_bonus && a->lived_records && a->lived_of &&
+    if (a->options.restart_prob > 0.0)
+        a->archive = lud_empo_archive_create(a->model->layout.state_bytes, a->options.restart_states);
+    bool complete = asked && (a->archive || a->options.restart_prob <= 0.0) && a->last_step && a->states &&
+                    a->tick && a->episode_step && a->episode && a->goals && a->records && a->q &&
+                    a->builders && a->searched && a->people_bonus && a->lived_records && a->lived_of &&
                     a->lived_actions && ((a->seen && a->done) || !a->options.count_bonus);
     for (size_t e = 0; complete && e < n; e++) complete = prepare_builder(a, &a->builders[e]);
     return complete;
@@ -153,14 +153,36 @@ static int draw_goal(const lud_empo_actor *a, int e, int h, uint32_t lane) {
     return lud_empo_features_draw_goal(a->features, h, lud_unit53(w.v[0], w.v[1]));
 }
 
+/* Begins in the archive, if chance and what is there will have it so. */
+static bool restart(lud_empo_actor *a, int e) {
+    const size_t bytes = a->model->layout.state_bytes;
+    const lud_random_key key = {a->options.seed, (uint32_t)e};
+    const lud_words w = lud_draw(key, a->tick[e], NOBODY, LUD_PURPOSE_EXPLORE, LANE_TO_RESTART);
+    if (!a->archive || lud_empo_archive_count(a->archive) == 0 || lud_unit(w.v[0]) >= a->options.restart_prob)
+        return false;
+    double uniform[MAX_CHOICES];
+    const int n = a->options.restart_choices < MAX_CHOICES ? a->options.restart_choices : MAX_CHOICES;
+    for (int i = 0; i < n; i++) {
+        const lud_words place =
+            lud_draw(key, a->tick[e], NOBODY, LUD_PURPOSE_EXPLORE, LANE_TO_RESTART + 1 + (uint32_t)i);
+        uniform[i] = lud_unit53(place.v[0], place.v[1]);
+    }
+    memcpy(a->states + (size_t)e * bytes, lud_empo_archive_draw(a->archive, n, uniform), bytes);
+    a->last_step[e] = a->options.restart_steps;
+    a->counts.restarts++;
+    return true;
+}
+
 static void begin_episode(lud_empo_actor *a, int e) {
     const size_t bytes = a->model->layout.state_bytes;
     const int n_humans = a->features->layout.n_humans;
+    a->episode_step[e] = 0;
+    for (int h = 0; h < n_humans; h++) a->goals[e * n_humans + h] = draw_goal(a, e, h, LANE_START);
+    if (restart(a, e)) return;
+    a->last_step[e] = a->options.steps_per_episode;
     const lud_range range = {
         .seed = a->options.seed, .first_environment = (uint32_t)e, .n = 1, .tick = &a->tick[e]};
     a->model->world->reset(a->model, range, a->states + (size_t)e * bytes);
-    a->episode_step[e] = 0;
-    for (int h = 0; h < n_humans; h++) a->goals[e * n_humans + h] = draw_goal(a, e, h, LANE_START);
 }
 
 lud_status lud_empo_actor_create(const lud_empo_actor_options *options, const lud_empo_features *features,
@@ -195,11 +217,13 @@ void lud_empo_actor_destroy(lud_empo_actor *a) {
         builder *b = &a->builders[e];
         lud_successors_free(&b->found);
         lud_empo_successor_list_free(&b->list);
+        free(b->profile);
     }
     lud_empo_table_destroy(a->seen);
     lud_empo_table_destroy(a->done);
     free(a->state_novelty);
     free(a->novel);
+    lud_empo_archive_destroy(a->archive);
     lud_arena_destroy(a->arena);
     free(a);
 }
@@ -209,20 +233,6 @@ void lud_empo_actor_destroy(lud_empo_actor *a) {
 static void set_joint(const lud_empo_actor *a, builder *b, const int32_t *people, int32_t robot_action) {
     memcpy(b->joint, people, (size_t)a->model->layout.n_agents * sizeof *b->joint);
     lud_empo_robot_decode(&a->features->layout, a->model, robot_action, b->joint);
-}
-
-static lud_status enumerate(const lud_empo_actor *a, builder *b, const uint8_t *state) {
-    const int32_t n_actions = a->features->layout.n_robot_actions;
-    lud_empo_successor_list_begin(&b->list);
-    for (int32_t r = 0; r < n_actions; r++) {
-        b->offsets[r] = b->list.n_links;
-        set_joint(a, b, b->fresh, r);
-        const lud_status status =
-            lud_empo_successor_list_add(&b->list, a->features, state, b->joint, &b->error);
-        if (status) return status;
-    }
-    b->offsets[n_actions] = b->list.n_links;
-    return LUD_OK;
 }
 
 /* ---- choosing ---- */
@@ -317,6 +327,58 @@ static int32_t choose_curiously(const lud_empo_actor *a, builder *b, int e, cons
     return choose(b->p, n, lud_unit53(w.v[0], w.v[1]));
 }
 
+/* Links to the successors of one joint action; `profile` is the people's part of it. */
+static lud_status link_to(const lud_empo_actor *a, builder *b, const uint8_t *state, const int32_t *people,
+                          int profile, int32_t robot_action) {
+    const int before = b->list.n_links;
+    set_joint(a, b, people, robot_action);
+    const lud_status status = lud_empo_successor_list_add(&b->list, a->features, state, b->joint, &b->error);
+    if (status) return status;
+    if (b->list.n_links > b->profiles_capacity) {
+        const int capacity = 2 * b->list.n_links;
+        int32_t *larger = realloc(b->profile, (size_t)capacity * sizeof *larger);
+        if (!larger) return lud_fail(&b->error, LUD_ERROR_MEMORY, "no memory for successors");
+        b->profile = larger;
+        b->profiles_capacity = capacity;
+    }
+    for (int i = before; i < b->list.n_links; i++) b->profile[i] = profile;
+    return LUD_OK;
+}
+
+/* The policies of all people for all of their goals. */
+static void ask_everything(const lud_empo_actor *a, builder *b, int e, const uint8_t *state) {
+    const lud_empo_layout *layout = &a->features->layout;
+    for (int h = 0; h < layout->n_humans; h++) {
+        const int n = layout->n_human_actions[h], n_goals = layout->goal_begin[h + 1] - layout->goal_begin[h];
+        float *to = b->policies + layout->policy_begin[h];
+        for (int g = 0; g < n_goals; g++) {
+            ask_prior(a, e, state, h, g, b->p);
+            for (int k = 0; k < n; k++) to[g * n + k] = (float)b->p[k];
+        }
+    }
+}
+
+static lud_status enumerate(const lud_empo_actor *a, builder *b, int e, const uint8_t *state) {
+    const lud_empo_layout *layout = &a->features->layout;
+    const bool expected = a->options.expected_people;
+    lud_empo_successor_list_begin(&b->list);
+    if (expected) ask_everything(a, b, e, state);
+    for (int32_t r = 0; r < layout->n_robot_actions; r++) {
+        b->offsets[r] = b->list.n_links;
+        lud_status status = LUD_OK;
+        if (!expected) status = link_to(a, b, state, b->fresh, 0, r);
+        for (int p = 0; expected && !status && p < layout->n_human_profiles; p++) {
+            if (!lud_empo_people_possible(layout, b->policies, p)) continue;
+            for (int h = 0; h < layout->n_humans; h++)
+                b->fresh[layout->humans[h]] = lud_empo_own_action(layout, h, p);
+            status = link_to(a, b, state, b->fresh, p, r);
+        }
+        if (status) return status;
+    }
+    b->offsets[layout->n_robot_actions] = b->list.n_links;
+    return LUD_OK;
+}
+
 static void choose_people(const lud_empo_actor *a, builder *b, int e, const uint8_t *state, double epsilon) {
     const lud_empo_layout *layout = &a->features->layout;
     const lud_random_key key = {a->options.seed, (uint32_t)e};
@@ -333,7 +395,7 @@ static void choose_people(const lud_empo_actor *a, builder *b, int e, const uint
             ask_prior(a, e, state, h, goal, b->p);
             b->lived[agent] = choose(b->p, layout->n_human_actions[h], lud_unit53(w.v[0], w.v[1]));
         }
-        if (!a->options.fresh_goals) {
+        if (!a->options.fresh_goals || a->options.expected_people) {
             b->fresh_goal[h] = goal;
             b->fresh[agent] = b->lived[agent];
             continue;
@@ -350,10 +412,11 @@ static bool curious_robots(const lud_empo_actor *a) {
     return (o->count_bonus && o->count_weight > 0) || (o->novelty && o->novelty_weight > 0);
 }
 
-/* Weighted mean bonus of the successors of each joint robot action. */
+/* Weighted mean bonus of the successors of each joint robot action, people's parts counting alike. */
 static void measure_novelty(const lud_empo_actor *a, builder *b) {
     const lud_empo_actor_options *o = &a->options;
     for (int32_t r = 0; r < a->features->layout.n_robot_actions; r++) {
+        double total = 0;
         b->novelty[r] = 0;
         for (int32_t i = b->offsets[r]; i < b->offsets[r + 1]; i++) {
             const int32_t *record = b->list.records + (size_t)b->list.link[i] * (size_t)a->features->words;
@@ -362,7 +425,9 @@ static void measure_novelty(const lud_empo_actor *a, builder *b) {
             if (o->novelty)
                 bonus += o->novelty_weight * (double)a->state_novelty[b->first_novelty + b->list.link[i]];
             b->novelty[r] += (double)b->list.probability[i] * bonus;
+            total += (double)b->list.probability[i];
         }
+        if (total > 0) b->novelty[r] /= total;
     }
 }
 
@@ -394,7 +459,7 @@ static bool measure_successors(lud_empo_actor *a) {
 static void choose_robots(const lud_empo_actor *a, builder *b, int e, const lud_empo_now *now) {
     const int n = a->features->layout.n_robot_actions;
     const lud_random_key key = {a->options.seed, (uint32_t)e};
-    const lud_words explore = lud_draw(key, a->tick[e], NOBODY, LUD_PURPOSE_EXPLORE, 0);
+    const lud_words explore = lud_draw(key, a->tick[e], NOBODY, LUD_PURPOSE_EXPLORE, LANE_TO_STEP);
     const double uniform = lud_unit53(explore.v[2], explore.v[3]);
     const bool exploring = lud_unit(explore.v[0]) < now->epsilon_r || now->beta_r == 0.0;
     const bool curious = curious_robots(a);
@@ -402,6 +467,11 @@ static void choose_robots(const lud_empo_actor *a, builder *b, int e, const lud_
     if (exploring) {
         double sum = 0;
         for (int r = 0; r < n; r++) sum += b->pi[r] = curious ? exp(b->novelty[r]) : 1.0;
+        for (int r = 0; r < n; r++) b->pi[r] /= sum;
+    } else if (a->searching) {
+        double sum = 0;
+        for (int r = 0; r < n; r++)
+            sum += b->pi[r] = a->searched[e * n + r] * (curious ? exp(b->novelty[r]) : 1.0);
         for (int r = 0; r < n; r++) b->pi[r] /= sum;
     } else {
         double values[MAX_ACTIONS];
@@ -422,7 +492,7 @@ static lud_status move_on(const lud_empo_actor *a, builder *b, int e, const uint
     const lud_random_key key = {a->options.seed, (uint32_t)e};
     const lud_words w = lud_draw(key, a->tick[e], NOBODY, LUD_PURPOSE_TRANSITION, LANE_WAY);
     double left = lud_unit53(w.v[0], w.v[1]);
-    bool same = true;
+    bool same = !a->options.expected_people;
     for (int h = 0; h < layout->n_humans; h++)
         same &= b->lived[layout->humans[h]] == b->fresh[layout->humans[h]];
     b->next = -1;
@@ -450,7 +520,7 @@ static void look_ahead(const lud_empo_actor *a, int e, const lud_empo_now *now) 
     builder *b = &a->builders[e];
     const uint8_t *state = a->states + (size_t)e * a->model->layout.state_bytes;
     choose_people(a, b, e, state, now->epsilon_h);
-    b->status = enumerate(a, b, state);
+    b->status = enumerate(a, b, e, state);
 }
 
 static void act(const lud_empo_actor *a, int e, const lud_empo_now *now) {
@@ -494,10 +564,27 @@ static bool store(lud_empo_actor *a, int e, int64_t step, lud_empo_replay *repla
         .probability = b->list.probability,
         .terminal = b->list.terminal,
         .successor = b->list.records,
+        .profile = b->profile,
+        .policies = b->policies,
     };
     a->counts.links += (uint64_t)b->list.n_links;
     a->counts.successors += (uint64_t)b->list.n;
     return a->options.sink ? a->options.sink(a->options.sink_context, &t) : lud_empo_replay_push(replay, &t);
+}
+
+/* Archives what came next, or all that might have. */
+static bool remember(lud_empo_actor *a, int e) {
+    const builder *b = &a->builders[e];
+    const lud_world *world = a->model->world;
+    if (!a->archive) return true;
+    bool complete = true;
+    for (int i = 0; a->options.restart_successors && i < b->list.n; i++)
+        if (!b->list.terminal[i])
+            complete &=
+                lud_empo_archive_add(a->archive, b->list.states + (size_t)i * a->model->layout.state_bytes);
+    if (!world->is_terminal(a->model, b->next_state))
+        complete &= lud_empo_archive_add(a->archive, b->next_state);
+    return complete;
 }
 
 static void go_on(lud_empo_actor *a, int e) {
@@ -510,7 +597,7 @@ static void go_on(lud_empo_actor *a, int e) {
     a->counts.steps++;
     lud_empo_features_encode(a->features, b->next_state, record);
     renew_goals(a, e, record);
-    const bool late = a->options.steps_per_episode && a->episode_step[e] >= a->options.steps_per_episode;
+    const bool late = a->last_step[e] && a->episode_step[e] >= a->last_step[e];
     if (!late && !a->model->world->is_terminal(a->model, b->next_state)) return;
     a->episode[e]++;
     a->counts.episodes++;
@@ -546,6 +633,13 @@ lud_status lud_empo_actor_step(lud_empo_actor *a, const lud_empo_now *now, int64
             return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the count of states");
     }
     if (now->beta_r > 0.0) values(context, n, a->records, a->q);
+    a->searching = a->options.search && now->beta_r > 0.0 && step >= a->options.search_after;
+    if (a->searching) {
+        const lud_status status =
+            lud_empo_search_run(a->options.search, n, 0, a->states, a->goals, a->tick, now->beta_r,
+                                now->gamma_r, a->options.search_values, context, a->searched, error);
+        if (status) return status;
+    }
     if (a->people) ask_people(a);
     if (curious_people(a)) measure_people(a);
         /* a step of one environment takes microseconds: few of them are not worth waking threads for */
@@ -567,6 +661,7 @@ lud_status lud_empo_actor_step(lud_empo_actor *a, const lud_empo_now *now, int64
                             "buffer_mebibytes",
                             b->list.n);
         if (!note_lived(a, e)) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the count of actions");
+        if (!remember(a, e)) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the archive of states");
         go_on(a, e);
     }
     return LUD_OK;
@@ -579,6 +674,7 @@ lud_empo_lived lud_empo_actor_lived(const lud_empo_actor *a) {
 lud_empo_actor_counts lud_empo_actor_get_counts(const lud_empo_actor *a) {
     lud_empo_actor_counts counts = a->counts;
     if (a->seen) counts.states_seen = lud_empo_table_rows(a->seen);
+    if (a->archive) counts.archived = lud_empo_archive_count(a->archive);
     return counts;
 }
 
@@ -592,6 +688,7 @@ void lud_empo_actor_visit(lud_empo_actor *a, const char *prefix, lud_checkpoint 
     } fields[] = {{"states", LUD_TENSOR_U8, (int64_t)a->model->layout.state_bytes, a->states},
                   {"tick", LUD_TENSOR_U32, 1, a->tick},
                   {"episode_step", LUD_TENSOR_I64, 1, a->episode_step},
+                  {"last_step", LUD_TENSOR_I64, 1, a->last_step},
                   {"episode", LUD_TENSOR_U32, 1, a->episode},
                   {"goals", LUD_TENSOR_I32, a->features->layout.n_humans, a->goals}};
     char text[128];
@@ -606,4 +703,6 @@ void lud_empo_actor_visit(lud_empo_actor *a, const char *prefix, lud_checkpoint 
     if (a->seen) lud_empo_table_visit(a->seen, text, checkpoint);
     snprintf(text, sizeof text, "%sdone", prefix);
     if (a->done) lud_empo_table_visit(a->done, text, checkpoint);
+    snprintf(text, sizeof text, "%sarchive.", prefix);
+    if (a->archive) lud_empo_archive_visit(a->archive, text, checkpoint);
 }

@@ -6,38 +6,39 @@
  * goes and is subject to exploration. The other is drawn anew from the goals' weights and the prior, and the
  * successors stored are those under it. So targets are unbiased samples of the equations whatever goals led
  * to a state and however much is explored; with `fresh_goals` off both are the same, as the mean over
- * trajectories needs it. */
+ * trajectories needs it. With `expected_people` the successors of all joint actions of people are stored with
+ * the people's policies instead, and nothing is left to chance.
+ *
+ * Episodes begin where the world resets to, or with `restart_prob` in a state met before
+ * (learn/empo/archive.h). */
 #ifndef LUDUS_LEARN_EMPO_ACTOR_H
 #define LUDUS_LEARN_EMPO_ACTOR_H
 
-#include "agents/policy.h"
-#include "learn/empo/human_net.h"
 #include "learn/empo/novelty.h"
-#include "learn/empo/reference.h"
+#include "learn/empo/prior.h"
 #include "learn/empo/replay.h"
+#include "learn/empo/search.h"
 #include "learn/empo/stages.h"
 #include "learn/empo/table.h"
-
-/* How people act: a policy, or the exact solution. */
-typedef struct lud_empo_prior {
-    lud_policy *policy;                  /* null: exact */
-    lud_empo_human_net *network;         /* behind the policy, to ask for many states at once; or null */
-    const lud_empo_reference *reference; /* exact */
-} lud_empo_prior;
-/* probability[n_discrete] of person h (within the layout) with its goal. */
-void lud_empo_prior_ask(const lud_empo_prior *prior, const lud_empo_features *features, const uint8_t *state,
-                        int h, int goal, double *probability);
 
 typedef struct lud_empo_actor_options {
     int n_envs;
     uint64_t seed;
     int64_t steps_per_episode; /* 0: no limit but the world's */
     double goal_resample_prob;
-    bool fresh_goals;
+    bool fresh_goals, expected_people;
+    double restart_prob;         /* of beginning an episode in the archive */
+    int64_t restart_steps;       /* after which such an episode ends; 0: as any other */
+    int restart_choices;         /* states among which the one started from least is taken */
+    int64_t restart_states;      /* the archive's capacity */
+    bool restart_successors;     /* every successor listed is archived, not only those visited */
     bool count_bonus, count_ucb; /* robots prefer successors seen rarely */
     double count_scale, count_weight, count_weight_people;
     lud_empo_novelty *novelty; /* or null: robots prefer what it calls novel, people too */
     double novelty_weight, novelty_weight_people;
+    lud_empo_search *search; /* robots follow it where they do not explore, or null */
+    lud_empo_search_values search_values;
+    int64_t search_after; /* from this training step on */
     /* Where transitions go instead of the replay memory, or null. False: it cannot take one. */
     bool (*sink)(void *context, const lud_empo_transition *transition);
     void *sink_context;
@@ -62,6 +63,8 @@ typedef struct lud_empo_actor_counts {
     uint64_t steps, episodes, achieved;
     uint64_t links, successors; /* stored: (robot action, successor) pairs, and distinct successors */
     int64_t states_seen;        /* different states, with the count bonus only */
+    uint64_t restarts;          /* episodes begun in the archive */
+    int64_t archived;           /* states in it */
 } lud_empo_actor_counts;
 lud_empo_actor_counts lud_empo_actor_get_counts(const lud_empo_actor *actor);
 /* What everybody did in the last step, and the records of the states in which they did it. */

@@ -17,6 +17,7 @@ typedef struct actor_thread {
     lud_device *device;
     lud_empo_values values;
     lud_empo_novelty *novelty;
+    lud_empo_search *search;
     lud_empo_actor *actor;
     const int32_t **records; /* [n_envs] */
     double beta_r;
@@ -113,6 +114,13 @@ static void robot_values(void *context, int n, const int32_t *records, float *q)
         for (size_t i = 0; i < size; i++) q[i] = -1.0f;
 }
 
+static lud_status search_values(void *context, int n, const int32_t *const *records,
+                                const int32_t *const *goals, double beta_r, float *q, float *u, float *v,
+                                lud_error *error) {
+    return lud_empo_values_for_search(&((actor_thread *)context)->values, n, records, goals, beta_r, q, u, v,
+                                      error);
+}
+
 static bool ahead(const lud_empo_async *a) {
     const double most = a->options->max_env_steps_per_training_step;
     return most > 0 && (double)a->env_steps >= (double)a->allowance + most * (double)a->step;
@@ -187,9 +195,16 @@ static lud_status make_actor(lud_empo_async *a, const lud_empo_actor_options *li
         status = lud_empo_values_create(t->device, a->features, a->options, like->seed, &t->values, error);
     if (status == LUD_OK && a->novelty)
         status = lud_empo_novelty_create(&t->values, like->seed, &t->novelty, error);
+    if (status == LUD_OK && a->options->pi_r_mode == LUD_EMPO_MCTS) {
+        const lud_empo_search_options search =
+            lud_empo_search_options_of(a->options, a->n_envs, like->seed + (uint64_t)i);
+        status = lud_empo_search_create(&search, a->features, &a->prior, &t->search, error);
+    }
     lud_empo_actor_options options = *like;
     options.seed = like->seed + (uint64_t)i * 0x9e3779b97f4a7c15u; /* actors must not live the same lives */
     options.novelty = t->novelty;
+    options.search = t->search;
+    options.search_values = search_values;
     options.sink = sink;
     options.sink_context = t;
     if (status == LUD_OK) status = lud_empo_actor_create(&options, a->features, &a->prior, &t->actor, error);
@@ -197,8 +212,9 @@ static lud_status make_actor(lud_empo_async *a, const lud_empo_actor_options *li
     t->records = calloc((size_t)a->n_envs, sizeof *t->records);
     bool complete = t->records;
     for (int k = 0; k < a->n_buffers && complete; k++) {
-        t->buffers[k] = lud_empo_replay_create(a->n_envs, buffer_bytes, a->features->words,
-                                               layout->n_robot_actions, layout->n_humans);
+        t->buffers[k] = lud_empo_replay_create(
+            a->n_envs, buffer_bytes, a->features->words, layout->n_robot_actions, layout->n_humans,
+            a->options->expected_people ? layout->policy_begin[layout->n_humans] : 0);
         t->empty[t->n_empty++] = t->buffers[k];
         complete = t->buffers[k];
     }
@@ -257,6 +273,7 @@ void lud_empo_async_destroy(lud_empo_async *a) {
         if (t->started) pthread_join(t->thread, NULL);
         lud_empo_actor_destroy(t->actor);
         lud_empo_novelty_destroy(t->novelty);
+        lud_empo_search_destroy(t->search);
         if (t->device) lud_empo_values_free(&t->values);
         lud_device_close(t->device);
         for (int k = 0; k < a->n_buffers; k++) lud_empo_replay_destroy(t->buffers[k]);

@@ -13,8 +13,8 @@
 
 typedef struct lud_empo_async lud_empo_async;
 
-/* Actors like `actor` (its novelty and sink do not count), with weights like those of `values` and `novelty`
- * (may be null). options, features, prior, values and novelty must outlive it; none runs yet. */
+/* Actors like `actor` (its novelty, search and sink do not count), with weights like those of `values` and
+ * `novelty` (may be null). options, features, prior, values and novelty must outlive it; none runs yet. */
 lud_status lud_empo_async_create(const lud_empo_actor_options *actor, const lud_empo_learner_options *options,
                                  const lud_empo_features *features, const lud_empo_prior *prior,
                                  lud_empo_values *values, lud_empo_novelty *novelty, lud_empo_async **async,

@@ -16,6 +16,8 @@ typedef lud_empo_learner_options values;
 #define BOOL(key, at, preset, text)                                                                          \
     { key, LUD_OPTION_BOOL, at, preset, 0, 0, NULL, NULL, NULL, text }
 
+static const char *const restart_names[] = {"visited", "successors", NULL};
+
 #define STEPS 1e15
 /* One line for each of the five networks. */
 #define PER_NET(LINE)                                                                                        \
@@ -31,6 +33,8 @@ typedef lud_empo_learner_options values;
 
 #define DROPOUT(net, n)                                                                                      \
     REAL(#net "_dropout", FIELD_OF(head_dropout, n), "-1", -1, 0.99, "of this head; -1: as `dropout`"),
+
+static const char *const pi_r_modes[] = {"direct", "mcts", NULL};
 
 static const lud_option options[] = {
     {"type", LUD_OPTION_TEXT, FIELD(type), "empo-phase2", 0, 0, NULL, NULL, NULL, "empo-phase2"},
@@ -48,6 +52,17 @@ static const lud_option options[] = {
          "chance per step to redraw all goals"),
     BOOL("fresh_goals", FIELD(fresh_goals), "true",
          "targets use goals and actions of people drawn anew in each state; false: those acted on"),
+    BOOL("expected_people", FIELD(expected_people), "false",
+         "targets are expectations over all goals and actions of people instead of one draw"),
+    REAL("restart_prob", FIELD(restart_prob), "0", 0, 1,
+         "chance that an episode begins in a state met before, not where the world resets to"),
+    {"restart_from", LUD_OPTION_CHOICE, FIELD(restart_from), "visited", 0, 0, restart_names, NULL, NULL,
+     "states that are kept to restart from: those visited, or all successors of those visited"},
+    INT("restart_choices", FIELD(restart_choices), "2", 1, 16,
+        "kept states drawn, of which the one restarted from least is taken"),
+    INT("restart_steps", FIELD(restart_steps), "0", 0, STEPS,
+        "length of such episodes; 0: until the world ends them"),
+    INT("restart_states", FIELD(restart_states), "1000000", 1, 1e8, "most states kept"),
     REAL("epsilon_r_start", STAGE(epsilon_r_start), "1", 0, 1, "robot exploration at first"),
     REAL("epsilon_r_end", STAGE(epsilon_r_end), "0.01", 0, 1, "robot exploration after its decay"),
     INT("epsilon_r_decay_steps", STAGE(epsilon_r_steps), "10000", 0, STEPS, "length of the decay"),
@@ -85,6 +100,19 @@ static const lud_option options[] = {
     REAL("rnd_adaptive_lr_min", FIELD(rnd_adaptive_lr_min), "0.1", 0, 1e6, "but at least this"),
     REAL("rnd_adaptive_lr_max", FIELD(rnd_adaptive_lr_max), "10", 0, 1e6, "and at most this"),
 
+    {"pi_r_mode", LUD_OPTION_CHOICE, FIELD(pi_r_mode), "direct", 0, 0, pi_r_modes, NULL, NULL,
+     "robots act by pi_r of the learned Q_r, or by a tree search (mcts) guided by it"},
+    INT("mcts_num_simulations", FIELD(mcts_num_simulations), "32", 1, 1e6, "paths of a search"),
+    REAL("mcts_c_puct", FIELD(mcts_c_puct), "1.5", 1e-9, 1e9,
+         "weight of the prior in choosing where to look"),
+    REAL("mcts_temperature", FIELD(mcts_temperature), "1", 1e-3, 1e3,
+         "the search's policy is in proportion to visits^(1 / temperature)"),
+    INT("mcts_max_depth", FIELD(mcts_max_depth), "5", 1, 500, "steps of a path"),
+    REAL("mcts_dirichlet_alpha", FIELD(mcts_dirichlet_alpha), "0.3", 1e-3, 1e3,
+         "of the noise in the root's prior"),
+    REAL("mcts_root_noise_frac", FIELD(mcts_root_noise_frac), "0", 0, 1, "its share; 0: none"),
+    INT("mcts_enable_after_training_step", FIELD(mcts_enable_after_training_step), "0", 0, STEPS,
+        "no search before; and none while beta_r is 0"),
     BOOL("async_training", FIELD(async_training), "false",
          "environments run in threads beside the training; faster, but no two runs are the same"),
     INT("num_actors", FIELD(num_actors), "1", 1, 1024, "threads, each with `environments` environments"),
@@ -121,6 +149,8 @@ static const lud_option options[] = {
     BOOL("use_sqrt_lr_decay", STAGE(decay_lr), "true", "rates decay at the end; false: constant"),
     REAL("lr_constant_fraction", STAGE(constant_fraction), "0.7", 0, 1, "share of all updates before"),
     BOOL("constant_lr_then_1_over_t", STAGE(inverse_decay), "true", "decay 1 / t; false: 1 / sqrt t"),
+    BOOL("cosine_lr_decay", STAGE(cosine_decay), "false",
+         "decay along half a cosine to 0 at the last update instead"),
     PER_NET(DECAY) PER_NET(CLIP) BOOL("auto_grad_clip", STAGE(clip_follows_lr), "true",
                                       "limits are multiplied by rate / reference rate"),
     REAL("auto_grad_clip_reference_lr", STAGE(clip_reference_lr), "1e-4", 1e-12, 10, "the reference rate"),
@@ -129,6 +159,8 @@ static const lud_option options[] = {
     BOOL("use_z_space_transform", FIELD(z_space), "false",
          "Q_r and V_r networks emit z = (-Q)^(-1/(eta xi))"),
     BOOL("use_z_based_loss", STAGE(z_loss), "false", "errors in z while the rate is constant"),
+    BOOL("use_log_space_transform", FIELD(log_space), "false",
+         "Q_r and V_r networks emit ln(-value), errors in ln(1 - value): relative errors count alike"),
     BOOL("q_r_advantage_weighted_loss", FIELD(advantage_loss), "false",
          "weight the errors of actions by pi (1 - pi)"),
     REAL("q_r_advantage_weight_floor", FIELD(advantage_floor), "0", 0, 1e6, "added to those weights"),
@@ -169,6 +201,12 @@ static const lud_option options[] = {
     REAL("lookup_adaptive_lr_min", FIELD(lookup_adaptive_lr_min), "1e-6", 0, 1, "least adaptive rate"),
     REAL("lookup_adaptive_lr_power", FIELD(lookup_adaptive_lr_power), "1", 0.5, 1, "its power"),
 
+    INT("plasticity_diagnostics_interval", FIELD(plasticity_interval), "0", 0, STEPS,
+        "training steps between looks at how many units are silent; 0: none"),
+    INT("plasticity_diagnostics_batch_size", FIELD(plasticity_batch_size), "256", 1, 512,
+        "states for it, from the replay memory"),
+    REAL("plasticity_dormant_tau", FIELD(plasticity_tau), "0.025", 0, 1,
+         "a unit below this share of its layer's mean activation is dormant"),
     INT("exact_max_states", FIELD(exact_max_states), "20000", 0, 1e9,
         "worlds of at most so many states are solved and compared with; 0: never"),
 };
@@ -216,6 +254,9 @@ lud_status lud_empo_learner_options_read(lud_arena *arena, lud_tree *learner, lu
         return lud_fail_at(error, LUD_ERROR_INPUT, place,
                            "async_min_buffer_size is %lld; expected at most buffer_size, %lld",
                            (long long)o->async_min_buffer_size, (long long)o->buffer_size);
+    if (o->log_space && o->z_space)
+        return lud_fail_at(error, LUD_ERROR_INPUT, place,
+                           "use_log_space_transform and use_z_space_transform exclude each other");
     if (o->batch_size > o->buffer_size)
         return lud_fail_at(error, LUD_ERROR_INPUT, place,
                            "batch_size is %lld; expected at most buffer_size, %lld", (long long)o->batch_size,

@@ -5,6 +5,12 @@
 #include "learn/empo/stages.h"
 #include "learn/empo/theory.h"
 
+/* What the archive of states to restart from takes in. */
+typedef enum lud_empo_restart_from { LUD_EMPO_VISITED, LUD_EMPO_SUCCESSORS } lud_empo_restart_from;
+
+/* How robots act: by pi_r of the learned Q_r, or by a search from the present state. */
+typedef enum lud_empo_pi_r_mode { LUD_EMPO_DIRECT, LUD_EMPO_MCTS } lud_empo_pi_r_mode;
+
 typedef struct lud_empo_learner_options {
     const char *type; /* empo-phase2 */
     lud_empo_theory theory;
@@ -14,13 +20,20 @@ typedef struct lud_empo_learner_options {
     /* actor */
     int64_t environments, steps_per_episode, buffer_size, buffer_mebibytes;
     double training_steps_per_env_step, goal_resample_prob;
-    bool fresh_goals, use_count_based_curiosity, count_curiosity_use_ucb;
+    bool fresh_goals, expected_people, use_count_based_curiosity, count_curiosity_use_ucb;
+    double restart_prob;
+    int64_t restart_steps, restart_choices, restart_states;
+    int restart_from; /* lud_empo_restart_from */
     double count_curiosity_scale, count_curiosity_bonus_coef_r, count_curiosity_bonus_coef_h;
     bool use_rnd, normalize_rnd, use_human_action_rnd, rnd_use_adaptive_lr;
     int64_t rnd_feature_dim, rnd_hidden_dim;
     double rnd_bonus_coef_r, rnd_bonus_coef_h, lr_rnd, rnd_weight_decay, rnd_grad_clip,
         rnd_normalization_decay;
     double rnd_adaptive_lr_scale, rnd_adaptive_lr_min, rnd_adaptive_lr_max;
+
+    int pi_r_mode; /* lud_empo_pi_r_mode */
+    int64_t mcts_num_simulations, mcts_max_depth, mcts_enable_after_training_step;
+    double mcts_c_puct, mcts_temperature, mcts_dirichlet_alpha, mcts_root_noise_frac;
 
     bool async_training;
     int64_t num_actors, actor_sync_freq, rnd_sync_freq, async_min_buffer_size, async_queue_size;
@@ -38,7 +51,7 @@ typedef struct lud_empo_learner_options {
     int64_t hidden_dim, goal_feature_dim, agent_embedding_dim, agent_position_feature_dim, agent_feature_dim;
     double dropout, x_h_floor;
     double head_dropout[LUD_EMPO_NETS]; /* -1: dropout */
-    bool z_space;
+    bool z_space, log_space;
 
     /* tables */
     bool use_lookup_tables, use_lookup[LUD_EMPO_NETS];
@@ -46,7 +59,9 @@ typedef struct lud_empo_learner_options {
     bool lookup_use_adaptive_lr;
     double lookup_lr, lookup_adaptive_lr_min, lookup_adaptive_lr_power;
 
-    /* evaluation */
+    /* evaluation and diagnosis */
+    int64_t plasticity_interval, plasticity_batch_size;
+    double plasticity_tau;
     int64_t exact_max_states;
 } lud_empo_learner_options;
 extern const lud_option_table lud_empo_learner_table;

@@ -97,13 +97,24 @@ int lud_empo_clamped(lud_nn *net, int x, double low, double high) {
     return value;
 }
 
-/* Q_r and V_r: a map of the raw output, or z = sigmoid(raw) and -z^(-eta xi). */
+/* Largest raw output in log space: its exponential squared is still finite in single precision. */
+static const double largest_log = 40.0;
+
+/* Q_r and V_r: a map of the raw output; or z = sigmoid(raw) and -z^(-eta xi); or -exp(raw), whose ln(1 -
+ * value) is softplus(raw): about ln(-value) where that is large, and flat towards 0, which no logarithm
+ * reaches. */
 static int robot_value(lud_nn *net, int raw, const lud_empo_shape *s, lud_map_kind map, int *z) {
     int value;
     if (s->z_space) {
         *z = lud_nn_map(net, raw, LUD_SIGMOID);
         lud_nn_output(net, *z);
         value = lud_nn_map(net, *z, (lud_map){LUD_MAP_NEG_POWER, -s->eta * s->xi, 0.0});
+    } else if (s->log_space) {
+        const int clamped_raw = lud_nn_map(net, raw, (lud_map){LUD_MAP_CLAMP, -largest_log, largest_log});
+        *z = lud_nn_map(net, clamped_raw, (lud_map){LUD_MAP_SOFTPLUS, 0.0, 0.0});
+        lud_nn_output(net, *z);
+        value = lud_nn_map(net, clamped_raw, (lud_map){LUD_MAP_EXP, 0.0, 0.0});
+        value = lud_nn_map(net, value, (lud_map){LUD_MAP_AFFINE, -1.0, 0.0});
     } else {
         value = lud_nn_map(net, raw, (lud_map){map, 0.0, 0.0});
     }

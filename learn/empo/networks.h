@@ -39,6 +39,7 @@ typedef struct lud_empo_shape {
     double eta, xi;
     double x_h_floor; /* lower end of X_h's range */
     bool z_space;     /* Q_r and V_r emit z, see output maps */
+    bool log_space;   /* they emit ln(-value), see output maps */
 } lud_empo_shape;
 
 /* Defaults of the learner (hidden 256, dropout 0.5, eta 1.1, xi 1); grid, agents, actions are the caller's.
@@ -57,7 +58,7 @@ typedef struct lud_empo_graph {
     int cell_maps;               /* on cells: filled by lud_empo_prepare */
     int v_h_e, x_h;              /* on entries: [1] */
     int y, u_r, q_r, v_r;        /* on axis 0: [1], [1], [n_actions], [1] */
-    int q_r_z, v_r_z;            /* z-space outputs, -1 without z_space */
+    int q_r_z, v_r_z;            /* z-space outputs, or ln(1 - value) in log space; -1 without either */
 } lud_empo_graph;
 
 /* Declares the encoders and the chosen heads, and marks their values as outputs. Heads beyond V_h^e read the

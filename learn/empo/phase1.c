@@ -67,7 +67,7 @@ static lud_status make_parts(phase1 *p, lud_error *error) {
     const int64_t width = p->net.n_actions * p->net.features.layout.n_robot_actions;
     if (width > INT32_MAX) return lud_fail(error, LUD_ERROR_LIMIT, "too many joint actions");
     p->replay = lud_empo_replay_create(o->buffer_size, (size_t)o->buffer_mebibytes << 20,
-                                       p->net.features.words, (int)width, 1);
+                                       p->net.features.words, (int)width, 1, 0);
     if (!p->replay) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
     status = lud_empo_phase1_trainer_create(&p->net, p->replay, seed, &p->trainer, error);
     if (status) return status;

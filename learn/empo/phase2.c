@@ -33,6 +33,15 @@ enum { BLOCK = 2048 }; /* states evaluated at once */
     X(NORM_U_R, "grad_norm/u_r", NULL, "of U_r")                                                             \
     X(NORM_Q_R, "grad_norm/q_r", NULL, "of Q_r")                                                             \
     X(NORM_V_R, "grad_norm/v_r", NULL, "of V_r")                                                             \
+    X(DORMANT, "plasticity/dormant", NULL, "share of units that hardly answer to anything")                  \
+    X(DEAD, "plasticity/dead", NULL, "share of units that never answer")                                     \
+    X(SRANK, "plasticity/srank", NULL, "directions that hold 99 % of the shared state features")             \
+    X(EFFECTIVE_RANK, "plasticity/effective_rank", NULL, "exp of the entropy of their singular values")      \
+    X(PARAM_NORM_V_H_E, "param_norm/v_h_e", NULL, "norm of the weights at the last diagnosis")               \
+    X(PARAM_NORM_X_H, "param_norm/x_h", NULL, "of X_h")                                                      \
+    X(PARAM_NORM_U_R, "param_norm/u_r", NULL, "of U_r")                                                      \
+    X(PARAM_NORM_Q_R, "param_norm/q_r", NULL, "of Q_r")                                                      \
+    X(PARAM_NORM_V_R, "param_norm/v_r", NULL, "of V_r")                                                      \
     X(LEARNING_RATE, "learning_rate/v_h_e", NULL, "learning rate of V_h^e")                                  \
     X(TRAINING_STEPS, "progress/training_steps", NULL, "updates done")                                       \
     X(ENVIRONMENT_STEPS, "progress/environment_steps", NULL, "steps of single environments done")            \
@@ -93,6 +102,8 @@ static void destroy(lud_learner *learner) {
     lud_empo_trainer_destroy(p->trainer);
     lud_empo_actor_destroy(p->actor);
     lud_empo_novelty_destroy(p->novelty);
+    lud_empo_search_destroy(p->search);
+    lud_empo_plasticity_destroy(p->plasticity);
     lud_empo_values_free(&p->values);
     lud_empo_replay_destroy(p->replay);
     lud_empo_reference_free(&p->reference);
@@ -101,6 +112,8 @@ static void destroy(lud_learner *learner) {
     lud_empo_features_free(&p->features);
     free(p->records);
     free(p->sampled);
+    free(p->sampled_goals);
+    free(p->probed);
     lud_arena_destroy(p->arena);
     free(p);
 }
@@ -151,30 +164,65 @@ static lud_status make_prior(phase2 *p, lud_error *error) {
     return LUD_OK;
 }
 
+/* A callback context that can report a failure. */
+typedef struct robot_context {
+    phase2 *learner;
+    double beta_r;
+    lud_status status;
+    lud_error error;
+} robot_context;
+
+static lud_status search_values(void *context, int n, const int32_t *const *records,
+                                const int32_t *const *goals, double beta_r, float *q, float *u, float *v,
+                                lud_error *error) {
+    lud_empo_values *values = &((robot_context *)context)->learner->values;
+    return lud_empo_values_for_search(values, n, records, goals, beta_r, q, u, v, error);
+}
+
 static lud_status make_parts(phase2 *p, lud_error *error) {
     const lud_empo_learner_options *o = &p->options;
     const uint64_t seed = (uint64_t)p->scenario->run.seed;
     const lud_empo_layout *layout = &p->features.layout;
     p->replay = lud_empo_replay_create(o->buffer_size, (size_t)o->buffer_mebibytes << 20, p->features.words,
-                                       layout->n_robot_actions, layout->n_humans);
+                                       layout->n_robot_actions, layout->n_humans,
+                                       o->expected_people ? layout->policy_begin[layout->n_humans] : 0);
     p->records = calloc((size_t)o->environments, sizeof *p->records);
-    p->sampled = calloc((size_t)o->batch_size, sizeof *p->sampled);
-    if (!p->replay || !p->records || !p->sampled)
+    const int64_t probes = o->plasticity_interval ? o->plasticity_batch_size : 1;
+    const size_t sampled = (size_t)(o->batch_size > probes ? o->batch_size : probes);
+    p->sampled = calloc(sampled, sizeof *p->sampled);
+    p->sampled_goals = calloc(sampled, sizeof *p->sampled_goals);
+    p->probed = calloc(sampled, sizeof *p->probed);
+    if (!p->replay || !p->records || !p->sampled || !p->sampled_goals || !p->probed)
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
     lud_status status = lud_empo_values_create(p->device, &p->features, o, seed, &p->values, error);
     if (status) return status;
     p->profile = (lud_profile){
         .title = "Batching Profile", .stages = lud_empo_trainer_stages, .n = LUD_TRAINER_STAGES};
     p->values.profile = &p->profile;
+    if (o->plasticity_interval)
+        status = lud_empo_plasticity_create(&p->values, o->plasticity_batch_size, o->plasticity_tau,
+                                            &p->plasticity, error);
+    if (status) return status;
     if (o->use_rnd) status = lud_empo_novelty_create(&p->values, seed, &p->novelty, error);
     if (status) return status;
     status = lud_empo_trainer_create(&p->values, p->replay, o, seed, &p->trainer, error);
     if (status) return status;
+    if (o->pi_r_mode == LUD_EMPO_MCTS && !o->async_training) {
+        const lud_empo_search_options search = lud_empo_search_options_of(o, (int)o->environments, seed);
+        status = lud_empo_search_create(&search, &p->features, &p->prior, &p->search, error);
+        if (status) return status;
+    }
     const lud_empo_actor_options actor = {.n_envs = (int)o->environments,
                                           .seed = seed,
                                           .steps_per_episode = o->steps_per_episode,
                                           .goal_resample_prob = o->goal_resample_prob,
                                           .fresh_goals = o->fresh_goals,
+                                          .expected_people = o->expected_people,
+                                          .restart_prob = o->restart_prob,
+                                          .restart_steps = o->restart_steps,
+                                          .restart_choices = (int)o->restart_choices,
+                                          .restart_states = o->restart_states,
+                                          .restart_successors = o->restart_from == LUD_EMPO_SUCCESSORS,
                                           .count_bonus = o->use_count_based_curiosity,
                                           .count_ucb = o->count_curiosity_use_ucb,
                                           .count_scale = o->count_curiosity_scale,
@@ -183,7 +231,10 @@ static lud_status make_parts(phase2 *p, lud_error *error) {
                                           .novelty = p->novelty,
                                           .novelty_weight = o->rnd_bonus_coef_r,
                                           .novelty_weight_people =
-                                              o->use_human_action_rnd ? o->rnd_bonus_coef_h : 0.0};
+                                              o->use_human_action_rnd ? o->rnd_bonus_coef_h : 0.0,
+                                          .search = p->search,
+                                          .search_values = search_values,
+                                          .search_after = o->mcts_enable_after_training_step};
     if (!o->async_training) return lud_empo_actor_create(&actor, &p->features, &p->prior, &p->actor, error);
     return lud_empo_async_create(&actor, o, &p->features, &p->prior, &p->values, p->novelty, &p->async,
                                  error);
@@ -221,14 +272,6 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
 }
 
 /* ---- training ---- */
-
-/* A callback context that can report a failure. */
-typedef struct robot_context {
-    phase2 *learner;
-    double beta_r;
-    lud_status status;
-    lud_error error;
-} robot_context;
 
 static void robot_values(void *context, int n, const int32_t *records, float *q) {
     robot_context *c = context;
@@ -279,6 +322,15 @@ static void fill_row(const phase2 *p, const lud_empo_now *now, double *row) {
     row[COLUMN_RND_ACTIONS] = novelty.loss_actions;
     row[COLUMN_RND_MEAN] = novelty.mean;
     row[COLUMN_RND_DEVIATION] = novelty.deviation;
+    for (int column = COLUMN_DORMANT; column <= COLUMN_PARAM_NORM_V_R; column++) row[column] = NAN;
+    if (p->plasticity) {
+        const lud_empo_plasticity_figures figures = lud_empo_plasticity_get(p->plasticity);
+        row[COLUMN_DORMANT] = figures.dormant;
+        row[COLUMN_DEAD] = figures.dead;
+        row[COLUMN_SRANK] = figures.srank;
+        row[COLUMN_EFFECTIVE_RANK] = figures.effective_rank;
+        for (int net = 0; net < LUD_EMPO_NETS; net++) row[COLUMN_PARAM_NORM_V_H_E + net] = figures.norm[net];
+    }
     for (int net = 0; net < LUD_EMPO_NETS; net++) {
         row[COLUMN_LOSS_V_H_E + net] = lud_empo_trainer_loss(p->trainer, net);
         row[COLUMN_NORM_V_H_E + net] = now->active[net] ? lud_empo_trainer_norm(p->trainer, net) : NAN;
@@ -318,6 +370,22 @@ static void learn_novelty(phase2 *p) {
     for (int64_t i = 0; i < view.n; i++)
         p->sampled[i] = lud_empo_replay_get(p->replay, view.indices[i]).state;
     lud_empo_novelty_learn(p->novelty, view.n, p->sampled);
+}
+
+/* How well the networks can still learn, on states from the memory. */
+static void diagnose(phase2 *p) {
+    const lud_empo_learner_options *o = &p->options;
+    if (!p->plasticity || p->step % o->plasticity_interval) return;
+    const int64_t stored = lud_empo_replay_count(p->replay);
+    const int64_t n = stored < o->plasticity_batch_size ? stored : o->plasticity_batch_size;
+    lud_empo_replay_sample(p->replay, n, INT64_MIN, (uint64_t)p->scenario->run.seed ^ 0x706c6173746963u,
+                           (uint32_t)p->step, p->probed);
+    for (int64_t i = 0; i < n; i++) {
+        const lud_empo_transition t = lud_empo_replay_get(p->replay, p->probed[i]);
+        p->sampled[i] = t.state;
+        p->sampled_goals[i] = t.goals;
+    }
+    lud_empo_plasticity_measure(p->plasticity, n, p->sampled, p->sampled_goals);
 }
 
 /* Learning rates by how novel the last batch was. */
@@ -360,6 +428,7 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
         learn_novelty(p);
         if (!p->async) p->credit -= 1.0;
         p->step++;
+        diagnose(p);
         if (p->async) lud_empo_async_trained(p->async, p->step);
     }
     fill_row(p, &now, row);
@@ -552,6 +621,7 @@ static void report(lud_learner *learner, lud_text *out) {
                     "listed ones\n",
                     (size_t)p->features.words * sizeof(int32_t), lud_empo_replay_mean_bytes(p->replay),
                     (double)counts.successors / steps, (double)counts.links / steps);
+    if (p->plasticity) lud_empo_plasticity_print(p->plasticity, out);
     for (int net = 0; net < LUD_EMPO_NETS; net++)
         if (p->values.tables[net])
             lud_text_append(out, "table %d: %lld entries\n", net,

@@ -23,18 +23,21 @@ struct lud_empo_replay {
     size_t pool_bytes, used; /* `used`: bytes ever written, what a checkpoint keeps */
     size_t write;            /* where the next transition goes */
     uint64_t stored_bytes;   /* of the transitions present */
-    int words, n_actions, n_humans;
+    int words, n_actions, n_humans, n_policies;
     place *places; /* [capacity] ring */
     uint8_t *pool;
 };
 
 lud_empo_replay *lud_empo_replay_create(int64_t capacity, size_t bytes, int words, int n_actions,
-                                        int n_humans) {
+                                        int n_humans, int n_policies) {
     assert(capacity > 0 && bytes > 0);
     lud_empo_replay *r = calloc(1, sizeof *r);
     if (!r) return NULL;
-    *r =
-        (lud_empo_replay){.capacity = capacity, .words = words, .n_actions = n_actions, .n_humans = n_humans};
+    *r = (lud_empo_replay){.capacity = capacity,
+                           .words = words,
+                           .n_actions = n_actions,
+                           .n_humans = n_humans,
+                           .n_policies = n_policies};
     r->pool_bytes = bytes & ~(size_t)7;
     r->places = calloc((size_t)capacity, sizeof *r->places);
     r->pool = calloc(r->pool_bytes, 1);
@@ -92,20 +95,22 @@ static size_t aligned(size_t bytes) {
     return (bytes + 7) & ~(size_t)7;
 }
 
+/* Bytes of a transition with so many links and successors. */
+static uint64_t bytes_of(const lud_empo_replay *r, int32_t n_links, int32_t n_successors) {
+    const uint64_t words = (uint64_t)r->words, links = (uint64_t)n_links, successors = (uint64_t)n_successors,
+                   per_link = r->n_policies ? 3 : 2;
+    return aligned(sizeof(header) + 4 * words * (1 + successors) +
+                   4 * (uint64_t)(r->n_humans + r->n_actions + 1 + r->n_policies) + 4 * per_link * links +
+                   successors);
+}
+
 static uint8_t *put(uint8_t *to, const void *from, size_t bytes) {
     memcpy(to, from, bytes);
     return to + bytes;
 }
 
-static size_t bytes_of(const lud_empo_replay *r, const lud_empo_transition *t) {
-    const size_t word = sizeof(int32_t), words = (size_t)r->words * word;
-    return aligned(sizeof(header) + words * (1 + (size_t)t->n_successors) + (size_t)r->n_humans * word +
-                   (size_t)(r->n_actions + 1) * word + 2 * (size_t)t->n_links * word +
-                   (size_t)t->n_successors);
-}
-
 bool lud_empo_replay_fits(const lud_empo_replay *r, const lud_empo_transition *t) {
-    const size_t bytes = bytes_of(r, t);
+    const size_t bytes = bytes_of(r, t->n_links, t->n_successors);
     if (r->count == 0) return bytes <= r->pool_bytes;
     if (r->count == r->capacity) return false;
     const size_t oldest = place_of(r, 0)->offset, newest = place_of(r, r->count - 1)->offset;
@@ -115,7 +120,7 @@ bool lud_empo_replay_fits(const lud_empo_replay *r, const lud_empo_transition *t
 
 bool lud_empo_replay_push(lud_empo_replay *r, const lud_empo_transition *t) {
     const size_t word = sizeof(int32_t), words = (size_t)r->words * word;
-    const size_t bytes = bytes_of(r, t);
+    const size_t bytes = bytes_of(r, t->n_links, t->n_successors);
     if (bytes > r->pool_bytes) return false;
     assert(r->count == 0 || t->inserted >= lud_empo_replay_get(r, r->count - 1).inserted);
     const size_t offset = make_room(r, bytes);
@@ -128,6 +133,10 @@ bool lud_empo_replay_push(lud_empo_replay *r, const lud_empo_transition *t) {
     to = put(to, t->offsets, (size_t)(r->n_actions + 1) * word);
     to = put(to, t->link, (size_t)t->n_links * word);
     to = put(to, t->probability, (size_t)t->n_links * word);
+    if (r->n_policies) {
+        to = put(to, t->profile, (size_t)t->n_links * word);
+        to = put(to, t->policies, (size_t)r->n_policies * word);
+    }
     to = put(to, t->successor, (size_t)t->n_successors * words);
     put(to, t->terminal, (size_t)t->n_successors);
     r->count++;
@@ -156,6 +165,11 @@ lud_empo_transition lud_empo_replay_get(const lud_empo_replay *r, int64_t index)
     t.link = t.offsets + r->n_actions + 1;
     t.probability = (const float *)(const void *)(t.link + t.n_links);
     t.successor = t.link + 2 * t.n_links;
+    if (r->n_policies) {
+        t.profile = t.successor;
+        t.policies = (const float *)(const void *)(t.profile + t.n_links);
+        t.successor = t.profile + t.n_links + r->n_policies;
+    }
     t.terminal = (const uint8_t *)(t.successor + (size_t)t.n_successors * (size_t)r->words);
     return t;
 }
@@ -221,10 +235,7 @@ static bool sound(const lud_empo_replay *r) {
             return false;
         const header *h = (const header *)(const void *)(r->pool + p->offset);
         if (h->n_links < 0 || h->n_successors < 0) return false;
-        const uint64_t needed = sizeof(header) + 4 * (uint64_t)r->words * (1 + (uint64_t)h->n_successors) +
-                                4 * (uint64_t)(r->n_humans + r->n_actions + 1) + 8 * (uint64_t)h->n_links +
-                                (uint64_t)h->n_successors;
-        if (aligned(needed) != p->bytes) return false;
+        if (bytes_of(r, h->n_links, h->n_successors) != p->bytes) return false;
         total += p->bytes;
     }
     return total == r->stored_bytes;

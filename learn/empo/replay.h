@@ -21,16 +21,20 @@ typedef struct lud_empo_transition {
     const int32_t *goals;     /* [n_humans] each person's goal, counted within its own */
     const int32_t *offsets;   /* [n_actions + 1] links of a joint robot action */
     const int32_t *link;      /* [n_links] successor of a link */
-    const float *probability; /* [n_links] positive, sum 1 for each joint robot action */
+    const float *probability; /* [n_links] positive, sum 1 for each joint (robot) action */
     const uint8_t *terminal;  /* [n_successors] */
     const int32_t *successor; /* [n_successors][words] */
+    /* only in a memory for targets in expectation over people: links are those of every joint action */
+    const int32_t *profile; /* [n_links] the people's part of it, and probability[] is given that part */
+    const float *policies;  /* [n_policies] of people here, for each person [goals][actions] */
 } lud_empo_transition;
 
 typedef struct lud_empo_replay lud_empo_replay;
 
-/* Room for at most `capacity` transitions and `bytes` of them. Null when memory is out. */
+/* Room for at most `capacity` transitions and `bytes` of them. n_policies is 0 for transitions under one draw
+ * of human actions. Null when memory is out. */
 lud_empo_replay *lud_empo_replay_create(int64_t capacity, size_t bytes, int words, int n_actions,
-                                        int n_humans);
+                                        int n_humans, int n_policies);
 /* Null is allowed. */
 void lud_empo_replay_destroy(lud_empo_replay *replay);
 /* Appends a copy; false when a single transition is larger than the whole memory. `inserted` must not be

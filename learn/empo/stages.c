@@ -100,12 +100,16 @@ lud_empo_now lud_empo_stages_at(const lud_empo_stages *s, int64_t step) {
         fmax((double)lud_empo_stage_end(s, LUD_STAGE_RAMP), s->constant_fraction * (double)s->total);
     lud_schedule lr = {.kind = LUD_SCHEDULE_CONSTANT, .hold = hold};
     if (s->decay_lr) lr.kind = s->inverse_decay ? LUD_SCHEDULE_INVERSE : LUD_SCHEDULE_INVERSE_SQRT;
+    if (s->decay_lr && s->cosine_decay) {
+        lr.kind = LUD_SCHEDULE_COSINE;
+        lr.length = fmax((double)s->total - hold, 1.0);
+    }
     for (int i = 0; i < LUD_EMPO_NETS; i++) {
         lr.start = s->lr[i];
         now.lr[i] = lud_schedule_at(&lr, (double)step);
         now.clip[i] = s->clip_follows_lr ? s->clip[i] * now.lr[i] / s->clip_reference_lr : s->clip[i];
     }
-    now.lr_decaying = s->decay_lr && s->inverse_decay && (double)step >= hold;
+    now.lr_decaying = s->decay_lr && (s->inverse_decay || s->cosine_decay) && (double)step >= hold;
     now.z_loss = s->z_loss && !now.lr_decaying;
     now.max_age = max_age(s, step);
     return now;

@@ -27,6 +27,7 @@ typedef struct lud_empo_stages {
     bool decay_lr; /* after max(end of stage 5, constant_fraction total) */
     double constant_fraction;
     bool inverse_decay;         /* 1/t, else 1/sqrt t */
+    bool cosine_decay;          /* half a cosine to 0 at the end instead of either */
     double clip[LUD_EMPO_NETS]; /* limits of the gradient norm, 0: off */
     bool clip_follows_lr;       /* limit x lr / clip_reference_lr */
     double clip_reference_lr;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learn/empo/people.h"
 #include "learn/empo/targets.h"
 #include "learn/optimiser.h"
 
@@ -32,13 +33,16 @@ typedef struct batch {
     int32_t *offsets;                 /* [n * n_actions + 1] */
     const int32_t **records, **goals; /* [row_room] */
     float *continues, *terminal;      /* [row_room] 1 and 0, or 0 and the terminal value */
-    uint8_t *achieved;                /* [row_room][n_humans] */
+    uint8_t *achieved;                /* [row_room][n_entries] */
     double *probability;              /* [link_room] */
     int32_t *link_row;                /* [link_room] */
     int32_t *flat_row;                /* [link_room] row of a flat successor */
+    int32_t *profile;                 /* [link_room] with expected_people */
+    double *marginal, *pursuing;      /* of a transition: [n_human_profiles], [n_goals][n_human_profiles] */
+    double *parts;                    /* [n_humans][n_human_profiles] */
     lud_empo_flat flat;
-    int32_t *value_index;                          /* [link_room * n_humans] place of V_h^e(row, human) */
-    float *expanded_achieved, *expanded_continues; /* [link_room * n_humans] */
+    int32_t *value_index;                          /* [link_room * n_entries] place of V_h^e(row, entry) */
+    float *expanded_achieved, *expanded_continues; /* [link_room * n_entries] */
 } batch;
 
 /* Device arrays. */
@@ -57,14 +61,14 @@ struct lud_empo_trainer {
     const lud_empo_learner_options *options;
     lud_device *device;
     uint64_t seed;
-    int64_t n; /* batch size */
-    int64_t n_actions, n_humans;
+    int64_t n;                              /* batch size */
+    int64_t n_actions, n_humans, n_entries; /* entries of a state, see learn/empo/values.h */
     training_net nets[LUD_EMPO_NETS];
     lud_optimiser *optimiser;
     int groups[LUD_EMPO_NETS]; /* -1: no network */
     batch batch;
     targets targets;
-    float *host;            /* [n * max(n_actions, n_humans)] */
+    float *host;            /* [n * max(n_actions, n_entries)] */
     float *host_targets[3]; /* for lud_empo_trainer_targets */
     double loss[LUD_EMPO_NETS];
 };
@@ -82,7 +86,7 @@ static lud_status make_net(lud_empo_trainer *t, unsigned heads, training_net *ma
     made->heads = heads;
     made->net = lud_nn_create(t->values->online, t->n);
     if (!made->net) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network");
-    made->graph = lud_empo_declare(made->net, &t->values->shape, heads, t->n * t->n_humans);
+    made->graph = lud_empo_declare(made->net, &t->values->shape, heads, t->n * t->n_entries);
     lud_status status = lud_nn_plan(made->net, LUD_NN_TRAIN, error);
     if (status == LUD_OK && !lud_empo_prepare(made->net, &made->graph, &t->values->shape))
         status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network");
@@ -128,26 +132,32 @@ static lud_status make_optimiser(lud_empo_trainer *t, lud_error *error) {
 }
 
 static bool make_arrays(lud_empo_trainer *t) {
-    const size_t n = (size_t)t->n, humans = (size_t)t->n_humans, actions = (size_t)t->n_actions;
-    const size_t width = actions > humans ? actions : humans, real = sizeof(float);
+    const lud_empo_layout *layout = &t->values->features->layout;
+    const size_t n = (size_t)t->n, entries = (size_t)t->n_entries, actions = (size_t)t->n_actions;
+    const size_t width = actions > entries ? actions : entries, real = sizeof(float);
+    const size_t profiles = (size_t)layout->n_human_profiles;
     batch *b = &t->batch;
     targets *d = &t->targets;
     b->indices = calloc(n, sizeof *b->indices);
     b->transitions = calloc(n, sizeof *b->transitions);
     b->entry_offsets = calloc(n + 1, sizeof *b->entry_offsets);
     b->offsets = calloc(n * actions + 1, sizeof *b->offsets);
+    b->marginal = calloc(profiles, sizeof *b->marginal);
+    b->pursuing = calloc((size_t)layout->n_goals * profiles, sizeof *b->pursuing);
+    b->parts = calloc((size_t)layout->n_humans * profiles, sizeof *b->parts);
     t->host = calloc(n * width, real);
     for (int i = 0; i < 3; i++) t->host_targets[i] = calloc(n * width, real);
     float **const device[] = {&d->q_r,     &d->v_h_e,  &d->x_h,  &d->y,    &d->v,
                               &d->uniform, &d->weight, &d->loss, &d->small};
-    bool complete = b->indices && b->transitions && b->entry_offsets && b->offsets && t->host &&
-                    t->host_targets[0] && t->host_targets[1] && t->host_targets[2];
+    bool complete = b->indices && b->transitions && b->entry_offsets && b->offsets && b->marginal &&
+                    b->pursuing && b->parts && t->host && t->host_targets[0] && t->host_targets[1] &&
+                    t->host_targets[2];
     for (size_t i = 0; i < sizeof device / sizeof *device; i++) {
         *device[i] = lud_device_allocate(t->device, n * width * real);
         complete = complete && *device[i];
     }
     if (!complete) return false;
-    for (int64_t i = 0; i <= t->n; i++) b->entry_offsets[i] = (int32_t)(i * t->n_humans);
+    for (int64_t i = 0; i <= t->n; i++) b->entry_offsets[i] = (int32_t)(i * t->n_entries);
     t->device->ops->fill(t->device, t->n * t->n_actions, 1.0 / (double)t->n_actions, d->uniform);
     return true;
 }
@@ -165,7 +175,8 @@ lud_status lud_empo_trainer_create(lud_empo_values *values, const lud_empo_repla
                             .seed = seed,
                             .n = options->batch_size,
                             .n_actions = values->features->layout.n_robot_actions,
-                            .n_humans = values->features->layout.n_humans};
+                            .n_humans = values->features->layout.n_humans,
+                            .n_entries = values->n_entries};
     lud_status status = make_arrays(t) ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a batch");
     if (status == LUD_OK) status = make_nets(t, error);
     if (status == LUD_OK) status = make_optimiser(t, error);
@@ -188,6 +199,7 @@ static void free_links(batch *b) {
     free(b->probability);
     free(b->link_row);
     free(b->flat_row);
+    free(b->profile);
     free(b->flat.successor);
     free(b->flat.slot);
     free(b->flat.probability);
@@ -225,6 +237,9 @@ void lud_empo_trainer_destroy(lud_empo_trainer *t) {
     free(t->batch.transitions);
     free(t->batch.entry_offsets);
     free(t->batch.offsets);
+    free(t->batch.marginal);
+    free(t->batch.pursuing);
+    free(t->batch.parts);
     free_rows(&t->batch);
     free_links(&t->batch);
     targets *d = &t->targets;
@@ -250,7 +265,7 @@ static bool room_for_rows(lud_empo_trainer *t, int64_t n) {
     b->goals = malloc(rows * sizeof *b->goals);
     b->continues = malloc(rows * sizeof *b->continues);
     b->terminal = malloc(rows * sizeof *b->terminal);
-    b->achieved = malloc(rows * (size_t)t->n_humans);
+    b->achieved = malloc(rows * (size_t)t->n_entries);
     d->continues = lud_device_allocate(t->device, rows * sizeof(float));
     d->terminal = lud_device_allocate(t->device, rows * sizeof(float));
     const bool complete =
@@ -263,11 +278,12 @@ static bool room_for_links(lud_empo_trainer *t, int64_t n) {
     batch *b = &t->batch;
     targets *d = &t->targets;
     if (n <= b->link_room) return true;
-    const size_t links = (size_t)(n + n / 2), expanded = links * (size_t)t->n_humans;
+    const size_t links = (size_t)(n + n / 2), expanded = links * (size_t)t->n_entries;
     free_links(b);
     release_links(t->device, d);
     b->probability = malloc(links * sizeof *b->probability);
-    int32_t **const link_words[] = {&b->link_row, &b->flat_row, &b->flat.successor, &b->flat.slot};
+    int32_t **const link_words[] = {&b->link_row, &b->flat_row, &b->profile, &b->flat.successor,
+                                    &b->flat.slot};
     int32_t **const expanded_words[] = {&b->flat.expanded_row, &b->flat.entry, &b->flat.expanded_slot,
                                         &b->value_index};
     float **const expanded_reals[] = {&b->flat.expanded_probability, &b->expanded_achieved,
@@ -275,7 +291,7 @@ static bool room_for_links(lud_empo_trainer *t, int64_t n) {
     bool complete = b->probability;
     b->flat.probability = malloc(links * sizeof(float));
     complete = complete && b->flat.probability;
-    for (int i = 0; i < 4; i++) complete = (*link_words[i] = malloc(links * sizeof(int32_t))) && complete;
+    for (int i = 0; i < 5; i++) complete = (*link_words[i] = malloc(links * sizeof(int32_t))) && complete;
     for (int i = 0; i < 4; i++)
         complete = (*expanded_words[i] = malloc(expanded * sizeof(int32_t))) && complete;
     for (int i = 0; i < 3; i++)
@@ -313,9 +329,31 @@ static void add_row(lud_empo_trainer *t, const int32_t *record, const int32_t *g
     b->goals[row] = goals;
     b->continues[row] = terminal ? 0.0f : 1.0f;
     b->terminal[row] = terminal ? (float)t->options->theory.terminal_value : 0.0f;
-    for (int64_t h = 0; h < t->n_humans; h++)
-        b->achieved[row * t->n_humans + h] =
-            lud_empo_features_achieved(t->values->features, record, (int)h, goals[h]);
+    for (int k = 0; k < t->n_entries; k++) {
+        int h, goal;
+        lud_empo_values_entry(t->values, k, goals, &h, &goal);
+        b->achieved[row * t->n_entries + k] =
+            lud_empo_features_achieved(t->values->features, record, h, goal);
+    }
+}
+
+/* Turns the probabilities of successors given people's joint action into those under their policies: the
+ * marginal ones for Q_r, and with the person of an entry pursuing its goal for that entry. */
+static void weigh_people(lud_empo_trainer *t) {
+    batch *b = &t->batch;
+    const int64_t n_profiles = t->values->features->layout.n_human_profiles;
+    int64_t known = -1; /* transition whose profiles are at hand */
+    for (int64_t i = 0, k = 0; i < b->flat.n; i++) {
+        const int64_t transition = b->flat.slot[i] / t->n_actions;
+        const int32_t profile = b->profile[b->flat.successor[i]];
+        if (transition != known)
+            lud_empo_people_profiles(t->values->features, b->transitions[transition].policies, b->marginal,
+                                     b->pursuing, b->parts);
+        known = transition;
+        b->flat.probability[i] *= (float)b->marginal[profile];
+        for (int64_t e = 0; e < t->n_entries; e++, k++)
+            b->flat.expanded_probability[k] *= (float)b->pursuing[e * n_profiles + profile];
+    }
 }
 
 /* Rows, links and their flat list for the sampled transitions. */
@@ -345,6 +383,7 @@ static lud_status collect(lud_empo_trainer *t, bool with_states, lud_error *erro
         for (int32_t k = 0; k < own->n_links; k++, b->n_links++) {
             b->probability[b->n_links] = (double)own->probability[k];
             b->link_row[b->n_links] = (int32_t)(first + own->link[k]);
+            b->profile[b->n_links] = own->profile ? own->profile[k] : 0;
         }
     }
     b->offsets[t->n * t->n_actions] = (int32_t)b->n_links;
@@ -354,11 +393,12 @@ static lud_status collect(lud_empo_trainer *t, bool with_states, lud_error *erro
                                         .probability = b->probability,
                                         .entry_offsets = b->entry_offsets};
     lud_empo_flatten(&given, &b->flat);
+    if (t->options->expected_people) weigh_people(t);
     for (int64_t i = 0; i < b->flat.n; i++) b->flat_row[i] = b->link_row[b->flat.successor[i]];
     for (int64_t i = 0; i < b->flat.n_expanded; i++) {
-        const int64_t row = b->flat_row[b->flat.expanded_row[i]], h = b->flat.entry[i] % t->n_humans;
-        b->value_index[i] = (int32_t)(row * t->n_humans + h);
-        b->expanded_achieved[i] = (float)b->achieved[row * t->n_humans + h];
+        const int64_t row = b->flat_row[b->flat.expanded_row[i]], entry = b->flat.entry[i] % t->n_entries;
+        b->value_index[i] = (int32_t)(row * t->n_entries + entry);
+        b->expanded_achieved[i] = (float)b->achieved[row * t->n_entries + entry];
         b->expanded_continues[i] = b->continues[row];
     }
     return LUD_OK;
@@ -416,7 +456,7 @@ static void human_targets(lud_empo_trainer *t, const lud_empo_now *now, bool wit
     t->device->ops->gather_rows(t->device, b->flat.n_expanded, 1, v->v_h_e, d->value_index, d->v_h_e_next);
     /* until robots learn their policy is uniform */
     const float *pi = with_states && now->beta_r > 0.0 ? v->pi_r : d->uniform;
-    lud_empo_v_h_e_targets(t->device, b->flat.n_expanded, t->n * t->n_humans, now->gamma_h, d->entry,
+    lud_empo_v_h_e_targets(t->device, b->flat.n_expanded, t->n * t->n_entries, now->gamma_h, d->entry,
                            d->expanded_slot, d->expanded_probability, d->achieved, d->expanded_continues, pi,
                            d->v_h_e_next, d->v_h_e, d->scratch);
 }
@@ -434,6 +474,21 @@ static void power_targets(lud_empo_trainer *t, int64_t step) {
 }
 
 /* ---- learning ---- */
+
+/* Targets of X_h for every entry of a state, when there are several of a person: weight[n][n_entries]. */
+static const float *power_of_entries(lud_empo_trainer *t) {
+    if (!t->options->expected_people) return t->targets.x_h;
+    const size_t people = (size_t)(t->n * t->n_humans), entries = (size_t)(t->n * t->n_entries);
+    lud_device_download(t->device, t->host_targets[2], t->targets.x_h, people * sizeof(float));
+    for (int64_t i = 0; i < t->n; i++)
+        for (int k = 0; k < t->n_entries; k++) {
+            int h, goal;
+            lud_empo_values_entry(t->values, k, NULL, &h, &goal);
+            t->host[i * t->n_entries + k] = t->host_targets[2][i * t->n_humans + h];
+        }
+    lud_device_upload(t->device, t->targets.weight, t->host, entries * sizeof(float));
+    return t->targets.weight;
+}
 
 static void keep_loss(lud_empo_trainer *t, int net, int64_t n) {
     double sum = 0;
@@ -468,7 +523,7 @@ static const float *advantage_weights(lud_empo_trainer *t) {
     return weight;
 }
 
-/* Loss of Q_r or V_r, in the value or in z = (-value)^(-1 / (eta xi)). */
+/* Loss of Q_r or V_r, in the value, in z = (-value)^(-1 / (eta xi)) or in ln(1 - value). */
 static void robot_loss(lud_empo_trainer *t, int which, training_net *own, int value, int z, float *target,
                        int64_t width, const lud_empo_now *now, bool measure) {
     const int64_t n = t->n * width;
@@ -484,6 +539,12 @@ static void robot_loss(lud_empo_trainer *t, int which, training_net *own, int va
         ops->map(t->device, (lud_map){LUD_MAP_EXP, 0.0, 0.0}, n, target, target);
         square_loss(t, which, own, z, target, weight, n, scale, measure);
         no_gradient(t, own, value, n);
+    } else if (t->options->log_space) {
+        const lud_ops *ops = t->device->ops;
+        ops->map(t->device, (lud_map){LUD_MAP_AFFINE, 1.0, -1.0}, n, target, target);
+        ops->map(t->device, (lud_map){LUD_MAP_LOG_NEGATED, 0.0, 0.0}, n, target, target);
+        square_loss(t, which, own, z, target, weight, n, scale, measure);
+        no_gradient(t, own, value, n);
     } else {
         square_loss(t, which, own, value, target, weight, n, scale, measure);
         no_gradient(t, own, z, n);
@@ -497,7 +558,7 @@ static void learn_networks(lud_empo_trainer *t, int64_t step, const lud_empo_now
     training_net *own = t->nets;
     while (own->heads != heads) own++;
     targets *d = &t->targets;
-    const int64_t entries = t->n * t->n_humans;
+    const int64_t entries = t->n * t->n_entries;
     if (profile) lud_profile_begin(profile, LUD_STAGE_LOSS);
     const int32_t **records = t->batch.records, **goals = t->batch.goals; /* collected rows are used up */
     for (int64_t i = 0; i < t->n; i++) {
@@ -511,8 +572,8 @@ static void learn_networks(lud_empo_trainer *t, int64_t step, const lud_empo_now
         square_loss(t, LUD_NET_V_H_E, own, own->graph.v_h_e, d->v_h_e, NULL, entries, 1.0 / (double)entries,
                     measure);
     if (heads & LUD_EMPO_X_H)
-        square_loss(t, LUD_NET_X_H, own, own->graph.x_h, d->x_h, NULL, entries, 1.0 / (double)entries,
-                    measure);
+        square_loss(t, LUD_NET_X_H, own, own->graph.x_h, power_of_entries(t), NULL, entries,
+                    1.0 / (double)entries, measure);
     if (heads & LUD_EMPO_U_R) {
         square_loss(t, LUD_NET_U_R, own, own->graph.y, d->y, NULL, t->n, 1.0 / (double)t->n, measure);
         no_gradient(t, own, own->graph.u_r, t->n);
@@ -539,8 +600,8 @@ static void learn_networks(lud_empo_trainer *t, int64_t step, const lud_empo_now
 static lud_status move_table(lud_empo_trainer *t, int net, const float *target, bool measure,
                              lud_error *error) {
     const lud_empo_learner_options *o = t->options;
-    const bool by_person = net == LUD_NET_V_H_E || net == LUD_NET_X_H;
-    const int64_t per_state = by_person ? t->n_humans : 1, width = net == LUD_NET_Q_R ? t->n_actions : 1;
+    const int64_t width = net == LUD_NET_Q_R ? t->n_actions : 1;
+    const int64_t per_state = net == LUD_NET_V_H_E ? t->n_entries : net == LUD_NET_X_H ? t->n_humans : 1;
     lud_empo_table *table = t->values->tables[net];
     const double rate = o->lookup_use_adaptive_lr ? o->lookup_adaptive_lr_min : o->lookup_lr;
     double sum = 0;
@@ -548,11 +609,15 @@ static lud_status move_table(lud_empo_trainer *t, int net, const float *target, 
     for (int64_t i = 0; i < t->n; i++) {
         const lud_empo_transition *own = &t->batch.transitions[i];
         const uint64_t state = lud_empo_state_key(t->values->features, own->state);
-        for (int64_t h = 0; h < per_state; h++) {
+        for (int64_t e = 0; e < per_state; e++) {
             uint64_t key = state;
-            if (net == LUD_NET_X_H) key = lud_empo_person_key(state, (int)h);
-            if (net == LUD_NET_V_H_E) key = lud_empo_goal_key(state, (int)h, own->goals[h]);
-            const float *goal = t->host + (i * per_state + h) * width;
+            if (net == LUD_NET_X_H) key = lud_empo_person_key(state, (int)e);
+            if (net == LUD_NET_V_H_E) {
+                int h, of;
+                lud_empo_values_entry(t->values, (int)e, own->goals, &h, &of);
+                key = lud_empo_goal_key(state, h, of);
+            }
+            const float *goal = t->host + (i * per_state + e) * width;
             const float *present = lud_empo_table_read(table, key);
             for (int64_t k = 0; k < width; k++)
                 sum += pow((double)goal[k] - (double)present[k], 2.0) / (double)(t->n * per_state * width);
@@ -591,7 +656,8 @@ static void copy_targets(lud_empo_trainer *t, int64_t step) {
 
 static void keep_targets(lud_empo_trainer *t, bool with_states, bool with_x_h) {
     const int64_t humans = t->n * t->n_humans, actions = t->n * t->n_actions;
-    lud_device_download(t->device, t->host_targets[0], t->targets.v_h_e, (size_t)humans * sizeof(float));
+    lud_device_download(t->device, t->host_targets[0], t->targets.v_h_e,
+                        (size_t)(t->n * t->n_entries) * sizeof(float));
     if (with_states)
         lud_device_download(t->device, t->host_targets[1], t->targets.q_r, (size_t)actions * sizeof(float));
     else

@@ -36,7 +36,7 @@ lud_status lud_empo_trainer_update(lud_empo_trainer *trainer, int64_t step, cons
 double lud_empo_trainer_loss(const lud_empo_trainer *trainer, int net);
 double lud_empo_trainer_norm(const lud_empo_trainer *trainer, int net);
 
-/* Targets of the last update, on the host; for tests. V_h^e [batch][n_humans], Q_r [batch][n_robot_actions]
+/* Targets of the last update, on the host; for tests. V_h^e [batch][n_entries], Q_r [batch][n_robot_actions]
  * (zeros while it does not learn). Indices of the batch in the replay memory. */
 typedef struct lud_empo_batch_view {
     int64_t n;

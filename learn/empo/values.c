@@ -43,7 +43,7 @@ uint64_t lud_empo_goal_key(uint64_t state_key, int h, int goal) {
 
 static int64_t width_of(const lud_empo_values *v) {
     const lud_empo_layout *layout = &v->features->layout;
-    return layout->n_robot_actions > layout->n_humans ? layout->n_robot_actions : layout->n_humans;
+    return layout->n_robot_actions > v->n_entries ? layout->n_robot_actions : v->n_entries;
 }
 
 /* The smallest chance of a goal: X_h is at least that where some goal is always within reach. */
@@ -72,6 +72,7 @@ static lud_empo_shape shape_of(const lud_empo_features *f, const lud_empo_learne
     s.xi = o->theory.xi;
     s.x_h_floor = o->x_h_floor > 0 ? o->x_h_floor : least_weight(f);
     s.z_space = o->z_space;
+    s.log_space = o->log_space;
     return s;
 }
 
@@ -129,7 +130,10 @@ lud_status lud_empo_values_create(lud_device *device, const lud_empo_features *f
                                   const lud_empo_learner_options *options, uint64_t seed, lud_empo_values *v,
                                   lud_error *error) {
     const lud_empo_layout *layout = &features->layout;
-    *v = (lud_empo_values){.device = device, .features = features, .options = options};
+    *v = (lud_empo_values){.device = device,
+                           .features = features,
+                           .options = options,
+                           .n_entries = options->expected_people ? layout->n_goals : layout->n_humans};
     v->shape = shape_of(features, options);
     v->reward_scale = lud_empo_reward_weight_of(&options->theory);
     if (options->theory.aggregate == LUD_EMPO_SUM)
@@ -143,7 +147,7 @@ lud_status lud_empo_values_create(lud_device *device, const lud_empo_features *f
     if (complete) {
         struct lud_empo_workshop *w = v->workshop;
         w->chunk = options->batch_size > CHUNK ? options->batch_size : CHUNK;
-        w->entries = w->chunk * layout->n_humans;
+        w->entries = w->chunk * v->n_entries;
         if (w->entries < ENTRIES) w->entries = ENTRIES;
         if (w->entries < layout->n_goals) w->entries = layout->n_goals;
         if (w->entries < options->x_h_goals * layout->n_humans)
@@ -188,10 +192,11 @@ static lud_status make_room(lud_empo_values *v, int64_t n, lud_error *error) {
     struct lud_empo_workshop *w = v->workshop;
     if (n <= w->capacity) return LUD_OK;
     const int64_t capacity = n + n / 2;
-    const size_t states = (size_t)capacity, humans = (size_t)v->features->layout.n_humans;
+    const size_t states = (size_t)capacity, humans = (size_t)v->features->layout.n_humans,
+                 entries = (size_t)v->n_entries;
     const size_t actions = (size_t)v->features->layout.n_robot_actions, real = sizeof(float);
     free_results(v);
-    v->v_h_e = lud_device_allocate(v->device, states * humans * real);
+    v->v_h_e = lud_device_allocate(v->device, states * entries * real);
     v->x_h = lud_device_allocate(v->device, states * humans * real);
     v->y = lud_device_allocate(v->device, states * real);
     v->u_r = lud_device_allocate(v->device, states * real);
@@ -218,18 +223,48 @@ static void end(lud_empo_values *v, int stage) {
     if (v->profile) lud_profile_end(v->profile, stage);
 }
 
+void lud_empo_values_entry(const lud_empo_values *v, int k, const int32_t *goals, int *h, int *goal) {
+    const lud_empo_layout *layout = &v->features->layout;
+    if (v->options->expected_people) {
+        for (*h = 0; k >= layout->goal_begin[*h + 1];) ++*h;
+        *goal = k - layout->goal_begin[*h];
+    } else {
+        *h = k;
+        *goal = goals ? goals[k] : -1;
+    }
+}
+
 void lud_empo_values_stage(lud_empo_values *v, lud_nn *net, const lud_empo_graph *g, int64_t n,
                            const int32_t *const *records, const int32_t *const *goals) {
-    const int n_humans = v->features->layout.n_humans;
     lud_empo_staging *staging = &v->workshop->staging;
     lud_empo_staging_states(staging, net, g, n, records);
     for (int64_t i = 0; i < n; i++)
-        for (int h = 0; h < n_humans; h++)
-            lud_empo_staging_entry(staging, i * n_humans + h, i, records[i], h, goals ? goals[i][h] : -1);
-    lud_empo_staging_entries(staging, net, g, n * n_humans);
+        for (int k = 0; k < v->n_entries; k++) {
+            int h, goal;
+            lud_empo_values_entry(v, k, goals ? goals[i] : NULL, &h, &goal);
+            lud_empo_staging_entry(staging, i * v->n_entries + k, i, records[i], h, goal);
+        }
+    lud_empo_staging_entries(staging, net, g, n * v->n_entries);
 }
 
 /* ---- networks ---- */
+
+/* X_h of each person from its entries, which all say the same: to[rows][n_humans]. */
+static void first_entries(lud_empo_values *v, const float *x_h, int64_t rows, float *to) {
+    const lud_empo_layout *layout = &v->features->layout;
+    const int n_humans = layout->n_humans;
+    if (!v->options->expected_people) {
+        lud_device_copy(v->device, to, x_h, (size_t)(rows * n_humans) * sizeof(float));
+        return;
+    }
+    float *host = v->workshop->host;
+    float *entries = v->workshop->entry_value;
+    lud_device_download(v->device, entries, x_h, (size_t)(rows * v->n_entries) * sizeof(float));
+    for (int64_t i = 0; i < rows; i++)
+        for (int h = 0; h < n_humans; h++)
+            host[i * n_humans + h] = entries[i * v->n_entries + layout->goal_begin[h]];
+    lud_device_upload(v->device, to, host, (size_t)(rows * n_humans) * sizeof(float));
+}
 
 /* Runs a net over all states and keeps the values of its heads. */
 static void run_net(lud_empo_values *v, lud_nn *net, const lud_empo_graph *g, int64_t n,
@@ -239,9 +274,11 @@ static void run_net(lud_empo_values *v, lud_nn *net, const lud_empo_graph *g, in
         int value;
         float *to;
         int64_t width;
-    } outputs[] = {
-        {g->v_h_e, v->v_h_e, n_humans}, {g->x_h, v->x_h, n_humans}, {g->y, v->y, 1}, {g->u_r, v->u_r, 1},
-        {g->q_r, v->q_r, n_actions},    {g->v_r, v->v_r, 1}};
+    } outputs[] = {{g->v_h_e, v->v_h_e, v->n_entries},
+                   {g->y, v->y, 1},
+                   {g->u_r, v->u_r, 1},
+                   {g->q_r, v->q_r, n_actions},
+                   {g->v_r, v->v_r, 1}};
     for (int64_t first = 0; first < n; first += v->workshop->chunk) {
         const int64_t rows = n - first < v->workshop->chunk ? n - first : v->workshop->chunk;
         begin(v, LUD_STAGE_ENCODE);
@@ -259,6 +296,7 @@ static void run_net(lud_empo_values *v, lud_nn *net, const lud_empo_graph *g, in
                 lud_device_copy(v->device, outputs[k].to + first * outputs[k].width,
                                 lud_nn_value(net, outputs[k].value),
                                 (size_t)(rows * outputs[k].width) * sizeof(float));
+        if (g->x_h >= 0) first_entries(v, lud_nn_value(net, g->x_h), rows, v->x_h + first * n_humans);
         end(v, LUD_STAGE_FORWARD);
     }
 }
@@ -268,17 +306,21 @@ static void run_net(lud_empo_values *v, lud_nn *net, const lud_empo_graph *g, in
 static void read_table(lud_empo_values *v, int net, int64_t n, const int32_t *const *goals, float *to) {
     struct lud_empo_workshop *w = v->workshop;
     const int n_humans = v->features->layout.n_humans;
-    const bool by_person = net == LUD_NET_V_H_E || net == LUD_NET_X_H;
     const size_t width = net == LUD_NET_Q_R ? (size_t)v->shape.n_actions : 1;
+    const int per_state = net == LUD_NET_V_H_E ? v->n_entries : net == LUD_NET_X_H ? n_humans : 1;
     for (int64_t i = 0; i < n; i++)
-        for (int h = 0; h < (by_person ? n_humans : 1); h++) {
+        for (int k = 0; k < per_state; k++) {
             uint64_t key = w->keys[i];
-            if (net == LUD_NET_X_H) key = lud_empo_person_key(key, h);
-            if (net == LUD_NET_V_H_E) key = lud_empo_goal_key(key, h, goals[i][h]);
-            float *row = w->host + (by_person ? (size_t)(i * n_humans + h) : (size_t)i * width);
+            if (net == LUD_NET_X_H) key = lud_empo_person_key(key, k);
+            if (net == LUD_NET_V_H_E) {
+                int h, goal;
+                lud_empo_values_entry(v, k, goals ? goals[i] : NULL, &h, &goal);
+                key = lud_empo_goal_key(key, h, goal);
+            }
+            float *row = w->host + (size_t)(i * per_state + k) * width;
             memcpy(row, lud_empo_table_read(v->tables[net], key), width * sizeof *row);
         }
-    const size_t total = (size_t)n * (by_person ? (size_t)n_humans : width);
+    const size_t total = (size_t)n * (size_t)per_state * width;
     lud_device_upload(v->device, to, w->host, total * sizeof(float));
 }
 
@@ -301,6 +343,30 @@ static void read_tables(lud_empo_values *v, int64_t n, const int32_t *const *rec
 
 /* ---- closed forms ---- */
 
+/* X_h = sum_g w_g V_h^e^zeta of n states whose V_h^e of all goals stands in the results. */
+static void power_from_entries(lud_empo_values *v, int64_t n) {
+    const lud_empo_layout *layout = &v->features->layout;
+    const double zeta = v->options->theory.zeta;
+    const int64_t width = v->n_entries, n_humans = layout->n_humans;
+    float *entries = v->workshop->entry_value;
+    for (int64_t first = 0; first < n; first += v->workshop->chunk) {
+        const int64_t rows = n - first < v->workshop->chunk ? n - first : v->workshop->chunk;
+        lud_device_download(v->device, entries, v->v_h_e + first * width,
+                            (size_t)(rows * width) * sizeof *entries);
+        for (int64_t i = 0; i < rows; i++)
+            for (int h = 0; h < n_humans; h++) {
+                double sum = 0;
+                for (int g = layout->goal_begin[h]; g < layout->goal_begin[h + 1]; g++) {
+                    const double value = (double)entries[i * width + g];
+                    sum += v->features->goal_weight[g] * (zeta == 2.0 ? value * value : pow(value, zeta));
+                }
+                v->workshop->host[i * n_humans + h] = (float)sum;
+            }
+        lud_device_upload(v->device, v->x_h + first * n_humans, v->workshop->host,
+                          (size_t)(rows * n_humans) * sizeof(float));
+    }
+}
+
 /* Least X_h of the closed form and of tables: far below any real one, but -X_h^-xi stays finite. */
 static double power_floor(const lud_empo_values *v) {
     return v->options->x_h_floor > 0 ? v->options->x_h_floor : 1e-3 * least_weight(v->features);
@@ -311,7 +377,9 @@ static void close_forms(lud_empo_values *v, int64_t n, const int32_t *const *rec
     const lud_ops *ops = v->device->ops;
     const lud_empo_theory *theory = &v->options->theory;
     const int64_t n_humans = v->features->layout.n_humans, n_actions = v->shape.n_actions;
-    if (!v->options->stages.x_h_network) {
+    if (!v->options->stages.x_h_network && v->options->expected_people) {
+        power_from_entries(v, n);
+    } else if (!v->options->stages.x_h_network) {
         lud_empo_values_power(v, n, records, draw, v->workshop->host, NULL);
         lud_device_upload(v->device, v->x_h, v->workshop->host, (size_t)(n * n_humans) * sizeof(float));
     }
@@ -349,6 +417,21 @@ lud_status lud_empo_values_run(lud_empo_values *v, int64_t n, const int32_t *con
     if (want == LUD_WANT_ALL) close_forms(v, n, records, beta_r, draw);
     if (want == LUD_WANT_Q_R)
         lud_empo_policy(v->device, n, v->shape.n_actions, beta_r, v->q_r, v->pi_r, w->scratch);
+    return LUD_OK;
+}
+
+lud_status lud_empo_values_for_search(lud_empo_values *v, int n, const int32_t *const *records,
+                                      const int32_t *const *goals, double beta_r, float *q, float *u,
+                                      float *value, lud_error *error) {
+    lud_profile *profile = v->profile;
+    v->profile = NULL; /* the actor's time is measured as a whole */
+    const lud_status status = lud_empo_values_run(v, n, records, goals, LUD_WANT_ALL, beta_r, 0, error);
+    v->profile = profile;
+    if (status) return status;
+    lud_device_download(v->device, q, v->q_r, (size_t)(n * v->shape.n_actions) * sizeof *q);
+    lud_device_download(v->device, u, v->u_r, (size_t)n * sizeof *u);
+    lud_device_download(v->device, value, v->v_r, (size_t)n * sizeof *value);
+    for (int i = 0; i < n; i++) u[i] *= (float)v->reward_scale;
     return LUD_OK;
 }
 

@@ -25,6 +25,9 @@ struct lud_empo_values {
     lud_empo_shape shape;
     lud_parameters *online, *target;       /* null when everything is a table or a closed form */
     lud_empo_table *tables[LUD_EMPO_NETS]; /* null: network, or closed form */
+    /* Entries of a state: a person and a goal. With expected_people every goal of every person (in the order
+     * of the layout), else one for each person, whose goal the caller gives. */
+    int n_entries;
     double
         reward_scale; /* of U_r in V_r: its weight, and for a sum over people what turns the mean into it */
 
@@ -32,7 +35,7 @@ struct lud_empo_values {
 
     /* results of the last run, [n] states */
     int64_t n;
-    float *v_h_e; /* [n][n_humans] for each person's given goal */
+    float *v_h_e; /* [n][n_entries] */
     float *x_h;   /* [n][n_humans] */
     float *y, *u_r, *v_r;
     float *q_r, *pi_r; /* [n][n_robot_actions] */
@@ -50,20 +53,28 @@ lud_status lud_empo_values_create(lud_device *device, const lud_empo_features *f
 void lud_empo_values_free(lud_empo_values *values);
 
 /* Computes `want` for n states: records[n] pointers, goals[n] pointers to [n_humans] goals (null without
- * LUD_WANT_V_H_E). `draw` keys the goals drawn for X_h without a network. Grows its arrays when n is larger
- * than ever before. */
+ * LUD_WANT_V_H_E, and not read with expected_people). `draw` keys the goals drawn for X_h without a network.
+ * Grows its arrays when n is larger than ever before. */
 lud_status lud_empo_values_run(lud_empo_values *values, int64_t n, const int32_t *const *records,
                                const int32_t *const *goals, unsigned want, double beta_r, uint32_t draw,
                                lud_error *error);
+/* For a search while acting: q[n][n_robot_actions], u[n] = U_r as it enters V_r, v[n], on the host. goals[n]
+ * pointers to [n_humans]. */
+lud_status lud_empo_values_for_search(lud_empo_values *values, int n, const int32_t *const *records,
+                                      const int32_t *const *goals, double beta_r, float *q, float *u,
+                                      float *v, lud_error *error);
 /* On the host: x[n][n_humans] = sum_g w_g V_h^e^zeta over all goals, or over options->x_h_goals drawn ones;
  * v_h_e[n][n_goals] (may be null; then all goals are used). */
 void lud_empo_values_power(lud_empo_values *values, int64_t n, const int32_t *const *records, uint32_t draw,
                            float *x, float *v_h_e);
 
-/* Fills the inputs of a declared graph for rows first .. first + n - 1; people's entries follow each other by
- * state. goals may be null (zeros). The net must have room. */
+/* Fills the inputs of a declared graph for n rows; entries follow each other by state. goals may be null:
+ * zeros, or with expected_people not needed. The net must have room. */
 void lud_empo_values_stage(lud_empo_values *values, lud_nn *net, const lud_empo_graph *graph, int64_t n,
                            const int32_t *const *records, const int32_t *const *goals);
+
+/* Person and goal of entry k of a state with the given goals[n_humans]. */
+void lud_empo_values_entry(const lud_empo_values *values, int k, const int32_t *goals, int *h, int *goal);
 
 /* Keys of table entries. */
 uint64_t lud_empo_state_key(const lud_empo_features *features, const int32_t *record);

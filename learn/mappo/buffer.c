@@ -46,7 +46,7 @@ lud_status lud_mappo_buffer_create(const lud_mappo_shape *shape, const lud_mappo
                 take(&b->critic_hidden, all * b->hidden_width);
     }
     if (options->control == LUD_MAPPO_MAD) {
-        b->state_width = 2 * options->mad.state_size;
+        b->state_width = lud_mappo_state_width(options);
         whole = whole && take(&b->states, all * b->state_width);
     }
     if (shape->n_discrete > 0) {
@@ -71,6 +71,15 @@ void lud_mappo_buffer_destroy(lud_mappo_buffer *b) {
     free(b->actions);
     if (b->workspace) lud_device_release(b->device, b->workspace);
     *b = (lud_mappo_buffer){0};
+}
+
+lud_mappo_memory lud_mappo_buffer_memory(const lud_mappo_buffer *b) {
+    return (lud_mappo_memory){.masks = b->masks,
+                              .actor_hidden = b->actor_hidden,
+                              .critic_hidden = b->critic_hidden,
+                              .states = b->states,
+                              .hidden_width = b->hidden_width,
+                              .state_width = b->state_width};
 }
 
 void lud_mappo_buffer_end_episodes(lud_mappo_buffer *b, int64_t t, const uint8_t *terminated,

@@ -35,6 +35,8 @@ lud_status lud_mappo_buffer_create(const lud_mappo_shape *shape, const lud_mappo
                                    lud_device *device, int64_t n_steps, int64_t n_envs,
                                    lud_mappo_buffer *buffer, lud_error *error);
 void lud_mappo_buffer_destroy(lud_mappo_buffer *buffer);
+/* Its masks and states, all slots, as inputs take them. */
+lud_mappo_memory lud_mappo_buffer_memory(const lud_mappo_buffer *buffer);
 /* After step t: episodes that ended begin anew in slot t + 1 with mask 0 and zero states. */
 void lud_mappo_buffer_end_episodes(lud_mappo_buffer *buffer, int64_t t, const uint8_t *terminated,
                                    const uint8_t *truncated);

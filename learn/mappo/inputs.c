@@ -60,8 +60,14 @@ static lud_status find_encoder(lud_mappo_options *options, const lud_mappo_shape
     if (options->encoder == LUD_MAPPO_GRID && !grid)
         return lud_fail(error, LUD_ERROR_INPUT,
                         "learner.encoder: grid needs a multigrid world with compact observations");
-    if (options->control == LUD_MAPPO_MAD && options->mad.drive == LUD_DRIVE_DISTURBANCE &&
-        (shape->disturbance < 0 || !graph))
+    const bool disturbed = options->mad.drive == LUD_DRIVE_DISTURBANCE;
+    const bool central = options->mad.drive == LUD_DRIVE_CENTRAL;
+    if (options->control == LUD_MAPPO_MAD && central && (shape->disturbance < 0 || shape->nodes < 0))
+        return lud_fail(
+            error, LUD_ERROR_INPUT,
+            "learner.mad.input: central needs particle.disturbance.std above 0 and particle.graph: "
+            "{nodes: relative}");
+    if (options->control == LUD_MAPPO_MAD && disturbed && (shape->disturbance < 0 || !graph))
         return lud_fail(error, LUD_ERROR_INPUT,
                         "learner.mad.input: disturbance needs particle.disturbance.std above 0 and a graph");
     if (options->encoder == LUD_MAPPO_MLP && shape->observation == 0)
@@ -113,6 +119,11 @@ lud_status lud_mappo_shape_find(const lud_model *model, lud_mappo_options *optio
     return status ? status : find_encoder(options, shape, error);
 }
 
+/* Entities that the world describes to an agent. */
+static int64_t node_rows(const lud_mappo_shape *shape) {
+    return shape->model->layout.parts[shape->nodes].dimensions[0];
+}
+
 static size_t element_bytes(lud_nn_type type) {
     return type == LUD_NN_U8 ? 1 : 4;
 }
@@ -153,6 +164,8 @@ lud_status lud_mappo_inputs_create(lud_device *device, const lud_mappo_shape *sh
     const int64_t edges = nodes > 0 ? nodes * (shape->n_nodes - 1) : 0;
     const bool graph = options->encoder == LUD_MAPPO_GRAPH, mad = options->control == LUD_MAPPO_MAD;
     const bool disturbed = mad && options->mad.drive == LUD_DRIVE_DISTURBANCE;
+    const bool central = mad && options->mad.drive == LUD_DRIVE_CENTRAL;
+    const int64_t entities = n * (shape->nodes < 0 ? 0 : node_rows(shape));
     const bool with_edges = graph || disturbed;
     const struct {
         lud_mappo_input input;
@@ -166,7 +179,8 @@ lud_status lud_mappo_inputs_create(lud_device *device, const lud_mappo_shape *sh
          shape->grid_height * shape->grid_width, n},
         {LUD_MAPPO_NODES, graph, LUD_NN_REAL, LUD_MAPPO_NODE_NUMBERS, nodes},
         {LUD_MAPPO_TYPES, graph, LUD_NN_I32, 1, nodes},
-        {LUD_MAPPO_DISTURBANCE, disturbed, LUD_NN_REAL, LUD_MAPPO_NODE_WIDTH, nodes},
+        {LUD_MAPPO_DISTURBANCE, disturbed || central, LUD_NN_REAL, LUD_MAPPO_NODE_WIDTH, entities},
+        {LUD_MAPPO_EVERYTHING, central, LUD_NN_REAL, LUD_MAPPO_NODE_WIDTH, entities},
         {LUD_MAPPO_NODE_OFFSETS, with_edges, LUD_NN_I32, 1, nodes + 1},
         {LUD_MAPPO_EDGE_SOURCE, with_edges, LUD_NN_I32, 1, edges},
         {LUD_MAPPO_EDGE_LENGTH, with_edges, LUD_NN_REAL, 1, edges},
@@ -175,8 +189,9 @@ lud_status lud_mappo_inputs_create(lud_device *device, const lud_mappo_shape *sh
         {LUD_MAPPO_MASK, true, LUD_NN_REAL, 1, n},
         {LUD_MAPPO_ACTOR_HIDDEN, options->recurrent, LUD_NN_REAL, options->hidden_size, n},
         {LUD_MAPPO_CRITIC_HIDDEN, options->recurrent, LUD_NN_REAL, options->hidden_size, n},
-        {LUD_MAPPO_DRIVE, mad && !disturbed, LUD_NN_REAL, 2, n},
-        {LUD_MAPPO_STATE, mad, LUD_NN_REAL, 2 * options->mad.state_size, n},
+        {LUD_MAPPO_DRIVE, mad && !disturbed, LUD_NN_REAL, central ? LUD_MAPPO_NODE_WIDTH : 2,
+         central ? entities : n},
+        {LUD_MAPPO_STATE, mad, LUD_NN_REAL, lud_mappo_state_width(options), n},
     };
     bool whole = true;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted && whole; i++)
@@ -257,7 +272,6 @@ static void observe_graph(lud_mappo_inputs *inputs, const void *const *parts, in
     const lud_mappo_shape *shape = inputs->shape;
     const int64_t v = shape->n_nodes, most = v * (v - 1);
     float *nodes = inputs->items[LUD_MAPPO_NODES].host;
-    float *disturbance = inputs->items[LUD_MAPPO_DISTURBANCE].host;
     float *length = inputs->items[LUD_MAPPO_EDGE_LENGTH].host;
     int32_t *types = inputs->items[LUD_MAPPO_TYPES].host, *ego = inputs->items[LUD_MAPPO_EGO].host;
     int32_t *offsets = inputs->items[LUD_MAPPO_NODE_OFFSETS].host;
@@ -272,10 +286,6 @@ static void observe_graph(lud_mappo_inputs *inputs, const void *const *parts, in
                        LUD_MAPPO_NODE_NUMBERS * sizeof *seen);
                 types[i * v + k] = (int32_t)seen[LUD_MAPPO_NODE_NUMBERS];
             }
-        if (disturbance)
-            memcpy(disturbance + i * v * LUD_MAPPO_NODE_WIDTH,
-                   (const float *)parts[shape->disturbance] + row * v * LUD_MAPPO_NODE_WIDTH,
-                   (size_t)v * LUD_MAPPO_NODE_WIDTH * sizeof *disturbance);
         const int32_t *begin = (const int32_t *)parts[shape->edge_begin] + (int64_t)place[i] * (v + 1);
         const int32_t *from = (const int32_t *)parts[shape->edge_source] + (int64_t)place[i] * most;
         memcpy(length + n_edges, (const float *)parts[shape->edge_length] + (int64_t)place[i] * most,
@@ -287,6 +297,18 @@ static void observe_graph(lud_mappo_inputs *inputs, const void *const *parts, in
     }
     offsets[n * v] = (int32_t)n_edges;
     lud_mappo_inputs_set_edges(inputs, n * v, n_edges);
+}
+
+/* One of the world's descriptions of all entities, as it stands. */
+static void observe_entities(lud_mappo_inputs *inputs, const void *const *parts, lud_mappo_input input,
+                             int part, int64_t n, const int32_t *place, const int32_t *agent) {
+    float *to = inputs->items[input].host;
+    if (!to) return;
+    const int64_t width = node_rows(inputs->shape) * LUD_MAPPO_NODE_WIDTH;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t row = (int64_t)place[i] * inputs->shape->n_agents + agent[i];
+        memcpy(to + i * width, (const float *)parts[part] + row * width, (size_t)width * sizeof *to);
+    }
 }
 
 void lud_mappo_inputs_set_edges(lud_mappo_inputs *inputs, int64_t n_nodes, int64_t n_edges) {
@@ -316,37 +338,66 @@ void lud_mappo_inputs_observe(lud_mappo_inputs *inputs, const void *const *parts
                (size_t)n_cells * sizeof *cells);
     }
     if (inputs->items[LUD_MAPPO_EGO].host) observe_graph(inputs, parts, n, place, agent);
+    observe_entities(inputs, parts, LUD_MAPPO_DISTURBANCE, shape->disturbance, n, place, agent);
+    observe_entities(inputs, parts, LUD_MAPPO_EVERYTHING, shape->nodes, n, place, agent);
 }
 
-static bool remember_rows(lud_mappo_array *item, int64_t n, const int32_t *row, const float *from) {
-    if (!item->host) return true;
-    if (!from) return false;
+static lud_status remember_rows(lud_mappo_array *item, const char *what, int64_t n, const int32_t *row,
+                                const float *from, int64_t width, lud_error *error) {
+    if (!item->host) return LUD_OK;
+    if (!from)
+        return lud_fail(error, LUD_ERROR_INPUT,
+                        "graph-mappo: the policy needs the %s stored with its samples and was given none",
+                        what);
+    if (width != item->width)
+        return lud_fail(error, LUD_ERROR_INPUT,
+                        "graph-mappo: the policy's %s have %lld numbers a sample, and it was given %lld",
+                        what, (long long)item->width, (long long)width);
     float *to = item->host;
-    for (int64_t i = 0; i < n; i++)
-        memcpy(to + i * item->width, from + row[i] * item->width, (size_t)item->width * sizeof *to);
-    return true;
+    for (int64_t i = 0; i < n; i++) memcpy(to + i * width, from + row[i] * width, (size_t)width * sizeof *to);
+    return LUD_OK;
+}
+
+/* What drives the magnitude where an episode begins; zeros elsewhere. */
+static void kick(lud_mappo_inputs *inputs) {
+    const lud_mappo_shape *shape = inputs->shape;
+    float *drive = inputs->items[LUD_MAPPO_DRIVE].host;
+    const float *mask = inputs->items[LUD_MAPPO_MASK].host;
+    const float *from = inputs->items[LUD_MAPPO_OBSERVATION].host,
+                *all = inputs->items[LUD_MAPPO_EVERYTHING].host;
+    int64_t stride = shape->observation, width = 2;
+    if (!drive) return;
+    if (all) {
+        from = all;
+        stride = width = node_rows(shape) * LUD_MAPPO_NODE_WIDTH;
+    } else {
+        from += shape->goal_offset;
+    }
+    for (int64_t i = 0; i < inputs->n; i++)
+        for (int64_t k = 0; k < width; k++)
+            drive[i * width + k] = mask[i] == 0.0f ? from[i * stride + k] : 0.0f;
 }
 
 lud_status lud_mappo_inputs_remember(lud_mappo_inputs *inputs, int64_t n_chunks, const int32_t *row,
-                                     const float *masks, const float *actor_hidden,
-                                     const float *critic_hidden, const float *states, lud_error *error) {
+                                     const lud_mappo_memory *memory, lud_error *error) {
     assert(n_chunks > 0 && inputs->n % n_chunks == 0);
     inputs->n_chunks = n_chunks;
-    if (!remember_rows(&inputs->items[LUD_MAPPO_MASK], inputs->n, row, masks) ||
-        !remember_rows(&inputs->items[LUD_MAPPO_ACTOR_HIDDEN], n_chunks, row, actor_hidden) ||
-        !remember_rows(&inputs->items[LUD_MAPPO_CRITIC_HIDDEN], n_chunks, row, critic_hidden) ||
-        !remember_rows(&inputs->items[LUD_MAPPO_STATE], inputs->n, row, states))
-        return lud_fail(
-            error, LUD_ERROR_INPUT,
-            "graph-mappo: the policy needs the states stored with its samples and was given none");
-    float *drive = inputs->items[LUD_MAPPO_DRIVE].host;
-    const float *mask = inputs->items[LUD_MAPPO_MASK].host;
-    const float *observation = inputs->items[LUD_MAPPO_OBSERVATION].host;
-    const lud_mappo_shape *shape = inputs->shape;
-    for (int64_t i = 0; drive && i < inputs->n; i++)
-        for (int k = 0; k < 2; k++)
-            drive[2 * i + k] =
-                mask[i] == 0.0f ? observation[i * shape->observation + shape->goal_offset + k] : 0.0f;
+    const struct {
+        lud_mappo_input input;
+        const char *what;
+        const float *from;
+        int64_t n, width;
+    } kept[] = {
+        {LUD_MAPPO_MASK, "masks", memory->masks, inputs->n, 1},
+        {LUD_MAPPO_ACTOR_HIDDEN, "recurrent states", memory->actor_hidden, n_chunks, memory->hidden_width},
+        {LUD_MAPPO_CRITIC_HIDDEN, "recurrent states", memory->critic_hidden, n_chunks, memory->hidden_width},
+        {LUD_MAPPO_STATE, "states of the magnitude", memory->states, inputs->n, memory->state_width}};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        lud_status status = remember_rows(&inputs->items[kept[i].input], kept[i].what, kept[i].n, row,
+                                          kept[i].from, kept[i].width, error);
+        if (status) return status;
+    }
+    kick(inputs);
     return LUD_OK;
 }
 
@@ -358,12 +409,15 @@ static void upload(lud_mappo_inputs *inputs, lud_mappo_array *item) {
 
 void lud_mappo_inputs_upload(lud_mappo_inputs *inputs) {
     const int64_t n = inputs->n, nodes = n * inputs->shape->n_nodes;
+    const int64_t entities = inputs->shape->nodes < 0 ? 0 : n * node_rows(inputs->shape);
+    const bool central = inputs->items[LUD_MAPPO_EVERYTHING].host;
     const int64_t rows[LUD_MAPPO_INPUTS] = {[LUD_MAPPO_OBSERVATION] = n,
                                             [LUD_MAPPO_SHARED] = n,
                                             [LUD_MAPPO_CELLS] = n,
                                             [LUD_MAPPO_NODES] = nodes,
                                             [LUD_MAPPO_TYPES] = nodes,
-                                            [LUD_MAPPO_DISTURBANCE] = nodes,
+                                            [LUD_MAPPO_DISTURBANCE] = entities,
+                                            [LUD_MAPPO_EVERYTHING] = entities,
                                             [LUD_MAPPO_NODE_OFFSETS] = nodes + 1,
                                             [LUD_MAPPO_EDGE_SOURCE] = inputs->n_edges,
                                             [LUD_MAPPO_EDGE_LENGTH] = inputs->n_edges,
@@ -372,7 +426,7 @@ void lud_mappo_inputs_upload(lud_mappo_inputs *inputs) {
                                             [LUD_MAPPO_MASK] = n,
                                             [LUD_MAPPO_ACTOR_HIDDEN] = inputs->n_chunks,
                                             [LUD_MAPPO_CRITIC_HIDDEN] = inputs->n_chunks,
-                                            [LUD_MAPPO_DRIVE] = n,
+                                            [LUD_MAPPO_DRIVE] = central ? entities : n,
                                             [LUD_MAPPO_STATE] = n};
     for (int i = 0; i < LUD_MAPPO_INPUTS; i++) {
         inputs->items[i].rows = rows[i];

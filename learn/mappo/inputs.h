@@ -45,6 +45,7 @@ typedef enum lud_mappo_input {
     LUD_MAPPO_NODES,         /* [rows * n_nodes][6] */
     LUD_MAPPO_TYPES,         /* [rows * n_nodes] */
     LUD_MAPPO_DISTURBANCE,   /* [rows * n_nodes][7] */
+    LUD_MAPPO_EVERYTHING,    /* [rows * n_nodes][7] node features and types, for central policies */
     LUD_MAPPO_NODE_OFFSETS,  /* [rows * n_nodes + 1] edges into a node */
     LUD_MAPPO_EDGE_SOURCE,   /* [edges] */
     LUD_MAPPO_EDGE_LENGTH,   /* [edges] */
@@ -53,8 +54,9 @@ typedef enum lud_mappo_input {
     LUD_MAPPO_MASK,          /* [rows] 0 where an episode begins */
     LUD_MAPPO_ACTOR_HIDDEN,  /* [chunks][hidden] */
     LUD_MAPPO_CRITIC_HIDDEN, /* [chunks][hidden] */
-    LUD_MAPPO_DRIVE,         /* [rows][2] the kick: the relative goal where mask is 0, else 0 */
-    LUD_MAPPO_STATE,         /* [rows][state][2] */
+    LUD_MAPPO_DRIVE, /* [rows][2] the kick: the relative goal where mask is 0, else 0; central: [rows *
+                        n_nodes][7] of everything */
+    LUD_MAPPO_STATE, /* [rows][state][2] */
     LUD_MAPPO_INPUTS
 } lud_mappo_input;
 
@@ -86,13 +88,19 @@ void lud_mappo_inputs_observe(lud_mappo_inputs *inputs, const void *const *parts
 /* The edges of the whole block-diagonal graph: host arrays offsets[n_nodes + 1], source and length were
  * written. Fills the orders that gradients need. */
 void lud_mappo_inputs_set_edges(lud_mappo_inputs *inputs, int64_t n_nodes, int64_t n_edges);
-/* Mask of row i is masks[row[i]], state of row i states + row[i] * width. n = steps * n_chunks, rows of a
- * step beside each other; recurrent states are those of the first n_chunks rows. Null arrays: not used by
- * these options. Then writes the kick from observations and masks. LUD_ERROR_INPUT when a state that the
- * options need is missing. */
+/* What was stored with samples: one row a sample. Null where these options have no such state. */
+typedef struct lud_mappo_memory {
+    const float *masks;                        /* [rows] */
+    const float *actor_hidden, *critic_hidden; /* [rows][hidden_width] */
+    const float *states;                       /* [rows][state_width], see lud_mappo_state_width */
+    int64_t hidden_width, state_width;
+} lud_mappo_memory;
+
+/* Row i remembers row row[i] of the memory. n = steps * n_chunks, rows of a step beside each other; recurrent
+ * states are those of the first n_chunks rows. Then writes the kick from observations and masks.
+ * LUD_ERROR_INPUT when a state that the options need is missing or has another width. */
 lud_status lud_mappo_inputs_remember(lud_mappo_inputs *inputs, int64_t n_chunks, const int32_t *row,
-                                     const float *masks, const float *actor_hidden,
-                                     const float *critic_hidden, const float *states, lud_error *error);
+                                     const lud_mappo_memory *memory, lud_error *error);
 /* Sends everything to the device. */
 void lud_mappo_inputs_upload(lud_mappo_inputs *inputs);
 

@@ -69,11 +69,12 @@ void lud_mad_log_prob(const lud_mappo_options *options, int64_t n, const float *
 void lud_mad_backward(const lud_mappo_options *options, int64_t n, const float *mean, const float *log_std,
                       const float *raw, const float *offset, const float *dlog_prob, const float *dentropy,
                       float *dmean, float *draw, float *dlog_std) {
+    const bool pathwise = options->mad.entropy == LUD_ENTROPY_PATHWISE;
     double sum[LUD_MAD_NUMBERS] = {0};
     for (int64_t i = 0; i < n; i++) {
         double slope;
         const double m = lud_mad_magnitude(options, raw ? (double)raw[i] : 0.0, false, &slope);
-        const double dl = (double)dlog_prob[i], de = (double)dentropy[i];
+        const double dl = (double)dlog_prob[i], de = (double)dentropy[i], replayed = pathwise ? 0.0 : de;
         double dm = LUD_MAD_NUMBERS * (de - dl) / (m + guard);
         for (int k = 0; k < LUD_MAD_NUMBERS; k++) {
             bool inside;
@@ -82,8 +83,13 @@ void lud_mad_backward(const lud_mappo_options *options, int64_t n, const float *
             const double z = (atanh(d) - (double)mean[at]) * exp(-s);
             dmean[at] = (float)(dl * z * exp(-s));
             sum[k] += dl * (z * z - 1.0) + de;
+            if (pathwise) { /* d ln(1 - tanh(y)^2) / dy = -2 tanh(y), y = mean + exp(s) z */
+                dmean[at] -= (float)(de * 2.0 * d);
+                sum[k] -= de * 2.0 * d * z * exp(s);
+            }
             if (!inside || options->mad.detach) continue;
-            const double dd = -dl * z * exp(-s) / (1.0 - d * d) + (dl - de) * 2.0 * d / (1.0 - d * d + guard);
+            const double dd =
+                -dl * z * exp(-s) / (1.0 - d * d) + (dl - replayed) * 2.0 * d / (1.0 - d * d + guard);
             dm -= dd * u / ((m + guard) * (m + guard));
         }
         if (draw) draw[i] = (float)(dm * slope);

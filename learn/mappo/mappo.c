@@ -187,8 +187,8 @@ static lud_status decide(mappo *m, lud_mappo_buffer *b, const lud_batch *batch, 
         const int64_t left = b->n_envs - first, envs = left < m->slice_envs ? left : m->slice_envs;
         const int64_t n = index_rows(m, b, t, first, envs), at = first * n_agents;
         lud_mappo_inputs_observe(&r->inputs, (const void *const *)b->parts, n, m->place, m->agent);
-        lud_status status = lud_mappo_inputs_remember(&r->inputs, n, m->row, b->masks, b->actor_hidden,
-                                                      b->critic_hidden, b->states, error);
+        const lud_mappo_memory memory = lud_mappo_buffer_memory(b);
+        lud_status status = lud_mappo_inputs_remember(&r->inputs, n, m->row, &memory, error);
         if (status) return status;
         lud_mappo_inputs_upload(&r->inputs);
         for (int64_t k = 0; k < n; k++) m->row[k] += (int32_t)b->n_rows; /* the slot behind */
@@ -253,8 +253,8 @@ static lud_status value_final(mappo *m, lud_mappo_buffer *b, const lud_batch *ba
         }
         if (n == 0) continue;
         lud_mappo_inputs_observe(&r->inputs, (const void *const *)m->final_parts, n, m->place, m->agent);
-        lud_status status = lud_mappo_inputs_remember(&r->inputs, n, m->row, b->masks, b->actor_hidden,
-                                                      b->critic_hidden, b->states, error);
+        const lud_mappo_memory memory = lud_mappo_buffer_memory(b);
+        lud_status status = lud_mappo_inputs_remember(&r->inputs, n, m->row, &memory, error);
         if (status) return status;
         lud_mappo_inputs_upload(&r->inputs);
         lud_mappo_value(r, m->returns);
@@ -376,8 +376,8 @@ lud_status lud_mappo_gather(mappo *m, const lud_mappo_chunk *chunks, int64_t n, 
             m->agent[k] = (int32_t)(row % n_agents);
         }
     lud_mappo_inputs_observe(&u->inputs, (const void *const *)b->parts, rows, m->place, m->agent);
-    lud_status status = lud_mappo_inputs_remember(&u->inputs, n, m->row, b->masks, b->actor_hidden,
-                                                  b->critic_hidden, b->states, error);
+    const lud_mappo_memory memory = lud_mappo_buffer_memory(b);
+    lud_status status = lud_mappo_inputs_remember(&u->inputs, n, m->row, &memory, error);
     if (status) return status;
     lud_mappo_inputs_upload(&u->inputs);
     lud_mappo_allow(u, rows, m->agent);

@@ -159,35 +159,79 @@ static int trunk(builder *b, lud_mappo_part part) {
     return lud_nn_layer_norm(b->nn, b->net->hidden, name(b, "recurrent.norm"), norm_epsilon);
 }
 
-/* y = MLP(Re(C h) + D v) + L v with h the new state; nothing has a bias, so zeros give zero. */
-static void state_space(builder *b) {
+/* y = MLP(Re(C h) + D v) + L v with h the new state; nothing has a bias, so zeros give zero. The block's
+ * names begin with `path`; *state gets h. */
+static int state_space(builder *b, const char *path, int v, int before, int *state) {
     const lud_mappo_mad_options *mad = &b->options->mad;
     const int64_t size = mad->state_size, width = mad->hidden_size, read = b->options->hidden_size;
-    lud_mappo_net *net = b->net;
-    const int v = mad->drive == LUD_DRIVE_GOAL ? input(b, LUD_MAPPO_DRIVE, 0, 0) : graph(b, true, false);
     const int64_t n_in = lud_nn_width(b->nn, v);
     const int mask = input(b, LUD_MAPPO_MASK, 0, 0);
-    const int state = input(b, LUD_MAPPO_STATE, net->state_axis, 0);
     /* phases over the whole circle */
-    net->state = lud_nn_lru(b->nn, v, name(b, "magnitude.lru"), size, net->state_axis, state, mask,
-                            mad->r_min, mad->r_max, 6.283);
+    *state = lud_nn_lru(b->nn, v, name(b, "%s.lru", path), size, b->net->state_axis, before, mask, mad->r_min,
+                        mad->r_max, 6.283);
     lud_parameters *parameters = b->parameters;
-    const int weight = lud_parameters_find(parameters, name(b, "magnitude.lru.b.weight"));
+    const int weight = lud_parameters_find(parameters, name(b, "%s.lru.b.weight", path));
     if (weight >= 0)
         parameters->items[weight].init = (lud_init){.kind = LUD_INIT_UNIFORM, .a = sqrt(6.0 / (double)n_in)};
     init_kaiming(b, size);
-    const int c = lud_nn_linear_without_bias(b->nn, net->state, name(b, "magnitude.c"), read, LUD_LINEAR);
+    const int c = lud_nn_linear_without_bias(b->nn, *state, name(b, "%s.c", path), read, LUD_LINEAR);
     init_kaiming(b, n_in);
-    const int d = lud_nn_linear_without_bias(b->nn, v, name(b, "magnitude.d"), read, LUD_LINEAR);
+    const int d = lud_nn_linear_without_bias(b->nn, v, name(b, "%s.d", path), read, LUD_LINEAR);
     init_kaiming(b, read);
     int x = lud_nn_add(b->nn, c, d);
-    x = lud_nn_linear_without_bias(b->nn, x, name(b, "magnitude.layer.0"), width, LUD_SILU);
+    x = lud_nn_linear_without_bias(b->nn, x, name(b, "%s.layer.0", path), width, LUD_SILU);
     init_kaiming(b, width);
-    x = lud_nn_linear_without_bias(b->nn, x, name(b, "magnitude.layer.1"), width, LUD_RELU);
-    x = lud_nn_linear_without_bias(b->nn, x, name(b, "magnitude.layer.2"), 1, LUD_LINEAR);
+    x = lud_nn_linear_without_bias(b->nn, x, name(b, "%s.layer.1", path), width, LUD_RELU);
+    x = lud_nn_linear_without_bias(b->nn, x, name(b, "%s.layer.2", path), 1, LUD_LINEAR);
     init_kaiming(b, n_in);
-    const int skip = lud_nn_linear_without_bias(b->nn, v, name(b, "magnitude.skip"), 1, LUD_LINEAR);
-    net->magnitude = lud_nn_add(b->nn, x, skip);
+    const int skip = lud_nn_linear_without_bias(b->nn, v, name(b, "%s.skip", path), 1, LUD_LINEAR);
+    return lud_nn_add(b->nn, x, skip);
+}
+
+/* Descriptions of all entities as one row. */
+static int entities(builder *b, lud_mappo_input which) {
+    if (b->net->values[which] < 0) {
+        const lud_mappo_array *item = &b->net->inputs->items[which];
+        const int64_t width = item->width * (item->max_rows / b->net->inputs->max_rows);
+        b->net->values[which] = lud_nn_input_on(b->nn, 0, item->type, width, 0);
+    }
+    return b->net->values[which];
+}
+
+static bool is_central(const lud_mappo_options *options) {
+    return options->control == LUD_MAPPO_MAD && options->mad.drive == LUD_DRIVE_CENTRAL;
+}
+
+static void magnitude(builder *b) {
+    const lud_mappo_mad_options *mad = &b->options->mad;
+    lud_mappo_net *net = b->net;
+    const int before = input(b, LUD_MAPPO_STATE, net->state_axis, 0);
+    if (!is_central(b->options)) {
+        const int v = mad->drive == LUD_DRIVE_GOAL ? input(b, LUD_MAPPO_DRIVE, 0, 0) : graph(b, true, false);
+        net->magnitude = state_space(b, "magnitude", v, before, &net->state);
+        return;
+    }
+    /* one block for disturbances, one for the start; their states lie beside each other */
+    const int64_t width = 2 * mad->state_size;
+    int states[2];
+    const int disturbed = state_space(b, "magnitude", entities(b, LUD_MAPPO_DISTURBANCE),
+                                      lud_nn_slice(b->nn, before, 0, width), &states[0]);
+    const int started = state_space(b, "start_magnitude", entities(b, LUD_MAPPO_DRIVE),
+                                    lud_nn_slice(b->nn, before, width, width), &states[1]);
+    net->magnitude = lud_nn_add(b->nn, disturbed, started);
+    net->state = lud_nn_concat(b->nn, states, 2);
+}
+
+/* The direction of the central policy: plain layers without biases over everything. */
+static int central_trunk(builder *b) {
+    const int seen[2] = {input(b, LUD_MAPPO_OBSERVATION, 0, 0), entities(b, LUD_MAPPO_EVERYTHING)};
+    int x = lud_nn_concat(b->nn, seen, 2);
+    for (int k = 0; k < 3; k++) {
+        init_layers(b, gain_of(false), NULL);
+        x = lud_nn_linear_without_bias(b->nn, x, name(b, "direction.%d", k), b->options->hidden_size,
+                                       k < 2 ? LUD_TANH : LUD_LINEAR);
+    }
+    return x;
 }
 
 void lud_mappo_net_declare(lud_mappo_net *net, lud_parameters *parameters, lud_mappo_part part,
@@ -207,15 +251,15 @@ void lud_mappo_net_declare(lud_mappo_net *net, lud_parameters *parameters, lud_m
                  .parameters = parameters,
                  .options = options,
                  .prefix = part == LUD_MAPPO_ACTOR ? "actor." : "critic."};
-    const int x = trunk(&b, part);
     const bool actor = part == LUD_MAPPO_ACTOR;
+    const int x = actor && is_central(options) ? central_trunk(&b) : trunk(&b, part);
     net->out_width = !actor ? 1 : shape->n_discrete > 0 ? shape->n_discrete : shape->n_continuous;
     init_layers(&b, actor ? options->output_gain : 1.0, NULL);
     net->out = lud_nn_linear(net->nn, x, name(&b, "out"), net->out_width, LUD_LINEAR);
-    if (actor && options->control == LUD_MAPPO_MAD) state_space(&b);
+    if (actor && options->control == LUD_MAPPO_MAD) magnitude(&b);
     if (actor && shape->n_discrete == 0)
         lud_parameters_add(parameters, "actor.log_std", 1, &net->out_width,
-                           (lud_init){.kind = LUD_INIT_CONSTANT});
+                           (lud_init){.kind = LUD_INIT_CONSTANT, .a = options->log_std});
     lud_nn_output(net->nn, net->out);
     if (net->magnitude >= 0) lud_nn_output(net->nn, net->magnitude);
     if (mode == LUD_NN_INFERENCE && net->hidden >= 0) lud_nn_output(net->nn, net->hidden);

@@ -5,7 +5,8 @@ static const char *const control_names[] = {"direct", "mad", "base", NULL};
 static const char *const time_limit_names[] = {"terminal", "discard", "bootstrap", NULL};
 static const char *const pooling_names[] = {"sum", "mean", "max", NULL};
 static const char *const magnitude_names[] = {"abs", "softplus", "relu", NULL};
-static const char *const drive_names[] = {"goal", "disturbance", NULL};
+static const char *const entropy_names[] = {"pathwise", "replayed", NULL};
+static const char *const drive_names[] = {"goal", "disturbance", "central", NULL};
 static const char *const normaliser_names[] = {"none", "valuenorm", "popart", NULL};
 
 static const lud_option graph_options[] = {
@@ -128,7 +129,8 @@ static const lud_option mad_options[] = {
      .offset = offsetof(lud_mappo_mad_options, drive),
      .default_value = "goal",
      .choices = drive_names,
-     .help = "what drives the state: a kick of the relative goal at the start, or the graph of disturbances"},
+     .help = "what drives the state: a kick of the relative goal at the start, the graph of disturbances, or "
+             "everybody's disturbances and start in a fixed order (central, fixes the number of entities)"},
     {.key = "features",
      .type = LUD_OPTION_INT,
      .offset = offsetof(lud_mappo_mad_options, features),
@@ -169,6 +171,21 @@ static const lud_option mad_options[] = {
      .offset = offsetof(lud_mappo_mad_options, detach),
      .default_value = "false",
      .help = "no gradient to the magnitude through the recovered direction"},
+    {.key = "learning_rate",
+     .type = LUD_OPTION_REAL,
+     .offset = offsetof(lud_mappo_mad_options, learning_rate),
+     .default_value = "0",
+     .minimum = 0,
+     .maximum = 10,
+     .help =
+         "of the magnitude, whose gradient is then clipped by itself; 0: that of the actor, clipped with it"},
+    {.key = "entropy",
+     .type = LUD_OPTION_CHOICE,
+     .offset = offsetof(lud_mappo_mad_options, entropy),
+     .default_value = "pathwise",
+     .choices = entropy_names,
+     .help = "gradient of the entropy: of its expectation (pathwise), or of its formula at recorded actions "
+             "(replayed)"},
 };
 static const lud_option_table mad_table = {.name = "mad",
                                            .help = "magnitude and direction (control: mad)",
@@ -266,6 +283,13 @@ static const lud_option mappo_options[] = {
      .minimum = 0,
      .maximum = 100,
      .help = "gain of the initial weights of the action head"},
+    {.key = "log_std",
+     .type = LUD_OPTION_REAL,
+     .offset = offsetof(lud_mappo_options, log_std),
+     .default_value = "0",
+     .minimum = -10,
+     .maximum = 5,
+     .help = "log standard deviation of continuous actions at the start"},
     {.key = "chunk_length",
      .type = LUD_OPTION_INT,
      .offset = offsetof(lud_mappo_options, chunk_length),
@@ -435,3 +459,8 @@ const lud_option_table lud_mappo_option_table = {.name = "learner",
                                                  .options = mappo_options,
                                                  .n = sizeof mappo_options / sizeof *mappo_options,
                                                  .bytes = sizeof(lud_mappo_options)};
+
+int64_t lud_mappo_state_width(const lud_mappo_options *options) {
+    if (options->control != LUD_MAPPO_MAD) return 0;
+    return (options->mad.drive == LUD_DRIVE_CENTRAL ? 4 : 2) * options->mad.state_size;
+}

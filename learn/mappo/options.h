@@ -20,7 +20,15 @@ typedef enum lud_mappo_magnitude {
     LUD_MAGNITUDE_SOFTPLUS,
     LUD_MAGNITUDE_RELU
 } lud_mappo_magnitude;
-typedef enum lud_mappo_drive { LUD_DRIVE_GOAL, LUD_DRIVE_DISTURBANCE } lud_mappo_drive;
+/* The gradient of the entropy: of its expectation, with y = mean + std * normal moving along (pathwise), or
+ * of the formula at the recorded action (replayed), which pulls the magnitude up several times too strongly.
+ */
+typedef enum lud_mappo_entropy { LUD_ENTROPY_PATHWISE, LUD_ENTROPY_REPLAYED } lud_mappo_entropy;
+typedef enum lud_mappo_drive {
+    LUD_DRIVE_GOAL,        /* the relative goal where an episode begins, else nothing */
+    LUD_DRIVE_DISTURBANCE, /* the graph of disturbances */
+    LUD_DRIVE_CENTRAL      /* everybody's disturbances, and everybody's start, in a fixed order */
+} lud_mappo_drive;
 typedef enum lud_mappo_time_limits {
     LUD_LIMIT_TERMINAL, /* the end of an episode by its length is an end like any other */
     LUD_LIMIT_DISCARD,  /* its last step gives no advantage */
@@ -38,8 +46,8 @@ typedef struct lud_mappo_graph_options {
 } lud_mappo_graph_options;
 
 typedef struct lud_mappo_mad_options {
-    double base_gain, floor, limit, r_min, r_max;
-    int magnitude, drive;
+    double base_gain, floor, limit, r_min, r_max, learning_rate;
+    int magnitude, drive, entropy;
     bool floor_in_action, detach;
     int64_t state_size, hidden_size, features;
 } lud_mappo_mad_options;
@@ -51,7 +59,7 @@ typedef struct lud_mappo_options {
     int64_t steps, rollout_length;
     int64_t hidden_size, layers, chunk_length, channels;
     bool tanh, orthogonal, feature_normalisation;
-    double output_gain;
+    double output_gain, log_std;
     double learning_rate, critic_learning_rate, epsilon, weight_decay;
     bool decay_learning_rate;
     int64_t epochs, minibatches, minibatch_size;
@@ -66,5 +74,8 @@ typedef struct lud_mappo_options {
 } lud_mappo_options;
 
 extern const lud_option_table lud_mappo_option_table;
+
+/* Numbers of the magnitude's state that one row carries from step to step; 0: none. */
+int64_t lud_mappo_state_width(const lud_mappo_options *options);
 
 #endif

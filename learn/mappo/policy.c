@@ -72,20 +72,26 @@ static void act_rows(core *c, const lud_act *act, int64_t first, int64_t n) {
     lud_mappo_trainer *t = c->trainer;
     for (int64_t i = 0; i < n; i++) {
         const int64_t k = first + i;
-        const float *memory = memory_of(c, act, k);
+        const float *kept = memory_of(c, act, k);
         c->place[i] = (int32_t)(k / act->n_agents_acting);
         c->agent[i] = act->agents[k % act->n_agents_acting];
         c->row[i] = (int32_t)i;
         c->environment[i] = act->range.first_environment + (uint32_t)c->place[i];
         c->number[i] = (uint32_t)c->agent[i];
-        c->masks[i] = memory[0];
-        memcpy(c->hidden + i * c->hidden_width, memory + 1, (size_t)c->hidden_width * sizeof *memory);
-        memcpy(c->states + i * c->state_width, memory + 1 + c->hidden_width,
-               (size_t)c->state_width * sizeof *memory);
+        c->masks[i] = kept[0];
+        memcpy(c->hidden + i * c->hidden_width, kept + 1, (size_t)c->hidden_width * sizeof *kept);
+        memcpy(c->states + i * c->state_width, kept + 1 + c->hidden_width,
+               (size_t)c->state_width * sizeof *kept);
     }
     lud_mappo_inputs_observe(&t->inputs, (const void *const *)act->observations, n, c->place, c->agent);
     /* everything is given, so nothing can be missing */
-    (void)lud_mappo_inputs_remember(&t->inputs, n, c->row, c->masks, c->hidden, c->hidden, c->states, NULL);
+    const lud_mappo_memory memory = {.masks = c->masks,
+                                     .actor_hidden = c->hidden,
+                                     .critic_hidden = c->hidden,
+                                     .states = c->states,
+                                     .hidden_width = c->hidden_width,
+                                     .state_width = c->state_width};
+    (void)lud_mappo_inputs_remember(&t->inputs, n, c->row, &memory, NULL);
     lud_mappo_inputs_upload(&t->inputs);
     const lud_draws draws = {.seed = act->range.seed,
                              .environment = c->environment,
@@ -97,11 +103,11 @@ static void act_rows(core *c, const lud_act *act, int64_t first, int64_t n) {
     lud_mappo_act(t, &draws, t->options.deterministic);
     lud_mappo_read_states(t, c->row, c->hidden, c->states);
     for (int64_t i = 0; i < n; i++) {
-        float *memory = memory_of(c, act, first + i);
-        memory[0] = 1.0f;
-        memcpy(memory + 1, c->hidden + i * c->hidden_width, (size_t)c->hidden_width * sizeof *memory);
-        memcpy(memory + 1 + c->hidden_width, c->states + i * c->state_width,
-               (size_t)c->state_width * sizeof *memory);
+        float *kept = memory_of(c, act, first + i);
+        kept[0] = 1.0f;
+        memcpy(kept + 1, c->hidden + i * c->hidden_width, (size_t)c->hidden_width * sizeof *kept);
+        memcpy(kept + 1 + c->hidden_width, c->states + i * c->state_width,
+               (size_t)c->state_width * sizeof *kept);
         write_out(c, act, i);
     }
 }
@@ -150,7 +156,7 @@ static lud_status open_core(core *c, const lud_scenario *trained, const lud_scen
                                           &c->trainer, error);
     if (status) return status;
     if (options.recurrent) c->hidden_width = options.hidden_size;
-    if (options.control == LUD_MAPPO_MAD) c->state_width = 2 * options.mad.state_size;
+    c->state_width = lud_mappo_state_width(&options);
     c->hidden = calloc((size_t)(ROWS * c->hidden_width + 1), sizeof *c->hidden);
     c->states = calloc((size_t)(ROWS * c->state_width + 1), sizeof *c->states);
     if (!c->hidden || !c->states) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");

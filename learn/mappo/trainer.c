@@ -53,6 +53,9 @@ static lud_status build(lud_mappo_trainer *t, uint64_t seed, bool own, lud_error
     adam.epsilon = t->options.epsilon;
     adam.weight_decay = t->options.weight_decay;
     adam.max_norm = t->options.max_norm;
+    t->magnitude_group = -1;
+    if (t->options.control == LUD_MAPPO_MAD && t->options.mad.learning_rate > 0.0)
+        t->magnitude_group = lud_optimiser_group(t->optimiser, "actor.magnitude.", &adam, false);
     t->actor_group = lud_optimiser_group(t->optimiser, "actor.", &adam, false);
     t->critic_group = lud_optimiser_group(t->optimiser, "critic.", &adam, false);
     if (t->actor_group < 0 || t->critic_group < 0)
@@ -174,18 +177,18 @@ static bool direct(const lud_mappo_trainer *t) {
     return t->options.control == LUD_MAPPO_DIRECT;
 }
 
-void lud_mappo_evaluate(lud_mappo_trainer *t) {
-    const lud_ops *ops = t->device->ops;
+static void evaluate(lud_mappo_trainer *t, lud_device *device) {
+    const lud_ops *ops = device->ops;
     const int64_t n = t->inputs.n;
     const float *out = lud_nn_value(t->actor.nn, t->actor.out);
     if (t->shape.n_discrete > 0) {
         send(t, LUD_FIELD_ACTION);
-        ops->categorical_log_prob(t->device, n, t->actor.out_width, out, choices(t),
+        ops->categorical_log_prob(device, n, t->actor.out_width, out, choices(t),
                                   t->fields[LUD_FIELD_ACTION].device, device_field(t, LUD_FIELD_LOG_PROB),
                                   device_field(t, LUD_FIELD_ENTROPY));
     } else if (direct(t)) {
         send(t, LUD_FIELD_NUMBER);
-        ops->gaussian_log_prob(t->device, n, t->actor.out_width, out, log_std(t), 0,
+        ops->gaussian_log_prob(device, n, t->actor.out_width, out, log_std(t), 0,
                                device_field(t, LUD_FIELD_NUMBER), device_field(t, LUD_FIELD_LOG_PROB),
                                device_field(t, LUD_FIELD_ENTROPY));
     } else {
@@ -197,6 +200,10 @@ void lud_mappo_evaluate(lud_mappo_trainer *t) {
     }
     fetch(t, LUD_FIELD_LOG_PROB);
     fetch(t, LUD_FIELD_ENTROPY);
+}
+
+void lud_mappo_evaluate(lud_mappo_trainer *t) {
+    evaluate(t, t->device);
 }
 
 /* The likeliest choice of every row. */
@@ -321,21 +328,21 @@ static double sum_of(const float *x, const float *weight, int64_t n) {
 }
 
 /* Gradients of the head, from those of log-probabilities and entropies. */
-static void head_backward(lud_mappo_trainer *t) {
-    const lud_ops *ops = t->device->ops;
+static void head_backward(lud_mappo_trainer *t, lud_device *device) {
+    const lud_ops *ops = device->ops;
     const int64_t n = t->inputs.n, width = t->actor.out_width;
     const float *out = lud_nn_value(t->actor.nn, t->actor.out);
     float *dout = lud_nn_gradient(t->actor.nn, t->actor.out);
     float *dlog_prob = device_field(t, LUD_FIELD_GRADIENT);
     float *dentropy = device_field(t, LUD_FIELD_ENTROPY_GRADIENT);
     if (t->shape.n_discrete > 0) {
-        ops->categorical_backward(t->device, n, width, out, choices(t), t->fields[LUD_FIELD_ACTION].device,
+        ops->categorical_backward(device, n, width, out, choices(t), t->fields[LUD_FIELD_ACTION].device,
                                   dlog_prob, dentropy, dout, false);
         return;
     }
     float *dlog_std = lud_parameters_gradient(t->parameters, t->log_std);
     if (direct(t)) {
-        ops->gaussian_backward(t->device, n, width, out, log_std(t), 0, device_field(t, LUD_FIELD_NUMBER),
+        ops->gaussian_backward(device, n, width, out, log_std(t), 0, device_field(t, LUD_FIELD_NUMBER),
                                dlog_prob, dentropy, dout, NULL, dlog_std, false);
         return;
     }
@@ -356,25 +363,36 @@ static void head_backward(lud_mappo_trainer *t) {
 }
 
 void lud_mappo_actor_backward(lud_mappo_trainer *t) {
-    head_backward(t);
+    head_backward(t, t->device);
     lud_nn_backward(t->actor.nn);
 }
 
-static void add_actor(lud_mappo_trainer *t, double scale) {
-    const lud_ops *ops = t->device->ops;
+/* One slice for one of the two networks: they share inputs and nothing that is written. */
+typedef struct slice {
+    lud_mappo_trainer *t;
+    double scale;
+} slice;
+
+static void add_actor(lud_device *device, void *context) {
+    lud_mappo_trainer *t = ((slice *)context)->t;
+    const double scale = ((slice *)context)->scale;
+    const lud_ops *ops = device->ops;
     const int64_t n = t->inputs.n;
+    lud_nn_run_on(t->actor.nn, device);
     lud_mappo_net_forward(&t->actor, true);
-    lud_mappo_evaluate(t);
+    evaluate(t, device);
     send(t, LUD_FIELD_OLD_LOG_PROB);
     send(t, LUD_FIELD_ADVANTAGE);
     send(t, LUD_FIELD_WEIGHT);
-    ops->ppo_policy_loss(t->device, n, t->options.clip, device_field(t, LUD_FIELD_LOG_PROB),
+    ops->ppo_policy_loss(device, n, t->options.clip, device_field(t, LUD_FIELD_LOG_PROB),
                          device_field(t, LUD_FIELD_OLD_LOG_PROB), device_field(t, LUD_FIELD_ADVANTAGE),
                          device_field(t, LUD_FIELD_WEIGHT), scale, device_field(t, LUD_FIELD_LOSS),
                          device_field(t, LUD_FIELD_RATIO), device_field(t, LUD_FIELD_GRADIENT), false);
-    ops->fill(t->device, n, -t->options.entropy_coefficient * scale,
+    ops->fill(device, n, -t->options.entropy_coefficient * scale,
               device_field(t, LUD_FIELD_ENTROPY_GRADIENT));
-    lud_mappo_actor_backward(t);
+    head_backward(t, device);
+    lud_nn_backward(t->actor.nn);
+    lud_nn_run_on(t->actor.nn, NULL);
     fetch(t, LUD_FIELD_LOSS);
     fetch(t, LUD_FIELD_RATIO);
     t->losses.policy_loss += sum_of(host_field(t, LUD_FIELD_LOSS), host_field(t, LUD_FIELD_WEIGHT), n);
@@ -384,38 +402,43 @@ static void add_actor(lud_mappo_trainer *t, double scale) {
         t->losses.clipped += fabs((double)host_field(t, LUD_FIELD_RATIO)[i] - 1.0) > t->options.clip;
 }
 
-static void add_critic(lud_mappo_trainer *t, double scale) {
-    const lud_ops *ops = t->device->ops;
+static void add_critic(lud_device *device, void *context) {
+    lud_mappo_trainer *t = ((slice *)context)->t;
+    const double scale = ((slice *)context)->scale;
+    const lud_ops *ops = device->ops;
     const int64_t n = t->inputs.n;
+    lud_nn_run_on(t->critic.nn, device);
     lud_mappo_net_forward(&t->critic, true);
     send(t, LUD_FIELD_OLD_VALUE);
     send(t, LUD_FIELD_RETURN);
-    float *target = device_field(t, LUD_FIELD_GRADIENT);
+    float *target = device_field(t, LUD_FIELD_TARGET);
     if (t->options.normaliser == LUD_VALUE_PLAIN) {
-        ops->combine(t->device, n, 1.0, device_field(t, LUD_FIELD_RETURN), 0.0, NULL, target);
+        ops->combine(device, n, 1.0, device_field(t, LUD_FIELD_RETURN), 0.0, NULL, target);
     } else {
         lud_device_upload(t->device, t->device_normaliser, t->normaliser, sizeof t->normaliser);
-        ops->normalise(t->device, n, 1, t->device_normaliser, false, device_field(t, LUD_FIELD_RETURN),
-                       target);
+        ops->normalise(device, n, 1, t->device_normaliser, false, device_field(t, LUD_FIELD_RETURN), target);
     }
-    ops->ppo_value_loss(t->device, n, t->options.clip_value ? t->options.clip : 0.0, t->options.huber_delta,
+    ops->ppo_value_loss(device, n, t->options.clip_value ? t->options.clip : 0.0, t->options.huber_delta,
                         false, lud_nn_value(t->critic.nn, t->critic.out),
                         device_field(t, LUD_FIELD_OLD_VALUE), target, device_field(t, LUD_FIELD_WEIGHT),
-                        scale * t->options.value_coefficient, device_field(t, LUD_FIELD_LOSS),
+                        scale * t->options.value_coefficient, device_field(t, LUD_FIELD_VALUE_LOSS),
                         lud_nn_gradient(t->critic.nn, t->critic.out), false);
     lud_nn_backward(t->critic.nn);
-    fetch(t, LUD_FIELD_LOSS);
-    t->losses.value_loss += sum_of(host_field(t, LUD_FIELD_LOSS), host_field(t, LUD_FIELD_WEIGHT), n);
+    lud_nn_run_on(t->critic.nn, NULL);
+    fetch(t, LUD_FIELD_VALUE_LOSS);
+    t->losses.value_loss += sum_of(host_field(t, LUD_FIELD_VALUE_LOSS), host_field(t, LUD_FIELD_WEIGHT), n);
 }
 
 void lud_mappo_minibatch_add(lud_mappo_trainer *t, double scale) {
     assert(t->use == LUD_MAPPO_UPDATE);
-    add_actor(t, scale);
-    add_critic(t, scale);
+    slice s = {t, scale};
+    lud_device_run_both(t->device, add_actor, &s, add_critic, &s);
     t->losses.rows += (double)t->inputs.n;
 }
 
 void lud_mappo_minibatch_end(lud_mappo_trainer *t, double rate) {
+    if (t->magnitude_group >= 0)
+        lud_optimiser_step(t->optimiser, t->magnitude_group, rate * t->options.mad.learning_rate);
     lud_optimiser_step(t->optimiser, t->actor_group, rate * t->options.learning_rate);
     lud_optimiser_step(t->optimiser, t->critic_group, rate * t->options.critic_learning_rate);
     t->losses.actor_norm += lud_optimiser_norm(t->optimiser, t->actor_group);

@@ -19,6 +19,8 @@ typedef enum lud_mappo_field {
     LUD_FIELD_LOG_PROB,
     LUD_FIELD_ENTROPY,
     LUD_FIELD_LOSS,
+    LUD_FIELD_VALUE_LOSS,
+    LUD_FIELD_TARGET, /* of the critic, normalised */
     LUD_FIELD_RATIO,
     LUD_FIELD_GRADIENT,         /* of the log-probability */
     LUD_FIELD_ENTROPY_GRADIENT, /* of the entropy */
@@ -51,7 +53,7 @@ typedef struct lud_mappo_trainer {
     float *scratch; /* host, [rows][6 or n_discrete] */
     int log_std;    /* parameter, -1 */
     lud_optimiser *optimiser;
-    int actor_group, critic_group;
+    int magnitude_group, actor_group, critic_group; /* -1: none */
     float normaliser[LUD_NORMALISER_FIELDS];
     float *device_normaliser, *device_moments; /* [3] twice, [2] */
     lud_mappo_losses losses;                   /* since they were last set to zero */

@@ -85,7 +85,8 @@ struct lud_nn {
     bool planned, training_plan;
     bool training; /* the run in progress */
     uint64_t seed;
-    uint32_t *step; /* in device memory, so that recorded runs see new values */
+    lud_device *device; /* that runs it, the parameters' unless lud_nn_run_on */
+    uint32_t *step;     /* in device memory, so that recorded runs see new values */
     char *memory;
     size_t bytes, bytes_unshared;
 };

@@ -251,6 +251,10 @@ void lud_nn_set_step(lud_nn *net, uint64_t seed, uint32_t step) {
     lud_device_upload(net->parameters->device, net->step, &step, sizeof step);
 }
 
+void lud_nn_run_on(lud_nn *net, lud_device *device) {
+    net->device = device;
+}
+
 void *lud_nn_value(const lud_nn *net, int value) {
     assert(net->planned);
     const lud_nn_slot *slot = &net->values[lud_nn_owner(net, value)];

@@ -20,7 +20,7 @@ static real *NAME(input_gradient)(const lud_nn *net, int value) {
 }
 
 static void NAME(forward_node)(const lud_nn *net, const lud_node *node) {
-    lud_device *device = net->parameters->device;
+    lud_device *device = net->device ? net->device : net->parameters->device;
     const LUD_OPS *ops = OPERATIONS(device);
     const int x_value = node->inputs[0], y_value = node->output;
     const int64_t n = rows_of(net, y_value), n_in = width_of(net, x_value), width = width_of(net, y_value);
@@ -129,7 +129,7 @@ static void NAME(forward_node)(const lud_nn *net, const lud_node *node) {
 }
 
 static void NAME(backward_node)(const lud_nn *net, const lud_node *node) {
-    lud_device *device = net->parameters->device;
+    lud_device *device = net->device ? net->device : net->parameters->device;
     const LUD_OPS *ops = OPERATIONS(device);
     const int x_value = node->inputs[0], y_value = node->output;
     const int64_t n = rows_of(net, y_value), n_in = width_of(net, x_value), width = width_of(net, y_value);

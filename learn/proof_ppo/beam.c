@@ -11,21 +11,15 @@ typedef struct option {
 } option;
 
 struct lud_proof_beam {
-    lud_proof_net *net;
     const lud_proof_model *model;
     int32_t n_queries, width;
     size_t state_bytes;
-    lud_proof_decisions decisions;
+    lud_proof_expander expander; /* all open paths, query after query */
     /* [n_queries][width] open paths, now and next */
     uint8_t *states, *next_states;
     double *log_prob, *next_log_prob;
     int32_t *n_open; /* [n_queries] */
-    /* successors of all open paths, path after path */
-    lud_proof_lists lists;
-    lud_proof_step *steps;
-    int32_t *slot_begin; /* [n_queries * width + 1] */
-    double *scores;      /* [lists capacity] log-probability of each successor */
-    option *options;     /* of one query */
+    option *options; /* of one query */
 };
 
 lud_status lud_proof_beam_create(lud_proof_net *net, int32_t n_queries, int32_t width, lud_proof_beam **out,
@@ -35,14 +29,11 @@ lud_status lud_proof_beam_create(lud_proof_net *net, int32_t n_queries, int32_t 
     if (!b) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a beam search");
     const lud_proof_model *model = net->model;
     const size_t paths = (size_t)n_queries * (size_t)width;
-    const size_t lists = paths * (size_t)model->limits.max_successors;
-    b->net = net;
     b->model = model;
     b->n_queries = n_queries;
     b->width = width;
     b->state_bytes = model->model.layout.state_bytes;
-    lud_status status = lud_proof_decisions_create(model, (int64_t)paths, lud_proof_net_is_ordered(net),
-                                                   &b->decisions, error);
+    lud_status status = lud_proof_expander_create(net, (int64_t)paths, &b->expander, error);
     if (status) {
         free(b);
         return status;
@@ -52,15 +43,8 @@ lud_status lud_proof_beam_create(lud_proof_net *net, int32_t n_queries, int32_t 
     b->log_prob = calloc(paths, sizeof *b->log_prob);
     b->next_log_prob = calloc(paths, sizeof *b->next_log_prob);
     b->n_open = calloc((size_t)n_queries, sizeof *b->n_open);
-    b->lists.begin = calloc(lists + 1, sizeof *b->lists.begin);
-    b->lists.atoms = calloc(lists * (size_t)model->limits.max_goals, sizeof *b->lists.atoms);
-    b->lists.hash = calloc(lists, sizeof *b->lists.hash);
-    b->steps = calloc(lists, sizeof *b->steps);
-    b->slot_begin = calloc(paths + 1, sizeof *b->slot_begin);
-    b->scores = calloc(lists, sizeof *b->scores);
     b->options = calloc((size_t)width * (size_t)model->limits.max_successors, sizeof *b->options);
-    if (!b->states || !b->next_states || !b->log_prob || !b->next_log_prob || !b->n_open || !b->lists.begin ||
-        !b->lists.atoms || !b->lists.hash || !b->steps || !b->slot_begin || !b->scores || !b->options) {
+    if (!b->states || !b->next_states || !b->log_prob || !b->next_log_prob || !b->n_open || !b->options) {
         lud_proof_beam_destroy(b);
         return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a beam search");
     }
@@ -70,51 +54,24 @@ lud_status lud_proof_beam_create(lud_proof_net *net, int32_t n_queries, int32_t 
 
 void lud_proof_beam_destroy(lud_proof_beam *b) {
     if (!b) return;
-    lud_proof_decisions_free(&b->decisions);
+    lud_proof_expander_free(&b->expander);
     free(b->states);
     free(b->next_states);
     free(b->log_prob);
     free(b->next_log_prob);
     free(b->n_open);
-    free(b->lists.begin);
-    free(b->lists.atoms);
-    free(b->lists.hash);
-    free(b->steps);
-    free(b->slot_begin);
-    free(b->scores);
     free(b->options);
     free(b);
 }
 
 /* Successors of every open path, and their log-probabilities. */
-static void score(lud_proof_beam *b, int32_t n) {
-    lud_proof_decisions *d = &b->decisions;
-    lud_proof_decisions_clear(d);
-    lud_proof_successors out = {
-        .begin = b->lists.begin, .atoms = b->lists.atoms, .hash = b->lists.hash, .step = b->steps};
-    out.begin[0] = 0;
-    int32_t slot = 0;
+static void expand(lud_proof_beam *b, int32_t n) {
+    lud_proof_expander_clear(&b->expander);
     for (int32_t q = 0; q < n; q++)
-        for (int32_t i = 0; i < b->n_open[q]; i++) {
-            uint8_t *state = b->states + ((size_t)q * (size_t)b->width + (size_t)i) * b->state_bytes;
-            const int32_t first = out.n;
-            lud_proof_settle(b->model, state, &out, NULL);
-            const lud_proof_state *head = (const lud_proof_state *)(const void *)state;
-            lud_proof_decisions_add(d, lud_proof_goals_const(state), head->n_goals, &b->lists, first,
-                                    out.n - first);
-            b->slot_begin[slot++] = first;
-        }
-    b->slot_begin[slot] = out.n;
-    for (int32_t done = 0; done < d->n;) {
-        const int32_t taken = lud_proof_net_load(b->net, d, NULL, done, d->n - done);
-        lud_proof_net_forward(b->net, false);
-        for (int32_t i = 0; i < taken; i++) {
-            const int32_t begin = b->net->begin[i], count = b->net->begin[i + 1] - begin;
-            if (count > 0)
-                lud_proof_log_softmax(b->net->logits + begin, count, b->scores + d->begin[done + i]);
-        }
-        done += taken;
-    }
+        for (int32_t i = 0; i < b->n_open[q]; i++)
+            lud_proof_expander_add(&b->expander,
+                                   b->states + ((size_t)q * (size_t)b->width + (size_t)i) * b->state_bytes);
+    lud_proof_expander_run(&b->expander);
 }
 
 /* More probable first; then in order of paths and successors, so that results do not hang on the sort. */
@@ -126,33 +83,32 @@ static int compare(const void *left, const void *right) {
 }
 
 /* Keeps the better end of a path: a proof before none, then the more probable. */
-static void finish(lud_proof_beam_result *result, const uint8_t *state, size_t bytes, double log_prob,
+static void finish(lud_proof_found *result, const uint8_t *state, size_t bytes, double log_prob,
                    uint8_t *end) {
     const lud_proof_state *head = (const lud_proof_state *)(const void *)state;
     const bool proved = head->outcome == LUD_PROOF_PROVED;
     if (result->length >= 0 &&
         (result->proved > proved || (result->proved == proved && result->log_prob >= log_prob)))
         return;
-    *result = (lud_proof_beam_result){log_prob, head->depth, proved};
+    *result = (lud_proof_found){log_prob, head->depth, proved};
     if (end) memcpy(end, state, bytes);
 }
 
 /* The next open paths of query q, whose present ones are the decisions from `slot`. */
-static void advance(lud_proof_beam *b, int32_t q, int32_t slot, lud_proof_beam_result *result, uint8_t *end) {
+static void advance(lud_proof_beam *b, int32_t q, int32_t slot, lud_proof_found *result, uint8_t *end) {
+    const lud_proof_expander *x = &b->expander;
     const size_t first = (size_t)q * (size_t)b->width;
     int32_t n_options = 0, n_next = 0;
     for (int32_t i = 0; i < b->n_open[q]; i++)
-        for (int32_t s = b->slot_begin[slot + i]; s < b->slot_begin[slot + i + 1]; s++)
-            b->options[n_options++] = (option){b->log_prob[first + (size_t)i] + b->scores[s], i, s};
+        for (int32_t s = x->begin[slot + i]; s < x->begin[slot + i + 1]; s++)
+            b->options[n_options++] = (option){b->log_prob[first + (size_t)i] + x->log_probs[s], i, s};
     qsort(b->options, (size_t)n_options, sizeof *b->options, compare);
     for (int32_t k = 0; k < n_options && k < b->width; k++) {
         const option *o = &b->options[k];
         if (result->proved && o->log_prob <= result->log_prob) break;
         uint8_t *state = b->next_states + (first + (size_t)n_next) * b->state_bytes;
-        memcpy(state, b->states + (first + (size_t)o->parent) * b->state_bytes, b->state_bytes);
-        lud_proof_enter(b->model, b->lists.atoms + b->lists.begin[o->choice],
-                        b->lists.begin[o->choice + 1] - b->lists.begin[o->choice], b->steps[o->choice],
-                        state);
+        lud_proof_expander_enter(x, o->choice, b->states + (first + (size_t)o->parent) * b->state_bytes,
+                                 state);
         const lud_proof_state *head = (const lud_proof_state *)(const void *)state;
         if (head->outcome == LUD_PROOF_RUNNING)
             b->next_log_prob[first + (size_t)n_next++] = o->log_prob;
@@ -162,8 +118,8 @@ static void advance(lud_proof_beam *b, int32_t q, int32_t slot, lud_proof_beam_r
     b->n_open[q] = n_next;
 }
 
-void lud_proof_beam_run(lud_proof_beam *b, const lud_proof_atom *queries, int32_t n,
-                        lud_proof_beam_result *results, uint8_t *states) {
+void lud_proof_beam_run(lud_proof_beam *b, const lud_proof_atom *queries, int32_t n, lud_proof_found *results,
+                        uint8_t *states) {
     int32_t open = 0;
     for (int32_t q = 0; q < n; q++) {
         const size_t first = (size_t)q * (size_t)b->width;
@@ -172,12 +128,12 @@ void lud_proof_beam_run(lud_proof_beam *b, const lud_proof_atom *queries, int32_
         const lud_proof_state *head = (const lud_proof_state *)(const void *)state;
         b->n_open[q] = head->outcome == LUD_PROOF_RUNNING;
         b->log_prob[first] = 0.0;
-        results[q] = (lud_proof_beam_result){0.0, -1, false};
+        results[q] = (lud_proof_found){0.0, -1, false};
         if (states) memcpy(states + (size_t)q * b->state_bytes, state, b->state_bytes);
         open += b->n_open[q];
     }
     while (open > 0) {
-        score(b, n);
+        expand(b, n);
         int32_t slot = 0;
         open = 0;
         for (int32_t q = 0; q < n; q++) {

@@ -2,15 +2,9 @@
 #ifndef LUDUS_LEARN_PROOF_PPO_BEAM_H
 #define LUDUS_LEARN_PROOF_PPO_BEAM_H
 
-#include "learn/proof_ppo/proof_net.h"
+#include "learn/proof_ppo/expander.h"
 
 typedef struct lud_proof_beam lud_proof_beam;
-
-typedef struct lud_proof_beam_result {
-    double log_prob; /* of the most probable proof found, or of the most probable path that ended without */
-    int32_t length;
-    bool proved;
-} lud_proof_beam_result;
 
 /* For up to n_queries queries at a time. Takes all memory. The network outlives the search. */
 lud_status lud_proof_beam_create(lud_proof_net *net, int32_t n_queries, int32_t width, lud_proof_beam **beam,
@@ -21,6 +15,6 @@ void lud_proof_beam_destroy(lud_proof_beam *beam);
  * probable than its best proof, or at the depth limit. results[n]; states (may be null) [n][state_bytes]: the
  * state at the end of each result's path, with which lud_proof_tree_of shows the proof. */
 void lud_proof_beam_run(lud_proof_beam *beam, const lud_proof_atom *queries, int32_t n,
-                        lud_proof_beam_result *results, uint8_t *states);
+                        lud_proof_found *results, uint8_t *states);
 
 #endif

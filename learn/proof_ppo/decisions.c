@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-lud_status lud_proof_decisions_create(const lud_proof_model *model, int64_t n, bool ordered,
+lud_status lud_proof_decisions_create(const lud_proof_model *model, int64_t n, int sees,
                                       lud_proof_decisions *d, lud_error *error) {
-    *d = (lud_proof_decisions){.ordered = ordered};
+    *d = (lud_proof_decisions){.sees = sees, .base = model->base};
     const int64_t successors = n * model->limits.max_successors, states = n + successors;
     const int64_t atoms = states * model->limits.max_goals;
     if (states > INT32_MAX / 4 || atoms > INT32_MAX)
@@ -24,13 +24,14 @@ lud_status lud_proof_decisions_create(const lud_proof_model *model, int64_t n, b
     d->state_begin = calloc((size_t)states + 1, sizeof *d->state_begin);
     d->atoms = calloc((size_t)atoms, sizeof *d->atoms);
     d->hash = calloc((size_t)states, sizeof *d->hash);
+    if (sees & LUD_PROOF_SEES_MATCHES) d->matches = calloc((size_t)atoms, sizeof *d->matches);
     d->current = calloc((size_t)n + 1, sizeof *d->current);
     d->begin = calloc((size_t)n + 1, sizeof *d->begin);
     d->successor = calloc((size_t)successors + 1, sizeof *d->successor);
     d->place = calloc((size_t)states, sizeof *d->place);
     d->table = calloc(size, sizeof *d->table);
     if (d->state_begin && d->atoms && d->hash && d->current && d->begin && d->successor && d->place &&
-        d->table)
+        d->table && (d->matches || !(sees & LUD_PROOF_SEES_MATCHES)))
         return LUD_OK;
     lud_proof_decisions_free(d);
     return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %lld decisions", (long long)n);
@@ -40,6 +41,7 @@ void lud_proof_decisions_free(lud_proof_decisions *d) {
     free(d->state_begin);
     free(d->atoms);
     free(d->hash);
+    free(d->matches);
     free(d->current);
     free(d->begin);
     free(d->successor);
@@ -53,20 +55,45 @@ void lud_proof_decisions_clear(lud_proof_decisions *d) {
     d->n_states = d->n = 0;
 }
 
-int32_t lud_proof_decisions_state(lud_proof_decisions *d, const lud_proof_atom *goals, int32_t n_goals,
-                                  uint64_t hash) {
-    if (d->ordered) {
-        hash = 0;
-        for (int32_t g = 0; g < n_goals; g++)
-            hash = (hash ^ hash >> 31) * UINT64_C(0x9e3779b97f4a7c15) + lud_proof_atom_hash(&goals[g]);
-        hash ^= hash >> 29;
+static uint8_t match_class(const lud_proof_base *base, const lud_proof_atom *goal, int32_t excluded) {
+    const int64_t n = lud_proof_count_matches(base, goal, excluded);
+    uint8_t class = 0;
+    while (class < LUD_PROOF_MATCH_CLASSES - 1 && n > (class ? INT64_C(1) << (class - 1) : 0)) class ++;
+    return class;
+}
+
+static uint64_t mix(uint64_t hash) {
+    hash = (hash ^ hash >> 31) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+/* A hash of what is seen of a state; `hash` is its lud_proof_state_hash. */
+static uint64_t seen_hash(const lud_proof_decisions *d, const lud_proof_atom *goals, const uint8_t *matches,
+                          int32_t n_goals, uint64_t hash) {
+    if (!d->sees) return hash;
+    hash = 0;
+    for (int32_t g = 0; g < n_goals; g++) {
+        uint64_t goal = lud_proof_atom_hash(&goals[g]);
+        if (d->matches) goal = mix(goal + matches[g]);
+        hash = d->sees & LUD_PROOF_SEES_ORDER ? mix(hash + goal) : hash + goal;
     }
+    return hash;
+}
+
+/* The number of a state, which is added when it is new; `hash` is its lud_proof_state_hash. */
+static int32_t state_number(lud_proof_decisions *d, const lud_proof_atom *goals, int32_t n_goals,
+                            uint64_t hash, int32_t excluded) {
+    uint8_t matches[LUD_PROOF_MAX_GOALS];
+    for (int32_t g = 0; d->matches && g < n_goals; g++)
+        matches[g] = match_class(d->base, &goals[g], excluded);
+    hash = seen_hash(d, goals, matches, n_goals, hash);
     uint32_t i = (uint32_t)hash & d->mask;
     for (; d->table[i] != 0; i = (i + 1) & d->mask)
         if (d->hash[d->table[i] - 1] == hash) return d->table[i] - 1;
     const int32_t state = d->n_states++, begin = d->state_begin[state];
     assert(state < d->state_capacity && begin + n_goals <= d->atom_capacity);
     memcpy(d->atoms + begin, goals, (size_t)n_goals * sizeof *goals);
+    if (d->matches) memcpy(d->matches + begin, matches, (size_t)n_goals);
     d->state_begin[state + 1] = begin + n_goals;
     d->hash[state] = hash;
     d->table[i] = state + 1;
@@ -74,14 +101,18 @@ int32_t lud_proof_decisions_state(lud_proof_decisions *d, const lud_proof_atom *
     return state;
 }
 
-void lud_proof_decisions_add(lud_proof_decisions *d, const lud_proof_atom *goals, int32_t n_goals,
-                             const lud_proof_lists *lists, int32_t first, int32_t n) {
+void lud_proof_decisions_add(lud_proof_decisions *d, const uint8_t *bytes, const lud_proof_lists *lists,
+                             int32_t first, int32_t n) {
     assert(d->n < d->capacity);
-    d->current[d->n] = lud_proof_decisions_state(d, goals, n_goals, lud_proof_state_hash(goals, n_goals));
+    const lud_proof_state *head = (const lud_proof_state *)(const void *)bytes;
+    const lud_proof_atom *goals = lud_proof_goals_const(bytes);
+    d->current[d->n] =
+        state_number(d, goals, head->n_goals, lud_proof_state_hash(goals, head->n_goals), head->excluded);
     int32_t at = d->begin[d->n];
     for (int32_t i = first; i < first + n; i++)
-        d->successor[at++] = lud_proof_decisions_state(d, lists->atoms + lists->begin[i],
-                                                       lists->begin[i + 1] - lists->begin[i], lists->hash[i]);
+        d->successor[at++] =
+            state_number(d, lists->atoms + lists->begin[i], lists->begin[i + 1] - lists->begin[i],
+                         lists->hash[i], head->excluded);
     d->begin[++d->n] = at;
 }
 
@@ -94,8 +125,7 @@ void lud_proof_decisions_add_batch(lud_proof_decisions *d, const lud_proof_batch
             d->n++;
             continue;
         }
-        const int32_t begin = batch->current.begin[slot];
-        lud_proof_decisions_add(d, batch->current.atoms + begin, batch->current.begin[slot + 1] - begin,
+        lud_proof_decisions_add(d, batch->states + (size_t)slot * batch->model->model.layout.state_bytes,
                                 &batch->successors, first, n);
     }
 }

@@ -5,14 +5,22 @@
 
 #include "sim/proof/proof_batch.h"
 
-/* States are told apart by a hash: the world's, which ignores the order of goals, as mean and sum of goals
- * do; or, when `ordered`, one that does not. */
+/* What a network sees of a state beside the set of its goals. */
+enum {
+    LUD_PROOF_SEES_ORDER = 1,  /* the order of the goals */
+    LUD_PROOF_SEES_MATCHES = 2 /* how many facts each goal can be resolved with */
+};
+enum { LUD_PROOF_MATCH_CLASSES = 8 }; /* 0, 1, 2, 3-4, 5-8, 9-16, 17-32 and more facts */
+
+/* States are told apart by a hash of what is seen of them. */
 typedef struct lud_proof_decisions {
     int32_t n_states;
     int32_t *state_begin; /* [n_states + 1] */
     lud_proof_atom *atoms;
     uint64_t *hash;
-    bool ordered;
+    uint8_t *matches; /* class of each goal's number of matching facts; null when that is not seen */
+    int sees;
+    const lud_proof_base *base;
 
     int32_t n;
     int32_t *current;   /* [n] state of each decision, -1: none (a resting slot) */
@@ -28,15 +36,13 @@ typedef struct lud_proof_decisions {
 
 /* Room for n decisions with the most successors and goals that the model allows. The pages behind the arrays
  * are taken by the system only when they are touched. */
-lud_status lud_proof_decisions_create(const lud_proof_model *model, int64_t n, bool ordered,
+lud_status lud_proof_decisions_create(const lud_proof_model *model, int64_t n, int sees,
                                       lud_proof_decisions *decisions, lud_error *error);
 void lud_proof_decisions_free(lud_proof_decisions *decisions);
 void lud_proof_decisions_clear(lud_proof_decisions *decisions);
-/* The number of a state, which is added when it is new; `hash` is its lud_proof_state_hash. */
-int32_t lud_proof_decisions_state(lud_proof_decisions *decisions, const lud_proof_atom *goals,
-                                  int32_t n_goals, uint64_t hash);
-/* Appends one decision from a state and its successors; `first` and `n` are lists of `successors`. */
-void lud_proof_decisions_add(lud_proof_decisions *decisions, const lud_proof_atom *goals, int32_t n_goals,
+/* Appends one decision from a state of the world and its successors: lists first .. first + n - 1 of
+ * `successors`. */
+void lud_proof_decisions_add(lud_proof_decisions *decisions, const uint8_t *state,
                              const lud_proof_lists *successors, int32_t first, int32_t n);
 /* Appends a decision for every slot. */
 void lud_proof_decisions_add_batch(lud_proof_decisions *decisions, const lud_proof_batch *batch);

@@ -11,6 +11,8 @@
 static const char *const atom_embedders[] = {"transe", "sum", "concat", NULL};
 static const char *const state_embedders[] = {"mean", "sum", "concat", NULL};
 static const char *const tie_rules[] = {"random", "mean", NULL};
+static const char *const failures[] = {"path", "complement", NULL};
+static const char *const fusions[] = {"none", "hybrid", "paper", "linear", "kge", NULL};
 static const char *const decays[] = {"constant", "linear", "cosine", "exponential", NULL};
 
 static const lud_option network_options[] = {
@@ -24,6 +26,8 @@ static const lud_option network_options[] = {
      "deviation of the constants' embeddings at the start (predicates and variables: 1); a small one begins "
      "with "
      "what holds for all constants"},
+    {"fact_counts", LUD_OPTION_BOOL, NET(fact_counts), "false", 0, 0, NULL, NULL, NULL,
+     "add to a goal's embedding how many facts match it: 0, 1, 2, 3-4, 5-8 and so on"},
     {"hidden", LUD_OPTION_INT, NET(hidden), "512", 1, 65536, NULL, NULL, NULL, "width of the layers"},
     {"layers", LUD_OPTION_INT, NET(layers), "8", 0, 256, NULL, NULL, NULL, "residual blocks"},
     {"dropout", LUD_OPTION_REAL, NET(dropout), "0.05", 0, 0.99, NULL, NULL, NULL,
@@ -69,6 +73,25 @@ static const lud_option_table entropy_table = {"entropy", "coefficient of the en
                                                COUNT(entropy_options),
                                                sizeof(((lud_proof_ppo_options *)0)->entropy)};
 
+#define FUSION(field) offsetof(lud_proof_fusion, field)
+static const lud_option fusion_options[] = {
+    {"run", LUD_OPTION_TEXT, FUSION(run), NULL, 0, 0, NULL, NULL, NULL,
+     "folder of a run of learner kge on the same files"},
+    {"fusion", LUD_OPTION_CHOICE, FUSION(kind), "hybrid", 0, 0, fusions, NULL, NULL,
+     "with a run: none, hybrid (weight lk + proof, or - penalty), paper (2 lk + log-probability, or lk - "
+     "100), linear (alpha times the proof's score + (1 - alpha) lk), kge (lk alone)"},
+    {"weight", LUD_OPTION_REAL, FUSION(kge_weight), "2", 0, 1e6, NULL, NULL, NULL,
+     "hybrid: of lk = ln sigma(score of the embeddings)"},
+    {"proof", LUD_OPTION_REAL, FUSION(proof_weight), "1", -1e6, 1e6, NULL, NULL, NULL,
+     "hybrid: what a proof adds"},
+    {"penalty", LUD_OPTION_REAL, FUSION(fail_penalty), "100", 0, 1e9, NULL, NULL, NULL,
+     "hybrid: taken where nothing was proved; 0.5 where many true triples do not follow"},
+    {"alpha", LUD_OPTION_REAL, FUSION(alpha), "0.5", 0, 1, NULL, NULL, NULL,
+     "linear: weight of the proof's score"},
+};
+static const lud_option_table fusion_table = {"kge", "ranking by embeddings beside proofs", fusion_options,
+                                              COUNT(fusion_options), sizeof(lud_proof_fusion)};
+
 static const lud_option evaluation_options[] = {
     {"every", LUD_OPTION_INT, IN(evaluation, every), "4", 0, 1e9, NULL, NULL, NULL,
      "iterations between rankings of validation queries; 0: only before the first and after the last"},
@@ -86,8 +109,14 @@ static const lud_option evaluation_options[] = {
      "of those draws and of the choice of corruptions"},
     {"fail_penalty", LUD_OPTION_REAL, IN(evaluation, rank.fail_penalty), "100", 0, 1e9, NULL, NULL, NULL,
      "taken from the score of a candidate that was not proved"},
+    {"failure", LUD_OPTION_CHOICE, IN(evaluation, rank.failure), "path", 0, 0, failures, NULL, NULL,
+     "its score before that: the log-probability ln p of the path that failed, or ln(1 - p)"},
     {"beam", LUD_OPTION_INT, IN(evaluation, rank.beam), "1", 1, 4096, NULL, NULL, NULL,
      "paths followed for each candidate; 1: the most probable action only"},
+    {"best_first", LUD_OPTION_INT, IN(evaluation, rank.best_first), "0", 0, 1 << 20, NULL, NULL, NULL,
+     "states that a best-first search may expand for each candidate; 0: as `beam` says"},
+    {"kge", LUD_OPTION_SECTION, IN(evaluation, rank.fusion), NULL, 0, 0, NULL, &fusion_table, NULL,
+     "ranking by embeddings beside proofs; only in `ludus eval`"},
 };
 static const lud_option_table evaluation_table = {"evaluation", "ranking", evaluation_options,
                                                   COUNT(evaluation_options),

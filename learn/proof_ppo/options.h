@@ -21,11 +21,34 @@ typedef struct lud_proof_net_options {
     int atoms, states; /* lud_proof_atom_embedder, lud_proof_state_embedder */
     int64_t embedding_size, hidden, layers;
     double constant_scale, dropout;
+    bool fact_counts;
     bool l2_norm, sqrt_scale;
     double temperature;
     bool separate_value;
     double value_head_scale;
 } lud_proof_net_options;
+
+/* How a proof and the score of embeddings make one score. */
+typedef enum lud_proof_fusion_kind {
+    LUD_PROOF_FUSION_NONE,   /* the proof alone */
+    LUD_PROOF_FUSION_HYBRID, /* w lk + r when proved, w lk - penalty when not */
+    LUD_PROOF_FUSION_PAPER,  /* 2 lk + log-probability when proved, lk - 100 when not */
+    LUD_PROOF_FUSION_LINEAR, /* a (score of the proof) + (1 - a) lk */
+    LUD_PROOF_FUSION_KGE     /* lk alone, nothing is played */
+} lud_proof_fusion_kind;
+
+/* lk = ln max(sigma(score of the embeddings), 1e-9) */
+typedef struct lud_proof_fusion {
+    const char *run; /* of learner kge, or null */
+    int kind;        /* lud_proof_fusion_kind */
+    double kge_weight, proof_weight, fail_penalty, alpha;
+} lud_proof_fusion;
+
+/* What a candidate without proof scores before the penalty is taken. */
+typedef enum lud_proof_failure {
+    LUD_PROOF_FAILURE_PATH,      /* the log-probability of the path that failed */
+    LUD_PROOF_FAILURE_COMPLEMENT /* that of not taking it: ln(1 - p) */
+} lud_proof_failure;
 
 typedef struct lud_proof_rank_options {
     int64_t n_slots;    /* candidates played side by side */
@@ -33,7 +56,10 @@ typedef struct lud_proof_rank_options {
     int ties;           /* lud_proof_ties */
     int64_t tie_seed;
     double fail_penalty;
-    int64_t beam; /* width; 1: the most probable action only */
+    int failure;        /* lud_proof_failure */
+    int64_t beam;       /* width; 1: the most probable action only */
+    int64_t best_first; /* expansions of best-first search; 0: none, as `beam` says */
+    lud_proof_fusion fusion;
 } lud_proof_rank_options;
 
 typedef struct lud_proof_ppo_options {

@@ -35,13 +35,18 @@ static int body(lud_nn *nn, const lud_proof_net_options *o, int x, const char *n
     return x;
 }
 
+int lud_proof_net_sees(const lud_proof_net *net) {
+    return (net->options.states == LUD_PROOF_STATE_CONCAT ? LUD_PROOF_SEES_ORDER : 0) |
+           (net->options.fact_counts ? LUD_PROOF_SEES_MATCHES : 0);
+}
+
 static int embed(lud_proof_net *net) {
     const lud_proof_net_options *o = &net->options;
     const lud_proof_base *base = net->model->base;
     lud_nn *nn = net->nn;
     const int64_t n_variables = (int64_t)net->model->limits.max_goals * base->max_arity;
     net->predicate = lud_nn_input_on(nn, net->atom_axis, LUD_NN_I32, 1, 0);
-    int parts[1 + LUD_PROOF_MAX_ARITY], n = 0;
+    int parts[2 + LUD_PROOF_MAX_ARITY], n = 0;
     parts[n++] = lud_nn_embedding(nn, net->predicate, "embedding.predicate", base->n_predicates + 3,
                                   o->embedding_size);
     for (int k = 0; k < base->max_arity; k++) {
@@ -54,8 +59,17 @@ static int embed(lud_proof_net *net) {
         parts[n++] =
             lud_nn_embedding(nn, net->term[k], tables[k], base->n_constants + n_variables, o->embedding_size);
     }
-    if (o->atoms == LUD_PROOF_EMBED_CONCAT) return lud_nn_concat(nn, parts, n);
-    int sum = parts[0];
+    int counts = -1;
+    if (o->fact_counts) {
+        net->matches = lud_nn_input_on(nn, net->atom_axis, LUD_NN_I32, 1, 0);
+        counts =
+            lud_nn_embedding(nn, net->matches, "embedding.count", LUD_PROOF_MATCH_CLASSES, o->embedding_size);
+    }
+    if (o->atoms == LUD_PROOF_EMBED_CONCAT) {
+        if (counts >= 0) parts[n++] = counts;
+        return lud_nn_concat(nn, parts, n);
+    }
+    int sum = counts >= 0 ? lud_nn_add(nn, parts[0], counts) : parts[0];
     for (int k = 1; k < n; k++) {
         const bool minus = k == 2 || (k == 1 && o->atoms == LUD_PROOF_EMBED_SUM);
         const int term = minus ? lud_nn_map(nn, parts[k], (lud_map){LUD_MAP_AFFINE, -1.0, 0.0}) : parts[k];
@@ -67,7 +81,7 @@ static int embed(lud_proof_net *net) {
 static int embed_states(lud_proof_net *net, int atoms) {
     lud_nn *nn = net->nn;
     const int n_goals = net->model->limits.max_goals;
-    if (!lud_proof_net_is_ordered(net)) {
+    if (net->options.states != LUD_PROOF_STATE_CONCAT) {
         net->offsets = lud_nn_input_on(nn, 0, LUD_NN_I32, 1, 1);
         const int sum = lud_nn_segment_reduce(nn, atoms, net->offsets, LUD_REDUCE_SUM);
         if (net->options.states == LUD_PROOF_STATE_SUM) return sum;
@@ -239,16 +253,17 @@ static bool add_decision(lud_proof_net *net, const lud_proof_decisions *d, int32
     return true;
 }
 
-static int32_t term_index(const lud_proof_atom *atom, int k) {
-    return k < 0 ? atom->predicate - 1 : atom->terms[k] - 1; /* padding becomes -1: a row of zeros */
-}
+/* The parts of an atom that have a table of embeddings, beside its arguments 0, 1, ... */
+enum { PREDICATE = -1, MATCHES = -2 };
 
-static void write_atoms(lud_proof_net *net, const lud_proof_decisions *d, int k, int input) {
+static void write_atoms(lud_proof_net *net, const lud_proof_decisions *d, int part, int input) {
     int32_t at = 0;
     for (int32_t row = 0; row < net->n_rows; row++) {
         const int32_t state = net->state_of_row[row];
         for (int32_t a = d->state_begin[state]; a < d->state_begin[state + 1]; a++)
-            net->index[at++] = term_index(&d->atoms[a], k);
+            net->index[at++] = part == MATCHES     ? d->matches[a]
+                               : part == PREDICATE ? d->atoms[a].predicate - 1
+                                                   : d->atoms[a].terms[part] - 1; /* padding: -1, zeros */
     }
     lud_nn_write_i32(net->nn, input, at, net->index);
 }
@@ -279,11 +294,12 @@ int32_t lud_proof_net_load(lud_proof_net *net, const lud_proof_decisions *d, con
     net->n_atoms = net->state_begin[net->n_rows];
     lud_nn_set_rows(net->nn, net->atom_axis, net->n_atoms);
     lud_nn_set_rows(net->nn, net->decision_axis, net->n_decisions);
-    if (lud_proof_net_is_ordered(net))
+    if (net->options.states == LUD_PROOF_STATE_CONCAT)
         for (int g = 0; g < net->model->limits.max_goals; g++) write_places(net, g);
     else
         lud_nn_write_i32(net->nn, net->offsets, net->n_rows + 1, net->state_begin);
-    write_atoms(net, d, -1, net->predicate);
+    write_atoms(net, d, PREDICATE, net->predicate);
+    if (net->options.fact_counts) write_atoms(net, d, MATCHES, net->matches);
     for (int k = 0; k < net->model->base->max_arity; k++) write_atoms(net, d, k, net->term[k]);
     lud_nn_write_i32(net->nn, net->position, net->n_decisions, net->current);
     return taken;

@@ -1,6 +1,7 @@
 /* The policy and value network of the proof world.
  *
  *     atom       e(p(a,b)) = E_p + E_a - E_b           (transe; Bordes et al., 2013)
+ *                + C_k, k the class of the number of facts that match the atom (fact_counts), if asked for
  *     state      s = 1/A sum over goals of e           (mean; concat: e_1, ..., e_A side by side)
  *     body       x0 = LN(ReLU(W s + b)),  x <- x + LN(ReLU(W x + b)) for each block
  *     head       h = W2 ReLU(W1 x + b1) + b2
@@ -21,7 +22,8 @@ typedef struct lud_proof_net {
     lud_parameters *parameters;
     lud_nn *nn;
     /* values of the network */
-    int offsets, place[LUD_PROOF_MAX_GOALS], predicate, term[LUD_PROOF_MAX_ARITY], position, head, value;
+    int offsets, place[LUD_PROOF_MAX_GOALS], predicate, term[LUD_PROOF_MAX_ARITY], matches;
+    int position, head, value;
     int atom_axis, decision_axis;
     int64_t max_rows, width; /* states in a chunk; of the head */
 
@@ -62,10 +64,8 @@ void lud_proof_net_forward(lud_proof_net *net, bool training);
 /* After a forward run: adds the parameters' gradients for `dlogits` and `dvalues`. */
 void lud_proof_net_backward(lud_proof_net *net);
 
-/* Whether the network sees the order of goals: what decisions for it must be created with. */
-static inline bool lud_proof_net_is_ordered(const lud_proof_net *net) {
-    return net->options.states == LUD_PROOF_STATE_CONCAT;
-}
+/* What the network sees of a state (LUD_PROOF_SEES_...): what decisions for it must be created with. */
+int lud_proof_net_sees(const lud_proof_net *net);
 
 /* Softmax of logits[n], n > 0: log-probabilities; returns the entropy in nats. */
 double lud_proof_log_softmax(const double *logits, int32_t n, double *log_probs);

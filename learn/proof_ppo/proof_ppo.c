@@ -217,12 +217,12 @@ static lud_status build(proof_ppo *p, lud_error *error) {
     status = lud_proof_batch_create(p->model, &batch, &p->batch, error);
     if (!status) status = build_network(p, error);
     if (!status)
-        status = lud_proof_ranker_create(p->net, &o->evaluation.rank,
+        status = lud_proof_ranker_create(p->model, p->net, &o->evaluation.rank,
                                          (lud_proof_corrupt)p->model->options.negatives.corrupt, n_threads,
                                          &p->ranker, error);
     if (!status)
         status = lud_proof_decisions_create(p->model, (int64_t)p->n_samples + p->n_envs,
-                                            lud_proof_net_is_ordered(p->net), &p->decisions, error);
+                                            lud_proof_net_sees(p->net), &p->decisions, error);
     return status ? status : take_memory(p, error);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "learn/proof_ppo/beam.h"
+#include "learn/proof_ppo/best_first.h"
 
 enum { MAX_CANDIDATES = 1 << 20 }; /* played in one go; bounds memory */
 
@@ -13,9 +14,10 @@ struct lud_proof_ranker {
     const lud_proof_model *model;
     lud_proof_rank_options options;
     lud_proof_corrupt corrupt;
-    lud_proof_batch *batch; /* or, for beams wider than 1: */
+    const lud_kge *kge;     /* or null */
+    lud_proof_batch *batch; /* or one of the two: */
     lud_proof_beam *beam;
-    lud_proof_beam_result *beam_results; /* [slots] */
+    lud_proof_best_first *best_first;
     lud_proof_decisions decisions;
     int32_t *actions;  /* [slots] */
     double *running;   /* [slots] log-probability so far */
@@ -23,18 +25,35 @@ struct lud_proof_ranker {
     int32_t width;     /* candidates of a query in one mode, the true triple not counted */
     int32_t n_modes, max_queries;
     lud_proof_atom *candidates; /* [max_queries][1 + n_modes * width] */
-    lud_proof_played *played;   /* the same */
+    lud_proof_found *played;    /* the same */
+    double *embedded;           /* the same: scores of the embeddings */
     double *score, *draw;       /* [1 + width] */
 };
 
-lud_status lud_proof_ranker_create(lud_proof_net *net, const lud_proof_rank_options *options,
-                                   lud_proof_corrupt corrupt, int n_threads, lud_proof_ranker **out,
-                                   lud_error *error) {
+/* What is needed to play candidates as the options say. */
+static lud_status open_player(lud_proof_ranker *r, int n_threads, lud_error *error) {
+    const lud_proof_rank_options *o = &r->options;
+    const int32_t n_slots = (int32_t)o->n_slots;
+    if (!r->net) return LUD_OK;
+    if (o->best_first > 0)
+        return lud_proof_best_first_create(r->net, n_slots, (int32_t)o->best_first, &r->best_first, error);
+    if (o->beam > 1) return lud_proof_beam_create(r->net, n_slots, (int32_t)o->beam, &r->beam, error);
+    lud_proof_batch_options batch =
+        lud_proof_evaluation_options((lud_proof_pool){0}, n_slots, (uint64_t)o->tie_seed);
+    batch.n_threads = n_threads;
+    lud_status status = lud_proof_batch_create(r->model, &batch, &r->batch, error);
+    return status ? status
+                  : lud_proof_decisions_create(r->model, n_slots, lud_proof_net_sees(r->net), &r->decisions,
+                                               error);
+}
+
+lud_status lud_proof_ranker_create(const lud_proof_model *model, lud_proof_net *net,
+                                   const lud_proof_rank_options *options, lud_proof_corrupt corrupt,
+                                   int n_threads, lud_proof_ranker **out, lud_error *error) {
     *out = NULL;
     lud_proof_ranker *r = calloc(1, sizeof *r);
     if (!r) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a ranking");
-    const lud_proof_model *model = net->model;
-    const int n_slots = (int)options->n_slots;
+    const size_t n_slots = (size_t)options->n_slots;
     r->net = net;
     r->model = model;
     r->options = *options;
@@ -46,28 +65,17 @@ lud_status lud_proof_ranker_create(lud_proof_net *net, const lud_proof_rank_opti
     const int32_t a_query = 1 + r->n_modes * r->width;
     r->max_queries = MAX_CANDIDATES / a_query > 0 ? MAX_CANDIDATES / a_query : 1;
     const size_t n = (size_t)r->max_queries * (size_t)a_query;
-    lud_status status;
-    if (options->beam > 1) {
-        status = lud_proof_beam_create(net, n_slots, (int32_t)options->beam, &r->beam, error);
-    } else {
-        lud_proof_batch_options batch =
-            lud_proof_evaluation_options((lud_proof_pool){0}, n_slots, (uint64_t)options->tie_seed);
-        batch.n_threads = n_threads;
-        status = lud_proof_batch_create(model, &batch, &r->batch, error);
-        if (!status)
-            status = lud_proof_decisions_create(model, n_slots, lud_proof_net_is_ordered(net), &r->decisions,
-                                                error);
-    }
-    r->beam_results = calloc((size_t)n_slots, sizeof *r->beam_results);
-    r->actions = calloc((size_t)n_slots, sizeof *r->actions);
-    r->running = calloc((size_t)n_slots, sizeof *r->running);
+    lud_status status = open_player(r, n_threads, error);
+    r->actions = calloc(n_slots, sizeof *r->actions);
+    r->running = calloc(n_slots, sizeof *r->running);
     r->log_probs = calloc((size_t)model->limits.max_successors, sizeof *r->log_probs);
     r->candidates = calloc(n, sizeof *r->candidates);
     r->played = calloc(n, sizeof *r->played);
+    r->embedded = calloc(n, sizeof *r->embedded);
     r->score = calloc((size_t)r->width + 1, sizeof *r->score);
     r->draw = calloc((size_t)r->width + 1, sizeof *r->draw);
-    if (!status && (!r->beam_results || !r->actions || !r->running || !r->log_probs || !r->candidates ||
-                    !r->played || !r->score || !r->draw))
+    if (!status && (!r->actions || !r->running || !r->log_probs || !r->candidates || !r->played ||
+                    !r->embedded || !r->score || !r->draw))
         status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a ranking");
     if (status) {
         lud_proof_ranker_destroy(r);
@@ -81,13 +89,14 @@ void lud_proof_ranker_destroy(lud_proof_ranker *r) {
     if (!r) return;
     lud_proof_batch_destroy(r->batch);
     lud_proof_beam_destroy(r->beam);
+    lud_proof_best_first_destroy(r->best_first);
     lud_proof_decisions_free(&r->decisions);
-    free(r->beam_results);
     free(r->actions);
     free(r->running);
     free(r->log_probs);
     free(r->candidates);
     free(r->played);
+    free(r->embedded);
     free(r->score);
     free(r->draw);
     free(r);
@@ -117,8 +126,7 @@ static void choose(lud_proof_ranker *r) {
 }
 
 /* Slots take the next candidate as soon as they are free, until all have been played. */
-static void play_greedily(lud_proof_ranker *r, const lud_proof_atom *atoms, int32_t n,
-                          lud_proof_played *out) {
+static void play_greedily(lud_proof_ranker *r, const lud_proof_atom *atoms, int32_t n, lud_proof_found *out) {
     lud_proof_batch *batch = r->batch;
     for (int slot = 0; slot < batch->n_slots; slot++) r->running[slot] = 0.0;
     lud_proof_batch_play(batch, (lud_proof_pool){.atoms = atoms, .n = n}, NULL);
@@ -128,30 +136,29 @@ static void play_greedily(lud_proof_ranker *r, const lud_proof_atom *atoms, int3
         for (int slot = 0; slot < batch->n_slots; slot++) {
             if (!batch->terminated[slot] && !batch->truncated[slot]) continue;
             out[batch->query[slot]] =
-                (lud_proof_played){r->running[slot], batch->length[slot], batch->success[slot] != 0};
+                (lud_proof_found){r->running[slot], batch->length[slot], batch->success[slot] != 0};
             r->running[slot] = 0.0;
         }
     }
 }
 
-static void play_beams(lud_proof_ranker *r, const lud_proof_atom *atoms, int32_t n, lud_proof_played *out) {
+static void play_beams(lud_proof_ranker *r, const lud_proof_atom *atoms, int32_t n, lud_proof_found *out) {
     for (int32_t done = 0; done < n;) {
         const int32_t slots = (int32_t)r->options.n_slots, m = n - done < slots ? n - done : slots;
-        lud_proof_beam_run(r->beam, atoms + done, m, r->beam_results, NULL);
-        for (int32_t i = 0; i < m; i++)
-            out[done + i] = (lud_proof_played){r->beam_results[i].log_prob, r->beam_results[i].length,
-                                               r->beam_results[i].proved};
+        lud_proof_beam_run(r->beam, atoms + done, m, out + done, NULL);
         done += m;
     }
 }
 
-lud_status lud_proof_play(lud_proof_ranker *r, const lud_proof_atom *atoms, int32_t n, lud_proof_played *out,
+lud_status lud_proof_play(lud_proof_ranker *r, const lud_proof_atom *atoms, int32_t n, lud_proof_found *out,
                           lud_error *error) {
     (void)error;
-    for (int32_t i = 0; i < n; i++) out[i] = (lud_proof_played){-1e9, 0, false};
-    if (r->beam)
+    for (int32_t i = 0; i < n; i++) out[i] = (lud_proof_found){-1e9, 0, false};
+    if (r->best_first)
+        lud_proof_best_first_run(r->best_first, atoms, n, out, NULL);
+    else if (r->beam)
         play_beams(r, atoms, n, out);
-    else
+    else if (r->batch)
         play_greedily(r, atoms, n, out);
     return LUD_OK;
 }
@@ -169,8 +176,37 @@ double lud_proof_rank_first(const double *score, const double *draw, int32_t n, 
     return 1.0 + above + lost;
 }
 
-static double score_of(const lud_proof_ranker *r, const lud_proof_played *played) {
-    return played->proved ? played->log_prob : played->log_prob - r->options.fail_penalty;
+void lud_proof_ranker_use_kge(lud_proof_ranker *r, const lud_kge *kge) {
+    r->kge = kge;
+}
+
+/* The score of a proof, or of none. */
+static double proof_score(const lud_proof_ranker *r, const lud_proof_found *played) {
+    if (played->proved) return played->log_prob;
+    double failure = played->log_prob;
+    if (r->options.failure == LUD_PROOF_FAILURE_COMPLEMENT)
+        failure = log(fmax(-expm1(fmin(played->log_prob, 0.0)), 1e-30));
+    return failure - r->options.fail_penalty;
+}
+
+/* What candidate i of the queries in hand scores. */
+static double score_of(const lud_proof_ranker *r, size_t i) {
+    const lud_proof_found *played = &r->played[i];
+    const lud_proof_fusion *f = &r->options.fusion;
+    const int kind = r->kge ? f->kind : LUD_PROOF_FUSION_NONE;
+    const double lk = kind == LUD_PROOF_FUSION_NONE ? 0.0 : lud_kge_log_probability(r->embedded[i]);
+    switch (kind) {
+    case LUD_PROOF_FUSION_HYBRID:
+        return f->kge_weight * lk + (played->proved ? f->proof_weight : -f->fail_penalty);
+    case LUD_PROOF_FUSION_PAPER:
+        return played->proved ? 2.0 * lk + played->log_prob : lk - 100.0;
+    case LUD_PROOF_FUSION_LINEAR:
+        return f->alpha * proof_score(r, played) + (1.0 - f->alpha) * lk;
+    case LUD_PROOF_FUSION_KGE:
+        return r->embedded[i]; /* lk itself cannot tell scores far above zero apart */
+    default:
+        return proof_score(r, played);
+    }
 }
 
 static double draw_of(const lud_proof_ranker *r, int32_t query, int mode, int32_t candidate) {
@@ -179,19 +215,19 @@ static double draw_of(const lud_proof_ranker *r, int32_t query, int mode, int32_
     return lud_unit53(w.v[0], w.v[1]);
 }
 
-/* Ranks the true triple played[0] among played[begin .. begin + width - 1] of atoms that are not blank. */
-static lud_proof_ranked rank_mode(lud_proof_ranker *r, const lud_proof_atom *atoms,
-                                  const lud_proof_played *played, int32_t begin, int32_t query, int mode) {
+/* Ranks candidate `first`, the true triple, among those at first + begin ... that are not blank. */
+static lud_proof_ranked rank_mode(lud_proof_ranker *r, size_t first, int32_t begin, int32_t query, int mode) {
     lud_proof_ranked ranked = {.played = true};
-    r->score[0] = score_of(r, &played[0]);
+    r->score[0] = score_of(r, first);
     r->draw[0] = draw_of(r, query, mode, 0);
     int32_t n = 1;
     for (int32_t i = 0; i < r->width; i++) {
-        if (atoms[begin + i].predicate == 0) continue;
-        r->score[n] = score_of(r, &played[begin + i]);
+        const size_t at = first + (size_t)(begin + i);
+        if (r->candidates[at].predicate == 0) continue;
+        r->score[n] = score_of(r, at);
         r->draw[n] = draw_of(r, query, mode, 1 + i);
         n++;
-        ranked.n_negatives_proved += played[begin + i].proved;
+        ranked.n_negatives_proved += r->played[at].proved;
     }
     ranked.n_negatives = n - 1;
     ranked.rank = lud_proof_rank_first(r->score, r->draw, n, &ranked.mean_rank);
@@ -222,14 +258,14 @@ lud_status lud_proof_rank(lud_proof_ranker *r, lud_proof_pool pool, int32_t firs
                             r->candidates + (size_t)q * (size_t)a_query);
         lud_status status = lud_proof_play(r, r->candidates, m * a_query, r->played, error);
         if (status) return status;
+        if (r->kge) lud_kge_score_atoms(r->kge, r->candidates, m * a_query, r->embedded);
         for (int32_t q = 0; q < m; q++) {
-            const lud_proof_atom *atoms = r->candidates + (size_t)q * (size_t)a_query;
-            const lud_proof_played *played = r->played + (size_t)q * (size_t)a_query;
+            const size_t at = (size_t)q * (size_t)a_query;
             lud_proof_ranking_query *result = &out[done + q];
-            *result = (lud_proof_ranking_query){.index = first + done + q, .played = played[0]};
+            *result = (lud_proof_ranking_query){.index = first + done + q, .played = r->played[at]};
             for (int k = 0; k < r->n_modes; k++) {
                 const int mode = r->n_modes == 2 ? k : (int)r->corrupt;
-                result->modes[mode] = rank_mode(r, atoms, played, 1 + k * r->width, first + done + q, mode);
+                result->modes[mode] = rank_mode(r, at, 1 + k * r->width, first + done + q, mode);
             }
         }
         done += m;

@@ -8,14 +8,8 @@
 #ifndef LUDUS_LEARN_PROOF_PPO_RANKING_H
 #define LUDUS_LEARN_PROOF_PPO_RANKING_H
 
-#include "learn/proof_ppo/proof_net.h"
-
-/* One candidate after it was played. */
-typedef struct lud_proof_played {
-    double log_prob; /* of the path; of the best proof with a beam */
-    int32_t length;  /* actions */
-    bool proved;
-} lud_proof_played;
+#include "learn/kge/embedding.h"
+#include "learn/proof_ppo/expander.h"
 
 /* What became of a query in one mode. */
 typedef struct lud_proof_ranked {
@@ -26,7 +20,7 @@ typedef struct lud_proof_ranked {
 
 typedef struct lud_proof_ranking_query {
     int32_t index; /* in the pool */
-    lud_proof_played played;
+    lud_proof_found played;
     lud_proof_ranked modes[2]; /* head, tail */
 } lud_proof_ranking_query;
 
@@ -40,10 +34,14 @@ typedef struct lud_proof_ranking_summary {
 
 typedef struct lud_proof_ranker lud_proof_ranker;
 
-/* Corruptions in the modes of `corrupt`. The network outlives the ranker. */
-lud_status lud_proof_ranker_create(lud_proof_net *net, const lud_proof_rank_options *options,
-                                   lud_proof_corrupt corrupt, int n_threads, lud_proof_ranker **ranker,
-                                   lud_error *error);
+/* Corruptions in the modes of `corrupt`. The network outlives the ranker; it may be null when nothing is to
+ * be played (LUD_PROOF_FUSION_KGE). Of the fusion only the numbers are read; see lud_proof_ranker_use_kge. */
+lud_status lud_proof_ranker_create(const lud_proof_model *model, lud_proof_net *net,
+                                   const lud_proof_rank_options *options, lud_proof_corrupt corrupt,
+                                   int n_threads, lud_proof_ranker **ranker, lud_error *error);
+/* From now on candidates are scored by proofs and these embeddings as the fusion says; null: proofs alone.
+ * They outlive the ranker. */
+void lud_proof_ranker_use_kge(lud_proof_ranker *ranker, const lud_kge *kge);
 /* Null is allowed. */
 void lud_proof_ranker_destroy(lud_proof_ranker *ranker);
 /* Ranks queries first .. first + n - 1 of a pool; out[n]. */
@@ -51,7 +49,7 @@ lud_status lud_proof_rank(lud_proof_ranker *ranker, lud_proof_pool pool, int32_t
                           lud_proof_ranking_query *out, lud_error *error);
 /* Plays every atom of a list; blank ones get no proof and a score no candidate has. out[n]. */
 lud_status lud_proof_play(lud_proof_ranker *ranker, const lud_proof_atom *atoms, int32_t n,
-                          lud_proof_played *out, lud_error *error);
+                          lud_proof_found *out, lud_error *error);
 /* Averages over the queries for which keep[i] is set (null: all). */
 lud_proof_ranking_summary lud_proof_ranking_summarise(const lud_proof_rank_options *options,
                                                       const lud_proof_ranking_query *queries, int32_t n,

@@ -11,6 +11,22 @@ lud_proof_range lud_proof_facts_with(const lud_proof_base *base, int32_t predica
     return lud_proof_bucket_find(base, predicate, position, constant);
 }
 
+int32_t lud_proof_count_matches(const lud_proof_base *base, const lud_proof_atom *atom, int32_t excluded) {
+    if (atom->predicate <= 0 || atom->predicate > base->n_predicates) return 0;
+    int32_t least = base->fact_begin[atom->predicate + 1] - base->fact_begin[atom->predicate];
+    int selective = -1;
+    for (int i = 0; i < LUD_PROOF_MAX_ARITY && atom->terms[i]; i++) {
+        if (atom->terms[i] > base->n_constants) continue;
+        const lud_proof_range range = lud_proof_bucket_find(base, atom->predicate, i, atom->terms[i]);
+        if (range.end - range.begin >= least && selective >= 0) continue;
+        least = range.end - range.begin;
+        selective = i;
+    }
+    const lud_proof_atom *left_out = excluded >= 0 ? &base->facts[excluded] : NULL;
+    return least - (left_out && left_out->predicate == atom->predicate &&
+                    (selective < 0 || left_out->terms[selective] == atom->terms[selective]));
+}
+
 float lud_proof_score(const lud_proof_base *base, const lud_proof_atom *atom, float missing) {
     if (!base->scored) return missing;
     for (uint32_t i = (uint32_t)lud_proof_atom_hash(atom) & base->score_mask; base->scored[i].predicate;

@@ -144,6 +144,11 @@ typedef struct lud_proof_range {
 lud_proof_range lud_proof_facts_with(const lud_proof_base *base, int32_t predicate, int position,
                                      int32_t constant);
 
+/* How many facts agree with the atom in its predicate and in its most selective constant, the fact `excluded`
+ * (-1: none) left out: what a goal can be resolved with, or slightly more where two arguments are constants.
+ * 0 for a terminal atom. */
+int32_t lud_proof_count_matches(const lud_proof_base *base, const lud_proof_atom *atom, int32_t excluded);
+
 /* The score of a ground atom in the score file, or `missing`. */
 float lud_proof_score(const lud_proof_base *base, const lud_proof_atom *atom, float missing);
 

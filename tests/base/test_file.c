@@ -142,6 +142,20 @@ static void test_folders(void **state) {
     assert_string_equal(lud_path_beside(arena, "/b.yaml", "c.txt"), "/c.txt");
 }
 
+static void test_stamp(void **state) {
+    (void)state;
+    lud_error error = {0};
+    const char *path = in_folder("stamped");
+    assert_true(lud_file_stamp(path) == 0);
+    assert_int_equal(lud_file_write(path, "1", 1, &error), LUD_OK);
+    uint64_t first = lud_file_stamp(path);
+    assert_true(first != 0 && lud_file_stamp(path) == first);
+    assert_int_equal(link(path, in_folder("kept")), 0); /* so that its number is not given to the next */
+    assert_int_equal(lud_file_write(path, "2", 1, &error), LUD_OK);
+    assert_true(lud_file_stamp(path) != first);
+    assert_true(lud_file_stamp(path) != 0);
+}
+
 static void test_pipe(void **state) {
     (void)state;
     const char *path = in_folder("pipe");
@@ -162,6 +176,7 @@ static void test_pipe(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_replace), cmocka_unit_test(test_failures),
-                                       cmocka_unit_test(test_folders), cmocka_unit_test(test_pipe)};
+                                       cmocka_unit_test(test_folders), cmocka_unit_test(test_stamp),
+                                       cmocka_unit_test(test_pipe)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

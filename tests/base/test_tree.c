@@ -370,14 +370,14 @@ static void test_include(void **state) {
     lud_tree *root;
     lud_error error = {0};
     snprintf(path, sizeof path, "%s/top.yaml", folder);
-    if (lud_tree_read_file(arena, path, &root, &error)) fail_msg("%s", error.text);
+    if (lud_tree_read_file(arena, path, NULL, &root, &error)) fail_msg("%s", error.text);
     char *text;
     size_t length;
     assert_int_equal(lud_tree_write(arena, root, &text, &length, &error), 0);
     assert_string_equal(text, "a: {x: 1, y: 3, z: 4}\nb: [9]\nc: keep\n");
     /* the error names the line that is wrong, in the file it stands in */
     snprintf(path, sizeof path, "%s/two.yaml", folder);
-    if (lud_tree_read_file(arena, path, &root, &error)) fail_msg("%s", error.text);
+    if (lud_tree_read_file(arena, path, NULL, &root, &error)) fail_msg("%s", error.text);
     int64_t value;
     assert_int_equal(lud_tree_int(lud_tree_get(lud_tree_get(root, "a"), "y"), 0, 9, &value, &error),
                      LUD_ERROR_INPUT);
@@ -397,7 +397,7 @@ static void test_include(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, cases[i][0]);
-        assert_int_equal(lud_tree_read_file(arena, path, &root, &error), LUD_ERROR_INPUT);
+        assert_int_equal(lud_tree_read_file(arena, path, NULL, &root, &error), LUD_ERROR_INPUT);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
         snprintf(expected, sizeof expected, cases[i][1], folder);
@@ -418,9 +418,9 @@ static void test_include(void **state) {
         put(folder, name, body);
     }
     snprintf(path, sizeof path, "%s/chain0.yaml", folder);
-    assert_int_equal(lud_tree_read_file(arena, path, &root, &error), LUD_ERROR_INPUT);
+    assert_int_equal(lud_tree_read_file(arena, path, NULL, &root, &error), LUD_ERROR_INPUT);
     snprintf(path, sizeof path, "%s/tree0.yaml", folder);
-    assert_int_equal(lud_tree_read_file(arena, path, &root, &error), LUD_ERROR_INPUT);
+    assert_int_equal(lud_tree_read_file(arena, path, NULL, &root, &error), LUD_ERROR_INPUT);
     snprintf(path, sizeof path, "rm -r %s", folder);
     assert_int_equal(system(path), 0);
 }

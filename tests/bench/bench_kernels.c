@@ -18,7 +18,11 @@ enum {
     N_ARRAYS = 6,
     GRIDS = 1024,
     SIDE = 7,
-    FILTERS = 64
+    FILTERS = 64,
+    GRAPHS = 128,
+    GRAPH_NODES = 9,
+    NODES = GRAPHS * GRAPH_NODES,
+    EDGES = NODES * (GRAPH_NODES - 1)
 };
 
 typedef struct rig {
@@ -26,6 +30,8 @@ typedef struct rig {
     float *x[N_ARRAYS];
     int32_t *index, *offsets, *code;
     int64_t m, n, k; /* of a product */
+    lud_edges edges; /* complete graphs of GRAPH_NODES nodes */
+    int32_t *graph;  /* its arrays, behind each other */
     lud_conv conv;
 } rig;
 
@@ -85,6 +91,13 @@ lud_attention s = {.n_rows = 8,
                    .key_offsets = starts,
                    .key_lengths = lengths};
 ops->attention(d, &s, x[0], x[1], x[2], x[3], 0);
+END
+
+    WORK(graph) ops->graph_attention(d, &r->edges, 3, 16, 1, x[0], x[1], x[2], x[3], x[4], x[5],
+                                     x[5] + BIG / 2);
+END WORK(graph_backward) ops->graph_attention_backward(d, &r->edges, 3, 16, 1, x[0], x[1], x[2], x[3], x[4],
+                                                       x[5], x[5] + BIG / 2, x[3] + BIG / 4, x[3] + BIG / 2,
+                                                       x[3] + BIG / 4 * 3, x[4] + 64, false);
 END
 
     WORK(bare_product) omp_set_num_threads(d->n_threads);
@@ -188,6 +201,13 @@ static lud_status measure(rig *r, lud_bench_report *report, lud_error *error) {
     rate = lud_bench_rate(attention, r, 4e-9 * 8 * 4 * 32 * 128 * 64.5, &spread);
     if (status == LUD_OK)
         status = add(report, "attention 8 x 128 tokens, 4 x 32", rate, spread, "GFLOP/s", peak, error);
+    /* four multiplications forward an edge and channel, and twice as many backward: scores, values */
+    rate = lud_bench_rate(graph, r, 4e-9 * EDGES * 48, &spread);
+    snprintf(name, sizeof name, "graph_attention %d x %d nodes, 3 x 16", GRAPHS, GRAPH_NODES);
+    if (status == LUD_OK) status = add(report, name, rate, spread, "GFLOP/s", peak, error);
+    rate = lud_bench_rate(graph_backward, r, 8e-9 * EDGES * 48, &spread);
+    snprintf(name, sizeof name, "graph_attention_backward %d x %d nodes", GRAPHS, GRAPH_NODES);
+    if (status == LUD_OK) status = add(report, name, rate, spread, "GFLOP/s", peak, error);
     /* the floor of the sparse convolution is what was asked for: five times the dense way */
     for (int64_t filters = 32; filters <= FILTERS && status == LUD_OK; filters *= 2) {
         r->conv = (lud_conv){GRIDS, LUD_GRID_CHANNELS, SIDE, SIDE, filters, 3, 1, 1};
@@ -222,6 +242,18 @@ static void fill_grids(int32_t *code) {
     }
 }
 
+static void fill_graphs(rig *r) {
+    int32_t *offsets = r->graph, *by_source = offsets + NODES + 1, *source = by_source + NODES + 1;
+    int32_t *target = source + EDGES, *edges = target + EDGES, n = 0;
+    for (int32_t i = 0; i < NODES; ++i) {
+        for (int32_t j = i / GRAPH_NODES * GRAPH_NODES; j < (i / GRAPH_NODES + 1) * GRAPH_NODES; ++j)
+            if (j != i) source[n++] = j;
+        offsets[i + 1] = n;
+    }
+    lud_edges_by_source(NODES, EDGES, offsets, source, target, by_source, edges);
+    r->edges = (lud_edges){NODES, EDGES, offsets, source, target, by_source, edges};
+}
+
 static lud_status run(lud_bench_report *report, lud_error *error) {
     rig r = {0};
     lud_status status = lud_device_open("cpu", 0, &r.device, error);
@@ -235,8 +267,10 @@ static lud_status run(lud_bench_report *report, lud_error *error) {
     r.index = lud_device_allocate(r.device, ROWS * sizeof(int32_t));
     r.offsets = lud_device_allocate(r.device, (ROWS / 4 + 1) * sizeof(int32_t));
     r.code = lud_device_allocate(r.device, GRIDS * SIDE * SIDE * sizeof(int32_t));
-    ok = ok && r.index && r.offsets && r.code;
+    r.graph = lud_device_allocate(r.device, (2 * (NODES + 1) + 3 * EDGES) * sizeof(int32_t));
+    ok = ok && r.index && r.offsets && r.code && r.graph;
     if (ok) {
+        fill_graphs(&r);
         for (int32_t i = 0; i < ROWS; ++i) r.index[i] = (int32_t)((uint32_t)i * 7919u % ROWS);
         for (int32_t i = 0; i <= ROWS / 4; ++i) r.offsets[i] = 4 * i;
         fill_grids(r.code);
@@ -248,6 +282,7 @@ static lud_status run(lud_bench_report *report, lud_error *error) {
     lud_device_release(r.device, r.index);
     lud_device_release(r.device, r.offsets);
     lud_device_release(r.device, r.code);
+    lud_device_release(r.device, r.graph);
     lud_device_close(r.device);
     return status;
 }

@@ -167,8 +167,8 @@ static lud_status learner_rows(lud_bench_report *report, lud_error *error) {
     if (!status) {
         lud_proof_rank_options options = lud_proof_ppo_get_options(learner)->evaluation.rank;
         options.candidates = N_CANDIDATES;
-        status = lud_proof_ranker_create(lud_proof_ppo_net(learner, false), &options, LUD_PROOF_BOTH, 0,
-                                         &ranker, error);
+        status = lud_proof_ranker_create(lud_proof_ppo_model(learner), lud_proof_ppo_net(learner, false),
+                                         &options, LUD_PROOF_BOTH, 0, &ranker, error);
     }
     start = lud_clock_seconds();
     if (!status)

@@ -21,20 +21,31 @@ static char *slurp(FILE *file) {
     return text;
 }
 
-program_result program_run_interrupted(const char *const *words, int milliseconds) {
+/* When SIGINT is sent: not at all, before the program listens (so that it arrives as soon as it does, however
+ * slow the machine), or after so many milliseconds. */
+enum { NEVER = -1, AT_ONCE = 0 };
+
+static program_result run(const char *const *words, int interruption) {
     char *arguments[MAX_WORDS + 2] = {(char *)LUDUS_BINARY_DIR "/ludus"};
     for (int i = 0; words[i] && i < MAX_WORDS; i++) arguments[i + 1] = (char *)words[i];
     FILE *out = tmpfile(), *err = tmpfile();
     if (!out || !err) abort();
     pid_t child = fork();
     if (child == 0) {
+        if (interruption == AT_ONCE) {
+            sigset_t blocked;
+            sigemptyset(&blocked);
+            sigaddset(&blocked, SIGINT);
+            sigprocmask(SIG_BLOCK, &blocked, NULL);
+            raise(SIGINT); /* pending signals and the mask outlive exec; the program lifts the mask */
+        }
         dup2(fileno(out), STDOUT_FILENO);
         dup2(fileno(err), STDERR_FILENO);
         execv(arguments[0], arguments);
         _exit(127);
     }
-    if (milliseconds) {
-        nanosleep(&(struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000L}, NULL);
+    if (interruption > AT_ONCE) {
+        nanosleep(&(struct timespec){interruption / 1000, interruption % 1000 * 1000000L}, NULL);
         kill(child, SIGINT);
     }
     int status;
@@ -43,7 +54,15 @@ program_result program_run_interrupted(const char *const *words, int millisecond
 }
 
 program_result program_run(const char *const *words) {
-    return program_run_interrupted(words, 0);
+    return run(words, NEVER);
+}
+
+program_result program_run_interrupted(const char *const *words) {
+    return run(words, AT_ONCE);
+}
+
+program_result program_run_interrupted_after(const char *const *words, int milliseconds) {
+    return run(words, milliseconds > 0 ? milliseconds : 1);
 }
 
 void program_free(program_result *result) {

@@ -10,8 +10,10 @@ typedef struct program_result {
 /* `ludus` with these words (null-terminated). Free with program_free. */
 program_result program_run(const char *const *words);
 void program_free(program_result *result);
-/* Sends SIGINT after `milliseconds`. */
-program_result program_run_interrupted(const char *const *words, int milliseconds);
+/* SIGINT waits for the program and arrives as soon as it listens: the same on every machine. */
+program_result program_run_interrupted(const char *const *words);
+/* SIGINT after so many milliseconds: the program may not listen yet (exit code -1) or be done (0). */
+program_result program_run_interrupted_after(const char *const *words, int milliseconds);
 
 #define LUDUS(...) program_run((const char *const[]){__VA_ARGS__, NULL})
 

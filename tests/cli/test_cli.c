@@ -185,7 +185,7 @@ static void test_run_limits(void **state) {
     program_free(&r);
     /* Ctrl-C: what was finished is shown, exit code 1 */
     const char *const words[] = {"run", RESCUE, "--episodes", "1000000000", "--json", NULL};
-    r = program_run_interrupted(words, 400);
+    r = program_run_interrupted(words);
     assert_int_equal(r.exit_code, 1);
     assert_contains(r.err, "interrupted after");
     root = json_loads(r.out, 0, NULL);
@@ -281,6 +281,7 @@ static void test_record(void **state) {
 }
 
 int main(void) {
+    if (chdir(LUDUS_SOURCE_DIR)) return 1; /* scenarios are named from there */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mistakes),  cmocka_unit_test(test_file_with_a_mistake),
         cmocka_unit_test(test_help),      cmocka_unit_test(test_run_json),

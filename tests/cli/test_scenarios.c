@@ -17,7 +17,7 @@
 #include "sim/multigrid/grid_view.h"
 #include "sim/scenario.h"
 
-#define FOLDER "scenarios/multigrid"
+#define FOLDER LUDUS_SOURCE_DIR "/scenarios/multigrid"
 
 typedef struct coverage {
     int files, smallest, largest, agents[65];
@@ -79,7 +79,7 @@ static void run(const lud_scenario *s) {
 }
 
 static void check(const char *name, coverage *c) {
-    char path[300];
+    char path[4096];
     snprintf(path, sizeof path, FOLDER "/%s", name);
     lud_scenario *s;
     lud_error error = {0};

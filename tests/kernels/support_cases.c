@@ -288,21 +288,48 @@ static void gaussian_sample(case_layout *l, uint64_t seed) {
     l->out[0] = l->rows * l->a;
     l->gradient[0] = l->gradient[1] = l->gradient[2] = false;
 }
-static void graph_attention(case_layout *l, uint64_t seed) {
-    (void)seed;
-    int64_t heads = 1 + l->b % 3, channels = 1 + l->a % 9, edge_dim = l->c % 3;
+/* Sizes of graph attention once offsets (index 0) and sources (index 1) stand. */
+static void graph_attention_sizes(case_layout *l, int64_t heads, int64_t channels, int64_t edge_dim) {
     l->a = heads, l->b = channels, l->c = edge_dim;
-    int32_t n_edges = segments(l, 0, l->rows);
-    int32_t *source = indices(l, 1, n_edges), *target = indices(l, 2, n_edges);
-    int32_t *by_source = indices(l, 3, l->rows + 1), *edges = indices(l, 4, n_edges);
-    for (int32_t e = 0; e < n_edges; ++e) source[e] = (int32_t)case_below(41, (uint32_t)e, l->rows);
-    lud_edges_by_source(l->rows, n_edges, l->index_values[0], source, target, by_source, edges);
+    int32_t n_edges = l->index_values[0][l->rows];
+    int32_t *target = indices(l, 2, n_edges), *by_source = indices(l, 3, l->rows + 1),
+            *edges = indices(l, 4, n_edges);
+    lud_edges_by_source(l->rows, n_edges, l->index_values[0], l->index_values[1], target, by_source, edges);
     l->in[0] = l->in[1] = l->in[2] = l->out[0] = l->rows * heads * channels;
     l->in[3] = n_edges * edge_dim, l->in[4] = heads * channels * edge_dim;
     l->out[1] = n_edges * heads;
     l->kept[1] = true;
     l->gradient[0] = l->gradient[1] = l->gradient[2] = true;
     l->gradient[4] = true;
+}
+/* Edges from anywhere: one large graph. */
+static void graph_attention(case_layout *l, uint64_t seed) {
+    (void)seed;
+    int32_t n_edges = segments(l, 0, l->rows), *source = indices(l, 1, n_edges);
+    for (int32_t e = 0; e < n_edges; ++e) source[e] = (int32_t)case_below(41, (uint32_t)e, l->rows);
+    graph_attention_sizes(l, 1 + l->b % 3, 1 + l->a % 9, l->c % 3);
+}
+/* A batch of graphs of 1 to 40 nodes and one of up to 100, dense and sparse, some nodes without edges, some
+ * edges twice; heads that fill registers and heads that do not. */
+static void graph_attention_graphs(case_layout *l, uint64_t seed) {
+    static const int64_t channels[] = {16, 16, 32, 5, 48, 16};
+    int32_t *offsets = indices(l, 0, l->rows + 1), n_edges = 0;
+    int32_t *source = indices(l, 1, l->rows * 101);
+    for (int64_t first = 0, graph = 0, size; first < l->rows; first += size, ++graph) {
+        size = graph == 2 ? 100 : 1 + case_below(seed + 1, (uint32_t)graph, graph % 2 ? 40 : 10);
+        if (size > l->rows - first) size = l->rows - first;
+        double share = graph % 4 == 0 ? 1 : graph % 4 == 1 ? 0.2 : 0.6;
+        for (int64_t i = first; i < first + size; ++i) {
+            for (int64_t j = first; j < first + size; ++j) {
+                if (i % 7 == 3 || case_uniform(seed + 2, (uint32_t)(i * 128 + j - first)) > share) continue;
+                source[n_edges++] = (int32_t)j;
+                if (graph % 5 == 3 && i == first) source[n_edges++] = (int32_t)j;
+            }
+            offsets[i + 1] = n_edges;
+        }
+    }
+    l->index[1] = n_edges;
+    graph_attention_sizes(l, 1 + l->b % 3, channels[l->rows < 2 ? 0 : l->c % 6], (l->c + l->rows) % 4);
 }
 static void attention(case_layout *l, uint64_t seed) {
     (void)seed;
@@ -444,14 +471,18 @@ const kernel_case kernel_cases[] = {
                                                             gaussian_rows, gaussian_rows)
                                                             CASE_ROW(gaussian_sample, gaussian_sample)
                                                                 CASE_ROW(graph_attention, graph_attention)
-                                                                    CASE_ROW(attention, attention) CASE_ROW(
-                                                                        attention_prefix, attention_prefix)
-                                                                        CASE_ROW(rotary, rotary) CASE_ROW(
-                                                                            lru, lru){"lru_long", lru_long,
-                                                                                      lru_forward_f64,
-                                                                                      lru_backward_f64,
-                                                                                      lru_forward_f32,
-                                                                                      lru_backward_f32},
+                                                                    CASE_ROW(graph_attention_graphs,
+                                                                             graph_attention_graphs)
+                                                                        CASE_ROW(attention, attention)
+                                                                            CASE_ROW(attention_prefix,
+                                                                                     attention_prefix)
+                                                                                CASE_ROW(rotary, rotary)
+                                                                                    CASE_ROW(lru, lru){
+                                                                                        "lru_long", lru_long,
+                                                                                        lru_forward_f64,
+                                                                                        lru_backward_f64,
+                                                                                        lru_forward_f32,
+                                                                                        lru_backward_f32},
     CASE_ROW(gru, gru) CASE_ROW(mse, loss) CASE_ROW(huber, loss) CASE_ROW(cross_entropy, cross_entropy)
         CASE_ROW(ppo_policy, ppo_policy) CASE_ROW(ppo_value, loss) CASE_ROW(ppo_value_square, loss)
             CASE_ROW(returns, returns) CASE_ROW(windows, windows) CASE_ROW(statistics, statistics)

@@ -9,12 +9,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/random.h"
 #include "learn/empo/phase2.h"
 #include "learn/empo/theory.h"
+
+static char folder[] = "/tmp/ludus-empo-XXXXXX", path[64]; /* of a checkpoint */
+
+static int make_folder(void **state) {
+    (void)state;
+    if (!mkdtemp(folder)) return -1;
+    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
+    return 0;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    return rmdir(folder); /* every test has removed what it wrote */
+}
 
 static double unit(uint32_t a, uint32_t b) {
     return lud_unit(lud_draw((lud_random_key){23, a}, b, 0, LUD_PURPOSE_USER, 0).v[0]);
@@ -210,9 +225,9 @@ static void replay_keeps_the_youngest(void **state) {
     } sizes[] = {{7, 1 << 20}, {1000, 1500}, {20, 2000}, {1, 400}, {1000, 1 << 20}};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         lud_empo_replay *replay =
-            lud_empo_replay_create(sizes[s].capacity, sizes[s].bytes, WORDS, ACTIONS, HUMANS);
+            lud_empo_replay_create(sizes[s].capacity, sizes[s].bytes, WORDS, ACTIONS, HUMANS, 0);
         lud_empo_replay *copy =
-            lud_empo_replay_create(sizes[s].capacity, sizes[s].bytes, WORDS, ACTIONS, HUMANS);
+            lud_empo_replay_create(sizes[s].capacity, sizes[s].bytes, WORDS, ACTIONS, HUMANS, 0);
         assert_non_null(replay);
         assert_non_null(copy);
         assert_true(lud_empo_replay_mean_bytes(replay) == 0.0);
@@ -234,18 +249,13 @@ static void replay_keeps_the_youngest(void **state) {
             lud_checkpoint *saved = lud_checkpoint_create();
             lud_empo_replay_visit(replay, "r.", saved);
             lud_error error = {0};
-            assert_int_equal(
-                lud_checkpoint_write(saved, LUDUS_BINARY_DIR "/test_empo_replay.safetensors", &error),
-                LUD_OK);
+            assert_int_equal(lud_checkpoint_write(saved, path, &error), LUD_OK);
             lud_checkpoint_destroy(saved);
-            assert_int_equal(
-                lud_checkpoint_open(LUDUS_BINARY_DIR "/test_empo_replay.safetensors", &saved, &error),
-                LUD_OK);
+            assert_int_equal(lud_checkpoint_open(path, &saved, &error), LUD_OK);
             lud_empo_replay_visit(copy, "r.", saved);
             if (lud_checkpoint_status(saved, &error)) fail_msg("%s", error.text);
             lud_checkpoint_destroy(saved);
-            remove(LUDUS_BINARY_DIR "/test_empo_replay.safetensors");
-            remove(LUDUS_BINARY_DIR "/test_empo_replay.previous.safetensors");
+            remove(path);
         }
         for (int i = PUSHES / 2 + 1; i < PUSHES; i++) {
             example e;
@@ -268,7 +278,7 @@ static void replay_keeps_the_youngest(void **state) {
 static void sampling_is_uniform_and_minds_age(void **state) {
     (void)state;
     enum { N = 60, DRAWS = 4000, TAKE = 5 };
-    lud_empo_replay *replay = lud_empo_replay_create(N, 1 << 20, WORDS, ACTIONS, HUMANS);
+    lud_empo_replay *replay = lud_empo_replay_create(N, 1 << 20, WORDS, ACTIONS, HUMANS, 0);
     for (int i = 0; i < N; i++) {
         example e;
         make_example(i, &e);
@@ -519,7 +529,6 @@ static void resuming_equals_no_interruption(void **state) {
                                              "learner.use_human_action_rnd=true"};
     static const char *const in_tables[] = {"learner.use_lookup_tables=true", "learner.use_lookup_q_r=false",
                                             "learner.gradual_buffer_clearing=false"};
-    static const char path[] = LUDUS_BINARY_DIR "/test_empo_resume.safetensors";
     for (int round = 0; round < 2; round++) {
         rig whole, first, second;
         const char *const *set = round ? in_tables : everything;
@@ -726,5 +735,5 @@ int main(void) {
         cmocka_unit_test(defaults_are_written_back),
         cmocka_unit_test(wrong_options_are_told),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

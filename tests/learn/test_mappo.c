@@ -173,10 +173,15 @@ static void replay_needs_the_stored_states(void **state) {
     }
     assert_true(largest > 0.1);
     /* and giving none is an error */
-    assert_int_equal(lud_mappo_inputs_remember(&u->inputs, 1, m->row, m->buffer.masks, m->buffer.actor_hidden,
-                                               m->buffer.critic_hidden, NULL, &error),
-                     LUD_ERROR_INPUT);
+    lud_mappo_memory memory = lud_mappo_buffer_memory(&m->buffer);
+    memory.states = NULL;
+    assert_int_equal(lud_mappo_inputs_remember(&u->inputs, 1, m->row, &memory, &error), LUD_ERROR_INPUT);
     assert_non_null(strstr(error.text, "states"));
+    /* so is giving states of another size */
+    memory = lud_mappo_buffer_memory(&m->buffer);
+    memory.state_width -= 2;
+    assert_int_equal(lud_mappo_inputs_remember(&u->inputs, 1, m->row, &memory, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, "12 numbers a sample, and it was given 10"));
     close_bed(&b);
 }
 
@@ -232,7 +237,8 @@ static void log_prob_gradients_are_right(void **state) {
     (void)state;
     for (int kind = LUD_MAGNITUDE_ABS; kind <= LUD_MAGNITUDE_RELU; kind++) {
         lud_mappo_options o = {.control = LUD_MAPPO_MAD};
-        o.mad = (lud_mappo_mad_options){.magnitude = kind, .floor = 0.01, .limit = 10};
+        o.mad = (lud_mappo_mad_options){
+            .magnitude = kind, .floor = 0.01, .limit = 10, .entropy = LUD_ENTROPY_REPLAYED};
         float x[5] = {0.3f, -0.2f, -0.4f, 0.1f, 1.7f}; /* mean, log_std, raw */
         const float offset[2] = {0.4f, -0.3f};
         float g[5] = {0}, log_prob, entropy;
@@ -252,6 +258,40 @@ static void log_prob_gradients_are_right(void **state) {
         /* the floor acts in logarithms only */
         assert_true(lud_mad_magnitude(&o, 0.0, true, NULL) == 0.0);
         assert_true(lud_mad_magnitude(&o, 0.0, false, NULL) == 0.01);
+    }
+}
+
+/* The gradient of the entropy is that of its expectation: with y = mean + std z for a fixed normal number z,
+ * and the action moving along. */
+static void entropy_gradients_are_pathwise(void **state) {
+    (void)state;
+    lud_mappo_options o = {.control = LUD_MAPPO_MAD};
+    o.mad = (lud_mappo_mad_options){.floor = 0.01, .limit = 10, .entropy = LUD_ENTROPY_PATHWISE};
+    static const double normal[][2] = {{0.6, -0.4}, {-1.3, 0.9}, {0.1, 1.7}};
+    for (size_t c = 0; c < sizeof normal / sizeof *normal; c++) {
+        float x[5] = {0.3f, -0.2f, -0.4f, 0.1f, 1.7f}; /* mean, log_std, raw */
+        float g[5] = {0}, offset[2], log_prob, entropy;
+        const float dl = 0.0f, de = 1.0f, step = 1e-2f;
+        double value[2];
+        for (int i = -1; i < 5; i++) {
+            const float at = i < 0 ? 0.0f : x[i];
+            for (int side = 0; side < 2; side++) {
+                if (i >= 0) x[i] = at + (side ? step : -step);
+                float y[2];
+                for (int k = 0; k < 2; k++)
+                    y[k] = (float)((double)x[k] + exp((double)x[2 + k]) * normal[c][k]);
+                lud_mad_offset(&o, 1, y, x + 4, offset);
+                lud_mad_log_prob(&o, 1, x, x + 2, x + 4, offset, &log_prob, &entropy);
+                value[side] = (double)entropy;
+            }
+            if (i < 0) { /* at the point itself */
+                lud_mad_backward(&o, 1, x, x + 2, x + 4, offset, &dl, &de, g, g + 4, g + 2);
+                continue;
+            }
+            x[i] = at;
+            assert_float_equal(g[i], (float)((value[1] - value[0]) / (2.0 * (double)step)), 5e-3);
+        }
+        assert_float_equal(g[4], 2.0f / 1.7f, 1e-4f); /* the magnitude's is 2 / m, whatever was drawn */
     }
 }
 
@@ -382,8 +422,9 @@ static void logits_of(lud_mappo_trainer *t, const lud_model *model, const uint8_
     const float masks[3] = {0}, hidden[3 * 16] = {0};
     lud_mappo_inputs_observe(&t->inputs, (const void *const *)parts, 3, place, agent);
     lud_error error = {0};
-    assert_int_equal(lud_mappo_inputs_remember(&t->inputs, 3, row, masks, hidden, hidden, NULL, &error),
-                     LUD_OK);
+    const lud_mappo_memory memory = {
+        .masks = masks, .actor_hidden = hidden, .critic_hidden = hidden, .hidden_width = 16};
+    assert_int_equal(lud_mappo_inputs_remember(&t->inputs, 3, row, &memory, &error), LUD_OK);
     lud_mappo_inputs_upload(&t->inputs);
     lud_mappo_net_forward(&t->actor, false);
     memcpy(logits, lud_nn_value(t->actor.nn, t->actor.out), 15 * sizeof *logits);
@@ -516,10 +557,9 @@ static void training_improves(void **state) {
 
 static void resuming_is_exact(void **state) {
     (void)state;
-    char path[] = "/tmp/ludus-mappo-XXXXXX";
-    const int file = mkstemp(path);
-    assert_true(file >= 0);
-    close(file);
+    char folder[] = "/tmp/ludus-mappo-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/half.safetensors", folder);
     double row[LUD_MAPPO_COLUMNS];
     lud_error error = {0};
     bed whole = open_text(mad_text), half = open_text(mad_text), rest = open_text(mad_text);
@@ -545,6 +585,7 @@ static void resuming_is_exact(void **state) {
     close_bed(&half);
     close_bed(&rest);
     unlink(path);
+    assert_int_equal(rmdir(folder), 0);
 }
 
 /* Other worlds and kinds of agents: one update each, all numbers finite. */
@@ -627,6 +668,7 @@ int main(void) {
         cmocka_unit_test(gradients_reach_the_magnitude),
         cmocka_unit_test(chunks_keep_to_episodes),
         cmocka_unit_test(log_prob_gradients_are_right),
+        cmocka_unit_test(entropy_gradients_are_pathwise),
         cmocka_unit_test(the_magnitude_is_stable),
         cmocka_unit_test(untrained_agents_reach_their_goals),
         cmocka_unit_test(errors_fall_in_any_direction),

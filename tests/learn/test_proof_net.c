@@ -49,9 +49,9 @@ static void open(setup *s, const lud_proof_net_options *options, int64_t max_row
     lud_proof_batch_options batch = lud_proof_training_options(s->model, SLOTS, 3);
     batch.n_threads = 1;
     assert_int_equal(lud_proof_batch_create(s->model, &batch, &s->batch, NULL), LUD_OK);
-    assert_int_equal(lud_proof_decisions_create(s->model, 4 * SLOTS, lud_proof_net_is_ordered(s->net),
-                                                &s->decisions, NULL),
-                     LUD_OK);
+    assert_int_equal(
+        lud_proof_decisions_create(s->model, 4 * SLOTS, lud_proof_net_sees(s->net), &s->decisions, NULL),
+        LUD_OK);
     int32_t actions[SLOTS] = {0};
     for (int step = 0; step < 4; step++) {
         lud_proof_decisions_add_batch(&s->decisions, s->batch);
@@ -273,6 +273,9 @@ static void gradients_are_right(void **state) {
     options.states = LUD_PROOF_STATE_SUM;
     check_gradients(&options);
     options.states = LUD_PROOF_STATE_CONCAT;
+    options.fact_counts = true;
+    check_gradients(&options);
+    options.atoms = LUD_PROOF_EMBED_TRANSE;
     check_gradients(&options);
 }
 

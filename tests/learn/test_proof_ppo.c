@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "learn/proof_ppo/beam.h"
+#include "learn/proof_ppo/best_first.h"
 #include "learn/train.h"
 #include "sim/proof/prover.h"
 #include "support_proof.h"
@@ -165,11 +166,11 @@ static void ranks_follow_the_rule(void **state) {
 }
 
 /* One candidate by itself, step by step, without batches. */
-static lud_proof_played play_naively(lud_proof_net *net, const lud_proof_atom *query) {
+static lud_proof_found play_naively(lud_proof_net *net, const lud_proof_atom *query) {
     const lud_proof_model *model = net->model;
     const size_t lists = (size_t)model->limits.max_successors;
     lud_proof_decisions d;
-    assert_int_equal(lud_proof_decisions_create(model, 1, lud_proof_net_is_ordered(net), &d, NULL), LUD_OK);
+    assert_int_equal(lud_proof_decisions_create(model, 1, lud_proof_net_sees(net), &d, NULL), LUD_OK);
     lud_proof_successors out = {.begin = calloc(lists + 1, sizeof *out.begin),
                                 .atoms = calloc(lists * (size_t)model->limits.max_goals, sizeof *out.atoms),
                                 .hash = calloc(lists, sizeof *out.hash),
@@ -178,14 +179,14 @@ static lud_proof_played play_naively(lud_proof_net *net, const lud_proof_atom *q
     double *log_probs = calloc(lists, sizeof *log_probs);
     lud_proof_state *head = (lud_proof_state *)(void *)bytes;
     lud_proof_start(model, query, 1, 0, bytes);
-    lud_proof_played played = {0};
+    lud_proof_found played = {0};
     while (head->outcome == LUD_PROOF_RUNNING) {
         out.n = 0;
         out.begin[0] = 0;
         lud_proof_settle(model, bytes, &out, NULL);
         const lud_proof_lists view = {out.n, out.begin, out.atoms, out.hash};
         lud_proof_decisions_clear(&d);
-        lud_proof_decisions_add(&d, lud_proof_goals_const(bytes), head->n_goals, &view, 0, out.n);
+        lud_proof_decisions_add(&d, bytes, &view, 0, out.n);
         lud_proof_net_load(net, &d, NULL, 0, 1);
         lud_proof_net_forward(net, false);
         lud_proof_log_softmax(net->logits, out.n, log_probs);
@@ -221,12 +222,13 @@ static void ranking_equals_naive(void **state) {
     options.n_slots = 4; /* fewer than candidates: slots are used again */
     const lud_proof_pool pool = t.model->pools[LUD_PROOF_TEST];
     lud_proof_ranker *ranker = NULL;
-    assert_int_equal(lud_proof_ranker_create(net, &options, LUD_PROOF_BOTH, 1, &ranker, NULL), LUD_OK);
+    assert_int_equal(lud_proof_ranker_create(net->model, net, &options, LUD_PROOF_BOTH, 1, &ranker, NULL),
+                     LUD_OK);
     lud_proof_ranking_query ranked[QUERIES];
     assert_int_equal(lud_proof_rank(ranker, pool, 0, QUERIES, ranked, NULL), LUD_OK);
     lud_proof_ranker_destroy(ranker);
     for (int q = 0; q < QUERIES; q++) {
-        const lud_proof_played truth = play_naively(net, &pool.atoms[q]);
+        const lud_proof_found truth = play_naively(net, &pool.atoms[q]);
         assert_int_equal(ranked[q].played.proved, truth.proved);
         assert_int_equal(ranked[q].played.length, truth.length);
         assert_true(fabs(ranked[q].played.log_prob - truth.log_prob) < 1e-4);
@@ -239,7 +241,7 @@ static void ranking_equals_naive(void **state) {
             scores[0] = truth.log_prob - (truth.proved ? 0.0 : options.fail_penalty);
             bool close = false; /* sums of logits in another batch may differ in the last bits */
             for (int32_t i = 0; i < n; i++) {
-                const lud_proof_played played = play_naively(net, &list[i]);
+                const lud_proof_found played = play_naively(net, &list[i]);
                 scores[i + 1] = played.log_prob - (played.proved ? 0.0 : options.fail_penalty);
                 close |= fabs(scores[i + 1] - scores[0]) < 1e-4;
                 rank += scores[i + 1] > scores[0];
@@ -282,14 +284,14 @@ static void no_false_proof(void **state) {
     lud_proof_beam *wide = NULL, *narrow = NULL;
     assert_int_equal(lud_proof_beam_create(net, N, WIDTH, &wide, NULL), LUD_OK);
     assert_int_equal(lud_proof_beam_create(net, N, 1, &narrow, NULL), LUD_OK);
-    lud_proof_beam_result results[N], greedy[N];
+    lud_proof_found results[N], greedy[N];
     uint8_t *states = calloc(N, t.model->model.layout.state_bytes);
     lud_proof_beam_run(wide, queries, N, results, states);
     lud_proof_beam_run(narrow, queries, N, greedy, NULL);
     int proved = 0, proved_greedily = 0;
     for (int i = 0; i < N; i++) {
         if (i % 10 == 0) { /* a beam of one path is the greedy search */
-            const lud_proof_played played = play_naively(net, &queries[i]);
+            const lud_proof_found played = play_naively(net, &queries[i]);
             assert_int_equal(played.proved, greedy[i].proved);
             assert_int_equal(played.length, greedy[i].length);
         }
@@ -314,6 +316,87 @@ static void no_false_proof(void **state) {
     drop(&t);
 }
 
+/* Whether some path on from a state that is more probable than `limit` is a proof; tries them all. */
+static bool has_better_proof(lud_proof_net *net, const uint8_t *state, double log_prob, double limit) {
+    const lud_proof_model *model = net->model;
+    const size_t bytes = model->model.layout.state_bytes;
+    if (((const lud_proof_state *)(const void *)state)->outcome == LUD_PROOF_PROVED) return true;
+    if (((const lud_proof_state *)(const void *)state)->outcome != LUD_PROOF_RUNNING) return false;
+    lud_proof_expander x;
+    uint8_t *here = calloc(1, bytes), *next = calloc(1, bytes);
+    memcpy(here, state, bytes);
+    assert_int_equal(lud_proof_expander_create(net, 1, &x, NULL), LUD_OK);
+    lud_proof_expander_clear(&x);
+    lud_proof_expander_add(&x, here);
+    lud_proof_expander_run(&x);
+    bool found = false;
+    for (int32_t k = 0; k < x.begin[1] && !found; k++) {
+        if (log_prob + x.log_probs[k] <= limit) continue;
+        lud_proof_expander_enter(&x, k, here, next);
+        found = has_better_proof(net, next, log_prob + x.log_probs[k], limit);
+    }
+    lud_proof_expander_free(&x);
+    free(here);
+    free(next);
+    return found;
+}
+
+/* Best-first search finds the most probable proof of all, few slots do what many do, a budget of one
+ * expansion proves only what is proved at once, and every proof holds. */
+static void best_first_is_best(void **state) {
+    (void)state;
+    const char *set[N_SMALL + 1];
+    memcpy(set, small, sizeof small);
+    set[N_SMALL] = "learner.network.constant_scale=1"; /* no two paths are nearly equal */
+    trained t = make(set, N_SMALL + 1);
+    lud_proof_net *net = lud_proof_ppo_net(t.learner, false);
+    const lud_proof_pool pool = t.model->pools[LUD_PROOF_TEST];
+    enum { N = 24, BUDGET = 200 };
+    const size_t bytes = t.model->model.layout.state_bytes;
+    lud_proof_atom queries[N];
+    memcpy(queries, pool.atoms, sizeof queries);
+    queries[5] = (lud_proof_atom){0};
+    lud_proof_best_first *many = NULL, *few = NULL, *short_one = NULL;
+    assert_int_equal(lud_proof_best_first_create(net, N, BUDGET, &many, NULL), LUD_OK);
+    assert_int_equal(lud_proof_best_first_create(net, 3, BUDGET, &few, NULL), LUD_OK);
+    assert_int_equal(lud_proof_best_first_create(net, 3, 1, &short_one, NULL), LUD_OK);
+    lud_proof_found results[N], again[N], at_once[N];
+    uint8_t *states = calloc(N, bytes), *start = calloc(1, bytes);
+    lud_proof_best_first_run(many, queries, N, results, states);
+    lud_proof_best_first_run(few, queries, N, again, NULL);
+    lud_proof_best_first_run(short_one, queries, N, at_once, NULL);
+    assert_false(results[5].proved);
+    int proved = 0, greedily = 0;
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(again[i].proved, results[i].proved);
+        assert_int_equal(again[i].length, results[i].length);
+        assert_true(fabs(again[i].log_prob - results[i].log_prob) < 1e-4);
+        assert_true(!at_once[i].proved || at_once[i].length == 1);
+        if (i == 5) continue;
+        greedily += play_naively(net, &queries[i]).proved;
+        if (!results[i].proved) continue;
+        proved++;
+        lud_proof_start(t.model, &queries[i], 1, i, start);
+        assert_false(has_better_proof(net, start, 0.0, results[i].log_prob + 1e-4));
+        assert_true(has_better_proof(net, start, 0.0, results[i].log_prob - 1e-4));
+        lud_proof_tree tree = {0};
+        assert_int_equal(lud_proof_tree_of(t.model, states + (size_t)i * bytes, &tree, NULL), LUD_OK);
+        const int32_t own = lud_proof_find_fact(t.model->base, &queries[i], lud_proof_atom_hash(&queries[i]));
+        assert_true(lud_proof_tree_is_closed(&tree));
+        assert_true(lud_proof_tree_check(t.model->base, &queries[i], own, &tree));
+        lud_proof_tree_free(&tree);
+    }
+    print_message("%d of %d proved by the most probable path, %d by best-first search\n", greedily, N,
+                  proved);
+    assert_true(proved > greedily);
+    free(states);
+    free(start);
+    lud_proof_best_first_destroy(many);
+    lud_proof_best_first_destroy(few);
+    lud_proof_best_first_destroy(short_one);
+    drop(&t);
+}
+
 /* ---- learning ---- */
 
 static lud_proof_ranking_summary rank_valid(trained *t, bool best) {
@@ -323,8 +406,8 @@ static lud_proof_ranking_summary rank_valid(trained *t, bool best) {
     options.n_slots = 64;
     lud_proof_ranker *ranker = NULL;
     lud_proof_ranking_query ranked[QUERIES];
-    assert_int_equal(lud_proof_ranker_create(lud_proof_ppo_net(t->learner, best), &options, LUD_PROOF_BOTH, 1,
-                                             &ranker, NULL),
+    assert_int_equal(lud_proof_ranker_create(t->model, lud_proof_ppo_net(t->learner, best), &options,
+                                             LUD_PROOF_BOTH, 1, &ranker, NULL),
                      LUD_OK);
     assert_int_equal(lud_proof_rank(ranker, t->model->pools[LUD_PROOF_VALID], 0, QUERIES, ranked, NULL),
                      LUD_OK);
@@ -380,6 +463,7 @@ int main(void) {
         cmocka_unit_test(ranks_follow_the_rule),
         cmocka_unit_test(ranking_equals_naive),
         cmocka_unit_test(no_false_proof),
+        cmocka_unit_test(best_first_is_best),
         cmocka_unit_test(training_learns),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -235,7 +235,6 @@ static void test_reload(void **state) {
     char text[sizeof scenario_text];
     strcpy(text, scenario_text);
     memcpy(strstr(text, "max_steps: 6"), "max_steps: 9", 12);
-    usleep(20000);
     write_scenario(text);
     lud_viewer_update(s->viewer, 0.5);
     assert_int_equal(s->n_loaded, 2);
@@ -243,7 +242,6 @@ static void test_reload(void **state) {
     assert_int_equal(lud_overlay_shown(lud_viewer_overlay(s->viewer)), LUD_OVERLAY_ALL & ~LUD_OVERLAY_VALUES);
     s->refuse = true;
     memcpy(strstr(text, "max_steps: 9"), "max_steps: 7", 12);
-    usleep(20000);
     write_scenario(text);
     lud_viewer_update(s->viewer, 0.5);
     assert_string_equal(lud_viewer_message(s->viewer), "not this world");

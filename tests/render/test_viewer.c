@@ -26,9 +26,13 @@ typedef struct stage {
     lud_canvas *canvas;
 } stage;
 
-static void write_scenario(const char *text) {
+static void write_file(const char *path, const char *text) {
     lud_error error = {0};
-    if (lud_file_write("rooms.yaml", text, strlen(text), &error)) fail_msg("%s", error.text);
+    if (lud_file_write(path, text, strlen(text), &error)) fail_msg("%s", error.text);
+}
+
+static void write_scenario(const char *text) {
+    write_file("rooms.yaml", text);
 }
 
 static int set_up(void **state) {
@@ -183,7 +187,6 @@ static void test_reload(void **state) {
     char text[sizeof scenario_text + 16];
     strcpy(text, scenario_text);
     memcpy(strstr(text, "multigrid"), "multigird", 9);
-    usleep(20000);
     write_scenario(text);
     lud_viewer_update(s->viewer, 0.5);
     assert_ptr_equal(lud_viewer_scenario(s->viewer), old); /* the old world stays */
@@ -191,11 +194,34 @@ static void test_reload(void **state) {
     lud_viewer_draw(s->viewer, s->canvas);
     strcpy(strstr(text, "max_steps: 20"), "max_steps: 33\n");
     memcpy(strstr(text, "multigird"), "multigrid", 9);
-    usleep(20000);
     write_scenario(text);
     lud_viewer_update(s->viewer, 0.5);
     assert_int_equal(lud_viewer_scenario(s->viewer)->model->layout.max_steps, 33);
     assert_non_null(strstr(lud_viewer_message(s->viewer), "read anew"));
+    lud_viewer_draw(s->viewer, s->canvas);
+}
+
+/* Included files are watched too, those with a mistake and those that are missing as well. */
+static void test_reload_of_includes(void **state) {
+    stage *s = *state;
+    write_file("base.yaml", scenario_text);
+    write_scenario("include: [base.yaml, more.yaml]\nmultigrid: {max_steps: 7}\n");
+    lud_viewer_update(s->viewer, 0.5);
+    assert_non_null(strstr(lud_viewer_message(s->viewer), "more.yaml: no such file"));
+    write_file("more.yaml", "about: more\nmultigrid: {max_stesp: 8}\n");
+    lud_viewer_update(s->viewer, 0.5);
+    assert_non_null(strstr(lud_viewer_message(s->viewer), "more.yaml:2:13: "));
+    write_file("more.yaml", "about: more\n");
+    lud_viewer_update(s->viewer, 0.5);
+    assert_non_null(strstr(lud_viewer_message(s->viewer), "read anew"));
+    assert_int_equal(lud_viewer_scenario(s->viewer)->model->layout.max_steps, 7);
+    const lud_scenario *old = lud_viewer_scenario(s->viewer);
+    assert_int_equal(unlink("more.yaml"), 0);
+    lud_viewer_update(s->viewer, 0.5);
+    assert_ptr_equal(lud_viewer_scenario(s->viewer), old); /* perhaps it comes back */
+    write_file("more.yaml", "about: less\n");
+    lud_viewer_update(s->viewer, 0.5);
+    assert_string_equal(lud_viewer_scenario(s->viewer)->about, "less");
     lud_viewer_draw(s->viewer, s->canvas);
 }
 
@@ -222,9 +248,11 @@ static void test_window(void **state) {
 
 int main(void) {
 #define WITH_VIEWER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    const struct CMUnitTest tests[] = {WITH_VIEWER(test_step_and_rewind), WITH_VIEWER(test_play),
-                                       WITH_VIEWER(test_take_over),       WITH_VIEWER(test_mouse),
-                                       WITH_VIEWER(test_every_key_draws), WITH_VIEWER(test_recording),
-                                       WITH_VIEWER(test_reload),          WITH_VIEWER(test_window)};
+    const struct CMUnitTest tests[] = {
+        WITH_VIEWER(test_step_and_rewind), WITH_VIEWER(test_play),
+        WITH_VIEWER(test_take_over),       WITH_VIEWER(test_mouse),
+        WITH_VIEWER(test_every_key_draws), WITH_VIEWER(test_recording),
+        WITH_VIEWER(test_reload),          WITH_VIEWER(test_reload_of_includes),
+        WITH_VIEWER(test_window)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

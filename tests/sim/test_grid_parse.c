@@ -425,7 +425,7 @@ static void test_reference_errors(void **state) {
     lud_error error = {0};
     assert_int_equal(lud_tree_read_text(arena, "g", text, strlen(text), &root, &error), LUD_OK);
     assert_int_equal(lud_grid_parse(root, "g", 1, &model, &error), LUD_ERROR_INPUT);
-    assert_string_equal(error.text, "g:1:1: no goal covers the walkable cell (2, 1)");
+    assert_string_equal(error.text, "g:1:1: no goal of agent 0 covers the walkable cell (2, 1)");
 }
 
 static void test_reference(void **state) {

@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
 #include "sim/support_proof.h"
 
 static void expect_rule(const lud_proof_base *base, int r, const char *expected) {
@@ -240,16 +239,14 @@ static void test_index(void **state) {
     }
 }
 
-/* Three megabytes well within a second: 100 MB load in seconds. */
+/* Three megabytes: a reader of quadratic cost would not come back. */
 static void test_large_file(void **state) {
     (void)state;
     lud_text text = {0};
     for (int i = 0; i < 100000; i++)
         lud_text_append(&text, "relation_%d(entity_%d,entity_%d).\n", i % 50, i % 7919, i % 9973);
-    double start = lud_clock_seconds();
     lud_proof_base *base = proof_base(LUD_PROOF_TRIPLES, text.bytes, "", NULL);
     assert_int_equal(base->n_facts, 100000);
-    assert_true(lud_clock_seconds() - start < 10.0); /* generous: a quadratic reader would need hours */
     lud_proof_base_destroy(base);
     lud_text_free(&text);
 }

@@ -1,0 +1,240 @@
+/* Sixteen numbers at a time, for the kernels whose shape a compiler does not find by itself: one register
+ * with AVX-512, two with AVX2, an array elsewhere (and in double, where speed is not the point). Memory that
+ * `load` and `store` touch needs no alignment. Included by the templates through real.h's `real`. */
+#ifndef LUDUS_KERNELS_CPU_VEC_H
+#define LUDUS_KERNELS_CPU_VEC_H
+
+#include "kernels/cpu/real.h"
+
+enum { VEC = 16 };
+
+#if defined(__AVX512F__) && !defined(LUD_REAL_F64)
+#include <immintrin.h>
+typedef __m512 vec;
+#elif defined(__AVX2__) && defined(__FMA__) && !defined(LUD_REAL_F64)
+#include <immintrin.h>
+#define VEC_AVX2
+typedef struct vec {
+    __m256 low, high;
+} vec;
+#else
+#define VEC_PLAIN
+typedef struct vec {
+    real at[VEC];
+} vec;
+#endif
+
+#define VEC_INLINE static inline __attribute__((always_inline))
+
+#if defined(VEC_PLAIN)
+/* One loop a function: the compiler turns it into what the processor has. */
+#define VEC_EACH(expression)                                                                                 \
+    vec y;                                                                                                   \
+    for (int i = 0; i < VEC; ++i) y.at[i] = (expression);                                                    \
+    return y
+VEC_INLINE vec vec_load(const real *x) {
+    VEC_EACH(x[i]);
+}
+VEC_INLINE vec vec_all(real x) {
+    VEC_EACH(x);
+}
+VEC_INLINE vec vec_add(vec a, vec b) {
+    VEC_EACH(a.at[i] + b.at[i]);
+}
+VEC_INLINE vec vec_subtract(vec a, vec b) {
+    VEC_EACH(a.at[i] - b.at[i]);
+}
+VEC_INLINE vec vec_multiply(vec a, vec b) {
+    VEC_EACH(a.at[i] * b.at[i]);
+}
+VEC_INLINE vec vec_divide(vec a, vec b) {
+    VEC_EACH(a.at[i] / b.at[i]);
+}
+/* The larger; b where either is no number. */
+VEC_INLINE vec vec_max(vec a, vec b) {
+    VEC_EACH(a.at[i] > b.at[i] ? a.at[i] : b.at[i]);
+}
+VEC_INLINE vec vec_min(vec a, vec b) {
+    VEC_EACH(a.at[i] < b.at[i] ? a.at[i] : b.at[i]);
+}
+VEC_INLINE vec vec_root(vec a) {
+    VEC_EACH(real_sqrt(a.at[i]));
+}
+/* a b + c, rounded once where the instruction set has that. */
+VEC_INLINE vec vec_multiply_add(vec a, vec b, vec c) {
+    VEC_EACH(a.at[i] * b.at[i] + c.at[i]);
+}
+VEC_INLINE void vec_store(real *y, vec x) {
+    for (int i = 0; i < VEC; ++i) y[i] = x.at[i];
+}
+#undef VEC_EACH
+#elif defined(VEC_AVX2)
+VEC_INLINE vec vec_load(const float *x) {
+    return (vec){_mm256_loadu_ps(x), _mm256_loadu_ps(x + 8)};
+}
+VEC_INLINE vec vec_all(float x) {
+    return (vec){_mm256_set1_ps(x), _mm256_set1_ps(x)};
+}
+VEC_INLINE vec vec_add(vec a, vec b) {
+    return (vec){_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)};
+}
+VEC_INLINE vec vec_subtract(vec a, vec b) {
+    return (vec){_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)};
+}
+VEC_INLINE vec vec_multiply(vec a, vec b) {
+    return (vec){_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)};
+}
+VEC_INLINE vec vec_divide(vec a, vec b) {
+    return (vec){_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high)};
+}
+VEC_INLINE vec vec_max(vec a, vec b) {
+    return (vec){_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)};
+}
+VEC_INLINE vec vec_min(vec a, vec b) {
+    return (vec){_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high)};
+}
+VEC_INLINE vec vec_root(vec a) {
+    return (vec){_mm256_sqrt_ps(a.low), _mm256_sqrt_ps(a.high)};
+}
+VEC_INLINE vec vec_multiply_add(vec a, vec b, vec c) {
+    return (vec){_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
+}
+VEC_INLINE void vec_store(float *y, vec x) {
+    _mm256_storeu_ps(y, x.low);
+    _mm256_storeu_ps(y + 8, x.high);
+}
+#else
+VEC_INLINE vec vec_load(const float *x) {
+    return _mm512_loadu_ps(x);
+}
+VEC_INLINE vec vec_all(float x) {
+    return _mm512_set1_ps(x);
+}
+VEC_INLINE vec vec_add(vec a, vec b) {
+    return _mm512_add_ps(a, b);
+}
+VEC_INLINE vec vec_subtract(vec a, vec b) {
+    return _mm512_sub_ps(a, b);
+}
+VEC_INLINE vec vec_multiply(vec a, vec b) {
+    return _mm512_mul_ps(a, b);
+}
+VEC_INLINE vec vec_divide(vec a, vec b) {
+    return _mm512_div_ps(a, b);
+}
+VEC_INLINE vec vec_max(vec a, vec b) {
+    return _mm512_max_ps(a, b);
+}
+VEC_INLINE vec vec_min(vec a, vec b) {
+    return _mm512_min_ps(a, b);
+}
+VEC_INLINE vec vec_root(vec a) {
+    return _mm512_sqrt_ps(a);
+}
+VEC_INLINE vec vec_multiply_add(vec a, vec b, vec c) {
+    return _mm512_fmadd_ps(a, b, c);
+}
+VEC_INLINE void vec_store(float *y, vec x) {
+    _mm512_storeu_ps(y, x);
+}
+#endif
+
+/* The first n (at most 16) numbers of x, zeros behind. */
+VEC_INLINE vec vec_load_some(const real *x, int64_t n) {
+#if defined(__AVX512F__) && !defined(LUD_REAL_F64)
+    return _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), x);
+#else
+    real whole[VEC] = {0};
+    for (int64_t i = 0; i < n; ++i) whole[i] = x[i];
+    return vec_load(whole);
+#endif
+}
+
+/* The first n numbers of x, to y. */
+VEC_INLINE void vec_store_some(real *y, int64_t n, vec x) {
+#if defined(__AVX512F__) && !defined(LUD_REAL_F64)
+    _mm512_mask_storeu_ps(y, (__mmask16)((1u << n) - 1), x);
+#else
+    real whole[VEC];
+    vec_store(whole, x);
+    for (int64_t i = 0; i < n; ++i) y[i] = whole[i];
+#endif
+}
+
+/* Zeros behind the first n numbers. */
+VEC_INLINE vec vec_keep(vec x, int64_t n) {
+#if defined(__AVX512F__) && !defined(LUD_REAL_F64)
+    return _mm512_maskz_mov_ps((__mmask16)((1u << n) - 1), x);
+#else
+    real whole[VEC];
+    vec_store(whole, x);
+    return vec_load_some(whole, n);
+#endif
+}
+
+/* Sum of the numbers of each of the 16: sums of pairs, of pairs of these, and so on. */
+VEC_INLINE vec vec_sums(const vec rows[VEC]) {
+#if defined(__AVX512F__) && !defined(LUD_REAL_F64)
+    __m512 pairs[8], fours[4], halves[2];
+    for (int i = 0; i < 8; ++i)
+        pairs[i] = _mm512_add_ps(_mm512_unpacklo_ps(rows[2 * i], rows[2 * i + 1]),
+                                 _mm512_unpackhi_ps(rows[2 * i], rows[2 * i + 1]));
+    for (int i = 0; i < 4; ++i) {
+        __m512d a = _mm512_castps_pd(pairs[2 * i]), b = _mm512_castps_pd(pairs[2 * i + 1]);
+        fours[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)),
+                                 _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
+    }
+    for (int i = 0; i < 2; ++i)
+        halves[i] = _mm512_add_ps(_mm512_shuffle_f32x4(fours[2 * i], fours[2 * i + 1], 0x88),
+                                  _mm512_shuffle_f32x4(fours[2 * i], fours[2 * i + 1], 0xdd));
+    return _mm512_add_ps(_mm512_shuffle_f32x4(halves[0], halves[1], 0x88),
+                         _mm512_shuffle_f32x4(halves[0], halves[1], 0xdd));
+#else
+    real all[VEC][VEC], sums[VEC];
+    for (int i = 0; i < VEC; ++i) vec_store(all[i], rows[i]);
+    for (int i = 0; i < VEC; ++i) {
+        for (int half = VEC / 2; half > 0; half /= 2)
+            for (int j = 0; j < half; ++j) all[i][j] += all[i][j + half];
+        sums[i] = all[i][0];
+    }
+    return vec_load(sums);
+#endif
+}
+
+/* y[16][16]: column j of x (n rows of at least 16 numbers, n at most 16, `stride` apart) becomes row j, zeros
+ * behind the n-th number. */
+VEC_INLINE void vec_transpose(int64_t n, const real *x, int64_t stride, real *y) {
+#if defined(__AVX512F__) && !defined(LUD_REAL_F64)
+    __m512 a[VEC], b[VEC];
+    for (int i = 0; i < VEC; ++i) a[i] = i < n ? _mm512_loadu_ps(x + i * stride) : _mm512_setzero_ps();
+    for (int i = 0; i < VEC; i += 2) { /* pairs */
+        b[i] = _mm512_unpacklo_ps(a[i], a[i + 1]);
+        b[i + 1] = _mm512_unpackhi_ps(a[i], a[i + 1]);
+    }
+    for (int i = 0; i < VEC; i += 4) { /* fours */
+        a[i] = _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(b[i]), _mm512_castps_pd(b[i + 2])));
+        a[i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(b[i]), _mm512_castps_pd(b[i + 2])));
+        a[i + 2] =
+            _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(b[i + 1]), _mm512_castps_pd(b[i + 3])));
+        a[i + 3] =
+            _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(b[i + 1]), _mm512_castps_pd(b[i + 3])));
+    }
+    for (int i = 0; i < 4; ++i) { /* quarters of four registers, twice */
+        b[i] = _mm512_shuffle_f32x4(a[i], a[i + 4], 0x88);
+        b[i + 4] = _mm512_shuffle_f32x4(a[i], a[i + 4], 0xdd);
+        b[i + 8] = _mm512_shuffle_f32x4(a[i + 8], a[i + 12], 0x88);
+        b[i + 12] = _mm512_shuffle_f32x4(a[i + 8], a[i + 12], 0xdd);
+    }
+    for (int i = 0; i < 4; ++i) {
+        _mm512_storeu_ps(y + i * VEC, _mm512_shuffle_f32x4(b[i], b[i + 8], 0x88));
+        _mm512_storeu_ps(y + (i + 8) * VEC, _mm512_shuffle_f32x4(b[i], b[i + 8], 0xdd));
+        _mm512_storeu_ps(y + (i + 4) * VEC, _mm512_shuffle_f32x4(b[i + 4], b[i + 12], 0x88));
+        _mm512_storeu_ps(y + (i + 12) * VEC, _mm512_shuffle_f32x4(b[i + 4], b[i + 12], 0xdd));
+    }
+#else
+    for (int j = 0; j < VEC; ++j)
+        for (int i = 0; i < VEC; ++i) y[j * VEC + i] = i < n ? x[i * stride + j] : 0;
+#endif
+}
+
+#endif

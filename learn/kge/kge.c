@@ -1,0 +1,548 @@
+#include "learn/kge/kge.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/kge/embedding.h"
+#include "learn/optimiser.h"
+#include "learn/proof_ppo/ranking.h"
+#include "learn/schedule.h"
+#include "sim/proof/proof_model.h"
+
+/* ---- options ---- */
+
+typedef enum loss_kind { SELF_ADVERSARIAL, BCE } loss_kind;
+
+typedef struct kge_options {
+    const char *type;
+    lud_kge_shape shape;
+    int loss; /* loss_kind */
+    double alpha;
+    int64_t negatives, epochs, batch_size;
+    bool bernoulli;
+    double max_modulus, weight_decay, max_grad_norm;
+    struct {
+        double start, end;
+        int decay; /* lud_schedule_kind */
+        double warmup;
+    } learning_rate;
+    struct {
+        int64_t every, n_queries;
+        lud_proof_rank_options rank;
+    } evaluation;
+} kge_options;
+
+#define AT(field)          offsetof(kge_options, field)
+#define IN(section, field) (AT(section.field) - AT(section))
+#define COUNT(table)       (int)(sizeof table / sizeof *table)
+
+static const char *const losses[] = {"self_adversarial", "bce", NULL};
+static const char *const tie_rules[] = {"random", "mean", NULL};
+static const char *const decays[] = {"constant", "linear", "cosine", "exponential", NULL};
+
+static const lud_option rate_options[] = {
+    {"start", LUD_OPTION_REAL, IN(learning_rate, start), "1e-3", 0, 10, NULL, NULL, NULL,
+     "after the warm-up"},
+    {"end", LUD_OPTION_REAL, IN(learning_rate, end), "1e-5", 0, 10, NULL, NULL, NULL, "at the end"},
+    {"decay", LUD_OPTION_CHOICE, IN(learning_rate, decay), "cosine", 0, 0, decays, NULL, NULL,
+     "how it falls"},
+    {"warmup", LUD_OPTION_REAL, IN(learning_rate, warmup), "0.1", 0, 1, NULL, NULL, NULL,
+     "share of the training over which it rises from 0"},
+};
+static const lud_option_table rate_table = {"learning_rate", "step size of Adam", rate_options,
+                                            COUNT(rate_options), sizeof(((kge_options *)0)->learning_rate)};
+static const lud_option evaluation_options[] = {
+    {"every", LUD_OPTION_INT, IN(evaluation, every), "10", 0, 1e9, NULL, NULL, NULL,
+     "epochs between rankings of validation queries; 0: only after the last"},
+    {"queries", LUD_OPTION_INT, IN(evaluation, n_queries), "200", 0, 1e9, NULL, NULL, NULL,
+     "queries that are ranked, the first ones; 0: all"},
+    {"candidates", LUD_OPTION_INT, IN(evaluation, rank.candidates), "100", 0, 1e9, NULL, NULL, NULL,
+     "corruptions of each argument that a query is ranked among; 0: all"},
+    {"ties", LUD_OPTION_CHOICE, IN(evaluation, rank.ties), "random", 0, 0, tie_rules, NULL, NULL,
+     "rank among equal scores: by a draw for each candidate, or the mean rank"},
+    {"tie_seed", LUD_OPTION_INT, IN(evaluation, rank.tie_seed), "0", 0, 4e18, NULL, NULL, NULL,
+     "of those draws and of the choice of corruptions"},
+};
+static const lud_option_table evaluation_table = {"evaluation", "ranking", evaluation_options,
+                                                  COUNT(evaluation_options),
+                                                  sizeof(((kge_options *)0)->evaluation)};
+
+static const lud_option options[] = {
+    {"type", LUD_OPTION_TEXT, AT(type), "kge", 0, 0, NULL, NULL, NULL, "kge"},
+    {"scorer", LUD_OPTION_CHOICE, AT(shape.scorer), "rotate", 0, 0, lud_kge_scorers, NULL, NULL,
+     "what the score of a triple is"},
+    {"dimension", LUD_OPTION_INT, AT(shape.dimension), "200", 1, 65536, NULL, NULL, NULL,
+     "numbers of an embedding, complex ones for rotate and complex"},
+    {"margin", LUD_OPTION_REAL, AT(shape.margin), "12", 0, 1000, NULL, NULL, NULL,
+     "score of a triple at distance 0 (rotate, transe)"},
+    {"norm", LUD_OPTION_INT, AT(shape.norm), "1", 1, 2, NULL, NULL, NULL, "p of transe's distance"},
+    {"loss", LUD_OPTION_CHOICE, AT(loss), "self_adversarial", 0, 0, losses, NULL, NULL,
+     "weights of the negatives: by their score, or equal"},
+    {"alpha", LUD_OPTION_REAL, AT(alpha), "1", 0, 100, NULL, NULL, NULL,
+     "self_adversarial: how strongly high scores count"},
+    {"negatives", LUD_OPTION_INT, AT(negatives), "256", 1, 65536, NULL, NULL, NULL,
+     "constants drawn for each batch, which every fact of it is scored against"},
+    {"epochs", LUD_OPTION_INT, AT(epochs), "100", 1, 1000000, NULL, NULL, NULL, "passes over the facts"},
+    {"batch_size", LUD_OPTION_INT, AT(batch_size), "512", 1, 1 << 20, NULL, NULL, NULL,
+     "facts of one step of the optimiser"},
+    {"bernoulli", LUD_OPTION_BOOL, AT(bernoulli), "true", 0, 0, NULL, NULL, NULL,
+     "corrupt the side with more answers more often; false: both alike"},
+    {"max_modulus", LUD_OPTION_REAL, AT(max_modulus), "0", 0, 1000, NULL, NULL, NULL,
+     "rotate: longer components of constants are shortened to it; 0: none are"},
+    {"weight_decay", LUD_OPTION_REAL, AT(weight_decay), "1e-6", 0, 10, NULL, NULL, NULL,
+     "added to the gradient, times the weight"},
+    {"max_grad_norm", LUD_OPTION_REAL, AT(max_grad_norm), "2", 0, 1e9, NULL, NULL, NULL,
+     "norm to which gradients are clipped; 0: none"},
+    {"learning_rate", LUD_OPTION_SECTION, AT(learning_rate), NULL, 0, 0, NULL, &rate_table, NULL,
+     "step size of Adam"},
+    {"evaluation", LUD_OPTION_SECTION, AT(evaluation), NULL, 0, 0, NULL, &evaluation_table, NULL, "ranking"},
+};
+static const lud_option_table table = {"learner", "kge: embeddings of a knowledge graph", options,
+                                       COUNT(options), sizeof(kge_options)};
+
+/* ---- the learner ---- */
+
+enum column { LOSS, POSITIVE, NEGATIVE, GRADIENT, RATE, MRR, HITS1, HITS10, BEST_MRR, N_COLUMNS };
+static const lud_metric columns[N_COLUMNS] = {
+    [LOSS] = {"loss", "%.4f", "mean over the facts"},
+    [POSITIVE] = {"score/facts", "%.2f", "mean score of facts"},
+    [NEGATIVE] = {"score/negatives", "%.2f", "mean score of negatives"},
+    [GRADIENT] = {"gradient_norm", NULL, "of the last batch, before clipping"},
+    [RATE] = {"learning_rate", NULL, "at the last batch"},
+    [MRR] = {"valid/mrr", "%.4f", "mean reciprocal rank of validation queries"},
+    [HITS1] = {"valid/hits_1", NULL, "share ranked first"},
+    [HITS10] = {"valid/hits_10", NULL, "share ranked among the first ten"},
+    [BEST_MRR] = {"valid/best_mrr", NULL, "best so far, whose embeddings are kept"},
+};
+
+enum test_column { TEST_MRR, TEST_HITS1, TEST_HITS3, TEST_HITS10, TEST_QUERIES, N_TEST_COLUMNS };
+static const lud_metric test_columns[N_TEST_COLUMNS] = {
+    [TEST_MRR] = {"test/mrr", "%.4f", "mean reciprocal rank of test queries"},
+    [TEST_HITS1] = {"test/hits_1", "%.4f", "share ranked first"},
+    [TEST_HITS3] = {"test/hits_3", "%.4f", "share ranked among the first three"},
+    [TEST_HITS10] = {"test/hits_10", "%.4f", "share ranked among the first ten"},
+    [TEST_QUERIES] = {"test/queries", "%.0f", "queries ranked"},
+};
+
+typedef struct kge {
+    lud_learner base;
+    lud_arena *arena;
+    const lud_scenario *scenario;
+    const lud_proof_model *model;
+    lud_device *device, *own_device; /* the second: when the first is no CPU */
+    kge_options options;
+    lud_parameters *parameters, *best;
+    int entity, relation; /* parameters */
+    lud_optimiser *optimiser;
+    lud_schedule rate;
+    lud_proof_ranker *ranker;
+    lud_proof_ranking_query *ranking; /* of the longer of valid and test queries */
+    int32_t n_valid, n_test;
+    float *head_share; /* [predicates + 1] chance that the head is corrupted */
+
+    int32_t n_facts, n_batches;
+    int32_t *order;    /* [n_facts] */
+    uint8_t *side;     /* [batch] lud_kge_side of the candidates */
+    int32_t *negative; /* [negatives] constants */
+    uint8_t *skip;     /* [batch][negatives] */
+    float *q, *dq, *e, *de, *score, *dscore;
+    double *positive, *dpositive;
+
+    uint64_t epoch;
+    double best_mrr;
+} kge;
+
+static void destroy(lud_learner *learner) {
+    kge *k = (kge *)learner;
+    lud_proof_ranker_destroy(k->ranker);
+    lud_optimiser_destroy(k->optimiser);
+    lud_parameters_destroy(k->best);
+    lud_parameters_destroy(k->parameters);
+    lud_device_close(k->own_device);
+    lud_arena_destroy(k->arena);
+    free(k);
+}
+
+/* How often the head is corrupted: tails per head against heads per tail (Wang et al., 2014). */
+static void count_sides(kge *k) {
+    const lud_proof_base *base = k->model->base;
+    for (int32_t p = 1; p <= base->n_predicates; p++) {
+        double n[2] = {0.0, 0.0}; /* different heads and tails */
+        for (int side = 0; side < 2; side++)
+            for (int32_t c = 1; c <= base->n_constants; c++) {
+                const lud_proof_range range = lud_proof_facts_with(base, p, side, c);
+                n[side] += range.end > range.begin;
+            }
+        /* tails per head = facts / heads, heads per tail = facts / tails */
+        k->head_share[p] = k->options.bernoulli && n[0] + n[1] > 0.0 ? (float)(n[1] / (n[0] + n[1])) : 0.5f;
+    }
+}
+
+static lud_status take_memory(kge *k, lud_error *error) {
+    const size_t batch = (size_t)k->options.batch_size, n = (size_t)k->options.negatives,
+                 width = (size_t)lud_kge_entity_width(&k->options.shape);
+    bool complete = true;
+#define TAKE(pointer, count)                                                                                 \
+    complete = complete && ((pointer) = lud_arena_take_array(k->arena, (count), sizeof *(pointer)))
+    TAKE(k->order, (size_t)k->n_facts);
+    TAKE(k->side, batch);
+    TAKE(k->negative, n);
+    TAKE(k->skip, batch * n);
+    TAKE(k->q, batch * width);
+    TAKE(k->dq, batch * width);
+    TAKE(k->e, n * width);
+    TAKE(k->de, n * width);
+    TAKE(k->score, batch * n);
+    TAKE(k->dscore, batch * n);
+    TAKE(k->positive, batch);
+    TAKE(k->dpositive, batch);
+    TAKE(k->head_share, (size_t)k->model->base->n_predicates + 1);
+    TAKE(k->ranking, (size_t)(k->n_valid > k->n_test ? k->n_valid : k->n_test) + 1);
+#undef TAKE
+    return complete ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for embeddings");
+}
+
+static lud_status build_tables(kge *k, lud_error *error) {
+    const lud_kge_shape *shape = &k->options.shape;
+    const lud_proof_base *base = k->model->base;
+    const double d = (double)shape->dimension;
+    /* distances begin near the margin, products near zero */
+    const double scale = lud_kge_is_product(shape) ? 1.0 / sqrt(d) : (shape->margin + 2.0) / d;
+    const lud_init_kind kind = lud_kge_is_product(shape) ? LUD_INIT_NORMAL : LUD_INIT_UNIFORM;
+    const lud_init entity = {.kind = kind, .a = scale};
+    const lud_init relation = {.kind = kind,
+                               .a = shape->scorer == LUD_KGE_ROTATE ? 3.14159265358979323846 : scale};
+    k->parameters = lud_parameters_create(k->device, false);
+    if (!k->parameters) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for embeddings");
+    k->entity = lud_parameters_add(k->parameters, "entity", 2,
+                                   (int64_t[]){base->n_constants, lud_kge_entity_width(shape)}, entity);
+    k->relation =
+        lud_parameters_add(k->parameters, "relation", 2,
+                           (int64_t[]){base->n_predicates, lud_kge_relation_width(shape)}, relation);
+    if (k->entity < 0 || k->relation < 0)
+        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for embeddings");
+    lud_status status = lud_parameters_build(k->parameters, (uint64_t)k->scenario->run.seed, error);
+    if (status) return status;
+    k->best = lud_parameters_clone(k->parameters);
+    k->optimiser = lud_optimiser_create(k->parameters);
+    if (!k->best || !k->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for embeddings");
+    lud_optimiser_options adam = lud_optimiser_defaults(LUD_OPTIMISER_ADAM);
+    adam.weight_decay = k->options.weight_decay;
+    adam.max_norm = k->options.max_grad_norm;
+    if (lud_optimiser_group(k->optimiser, "", &adam, false) < 0)
+        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the optimiser");
+    return lud_optimiser_build(k->optimiser, (uint64_t)k->scenario->run.seed, error);
+}
+
+static int32_t limited(int64_t wanted, int32_t n) {
+    return wanted > 0 && wanted < n ? (int32_t)wanted : n;
+}
+
+static lud_status build(kge *k, lud_error *error) {
+    lud_status status = lud_options_read(&table, k->arena, k->scenario->learner, &k->options, error);
+    if (status) return status;
+    const lud_place place = k->scenario->learner->place;
+    const lud_proof_base *base = k->model->base;
+    if (strcmp(k->device->backend->name, "cpu") != 0) { /* there are no CUDA definitions of the scores */
+        status = lud_device_open("cpu", (int)k->scenario->run.threads, &k->own_device, error);
+        if (status) return status;
+        k->device = k->own_device;
+    }
+    for (int32_t p = 1; p <= base->n_predicates; p++)
+        if (base->arity[p] != 2)
+            return lud_fail_at(error, LUD_ERROR_INPUT, place,
+                               "learner kge needs predicates with two arguments; %s has %d",
+                               base->predicates[p], base->arity[p]);
+    if (base->n_facts == 0) return lud_fail_at(error, LUD_ERROR_INPUT, place, "there are no facts to learn");
+    k->n_facts = base->n_facts;
+    if (k->options.batch_size > k->n_facts) k->options.batch_size = k->n_facts;
+    k->n_batches = (int32_t)((k->n_facts + k->options.batch_size - 1) / k->options.batch_size);
+    k->base.n_iterations = (uint64_t)k->options.epochs;
+    const double updates = (double)k->options.epochs * k->n_batches;
+    const double warmup = floor(k->options.learning_rate.warmup * updates);
+    k->rate = (lud_schedule){.kind = (lud_schedule_kind)k->options.learning_rate.decay,
+                             .start = k->options.learning_rate.start,
+                             .end = k->options.learning_rate.end,
+                             .warmup = warmup,
+                             .length = updates - warmup};
+    if (k->rate.kind == LUD_SCHEDULE_EXPONENTIAL && (k->rate.start <= 0.0 || k->rate.end <= 0.0))
+        return lud_fail_at(error, LUD_ERROR_INPUT, place,
+                           "learning_rate: an exponential decay needs start and end above 0");
+    k->n_valid = limited(k->options.evaluation.n_queries, k->model->pools[LUD_PROOF_VALID].n);
+    k->n_test = limited(k->options.evaluation.n_queries, k->model->pools[LUD_PROOF_TEST].n);
+    k->options.evaluation.rank.fusion.kind = LUD_PROOF_FUSION_KGE;
+    k->options.evaluation.rank.n_slots = 1;
+    status = take_memory(k, error);
+    if (!status) status = build_tables(k, error);
+    if (!status)
+        status = lud_proof_ranker_create(k->model, NULL, &k->options.evaluation.rank,
+                                         (lud_proof_corrupt)k->model->options.negatives.corrupt, 1,
+                                         &k->ranker, error);
+    if (!status) count_sides(k);
+    return status;
+}
+
+static lud_status create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
+                         lud_error *error) {
+    *learner = NULL;
+    if (scenario->world != &lud_proof_world)
+        return lud_fail_at(error, LUD_ERROR_INPUT, scenario->learner->place,
+                           "learner kge needs the world 'proof', this scenario has '%s'",
+                           scenario->world->name);
+    kge *k = calloc(1, sizeof *k);
+    if (!k) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
+    k->base = (lud_learner){.kind = &lud_learner_kge,
+                            .columns = columns,
+                            .n_columns = N_COLUMNS,
+                            .evaluation_columns = test_columns,
+                            .n_evaluation_columns = N_TEST_COLUMNS};
+    k->scenario = scenario;
+    k->model = (const lud_proof_model *)(const void *)scenario->model;
+    k->device = device;
+    k->best_mrr = -1.0;
+    k->arena = lud_arena_create(0);
+    lud_status status = k->arena ? build(k, error) : lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (status) {
+        destroy(&k->base);
+        return status;
+    }
+    *learner = &k->base;
+    return LUD_OK;
+}
+
+/* ---- one epoch ---- */
+
+static void shuffle(kge *k) {
+    for (int32_t i = 0; i < k->n_facts; i++) k->order[i] = i;
+    const lud_random_key key = {(uint64_t)k->scenario->run.seed, (uint32_t)k->epoch};
+    for (int32_t i = k->n_facts - 1; i > 0; i--) {
+        const lud_words w = lud_draw(key, (uint32_t)i, 0, LUD_PURPOSE_SHUFFLE, 0);
+        const int32_t j = (int32_t)lud_below(w.v[0], (uint32_t)i + 1), swap = k->order[i];
+        k->order[i] = k->order[j];
+        k->order[j] = swap;
+    }
+}
+
+/* Draws the batch's negatives and each fact's side; marks negatives that are the fact's own answer or facts
+ * themselves. */
+static void draw(kge *k, int32_t first, int32_t n, uint32_t batch) {
+    const lud_proof_base *base = k->model->base;
+    const int64_t n_negatives = k->options.negatives;
+    const lud_random_key key = {(uint64_t)k->scenario->run.seed, (uint32_t)k->epoch};
+    for (int64_t j = 0; j < n_negatives; j++) {
+        const lud_words w = lud_draw(key, batch, (uint32_t)j, LUD_PURPOSE_NEGATIVE, 0);
+        k->negative[j] = 1 + (int32_t)lud_below(w.v[0], (uint32_t)base->n_constants);
+    }
+#pragma omp parallel for schedule(static) num_threads(k->device->n_threads)
+    for (int32_t i = 0; i < n; i++) {
+        const lud_proof_atom *fact = &base->facts[k->order[first + i]];
+        const lud_words w = lud_draw(key, batch, (uint32_t)i, LUD_PURPOSE_NEGATIVE, 1);
+        k->side[i] = lud_unit_float(w.v[0]) < k->head_share[fact->predicate] ? LUD_KGE_HEAD : LUD_KGE_TAIL;
+        lud_proof_atom other = *fact;
+        for (int64_t j = 0; j < n_negatives; j++) {
+            other.terms[k->side[i]] = k->negative[j];
+            k->skip[i * n_negatives + j] =
+                lud_proof_find_fact(base, &other, lud_proof_atom_hash(&other)) >= 0;
+        }
+    }
+}
+
+static double log_sigmoid(double x) {
+    return x < 0.0 ? x - log1p(exp(x)) : -log1p(exp(-x));
+}
+static double sigmoid(double x) {
+    return 1.0 / (1.0 + exp(-x));
+}
+
+double lud_kge_loss(bool self_adversarial, double alpha, int64_t n, int64_t k, const double *positive,
+                    const float *negative, const uint8_t *skip, double *dpositive, float *dnegative) {
+    double loss = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+        const float *s = negative + i * k;
+        const uint8_t *leave = skip + i * k;
+        float *d = dnegative + i * k;
+        double most = -INFINITY, sum = 0.0;
+        for (int64_t j = 0; j < k; j++)
+            if (!leave[j]) most = fmax(most, self_adversarial ? alpha * (double)s[j] : 0.0);
+        for (int64_t j = 0; j < k; j++)
+            if (!leave[j]) sum += exp((self_adversarial ? alpha * (double)s[j] : 0.0) - most);
+        loss -= 0.5 * log_sigmoid(positive[i]) / (double)n;
+        dpositive[i] = -0.5 * sigmoid(-positive[i]) / (double)n;
+        for (int64_t j = 0; j < k; j++) {
+            d[j] = 0.0f;
+            if (leave[j]) continue;
+            const double weight = exp((self_adversarial ? alpha * (double)s[j] : 0.0) - most) / sum;
+            loss -= 0.5 * weight * log_sigmoid(-(double)s[j]) / (double)n;
+            d[j] = (float)(0.5 * weight * sigmoid((double)s[j]) / (double)n);
+        }
+    }
+    return loss;
+}
+
+static float *row_of(const kge *k, int parameter, int32_t number, bool gradient) {
+    const int64_t width = k->parameters->items[parameter].dimensions[1];
+    float *block = gradient ? lud_parameters_gradient(k->parameters, parameter)
+                            : lud_parameters_value(k->parameters, parameter);
+    return block + (int64_t)(number - 1) * width;
+}
+
+/* Scores of a batch, its loss, and its gradients in the tables. */
+static double learn(kge *k, int32_t first, int32_t n, double *row) {
+    const lud_kge_shape *shape = &k->options.shape;
+    const lud_proof_base *base = k->model->base;
+    const int64_t width = lud_kge_entity_width(shape), n_negatives = k->options.negatives;
+    for (int64_t j = 0; j < n_negatives; j++)
+        memcpy(k->e + j * width, row_of(k, k->entity, k->negative[j], false), (size_t)width * sizeof *k->e);
+    for (int32_t i = 0; i < n; i++) {
+        const lud_proof_atom *fact = &base->facts[k->order[first + i]];
+        const lud_kge_side side = (lud_kge_side)k->side[i];
+        float *q = k->q + i * width;
+        lud_kge_query(shape, side, row_of(k, k->entity, fact->terms[side == LUD_KGE_HEAD], false),
+                      row_of(k, k->relation, fact->predicate, false), q);
+        k->positive[i] = lud_kge_score(shape, q, row_of(k, k->entity, fact->terms[side], false));
+        row[POSITIVE] += k->positive[i];
+    }
+    lud_kge_scores(k->device, shape, n, k->q, n_negatives, k->e, k->score);
+    for (int64_t i = 0; i < n * n_negatives; i++) row[NEGATIVE] += (double)k->score[i] / (double)n_negatives;
+    const double loss = lud_kge_loss(k->options.loss == SELF_ADVERSARIAL, k->options.alpha, n, n_negatives,
+                                     k->positive, k->score, k->skip, k->dpositive, k->dscore);
+    lud_kge_scores_backward(k->device, shape, n, k->q, n_negatives, k->e, k->dscore, k->dq, k->de);
+    lud_parameters_zero_gradients(k->parameters);
+    for (int32_t i = 0; i < n; i++) {
+        const lud_proof_atom *fact = &base->facts[k->order[first + i]];
+        const lud_kge_side side = (lud_kge_side)k->side[i];
+        const int32_t answer = fact->terms[side], anchor = fact->terms[side == LUD_KGE_HEAD];
+        lud_kge_score_backward(shape, k->q + i * width, row_of(k, k->entity, answer, false), k->dpositive[i],
+                               k->dq + i * width, row_of(k, k->entity, answer, true));
+        lud_kge_query_backward(shape, side, row_of(k, k->entity, anchor, false),
+                               row_of(k, k->relation, fact->predicate, false), k->dq + i * width,
+                               row_of(k, k->entity, anchor, true),
+                               row_of(k, k->relation, fact->predicate, true));
+    }
+    for (int64_t j = 0; j < n_negatives; j++) {
+        float *to = row_of(k, k->entity, k->negative[j], true);
+        for (int64_t w = 0; w < width; w++) to[w] += k->de[j * width + w];
+    }
+    return loss;
+}
+
+/* Shortens components of constants that are longer than max_modulus. */
+static void project(kge *k) {
+    if (k->options.shape.scorer != LUD_KGE_ROTATE || k->options.max_modulus <= 0.0) return;
+    const int64_t d = k->options.shape.dimension;
+    const float most = (float)k->options.max_modulus;
+#pragma omp parallel for schedule(static) num_threads(k->device->n_threads)
+    for (int32_t c = 1; c <= k->model->base->n_constants; c++) {
+        float *x = row_of(k, k->entity, c, false);
+        for (int64_t i = 0; i < d; i++) {
+            const float length = sqrtf(x[i] * x[i] + x[d + i] * x[d + i]);
+            if (length <= most) continue;
+            x[i] *= most / length;
+            x[d + i] *= most / length;
+        }
+    }
+}
+
+/* ---- ranking ---- */
+
+static lud_status rank(kge *k, lud_parameters *parameters, lud_proof_split split, int32_t n,
+                       lud_proof_ranking_summary *summary, lud_error *error) {
+    const lud_kge view = {.shape = k->options.shape,
+                          .n_entities = k->model->base->n_constants,
+                          .n_relations = k->model->base->n_predicates,
+                          .entities = lud_parameters_value(parameters, k->entity),
+                          .relations = lud_parameters_value(parameters, k->relation),
+                          .query = k->q}; /* no batch is in progress */
+    lud_proof_ranker_use_kge(k->ranker, &view);
+    lud_status status = lud_proof_rank(k->ranker, k->model->pools[split], 0, n, k->ranking, error);
+    if (!status) *summary = lud_proof_ranking_summarise(&k->options.evaluation.rank, k->ranking, n, NULL);
+    return status;
+}
+
+static lud_status validate(kge *k, double *row, lud_error *error) {
+    lud_proof_ranking_summary s = {0};
+    lud_status status = k->n_valid ? rank(k, k->parameters, LUD_PROOF_VALID, k->n_valid, &s, error) : LUD_OK;
+    if (status) return status;
+    if (k->n_valid == 0 || s.mrr > k->best_mrr) {
+        k->best_mrr = s.mrr;
+        lud_parameters_copy(k->best, k->parameters);
+    }
+    if (k->n_valid == 0) return LUD_OK;
+    row[MRR] = s.mrr;
+    row[HITS1] = s.hits1;
+    row[HITS10] = s.hits10;
+    row[BEST_MRR] = k->best_mrr;
+    return LUD_OK;
+}
+
+static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
+    kge *k = (kge *)learner;
+    const int32_t size = (int32_t)k->options.batch_size;
+    row[LOSS] = row[POSITIVE] = row[NEGATIVE] = 0.0;
+    shuffle(k);
+    for (int32_t b = 0; b < k->n_batches; b++) {
+        const int32_t first = b * size, n = k->n_facts - first < size ? k->n_facts - first : size;
+        row[RATE] = lud_schedule_at(&k->rate, (double)k->epoch * k->n_batches + b);
+        draw(k, first, n, (uint32_t)b);
+        row[LOSS] += learn(k, first, n, row) * n / k->n_facts;
+        lud_optimiser_step(k->optimiser, 0, row[RATE]);
+        project(k);
+    }
+    row[POSITIVE] /= k->n_facts;
+    row[NEGATIVE] /= k->n_facts;
+    row[GRADIENT] = lud_optimiser_norm(k->optimiser, 0);
+    k->epoch++;
+    const uint64_t every = (uint64_t)k->options.evaluation.every;
+    if (k->epoch == k->base.n_iterations || (every && k->epoch % every == 0)) return validate(k, row, error);
+    return LUD_OK;
+}
+
+static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) {
+    kge *k = (kge *)learner;
+    lud_proof_ranking_summary s = {0};
+    lud_status status = rank(k, k->best, LUD_PROOF_TEST, k->n_test, &s, error);
+    row[TEST_MRR] = s.mrr;
+    row[TEST_HITS1] = s.hits1;
+    row[TEST_HITS3] = s.hits3;
+    row[TEST_HITS10] = s.hits10;
+    row[TEST_QUERIES] = (double)s.n_queries;
+    return status;
+}
+
+/* ---- saving ---- */
+
+static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
+    kge *k = (kge *)learner;
+    lud_kge_visit_shape(&k->options.shape, k->model->base, checkpoint);
+    lud_checkpoint_u64(checkpoint, "kge.epoch", &k->epoch);
+    lud_checkpoint_real(checkpoint, "kge.best_mrr", &k->best_mrr);
+    lud_parameters_visit(k->parameters, "", checkpoint);
+    lud_parameters_visit(k->best, "best.", checkpoint);
+    lud_optimiser_visit(k->optimiser, "optimiser.", checkpoint);
+}
+
+static lud_status write(const lud_learner *learner, lud_arena *arena, lud_tree *root, lud_error *error) {
+    const kge *k = (const kge *)learner;
+    lud_tree *section = lud_tree_get(root, "learner");
+    if (section) { /* what stands in the file gives way to what is in effect */
+        section->child = NULL;
+        section->n_children = 0;
+    } else {
+        section = lud_tree_add_mapping(arena, root, "learner");
+    }
+    if (!section) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for options");
+    return lud_options_write(&table, arena, &k->options, section, error);
+}
+
+const lud_learner_kind lud_learner_kge = {
+    .name = "kge",
+    .about = "embeddings of a knowledge graph that score triples",
+    .options = &table,
+    .create = create,
+    .destroy = destroy,
+    .iterate = iterate,
+    .evaluate = evaluate,
+    .visit = visit,
+    .write = write,
+};
