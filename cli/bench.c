@@ -89,6 +89,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     json_t *all = values->json ? json_array() : NULL;
     lud_status status = LUD_OK;
     for (int i = 0; !status && i < (n_arguments ? n_arguments : n); i++) {
+        if (!n_arguments && lud_bench_is_slow(benches[i])) continue;
         if (lud_interrupted())
             status = lud_fail(error, LUD_INTERRUPTED, "interrupted");
         else
@@ -109,6 +110,6 @@ const lud_verb lud_verb_bench = {.name = "bench",
                                  .n_flags = sizeof flags / sizeof *flags,
                                  .value_bytes = sizeof(bench_values),
                                  .notes =
-                                     "Without a name all of them run. A rate is the median over repetitions, "
+                                     "Without a name all run but the slow ones. A rate is the median over repetitions, "
                                      "± half the distance between\nthe quartiles.\n",
                                  .run = run};

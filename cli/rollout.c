@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "sim/batch.h"
+#include "sim/particle/particle.h"
 
 void lud_mean_add(lud_mean *mean, double value) {
     mean->n++;
@@ -74,6 +75,13 @@ static void count_episode(lud_rollout *r, const lud_model *model, const lud_cast
     lud_mean_add(&r->length, length);
     const uint8_t *hidden = b->hidden + (size_t)e * lud_cast_hidden_bytes(cast);
     const uint8_t *last = b->final_states + (size_t)e * model->layout.state_bytes;
+    if (model->world == &lud_particle_world) {
+        const lud_particle_metrics m = lud_particle_get_metrics((const lud_particle_model *)model, last);
+        r->has_success = m.has_success;
+        lud_mean_add(&r->success, m.success);
+        lud_mean_add(&r->fraction, m.fraction);
+        lud_mean_add(&r->collisions, m.collisions);
+    }
     for (int i = 0; i < r->n_agents; i++) {
         lud_mean_add(&r->agents[i].episode_return, b->sum[e * r->n_agents + i]);
         int goal = lud_cast_goal(cast, hidden, i);

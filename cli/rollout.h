@@ -27,6 +27,9 @@ typedef struct lud_rollout {
     int64_t episodes; /* finished and counted */
     int64_t terminated, truncated;
     lud_mean length; /* steps of an episode */
+    /* particle tasks that say when an episode has succeeded, see lud_particle_metrics */
+    bool has_success;
+    lud_mean success, fraction, collisions;
     uint64_t steps;  /* environment steps taken */
     double seconds;
     lud_agent_result *agents; /* [n_agents] */

@@ -40,7 +40,7 @@ typedef struct lud_empo_learner_options {
     double max_env_steps_per_training_step;
 
     /* trainer */
-    int64_t batch_size, updates_per_iteration, x_h_goals;
+    int64_t replay_contest, batch_size, updates_per_iteration, x_h_goals;
     int64_t target_interval[LUD_EMPO_NETS];
     double weight_decay[LUD_EMPO_NETS];
     bool advantage_loss;

@@ -5,17 +5,39 @@
 
 #include "learn/mappo/mappo.h"
 
-/* Largest |lambda| of the recurrence. */
+/* Largest |lambda| of the recurrences of an actor with a magnitude. */
 double lud_mappo_largest_eigenvalue(const lud_parameters *parameters);
 /* Bound of the gain from inputs to magnitudes in any l_p: with the recurrence's
  * sum_k |C_k| gamma_k |B_k| / (1 - |lambda_k|) + |D|, the layers' 1.1 times the product of their spectral
- * norms (the slope of SiLU is at most 1.1), and |L|. */
+ * norms (the slope of SiLU is at most 1.1), and |L|. Two blocks (a central policy): the larger of both times
+ * sqrt 2, as their inputs are one vector. */
 double lud_mappo_gain_bound(const lud_parameters *parameters);
-/* Mean over trials of the error norm E_t = sqrt(sum_i |goal_i - p_i|^2 + |v_i|^2), t = 0 .. n_steps, with the
- * policy's mean directions, or with directions of full size away from the goals. error_norm[n_steps + 1] */
-lud_status lud_mappo_error_norms(lud_mappo_learner_state *learner, bool worst_case, int n_steps,
-                                 double *error_norm, lud_error *error);
-/* For `ludus eval`: all of these and the verdict; nothing for policies that control directly. */
-lud_status lud_mappo_inspect(lud_learner *learner, lud_text *out, lud_error *error);
+
+/* Which directions the closed loop is run with. */
+typedef enum lud_mappo_directions {
+    LUD_DIRECTIONS_POLICY, /* the policy's mean */
+    LUD_DIRECTIONS_AWAY    /* of full size, away from the goals: the worst that a direction can do at once */
+} lud_mappo_directions;
+
+enum { LUD_MAPPO_LOOP_ENVIRONMENTS = 16 };
+
+/* A closed loop: a policy in a scenario, run beyond the length of its episodes. */
+typedef struct lud_mappo_loop {
+    double *error_norm;  /* [n_steps + 1] mean over environments of E_t = sqrt(sum_i |goal_i - p_i|^2 + |v_i|^2) */
+    double free_start, free_end; /* the same at t = 0 and n_steps over environments without held agents */
+    double largest;      /* of any environment at any time */
+    int n_held;          /* environments in which somebody touches somebody or an obstacle in the last quarter */
+    int n_environments;
+} lud_mappo_loop;
+
+/* Runs the policy of `trained` (its learner section) in `scenario`, a navigation task, which may have another
+ * number of agents; parameters from folder/checkpoint.safetensors, or, when `folder` is null, as they are
+ * before training. Fills loop, whose error_norm is given. LUD_ERROR_INPUT when the policy does not fit, when
+ * nobody has a goal, or when LUD_DIRECTIONS_AWAY is asked of a policy without a magnitude. */
+lud_status lud_mappo_run_loop(const lud_scenario *trained, const lud_scenario *scenario, const char *folder,
+                              lud_mappo_directions directions, int n_steps, lud_mappo_loop *loop, lud_error *error);
+/* Whether errors fall for good in a loop: in environments without held agents to a twentieth, and nowhere
+ * beyond three times the start. */
+bool lud_mappo_loop_falls(const lud_mappo_loop *loop);
 
 #endif

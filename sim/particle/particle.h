@@ -102,7 +102,7 @@ int lud_particle_step_count(const lud_particle_model *model, const uint8_t *stat
 /* Tallies of the episode so far. */
 typedef struct lud_particle_metrics {
     bool has_success; /* the task has a success rule */
-    double success;   /* 1 when every item of the rule was met at some step, else 0 */
+    double success;   /* 1 when every item of the rule was met before the last step of the limit, else 0 */
     double
         fraction; /* mean over items of (time until first met) / (steps so far); an item never met counts 1 */
     double collisions; /* sum over agents of overlapping agents (each pair counts twice) and of steps on an

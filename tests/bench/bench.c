@@ -16,6 +16,7 @@ static const lud_bench *const registry[] = {
     &lud_bench_particle,   //
     &lud_bench_mappo,      //
     &lud_bench_proof,      //
+    &lud_bench_training,   //
 };
 
 enum { N_REGISTERED = sizeof registry / sizeof *registry, N_REPETITIONS = 9 };
@@ -25,6 +26,10 @@ static const double repetition_seconds = 0.1;
 const lud_bench *const *lud_benches(int *n) {
     *n = N_REGISTERED;
     return registry;
+}
+
+bool lud_bench_is_slow(const lud_bench *bench) {
+    return bench == &lud_bench_training;
 }
 
 const lud_bench *lud_bench_find(const char *name) {

@@ -42,9 +42,12 @@ extern const lud_bench lud_bench_empo;
 extern const lud_bench lud_bench_particle;
 extern const lud_bench lud_bench_mappo;
 extern const lud_bench lud_bench_proof;
+extern const lud_bench lud_bench_training;
 
 /* All benchmarks; *n is their number. */
 const lud_bench *const *lud_benches(int *n);
+/* Takes minutes to hours: runs only when it is named. */
+bool lud_bench_is_slow(const lud_bench *bench);
 /* The one with this name, or null. */
 const lud_bench *lud_bench_find(const char *name);
 
