@@ -34,7 +34,7 @@ static void draw_wall(lud_canvas *canvas, const lud_theme *theme, const lud_grid
     if (west) lud_canvas_rect(canvas, (lud_box){px, py, half, s}, face);
     if (south) lud_canvas_rect(canvas, (lud_box){px, py + half, s, s - half}, face);
     if (north) lud_canvas_rect(canvas, (lud_box){px, py, s, half}, face);
-    if (!north) {
+    if (!north && y > 0) { /* the rim of the map stays plain */
         float left = west ? 0 : s * 0.2f, right = east ? 0 : s * 0.2f;
         lud_canvas_rect(canvas, (lud_box){px + left, py, s - left - right, fmaxf(1, floorf(s * 0.09f))},
                         edge);

@@ -229,6 +229,11 @@ const uint8_t *lud_player_state_at(const lud_player *player, size_t position) {
     return moment_at(player, position).state;
 }
 
+const float *lud_player_rewards_at(const lud_player *player, size_t position) {
+    assert(player->remember && position > 0 && position < player->known);
+    return moment_at(player, position).rewards;
+}
+
 double lud_player_return(const lud_player *player, int agent) {
     double sum = 0;
     assert(player->remember);

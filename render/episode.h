@@ -41,6 +41,8 @@ const int32_t *lud_player_actions(const lud_player *player);
 const float *lud_player_rewards(const lud_player *player);
 /* A remembered state of the episode. */
 const uint8_t *lud_player_state_at(const lud_player *player, size_t position);
+/* Rewards [n_agents] of the step that led to a remembered state other than the first. */
+const float *lud_player_rewards_at(const lud_player *player, size_t position);
 /* Sum of an agent's rewards from the start to the present state; needs memory. */
 double lud_player_return(const lud_player *player, int agent);
 /* The agents' current goals, [n_agents], -1: none. */

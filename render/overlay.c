@@ -192,7 +192,11 @@ static bool occupied(const lud_overlay *o, const lud_moment *moment, int x, int 
     for (int i = 0; i < o->drawing->model->layout.n_agents; i++) {
         float ax, ay;
         kind->agent_position(o->drawing, moment, i, &ax, &ay);
-        if (fabsf(ax - (float)x - 0.5f) < 0.95f && fabsf(ay - (float)y - 0.5f) < 0.95f) return true;
+        float aside = fabsf(ax - (float)x - 0.5f), above = fabsf(ay - (float)y - 0.5f);
+        if (aside < 0.95f && above < 0.95f) return true;
+        /* an arrow may reach into the next cell */
+        if (o->shown & LUD_OVERLAY_ARROWS && fminf(aside, above) < 0.5f && fmaxf(aside, above) < 1.5f)
+            return true;
     }
     return !kind->vacant(o->drawing, moment->state, x, y);
 }

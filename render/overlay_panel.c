@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "render/chart.h"
 #include "render/overlay_parts.h"
 
 enum { MOST_CHOICES = 9, MOST_CURVES = 7 };
@@ -19,12 +20,6 @@ typedef struct column {
 
 static float row_height(const lud_canvas *canvas) {
     return lud_canvas_line_height(canvas, LUD_TEXT_SMALL) + 3 * text_scale(canvas);
-}
-
-/* The colours of curves and bars, one after another; what is drawn has the same colour in both. */
-static lud_rgba curve_colour(const lud_theme *theme, int number) {
-    static const int order[] = {2, 0, 1, 3, 6, 4, 5}; /* blue, red, green, purple, brown, yellow, grey */
-    return number == 0 ? theme->accent : theme->colours[order[number % 7]];
 }
 
 static bool has_map(const lud_overlay *o) {
@@ -135,8 +130,8 @@ static double largest(lud_overlay *o, const lud_player *player, int column_index
 }
 
 /* The likeliest choices first when not all of them have room; in their own order otherwise. */
-static int next_choice(const lud_overlay *o, const double *p, int shown, const bool *used) {
-    if (o->source->n_choices <= MOST_CHOICES) return shown;
+static int next_choice(const lud_overlay *o, const double *p, int shown, int n, const bool *used) {
+    if (o->source->n_choices <= n) return shown;
     int best = -1;
     for (int k = 0; k < o->source->n_choices && k < 4096; k++)
         if (!used[k] && (best < 0 || p[k] > p[best])) best = k;
@@ -166,7 +161,7 @@ static void draw_bars(lud_overlay *o, column *c, const lud_player *player) {
         in_group = q && !strcmp(quantity->group, source->quantities[q - 1].group) ? in_group + 1 : 0;
         double most = quantity->unit ? quantity->most : largest(o, player, q);
         draw_bar(c, quantity->name, row[q], most, number_text(row[q], number),
-                 curve_colour(c->theme, in_group), name_width);
+                 lud_chart_colour(c->theme, in_group), name_width);
     }
     if (source->n_choices) {
         c->y += 6 * c->s;
@@ -176,12 +171,14 @@ static void draw_bars(lud_overlay *o, column *c, const lud_player *player) {
         c->y += c->row;
         const double *p = row + source->n_quantities;
         bool used[4096] = {false};
-        for (int shown = 0; shown < shown_choices(o); shown++) {
-            int k = next_choice(o, p, shown, used);
+        int n = (int)fmaxf(0, fminf((float)shown_choices(o), floorf((c->bottom - c->y) / c->row)));
+        for (int shown = 0; shown < n; shown++) {
+            int k = next_choice(o, p, shown, n, used);
             if (k < 0) break;
             if (k < 4096) used[k] = true;
             snprintf(number, sizeof number, "%.3f", p[k]);
-            lud_rgba colour = source->n_choices <= MOST_CURVES ? curve_colour(c->theme, k) : c->theme->accent;
+            lud_rgba colour =
+                source->n_choices <= MOST_CURVES ? lud_chart_colour(c->theme, k) : c->theme->accent;
             draw_bar(c, source->choice_names[k], p[k], 1, number, colour, name_width);
         }
     }
@@ -190,40 +187,18 @@ static void draw_bars(lud_overlay *o, column *c, const lud_player *player) {
 
 /* ---- curves ---- */
 
-typedef struct plot {
-    lud_box box;
-    double low, high;
-    size_t length;
-} plot;
+/* One column of the overlay's rows, as a curve. */
+typedef struct curve {
+    lud_overlay *overlay;
+    const lud_player *player;
+    int column;
+} curve;
 
-static void draw_curve(lud_overlay *o, column *c, const lud_player *player, const plot *chart,
-                       int column_index, lud_rgba colour) {
-    enum { MOST_POINTS = 512 };
-    float points[MOST_POINTS][2];
-    size_t known = lud_player_known(player);
-    size_t stride = known / MOST_POINTS + 1;
-    int n = 0;
-    for (size_t k = 0; k < known; k += stride) {
-        const double *row = lud_overlay_row(o, lud_player_state_at(player, k), k);
-        if (!row) {
-            if (n > 1) lud_canvas_polyline(c->canvas, (const float(*)[2])points, n, 2 * c->s, colour);
-            n = 0;
-            continue;
-        }
-        double share = (row[column_index] - chart->low) / (chart->high - chart->low);
-        points[n][0] =
-            chart->box.x + chart->box.w * (float)k / (float)(chart->length > 1 ? chart->length - 1 : 1);
-        points[n][1] = chart->box.y + chart->box.h * (1 - (float)fmin(fmax(share, 0), 1));
-        n++;
-    }
-    if (n > 1) lud_canvas_polyline(c->canvas, (const float(*)[2])points, n, 2 * c->s, colour);
-    const double *row = lud_overlay_row(o, lud_player_state(player), lud_player_position(player));
-    if (!row) return;
-    double share = (row[column_index] - chart->low) / (chart->high - chart->low);
-    float x = chart->box.x + chart->box.w * (float)lud_player_position(player) /
-                                 (float)(chart->length > 1 ? chart->length - 1 : 1);
-    lud_canvas_disc(c->canvas, x, chart->box.y + chart->box.h * (1 - (float)fmin(fmax(share, 0), 1)),
-                    3.5f * c->s, colour);
+static bool curve_value(void *context, size_t step, double *value) {
+    const curve *at = context;
+    const double *row = lud_overlay_row(at->overlay, lud_player_state_at(at->player, step), step);
+    if (row) *value = row[at->column];
+    return row != NULL;
 }
 
 /* Charts stand one below the other, or in two columns where that gives too little room. */
@@ -233,22 +208,11 @@ typedef struct rack {
     float gap;
 } rack;
 
-/* Title with the ends of the axis, and the frame; false when there is no room. */
-static bool begin_chart(column *c, rack *r, const lud_player *player, plot *chart, const char *title) {
+/* The place of the next chart; false when there is no room. */
+static bool begin_chart(column *c, rack *r, lud_chart *chart, const char *title) {
     if (r->y + r->height > c->bottom + 1) return false;
-    char range[64];
-    snprintf(range, sizeof range, "%.3g to %.3g", chart->low, chart->high);
-    float width = lud_canvas_text_width(c->canvas, LUD_TEXT_SMALL, range);
-    lud_canvas_text_cut(c->canvas, r->x, r->y, r->width - width - 8 * c->s, LUD_TEXT_SMALL, c->theme->text,
-                        title);
-    lud_canvas_text(c->canvas, r->x + r->width - width, r->y, LUD_TEXT_SMALL, c->theme->muted, range);
-    float pad = 5 * c->s;
-    lud_box face = {r->x, r->y + c->row, r->width, r->height - c->row - 10 * c->s};
-    lud_canvas_round_rect(c->canvas, face, 3 * c->s, lud_mixed(c->theme->panel, c->theme->grid_line, 0.45f));
-    chart->box = (lud_box){face.x + pad, face.y + pad, face.w - 2 * pad, face.h - 2 * pad};
-    float now = chart->box.x + chart->box.w * (float)lud_player_position(player) /
-                                   (float)(chart->length > 1 ? chart->length - 1 : 1);
-    lud_canvas_rect(c->canvas, (lud_box){roundf(now), face.y, 1, face.h}, lud_faded(c->theme->muted, 0.7f));
+    lud_box area = {r->x, r->y, r->width, r->height - 10 * c->s};
+    lud_chart_begin(chart, c->canvas, c->theme, area, title);
     r->n++;
     bool next_row = r->n % r->columns == 0;
     r->x = next_row ? c->x : r->x + r->width + r->gap;
@@ -269,46 +233,50 @@ static rack divide(const lud_overlay *o, const column *c) {
 }
 
 /* The ends of a group's axis: those of its unit, or what the episode has shown so far. */
-static plot plot_of(lud_overlay *o, const lud_player *player, int begin, int n, size_t length) {
-    plot chart = {.low = INFINITY, .high = -INFINITY, .length = length};
+static lud_chart chart_of(lud_overlay *o, const lud_player *player, int begin, int n, size_t length) {
+    lud_chart chart = {.low = 0,
+                       .high = 1,
+                       .length = length,
+                       .known = lud_player_known(player),
+                       .position = lud_player_position(player)};
+    if (n == 0) return chart; /* probabilities */
     const lud_overlay_quantity *quantity = &o->source->quantities[begin];
-    if (quantity->unit) {
-        chart.low = 0;
-        chart.high = quantity->most;
-        return chart;
-    }
+    chart.high = quantity->most;
+    if (quantity->unit) return chart;
+    double low = INFINITY, high = -INFINITY;
     for (size_t k = 0; k < lud_player_known(player); k++) {
         const double *row = lud_overlay_row(o, lud_player_state_at(player, k), k);
         for (int i = 0; row && i < n; i++) {
-            chart.low = fmin(chart.low, row[begin + i]);
-            chart.high = fmax(chart.high, row[begin + i]);
+            low = fmin(low, row[begin + i]);
+            high = fmax(high, row[begin + i]);
         }
     }
-    if (!(chart.high >= chart.low)) return (plot){.low = 0, .high = 1, .length = length};
-    double least = fmax(1e-9, 1e-3 * fabs(chart.high)); /* a constant is a line in the middle */
-    if (chart.high - chart.low < least) {
-        chart.low -= least;
-        chart.high += least;
-    }
+    lud_chart_range(&chart, low, high);
     return chart;
 }
 
 static void draw_trace(lud_overlay *o, column *c, const lud_player *player, size_t length) {
     lud_overlay_source *source = o->source;
     rack r = divide(o, c);
+    curve line = {.overlay = o, .player = player};
     for (int q = 0; q < source->n_quantities;) {
         int n = group_size(source, q);
-        plot chart = plot_of(o, player, q, n, length);
-        if (!begin_chart(c, &r, player, &chart, source->quantities[q].group)) return;
-        for (int i = n - 1; i >= 0; i--) draw_curve(o, c, player, &chart, q + i, curve_colour(c->theme, i));
+        lud_chart chart = chart_of(o, player, q, n, length);
+        if (!begin_chart(c, &r, &chart, source->quantities[q].group)) return;
+        for (int i = n - 1; i >= 0; i--) {
+            line.column = q + i;
+            lud_chart_curve(&chart, c->canvas, curve_value, &line, lud_chart_colour(c->theme, i));
+        }
         q += n;
     }
-    plot chart = {.low = 0, .high = 1, .length = length};
-    if (!source->n_choices || !begin_chart(c, &r, player, &chart, source->choice_group)) return;
+    lud_chart chart = chart_of(o, player, 0, 0, length);
+    if (!source->n_choices || !begin_chart(c, &r, &chart, source->choice_group)) return;
     bool told_apart = source->n_choices <= MOST_CURVES;
-    for (int k = source->n_choices - 1; k >= 0; k--)
-        draw_curve(o, c, player, &chart, source->n_quantities + k,
-                   told_apart ? curve_colour(c->theme, k) : lud_faded(c->theme->accent, 0.6f));
+    for (int k = source->n_choices - 1; k >= 0; k--) {
+        line.column = source->n_quantities + k;
+        lud_chart_curve(&chart, c->canvas, curve_value, &line,
+                        told_apart ? lud_chart_colour(c->theme, k) : lud_faded(c->theme->accent, 0.6f));
+    }
 }
 
 void lud_overlay_draw_panel(lud_overlay *o, lud_canvas *canvas, const lud_theme *theme, lud_box box,

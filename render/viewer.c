@@ -190,8 +190,9 @@ static void lay_out_overlay(lud_viewer *v, const lud_canvas *canvas) {
     float wanted = v->overlay ? lud_overlay_panel_height(v->overlay, canvas) : 0, pad = 16 * v->scale;
     if (wanted <= 0) return;
     lud_box *column = &v->boxes.column;
-    float inspector = v->selected_agent >= 0 ? 266 : 195 + 30 * (float)v->scenario->model->layout.n_agents;
-    float height = fminf(wanted, column->h - pad - fminf(inspector * v->scale, column->h * 0.42f));
+    float agents = 30 * (float)v->scenario->model->layout.n_agents;
+    float inspector = v->selected_agent >= 0 ? 290 : 195 + agents;
+    float height = fminf(wanted, column->h - pad - fminf(inspector * v->scale, column->h * 0.52f));
     v->boxes.overlay = (lud_box){column->x, column->y + column->h - height - pad, column->w - pad, height};
     column->h -= height + pad * 0.75f;
 }

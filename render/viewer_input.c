@@ -294,8 +294,13 @@ static void mouse_down(lud_viewer *v, float x, float y) {
         v->scrubbing = true;
         scrub(v, x);
     } else if (lud_box_contains(v->boxes.agent_rows, x, y)) {
-        v->selected_agent = (int)((y - v->boxes.agent_rows.y) / v->boxes.agent_row_height);
-        v->cell_selected = false;
+        int row = (int)((y - v->boxes.agent_rows.y) / v->boxes.agent_row_height),
+            column = (int)((x - v->boxes.agent_rows.x) / v->boxes.agent_width),
+            agent = row * v->boxes.agents_a_row + column;
+        if (column < v->boxes.agents_a_row && agent < v->scenario->model->layout.n_agents) {
+            v->selected_agent = agent;
+            v->cell_selected = false;
+        }
     } else if (lud_box_contains(v->boxes.world, x, y)) {
         v->dragging = true;
     }

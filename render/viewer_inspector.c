@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "render/chart.h"
 #include "render/viewer_parts.h"
 
 /* Where the next line goes. */
@@ -32,12 +33,34 @@ static void small_heading(cursor *c, const char *text) {
     c->y += c->row;
 }
 
+/* Words on as many lines as they need, at most `most`. */
+static void paragraph(cursor *c, const char *text, int most) {
+    for (int line = 0; *text && line < most && room(c, c->row); line++) {
+        size_t length = lud_viewer_fitting(c->canvas, text, c->width);
+        char part[512];
+        snprintf(part, sizeof part, "%.*s%s", (int)length, text,
+                 line == most - 1 && text[length] ? "..." : "");
+        lud_canvas_text_cut(c->canvas, c->x, c->y, c->width, LUD_TEXT_SMALL, c->theme->muted, part);
+        c->y += c->row;
+        for (text += length; *text == ' ';) text++;
+    }
+    c->y += 4 * c->v->scale;
+}
+
+/* A name and its value; a long value goes on below. */
 static void pair(cursor *c, const char *name, const char *value) {
     if (!room(c, c->row)) return;
-    float column = fminf(112 * c->v->scale, c->width * 0.45f);
+    float column = fminf(112 * c->v->scale, c->width * 0.45f), width = c->width - column;
     lud_canvas_text_cut(c->canvas, c->x, c->y, column - 6, LUD_TEXT_SMALL, c->theme->muted, name);
-    lud_canvas_text_cut(c->canvas, c->x + column, c->y, c->width - column, LUD_TEXT_SMALL, c->theme->text,
-                        value);
+    size_t length = lud_viewer_fitting(c->canvas, value, width);
+    bool goes_on = value[length] && room(c, 2 * c->row);
+    char part[512];
+    snprintf(part, sizeof part, "%.*s", goes_on ? (int)length : (int)strlen(value), value);
+    lud_canvas_text_cut(c->canvas, c->x + column, c->y, width, LUD_TEXT_SMALL, c->theme->text, part);
+    c->y += c->row;
+    if (!goes_on) return;
+    for (value += length; *value == ' ';) value++;
+    lud_canvas_text_cut(c->canvas, c->x + column, c->y, width, LUD_TEXT_SMALL, c->theme->text, value);
     c->y += c->row;
 }
 
@@ -96,18 +119,24 @@ static void draw_agent(cursor *c, int agent) {
     }
 }
 
-static void draw_agent_list(cursor *c) {
+/* ---- agents ---- */
+
+static float portrait_side(const cursor *c) {
+    return 26 * c->v->scale;
+}
+
+static void highlight(const cursor *c, int agent, lud_box box) {
+    if (agent == c->v->selected_agent)
+        lud_canvas_round_rect(c->canvas, box, 6 * c->v->scale, lud_faded(c->theme->accent, 0.14f));
+}
+
+/* A row an agent: portrait, number, who acts, what was done. */
+static void draw_agent_rows(cursor *c, float height) {
     lud_viewer *v = c->v;
-    small_heading(c, "Agents");
-    float side = 26 * v->scale, height = side + 4 * v->scale;
-    v->boxes.agent_rows = (lud_box){c->x, c->y, c->width, 0};
-    v->boxes.agent_row_height = height;
+    float side = portrait_side(c);
     const int32_t *actions = lud_player_actions(v->player);
-    for (int i = 0; i < v->scenario->model->layout.n_agents && room(c, height); i++) {
-        if (i == v->selected_agent)
-            lud_canvas_round_rect(c->canvas,
-                                  (lud_box){c->x - 6 * v->scale, c->y - 2, c->width + 12 * v->scale, height},
-                                  6 * v->scale, lud_faded(c->theme->accent, 0.14f));
+    for (int i = 0; i < v->scenario->model->layout.n_agents; i++) {
+        highlight(c, i, (lud_box){c->x - 6 * v->scale, c->y - 2, c->width + 12 * v->scale, height});
         v->drawing->kind->portrait(v->drawing, c->canvas, lud_player_state(v->player), i, c->x, c->y,
                                    (int)side);
         char text[160];
@@ -119,8 +148,143 @@ static void draw_agent_list(cursor *c) {
         float w = lud_canvas_text_width(c->canvas, LUD_TEXT_SMALL, action);
         lud_canvas_text(c->canvas, c->x + c->width - w, y, LUD_TEXT_SMALL, c->theme->muted, action);
         c->y += height;
-        v->boxes.agent_rows.h += height;
     }
+}
+
+static float chip_width(const cursor *c) {
+    return portrait_side(c) + 34 * c->v->scale;
+}
+
+static int chips_a_row(const cursor *c) {
+    int n = (int)((c->width + 12 * c->v->scale) / chip_width(c));
+    return n > 1 ? n : 1;
+}
+
+/* Where rows have no room: portraits with numbers, side by side. */
+static void draw_agent_chips(cursor *c, float height) {
+    lud_viewer *v = c->v;
+    float side = portrait_side(c), width = chip_width(c);
+    int a_row = chips_a_row(c), n = v->scenario->model->layout.n_agents;
+    for (int i = 0; i < n && room(c, height * (float)(i / a_row + 1) - 4 * v->scale); i++) {
+        float x = c->x + (float)(i % a_row) * width, y = c->y + (float)(i / a_row) * height;
+        highlight(c, i, (lud_box){x - 6 * v->scale, y - 2, width - 4 * v->scale, height});
+        v->drawing->kind->portrait(v->drawing, c->canvas, lud_player_state(v->player), i, x, y, (int)side);
+        char text[16];
+        snprintf(text, sizeof text, "%d", i);
+        lud_canvas_text(c->canvas, x + side + 5 * v->scale, y + (side - c->row) * 0.5f, LUD_TEXT_SMALL,
+                        c->theme->text, text);
+    }
+    c->y += height * (float)((n + a_row - 1) / a_row);
+}
+
+/* Height that the agents need at least. */
+static float chips_height(const cursor *c) {
+    int a_row = chips_a_row(c), rows = (c->v->scenario->model->layout.n_agents + a_row - 1) / a_row;
+    return (float)rows * (portrait_side(c) + 4 * c->v->scale) + 8 * c->v->scale;
+}
+
+static void draw_agents(cursor *c) {
+    lud_viewer *v = c->v;
+    float height = portrait_side(c) + 4 * v->scale, heading_height = 8 * v->scale + c->row;
+    int n = v->scenario->model->layout.n_agents;
+    bool rows = room(c, heading_height + (float)n * height);
+    if (rows)
+        small_heading(c, "Agents");
+    else
+        c->y += 8 * v->scale;
+    v->boxes.agent_rows = (lud_box){c->x - 6 * v->scale, c->y, c->width + 12 * v->scale, 0};
+    v->boxes.agent_row_height = height;
+    v->boxes.agent_width = rows ? v->boxes.agent_rows.w : chip_width(c);
+    v->boxes.agents_a_row = rows ? 1 : chips_a_row(c);
+    if (rows)
+        draw_agent_rows(c, height);
+    else
+        draw_agent_chips(c, height);
+    v->boxes.agent_rows.h = c->y - v->boxes.agent_rows.y;
+}
+
+/* ---- rewards ---- */
+
+/* The sum of an agent's rewards up to a step; steps are asked for upward, then the present one. */
+typedef struct return_so_far {
+    const lud_player *player;
+    int agent;
+    size_t step;
+    double sum;
+} return_so_far;
+
+static bool return_value(void *context, size_t step, double *value) {
+    return_so_far *r = context;
+    if (step < r->step) {
+        r->step = 0;
+        r->sum = 0;
+    }
+    while (r->step < step) r->sum += (double)lud_player_rewards_at(r->player, ++r->step)[r->agent];
+    *value = r->sum;
+    return true;
+}
+
+/* Least and greatest return of an agent; false when it was never rewarded. */
+static bool return_range(const lud_player *player, int agent, double *low, double *high) {
+    bool rewarded = false;
+    double sum = 0;
+    for (size_t k = 1; k < lud_player_known(player); k++) {
+        double reward = (double)lud_player_rewards_at(player, k)[agent];
+        rewarded = rewarded || reward != 0;
+        sum += reward;
+        *low = fmin(*low, sum);
+        *high = fmax(*high, sum);
+    }
+    return rewarded;
+}
+
+/* A chart an agent in two columns, where there is room for all of them; else the selected agent's, or all in
+ * one. Nothing in episodes without rewards. */
+static void draw_returns(cursor *c) {
+    lud_viewer *v = c->v;
+    int n = v->scenario->model->layout.n_agents;
+    float s = v->scale, gap = 16 * s, height = 64 * s;
+    double low = 0, high = 0;
+    bool rewarded = false;
+    for (int i = 0; i < n; i++) rewarded |= return_range(v->player, i, &low, &high);
+    float heading_height = 8 * s + c->row;
+    if (!rewarded || !room(c, heading_height + height)) return;
+    int rows = (n + 1) / 2;
+    bool each = room(c, heading_height + (float)rows * height);
+    height = fminf((c->bottom - c->y - heading_height) / (float)(each ? rows : 1), 120 * s);
+    bool together = !each && v->selected_agent < 0;
+    small_heading(c, together ? "Rewards so far, all agents" : "Rewards so far");
+    lud_chart chart = {.length = lud_viewer_track_length(v),
+                       .known = lud_player_known(v->player),
+                       .position = lud_player_position(v->player)};
+    if (!together) {
+        float width = each && n > 1 ? (c->width - gap) * 0.5f : c->width;
+        for (int i = 0, k = 0; i < n; i++) {
+            if (!each && i != v->selected_agent) continue;
+            char title[32];
+            low = high = 0;
+            return_range(v->player, i, &low, &high);
+            lud_chart_range(&chart, low, high);
+            snprintf(title, sizeof title, "agent %d", i);
+            lud_box area = {c->x + (float)(k % 2) * (width + gap), c->y + (float)(k / 2) * height, width,
+                            height - 10 * s};
+            lud_chart_begin(&chart, c->canvas, c->theme, area, title);
+            return_so_far sum = {.player = v->player, .agent = i};
+            lud_chart_curve(&chart, c->canvas, return_value, &sum,
+                            i == v->selected_agent || v->selected_agent < 0 ? c->theme->accent
+                                                                            : c->theme->muted);
+            k++;
+        }
+        c->y += height * (float)(each ? rows : 1);
+        return;
+    }
+    lud_chart_range(&chart, low, high);
+    lud_chart_begin(&chart, c->canvas, c->theme, (lud_box){c->x, c->y, c->width, height - 10 * s}, "");
+    for (int i = n - 1; i >= 0; i--) {
+        return_so_far sum = {.player = v->player, .agent = i};
+        lud_chart_curve(&chart, c->canvas, return_value, &sum, lud_chart_colour(c->theme, i));
+    }
+    c->y += height;
 }
 
 /* ---- successors ---- */
@@ -201,6 +365,8 @@ void lud_viewer_draw_inspector(lud_viewer *v, lud_canvas *canvas, const lud_them
                 .bottom = card.y + card.h - 8 * s,
                 .row = lud_canvas_line_height(canvas, LUD_TEXT_SMALL) + 2 * s};
     const lud_scenario *scenario = v->scenario;
+    float bottom = c.bottom;
+    c.bottom -= chips_height(&c); /* the agents always have their place */
     if (v->selected_agent >= 0) {
         draw_agent(&c, v->selected_agent);
     } else if (v->cell_selected) {
@@ -211,6 +377,7 @@ void lud_viewer_draw_inspector(lud_viewer *v, lud_canvas *canvas, const lud_them
     } else {
         char text[64];
         heading(&c, scenario->name ? scenario->name : scenario->world->name);
+        if (scenario->about && v->boxes.overlay.h <= 0) paragraph(&c, scenario->about, 4);
         pair(&c, "world", scenario->world->name);
         snprintf(text, sizeof text, "%llu", (unsigned long long)lud_player_seed(v->player));
         pair(&c, "seed", text);
@@ -221,6 +388,8 @@ void lud_viewer_draw_inspector(lud_viewer *v, lud_canvas *canvas, const lud_them
              : v->playing               ? "playing"
                                         : "paused");
     }
-    draw_agent_list(&c);
+    c.bottom = bottom;
+    draw_agents(&c);
     if (v->successors_shown) draw_successors(&c);
+    draw_returns(&c);
 }

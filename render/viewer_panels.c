@@ -60,10 +60,11 @@ void lud_viewer_draw_timeline(lud_viewer *v, lud_canvas *canvas, const lud_theme
     float last_mark = -100;
     for (size_t k = 1; k < known && k < v->events_capacity; k++) {
         float x = track.x + unit * (float)k;
-        if (!v->events[k] || x - last_mark < 3 * s) continue;
+        if (!v->events[k] || x - last_mark < 5 * s) continue;
         last_mark = x;
-        lud_canvas_round_rect(canvas, (lud_box){x - 1.5f * s, middle - 14 * s, 3 * s, 8 * s}, 1.5f * s,
-                              event_colour(theme, v->events[k]));
+        lud_rgba colour = event_colour(theme, v->events[k]); /* a pin whose head stands clear of the track */
+        lud_canvas_rect(canvas, (lud_box){x - s, middle - 14 * s, 2 * s, 14 * s}, lud_faded(colour, 0.8f));
+        lud_canvas_disc(canvas, x, middle - 15 * s, 4.5f * s, colour);
     }
     lud_canvas_disc(canvas, track.x + done, middle, 7 * s, theme->accent);
     lud_canvas_disc(canvas, track.x + done, middle, 3 * s, theme->floor);
@@ -82,8 +83,7 @@ void lud_viewer_draw_timeline(lud_viewer *v, lud_canvas *canvas, const lud_theme
 
 /* ---- messages ---- */
 
-/* Bytes of `text` that fit into `width`, broken at a space where there is one. */
-static size_t fitting(lud_canvas *canvas, const char *text, float width) {
+size_t lud_viewer_fitting(lud_canvas *canvas, const char *text, float width) {
     size_t length = 0, space = 0;
     char part[512];
     while (text[length]) {
@@ -109,7 +109,7 @@ void lud_viewer_draw_message(lud_viewer *v, lud_canvas *canvas, const lud_theme 
     char lines[MOST_LINES][512];
     int n = 0;
     for (const char *text = v->message; *text && n < MOST_LINES; n++) {
-        size_t length = fitting(canvas, text, most);
+        size_t length = lud_viewer_fitting(canvas, text, most);
         memcpy(lines[n], text, length);
         lines[n][length] = 0;
         widest = fmaxf(widest, lud_canvas_text_width(canvas, LUD_TEXT_SMALL, lines[n]));

@@ -10,8 +10,9 @@ typedef struct lud_layout_boxes {
     lud_box overlay;                 /* the lower part of the column; empty without overlays */
     lud_box track;                   /* where the time line is clicked */
     lud_box buttons[5];              /* start, back, play, forward, end */
-    lud_box agent_rows;              /* list of agents in the column */
-    float agent_row_height;
+    lud_box agent_rows;              /* the agents in the column, `agents_a_row` of them side by side */
+    float agent_row_height, agent_width;
+    int agents_a_row;
 } lud_layout_boxes;
 
 struct lud_viewer {
@@ -94,6 +95,8 @@ lud_status lud_viewer_load(lud_viewer *v, bool keep_seed, lud_error *error);
 /* viewer_panels.c */
 void lud_viewer_draw_timeline(lud_viewer *v, lud_canvas *canvas, const lud_theme *theme);
 void lud_viewer_draw_help(lud_viewer *v, lud_canvas *canvas, const lud_theme *theme);
+/* Bytes of `text` (small) that fit into `width`, broken at a space where there is one. */
+size_t lud_viewer_fitting(lud_canvas *canvas, const char *text, float width);
 void lud_viewer_draw_message(lud_viewer *v, lud_canvas *canvas, const lud_theme *theme);
 /* viewer_inspector.c */
 void lud_viewer_draw_inspector(lud_viewer *v, lud_canvas *canvas, const lud_theme *theme);

@@ -225,6 +225,11 @@ static const lud_option lud_grid_option_table_list[] = {
      .type = LUD_OPTION_TREE,
      .offset = AT(map),
      .help = "rows of two-character codes, blanks between them ignored; or a list of rows"},
+    {.key = "ensemble",
+     .type = LUD_OPTION_TREE,
+     .offset = AT(ensemble),
+     .help =
+         "list of maps in place of a map, each with `agents` of its own if need be: every episode draws one"},
     {.key = "legend",
      .type = LUD_OPTION_TREE,
      .offset = AT(legend),
@@ -600,3 +605,20 @@ const lud_option_table lud_grid_generate_option_table = {
     .options = lud_grid_generate_option_table_list,
     .n = (int)(sizeof lud_grid_generate_option_table_list / sizeof *lud_grid_generate_option_table_list),
     .bytes = sizeof(lud_grid_generate_options)};
+
+static const lud_option lud_grid_variant_option_table_list[] = {
+    {.key = "map",
+     .type = LUD_OPTION_TREE,
+     .offset = offsetof(lud_grid_variant_options, map),
+     .help = "as in the section; smaller maps get walls at the right and below"},
+    {.key = "agents",
+     .type = LUD_OPTION_TREE,
+     .offset = offsetof(lud_grid_variant_options, agents),
+     .help = "as in the section, whose list it replaces; colours, roles and capabilities agree between maps"},
+};
+const lud_option_table lud_grid_variant_option_table = {
+    .name = "ensemble",
+    .help = "one of several maps",
+    .options = lud_grid_variant_option_table_list,
+    .n = (int)(sizeof lud_grid_variant_option_table_list / sizeof *lud_grid_variant_option_table_list),
+    .bytes = sizeof(lud_grid_variant_options)};

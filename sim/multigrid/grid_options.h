@@ -12,7 +12,7 @@ typedef struct lud_grid_chances {
 
 /* Section `multigrid`. */
 typedef struct lud_grid_options {
-    lud_tree *map, *legend, *generate, *agents;
+    lud_tree *map, *ensemble, *legend, *generate, *agents;
     int64_t max_steps;
     int actions;
     bool random_start;
@@ -31,6 +31,12 @@ typedef struct lud_grid_options {
     } rewards;
 } lud_grid_options;
 extern const lud_option_table lud_grid_option_table;
+
+/* An entry of `ensemble`. */
+typedef struct lud_grid_variant_options {
+    lud_tree *map, *agents;
+} lud_grid_variant_options;
+extern const lud_option_table lud_grid_variant_option_table;
 
 /* A thing of the legend: every type uses a few of the fields. */
 typedef struct lud_grid_thing_options {

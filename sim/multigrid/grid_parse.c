@@ -169,41 +169,106 @@ static lud_status read_legend(reader *r, lud_tree *node, legend **entries, size_
     return LUD_OK;
 }
 
-static lud_status read_map(reader *r, lud_grid_spec *spec) {
-    legend *entries;
-    size_t n_entries;
+/* One map of the file before it is built. */
+typedef struct variant {
+    lud_tree *map, *agent_list;
     lud_grid_rows rows;
-    lud_status status = read_legend(r, r->options.legend, &entries, &n_entries);
-    if (!status) status = lud_grid_rows_read(r->arena, r->options.map, &rows, r->error);
-    if (status) return status;
-    spec->width = rows.width;
-    spec->height = rows.height;
-    spec->n_maps = 1;
-    size_t n_cells = (size_t)rows.width * (size_t)rows.height;
-    spec->maps = lud_arena_take(r->arena, sizeof *spec->maps);
-    lud_grid_thing *things = lud_arena_take_array(r->arena, n_cells, sizeof *things);
-    if (!spec->maps || !things) return out_of_memory(r->error);
-    /* codes are two bytes: a table finds a legend entry without a search for every cell */
-    const legend **at = lud_arena_take_array(r->arena, (size_t)128 * 128, sizeof(legend *));
-    if (!at) return out_of_memory(r->error);
-    for (size_t i = 0; i < n_entries; i++) at[entries[i].code[0] * 128 + entries[i].code[1]] = &entries[i];
-    for (size_t c = 0; c < n_cells && !status; c++) {
-        unsigned char a = (unsigned char)rows.codes[c][0], b = (unsigned char)rows.codes[c][1];
+    lud_place place;
+} variant;
+
+/* What each cell holds: codes are two bytes, so a table finds a legend entry without a search. */
+static lud_status read_things(reader *r, const legend *const at[128 * 128], const lud_grid_rows *rows,
+                              lud_grid_thing *things) {
+    lud_status status = LUD_OK;
+    for (int c = 0; c < rows->width * rows->height && !status; c++) {
+        unsigned char a = (unsigned char)rows->codes[c][0], b = (unsigned char)rows->codes[c][1];
         const legend *entry = a < 128 && b < 128 ? at[a * 128 + b] : NULL;
         if (entry)
             things[c] = entry->thing;
         else
-            status =
-                lud_grid_code_read(rows.codes[c], &r->options.chances, rows.places[c], &things[c], r->error);
+            status = lud_grid_code_read(rows->codes[c], &r->options.chances, rows->places[c], &things[c],
+                                        r->error);
     }
-    lud_grid_thing *agents;
-    int n_agents;
-    if (!status) status = lud_grid_agents_collect(r->arena, things, &rows, &agents, &n_agents, r->error);
-    if (!status) status = lud_grid_agents_apply(r->arena, r->options.agents, agents, n_agents, r->error);
-    if (!status)
-        status =
-            lud_grid_map_build(r->arena, things, agents, n_agents, &r->options, spec, spec->maps, r->error);
     return status;
+}
+
+/* The map with walls at the right and below up to the size of the largest. */
+static lud_status pad(reader *r, const lud_grid_rows *rows, const lud_grid_spec *spec,
+                      lud_grid_thing **things) {
+    if (rows->width == spec->width && rows->height == spec->height) return LUD_OK;
+    lud_grid_thing *larger =
+        lud_arena_take_array(r->arena, (size_t)spec->width * (size_t)spec->height, sizeof *larger);
+    if (!larger) return out_of_memory(r->error);
+    const lud_grid_thing wall = {.object = lud_grid_object_with(LUD_WALL, &r->options.chances),
+                                 .under = {.type = LUD_EMPTY}};
+    for (int y = 0; y < spec->height; y++)
+        for (int x = 0; x < spec->width; x++)
+            larger[y * spec->width + x] =
+                x < rows->width && y < rows->height ? (*things)[y * rows->width + x] : wall;
+    *things = larger;
+    return LUD_OK;
+}
+
+static lud_status build_variant(reader *r, const legend *const at[128 * 128], const variant *v,
+                                lud_grid_spec *spec, int index) {
+    size_t n_cells = (size_t)v->rows.width * (size_t)v->rows.height;
+    lud_grid_thing *things = lud_arena_take_array(r->arena, n_cells, sizeof *things), *agents;
+    int n_agents;
+    if (!things) return out_of_memory(r->error);
+    lud_status status = read_things(r, at, &v->rows, things);
+    if (!status) status = lud_grid_agents_collect(r->arena, things, &v->rows, &agents, &n_agents, r->error);
+    if (!status && index && n_agents != spec->n_agents)
+        return lud_fail_at(r->error, LUD_ERROR_INPUT, v->place,
+                           "expected as many agents as in the first map of the ensemble, %d, found %d",
+                           spec->n_agents, n_agents);
+    if (!status) status = lud_grid_agents_apply(r->arena, v->agent_list, agents, n_agents, r->error);
+    if (!status) status = pad(r, &v->rows, spec, &things);
+    if (!status)
+        status = lud_grid_map_build(r->arena, things, agents, n_agents, &r->options, spec, &spec->maps[index],
+                                    r->error);
+    return status;
+}
+
+static lud_status read_maps(reader *r, variant *variants, int n, lud_grid_spec *spec) {
+    legend *entries;
+    size_t n_entries;
+    lud_status status = read_legend(r, r->options.legend, &entries, &n_entries);
+    for (int k = 0; k < n && !status; k++) {
+        lud_grid_rows *rows = &variants[k].rows;
+        status = lud_grid_rows_read(r->arena, variants[k].map, rows, r->error);
+        if (status) break;
+        spec->width = rows->width > spec->width ? rows->width : spec->width;
+        spec->height = rows->height > spec->height ? rows->height : spec->height;
+    }
+    if (status) return status;
+    spec->n_maps = n;
+    spec->maps = lud_arena_take_array(r->arena, (size_t)n, sizeof *spec->maps);
+    const legend **at = lud_arena_take_array(r->arena, (size_t)128 * 128, sizeof(legend *));
+    if (!spec->maps || !at) return out_of_memory(r->error);
+    for (size_t i = 0; i < n_entries; i++) at[entries[i].code[0] * 128 + entries[i].code[1]] = &entries[i];
+    for (int k = 0; k < n && !status; k++) status = build_variant(r, at, &variants[k], spec, k);
+    return status;
+}
+
+static lud_status read_ensemble(reader *r, lud_grid_spec *spec) {
+    lud_tree *list = r->options.ensemble;
+    if (list->kind != LUD_TREE_SEQUENCE || !list->child)
+        return lud_tree_expected(list, r->error, "a list of maps, each after `- map: |`");
+    if (list->n_children > LUD_GRID_MAX_MAPS)
+        return lud_tree_expected(list, r->error, "at most %d maps", (int)LUD_GRID_MAX_MAPS);
+    variant *variants = lud_arena_take_array(r->arena, list->n_children, sizeof *variants);
+    if (!variants) return out_of_memory(r->error);
+    int n = 0;
+    list->used = true;
+    for (lud_tree *c = list->child; c; c = c->next) {
+        lud_grid_variant_options v;
+        lud_status status = lud_options_read(&lud_grid_variant_option_table, r->arena, c, &v, r->error);
+        if (status) return status;
+        if (!v.map) return lud_tree_expected(c, r->error, "a map in every entry of the ensemble");
+        variants[n++] =
+            (variant){.map = v.map, .agent_list = v.agents ? v.agents : r->options.agents, .place = c->place};
+    }
+    return read_maps(r, variants, n, spec);
 }
 
 /* ---- goals ---- */
@@ -364,11 +429,12 @@ static lud_status read_section(reader *r, lud_tree *section, uint64_t seed, lud_
     if (o->observation.size % 2 == 0)
         return lud_tree_expected(lud_tree_get(lud_tree_get(section, "observation"), "size"), r->error,
                                  "an odd number");
-    if (!o->map == !o->generate)
-        return lud_tree_expected(section, r->error, "either a map or the section generate");
+    if (!!o->map + !!o->generate + !!o->ensemble != 1)
+        return lud_tree_expected(section, r->error, "either a map, an ensemble or the section generate");
     *spec = (lud_grid_spec){0};
     copy_settings(o, spec);
-    if (o->map) return read_map(r, spec);
+    if (o->map) return read_maps(r, &(variant){.map = o->map, .agent_list = o->agents}, 1, spec);
+    if (o->ensemble) return read_ensemble(r, spec);
     if (o->legend) return lud_tree_expected(o->legend, r->error, "no legend beside generate");
     spec->is_generated = true;
     status = lud_grid_generate_read(r->arena, o->generate, seed, &spec->generate, &spec->n_maps, r->error);

@@ -334,6 +334,7 @@ const lud_option_table *lud_grid_thing_table(lud_grid_type type) {
 }
 
 const lud_option_table *const lud_grid_option_tables[] = {&lud_grid_option_table,
+                                                          &lud_grid_variant_option_table,
                                                           &lud_grid_goal_option_table,
                                                           &lud_grid_agent_option_table,
                                                           &lud_grid_generate_option_table,

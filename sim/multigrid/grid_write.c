@@ -7,13 +7,15 @@
 #include "sim/multigrid/grid_model.h"
 #include "sim/multigrid/grid_parse.h"
 
+enum { MAX_CODES = 4096 }; /* more than fresh_code has */
+
 typedef struct writer {
     lud_arena *arena;
     const lud_grid_spec *spec;
     lud_grid_options options;
     lud_grid_thing *new_things; /* of the codes that the legend explains */
     char (*new_codes)[2];
-    int n_new, next;
+    int n_new, next; /* at most MAX_CODES */
     lud_error *error;
 } writer;
 
@@ -124,8 +126,7 @@ static bool add_thing(writer *w, const lud_grid_thing *thing, const char code[2]
 }
 
 /* One thing a cell, in row-major order; whether agents and pieces each have a cell of their own. */
-static bool things_of(const lud_grid_spec *spec, lud_grid_thing *things) {
-    const lud_grid_map *map = spec->maps;
+static bool things_of(const lud_grid_spec *spec, const lud_grid_map *map, lud_grid_thing *things) {
     for (int c = 0; c < spec->width * spec->height; c++)
         things[c] = (lud_grid_thing){.object = map->cells[c], .under = {.type = LUD_EMPTY}};
     for (int i = 0; i < map->n_pieces; i++) {
@@ -146,31 +147,56 @@ static bool things_of(const lud_grid_spec *spec, lud_grid_thing *things) {
     return true;
 }
 
-static lud_status build_map(writer *w) {
+/* The text of one map, as a child of `holder`; codes that the legend must explain are collected. */
+static lud_status write_map(writer *w, const lud_grid_map *map, lud_grid_thing *things, lud_tree *holder,
+                            const char *key, lud_tree **node) {
     const lud_grid_spec *spec = w->spec;
-    size_t n_cells = (size_t)spec->width * (size_t)spec->height;
-    lud_grid_thing *things = lud_arena_take_array(w->arena, n_cells, sizeof *things);
-    w->new_things = lud_arena_take_array(w->arena, n_cells, sizeof *w->new_things);
-    w->new_codes = lud_arena_take_array(w->arena, n_cells, sizeof *w->new_codes);
-    if (!things || !w->new_things || !w->new_codes) return out_of_memory(w->error);
-    if (!things_of(spec, things))
+    if (!things_of(spec, map, things))
         return lud_fail(w->error, LUD_ERROR_UNSUPPORTED,
                         "a map whose agents do not come in reading order, each in a "
                         "cell of its own, cannot be written");
     lud_text text = {0};
     lud_status status = LUD_OK;
-    for (int c = 0; c < (int)n_cells && !status; c++) {
+    for (int c = 0; c < spec->width * spec->height && !status; c++) {
         char code[2] = "..";
         status = code_of(w, &things[c], code);
         lud_text_append_bytes(&text, code, 2);
         lud_text_append(&text, (c + 1) % spec->width ? " " : "\n");
     }
-    if (!status && text.failed) status = out_of_memory(w->error);
-    lud_tree holder = {.kind = LUD_TREE_SEQUENCE};
-    if (!status) w->options.map = lud_tree_add_text(w->arena, &holder, NULL, text.bytes);
+    *node = status || text.failed ? NULL : lud_tree_add_text(w->arena, holder, key, text.bytes);
     lud_text_free(&text);
-    if (status) return status;
-    if (!w->options.map) return out_of_memory(w->error);
+    if (!status && !*node) return out_of_memory(w->error);
+    return status;
+}
+
+static lud_status write_agents(writer *w, const lud_grid_map *map, lud_tree *list);
+
+/* A map, or an ensemble of maps with their agents; and the legend that they share. */
+static lud_status build_maps(writer *w) {
+    const lud_grid_spec *spec = w->spec;
+    size_t n_cells = (size_t)spec->width * (size_t)spec->height;
+    lud_grid_thing *things = lud_arena_take_array(w->arena, n_cells, sizeof *things);
+    w->new_things = lud_arena_take_array(w->arena, MAX_CODES, sizeof *w->new_things);
+    w->new_codes = lud_arena_take_array(w->arena, MAX_CODES, sizeof *w->new_codes);
+    lud_tree *list = lud_arena_take(w->arena, sizeof *list);
+    if (!things || !w->new_things || !w->new_codes || !list) return out_of_memory(w->error);
+    list->kind = LUD_TREE_SEQUENCE;
+    if (spec->n_maps == 1) {
+        lud_status status = write_map(w, spec->maps, things, list, NULL, &w->options.map);
+        if (status) return status;
+    } else {
+        w->options.ensemble = list;
+    }
+    for (int k = 0; k < spec->n_maps && w->options.ensemble; k++) {
+        lud_tree *entry = lud_tree_add_mapping(w->arena, list, NULL), *ignored;
+        if (!entry) return out_of_memory(w->error);
+        lud_status status = write_map(w, &spec->maps[k], things, entry, "map", &ignored);
+        if (status) return status;
+        lud_tree *agents = spec->n_agents ? lud_tree_add_sequence(w->arena, entry, "agents") : NULL;
+        if (!spec->n_agents) continue;
+        status = agents ? write_agents(w, &spec->maps[k], agents) : out_of_memory(w->error);
+        if (status) return status;
+    }
     if (!w->n_new) return LUD_OK;
     w->options.legend = lud_arena_take(w->arena, sizeof *w->options.legend);
     if (!w->options.legend) return out_of_memory(w->error);
@@ -183,17 +209,13 @@ static lud_status build_map(writer *w) {
 
 /* ---- agents, goals, section ---- */
 
-static lud_status build_agents(writer *w) {
+/* An entry for each agent; where generated maps turn it differently, without where it faces. */
+static lud_status write_agents(writer *w, const lud_grid_map *map, lud_tree *list) {
     const lud_grid_spec *spec = w->spec;
-    if (!spec->n_agents) return LUD_OK;
-    lud_tree *list = lud_arena_take(w->arena, sizeof *list);
-    if (!list) return out_of_memory(w->error);
-    list->kind = LUD_TREE_SEQUENCE;
-    w->options.agents = list;
     for (int i = 0; i < spec->n_agents; i++) {
-        const lud_grid_agent *a = &spec->maps[0].agents[i];
-        bool same_facing = true; /* random maps may turn an agent differently */
-        for (int k = 1; k < spec->n_maps; k++)
+        const lud_grid_agent *a = &map->agents[i];
+        bool same_facing = true;
+        for (int k = 0; k < spec->n_maps && spec->is_generated; k++)
             same_facing &= spec->maps[k].agents[i].direction == a->direction;
         lud_tree *entry = lud_tree_add_mapping(w->arena, list, NULL);
         bool ok = entry && lud_tree_add_text(w->arena, entry, "role", lud_grid_role_names[a->role]) &&
@@ -205,6 +227,16 @@ static lud_status build_agents(writer *w) {
         if (!ok) return out_of_memory(w->error);
     }
     return LUD_OK;
+}
+
+/* The list of the section: in an ensemble each map has its own. */
+static lud_status build_agents(writer *w) {
+    if (!w->spec->n_agents || w->options.ensemble) return LUD_OK;
+    lud_tree *list = lud_arena_take(w->arena, sizeof *list);
+    if (!list) return out_of_memory(w->error);
+    list->kind = LUD_TREE_SEQUENCE;
+    w->options.agents = list;
+    return write_agents(w, w->spec->maps, list);
 }
 
 static lud_status write_goals(writer *w, lud_tree *root) {
@@ -264,7 +296,7 @@ lud_status lud_grid_spec_write(const lud_grid_spec *spec, lud_arena *arena, lud_
         w.options.generate->kind = LUD_TREE_MAPPING;
         status = lud_grid_generate_write(&spec->generate, spec->n_maps, arena, w.options.generate, error);
     } else {
-        status = build_map(&w);
+        status = build_maps(&w);
     }
     if (!status) status = build_agents(&w);
     lud_tree *section = status ? NULL : lud_tree_add_mapping(arena, root, "multigrid");

@@ -249,6 +249,61 @@ static void test_round_trip(void **state) {
                    "2}, maps: 4}\n  chances: {stumble: 0.2}\n  agents: [{can_enter_magic_walls: true}]\n");
 }
 
+#define TWO_MAPS                                                                                             \
+    "  ensemble:\n    - map: [We We We We We, We Ay Gg Ae We, We We We We We]\n"                             \
+    "    - map: [We We We We, We Ay Bl We, We Ae L1 We, We We We We]\n"                                      \
+    "      agents: [{facing: north}, {facing: south}]\n"                                                     \
+    "  legend: {L1: {lava: }, L2: {unsteady_ground: {stumble: 0.3}}}\n  agents: [{facing: west}]\n"
+
+static void test_ensemble(void **state) {
+    (void)state;
+    lud_grid_spec s = read_ok(OWN TWO_MAPS);
+    assert_int_equal(s.n_maps, 2);
+    assert_int_equal(s.n_agents, 2);
+    assert_int_equal(s.width, 5);
+    assert_int_equal(s.height, 4);
+    assert_int_equal(s.maps[0].cells[1 * 5 + 2].type, LUD_GOAL);
+    assert_int_equal(s.maps[1].cells[2 * 5 + 2].type, LUD_LAVA);
+    assert_int_equal(s.maps[1].n_pieces, 1);
+    for (int x = 0; x < 5; x++) assert_int_equal(s.maps[0].cells[3 * 5 + x].type, LUD_WALL); /* added */
+    for (int y = 0; y < 4; y++) assert_int_equal(s.maps[1].cells[y * 5 + 4].type, LUD_WALL);
+    assert_int_equal(s.maps[0].agents[0].direction, LUD_WEST); /* the section's list */
+    assert_int_equal(s.maps[1].agents[0].direction, LUD_NORTH);
+    assert_int_equal(s.maps[1].agents[1].direction, LUD_SOUTH);
+    assert_true(s.maps[1].agents[1].x == 1 && s.maps[1].agents[1].y == 2);
+    /* an ensemble of one is a map; a smaller one later changes nothing but its own walls */
+    lud_grid_spec one = read_ok(OWN "  ensemble: [{map: [We We We We, We Ay .. We, We We We We]}]\n"),
+                  map = read_ok(OWN "  map: [We We We We, We Ay .. We, We We We We]\n");
+    assert_string_equal(written(&one), written(&map));
+    round_trip(OWN TWO_MAPS);
+
+    fails(OWN "  ensemble: 3\n",
+          "g:3:13: ensemble: expected a list of maps, each after `- map: |`, found '3'");
+    fails(OWN "  ensemble: []\n",
+          "g:3:13: ensemble: expected a list of maps, each after `- map: |`, found a list of 0");
+    fails(OWN "  ensemble: [{agents: []}]\n",
+          "g:3:14: expected a map in every entry of the ensemble, found a section of 1 keys");
+    fails(OWN "  ensemble: [{mapp: []}]\n",
+          "g:3:15: expected map or agents as key, found 'mapp'; did you mean 'map'?");
+    fails(OWN "  ensemble: [{map: [WeWeWe, WeAyWe, WeWeWe]}, {map: [WeWeWe, We..We, WeWeWe]}]\n",
+          "g:3:47: expected as many agents as in the first map of the ensemble, 1, found 0");
+    lud_text text = {0};
+    lud_text_append(&text, OWN "  ensemble:\n");
+    for (int k = 0; k <= LUD_GRID_MAX_MAPS; k++) lud_text_append(&text, "    - map: 3\n");
+    fails(text.bytes, "g:4:5: ensemble: expected at most 4096 maps, found a list of 4097");
+    lud_text_free(&text);
+    /* the model has the last word */
+    const char *other =
+        OWN "  ensemble: [{map: [WeWeWe, WeAyWe, WeWeWe]}, {map: [WeWeWe, WeAeWe, WeWeWe]}]\n";
+    lud_tree *root;
+    lud_model *model;
+    lud_error error = {0};
+    assert_int_equal(lud_tree_read_text(arena, "g", other, strlen(other), &root, &error), LUD_OK);
+    assert_int_equal(lud_grid_parse(root, "g", 1, &model, &error), LUD_ERROR_INPUT);
+    assert_string_equal(error.text,
+                        "g:3:3: agent 0 differs between map 0 and map 1 in colour, role or capabilities");
+}
+
 static void test_goals(void **state) {
     (void)state;
     lud_grid_spec s = read_ok(
@@ -270,10 +325,10 @@ static void test_own_errors(void **state) {
     fails("ludus: 1\n", "g:1:1: expected the section 'multigrid', found none");
     fails("ludus: 1\nmultigrid: 3\n",
           "g:2:12: multigrid: expected the keys of the world, a map among them, found '3'");
-    fails(OWN "  max_steps: 3\n",
-          "g:3:3: multigrid: expected either a map or the section generate, found a section of 1 keys");
-    fails(OWN SMALL "  generate: {}\n",
-          "g:3:3: multigrid: expected either a map or the section generate, found a section of 2 keys");
+    fails(OWN "  max_steps: 3\n", "g:3:3: multigrid: expected either a map, an ensemble or the section "
+                                  "generate, found a section of 1 keys");
+    fails(OWN SMALL "  generate: {}\n", "g:3:3: multigrid: expected either a map, an ensemble or the section "
+                                        "generate, found a section of 2 keys");
     fails(OWN SMALL "  max_steps: 65536\n",
           "g:4:14: max_steps: expected an integer from 1 to 65535, found '65536'");
     fails(OWN "  map: |\n    We We We\n    We Zz We\n    We We We\n",
@@ -449,9 +504,9 @@ static void test_reference(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_everything),      cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_goals),           cmocka_unit_test(test_own_errors),
-        cmocka_unit_test(test_too_large),       cmocka_unit_test(test_reference),
-        cmocka_unit_test(test_reference_errors)};
+        cmocka_unit_test(test_everything), cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_ensemble),   cmocka_unit_test(test_goals),
+        cmocka_unit_test(test_own_errors), cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_reference),  cmocka_unit_test(test_reference_errors)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

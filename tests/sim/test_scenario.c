@@ -154,7 +154,7 @@ static void test_include(void **state) {
     text = "include: base.yaml\n\nmultigrid: {max_step: 3}\n";
     assert_int_equal(lud_file_write(path, text, strlen(text), &error), LUD_OK);
     assert_int_equal(lud_scenario_load(path, NULL, 0, &s, &error), LUD_ERROR_INPUT);
-    snprintf(expected, sizeof expected, "%s/harder.yaml:3:13: expected map, legend, ", folder);
+    snprintf(expected, sizeof expected, "%s/harder.yaml:3:13: expected map, ensemble, legend, ", folder);
     assert_int_equal(strncmp(error.text, expected, strlen(expected)), 0);
     assert_non_null(strstr(error.text, "found 'max_step'; did you mean 'max_steps'?"));
     snprintf(path, sizeof path, "rm -r %s", folder);
