@@ -59,6 +59,8 @@ static void print_table(const lud_scenario *s, const lud_cast *cast, const lud_r
         else
             printf(" %10s\n", "-");
     }
+    if (r->n_measures) printf("\n");
+    lud_rollout_print_measures(r);
 }
 
 static json_t *mean_json(const lud_mean *mean) {
@@ -76,13 +78,16 @@ static lud_status print_json(const lud_scenario *s, const lud_cast *cast, const 
                                                 mean_json(&a->episode_return), "goals_reached",
                                                 a->has_goals ? mean_json(&a->goals) : json_null()));
     }
+    json_t *measures = json_object();
+    for (int k = 0; k < r->n_measures; k++)
+        json_object_set_new(measures, r->measures[k].name, mean_json(&r->measures[k].value));
     double episodes = r->episodes ? (double)r->episodes : 1;
-    json_t *root =
-        json_pack("{s:s, s:s, s:I, s:i, s:I, s:I, s:f, s:f, s:f, s:o, s:o}", "scenario", s->name, "world",
-                  s->world->name, "seed", (json_int_t)s->run.seed, "environments", r->n_envs, "episodes",
-                  (json_int_t)r->episodes, "steps", (json_int_t)r->steps, "seconds", r->seconds, "terminated",
-                  (double)r->terminated / episodes, "truncated", (double)r->truncated / episodes, "length",
-                  mean_json(&r->length), "agents", agents);
+    json_t *root = json_pack("{s:s, s:s, s:I, s:i, s:I, s:I, s:f, s:f, s:f, s:o, s:o, s:o}", "scenario",
+                             s->name, "world", s->world->name, "seed", (json_int_t)s->run.seed,
+                             "environments", r->n_envs, "episodes", (json_int_t)r->episodes, "steps",
+                             (json_int_t)r->steps, "seconds", r->seconds, "terminated",
+                             (double)r->terminated / episodes, "truncated", (double)r->truncated / episodes,
+                             "length", mean_json(&r->length), "agents", agents, "measures", measures);
     return lud_print_json(root, error);
 }
 

@@ -139,10 +139,20 @@ VEC_INLINE void vec_store(float *y, vec x) {
 }
 #endif
 
+#if defined(VEC_AVX2)
+/* From VEC - n on: n masks that are set. */
+static const int32_t vec_masks[2 * VEC] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+#endif
+
 /* The first n (at most 16) numbers of x, zeros behind. */
 VEC_INLINE vec vec_load_some(const real *x, int64_t n) {
 #if defined(__AVX512F__) && !defined(LUD_REAL_F64)
     return _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), x);
+#elif defined(VEC_AVX2)
+    const int32_t *mask = vec_masks + VEC - n;
+    __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)mask);
+    __m256i high = _mm256_loadu_si256((const __m256i *)(const void *)(mask + VEC / 2));
+    return (vec){_mm256_maskload_ps(x, low), _mm256_maskload_ps(x + VEC / 2, high)};
 #else
     real whole[VEC] = {0};
     for (int64_t i = 0; i < n; ++i) whole[i] = x[i];
@@ -154,6 +164,12 @@ VEC_INLINE vec vec_load_some(const real *x, int64_t n) {
 VEC_INLINE void vec_store_some(real *y, int64_t n, vec x) {
 #if defined(__AVX512F__) && !defined(LUD_REAL_F64)
     _mm512_mask_storeu_ps(y, (__mmask16)((1u << n) - 1), x);
+#elif defined(VEC_AVX2)
+    const int32_t *mask = vec_masks + VEC - n;
+    __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)mask);
+    __m256i high = _mm256_loadu_si256((const __m256i *)(const void *)(mask + VEC / 2));
+    _mm256_maskstore_ps(y, low, x.low);
+    _mm256_maskstore_ps(y + VEC / 2, high, x.high);
 #else
     real whole[VEC];
     vec_store(whole, x);

@@ -24,7 +24,7 @@ typedef struct lud_empo_learner_options {
     double count_curiosity_scale, count_curiosity_bonus_coef_r;
 
     /* trainer */
-    int64_t batch_size, updates_per_iteration, x_h_goals;
+    int64_t replay_contest, batch_size, updates_per_iteration, x_h_goals;
     int64_t target_interval[LUD_EMPO_NETS];
     double weight_decay[LUD_EMPO_NETS];
     bool advantage_loss;

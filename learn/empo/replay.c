@@ -1,6 +1,7 @@
 #include "learn/empo/replay.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,8 @@ struct lud_empo_replay {
     size_t write;            /* where the next transition goes */
     uint64_t stored_bytes;   /* of the transitions present */
     int words, n_actions, n_humans, n_policies;
-    place *places; /* [capacity] ring */
+    place *places;   /* [capacity] ring */
+    float *priority; /* [capacity] ring */
     uint8_t *pool;
 };
 
@@ -40,8 +42,9 @@ lud_empo_replay *lud_empo_replay_create(int64_t capacity, size_t bytes, int word
                            .n_policies = n_policies};
     r->pool_bytes = bytes & ~(size_t)7;
     r->places = calloc((size_t)capacity, sizeof *r->places);
+    r->priority = calloc((size_t)capacity, sizeof *r->priority);
     r->pool = calloc(r->pool_bytes, 1);
-    if (!r->places || !r->pool) {
+    if (!r->places || !r->priority || !r->pool) {
         lud_empo_replay_destroy(r);
         return NULL;
     }
@@ -51,6 +54,7 @@ lud_empo_replay *lud_empo_replay_create(int64_t capacity, size_t bytes, int word
 void lud_empo_replay_destroy(lud_empo_replay *r) {
     if (!r) return;
     free(r->places);
+    free(r->priority);
     free(r->pool);
     free(r);
 }
@@ -132,6 +136,7 @@ bool lud_empo_replay_push(lud_empo_replay *r, const lud_empo_transition *t) {
     put(to, t->terminal, (size_t)t->n_successors);
     r->count++;
     *place_of(r, r->count - 1) = (place){offset, bytes};
+    r->priority[(r->first + r->count - 1) % r->capacity] = INFINITY;
     r->write = offset + bytes;
     r->stored_bytes += bytes;
     if (r->write > r->used) r->used = r->write;
@@ -203,6 +208,26 @@ void lud_empo_replay_sample(const lud_empo_replay *r, int64_t n, int64_t oldest,
     }
 }
 
+void lud_empo_replay_contest(const lud_empo_replay *r, int64_t n, int64_t k, int64_t oldest, uint64_t seed,
+                             uint32_t draw, int64_t *indices) {
+    const int64_t fresh = r->count - first_young(r, oldest);
+    const int64_t there = fresh < n ? r->count : fresh;
+    if (n * k > there) k = there / n;
+    lud_empo_replay_sample(r, n * k, oldest, seed, draw, indices);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t best = indices[i * k];
+        for (int64_t j = i * k + 1; j < (i + 1) * k; j++)
+            if (r->priority[(r->first + indices[j]) % r->capacity] >
+                r->priority[(r->first + best) % r->capacity])
+                best = indices[j];
+        indices[i] = best;
+    }
+}
+
+void lud_empo_replay_set_priority(lud_empo_replay *r, int64_t index, float priority) {
+    r->priority[(r->first + index) % r->capacity] = priority;
+}
+
 double lud_empo_replay_mean_bytes(const lud_empo_replay *r) {
     return r->count ? (double)r->stored_bytes / (double)r->count : 0.0;
 }
@@ -251,6 +276,8 @@ void lud_empo_replay_visit(lud_empo_replay *r, const char *prefix, lud_checkpoin
     char text[128];
     snprintf(text, sizeof text, "%splaces", prefix);
     lud_checkpoint_bytes(checkpoint, text, r->places, (size_t)r->capacity * sizeof *r->places);
+    snprintf(text, sizeof text, "%spriority", prefix);
+    lud_checkpoint_bytes(checkpoint, text, r->priority, (size_t)r->capacity * sizeof *r->priority);
     snprintf(text, sizeof text, "%spool", prefix);
     lud_checkpoint_bytes(checkpoint, text, r->pool, used);
     if (lud_checkpoint_loading(checkpoint) && lud_checkpoint_status(checkpoint, NULL) == LUD_OK &&

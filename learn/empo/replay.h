@@ -49,6 +49,14 @@ void lud_empo_replay_clear(lud_empo_replay *replay);
  * all when fewer than n are that young. The draw depends on seed and `draw` only. indices[n] */
 void lud_empo_replay_sample(const lud_empo_replay *replay, int64_t n, int64_t oldest, uint64_t seed,
                             uint32_t draw, int64_t *indices);
+/* Draws n * k as above (k less when so many are not there), splits them into n groups of k and takes from
+ * each the one with the largest priority: transitions whose targets were missed by much come more often
+ * (compare Schaul et al., "Prioritized experience replay", 2016). indices[n * k], of which the first n are
+ * filled. */
+void lud_empo_replay_contest(const lud_empo_replay *replay, int64_t n, int64_t k, int64_t oldest,
+                             uint64_t seed, uint32_t draw, int64_t *indices);
+/* Priority of a stored transition; it starts at infinity. */
+void lud_empo_replay_set_priority(lud_empo_replay *replay, int64_t index, float priority);
 /* Bytes taken by a transition, mean over those stored. */
 double lud_empo_replay_mean_bytes(const lud_empo_replay *replay);
 /* Saves or loads everything, so that what follows is the same bit for bit. */

@@ -28,7 +28,8 @@ lud_empo_stages lud_empo_stages_defaults(void) {
                          .epsilon_h_end = 0.01,
                          .epsilon_r_steps = 10000,
                          .epsilon_h_steps = 10000,
-                         .gradual_clearing = true};
+                         .gradual_clearing = true,
+                         .clearing_lasts = true};
     for (int i = 0; i < LUD_EMPO_NETS; i++) {
         s.lr[i] = i == LUD_NET_V_H_E ? 1e-3 : 1e-4;
         s.clip[i] = 10.0;
@@ -74,7 +75,8 @@ static double ramp(double start, double end, int64_t steps, int64_t step) {
 static int64_t max_age(const lud_empo_stages *s, int64_t step) {
     const int64_t begin = lud_empo_stage_end(s, LUD_STAGE_RAMP - 1);
     const int64_t end = (int64_t)fmax((double)begin, s->constant_fraction * (double)s->total);
-    if (!s->gradual_clearing || step < begin || step >= end) return -1;
+    if (!s->gradual_clearing || step < begin) return -1;
+    if (step >= end) return s->clearing_lasts ? step - begin : -1;
     const double oldest = (double)begin * (double)(step - begin) / (double)(end - begin);
     return step - (int64_t)floor(oldest);
 }

@@ -34,6 +34,7 @@ typedef struct lud_empo_stages {
     double epsilon_r_start, epsilon_r_end, epsilon_h_start, epsilon_h_end;
     int64_t epsilon_r_steps, epsilon_h_steps;
     bool gradual_clearing; /* phase old transitions out, else empty the buffer on entering stages 5 and 6 */
+    bool clearing_lasts;   /* what was phased out stays out; false: it comes back when the phase has ended */
     bool z_loss;           /* errors in z while the rate is constant */
 } lud_empo_stages;
 

@@ -27,7 +27,8 @@ typedef struct batch {
     int64_t first_successor; /* row of the first successor: the states themselves stand before, if at all */
     int64_t n_rows, n_links;
     int64_t row_room, link_room;
-    int64_t *indices;                 /* [n] */
+    int64_t *indices;                 /* [n], room for [n * replay_contest] */
+    float *error;                     /* [n] sum over quantities of the mean squared error, for the contest */
     lud_empo_transition *transitions; /* [n] */
     int32_t *entry_offsets;           /* [n + 1] */
     int32_t *offsets;                 /* [n * n_actions + 1] */
@@ -57,7 +58,7 @@ typedef struct targets {
 
 struct lud_empo_trainer {
     lud_empo_values *values;
-    const lud_empo_replay *replay;
+    lud_empo_replay *replay;
     const lud_empo_learner_options *options;
     lud_device *device;
     uint64_t seed;
@@ -138,7 +139,8 @@ static bool make_arrays(lud_empo_trainer *t) {
     const size_t profiles = (size_t)layout->n_human_profiles;
     batch *b = &t->batch;
     targets *d = &t->targets;
-    b->indices = calloc(n, sizeof *b->indices);
+    b->indices = calloc(n * (size_t)t->options->replay_contest, sizeof *b->indices);
+    b->error = calloc(n, sizeof *b->error);
     b->transitions = calloc(n, sizeof *b->transitions);
     b->entry_offsets = calloc(n + 1, sizeof *b->entry_offsets);
     b->offsets = calloc(n * actions + 1, sizeof *b->offsets);
@@ -149,9 +151,9 @@ static bool make_arrays(lud_empo_trainer *t) {
     for (int i = 0; i < 3; i++) t->host_targets[i] = calloc(n * width, real);
     float **const device[] = {&d->q_r,     &d->v_h_e,  &d->x_h,  &d->y,    &d->v,
                               &d->uniform, &d->weight, &d->loss, &d->small};
-    bool complete = b->indices && b->transitions && b->entry_offsets && b->offsets && b->marginal &&
-                    b->pursuing && b->parts && t->host && t->host_targets[0] && t->host_targets[1] &&
-                    t->host_targets[2];
+    bool complete = b->indices && b->error && b->transitions && b->entry_offsets && b->offsets &&
+                    b->marginal && b->pursuing && b->parts && t->host && t->host_targets[0] &&
+                    t->host_targets[1] && t->host_targets[2];
     for (size_t i = 0; i < sizeof device / sizeof *device; i++) {
         *device[i] = lud_device_allocate(t->device, n * width * real);
         complete = complete && *device[i];
@@ -162,7 +164,7 @@ static bool make_arrays(lud_empo_trainer *t) {
     return true;
 }
 
-lud_status lud_empo_trainer_create(lud_empo_values *values, const lud_empo_replay *replay,
+lud_status lud_empo_trainer_create(lud_empo_values *values, lud_empo_replay *replay,
                                    const lud_empo_learner_options *options, uint64_t seed,
                                    lud_empo_trainer **trainer, lud_error *error) {
     *trainer = NULL;
@@ -234,6 +236,7 @@ void lud_empo_trainer_destroy(lud_empo_trainer *t) {
     for (int i = 0; i < LUD_EMPO_NETS; i++) lud_nn_destroy(t->nets[i].net);
     lud_optimiser_destroy(t->optimiser);
     free(t->batch.indices);
+    free(t->batch.error);
     free(t->batch.transitions);
     free(t->batch.entry_offsets);
     free(t->batch.offsets);
@@ -491,9 +494,13 @@ static const float *power_of_entries(lud_empo_trainer *t) {
 }
 
 static void keep_loss(lud_empo_trainer *t, int net, int64_t n) {
+    const int64_t width = n / t->n;
     double sum = 0;
     lud_device_download(t->device, t->host, t->targets.loss, (size_t)n * sizeof(float));
-    for (int64_t i = 0; i < n; i++) sum += (double)t->host[i];
+    for (int64_t i = 0; i < n; i++) {
+        sum += (double)t->host[i];
+        t->batch.error[i / width] += t->host[i] / (float)width;
+    }
     t->loss[net] = sum / (double)n;
 }
 
@@ -501,7 +508,7 @@ static void square_loss(lud_empo_trainer *t, int which, training_net *own, int v
                         const float *weight, int64_t n, double scale, bool measure) {
     t->device->ops->mse_loss(t->device, n, lud_nn_value(own->net, value), target, weight, scale,
                              t->targets.loss, lud_nn_gradient(own->net, value), false);
-    if (measure) keep_loss(t, which, n);
+    if (measure || t->options->replay_contest > 1) keep_loss(t, which, n);
 }
 
 static void no_gradient(lud_empo_trainer *t, training_net *own, int value, int64_t n) {
@@ -619,8 +626,10 @@ static lud_status move_table(lud_empo_trainer *t, int net, const float *target, 
             }
             const float *goal = t->host + (i * per_state + e) * width;
             const float *present = lud_empo_table_read(table, key);
-            for (int64_t k = 0; k < width; k++)
-                sum += pow((double)goal[k] - (double)present[k], 2.0) / (double)(t->n * per_state * width);
+            double squares = 0;
+            for (int64_t k = 0; k < width; k++) squares += pow((double)goal[k] - (double)present[k], 2.0);
+            sum += squares / (double)(t->n * per_state * width);
+            t->batch.error[i] += (float)(squares / (double)(per_state * width));
             if (!lud_empo_table_move(table, key, goal, o->lookup_use_adaptive_lr, rate,
                                      o->lookup_adaptive_lr_power))
                 return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a table");
@@ -674,7 +683,9 @@ static lud_status compute_targets(lud_empo_trainer *t, int64_t step, const lud_e
     const bool with_states = now->active[LUD_NET_U_R] || now->active[LUD_NET_Q_R] || now->active[LUD_NET_V_R];
     if (profile) lud_profile_begin(profile, LUD_STAGE_COLLECT);
     const int64_t oldest = now->max_age < 0 ? INT64_MIN : step - now->max_age;
-    lud_empo_replay_sample(t->replay, t->n, oldest, t->seed, (uint32_t)step, t->batch.indices);
+    lud_empo_replay_contest(t->replay, t->n, t->options->replay_contest, oldest, t->seed, (uint32_t)step,
+                            t->batch.indices);
+    memset(t->batch.error, 0, (size_t)t->n * sizeof *t->batch.error);
     lud_status status = collect(t, with_states, error);
     if (profile) lud_profile_end(profile, LUD_STAGE_COLLECT);
     if (status) return status;
@@ -707,6 +718,8 @@ lud_status lud_empo_trainer_update(lud_empo_trainer *t, int64_t step, const lud_
     learn_networks(t, step, now, measure);
     if (profile) lud_profile_begin(profile, LUD_STAGE_OPTIMISER);
     status = move_tables(t, now, measure, error);
+    for (int64_t i = 0; i < t->n && t->options->replay_contest > 1; i++)
+        lud_empo_replay_set_priority(t->replay, t->batch.indices[i], t->batch.error[i]);
     copy_targets(t, step);
     if (profile) lud_profile_end(profile, LUD_STAGE_OPTIMISER);
     if (profile) lud_profile_call(profile);

@@ -22,7 +22,7 @@ extern const char *const lud_empo_trainer_stages[LUD_TRAINER_STAGES];
 typedef struct lud_empo_trainer lud_empo_trainer;
 
 /* values, replay and options must outlive the trainer. */
-lud_status lud_empo_trainer_create(lud_empo_values *values, const lud_empo_replay *replay,
+lud_status lud_empo_trainer_create(lud_empo_values *values, lud_empo_replay *replay,
                                    const lud_empo_learner_options *options, uint64_t seed,
                                    lud_empo_trainer **trainer, lud_error *error);
 /* Null is allowed. */

@@ -4,18 +4,39 @@
 #define LUDUS_LEARN_MAPPO_STABILITY_H
 
 #include "learn/mappo/mappo.h"
+#include "learn/mappo/policy.h"
 
-/* Largest |lambda| of the recurrence. */
+/* Largest |lambda| of the recurrences of an actor with a magnitude. */
 double lud_mappo_largest_eigenvalue(const lud_parameters *parameters);
 /* Bound of the gain from inputs to magnitudes in any l_p: with the recurrence's
  * sum_k |C_k| gamma_k |B_k| / (1 - |lambda_k|) + |D|, the layers' 1.1 times the product of their spectral
- * norms (the slope of SiLU is at most 1.1), and |L|. */
+ * norms (the slope of SiLU is at most 1.1), and |L|. Two blocks (a central policy): the larger of both times
+ * sqrt 2, as their inputs are one vector. */
 double lud_mappo_gain_bound(const lud_parameters *parameters);
-/* Mean over trials of the error norm E_t = sqrt(sum_i |goal_i - p_i|^2 + |v_i|^2), t = 0 .. n_steps, with the
- * policy's mean directions, or with directions of full size away from the goals. error_norm[n_steps + 1] */
-lud_status lud_mappo_error_norms(lud_mappo_learner_state *learner, bool worst_case, int n_steps,
-                                 double *error_norm, lud_error *error);
-/* For `ludus eval`: all of these and the verdict; nothing for policies that control directly. */
-lud_status lud_mappo_inspect(lud_learner *learner, lud_text *out, lud_error *error);
+
+enum { LUD_MAPPO_LOOP_ENVIRONMENTS = 16 };
+
+/* A closed loop: a policy run beyond the length of its episodes. */
+typedef struct lud_mappo_loop {
+    double *
+        error_norm; /* [n_steps + 1] mean over environments of E_t = sqrt(sum_i |goal_i - p_i|^2 + |v_i|^2) */
+    double free_start, free_end; /* the same at t = 0 and n_steps over environments that are not held */
+    double largest;              /* of any environment at any time */
+    double largest_eigenvalue, gain_bound; /* of the policy; not a number: it has no magnitude */
+    int n_held; /* environments in which somebody touches another or an obstacle in the last quarter: an
+                   obstacle can stand between an agent and its goal for good */
+} lud_mappo_loop;
+
+/* Runs the policy of `trained` (its learner section) in `scenario`, which may have another number of agents.
+ * Fills loop, whose error_norm is given. LUD_ERROR_INPUT when the policy does not fit, or when somebody has
+ * no goal. */
+lud_status lud_mappo_run_loop(const lud_scenario *trained, const lud_scenario *scenario,
+                              const lud_mappo_play *play, int n_steps, lud_mappo_loop *loop,
+                              lud_error *error);
+/* Whether a world can run as a closed loop: everybody has a goal. */
+bool lud_mappo_has_goals(const lud_model *model);
+/* Whether errors fall for good: where nobody is held to a twentieth of the start, and nowhere beyond three
+ * times what they were. */
+bool lud_mappo_loop_falls(const lud_mappo_loop *loop);
 
 #endif

@@ -88,6 +88,7 @@ typedef struct proof_ppo {
     int32_t n_ranked;
     lud_schedule rate, entropy;
     lud_profile profile;
+    double rollout_flops, update_flops; /* of matrix products */
 
     /* one rollout: decisions t * n_envs + slot, and one more row for the value behind the end */
     lud_proof_decisions decisions;
@@ -272,6 +273,7 @@ static void decide(proof_ppo *p, int32_t first, uint32_t step, bool choose) {
         lud_nn_set_step(p->net->nn, (uint64_t)p->scenario->run.seed, (step << 8) + chunk);
         const int32_t taken = lud_proof_net_load(p->net, &p->decisions, NULL, first + done, p->n_envs - done);
         lud_proof_net_forward(p->net, true);
+        p->rollout_flops += 2.0 * lud_nn_multiply_adds(p->net->nn);
         lud_profile_end(&p->profile, STAGE_ROLLOUT_NET);
         for (int32_t i = 0; i < taken; i++) {
             const int32_t at = first + done + i, begin = p->net->begin[i];
@@ -454,6 +456,7 @@ static void batch_gradients(proof_ppo *p, int32_t first, int32_t n, double entro
         lud_profile_end(&p->profile, STAGE_LOSS);
         lud_profile_begin(&p->profile, STAGE_UPDATE_NET);
         lud_proof_net_backward(p->net);
+        p->update_flops += 6.0 * lud_nn_multiply_adds(p->net->nn); /* backward: two products for each */
         lud_profile_end(&p->profile, STAGE_UPDATE_NET);
         done += taken;
     }
@@ -596,7 +599,11 @@ static lud_status write(const lud_learner *learner, lud_arena *arena, lud_tree *
 
 static void report(lud_learner *learner, lud_text *out) {
     proof_ppo *p = (proof_ppo *)learner;
+    const double seconds = p->profile.seconds[STAGE_ROLLOUT_NET] + p->profile.seconds[STAGE_UPDATE_NET];
     lud_profile_print(&p->profile, out);
+    lud_text_append(out, "matrix products: %.3g GFLOP in rollouts, %.3g in updates, %.0f GFLOP/s\n",
+                    p->rollout_flops * 1e-9, p->update_flops * 1e-9,
+                    (p->rollout_flops + p->update_flops) * 1e-9 / fmax(seconds, 1e-9));
     lud_text_append(out, "\nbest validation MRR %.4f; ludus eval RUN ranks the test queries\n", p->best_mrr);
 }
 

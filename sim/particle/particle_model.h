@@ -145,6 +145,7 @@ struct lud_particle_model {
     particle_choice *choices;
     lud_particle_wall *walls;
     lud_tree *section; /* the section as in effect */
+    lud_tree *source;  /* the same with `parameters` still standing in it; null: it has none */
     const char **reward_names;
 
     /* entities; index n_entities + slot stands for what slot has drawn */

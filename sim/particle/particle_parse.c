@@ -135,12 +135,14 @@ static lud_status load_task(lud_arena *arena, const lud_tree *section, lud_tree 
 }
 
 /* The whole table: the task's with the section's keys over it, parameters replaced, `task` and `parameters`
- * gone. */
-static lud_status resolve(lud_arena *arena, const lud_tree *section, lud_tree **table, lud_error *error) {
+ * gone. *source gets it with parameters, at their values in effect, in place; null when there are none. */
+static lud_status resolve(lud_arena *arena, const lud_tree *section, lud_tree **table, lud_tree **source,
+                          lud_error *error) {
     lud_tree *task;
     lud_status status = load_task(arena, section, &task, error);
     if (status) return status;
-    lud_tree *merged = empty_mapping(arena), *result = empty_mapping(arena), *values = empty_mapping(arena);
+    lud_tree *merged = empty_mapping(arena), *result = empty_mapping(arena), *kept = empty_mapping(arena);
+    lud_tree *values = kept ? lud_tree_add_mapping(arena, kept, "parameters") : NULL;
     if (!merged || !result || !values || !merge(arena, merged, task, section))
         return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
     merged->place = result->place = section->place;
@@ -162,10 +164,11 @@ static lud_status resolve(lud_arena *arena, const lud_tree *section, lud_tree **
         if (!strcmp(child->key, "task") || !strcmp(child->key, "parameters") || find(values, child->key))
             continue;
         lud_tree *copy = lud_tree_add_copy(arena, result, child->key, child);
-        if (!copy) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+        if (!copy || !lud_tree_add_copy(arena, kept, child->key, child)) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
         if ((status = substitute(copy, values, error))) return status;
     }
     *table = result;
+    *source = values->child ? kept : NULL;
     return LUD_OK;
 }
 
@@ -209,7 +212,7 @@ lud_status lud_particle_parse(lud_tree *root, const char *file, uint64_t seed, l
     }
     m->base.world = &lud_particle_world;
     m->arena = arena;
-    lud_status status = resolve(arena, section, &m->section, error);
+    lud_status status = resolve(arena, section, &m->section, &m->source, error);
     if (!status) status = lud_options_read(&lud_particle_option_table, arena, m->section, &m->options, error);
     if (!status) status = lud_particle_compile(m, error);
     if (status) {

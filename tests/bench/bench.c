@@ -13,9 +13,11 @@ static const lud_bench *const registry[] = {
     &lud_bench_solve,      //
     &lud_bench_learn,      //
     &lud_bench_empo,       //
+    &lud_bench_accuracy,   //
     &lud_bench_particle,   //
     &lud_bench_mappo,      //
     &lud_bench_proof,      //
+    &lud_bench_training,   //
 };
 
 enum { N_REGISTERED = sizeof registry / sizeof *registry, N_REPETITIONS = 9 };

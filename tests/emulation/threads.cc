@@ -83,27 +83,29 @@ void switch_context(context *from, context *to) {
 // A worker runs threads to their end, one after another; a thread that has to wait keeps its worker.
 struct worker {
     context own;
-    int thread; // the one it runs next or keeps
     bool idle;
 };
 
 // ---- the block that runs
 
-enum state { FRESH, READY, IN_WARP, AT_BARRIER, DONE };
-
 struct thread {
-    state now;
-    worker *on;
+    worker *on;   // null before it starts and after it ends
     meeting kind; // what it waits in
     unsigned mask;
     int parameter;
     uint64_t value, result;
 };
 
+// One bit a lane; every lane that exists is in exactly one of the four.
+struct warp {
+    unsigned runnable, meeting, at_barrier, done;
+};
+
 struct block_run {
     context scheduler;
     const std::function<void()> *body;
     thread threads[MAX_THREADS];
+    warp warps[MAX_THREADS / WARP_LANES];
     int n_threads, n_warps, current;
     bool failed;
     std::vector<std::unique_ptr<worker>> workers;
@@ -142,15 +144,21 @@ uint64_t common_divisor(uint64_t a, uint64_t b) {
     return b == 0 ? a : common_divisor(b, a % b);
 }
 
-// The numbers below n in a drawn order, without a list: at(i) = (i * step + start) mod n, step without
+// The numbers below n in a drawn order, without a list: start, start + step, ... modulo n, step without
 // divisor of n.
 struct order {
-    uint64_t n, step, start;
-    explicit order(uint64_t n_) : n(n_), step(1), start(below(n_)) {
-        do step = 1 + below(n);
+    uint64_t n, step, now;
+    explicit order(uint64_t n_) : n(n_), step(1), now(n_ > 1 ? below(n_) : 0) {
+        if (n < 3) return;
+        do step = 1 + below(n - 1);
         while (common_divisor(step, n) != 1);
     }
-    uint64_t at(uint64_t i) const { return (i * step + start) % n; }
+    uint64_t next() {
+        uint64_t value = now;
+        now += step;
+        if (now >= n) now -= n;
+        return value;
+    }
 };
 
 void complain(const char *what, int at) {
@@ -164,18 +172,16 @@ void place(int at) {
     unsigned t = (unsigned)at;
     const dim3 &size = running.block;
     run.current = at;
-    thread_index.x = t % size.x;
-    thread_index.y = t / size.x % size.y;
-    thread_index.z = t / size.x / size.y;
+    thread_index = size.x == (unsigned)run.n_threads
+                       ? dim3(t, 0, 0)
+                       : dim3(t % size.x, t / size.x % size.y, t / size.x / size.y);
 }
 
 void work(worker *self) {
     arrive(&self->own);
     for (;;) {
         (*run.body)();
-        run.threads[run.current].now = DONE;
-        // the scheduler names the next thread, mostly one more of this warp
-        self->idle = true;
+        self->idle = true; // the scheduler names the next thread
         switch_context(&self->own, &run.scheduler);
     }
 }
@@ -220,37 +226,39 @@ worker *new_worker() {
 void resume(int at) {
     thread &t = run.threads[at];
     place(at);
-    if (t.now == FRESH) {
+    if (!t.on) {
         if (run.free_workers.empty()) run.free_workers.push_back(new_worker());
         t.on = run.free_workers.back();
         run.free_workers.pop_back();
         start_of_work = t.on;
     }
-    t.now = READY;
     worker *w = t.on;
-    w->thread = at;
     w->idle = false;
     switch_context(&run.scheduler, &w->own);
-    if (w->idle) run.free_workers.push_back(w);
+    if (!w->idle) return;
+    run.free_workers.push_back(w);
+    t.on = nullptr;
+    warp &own = run.warps[at / WARP_LANES];
+    own.runnable &= ~(1u << at % WARP_LANES);
+    own.done |= 1u << at % WARP_LANES;
 }
 
-void wait(state why) {
-    int at = run.current;
-    thread &t = run.threads[at];
-    t.now = why;
-    switch_context(&t.on->own, &run.scheduler);
+// The running thread gives way until it is runnable again.
+void wait() {
+    switch_context(&run.threads[run.current].on->own, &run.scheduler);
 }
 
 // The meeting of the lanes in `mask` is complete: gives each its result.
-void conclude(int first, unsigned mask) {
+void conclude(thread *lanes, unsigned mask) {
+    meeting kind = lanes[__builtin_ctz(mask)].kind;
     unsigned votes = 0;
-    for (int lane = 0; lane < WARP_LANES; ++lane)
-        if (mask >> lane & 1 && run.threads[first + lane].value) votes |= 1u << lane;
-    for (int lane = 0; lane < WARP_LANES; ++lane) {
-        if (!(mask >> lane & 1)) continue;
-        thread &t = run.threads[first + lane];
-        int from = lane;
-        switch (t.kind) {
+    if (kind == BALLOT)
+        for (unsigned rest = mask; rest; rest &= rest - 1)
+            if (lanes[__builtin_ctz(rest)].value) votes |= rest & -rest;
+    for (unsigned rest = mask; rest; rest &= rest - 1) {
+        int lane = __builtin_ctz(rest), from = lane;
+        thread &t = lanes[lane];
+        switch (kind) {
         case SHUFFLE:
             from = t.parameter & (WARP_LANES - 1);
             break;
@@ -266,82 +274,68 @@ void conclude(int first, unsigned mask) {
         default:
             break;
         }
-        if (from >= WARP_LANES || !(mask >> from & 1)) {
-            complain("a shuffle reads a lane that does not take part", first + lane);
+        if (from < 0 || from >= WARP_LANES || !(mask >> from & 1)) {
+            complain("a shuffle reads a lane that does not take part", run.current);
             from = lane;
         }
-        t.result = t.kind == BALLOT ? votes : run.threads[first + from].value;
+        t.result = kind == BALLOT ? votes : lanes[from].value;
     }
-    for (int lane = 0; lane < WARP_LANES; ++lane)
-        if (mask >> lane & 1) run.threads[first + lane].now = READY;
 }
 
-// Whether all lanes of the mask wait in the same meeting as thread `at`.
-bool all_here(int at, int first, unsigned mask) {
-    const thread &own = run.threads[at];
-    for (int lane = 0; lane < WARP_LANES; ++lane) {
-        if (!(mask >> lane & 1) || first + lane == at) continue;
-        if (first + lane >= run.n_threads || run.threads[first + lane].now == DONE) {
-            complain("a lane of the mask does not exist or has ended", at);
-            return false;
-        }
-        const thread &other = run.threads[first + lane];
-        if (other.now != IN_WARP) return false;
-        if (!(other.mask >> (at - first) & 1)) return false; // it still meets others
-        if (other.kind != own.kind || other.mask != mask) {
-            complain("lanes of one warp meet in different operations", at);
-            return false;
-        }
+bool finish_barrier() {
+    unsigned meeting = 0, done = 0;
+    for (int w = 0; w < run.n_warps; ++w) {
+        meeting |= run.warps[w].meeting;
+        done |= run.warps[w].done;
+    }
+    if (meeting)
+        complain("a lane waits for others of its warp that do not come", 0);
+    else if (done)
+        complain("__syncthreads is not reached by all threads", 0);
+    if (run.failed) return false;
+    for (int w = 0; w < run.n_warps; ++w) {
+        run.warps[w].runnable = run.warps[w].at_barrier;
+        run.warps[w].at_barrier = 0;
     }
     return true;
 }
 
-bool finish_barrier() {
-    int waiting = 0, done = 0, at = -1;
-    for (int i = 0; i < run.n_threads; ++i) {
-        waiting += run.threads[i].now == AT_BARRIER;
-        done += run.threads[i].now == DONE;
-        if (run.threads[i].now == IN_WARP) at = i;
+// Every runnable lane once, in a drawn order.
+void run_warp(int number) {
+    warp &w = run.warps[number];
+    int first = number * WARP_LANES,
+        lanes = run.n_threads - first < WARP_LANES ? run.n_threads - first : WARP_LANES;
+    order turn((uint64_t)lanes);
+    for (int k = 0; k < lanes && !run.failed; ++k) {
+        int lane = (int)turn.next();
+        if (w.runnable >> lane & 1) resume(first + lane);
     }
-    if (at >= 0) {
-        complain("a lane waits for others of its warp that do not come", at);
-    } else if (done > 0) {
-        complain("__syncthreads is not reached by all threads", 0);
-    } else if (waiting == run.n_threads) {
-        for (int i = 0; i < run.n_threads; ++i) run.threads[i].now = READY;
-        return true;
-    }
-    return false;
 }
 
 void run_block() {
-    for (int i = 0; i < run.n_threads; ++i) run.threads[i].now = FRESH;
+    for (int i = 0; i < run.n_threads; ++i) run.threads[i].on = nullptr;
+    for (int w = 0; w < run.n_warps; ++w) {
+        int lanes = run.n_threads - w * WARP_LANES;
+        run.warps[w] = {lanes < WARP_LANES ? (1u << lanes) - 1 : 0xffffffffu, 0, 0, 0};
+    }
     if (__start_emulated_shared)
         spoil(__start_emulated_shared, (size_t)(__stop_emulated_shared - __start_emulated_shared));
     if (running.shared_bytes > 0) spoil(run.shared.data(), running.shared_bytes);
-    int left = run.n_threads;
-    while (left > 0 && !run.failed) {
+    for (bool all_done = false; !all_done && !run.failed;) {
         bool moved = false;
         order warps((uint64_t)run.n_warps);
         for (int i = 0; i < run.n_warps && !run.failed; ++i) {
-            int first = (int)warps.at((uint64_t)i) * WARP_LANES;
-            int lanes = run.n_threads - first < WARP_LANES ? run.n_threads - first : WARP_LANES;
-            // a warp may run far ahead of the others, or not
-            for (bool again = true; again && !run.failed;) {
-                again = false;
-                order turn((uint64_t)lanes);
-                for (int k = 0; k < lanes && !run.failed; ++k) {
-                    int at = first + (int)turn.at((uint64_t)k);
-                    if (run.threads[at].now != FRESH && run.threads[at].now != READY) continue;
-                    resume(at);
-                    left -= run.threads[at].now == DONE;
-                    moved = again = true;
-                }
-                again = again && below(4) != 0;
+            int number = (int)warps.next();
+            while (run.warps[number].runnable && !run.failed) {
+                run_warp(number);
+                moved = true;
+                if (next_random() % 4 == 0) break; // a warp may run far ahead of the others, or not
             }
         }
-        if (!moved && left > 0 && !run.failed && !finish_barrier())
-            complain("the threads wait for each other", 0);
+        all_done = true;
+        for (int w = 0; w < run.n_warps; ++w)
+            all_done = all_done && !(run.warps[w].runnable | run.warps[w].meeting | run.warps[w].at_barrier);
+        if (!moved && !all_done && !run.failed) finish_barrier();
     }
 }
 
@@ -355,23 +349,38 @@ void seed_order(uint64_t seed) {
 }
 
 uint64_t meet(meeting kind, unsigned mask, uint64_t value, int parameter) {
-    int at = run.current, first = at / WARP_LANES * WARP_LANES;
-    thread &t = run.threads[at];
+    int at = run.current, lane = at % WARP_LANES;
+    thread &t = run.threads[at], *lanes = &t - lane;
+    warp &w = run.warps[at / WARP_LANES];
+    unsigned own = 1u << lane;
+    w.runnable &= ~own;
     if (kind == BARRIER) {
-        wait(AT_BARRIER);
+        w.at_barrier |= own;
+        wait();
         return 0;
     }
     t.kind = kind;
     t.mask = mask;
     t.value = value;
     t.parameter = parameter;
-    t.now = IN_WARP;
-    if (!(mask >> (at - first) & 1))
+    w.meeting |= own;
+    int exist = run.n_threads - (at - lane);
+    if (!(mask & own))
         complain("a lane meets under a mask without itself", at);
-    else if (all_here(at, first, mask))
-        conclude(first, mask);
-    // a lane that completes the meeting goes on at once, the others when it is their turn
-    if (t.now == IN_WARP || run.failed) wait(IN_WARP);
+    else if (mask & w.done || (exist < WARP_LANES && mask >> exist))
+        complain("a lane of the mask does not exist or has ended", at);
+    else if ((w.meeting & mask) == mask) {
+        for (unsigned rest = mask; rest; rest &= rest - 1) {
+            const thread &other = lanes[__builtin_ctz(rest)];
+            if (other.kind != kind || other.mask != mask)
+                complain("lanes of one warp meet in different operations", at);
+        }
+        if (!run.failed) conclude(lanes, mask);
+        w.meeting &= ~mask;
+        w.runnable |= mask;
+        if (!run.failed) return t.result; // who comes last goes on at once
+    }
+    wait();
     return t.result;
 }
 
@@ -385,7 +394,7 @@ bool run_blocks(const shape &launch, const std::function<void()> &body) {
     uint64_t n = (uint64_t)launch.grid.x * launch.grid.y * launch.grid.z;
     order blocks(n);
     for (uint64_t i = 0; i < n && !run.failed; ++i) {
-        uint64_t at = blocks.at(i);
+        uint64_t at = blocks.next();
         block_index.x = (unsigned)(at % launch.grid.x);
         block_index.y = (unsigned)(at / launch.grid.x % launch.grid.y);
         block_index.z = (unsigned)(at / launch.grid.x / launch.grid.y);

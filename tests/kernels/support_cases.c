@@ -318,7 +318,7 @@ static void graph_attention_graphs(case_layout *l, uint64_t seed) {
     for (int64_t first = 0, graph = 0, size; first < l->rows; first += size, ++graph) {
         size = graph == 2 ? 100 : 1 + case_below(seed + 1, (uint32_t)graph, graph % 2 ? 40 : 10);
         if (size > l->rows - first) size = l->rows - first;
-        double share = graph % 4 == 0 ? 1 : graph % 4 == 1 ? 0.2 : 0.6;
+        double share = graph == 2 ? 0.9 : graph % 4 == 0 ? 1 : graph % 4 == 1 ? 0.2 : 0.6;
         for (int64_t i = first; i < first + size; ++i) {
             for (int64_t j = first; j < first + size; ++j) {
                 if (i % 7 == 3 || case_uniform(seed + 2, (uint32_t)(i * 128 + j - first)) > share) continue;

@@ -1,0 +1,32 @@
+/* Small worlds and a learner of type empo-phase2 in them, for tests. */
+#ifndef LUDUS_TESTS_SUPPORT_EMPO_H
+#define LUDUS_TESTS_SUPPORT_EMPO_H
+
+#include "learn/empo/phase2.h"
+
+/* A robot stands in a corridor that a person wants to pass; there is a niche. */
+extern const char support_empo_corridor[];
+/* Two people, two robots, a door with its key, ground on which one stumbles. */
+extern const char support_empo_crowd[];
+
+typedef struct support_empo {
+    lud_scenario *scenario;
+    lud_device *device;
+    lud_empo_phase2_learner *learner;
+} support_empo;
+
+/* Opens the scenario that the two texts make, on the CPU. All fail the test when they cannot. */
+void support_empo_open(support_empo *r, const char *world, const char *learner, int n_set,
+                       const char *const *set);
+void support_empo_close(support_empo *r);
+void support_empo_iterate(support_empo *r, int n);
+/* Trains to the end and compares with the exact solution. */
+lud_empo_distance support_empo_learn(support_empo *r);
+lud_checkpoint *support_empo_saved(support_empo *r);
+void support_empo_assert_same(support_empo *a, support_empo *b);
+/* Trains `whole` for six iterations, and another for four, from whose checkpoint a third does two more: the
+ * bytes must agree. `path` is used for the checkpoint and removed. */
+void support_empo_assert_resumes(const char *world, const char *learner, int n_set, const char *const *set,
+                                 const char *path);
+
+#endif
