@@ -136,9 +136,7 @@ static lud_status report(const record_values *values, const lud_record_result *r
             json_pack("{s:s, s:i, s:i, s:I, s:I, s:f, s:f}", "file", values->out, "width", r->width, "height",
                       r->height, "frames", (json_int_t)r->frames, "steps", (json_int_t)r->steps, "seconds",
                       r->seconds, "drawing_seconds", r->drawing_seconds);
-        bool written = root && json_dumpf(root, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
-        json_decref(root);
-        return written ? LUD_OK : lud_fail(error, LUD_ERROR_IO, "could not write to standard output");
+        return lud_print_json(root, error);
     }
     char text[16], time[24];
     printf("%s: %" PRId64 " frames of %d x %d, %" PRId64 " steps, in %s (drawing alone %s frames/s)\n",

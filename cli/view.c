@@ -54,7 +54,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     const view_values *values = data;
     if (values->theme && strcmp(values->theme, lud_theme_names[LUD_THEME_DARK]) != 0 &&
         strcmp(values->theme, lud_theme_names[LUD_THEME_LIGHT]) != 0)
-        return lud_fail(error, LUD_ERROR_INPUT, "--theme: '%s' is neither light nor dark", values->theme);
+        return lud_fail(error, LUD_ERROR_INPUT, "--theme: expected light or dark, found '%s'", values->theme);
     /* opened once here for the message about a file that is not there; the viewer reads it again, and again
      * when it changes */
     lud_scenario *scenario;
