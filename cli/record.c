@@ -8,6 +8,7 @@
 #include "agents/policy.h"
 #include "base/progress.h"
 #include "cli/cli.h"
+#include "cli/learned_values.h"
 #include "cli/solved.h"
 #include "render/video.h"
 
@@ -162,10 +163,14 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     if (!status) status = lud_solved_cast(solution, scenario, cast, error);
     if (!status && solution && options.overlay)
         status = lud_solved_overlay(solution, scenario->model, &options.source, error);
-    if (!status && !solution && values->overlay && options.overlay)
-        status = lud_fail(error, LUD_ERROR_INPUT,
-                          "--overlay: %s has no solution; `ludus solve %s -o RUN` makes one", arguments[0],
-                          arguments[0]);
+    if (!status && !solution && options.overlay)
+        status = lud_learned_overlay(arguments[0], scenario, &options.source, error);
+    if (!status && !options.source && values->overlay && options.overlay)
+        status =
+            lud_fail(error, LUD_ERROR_INPUT,
+                     "--overlay: %s has no solution and no learned values; `ludus solve %s -o RUN` makes "
+                     "one",
+                     arguments[0], arguments[0]);
     if (!status) status = lud_record(scenario->model, cast, &options, &result, error);
     if (status == LUD_OK || status == LUD_INTERRUPTED) { /* an interrupted file is complete, only shorter */
         lud_error ignored = {0};

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/learned_values.h"
 #include "cli/solved.h"
 #include "learn/learned.h"
 #include "render/window.h"
@@ -43,6 +44,8 @@ static lud_status loaded(void *context, const lud_scenario *scenario, lud_cast *
     lud_status status = lud_learned_cast(run->folder, scenario, cast, error);
     if (!status && run->solution) status = lud_solved_cast(run->solution, scenario, cast, error);
     if (!status && run->solution) status = lud_solved_overlay(run->solution, scenario->model, source, error);
+    if (!status && !run->solution && run->folder)
+        status = lud_learned_overlay(run->folder, scenario, source, error);
     return status;
 }
 
