@@ -96,10 +96,9 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
         else
             status = run_one(n_arguments ? find(arguments[i], error) : benches[i], all, error);
     }
-    if (all && (json_dumpf(all, stdout, JSON_INDENT(2)) != 0 || putchar('\n') == EOF) && !status)
-        status = lud_fail(error, LUD_ERROR_IO, "could not write to standard output");
-    json_decref(all);
-    return status;
+    if (!all) return status;
+    lud_status printed = lud_print_json(all, status ? NULL : error);
+    return status ? status : printed;
 }
 
 const lud_verb lud_verb_bench = {

@@ -304,9 +304,10 @@ static lud_status show(const lud_scenario *s, const inspect_values *values, cons
     if (!status && solution) status = report_solution(s, solution, state, root, error);
     if (!status && values->estimate) status = estimate(s, root, error);
     if (!status && values->count) status = count(s, values, root, error);
-    if (!status && root && (json_dumpf(root, stdout, JSON_INDENT(2)) != 0 || putchar('\n') == EOF))
-        status = lud_fail(error, LUD_ERROR_IO, "could not write to standard output");
-    json_decref(root);
+    if (!status && root)
+        status = lud_print_json(root, error);
+    else
+        json_decref(root);
     lud_text_free(&text);
     free(state);
     return status;

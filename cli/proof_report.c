@@ -148,9 +148,7 @@ static lud_status print_ranking_json(table *t, lud_error *error) {
     json_object_set_new(root, "seconds", json_real(t->seconds));
     json_object_set_new(root, "depths", depths);
     json_object_set_new(root, "predicates", predicates);
-    const bool written = json_dumpf(root, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
-    json_decref(root);
-    return written ? lud_flush_output(error) : lud_fail(error, LUD_ERROR_IO, "could not write the results");
+    return lud_print_json(root, error);
 }
 
 static lud_status fill(table *t, lud_proof_net *net, int n_threads, lud_error *error) {
@@ -330,9 +328,9 @@ lud_status lud_proof_report_solve(const lud_scenario *scenario, const char *fold
         lud_text_free(&proofs);
         lud_text_free(&path);
     }
-    if (!status && json && (json_dumpf(root, stdout, JSON_INDENT(2)) != 0 || putchar('\n') == EOF))
-        status = lud_fail(error, LUD_ERROR_IO, "could not write the results");
-    if (!status && !json) printf("\nproofs of every query are in %s\n", folder);
+    if (!status && json) return lud_print_json(root, error);
     json_decref(root);
-    return status ? status : lud_flush_output(error);
+    if (status) return status;
+    printf("\nproofs of every query are in %s\n", folder);
+    return lud_flush_output(error);
 }
