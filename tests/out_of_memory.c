@@ -1,0 +1,149 @@
+#include "out_of_memory.h"
+
+#include <errno.h>
+#include <execinfo.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "kernels/device.h"
+
+enum { MOST = 1 << 16, ALL_UP_TO = 300, DEPTH = 16, SHOWN = 12 };
+
+static struct {
+    atomic_bool armed;
+    atomic_long count;
+    long refused; /* number of the allocation that fails, from 1; 0: none */
+    bool and_later;
+    void *sites[MOST]; /* who asked, while counting */
+    void *trace[DEPTH];
+    int depth;
+} now;
+
+static bool refuse(void *site) {
+    if (!atomic_load_explicit(&now.armed, memory_order_relaxed)) return false;
+    const long k = atomic_fetch_add(&now.count, 1) + 1;
+    if (!now.refused && k <= MOST) now.sites[k - 1] = site;
+    if (!now.refused || k < now.refused || (k > now.refused && !now.and_later)) return false;
+    if (k == now.refused) now.depth = backtrace(now.trace, DEPTH);
+    errno = ENOMEM;
+    return true;
+}
+
+/* ---- what the linker calls instead ---- */
+
+#define WRAP(type, name, parameters, arguments)                                                              \
+    type __real_##name parameters;                                                                           \
+    type __wrap_##name parameters;                                                                           \
+    type __wrap_##name parameters {                                                                          \
+        return refuse(__builtin_return_address(0)) ? 0 : __real_##name arguments;                            \
+    }
+
+WRAP(void *, malloc, (size_t n), (n))
+WRAP(void *, calloc, (size_t n, size_t size), (n, size))
+WRAP(void *, realloc, (void *old, size_t n), (old, n))
+WRAP(void *, aligned_alloc, (size_t alignment, size_t n), (alignment, n))
+WRAP(char *, strdup, (const char *text), (text))
+WRAP(char *, strndup, (const char *text, size_t n), (text, n))
+WRAP(lud_arena *, lud_arena_create, (size_t n), (n))
+WRAP(void *, lud_arena_take, (lud_arena * arena, size_t n), (arena, n))
+WRAP(void *, lud_arena_take_array, (lud_arena * arena, size_t n, size_t size), (arena, n, size))
+WRAP(char *, lud_arena_text, (lud_arena * arena, const char *text, size_t n), (arena, text, n))
+WRAP(void *, lud_device_allocate, (lud_device * device, size_t n), (device, n))
+WRAP(bool, lud_device_reserve, (lud_device * device, size_t n), (device, n))
+
+int __wrap_asprintf(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int __wrap_asprintf(char **text, const char *format, ...) {
+    if (refuse(__builtin_return_address(0))) return -1;
+    va_list arguments;
+    va_start(arguments, format);
+    const int n = vasprintf(text, format, arguments);
+    va_end(arguments);
+    return n;
+}
+
+/* ---- the test ---- */
+
+void out_of_memory_pause(void) {
+    atomic_store(&now.armed, false);
+}
+
+void out_of_memory_resume(void) {
+    atomic_store(&now.armed, true);
+}
+
+void out_of_memory_hash(uint64_t *result, const void *bytes, size_t n) {
+    *result = XXH3_64bits_withSeed(bytes, n, *result);
+}
+
+static lud_status run(out_of_memory_work work, const void *argument, long refused, bool and_later,
+                      uint64_t *result, lud_error *error) {
+    now.refused = refused;
+    now.and_later = and_later;
+    now.depth = 0;
+    atomic_store(&now.count, 0);
+    *result = 0;
+    *error = (lud_error){0};
+    atomic_store(&now.armed, true);
+    const lud_status status = work(argument, result, error);
+    atomic_store(&now.armed, false);
+    return status;
+}
+
+/* Whether allocation k of n is worth refusing: see the header. */
+static bool chosen(void *const *sites, long n, long k) {
+    if (n <= ALL_UP_TO) return true;
+    long nth = 1;
+    for (long i = 0; i < k && i < MOST; i++) nth += sites[i] == sites[k];
+    return nth <= 4 || (nth & (nth - 1)) == 0;
+}
+
+static bool complain(const char *name, long k, bool and_later, const char *what, const lud_error *error) {
+    print_error("%s: allocation %ld%s refused: %s%s%s\n", name, k, and_later ? " and later ones" : "", what,
+                error->text[0] ? ": " : "", error->text);
+    char **lines = backtrace_symbols(now.trace, now.depth);
+    for (int i = 1; lines && i < now.depth; i++) print_error("    %s\n", lines[i]);
+    free(lines);
+    return false;
+}
+
+void out_of_memory_test(const char *name, out_of_memory_work work, const void *argument) {
+    static void *sites[MOST];
+    uint64_t expected, result;
+    lud_error error;
+    /* what is made once and kept comes first */
+    if (run(work, argument, 0, false, &expected, &error)) fail_msg("%s: %s", name, error.text);
+    if (run(work, argument, 0, false, &expected, &error)) fail_msg("%s: %s", name, error.text);
+    const long n = atomic_load(&now.count);
+    memcpy(sites, now.sites, sizeof sites);
+    int n_wrong = 0, n_refused = 0, n_without = 0;
+    for (long k = 1; k <= n && n_wrong < SHOWN; k++) {
+        if (k <= MOST && !chosen(sites, n, k - 1)) continue;
+        for (int and_later = 0; and_later < 2 && n_wrong < SHOWN; and_later++) {
+            const lud_status status = run(work, argument, k, and_later, &result, &error);
+            bool right = true;
+            if (!status)
+                right = result == expected ||
+                        complain(name, k, and_later, "succeeds with another result", &error);
+            else if (status != LUD_ERROR_MEMORY || error.status != LUD_ERROR_MEMORY)
+                right = complain(name, k, and_later, "is not reported as such", &error);
+            else if (!strstr(error.text, "memory"))
+                right = complain(name, k, and_later, "is reported without the word memory", &error);
+            n_wrong += !right;
+            n_refused++;
+            n_without += !status;
+        }
+    }
+    print_message("%s: %ld allocations, %d runs, of which %d did without\n", name, n, n_refused, n_without);
+    assert_int_equal(n_wrong, 0);
+    assert_true(n > 0);
+    assert_true(n_without < n_refused);
+}
