@@ -34,7 +34,7 @@ foreach(source IN LISTS test_sources)
   target_link_libraries(${target} PRIVATE lud_learn lud_render PkgConfig::CMOCKA PkgConfig::AV)
   if(${name} STREQUAL test_out_of_memory) # see tests/out_of_memory.h
     target_sources(${target} PRIVATE tests/out_of_memory.c)
-    foreach(function malloc calloc realloc aligned_alloc strdup strndup asprintf lud_arena_create lud_arena_take
+    foreach(function malloc calloc realloc free aligned_alloc strdup strndup asprintf lud_arena_create lud_arena_take
             lud_arena_take_array lud_arena_text lud_device_allocate lud_device_reserve)
       target_link_options(${target} PRIVATE -Wl,--wrap=${function})
     endforeach()
