@@ -63,7 +63,7 @@ static lud_status record(const void *argument, uint64_t *result, lud_error *erro
 
 static void recordings(void **state) {
     (void)state;
-    static const char *const texts[] = {rooms, bodies};
+    static const char *const texts[] = {bodies, rooms};
     static const char *const names[] = {"a.png", "a.gif", "a.mp4"};
     for (int i = 0; i < 2; i++) {
         lud_scenario *scenario = opened(texts[i]);
