@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/particle_overlay.h"
 #include "cli/solved.h"
 #include "learn/learned.h"
 #include "render/window.h"
@@ -40,9 +41,10 @@ typedef struct view_run {
 static lud_status loaded(void *context, const lud_scenario *scenario, lud_cast *cast,
                          lud_overlay_source **source, lud_error *error) {
     const view_run *run = context;
-    lud_status status = lud_learned_cast(run->folder, scenario, cast, error);
+    lud_status status = run->folder ? lud_learned_cast(run->folder, scenario, cast, error) : LUD_OK;
     if (!status && run->solution) status = lud_solved_cast(run->solution, scenario, cast, error);
-    if (!status && run->solution) status = lud_solved_overlay(run->solution, scenario->model, source, error);
+    if (!status && run->solution) return lud_solved_overlay(run->solution, scenario->model, source, error);
+    if (!status) status = lud_particle_overlay(scenario, cast, source, error);
     return status;
 }
 
@@ -76,7 +78,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
                                 .no_motion = values->still,
                                 .speed = values->speed,
                                 .playing = values->play,
-                                .loaded = in_folder.folder ? loaded : NULL,
+                                .loaded = loaded,
                                 .context = &in_folder};
     if (values->theme && !strcmp(values->theme, lud_theme_names[LUD_THEME_DARK]))
         options.theme = LUD_THEME_DARK;
