@@ -125,9 +125,7 @@ static lud_status print_json(const lud_empo_layout *layout, const char *policy, 
     json_t *root = json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "policy", policy, "V_r", r->v_r,
                              "V_r_solution", r->v_r_optimal, "regret", r->v_r_optimal - r->v_r, "mean_regret",
                              r->mean_regret, "total_variation", r->divergence, "kl", r->kl, "people", people);
-    bool written = root && json_dumpf(root, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
-    json_decref(root);
-    return written ? lud_flush_output(error) : lud_fail(error, LUD_ERROR_IO, "could not write the results");
+    return lud_print_json(root, error);
 }
 
 static lud_status judge(const lud_scenario *scenario, const lud_empo_solution *solution,
@@ -162,9 +160,7 @@ static lud_status report(const lud_scenario *scenario, const lud_empo_solution *
         return lud_flush_output(error);
     }
     json_t *root = lud_empo_report_json(scenario->model, &layout, start);
-    bool written = root && json_dumpf(root, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
-    json_decref(root);
-    return written ? lud_flush_output(error) : lud_fail(error, LUD_ERROR_IO, "could not write the results");
+    return lud_print_json(root, error);
 }
 
 static lud_status print_measures(lud_learner *learner, uint64_t iterations, bool json, lud_error *error) {
@@ -179,9 +175,7 @@ static lud_status print_measures(lud_learner *learner, uint64_t iterations, bool
         for (int i = 0; root && i < n; i++)
             json_object_set_new(root, learner->evaluation_columns[i].name,
                                 isnan(row[i]) ? json_null() : json_real(row[i]));
-        const bool written = root && json_dumpf(root, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
-        json_decref(root);
-        if (!written) status = lud_fail(error, LUD_ERROR_IO, "could not write the results");
+        status = lud_print_json(root, error);
     } else if (status == LUD_OK) {
         lud_text report = {0};
         if (learner->kind->report) learner->kind->report(learner, &report);

@@ -88,9 +88,7 @@ static lud_status print_json(const lud_scenario *s, const lud_cast *cast, const 
                              (json_int_t)r->steps, "seconds", r->seconds, "terminated",
                              (double)r->terminated / episodes, "truncated", (double)r->truncated / episodes,
                              "length", mean_json(&r->length), "agents", agents, "measures", measures);
-    bool written = root && json_dumpf(root, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
-    json_decref(root);
-    return written ? LUD_OK : lud_fail(error, LUD_ERROR_IO, "could not write the results to standard output");
+    return lud_print_json(root, error);
 }
 
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {

@@ -443,6 +443,33 @@ static void test_far_body(void **unused) {
     lud_particle_world.free(model);
 }
 
+/* An episode succeeds when its goals are met before the limit; with the last step it is too late. */
+static void test_success_in_time(void **unused) {
+    (void)unused;
+    enum { LIMIT = 4 };
+    lud_model *model = particle_model(
+        "task: navigation_graph, agents: 1, obstacles: 0, episode_length: 4, actions: discrete");
+    uint8_t *state = malloc(model->layout.state_bytes);
+    for (int arrival = 1; arrival <= LIMIT + 1; arrival++) {
+        uint32_t tick = 0;
+        const lud_range range = {.seed = 3, .n = 1, .tick = &tick};
+        const int32_t still = 0;
+        model->world->reset(model, range, state);
+        lud_particle_set_body(particle_of(model), state, 0, (lud_particle_body){.position = {5, 5}});
+        for (int step = 1; step <= LIMIT; step++) {
+            if (step == arrival)
+                lud_particle_set_body(particle_of(model), state, 0,
+                                      lud_particle_get_body(particle_of(model), state, 1));
+            assert_true(lud_particle_get_metrics(particle_of(model), state).success == 0.0 || step > arrival);
+            tick = (uint32_t)step;
+            model->world->step(model, range, state, (lud_actions){.discrete = &still}, (lud_outcome){0});
+        }
+        assert_true(lud_particle_get_metrics(particle_of(model), state).success == (arrival < LIMIT));
+    }
+    free(state);
+    model->world->free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_split_threads_and_instruction_set),
@@ -455,6 +482,7 @@ int main(void) {
         cmocka_unit_test(test_reset),
         cmocka_unit_test(test_noise),
         cmocka_unit_test(test_far_body),
+        cmocka_unit_test(test_success_in_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
