@@ -72,13 +72,12 @@ static lud_status check_depth(reader *r, lud_place place, int depth) {
 static lud_status syntax_error(reader *r) {
     void *iterator = NULL;
     struct fy_diag_error *e = fy_diag_errors_iterate(r->diag, &iterator);
-    if (!e || !e->msg)
-        return lud_fail(r->error, LUD_ERROR_INPUT, "%s: expected YAML, found a syntax error", r->name);
-    int line = e->line >= 0 && !r->one_place ? e->line : 0;
-    lud_place place = {r->name, line, e->column >= 0 ? e->column : 0};
-    size_t length = strcspn(e->msg, "\n");
+    const char *message = e && e->msg ? e->msg : "libfyaml does not say which";
+    int line = e && e->line >= 0 && !r->one_place ? e->line : 0;
+    lud_place place = {r->name, line, e && e->column >= 0 ? e->column : 0};
+    size_t length = strcspn(message, "\n");
     return lud_fail_at(r->error, LUD_ERROR_INPUT, place, "expected YAML, found a syntax error: %.*s",
-                       (int)(length < 200 ? length : 200), e->msg);
+                       (int)(length < 200 ? length : 200), message);
 }
 
 static lud_status next_event(reader *r, struct fy_event **event) {

@@ -80,7 +80,8 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     int n;
     const lud_bench *const *benches = lud_benches(&n);
     if (values->list) {
-        for (int i = 0; i < n; i++) printf("%-16s %s\n", benches[i]->name, benches[i]->about);
+        for (int i = 0; i < n; i++)
+            printf("%-16s %s%s\n", benches[i]->name, benches[i]->about, benches[i]->slow ? " (slow)" : "");
         return LUD_OK;
     }
     for (int i = 0; i < n_arguments; i++)
@@ -89,27 +90,26 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     json_t *all = values->json ? json_array() : NULL;
     lud_status status = LUD_OK;
     for (int i = 0; !status && i < (n_arguments ? n_arguments : n); i++) {
-        if (!n_arguments && lud_bench_is_slow(benches[i])) continue;
+        if (!n_arguments && benches[i]->slow) continue;
         if (lud_interrupted())
             status = lud_fail(error, LUD_INTERRUPTED, "interrupted");
         else
             status = run_one(n_arguments ? find(arguments[i], error) : benches[i], all, error);
     }
-    if (all && (json_dumpf(all, stdout, JSON_INDENT(2)) != 0 || putchar('\n') == EOF) && !status)
-        status = lud_fail(error, LUD_ERROR_IO, "could not write to standard output");
-    json_decref(all);
-    return status;
+    if (!all) return status;
+    lud_status printed = lud_print_json(all, status ? NULL : error);
+    return status ? status : printed;
 }
 
-const lud_verb lud_verb_bench = {.name = "bench",
-                                 .about = "run benchmarks and print their tables",
-                                 .arguments = "[NAME...]",
-                                 .min_arguments = 0,
-                                 .max_arguments = 64,
-                                 .flags = flags,
-                                 .n_flags = sizeof flags / sizeof *flags,
-                                 .value_bytes = sizeof(bench_values),
-                                 .notes =
-                                     "Without a name all run but the slow ones. A rate is the median over repetitions, "
-                                     "± half the distance between\nthe quartiles.\n",
-                                 .run = run};
+const lud_verb lud_verb_bench = {
+    .name = "bench",
+    .about = "run benchmarks and print their tables",
+    .arguments = "[NAME...]",
+    .min_arguments = 0,
+    .max_arguments = 64,
+    .flags = flags,
+    .n_flags = sizeof flags / sizeof *flags,
+    .value_bytes = sizeof(bench_values),
+    .notes = "Without a name all but the slow ones run. A rate is the median over repetitions, "
+             "± half the distance between\nthe quartiles.\n",
+    .run = run};

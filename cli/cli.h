@@ -104,7 +104,10 @@ lud_status lud_scenario_open(const char *path, const lud_scenario_flags *flags, 
  * scenario. */
 lud_status lud_cast_open(const char *path, const lud_scenario *scenario, lud_cast **cast, lud_error *error);
 
-/* Messages for a verb that cannot write its output. */
+/* Ends a verb's output; an error when it cannot be written. */
 lud_status lud_flush_output(lud_error *error);
+/* Prints `root` (taken over; null: there was no memory for it) as the verb's output and ends it. */
+struct json_t;
+lud_status lud_print_json(struct json_t *root, lud_error *error);
 
 #endif

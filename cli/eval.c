@@ -7,7 +7,9 @@
 #include "cli/cli.h"
 #include "cli/empo_report.h"
 #include "cli/proof_report.h"
+#include "cli/rollout.h"
 #include "cli/solved.h"
+#include "cli/stability_report.h"
 #include "learn/empo/ask.h"
 #include "learn/empo/solution_policy.h"
 #include "learn/empo/solve.h"
@@ -16,7 +18,7 @@
 
 typedef struct eval_values {
     lud_scenario_flags scenario;
-    const char *policy, *split;
+    const char *policy, *split, *against, *plot;
     int64_t queries;
     bool json;
 } eval_values;
@@ -28,6 +30,10 @@ static const lud_flag flags[] = {
      "proof: queries to rank, valid or test (test)"},
     {"queries", 0, LUD_FLAG_INT, offsetof(eval_values, queries), 0, 1e9, "N",
      "proof: the first N queries; 0: all (500)"},
+    {"plot", 0, LUD_FLAG_TEXT, offsetof(eval_values, plot), 0, 0, "FILE",
+     "graph-mappo with goals: draw the closed loop's error norms into a PNG file"},
+    {"against", 0, LUD_FLAG_TEXT, offsetof(eval_values, against), 0, 0, "RUN",
+     "graph-mappo with goals: another run to compare the closed loop with"},
     LUD_SCENARIO_FLAG_ROWS(eval_values, scenario),
     {"json", 'j', LUD_FLAG_SWITCH, offsetof(eval_values, json), 0, 0, NULL,
      "results as JSON on standard output"},
@@ -119,9 +125,7 @@ static lud_status print_json(const lud_empo_layout *layout, const char *policy, 
     json_t *root = json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "policy", policy, "V_r", r->v_r,
                              "V_r_solution", r->v_r_optimal, "regret", r->v_r_optimal - r->v_r, "mean_regret",
                              r->mean_regret, "total_variation", r->divergence, "kl", r->kl, "people", people);
-    bool written = root && json_dumpf(root, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
-    json_decref(root);
-    return written ? lud_flush_output(error) : lud_fail(error, LUD_ERROR_IO, "could not write the results");
+    return lud_print_json(root, error);
 }
 
 static lud_status judge(const lud_scenario *scenario, const lud_empo_solution *solution,
@@ -156,9 +160,7 @@ static lud_status report(const lud_scenario *scenario, const lud_empo_solution *
         return lud_flush_output(error);
     }
     json_t *root = lud_empo_report_json(scenario->model, &layout, start);
-    bool written = root && json_dumpf(root, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
-    json_decref(root);
-    return written ? lud_flush_output(error) : lud_fail(error, LUD_ERROR_IO, "could not write the results");
+    return lud_print_json(root, error);
 }
 
 static lud_status print_measures(lud_learner *learner, uint64_t iterations, bool json, lud_error *error) {
@@ -173,9 +175,7 @@ static lud_status print_measures(lud_learner *learner, uint64_t iterations, bool
         for (int i = 0; root && i < n; i++)
             json_object_set_new(root, learner->evaluation_columns[i].name,
                                 isnan(row[i]) ? json_null() : json_real(row[i]));
-        const bool written = root && json_dumpf(root, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
-        json_decref(root);
-        if (!written) status = lud_fail(error, LUD_ERROR_IO, "could not write the results");
+        status = lud_print_json(root, error);
     } else if (status == LUD_OK) {
         lud_text report = {0};
         if (learner->kind->report) learner->kind->report(learner, &report);
@@ -204,6 +204,27 @@ static lud_status measure(const char *run, const lud_scenario *scenario, bool js
     return status;
 }
 
+/* A policy that was trained in a team of another size: episodes of the scenario as it is now. */
+static lud_status measure_transferred(const char *folder, const lud_scenario *trained,
+                                      const lud_scenario *scenario, lud_error *error) {
+    lud_cast *cast;
+    lud_rollout result = {0};
+    lud_status status = lud_cast_open(folder, scenario, &cast, error);
+    if (status) return status;
+    status = lud_rollout_run(scenario, cast, 100, 0, NULL, &result, error);
+    if (!status) {
+        double sum = 0.0;
+        for (int i = 0; i < result.n_agents; i++)
+            sum += result.agents[i].episode_return.mean / result.n_agents;
+        printf("the policy of %d agents in a team of %d, %lld episodes\n\n%-12s %10.3f   mean over agents\n",
+               trained->model->layout.n_agents, result.n_agents, (long long)result.episodes, "return", sum);
+        lud_rollout_print_measures(&result);
+    }
+    lud_rollout_free(&result);
+    lud_cast_destroy(cast);
+    return status;
+}
+
 static lud_status eval_solution(const lud_scenario *scenario, const char *folder, const eval_values *values,
                                 lud_error *error) {
     lud_empo_solution *solution = NULL;
@@ -228,7 +249,24 @@ static lud_status eval_learner(const lud_scenario *scenario, const char *folder,
         return lud_fail(
             error, LUD_ERROR_INPUT,
             "--policy judges within a solved RUN; %s was trained, `ludus solve` its scenario first", folder);
-    return measure(folder, scenario, values->json, error);
+    lud_scenario_flags plain = values->scenario;
+    plain.set.n = 0;
+    lud_scenario *trained;
+    lud_status status = lud_scenario_open(folder, &plain, &trained, error);
+    if (status) return status;
+    const bool transferred = trained->model->layout.n_agents != scenario->model->layout.n_agents;
+    status = transferred && !values->json ? measure_transferred(folder, trained, scenario, error)
+                                          : measure(folder, scenario, values->json, error);
+    if (!status && lud_stability_applies(trained) && !values->json) {
+        status =
+            lud_stability_report(trained, folder, &values->scenario, values->against, values->plot, error);
+        if (!status) status = lud_flush_output(error);
+    } else if (!status && (values->against || values->plot)) {
+        status = lud_fail(error, LUD_ERROR_INPUT,
+                          "--plot and --against draw the closed loop of graph-mappo in worlds with goals");
+    }
+    lud_scenario_destroy(trained);
+    return status;
 }
 
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "base/file.h"
 #include "cli/cli.h"
 
@@ -65,6 +67,14 @@ lud_status lud_scenario_open(const char *path, const lud_scenario_flags *flags, 
     lud_text_free(&run_path);
     if (status == LUD_OK && (*scenario)->run.threads > 0) omp_set_num_threads((int)(*scenario)->run.threads);
     return status;
+}
+
+lud_status lud_print_json(json_t *root, lud_error *error) {
+    if (!root) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    json_dumpf(root, stdout, JSON_INDENT(2)); /* what cannot be written is seen by the stream */
+    putchar('\n');
+    json_decref(root);
+    return lud_flush_output(error);
 }
 
 lud_status lud_flush_output(lud_error *error) {

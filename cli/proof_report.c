@@ -15,7 +15,12 @@
 #include "learn/proof_ppo/proof_ppo.h"
 #include "sim/proof/prover.h"
 
-enum { PROVER_ATOMS = 20000000, PROVER_WORK = 200000000 }; /* of one question; more counts as undecided */
+/* What the exact prover may derive and try for one question; more counts as undecided. A ranking only wants
+ * to know how much can be proved at all, `solve` wants the answers. */
+typedef struct effort {
+    int64_t atoms, work;
+} effort;
+static const effort for_ranking = {100000, 1000000}, for_solving = {200000, 3000000};
 
 /* ---- a trained run ---- */
 
@@ -27,12 +32,12 @@ bool lud_proof_run_is(const lud_scenario *scenario, const char *path) {
 
 /* ---- derivability ---- */
 
-static lud_status ask(const lud_proof_base *base, const lud_proof_atom *query, lud_prover_answer *answer,
-                      lud_proof_tree *tree, lud_error *error) {
+static lud_status ask(const lud_proof_base *base, const lud_proof_atom *query, effort limits,
+                      lud_prover_answer *answer, lud_proof_tree *tree, lud_error *error) {
     const lud_prover_options options = {.excluded =
                                             lud_proof_find_fact(base, query, lud_proof_atom_hash(query)),
-                                        .max_atoms = PROVER_ATOMS,
-                                        .max_work = PROVER_WORK};
+                                        .max_atoms = limits.atoms,
+                                        .max_work = limits.work};
     lud_prover *prover = NULL;
     lud_status status = lud_prover_create(base, &options, &prover, error);
     if (!status) status = lud_prover_ask(prover, query, answer, error);
@@ -57,14 +62,18 @@ typedef struct table {
 
 static json_t *summary_json(const table *t, const uint8_t *keep) {
     const lud_proof_ranking_summary s = lud_proof_ranking_summarise(t->options, t->queries, t->n, keep);
-    int64_t derivable = 0;
-    for (int32_t i = 0; i < t->n; i++) derivable += (!keep || keep[i]) && t->answers[i] == LUD_PROVER_PROVED;
+    int64_t derivable = 0, undecided = 0;
+    for (int32_t i = 0; i < t->n; i++) {
+        derivable += (!keep || keep[i]) && t->answers[i] == LUD_PROVER_PROVED;
+        undecided += (!keep || keep[i]) && t->answers[i] == LUD_PROVER_UNDECIDED;
+    }
     const double n = s.n_queries ? (double)s.n_queries : 1, m = s.n_negatives ? (double)s.n_negatives : 1;
-    return json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "queries",
+    return json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "queries",
                      (json_int_t)s.n_queries, "mrr", s.mrr, "hits_1", s.hits1, "hits_3", s.hits3, "hits_10",
                      s.hits10, "mrr_head", s.mode_mrr[0], "mrr_tail", s.mode_mrr[1], "proved",
-                     (double)s.n_proved / n, "derivable", (double)derivable / n, "corrupted_proved",
-                     (double)s.n_negatives_proved / m, "length", s.length);
+                     (double)s.n_proved / n, "derivable", (double)derivable / n, "undecided",
+                     (double)undecided / n, "corrupted_proved", (double)s.n_negatives_proved / m, "length",
+                     s.length);
 }
 
 static void print_row(const table *t, const char *name, const uint8_t *keep) {
@@ -97,12 +106,25 @@ static int32_t keep_predicate(table *t, int32_t predicate) {
 enum { MAX_DEPTH_ROW = 64 };
 
 static void print_ranking(table *t) {
-    printf("%d %s queries, %s corruptions of each argument, ties by %s, beam %" PRId64 ", %.1f s\n\n", t->n,
-           t->split, t->options->candidates ? "sampled" : "all",
-           t->options->ties == LUD_PROOF_TIES_MEAN ? "mean rank" : "draw", t->options->beam, t->seconds);
+    char search[64] = "most probable path", beside[96] = "";
+    if (t->options->best_first > 0)
+        snprintf(search, sizeof search, "best-first search, %" PRId64 " expansions", t->options->best_first);
+    else if (t->options->beam > 1)
+        snprintf(search, sizeof search, "beam of %" PRId64, t->options->beam);
+    if (t->options->fusion.run && t->options->fusion.kind != LUD_PROOF_FUSION_NONE)
+        snprintf(beside, sizeof beside, ", %s with embeddings", lud_proof_fusions[t->options->fusion.kind]);
+    printf("%d %s queries, %s corruptions of each argument, ties by %s, %s%s, %.1f s\n\n", t->n, t->split,
+           t->options->candidates ? "sampled" : "all",
+           t->options->ties == LUD_PROOF_TIES_MEAN ? "mean rank" : "draw", search, beside, t->seconds);
     printf("%-22s %7s %7s %7s %7s %7s  %7s %9s  %9s %7s\n", "", "queries", "MRR", "Hits@1", "Hits@3",
            "Hits@10", "proved", "derivable", "corrupted", "length");
     print_row(t, "all", NULL);
+    int32_t undecided = 0;
+    for (int32_t i = 0; i < t->n; i++) undecided += t->answers[i] == LUD_PROVER_UNDECIDED;
+    if (undecided)
+        printf(
+            "(of %d more queries the exact prover did not find out within its limits whether they follow)\n",
+            undecided);
     char name[32];
     for (int32_t depth = -1; depth <= MAX_DEPTH_ROW; depth++) {
         snprintf(name, sizeof name, depth < 0 ? "no proof stated" : "depth %d", depth);
@@ -126,9 +148,7 @@ static lud_status print_ranking_json(table *t, lud_error *error) {
     json_object_set_new(root, "seconds", json_real(t->seconds));
     json_object_set_new(root, "depths", depths);
     json_object_set_new(root, "predicates", predicates);
-    const bool written = json_dumpf(root, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
-    json_decref(root);
-    return written ? lud_flush_output(error) : lud_fail(error, LUD_ERROR_IO, "could not write the results");
+    return lud_print_json(root, error);
 }
 
 static lud_status fill(table *t, lud_proof_net *net, int n_threads, lud_error *error) {
@@ -150,7 +170,7 @@ static lud_status fill(table *t, lud_proof_net *net, int n_threads, lud_error *e
     lud_kge_free(&kge);
     for (int32_t i = 0; i < t->n && !status; i++) {
         lud_prover_answer answer;
-        status = ask(t->model->base, &pool.atoms[i], &answer, NULL, error);
+        status = ask(t->model->base, &pool.atoms[i], for_ranking, &answer, NULL, error);
         t->answers[i] = (uint8_t)answer;
     }
     return status;
@@ -213,7 +233,7 @@ static lud_status print_proof(lud_proof_net *net, const lud_proof_atom *query, i
         } else {
             lud_prover_answer answer;
             lud_proof_print_atom(model->base, NULL, query, &text);
-            status = ask(model->base, query, &answer, NULL, error);
+            status = ask(model->base, query, for_solving, &answer, NULL, error);
             lud_text_append(&text, ": no proof found among %" PRId64 " paths at a time; %s\n", width,
                             answer == LUD_PROVER_PROVED ? "it does follow (ludus solve shows how much does)"
                             : answer == LUD_PROVER_REFUTED ? "it does not follow from the facts and rules"
@@ -260,7 +280,7 @@ static lud_status solve_split(const lud_proof_model *model, int list, solved *s,
     for (int32_t i = 0; i < pool.n && !status; i++) {
         lud_prover_answer answer;
         lud_proof_tree tree = {0};
-        status = ask(model->base, &pool.atoms[i], &answer, &tree, error);
+        status = ask(model->base, &pool.atoms[i], for_solving, &answer, &tree, error);
         if (!status) {
             s->n++;
             s->answers[answer]++;
@@ -308,9 +328,9 @@ lud_status lud_proof_report_solve(const lud_scenario *scenario, const char *fold
         lud_text_free(&proofs);
         lud_text_free(&path);
     }
-    if (!status && json && (json_dumpf(root, stdout, JSON_INDENT(2)) != 0 || putchar('\n') == EOF))
-        status = lud_fail(error, LUD_ERROR_IO, "could not write the results");
-    if (!status && !json) printf("\nproofs of every query are in %s\n", folder);
+    if (!status && json) return lud_print_json(root, error);
     json_decref(root);
-    return status ? status : lud_flush_output(error);
+    if (status) return status;
+    printf("\nproofs of every query are in %s\n", folder);
+    return lud_flush_output(error);
 }

@@ -8,6 +8,7 @@
 #include "agents/policy.h"
 #include "base/progress.h"
 #include "cli/cli.h"
+#include "cli/learned_values.h"
 #include "cli/solved.h"
 #include "render/video.h"
 
@@ -135,9 +136,7 @@ static lud_status report(const record_values *values, const lud_record_result *r
             json_pack("{s:s, s:i, s:i, s:I, s:I, s:f, s:f}", "file", values->out, "width", r->width, "height",
                       r->height, "frames", (json_int_t)r->frames, "steps", (json_int_t)r->steps, "seconds",
                       r->seconds, "drawing_seconds", r->drawing_seconds);
-        bool written = root && json_dumpf(root, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
-        json_decref(root);
-        return written ? LUD_OK : lud_fail(error, LUD_ERROR_IO, "could not write to standard output");
+        return lud_print_json(root, error);
     }
     char text[16], time[24];
     printf("%s: %" PRId64 " frames of %d x %d, %" PRId64 " steps, in %s (drawing alone %s frames/s)\n",
@@ -164,10 +163,14 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     if (!status) status = lud_solved_cast(solution, scenario, cast, error);
     if (!status && solution && options.overlay)
         status = lud_solved_overlay(solution, scenario->model, &options.source, error);
-    if (!status && !solution && values->overlay && options.overlay)
-        status = lud_fail(error, LUD_ERROR_INPUT,
-                          "--overlay: %s has no solution; `ludus solve %s -o RUN` makes one", arguments[0],
-                          arguments[0]);
+    if (!status && !solution && options.overlay)
+        status = lud_learned_overlay(arguments[0], scenario, &options.source, error);
+    if (!status && !options.source && values->overlay && options.overlay)
+        status =
+            lud_fail(error, LUD_ERROR_INPUT,
+                     "--overlay: %s has no solution and no learned values; `ludus solve %s -o RUN` makes "
+                     "one",
+                     arguments[0], arguments[0]);
     if (!status) status = lud_record(scenario->model, cast, &options, &result, error);
     if (status == LUD_OK || status == LUD_INTERRUPTED) { /* an interrupted file is complete, only shorter */
         lud_error ignored = {0};

@@ -66,6 +66,43 @@ static bool create_buffers(buffers *b, const lud_model *model, const lud_cast *c
     return complete;
 }
 
+/* Rows of measures of a particle world; those that the task does not have are left out. */
+static bool create_measures(lud_rollout *r, const lud_model *world) {
+    if (world->world != &lud_particle_world) return true;
+    const lud_particle_model *model = (const lud_particle_model *)world;
+    const int n_rewards = lud_particle_reward_count(model);
+    r->measures = calloc((size_t)n_rewards + 4, sizeof *r->measures);
+    if (!r->measures) return false;
+    const bool succeeds = lud_particle_has_success(model);
+    if (succeeds) {
+        r->measures[r->n_measures++] = (lud_measure){.name = "success", .help = "episodes that succeeded"};
+        r->measures[r->n_measures++] =
+            (lud_measure){.name = "fraction", .help = "mean share of the episode until goals are met"};
+    }
+    r->measures[r->n_measures++] = (lud_measure){.name = "collisions", .help = "in an episode"};
+    if (lud_particle_has_goals(model))
+        r->measures[r->n_measures++] = (lud_measure){.name = "error", .help = "error norm at the end"};
+    for (int k = 0; k < n_rewards; k++)
+        r->measures[r->n_measures++] = (lud_measure){.name = lud_particle_reward_name(model, k),
+                                                     .help = "return of this reward, mean over agents"};
+    return true;
+}
+
+static void count_measures(lud_rollout *r, const lud_model *world, const uint8_t *last) {
+    if (!r->measures) return;
+    const lud_particle_model *model = (const lud_particle_model *)world;
+    const lud_particle_metrics metrics = lud_particle_get_metrics(model, last);
+    lud_measure *m = r->measures;
+    if (metrics.has_success) {
+        lud_mean_add(&m++->value, metrics.success);
+        lud_mean_add(&m++->value, metrics.fraction);
+    }
+    lud_mean_add(&m++->value, metrics.collisions);
+    if (lud_particle_has_goals(model)) lud_mean_add(&m++->value, lud_particle_error_norm(model, last));
+    for (int k = 0; k < lud_particle_reward_count(model); k++)
+        lud_mean_add(&m++->value, lud_particle_reward_return(model, last, k));
+}
+
 /* Adds the episode that environment e has just finished. */
 static void count_episode(lud_rollout *r, const lud_model *model, const lud_cast *cast, const buffers *b,
                           int e, int length) {
@@ -75,13 +112,7 @@ static void count_episode(lud_rollout *r, const lud_model *model, const lud_cast
     lud_mean_add(&r->length, length);
     const uint8_t *hidden = b->hidden + (size_t)e * lud_cast_hidden_bytes(cast);
     const uint8_t *last = b->final_states + (size_t)e * model->layout.state_bytes;
-    if (model->world == &lud_particle_world) {
-        const lud_particle_metrics m = lud_particle_get_metrics((const lud_particle_model *)model, last);
-        r->has_success = m.has_success;
-        lud_mean_add(&r->success, m.success);
-        lud_mean_add(&r->fraction, m.fraction);
-        lud_mean_add(&r->collisions, m.collisions);
-    }
+    count_measures(r, model, last);
     for (int i = 0; i < r->n_agents; i++) {
         lud_mean_add(&r->agents[i].episode_return, b->sum[e * r->n_agents + i]);
         int goal = lud_cast_goal(cast, hidden, i);
@@ -151,7 +182,7 @@ lud_status lud_rollout_run(const lud_scenario *scenario, lud_cast *cast, int64_t
     buffers b = {0};
     lud_batch *batch = NULL;
     r->agents = calloc((size_t)r->n_agents + 1, sizeof *r->agents);
-    if (!r->agents || !create_buffers(&b, model, cast, (size_t)n_envs)) {
+    if (!r->agents || !create_measures(r, model) || !create_buffers(&b, model, cast, (size_t)n_envs)) {
         free_buffers(&b);
         return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %d environments", n_envs);
     }
@@ -170,7 +201,14 @@ lud_status lud_rollout_run(const lud_scenario *scenario, lud_cast *cast, int64_t
     return status;
 }
 
+void lud_rollout_print_measures(const lud_rollout *r) {
+    for (int k = 0; k < r->n_measures; k++)
+        printf("%-12s %10.3f ± %-10.3f %s\n", r->measures[k].name, r->measures[k].value.mean,
+               lud_mean_deviation(&r->measures[k].value), r->measures[k].help);
+}
+
 void lud_rollout_free(lud_rollout *result) {
+    free(result->measures);
     free(result->agents);
     *result = (lud_rollout){0};
 }

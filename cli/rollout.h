@@ -22,17 +22,22 @@ typedef struct lud_agent_result {
     bool has_goals;
 } lud_agent_result;
 
+/* What a world itself counts in an episode. */
+typedef struct lud_measure {
+    const char *name, *help;
+    lud_mean value;
+} lud_measure;
+
 typedef struct lud_rollout {
     int n_agents, n_envs;
     int64_t episodes; /* finished and counted */
     int64_t terminated, truncated;
     lud_mean length; /* steps of an episode */
-    /* particle tasks that say when an episode has succeeded, see lud_particle_metrics */
-    bool has_success;
-    lud_mean success, fraction, collisions;
     uint64_t steps;  /* environment steps taken */
     double seconds;
     lud_agent_result *agents; /* [n_agents] */
+    int n_measures;        /* particle: success, fraction, collisions, error norm, return of every reward */
+    lud_measure *measures; /* [n_measures] */
 } lud_rollout;
 
 /* Runs `episodes` whole episodes, each environment an equal share, so that long episodes count as often as
@@ -40,6 +45,8 @@ typedef struct lud_rollout {
  * with what was finished. Free the result with lud_rollout_free in either case. */
 lud_status lud_rollout_run(const lud_scenario *scenario, lud_cast *cast, int64_t episodes, uint64_t max_steps,
                            FILE *progress, lud_rollout *result, lud_error *error);
+/* The measures as a table; nothing when there are none. */
+void lud_rollout_print_measures(const lud_rollout *result);
 void lud_rollout_free(lud_rollout *result);
 
 #endif

@@ -45,12 +45,6 @@ static void print_table(const lud_scenario *s, const lud_cast *cast, const lud_r
     printf("length       %12.1f ± %.1f steps\n", r->length.mean, lud_mean_deviation(&r->length));
     printf("terminated   %11.1f%%\n", 100 * (double)r->terminated / episodes);
     printf("truncated    %11.1f%%\n", 100 * (double)r->truncated / episodes);
-    if (r->has_success) {
-        printf("succeeded    %11.1f%%\n", 100 * r->success.mean);
-        printf("fraction     %12.3f ± %.3f of the episode until goals are met\n", r->fraction.mean,
-               lud_mean_deviation(&r->fraction));
-        printf("collisions   %12.3f ± %.3f\n", r->collisions.mean, lud_mean_deviation(&r->collisions));
-    }
     printf("speed        %12s steps/s (%s steps in %s)\n\n",
            lud_format_count(r->seconds > 0 ? (double)r->steps / r->seconds : 0, rate),
            lud_format_count((double)r->steps, count), lud_format_seconds(r->seconds, time));
@@ -65,6 +59,8 @@ static void print_table(const lud_scenario *s, const lud_cast *cast, const lud_r
         else
             printf(" %10s\n", "-");
     }
+    if (r->n_measures) printf("\n");
+    lud_rollout_print_measures(r);
 }
 
 static json_t *mean_json(const lud_mean *mean) {
@@ -82,21 +78,17 @@ static lud_status print_json(const lud_scenario *s, const lud_cast *cast, const 
                                                 mean_json(&a->episode_return), "goals_reached",
                                                 a->has_goals ? mean_json(&a->goals) : json_null()));
     }
+    json_t *measures = json_object();
+    for (int k = 0; k < r->n_measures; k++)
+        json_object_set_new(measures, r->measures[k].name, mean_json(&r->measures[k].value));
     double episodes = r->episodes ? (double)r->episodes : 1;
-    json_t *root =
-        json_pack("{s:s, s:s, s:I, s:i, s:I, s:I, s:f, s:f, s:f, s:o, s:o}", "scenario", s->name, "world",
-                  s->world->name, "seed", (json_int_t)s->run.seed, "environments", r->n_envs, "episodes",
-                  (json_int_t)r->episodes, "steps", (json_int_t)r->steps, "seconds", r->seconds, "terminated",
-                  (double)r->terminated / episodes, "truncated", (double)r->truncated / episodes, "length",
-                  mean_json(&r->length), "agents", agents);
-    if (root && r->has_success) {
-        json_object_set_new(root, "success", mean_json(&r->success));
-        json_object_set_new(root, "fraction", mean_json(&r->fraction));
-        json_object_set_new(root, "collisions", mean_json(&r->collisions));
-    }
-    bool written = root && json_dumpf(root, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
-    json_decref(root);
-    return written ? LUD_OK : lud_fail(error, LUD_ERROR_IO, "could not write the results to standard output");
+    json_t *root = json_pack("{s:s, s:s, s:I, s:i, s:I, s:I, s:f, s:f, s:f, s:o, s:o, s:o}", "scenario",
+                             s->name, "world", s->world->name, "seed", (json_int_t)s->run.seed,
+                             "environments", r->n_envs, "episodes", (json_int_t)r->episodes, "steps",
+                             (json_int_t)r->steps, "seconds", r->seconds, "terminated",
+                             (double)r->terminated / episodes, "truncated", (double)r->truncated / episodes,
+                             "length", mean_json(&r->length), "agents", agents, "measures", measures);
+    return lud_print_json(root, error);
 }
 
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {

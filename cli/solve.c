@@ -13,7 +13,7 @@
 
 typedef struct solve_values {
     lud_scenario_flags scenario;
-    const char *run;
+    const char *run, *device;
     lud_flag_list exports;
     double memory;
     bool resume, json, quiet;
@@ -26,6 +26,8 @@ static const lud_flag flags[] = {
      "go on with an interrupted solution in RUN"},
     {"memory", 'm', LUD_FLAG_REAL, offsetof(solve_values, memory), 0.001, 1e6, "GIB",
      "memory for the graph, what is beyond goes to files in RUN; default: three quarters of what is free"},
+    {"device", 'd', LUD_FLAG_TEXT, offsetof(solve_values, device), 0, 0, "DEVICE",
+     "what solves the levels: cpu, cuda or auto; default: cpu"},
     {"export", 'x', LUD_FLAG_LIST, offsetof(solve_values, exports), 0, 0, "FORMAT",
      "also write drn, mdp, prism, csv or dot into RUN; may be repeated"},
     LUD_SCENARIO_FLAG_ROWS(solve_values, scenario),
@@ -36,6 +38,7 @@ static const lud_flag flags[] = {
 
 static void set_defaults(void *values) {
     lud_scenario_flags_default(&((solve_values *)values)->scenario);
+    ((solve_values *)values)->device = "cpu";
 }
 
 /* ---- what is known before starting ---- */
@@ -49,9 +52,10 @@ static lud_status announce(const lud_scenario *s, const lud_empo_solve_options *
     status = lud_statespace_guess(s->model, &space, &estimate, error);
     if (status) return status;
     char states[16], bytes[16], disk[16];
-    fprintf(stderr, "%s: %s%s states, about %sB of memory for the graph, %sB for the solution in %s\n",
-            s->name, estimate.exhausted ? "" : "about ", lud_format_count(estimate.states, states),
-            lud_format_count(estimate.bytes, bytes),
+    const char *least =
+        estimate.exhausted ? "" : "at least about "; /* a sample misses more than it doubles */
+    fprintf(stderr, "%s: %s%s states, %s%sB of memory for the graph, %sB for the solution in %s\n", s->name,
+            least, lud_format_count(estimate.states, states), least, lud_format_count(estimate.bytes, bytes),
             lud_format_count(
                 estimate.states * (layout.record_doubles * 8.0 + (double)s->model->layout.state_bytes), disk),
             options->run);
@@ -174,7 +178,8 @@ static void print_table(const lud_empo_case *c, const lud_empo_solution *solutio
                           stdout);
 }
 
-static lud_status solve(const lud_scenario *scenario, const solve_values *values, lud_error *error) {
+static lud_status solve_on(lud_device *device, const lud_scenario *scenario, const solve_values *values,
+                           lud_error *error) {
     bool wanted[N_EXPORTS] = {0};
     bool show = !values->quiet && !values->json;
     lud_empo_solve_options options = {.run = values->run,
@@ -182,7 +187,9 @@ static lud_status solve(const lud_scenario *scenario, const solve_values *values
                                       .memory_limit =
                                           values->memory > 0 ? (uint64_t)(values->memory * 1073741824.0) : 0,
                                       .n_threads = (int)scenario->run.threads,
-                                      .progress = show ? stderr : NULL};
+                                      .progress = show ? stderr : NULL,
+                                      .device = device,
+                                      .device_may_fail = strcmp(values->device, "auto") == 0};
     lud_status status = check_exports(&values->exports, wanted, error);
     if (!status && show) status = announce(scenario, &options, error);
     if (status) return status;
@@ -203,7 +210,18 @@ static lud_status solve(const lud_scenario *scenario, const solve_values *values
     return status;
 }
 
+static lud_status solve(const lud_scenario *scenario, const solve_values *values, lud_error *error) {
+    lud_device *device = NULL;
+    lud_status status = lud_device_open(values->device, (int)scenario->run.threads, &device, error);
+    if (!status) status = solve_on(device, scenario, values, error);
+    lud_device_close(device);
+    return status;
+}
+
 static lud_status solve_proof(const lud_scenario *scenario, const solve_values *values, lud_error *error) {
+    if (strcmp(values->device, "cuda") == 0)
+        return lud_fail(error, LUD_ERROR_UNSUPPORTED,
+                        "--device cuda: proofs are searched on the processors only");
     return lud_proof_report_solve(scenario, values->run, values->json, error);
 }
 

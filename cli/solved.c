@@ -91,7 +91,7 @@ json_t *lud_solved_json(const lud_empo_solution *solution) {
 
 typedef struct solved_source {
     lud_overlay_source base;
-    const lud_empo_solution *solution;
+    lud_state_records records;
     const lud_model *model;
     lud_empo_layout layout;
     lud_arena *arena;
@@ -100,8 +100,7 @@ typedef struct solved_source {
 } solved_source;
 
 static const double *record_of(const solved_source *s, const uint8_t *state) {
-    uint64_t index = lud_empo_solution_find(s->solution, state);
-    return index == UINT64_MAX ? NULL : lud_empo_solution_record(s->solution, index);
+    return s->records.of(s->records.context, state);
 }
 
 static int person_of(const lud_empo_layout *layout, int agent) {
@@ -112,8 +111,9 @@ static int person_of(const lud_empo_layout *layout, int agent) {
 
 static bool quantity_values(lud_overlay_source *source, const uint8_t *state, double *values) {
     const solved_source *s = (const solved_source *)source;
+    if (s->model->world->is_terminal(s->model, state)) return false;
     const double *record = record_of(s, state);
-    if (!record || s->model->world->is_terminal(s->model, state)) return false;
+    if (!record) return false;
     memcpy(values, record + s->layout.x_h, (size_t)s->layout.n_humans * sizeof *values);
     values[s->layout.n_humans] = record[s->layout.u_r];
     values[s->layout.n_humans + 1] = record[s->layout.v_r];
@@ -122,8 +122,9 @@ static bool quantity_values(lud_overlay_source *source, const uint8_t *state, do
 
 static bool choice_probabilities(lud_overlay_source *source, const uint8_t *state, double *values) {
     const solved_source *s = (const solved_source *)source;
+    if (s->model->world->is_terminal(s->model, state)) return false;
     const double *record = record_of(s, state);
-    if (!record || s->model->world->is_terminal(s->model, state)) return false;
+    if (!record) return false;
     memcpy(values, record + s->layout.pi_r, (size_t)s->layout.n_robot_actions * sizeof *values);
     return true;
 }
@@ -131,8 +132,9 @@ static bool choice_probabilities(lud_overlay_source *source, const uint8_t *stat
 static bool goal_values(lud_overlay_source *source, const uint8_t *state, int agent, double *values) {
     const solved_source *s = (const solved_source *)source;
     int h = person_of(&s->layout, agent);
-    const double *record = h >= 0 ? record_of(s, state) : NULL;
-    if (!record || s->model->world->is_terminal(s->model, state)) return false;
+    if (h < 0 || s->model->world->is_terminal(s->model, state)) return false;
+    const double *record = record_of(s, state);
+    if (!record) return false;
     int begin = s->layout.goal_begin[h], n = s->layout.goal_begin[h + 1] - begin;
     memcpy(values, record + s->layout.v_h_e + begin, (size_t)n * sizeof *values);
     return true;
@@ -142,8 +144,9 @@ static bool action_probabilities(lud_overlay_source *source, const uint8_t *stat
                                  double *p) {
     const solved_source *s = (const solved_source *)source;
     const lud_empo_layout *layout = &s->layout;
+    if (s->model->world->is_terminal(s->model, state)) return false;
     const double *record = record_of(s, state);
-    if (!record || s->model->world->is_terminal(s->model, state)) return false;
+    if (!record) return false;
     int h = person_of(layout, agent);
     if (h < 0) { /* the robot's own part of the joint policy */
         memset(p, 0, (size_t)s->model->layout.actions[agent].n_discrete * sizeof *p);
@@ -163,6 +166,7 @@ static bool action_probabilities(lud_overlay_source *source, const uint8_t *stat
 
 static void destroy(lud_overlay_source *source) {
     solved_source *s = (solved_source *)source;
+    if (s->records.destroy) s->records.destroy(s->records.context);
     lud_arena_destroy(s->arena);
     free(s);
 }
@@ -211,14 +215,15 @@ static bool fill(solved_source *s) {
     return true;
 }
 
-lud_status lud_solved_overlay(const lud_empo_solution *solution, const lud_model *model,
-                              lud_overlay_source **source, lud_error *error) {
+lud_status lud_records_overlay(lud_state_records records, const lud_model *model, lud_overlay_source **source,
+                               lud_error *error) {
     solved_source *s = calloc(1, sizeof *s);
     if (!s || !(s->arena = lud_arena_create(0))) {
+        if (records.destroy) records.destroy(records.context);
         free(s);
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the overlay");
     }
-    s->solution = solution;
+    s->records = records;
     s->model = model;
     lud_status status = lud_empo_layout_find(model, &s->layout, error);
     if (!status && !fill(s)) status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for the overlay");
@@ -227,4 +232,18 @@ lud_status lud_solved_overlay(const lud_empo_solution *solution, const lud_model
     else
         *source = &s->base;
     return status;
+}
+
+static const double *solved_record(void *context, const uint8_t *state) {
+    const lud_empo_solution *const *solution = context;
+    uint64_t index = lud_empo_solution_find(*solution, state);
+    return index == UINT64_MAX ? NULL : lud_empo_solution_record(*solution, index);
+}
+
+lud_status lud_solved_overlay(const lud_empo_solution *solution, const lud_model *model,
+                              lud_overlay_source **source, lud_error *error) {
+    const lud_empo_solution **context = malloc(sizeof *context);
+    if (!context) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the overlay");
+    *context = solution;
+    return lud_records_overlay((lud_state_records){context, solved_record, free}, model, source, error);
 }

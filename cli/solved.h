@@ -20,6 +20,15 @@ lud_status lud_solved_cast(const lud_empo_solution *solution, const lud_scenario
  * double; null when memory is out). */
 void lud_solved_print(const lud_empo_solution *solution);
 json_t *lud_solved_json(const lud_empo_solution *solution);
+/* Where an overlay finds a state's record, laid out as in an exact solution; null: nothing is known. */
+typedef struct lud_state_records {
+    void *context;
+    const double *(*of)(void *context, const uint8_t *state);
+    void (*destroy)(void *context); /* may be null */
+} lud_state_records;
+/* V_h^e, policies, X_h, U_r, V_r and pi_r from such records, which it takes over, also when it fails. */
+lud_status lud_records_overlay(lud_state_records records, const lud_model *model, lud_overlay_source **source,
+                               lud_error *error);
 /* V_h^e, policies, X_h, U_r, V_r and pi_r of the solution, which must outlive the source. */
 lud_status lud_solved_overlay(const lud_empo_solution *solution, const lud_model *model,
                               lud_overlay_source **source, lud_error *error);

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/learned_values.h"
 #include "cli/solved.h"
 #include "learn/learned.h"
 #include "render/window.h"
@@ -43,6 +44,8 @@ static lud_status loaded(void *context, const lud_scenario *scenario, lud_cast *
     lud_status status = lud_learned_cast(run->folder, scenario, cast, error);
     if (!status && run->solution) status = lud_solved_cast(run->solution, scenario, cast, error);
     if (!status && run->solution) status = lud_solved_overlay(run->solution, scenario->model, source, error);
+    if (!status && !run->solution && run->folder)
+        status = lud_learned_overlay(run->folder, scenario, source, error);
     return status;
 }
 
@@ -51,7 +54,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     const view_values *values = data;
     if (values->theme && strcmp(values->theme, lud_theme_names[LUD_THEME_DARK]) != 0 &&
         strcmp(values->theme, lud_theme_names[LUD_THEME_LIGHT]) != 0)
-        return lud_fail(error, LUD_ERROR_INPUT, "--theme: '%s' is neither light nor dark", values->theme);
+        return lud_fail(error, LUD_ERROR_INPUT, "--theme: expected light or dark, found '%s'", values->theme);
     /* opened once here for the message about a file that is not there; the viewer reads it again, and again
      * when it changes */
     lud_scenario *scenario;

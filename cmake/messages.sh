@@ -27,14 +27,14 @@ find "$build"/CMakeFiles/lud_{base,sim,agents,learn,render}.dir "$build"/CMakeFi
 awk -F: -v source="$source/" '
   { line[$1, ++n[$1]] = $2; files[$1] = 1 }
   END {
-    pattern = "(lud_fail(_at|_context)?|lud_tree_expected|[a-z_]*_error|[a-z_]*failed|out_of_memory|no_display|out_of_range|lud_viewer_say|refuse|expected|complain)\\("
+    pattern = "(lud_fail(_at|_context)?|lud_tree_expected|[a-z_]*_error|[a-z_]*failed|no_display)\\(|lud_viewer_say\\(v, true"
     for (file in files) {
       m = 0
       while ((getline text < (source file)) > 0) code[++m] = text
       close(source file)
       for (k = 1; k <= n[file]; k++) {
         at = line[file, k]
-        if (code[at] !~ pattern) continue
+        if (code[at] !~ pattern || code[at] ~ /^static / || code[at] ~ /^[a-z].*\) *[{;]$/) continue
         message = code[at]
         for (j = at + 1; message !~ /;/ && j < at + 6; j++) { rest = code[j]; sub(/^ +/, " ", rest); message = message rest }
         sub(/^ +/, "", message)

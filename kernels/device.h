@@ -26,6 +26,7 @@ typedef enum lud_precision {
     LUD_PRECISION_BF16  /* CUDA: operands rounded to bfloat16, float32 accumulation */
 } lud_precision;
 
+struct lud_empo_batch;
 typedef struct lud_event lud_event; /* a moment in the queue */
 typedef struct lud_graph lud_graph; /* a recorded piece of the queue */
 
@@ -52,6 +53,12 @@ typedef struct lud_backend {
     void (*graph_launch)(lud_device *device, lud_graph *graph);
     void (*graph_destroy)(lud_device *device, lud_graph *graph);
     const char *(*failure)(lud_device *device);
+    /* Exact EMPO on the states of a batch (empo_sweep.h): rows of expected credits and equations (1) to (3),
+     * then (4) to (9), then the states' own rows of credits. Null on the CPU, whose sweep in
+     * learn/empo/exact.c reads the state space where it lies. */
+    void (*empo_phase_1)(lud_device *device, const struct lud_empo_batch *batch);
+    void (*empo_phase_2)(lud_device *device, const struct lud_empo_batch *batch);
+    void (*empo_credits)(lud_device *device, const struct lud_empo_batch *batch);
 } lud_backend;
 
 /* Every backend's device begins with this. Fields are read by everybody and set through the functions below.

@@ -38,6 +38,7 @@ typedef struct builder {
     double *p;           /* [MAX_ACTIONS] */
     double *pi;          /* [n_robot_actions] */
     double *novelty;     /* [n_robot_actions] */
+    int first_novelty;   /* of its successors in the actor's state_novelty */
     int32_t robot_action, next;
     uint8_t *next_state; /* [state_bytes] */
     lud_status status;
@@ -59,31 +60,24 @@ struct lud_empo_actor {
     int32_t *records;        /* [n_envs][words] of the present states */
     float *q;                /* [n_envs][n_robot_actions] */
     builder *builders;       /* [n_envs] */
+    double *searched;        /* [n_envs][n_robot_actions] what the search says; with it only */
+    bool searching;          /* in this step */
     double *people;          /* [n_envs][policy entries] of people asked all at once; null: one by one */
     int32_t *people_records; /* [n_envs][words of the network] */
     const int32_t **people_record_of; /* [n_envs] */
     lud_empo_table *seen;             /* visits by record, with the count bonus */
-    lud_empo_archive *archive;        /* with restarts */
+    lud_empo_table *done;             /* visits by record, person and action, likewise */
+    int max_actions;                  /* of a person */
+    float *people_bonus;   /* [n_envs][n_humans][max_actions] what curiosity finds in people's actions */
+    float *state_novelty;  /* of all builders' successors, one behind the other */
+    const int32_t **novel; /* [novel_room] their records */
+    int novel_room;
+    int32_t *lived_records;    /* [n_envs][words] */
+    const int32_t **lived_of;  /* [n_envs] */
+    int32_t *lived_actions;    /* [n_envs][n_humans] */
+    lud_empo_archive *archive; /* with restarts */
     lud_empo_actor_counts counts;
 };
-
-void lud_empo_prior_ask(const lud_empo_prior *prior, const lud_empo_features *features, const uint8_t *state,
-                        int h, int goal, double *probability) {
-    const lud_empo_layout *layout = &features->layout;
-    if (prior->policy) {
-        lud_empo_ask(prior->policy, &features->grid->model, state, layout->humans[h], goal, probability);
-        return;
-    }
-    const lud_empo_reference *r = prior->reference;
-    const uint32_t index = lud_statespace_find(r->space, state);
-    const int n = layout->n_human_actions[h];
-    for (int a = 0; a < n; a++) /* a start that the reference has not met: anything */
-        probability[a] =
-            index == UINT32_MAX
-                ? 1.0 / n
-                : r->records[index * (uint64_t)layout->record_doubles +
-                             (uint64_t)(layout->policies + layout->policy_begin[h] + goal * n + a)];
-}
 
 /* ---- making and freeing ---- */
 
@@ -117,7 +111,21 @@ static bool prepare(lud_empo_actor *a) {
     a->records = lud_arena_take_array(a->arena, n * (size_t)a->features->words, sizeof *a->records);
     a->q = lud_arena_take_array(a->arena, n * (size_t)layout->n_robot_actions, sizeof *a->q);
     a->builders = lud_arena_take_array(a->arena, n, sizeof *a->builders);
-    if (a->options.count_bonus) a->seen = lud_empo_table_create(1, 0.0);
+    for (int h = 0; h < layout->n_humans; h++)
+        if (layout->n_human_actions[h] > a->max_actions) a->max_actions = layout->n_human_actions[h];
+    const size_t people = n * (size_t)layout->n_humans;
+    a->searched = lud_arena_take_array(a->arena, a->options.search ? n * (size_t)layout->n_robot_actions : 1,
+                                       sizeof *a->searched);
+    a->people_bonus = lud_arena_take_array(a->arena, people * (size_t)a->max_actions, sizeof(float));
+    a->lived_records = lud_arena_take_array(a->arena, n * (size_t)a->features->words, sizeof(int32_t));
+    a->lived_of = lud_arena_take_array(a->arena, n, sizeof *a->lived_of);
+    a->lived_actions = lud_arena_take_array(a->arena, people, sizeof *a->lived_actions);
+    for (size_t e = 0; a->lived_of && a->lived_records && e < n; e++)
+        a->lived_of[e] = a->lived_records + e * (size_t)a->features->words;
+    if (a->options.count_bonus) {
+        a->seen = lud_empo_table_create(1, 0.0);
+        a->done = lud_empo_table_create(1, 0.0);
+    }
     bool asked = true;
     if (a->prior->network) {
         const size_t words = (size_t)a->prior->network->features.words;
@@ -132,7 +140,8 @@ static bool prepare(lud_empo_actor *a) {
         a->archive = lud_empo_archive_create(a->model->layout.state_bytes, a->options.restart_states);
     bool complete = asked && (a->archive || a->options.restart_prob <= 0.0) && a->last_step && a->states &&
                     a->tick && a->episode_step && a->episode && a->goals && a->records && a->q &&
-                    a->builders && (a->seen || !a->options.count_bonus);
+                    a->builders && a->searched && a->people_bonus && a->lived_records && a->lived_of &&
+                    a->lived_actions && ((a->seen && a->done) || !a->options.count_bonus);
     for (size_t e = 0; complete && e < n; e++) complete = prepare_builder(a, &a->builders[e]);
     return complete;
 }
@@ -211,6 +220,9 @@ void lud_empo_actor_destroy(lud_empo_actor *a) {
         free(b->profile);
     }
     lud_empo_table_destroy(a->seen);
+    lud_empo_table_destroy(a->done);
+    free(a->state_novelty);
+    free(a->novel);
     lud_empo_archive_destroy(a->archive);
     lud_arena_destroy(a->arena);
     free(a);
@@ -255,6 +267,67 @@ static void ask_prior(const lud_empo_actor *a, int e, const uint8_t *state, int 
     }
     const double *asked = a->people + (size_t)e * (size_t)layout->policy_begin[layout->n_humans];
     memcpy(p, asked + layout->policy_begin[h] + goal * n, (size_t)n * sizeof *p);
+}
+
+static bool curious_people(const lud_empo_actor *a) {
+    const lud_empo_actor_options *o = &a->options;
+    return (o->count_bonus && o->count_weight_people > 0) || (o->novelty && o->novelty_weight_people > 0);
+}
+
+static uint64_t record_key(const lud_empo_actor *a, const int32_t *record) {
+    return XXH3_64bits(record, (size_t)a->features->words * sizeof *record);
+}
+
+static uint64_t action_key(const lud_empo_actor *a, uint64_t state_key, int h, int action) {
+    return lud_empo_person_key(state_key, h * a->max_actions + action);
+}
+
+static double count_bonus(const lud_empo_actor *a, const lud_empo_table *table, uint64_t key) {
+    const double n = (double)lud_empo_table_visits(table, key);
+    const double log_steps = a->options.count_ucb ? log((double)a->counts.steps + 1.0) : 1.0;
+    return fmax(a->options.count_scale * sqrt(log_steps / (n + 1.0)), 1e-6);
+}
+
+/* Weighted bonuses of all people's actions in all environments. */
+static void measure_people(lud_empo_actor *a) {
+    const lud_empo_layout *layout = &a->features->layout;
+    const lud_empo_actor_options *o = &a->options;
+    const int n = o->n_envs, per_state = layout->n_humans * a->max_actions;
+    for (int e = 0; e < n; e++) a->lived_of[e] = a->records + (size_t)e * (size_t)a->features->words;
+    const bool novel = o->novelty && o->novelty_weight_people > 0;
+    if (novel) lud_empo_novelty_actions(o->novelty, n, a->lived_of, a->people_bonus);
+    for (int e = 0; e < n; e++) {
+        const uint64_t key = o->count_bonus ? record_key(a, a->lived_of[e]) : 0;
+        for (int i = 0; i < per_state; i++) {
+            float *bonus = &a->people_bonus[e * per_state + i];
+            *bonus = novel ? (float)(o->novelty_weight_people * (double)*bonus) : 0.0f;
+            if (!o->count_bonus || i % a->max_actions >= layout->n_human_actions[i / a->max_actions])
+                continue;
+            *bonus +=
+                (float)(o->count_weight_people *
+                        count_bonus(a, a->done, action_key(a, key, i / a->max_actions, i % a->max_actions)));
+        }
+        a->lived_of[e] = a->lived_records + (size_t)e * (size_t)a->features->words;
+    }
+}
+
+/* From P(a) exp(bonus(a)), P uniform or the prior. */
+static int32_t choose_curiously(const lud_empo_actor *a, builder *b, int e, const uint8_t *state, int h,
+                                bool exploring) {
+    const lud_empo_layout *layout = &a->features->layout;
+    const int n = layout->n_human_actions[h], agent = layout->humans[h];
+    const float *bonus = a->people_bonus + (e * layout->n_humans + h) * a->max_actions;
+    const lud_words w = lud_draw((lud_random_key){a->options.seed, (uint32_t)e}, a->tick[e], (uint32_t)agent,
+                                 LUD_PURPOSE_ACTION, LANE_LIVED);
+    for (int i = 0; i < n; i++) b->p[i] = 1.0 / n;
+    if (!exploring) ask_prior(a, e, state, h, a->goals[e * layout->n_humans + h], b->p);
+    double most = -INFINITY, sum = 0; /* the largest is taken off so that no exponential overflows */
+    for (int i = 0; i < n; i++)
+        if (b->p[i] > 0) most = fmax(most, (double)bonus[i]);
+    for (int i = 0; i < n; i++)
+        if (b->p[i] > 0) sum += b->p[i] *= exp((double)bonus[i] - most);
+    for (int i = 0; i < n; i++) b->p[i] /= sum;
+    return choose(b->p, n, lud_unit53(w.v[0], w.v[1]));
 }
 
 /* Links to the successors of one joint action; `profile` is the people's part of it. */
@@ -315,7 +388,10 @@ static void choose_people(const lud_empo_actor *a, builder *b, int e, const uint
     for (int h = 0; h < layout->n_humans; h++) {
         const int agent = layout->humans[h], goal = a->goals[e * layout->n_humans + h];
         const lud_words explore = lud_draw(key, a->tick[e], (uint32_t)agent, LUD_PURPOSE_EXPLORE, 0);
-        if (lud_unit(explore.v[0]) < epsilon) {
+        const bool exploring = lud_unit(explore.v[0]) < epsilon;
+        if (curious_people(a)) {
+            b->lived[agent] = choose_curiously(a, b, e, state, h, exploring);
+        } else if (exploring) {
             b->lived[agent] = (int32_t)lud_below(explore.v[1], (uint32_t)layout->n_human_actions[h]);
         } else {
             const lud_words w = lud_draw(key, a->tick[e], (uint32_t)agent, LUD_PURPOSE_ACTION, LANE_LIVED);
@@ -334,26 +410,53 @@ static void choose_people(const lud_empo_actor *a, builder *b, int e, const uint
     }
 }
 
-static uint64_t record_key(const lud_empo_actor *a, const int32_t *record) {
-    return XXH3_64bits(record, (size_t)a->features->words * sizeof *record);
+static bool curious_robots(const lud_empo_actor *a) {
+    const lud_empo_actor_options *o = &a->options;
+    return (o->count_bonus && o->count_weight > 0) || (o->novelty && o->novelty_weight > 0);
 }
 
-/* Mean count bonus of the successors of each joint robot action, people's parts counting alike. */
+/* Weighted mean bonus of the successors of each joint robot action, people's parts counting alike. */
 static void measure_novelty(const lud_empo_actor *a, builder *b) {
     const lud_empo_actor_options *o = &a->options;
-    const double log_steps = log((double)a->counts.steps + 1.0);
     for (int32_t r = 0; r < a->features->layout.n_robot_actions; r++) {
         double total = 0;
         b->novelty[r] = 0;
         for (int32_t i = b->offsets[r]; i < b->offsets[r + 1]; i++) {
             const int32_t *record = b->list.records + (size_t)b->list.link[i] * (size_t)a->features->words;
-            const double n = (double)lud_empo_table_visits(a->seen, record_key(a, record));
-            const double bonus = o->count_scale * sqrt((o->count_ucb ? log_steps : 1.0) / (n + 1.0));
-            b->novelty[r] += (double)b->list.probability[i] * fmax(bonus, 1e-6);
+            double bonus =
+                o->count_bonus ? o->count_weight * count_bonus(a, a->seen, record_key(a, record)) : 0.0;
+            if (o->novelty)
+                bonus += o->novelty_weight * (double)a->state_novelty[b->first_novelty + b->list.link[i]];
+            b->novelty[r] += (double)b->list.probability[i] * bonus;
             total += (double)b->list.probability[i];
         }
         if (total > 0) b->novelty[r] /= total;
     }
+}
+
+/* Novelty of all successors of all environments in one go. */
+static bool measure_successors(lud_empo_actor *a) {
+    int n = 0;
+    for (int e = 0; e < a->options.n_envs; e++) {
+        a->builders[e].first_novelty = n;
+        n += a->builders[e].list.n;
+    }
+    if (n > a->novel_room) {
+        const size_t room = (size_t)(n + n / 2);
+        free(a->novel);
+        free(a->state_novelty);
+        a->novel = malloc(room * sizeof *a->novel);
+        a->state_novelty = malloc(room * sizeof *a->state_novelty);
+        a->novel_room = a->novel && a->state_novelty ? (int)room : 0;
+        if (!a->novel_room) return false;
+    }
+    for (int e = 0; e < a->options.n_envs; e++) {
+        const builder *b = &a->builders[e];
+        for (int i = 0; i < b->list.n; i++)
+            a->novel[b->first_novelty + i] = b->list.records + (size_t)i * (size_t)a->features->words;
+    }
+    lud_empo_novelty_states(a->options.novelty, n, a->novel, a->state_novelty);
+    return true;
 }
 
 static void choose_robots(const lud_empo_actor *a, builder *b, int e, const lud_empo_now *now) {
@@ -362,18 +465,23 @@ static void choose_robots(const lud_empo_actor *a, builder *b, int e, const lud_
     const lud_words explore = lud_draw(key, a->tick[e], NOBODY, LUD_PURPOSE_EXPLORE, LANE_TO_STEP);
     const double uniform = lud_unit53(explore.v[2], explore.v[3]);
     const bool exploring = lud_unit(explore.v[0]) < now->epsilon_r || now->beta_r == 0.0;
-    const double c = a->options.count_bonus ? a->options.count_weight : 0.0;
-    if (c > 0.0) measure_novelty(a, b);
-    if (exploring) {
-        double sum = 0;
-        for (int r = 0; r < n; r++) sum += b->pi[r] = c > 0.0 ? exp(c * b->novelty[r]) : 1.0;
+    const bool curious = curious_robots(a);
+    if (curious) measure_novelty(a, b);
+    if (exploring || a->searching) {
+        double most = -INFINITY, sum = 0;
+        for (int r = 0; r < n; r++) {
+            b->pi[r] = exploring ? 1.0 : a->searched[e * n + r];
+            if (curious && b->pi[r] > 0) most = fmax(most, b->novelty[r]);
+        }
+        for (int r = 0; r < n; r++)
+            if (b->pi[r] > 0) sum += b->pi[r] *= curious ? exp(b->novelty[r] - most) : 1.0;
         for (int r = 0; r < n; r++) b->pi[r] /= sum;
     } else {
         double values[MAX_ACTIONS];
         double *q = n <= MAX_ACTIONS ? values : b->novelty;
         for (int r = 0; r < n; r++) {
             const double value = fmin((double)a->q[(size_t)e * (size_t)n + (size_t)r], -1e-10);
-            q[r] = c > 0.0 ? value * exp(-c * b->novelty[r]) : value;
+            q[r] = curious ? fmin(value * exp(-b->novelty[r]), -1e-300) : value;
         }
         lud_empo_power_law(now->beta_r, q, n, b->pi);
     }
@@ -411,11 +519,16 @@ static lud_status move_on(const lud_empo_actor *a, builder *b, int e, const uint
 
 /* ---- stepping ---- */
 
-static void act(const lud_empo_actor *a, int e, const lud_empo_now *now) {
+static void look_ahead(const lud_empo_actor *a, int e, const lud_empo_now *now) {
     builder *b = &a->builders[e];
     const uint8_t *state = a->states + (size_t)e * a->model->layout.state_bytes;
     choose_people(a, b, e, state, now->epsilon_h);
     b->status = enumerate(a, b, e, state);
+}
+
+static void act(const lud_empo_actor *a, int e, const lud_empo_now *now) {
+    builder *b = &a->builders[e];
+    const uint8_t *state = a->states + (size_t)e * a->model->layout.state_bytes;
     if (b->status) return;
     choose_robots(a, b, e, now);
     b->status = move_on(a, b, e, state);
@@ -459,7 +572,7 @@ static bool store(lud_empo_actor *a, int e, int64_t step, lud_empo_replay *repla
     };
     a->counts.links += (uint64_t)b->list.n_links;
     a->counts.successors += (uint64_t)b->list.n;
-    return lud_empo_replay_push(replay, &t);
+    return a->options.sink ? a->options.sink(a->options.sink_context, &t) : lud_empo_replay_push(replay, &t);
 }
 
 /* Archives what came next, or all that might have. */
@@ -494,6 +607,22 @@ static void go_on(lud_empo_actor *a, int e) {
     begin_episode(a, e);
 }
 
+static bool note_lived(lud_empo_actor *a, int e) {
+    const lud_empo_layout *layout = &a->features->layout;
+    const size_t words = (size_t)a->features->words;
+    const int32_t *record = a->records + (size_t)e * words;
+    static const float zero = 0.0f;
+    memcpy(a->lived_records + (size_t)e * words, record, words * sizeof *record);
+    const uint64_t key = a->done ? record_key(a, record) : 0;
+    for (int h = 0; h < layout->n_humans; h++) {
+        const int32_t action = a->builders[e].lived[layout->humans[h]];
+        a->lived_actions[e * layout->n_humans + h] = action;
+        if (a->done && !lud_empo_table_move(a->done, action_key(a, key, h, action), &zero, false, 0.0, 1.0))
+            return false;
+    }
+    return true;
+}
+
 lud_status lud_empo_actor_step(lud_empo_actor *a, const lud_empo_now *now, int64_t step,
                                lud_empo_robot_values values, void *context, lud_empo_replay *replay,
                                lud_error *error) {
@@ -507,8 +636,20 @@ lud_status lud_empo_actor_step(lud_empo_actor *a, const lud_empo_now *now, int64
             return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the count of states");
     }
     if (now->beta_r > 0.0) values(context, n, a->records, a->q);
+    a->searching = a->options.search && now->beta_r > 0.0 && step >= a->options.search_after;
+    if (a->searching) {
+        const lud_status status =
+            lud_empo_search_run(a->options.search, n, 0, a->states, a->goals, a->tick, now->beta_r,
+                                now->gamma_r, a->options.search_values, context, a->searched, error);
+        if (status) return status;
+    }
     if (a->people) ask_people(a);
+    if (curious_people(a)) measure_people(a);
         /* a step of one environment takes microseconds: few of them are not worth waking threads for */
+#pragma omp parallel for schedule(static) if (n >= PARALLEL_FROM)
+    for (int e = 0; e < n; e++) look_ahead(a, e, now);
+    if (a->options.novelty && a->options.novelty_weight > 0 && !measure_successors(a))
+        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the novelty of successors");
 #pragma omp parallel for schedule(static) if (n >= PARALLEL_FROM)
     for (int e = 0; e < n; e++) act(a, e, now);
     for (int e = 0; e < n; e++) {
@@ -522,10 +663,15 @@ lud_status lud_empo_actor_step(lud_empo_actor *a, const lud_empo_now *now, int64
                             "a transition with %d successors is larger than the replay memory; raise "
                             "buffer_mebibytes",
                             b->list.n);
+        if (!note_lived(a, e)) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the count of actions");
         if (!remember(a, e)) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the archive of states");
         go_on(a, e);
     }
     return LUD_OK;
+}
+
+lud_empo_lived lud_empo_actor_lived(const lud_empo_actor *a) {
+    return (lud_empo_lived){a->options.n_envs, a->lived_of, a->lived_actions};
 }
 
 lud_empo_actor_counts lud_empo_actor_get_counts(const lud_empo_actor *a) {
@@ -558,6 +704,8 @@ void lud_empo_actor_visit(lud_empo_actor *a, const char *prefix, lud_checkpoint 
     lud_checkpoint_bytes(checkpoint, text, &a->counts, sizeof a->counts);
     snprintf(text, sizeof text, "%sseen", prefix);
     if (a->seen) lud_empo_table_visit(a->seen, text, checkpoint);
+    snprintf(text, sizeof text, "%sdone", prefix);
+    if (a->done) lud_empo_table_visit(a->done, text, checkpoint);
     snprintf(text, sizeof text, "%sarchive.", prefix);
     if (a->archive) lud_empo_archive_visit(a->archive, text, checkpoint);
 }

@@ -14,22 +14,12 @@
 #ifndef LUDUS_LEARN_EMPO_ACTOR_H
 #define LUDUS_LEARN_EMPO_ACTOR_H
 
-#include "agents/policy.h"
-#include "learn/empo/human_net.h"
-#include "learn/empo/reference.h"
+#include "learn/empo/novelty.h"
+#include "learn/empo/prior.h"
 #include "learn/empo/replay.h"
+#include "learn/empo/search.h"
 #include "learn/empo/stages.h"
 #include "learn/empo/table.h"
-
-/* How people act: a policy, or the exact solution. */
-typedef struct lud_empo_prior {
-    lud_policy *policy;                  /* null: exact */
-    lud_empo_human_net *network;         /* behind the policy, to ask for many states at once; or null */
-    const lud_empo_reference *reference; /* exact */
-} lud_empo_prior;
-/* probability[n_discrete] of person h (within the layout) with its goal. */
-void lud_empo_prior_ask(const lud_empo_prior *prior, const lud_empo_features *features, const uint8_t *state,
-                        int h, int goal, double *probability);
 
 typedef struct lud_empo_actor_options {
     int n_envs;
@@ -43,7 +33,15 @@ typedef struct lud_empo_actor_options {
     int64_t restart_states;      /* the archive's capacity */
     bool restart_successors;     /* every successor listed is archived, not only those visited */
     bool count_bonus, count_ucb; /* robots prefer successors seen rarely */
-    double count_scale, count_weight;
+    double count_scale, count_weight, count_weight_people;
+    lud_empo_novelty *novelty; /* or null: robots prefer what it calls novel, people too */
+    double novelty_weight, novelty_weight_people;
+    lud_empo_search *search; /* robots follow it where they do not explore, or null */
+    lud_empo_search_values search_values;
+    int64_t search_after; /* from this training step on */
+    /* Where transitions go instead of the replay memory, or null. False: it cannot take one. */
+    bool (*sink)(void *context, const lud_empo_transition *transition);
+    void *sink_context;
 } lud_empo_actor_options;
 
 /* Q_r of states: records[n][words] -> q[n][n_robot_actions]. */
@@ -69,6 +67,13 @@ typedef struct lud_empo_actor_counts {
     int64_t archived;           /* states in it */
 } lud_empo_actor_counts;
 lud_empo_actor_counts lud_empo_actor_get_counts(const lud_empo_actor *actor);
+/* What everybody did in the last step, and the records of the states in which they did it. */
+typedef struct lud_empo_lived {
+    int n;
+    const int32_t *const *records; /* [n] */
+    const int32_t *actions;        /* [n][n_humans] */
+} lud_empo_lived;
+lud_empo_lived lud_empo_actor_lived(const lud_empo_actor *actor);
 void lud_empo_actor_visit(lud_empo_actor *actor, const char *prefix, lud_checkpoint *checkpoint);
 
 #endif

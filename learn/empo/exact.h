@@ -3,10 +3,11 @@
  * One sweep from the last level to the first computes both phases: what people would do for each goal (phase
  * 1, equations 1-3) and what power they then have and what the robots do (phase 2, equations 4-9). A state's
  * results depend only on later levels, so the states of a level are independent of each other: any number of
- * threads gives the same bytes. */
+ * threads gives the same bytes. A CUDA device gives the same but for the last digits of exp, log and pow. */
 #ifndef LUDUS_LEARN_EMPO_EXACT_H
 #define LUDUS_LEARN_EMPO_EXACT_H
 
+#include "kernels/device.h"
 #include "learn/empo/layout.h"
 #include "learn/empo/theory.h"
 #include "sim/statespace.h"
@@ -42,8 +43,10 @@ typedef struct lud_empo_run {
     double *records;             /* [n_states][record_doubles], caller's memory (may be a mapped file) */
     const lud_empo_hooks *hooks; /* null: none */
     int n_threads;               /* 0: OpenMP's default */
-    int first_level; /* levels from this one on are finished in `records`; n_levels when none is */
-    FILE *progress;  /* or null */
+    int first_level;      /* levels from this one on are finished in `records`; n_levels when none is */
+    FILE *progress;       /* or null */
+    lud_device *device;   /* solves the levels if it can (CUDA); null: the processors of this machine */
+    bool device_may_fail; /* if its memory is too small the processors do it, with a note to `progress` */
     /* Called when a level is finished (null: not); a status other than LUD_OK ends the run with it. */
     lud_status (*level_done)(void *context, int level, lud_error *error);
     void *context;

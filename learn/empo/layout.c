@@ -102,12 +102,7 @@ void lud_empo_robot_decode(const lud_empo_layout *layout, const lud_model *model
 
 void lud_empo_marginal_of(const lud_empo_layout *layout, const double *goal_weight, const double *record,
                           int human, double *policy) {
-    int n_actions = layout->n_human_actions[human];
-    const double *goal_policy = record + layout->policies + layout->policy_begin[human];
-    double total = 0;
-    for (int a = 0; a < n_actions; a++) policy[a] = 0;
-    for (int g = layout->goal_begin[human]; g < layout->goal_begin[human + 1]; g++, goal_policy += n_actions)
-        for (int a = 0; a < n_actions; a++) policy[a] += goal_weight[g] * goal_policy[a];
-    for (int a = 0; a < n_actions; a++) total += policy[a];
-    for (int a = 0; a < n_actions; a++) policy[a] = total > 0 ? policy[a] / total : 1.0 / n_actions;
+    lud_empo_marginal(
+        goal_weight + layout->goal_begin[human], record + layout->policies + layout->policy_begin[human],
+        layout->goal_begin[human + 1] - layout->goal_begin[human], layout->n_human_actions[human], policy);
 }

@@ -7,6 +7,7 @@
 #ifndef LUDUS_LEARN_EMPO_LAYOUT_H
 #define LUDUS_LEARN_EMPO_LAYOUT_H
 
+#include "kernels/empo_sweep.h"
 #include "sim/world.h"
 
 enum { LUD_EMPO_MAX_AGENTS = 64 };
@@ -39,8 +40,7 @@ void lud_empo_robot_decode(const lud_empo_layout *layout, const lud_model *model
                            int32_t *actions);
 /* Person h's own action within a joint human action. */
 static inline int lud_empo_own_action(const lud_empo_layout *layout, int human, int profile) {
-    for (int h = 0; h < human; h++) profile /= layout->n_human_actions[h];
-    return profile % layout->n_human_actions[human];
+    return lud_empo_profile_action(layout->n_human_actions, human, profile);
 }
 
 /* Marginal policy of a person in a state, pi_h(a) = sum_g w_g pi_h(a|g), normalised; from the state's record.

@@ -4,14 +4,18 @@
 #include "base/random.h"
 #include "learn/empo/phase2.h"
 
+enum { LANE_SEARCH = 0x300 };
+
 typedef struct learned_policy {
     lud_policy base;
     lud_empo_phase2_learner *learner;
-    int32_t *record; /* [words] */
-    double *people;  /* [max n_discrete] */
-    double *robots;  /* [n_robot_actions] */
-    float *pi;       /* [n_robot_actions] */
-    int32_t *joint;  /* [n_agents] */
+    int32_t *record;         /* [words] */
+    double *people;          /* [max n_discrete] */
+    double *robots;          /* [n_robot_actions] */
+    float *pi;               /* [n_robot_actions] */
+    int32_t *joint;          /* [n_agents] */
+    lud_empo_search *search; /* with pi_r_mode mcts */
+    int32_t *goals;          /* [n_humans] */
 } learned_policy;
 
 static void destroy(lud_policy *policy) {
@@ -21,6 +25,8 @@ static void destroy(lud_policy *policy) {
     free(p->robots);
     free(p->pi);
     free(p->joint);
+    free(p->goals);
+    lud_empo_search_destroy(p->search);
     free(p);
 }
 
@@ -39,6 +45,30 @@ static void joint_distribution(learned_policy *p, const uint8_t *state) {
     double sum = 0;
     for (int a = 0; a < n; a++) sum += p->robots[a] = status == LUD_OK ? (double)p->pi[a] : 1.0;
     for (int a = 0; a < n; a++) p->robots[a] /= sum;
+}
+
+static lud_status search_values(void *context, int n, const int32_t *const *records,
+                                const int32_t *const *goals, double beta_r, float *q, float *u, float *v,
+                                lud_error *error) {
+    return lud_empo_values_for_search(context, n, records, goals, beta_r, q, u, v, error);
+}
+
+/* What a search from here says; people whose goal is not known get one drawn by weight. False when it fails.
+ */
+static bool search_distribution(learned_policy *p, const lud_act *act, int e, const uint8_t *state) {
+    lud_empo_phase2_learner *l = p->learner;
+    const lud_empo_layout *layout = &l->features.layout;
+    const lud_random_key key = {act->range.seed, act->range.first_environment + (uint32_t)e};
+    for (int h = 0; h < layout->n_humans; h++) {
+        const int agent = layout->humans[h];
+        p->goals[h] = act->goals ? act->goals[(size_t)e * act->goal_stride + (size_t)agent] : -1;
+        if (p->goals[h] >= 0) continue;
+        const lud_words w = lud_draw(key, act->range.tick[e], (uint32_t)agent, LUD_PURPOSE_GOAL, LANE_SEARCH);
+        p->goals[h] = lud_empo_features_draw_goal(&l->features, h, lud_unit53(w.v[0], w.v[1]));
+    }
+    return lud_empo_search_run(p->search, 1, key.environment, state, p->goals, &act->range.tick[e],
+                               l->options.theory.beta_r, l->options.theory.gamma_r, search_values, &l->values,
+                               p->robots, NULL) == LUD_OK;
 }
 
 /* One draw for all robots: its key does not name the agent, so every robot finds the same joint action. */
@@ -80,7 +110,7 @@ static void act_in_environment(learned_policy *p, const lud_act *act, int e) {
             lud_policy_choose(act, e, slot, p->people);
             continue;
         }
-        if (!ready) joint_distribution(p, state);
+        if (!ready && !(p->search && search_distribution(p, act, e, state))) joint_distribution(p, state);
         ready = true;
         memset(p->people, 0, (size_t)n * sizeof *p->people);
         for (int32_t k = 0; k < layout->n_robot_actions; k++) {
@@ -116,7 +146,13 @@ lud_status lud_empo_learned_policy_create(lud_empo_phase2_learner *learner, lud_
         p->robots = calloc(n, sizeof *p->robots);
         p->pi = calloc(n, sizeof *p->pi);
         p->joint = calloc((size_t)model->layout.n_agents, sizeof *p->joint);
-        if (p->record && p->people && p->robots && p->pi && p->joint) {
+        p->goals = calloc((size_t)learner->features.layout.n_humans, sizeof *p->goals);
+        const lud_empo_search_options search =
+            lud_empo_search_options_of(&learner->options, 1, (uint64_t)learner->scenario->run.seed);
+        lud_status status = LUD_OK;
+        if (learner->options.pi_r_mode == LUD_EMPO_MCTS)
+            status = lud_empo_search_create(&search, &learner->features, &learner->prior, &p->search, error);
+        if (status == LUD_OK && p->record && p->people && p->robots && p->pi && p->joint && p->goals) {
             *policy = &p->base;
             return LUD_OK;
         }

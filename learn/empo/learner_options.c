@@ -34,6 +34,8 @@ static const char *const restart_names[] = {"visited", "successors", NULL};
 #define DROPOUT(net, n)                                                                                      \
     REAL(#net "_dropout", FIELD_OF(head_dropout, n), "-1", -1, 0.99, "of this head; -1: as `dropout`"),
 
+static const char *const pi_r_modes[] = {"direct", "mcts", NULL};
+
 static const lud_option options[] = {
     {"type", LUD_OPTION_TEXT, FIELD(type), "empo-phase2", 0, 0, NULL, NULL, NULL, "empo-phase2"},
     LUD_EMPO_THEORY_OPTIONS(FIELD(theory)),
@@ -74,6 +76,54 @@ static const lud_option options[] = {
          "bonus sqrt(ln N / (n + 1)) instead of 1 / sqrt(n + 1)"),
     REAL("count_curiosity_bonus_coef_r", FIELD(count_curiosity_bonus_coef_r), "0.1", 0, 1e6,
          "weight c of the bonus in exp(c bonus)"),
+    REAL("count_curiosity_bonus_coef_h", FIELD(count_curiosity_bonus_coef_h), "0.1", 0, 1e6,
+         "the same for people: their bonus counts how often they did an action in a state"),
+    BOOL("use_rnd", FIELD(use_rnd), "false",
+         "robots prefer successors that random network distillation calls novel"),
+    INT("rnd_feature_dim", FIELD(rnd_feature_dim), "64", 1, 65536, "outputs of its two networks"),
+    INT("rnd_hidden_dim", FIELD(rnd_hidden_dim), "256", 1, 65536, "width of their hidden layers"),
+    REAL("rnd_bonus_coef_r", FIELD(rnd_bonus_coef_r), "0.1", 0, 1e6, "weight c of novelty in exp(c novelty)"),
+    REAL("rnd_bonus_coef_h", FIELD(rnd_bonus_coef_h), "0.1", 0, 1e6,
+         "the same for people, with use_human_action_rnd"),
+    REAL("lr_rnd", FIELD(lr_rnd), "1e-4", 0, 10, "learning rate of the predictors"),
+    REAL("rnd_weight_decay", FIELD(rnd_weight_decay), "1e-4", 0, 1, "their L2 weight decay"),
+    REAL("rnd_grad_clip", FIELD(rnd_grad_clip), "10", 0, 1e12, "their largest gradient norm; 0: no limit"),
+    BOOL("normalize_rnd", FIELD(normalize_rnd), "true", "novelty in units of its running deviation"),
+    REAL("rnd_normalization_decay", FIELD(rnd_normalization_decay), "0.99", 0, 1,
+         "share of the old running mean and variance kept at an update"),
+    BOOL("use_human_action_rnd", FIELD(use_human_action_rnd), "false",
+         "people prefer actions that are novel for them in a state; needs use_rnd"),
+    BOOL("rnd_use_adaptive_lr", FIELD(rnd_use_adaptive_lr), "false",
+         "learning rates of networks are multiplied by a batch's novelty over its running mean; needs "
+         "use_rnd"),
+    REAL("rnd_adaptive_lr_scale", FIELD(rnd_adaptive_lr_scale), "1", 0, 1e6, "times this"),
+    REAL("rnd_adaptive_lr_min", FIELD(rnd_adaptive_lr_min), "0.1", 0, 1e6, "but at least this"),
+    REAL("rnd_adaptive_lr_max", FIELD(rnd_adaptive_lr_max), "10", 0, 1e6, "and at most this"),
+
+    {"pi_r_mode", LUD_OPTION_CHOICE, FIELD(pi_r_mode), "direct", 0, 0, pi_r_modes, NULL, NULL,
+     "robots act by pi_r of the learned Q_r, or by a tree search (mcts) guided by it"},
+    INT("mcts_num_simulations", FIELD(mcts_num_simulations), "32", 1, 1e6, "paths of a search"),
+    REAL("mcts_c_puct", FIELD(mcts_c_puct), "1.5", 1e-9, 1e9,
+         "weight of the prior in choosing where to look"),
+    REAL("mcts_temperature", FIELD(mcts_temperature), "1", 1e-3, 1e3,
+         "the search's policy is in proportion to visits^(1 / temperature)"),
+    INT("mcts_max_depth", FIELD(mcts_max_depth), "5", 1, 500, "steps of a path"),
+    REAL("mcts_dirichlet_alpha", FIELD(mcts_dirichlet_alpha), "0.3", 1e-3, 1e3,
+         "of the noise in the root's prior"),
+    REAL("mcts_root_noise_frac", FIELD(mcts_root_noise_frac), "0", 0, 1, "its share; 0: none"),
+    INT("mcts_enable_after_training_step", FIELD(mcts_enable_after_training_step), "0", 0, STEPS,
+        "no search before; and none while beta_r is 0"),
+    BOOL("async_training", FIELD(async_training), "false",
+         "environments run in threads beside the training; faster, but no two runs are the same"),
+    INT("num_actors", FIELD(num_actors), "1", 1, 1024, "threads, each with `environments` environments"),
+    INT("actor_sync_freq", FIELD(actor_sync_freq), "100", 1, STEPS, "training steps between copies to them"),
+    INT("rnd_sync_freq", FIELD(rnd_sync_freq), "10", 0, STEPS, "the same with use_rnd; 0: actor_sync_freq"),
+    INT("async_min_buffer_size", FIELD(async_min_buffer_size), "1000", 1, 1e9,
+        "transitions before training begins"),
+    REAL("max_env_steps_per_training_step", FIELD(max_env_steps_per_training_step), "10", 0, 1e9,
+         "actors wait when they are further ahead; 0: never"),
+    INT("async_queue_size", FIELD(async_queue_size), "10000", 1, 1e9,
+        "transitions on their way to the memory; when they are so many, actors wait"),
 
     INT("num_training_steps", STAGE(total), "100000", 1, STEPS, "updates in all"),
     INT("updates_per_iteration", FIELD(updates_per_iteration), "100", 1, STEPS,
@@ -155,6 +205,12 @@ static const lud_option options[] = {
     REAL("lookup_adaptive_lr_min", FIELD(lookup_adaptive_lr_min), "1e-6", 0, 1, "least adaptive rate"),
     REAL("lookup_adaptive_lr_power", FIELD(lookup_adaptive_lr_power), "1", 0.5, 1, "its power"),
 
+    INT("plasticity_diagnostics_interval", FIELD(plasticity_interval), "0", 0, STEPS,
+        "training steps between looks at how many units are silent; 0: none"),
+    INT("plasticity_diagnostics_batch_size", FIELD(plasticity_batch_size), "256", 1, 512,
+        "states for it, from the replay memory"),
+    REAL("plasticity_dormant_tau", FIELD(plasticity_tau), "0.025", 0, 1,
+         "a unit below this share of its layer's mean activation is dormant"),
     INT("exact_max_states", FIELD(exact_max_states), "20000", 0, 1e9,
         "worlds of at most so many states are solved and compared with; 0: never"),
 };
@@ -188,6 +244,20 @@ lud_status lud_empo_learner_options_read(lud_arena *arena, lud_tree *learner, lu
                            (long long)s->gamma_r_ramp, (long long)s->warmup[LUD_NET_Q_R]);
     if (s->z_loss && !o->z_space)
         return lud_fail_at(error, LUD_ERROR_INPUT, place, "use_z_based_loss needs use_z_space_transform");
+    if ((o->use_human_action_rnd || o->rnd_use_adaptive_lr) && !o->use_rnd)
+        return lud_fail_at(error, LUD_ERROR_INPUT, place, "%s needs use_rnd",
+                           o->use_human_action_rnd ? "use_human_action_rnd" : "rnd_use_adaptive_lr");
+    if (o->async_training && o->use_human_action_rnd)
+        return lud_fail_at(error, LUD_ERROR_INPUT, place,
+                           "use_human_action_rnd learns from every step as it is done; expected no "
+                           "async_training");
+    if (o->async_training && o->use_lookup_tables && o->use_lookup[LUD_NET_Q_R])
+        return lud_fail_at(error, LUD_ERROR_INPUT, place,
+                           "async_training copies networks to its actors; expected use_lookup_q_r: false");
+    if (o->async_training && o->async_min_buffer_size > o->buffer_size)
+        return lud_fail_at(error, LUD_ERROR_INPUT, place,
+                           "async_min_buffer_size is %lld; expected at most buffer_size, %lld",
+                           (long long)o->async_min_buffer_size, (long long)o->buffer_size);
     if (o->log_space && o->z_space)
         return lud_fail_at(error, LUD_ERROR_INPUT, place,
                            "use_log_space_transform and use_z_space_transform exclude each other");

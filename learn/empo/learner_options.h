@@ -8,6 +8,9 @@
 /* What the archive of states to restart from takes in. */
 typedef enum lud_empo_restart_from { LUD_EMPO_VISITED, LUD_EMPO_SUCCESSORS } lud_empo_restart_from;
 
+/* How robots act: by pi_r of the learned Q_r, or by a search from the present state. */
+typedef enum lud_empo_pi_r_mode { LUD_EMPO_DIRECT, LUD_EMPO_MCTS } lud_empo_pi_r_mode;
+
 typedef struct lud_empo_learner_options {
     const char *type; /* empo-phase2 */
     lud_empo_theory theory;
@@ -21,7 +24,20 @@ typedef struct lud_empo_learner_options {
     double restart_prob;
     int64_t restart_steps, restart_choices, restart_states;
     int restart_from; /* lud_empo_restart_from */
-    double count_curiosity_scale, count_curiosity_bonus_coef_r;
+    double count_curiosity_scale, count_curiosity_bonus_coef_r, count_curiosity_bonus_coef_h;
+    bool use_rnd, normalize_rnd, use_human_action_rnd, rnd_use_adaptive_lr;
+    int64_t rnd_feature_dim, rnd_hidden_dim;
+    double rnd_bonus_coef_r, rnd_bonus_coef_h, lr_rnd, rnd_weight_decay, rnd_grad_clip,
+        rnd_normalization_decay;
+    double rnd_adaptive_lr_scale, rnd_adaptive_lr_min, rnd_adaptive_lr_max;
+
+    int pi_r_mode; /* lud_empo_pi_r_mode */
+    int64_t mcts_num_simulations, mcts_max_depth, mcts_enable_after_training_step;
+    double mcts_c_puct, mcts_temperature, mcts_dirichlet_alpha, mcts_root_noise_frac;
+
+    bool async_training;
+    int64_t num_actors, actor_sync_freq, rnd_sync_freq, async_min_buffer_size, async_queue_size;
+    double max_env_steps_per_training_step;
 
     /* trainer */
     int64_t replay_contest, batch_size, updates_per_iteration, x_h_goals;
@@ -43,7 +59,9 @@ typedef struct lud_empo_learner_options {
     bool lookup_use_adaptive_lr;
     double lookup_lr, lookup_adaptive_lr_min, lookup_adaptive_lr_power;
 
-    /* evaluation */
+    /* evaluation and diagnosis */
+    int64_t plasticity_interval, plasticity_batch_size;
+    double plasticity_tau;
     int64_t exact_max_states;
 } lud_empo_learner_options;
 extern const lud_option_table lud_empo_learner_table;

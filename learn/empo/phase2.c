@@ -19,6 +19,10 @@ enum { BLOCK = 2048 }; /* states evaluated at once */
     X(EPSILON_R, "exploration/epsilon_r", NULL, "chance of a random robot action")                           \
     X(EPSILON_H, "exploration/epsilon_h", NULL, "chance of a random human action")                           \
     X(STATES_SEEN, "exploration/states_seen", NULL, "different states visited (count bonus only)")           \
+    X(RND_LOSS, "exploration/rnd_loss", NULL, "error of the predictor of novelty on a batch (use_rnd)")      \
+    X(RND_ACTIONS, "exploration/rnd_loss_actions", NULL, "of the predictor for people's actions")            \
+    X(RND_MEAN, "exploration/rnd_mean", NULL, "running mean of novelty")                                     \
+    X(RND_DEVIATION, "exploration/rnd_deviation", NULL, "its running deviation")                             \
     X(LOSS_V_H_E, "loss/v_h_e", "%.2e", "mean squared error of V_h^e at the last update")                    \
     X(LOSS_X_H, "loss/x_h", NULL, "of X_h")                                                                  \
     X(LOSS_U_R, "loss/u_r", NULL, "of y, from which U_r follows")                                            \
@@ -29,11 +33,23 @@ enum { BLOCK = 2048 }; /* states evaluated at once */
     X(NORM_U_R, "grad_norm/u_r", NULL, "of U_r")                                                             \
     X(NORM_Q_R, "grad_norm/q_r", NULL, "of Q_r")                                                             \
     X(NORM_V_R, "grad_norm/v_r", NULL, "of V_r")                                                             \
+    X(DORMANT, "plasticity/dormant", NULL, "share of units that hardly answer to anything")                  \
+    X(DEAD, "plasticity/dead", NULL, "share of units that never answer")                                     \
+    X(SRANK, "plasticity/srank", NULL, "directions that hold 99 % of the shared state features")             \
+    X(EFFECTIVE_RANK, "plasticity/effective_rank", NULL, "exp of the entropy of their singular values")      \
+    X(PARAM_NORM_V_H_E, "param_norm/v_h_e", NULL, "norm of the weights at the last diagnosis")               \
+    X(PARAM_NORM_X_H, "param_norm/x_h", NULL, "of X_h")                                                      \
+    X(PARAM_NORM_U_R, "param_norm/u_r", NULL, "of U_r")                                                      \
+    X(PARAM_NORM_Q_R, "param_norm/q_r", NULL, "of Q_r")                                                      \
+    X(PARAM_NORM_V_R, "param_norm/v_r", NULL, "of V_r")                                                      \
     X(LEARNING_RATE, "learning_rate/v_h_e", NULL, "learning rate of V_h^e")                                  \
     X(TRAINING_STEPS, "progress/training_steps", NULL, "updates done")                                       \
     X(ENVIRONMENT_STEPS, "progress/environment_steps", NULL, "steps of single environments done")            \
     X(EPISODES, "progress/episodes", NULL, "episodes finished")                                              \
     X(ACHIEVED, "progress/goals_achieved", NULL, "goals that people achieved")                               \
+    X(ASYNC_WAITS, "async/queue_waits", NULL, "times an actor waited because its buffers were full")         \
+    X(ASYNC_THROTTLED, "async/throttled", NULL, "times one waited because it was ahead of the training")     \
+    X(ASYNC_QUEUED, "async/queued", NULL, "transitions on their way to the memory")                          \
     X(TRANSITIONS, "replay/transitions", NULL, "stored at present")                                          \
     X(TRANSITION_BYTES, "replay/bytes_per_transition", NULL, "mean size of a stored transition")
 
@@ -82,8 +98,12 @@ enum { N_EVALUATION = sizeof evaluation_columns / sizeof *evaluation_columns };
 
 static void destroy(lud_learner *learner) {
     phase2 *p = (phase2 *)learner;
+    lud_empo_async_destroy(p->async);
     lud_empo_trainer_destroy(p->trainer);
     lud_empo_actor_destroy(p->actor);
+    lud_empo_novelty_destroy(p->novelty);
+    lud_empo_search_destroy(p->search);
+    lud_empo_plasticity_destroy(p->plasticity);
     lud_empo_values_free(&p->values);
     lud_empo_replay_destroy(p->replay);
     lud_empo_reference_free(&p->reference);
@@ -91,6 +111,9 @@ static void destroy(lud_learner *learner) {
     lud_empo_human_net_free(&p->human_net);
     lud_empo_features_free(&p->features);
     free(p->records);
+    free(p->sampled);
+    free(p->sampled_goals);
+    free(p->probed);
     lud_arena_destroy(p->arena);
     free(p);
 }
@@ -141,6 +164,21 @@ static lud_status make_prior(phase2 *p, lud_error *error) {
     return LUD_OK;
 }
 
+/* A callback context that can report a failure. */
+typedef struct robot_context {
+    phase2 *learner;
+    double beta_r;
+    lud_status status;
+    lud_error error;
+} robot_context;
+
+static lud_status search_values(void *context, int n, const int32_t *const *records,
+                                const int32_t *const *goals, double beta_r, float *q, float *u, float *v,
+                                lud_error *error) {
+    lud_empo_values *values = &((robot_context *)context)->learner->values;
+    return lud_empo_values_for_search(values, n, records, goals, beta_r, q, u, v, error);
+}
+
 static lud_status make_parts(phase2 *p, lud_error *error) {
     const lud_empo_learner_options *o = &p->options;
     const uint64_t seed = (uint64_t)p->scenario->run.seed;
@@ -149,14 +187,31 @@ static lud_status make_parts(phase2 *p, lud_error *error) {
                                        layout->n_robot_actions, layout->n_humans,
                                        o->expected_people ? layout->policy_begin[layout->n_humans] : 0);
     p->records = calloc((size_t)o->environments, sizeof *p->records);
-    if (!p->replay || !p->records) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
+    const int64_t probes = o->plasticity_interval ? o->plasticity_batch_size : 1;
+    const size_t sampled = (size_t)(o->batch_size > probes ? o->batch_size : probes);
+    p->sampled = calloc(sampled, sizeof *p->sampled);
+    p->sampled_goals = calloc(sampled, sizeof *p->sampled_goals);
+    p->probed = calloc(sampled, sizeof *p->probed);
+    if (!p->replay || !p->records || !p->sampled || !p->sampled_goals || !p->probed)
+        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
     lud_status status = lud_empo_values_create(p->device, &p->features, o, seed, &p->values, error);
     if (status) return status;
     p->profile = (lud_profile){
         .title = "Batching Profile", .stages = lud_empo_trainer_stages, .n = LUD_TRAINER_STAGES};
     p->values.profile = &p->profile;
+    if (o->plasticity_interval)
+        status = lud_empo_plasticity_create(&p->values, o->plasticity_batch_size, o->plasticity_tau,
+                                            &p->plasticity, error);
+    if (status) return status;
+    if (o->use_rnd) status = lud_empo_novelty_create(&p->values, seed, &p->novelty, error);
+    if (status) return status;
     status = lud_empo_trainer_create(&p->values, p->replay, o, seed, &p->trainer, error);
     if (status) return status;
+    if (o->pi_r_mode == LUD_EMPO_MCTS && !o->async_training) {
+        const lud_empo_search_options search = lud_empo_search_options_of(o, (int)o->environments, seed);
+        status = lud_empo_search_create(&search, &p->features, &p->prior, &p->search, error);
+        if (status) return status;
+    }
     const lud_empo_actor_options actor = {.n_envs = (int)o->environments,
                                           .seed = seed,
                                           .steps_per_episode = o->steps_per_episode,
@@ -171,8 +226,18 @@ static lud_status make_parts(phase2 *p, lud_error *error) {
                                           .count_bonus = o->use_count_based_curiosity,
                                           .count_ucb = o->count_curiosity_use_ucb,
                                           .count_scale = o->count_curiosity_scale,
-                                          .count_weight = o->count_curiosity_bonus_coef_r};
-    return lud_empo_actor_create(&actor, &p->features, &p->prior, &p->actor, error);
+                                          .count_weight = o->count_curiosity_bonus_coef_r,
+                                          .count_weight_people = o->count_curiosity_bonus_coef_h,
+                                          .novelty = p->novelty,
+                                          .novelty_weight = o->rnd_bonus_coef_r,
+                                          .novelty_weight_people =
+                                              o->use_human_action_rnd ? o->rnd_bonus_coef_h : 0.0,
+                                          .search = p->search,
+                                          .search_values = search_values,
+                                          .search_after = o->mcts_enable_after_training_step};
+    if (!o->async_training) return lud_empo_actor_create(&actor, &p->features, &p->prior, &p->actor, error);
+    return lud_empo_async_create(&actor, o, &p->features, &p->prior, &p->values, p->novelty, &p->async,
+                                 error);
 }
 
 static lud_status create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
@@ -208,14 +273,6 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
 
 /* ---- training ---- */
 
-/* A callback context that can report a failure. */
-typedef struct robot_context {
-    phase2 *learner;
-    double beta_r;
-    lud_status status;
-    lud_error error;
-} robot_context;
-
 static void robot_values(void *context, int n, const int32_t *records, float *q) {
     robot_context *c = context;
     phase2 *p = c->learner;
@@ -243,13 +300,37 @@ lud_status lud_empo_phase2_act(phase2 *p, const lud_empo_now *now, lud_error *er
     return status;
 }
 
+static lud_empo_actor_counts counts_of(const phase2 *p) {
+    return p->async ? lud_empo_async_get_counts(p->async).actors : lud_empo_actor_get_counts(p->actor);
+}
+
 static void fill_row(const phase2 *p, const lud_empo_now *now, double *row) {
-    const lud_empo_actor_counts counts = lud_empo_actor_get_counts(p->actor);
+    const lud_empo_actor_counts counts = counts_of(p);
+    lud_empo_async_counts async = {0};
+    if (p->async) async = lud_empo_async_get_counts(p->async);
+    row[COLUMN_ASYNC_WAITS] = p->async ? (double)async.waits : NAN;
+    row[COLUMN_ASYNC_THROTTLED] = p->async ? (double)async.throttled : NAN;
+    row[COLUMN_ASYNC_QUEUED] = p->async ? (double)async.queued : NAN;
     row[COLUMN_STAGE] = now->stage;
     row[COLUMN_BETA_R] = now->beta_r;
     row[COLUMN_EPSILON_R] = now->epsilon_r;
     row[COLUMN_EPSILON_H] = now->epsilon_h;
     row[COLUMN_STATES_SEEN] = p->options.use_count_based_curiosity ? (double)counts.states_seen : NAN;
+    lud_empo_novelty_figures novelty = {NAN, NAN, NAN, NAN, NAN};
+    if (p->novelty) novelty = lud_empo_novelty_get_figures(p->novelty);
+    row[COLUMN_RND_LOSS] = novelty.loss;
+    row[COLUMN_RND_ACTIONS] = novelty.loss_actions;
+    row[COLUMN_RND_MEAN] = novelty.mean;
+    row[COLUMN_RND_DEVIATION] = novelty.deviation;
+    for (int column = COLUMN_DORMANT; column <= COLUMN_PARAM_NORM_V_R; column++) row[column] = NAN;
+    if (p->plasticity) {
+        const lud_empo_plasticity_figures figures = lud_empo_plasticity_get(p->plasticity);
+        row[COLUMN_DORMANT] = figures.dormant;
+        row[COLUMN_DEAD] = figures.dead;
+        row[COLUMN_SRANK] = figures.srank;
+        row[COLUMN_EFFECTIVE_RANK] = figures.effective_rank;
+        for (int net = 0; net < LUD_EMPO_NETS; net++) row[COLUMN_PARAM_NORM_V_H_E + net] = figures.norm[net];
+    }
     for (int net = 0; net < LUD_EMPO_NETS; net++) {
         row[COLUMN_LOSS_V_H_E + net] = lud_empo_trainer_loss(p->trainer, net);
         row[COLUMN_NORM_V_H_E + net] = now->active[net] ? lud_empo_trainer_norm(p->trainer, net) : NAN;
@@ -263,6 +344,61 @@ static void fill_row(const phase2 *p, const lud_empo_now *now, double *row) {
     row[COLUMN_TRANSITION_BYTES] = lud_empo_replay_mean_bytes(p->replay);
 }
 
+/* What the actors' threads have done meanwhile; waits for the first transitions. */
+static lud_status take(phase2 *p, lud_error *error) {
+    const lud_empo_learner_options *o = &p->options;
+    const int64_t least = o->async_min_buffer_size > o->batch_size ? o->async_min_buffer_size : o->batch_size;
+    lud_profile_begin(&p->profile, LUD_STAGE_ACTOR);
+    lud_status status = lud_empo_async_run(p->async, p->step, error);
+    if (status == LUD_OK)
+        status = lud_empo_async_take(p->async, p->replay, p->step, p->step ? o->batch_size : least, error);
+    lud_profile_end(&p->profile, LUD_STAGE_ACTOR);
+    return status;
+}
+
+/* After a step of the environments, and after an update: novelty learns from what was done and sampled. */
+static void learn_actions(phase2 *p) {
+    if (!p->options.use_human_action_rnd) return;
+    const lud_empo_lived lived = lud_empo_actor_lived(p->actor);
+    const int n = lived.n < p->options.batch_size ? lived.n : (int)p->options.batch_size;
+    lud_empo_novelty_learn_actions(p->novelty, n, lived.records, lived.actions);
+}
+
+static void learn_novelty(phase2 *p) {
+    if (!p->novelty) return;
+    const lud_empo_batch_view view = lud_empo_trainer_targets(p->trainer);
+    for (int64_t i = 0; i < view.n; i++)
+        p->sampled[i] = lud_empo_replay_get(p->replay, view.indices[i]).state;
+    lud_empo_novelty_learn(p->novelty, view.n, p->sampled);
+}
+
+/* How well the networks can still learn, on states from the memory. */
+static void diagnose(phase2 *p) {
+    const lud_empo_learner_options *o = &p->options;
+    if (!p->plasticity || p->step % o->plasticity_interval) return;
+    const int64_t stored = lud_empo_replay_count(p->replay);
+    const int64_t n = stored < o->plasticity_batch_size ? stored : o->plasticity_batch_size;
+    lud_empo_replay_sample(p->replay, n, INT64_MIN, (uint64_t)p->scenario->run.seed ^ 0x706c6173746963u,
+                           (uint32_t)p->step, p->probed);
+    for (int64_t i = 0; i < n; i++) {
+        const lud_empo_transition t = lud_empo_replay_get(p->replay, p->probed[i]);
+        p->sampled[i] = t.state;
+        p->sampled_goals[i] = t.goals;
+    }
+    lud_empo_plasticity_measure(p->plasticity, n, p->sampled, p->sampled_goals);
+}
+
+/* Learning rates by how novel the last batch was. */
+static void adapt_rates(const phase2 *p, lud_empo_now *now) {
+    if (!p->options.rnd_use_adaptive_lr) return;
+    const double novelty = lud_empo_novelty_get_figures(p->novelty).batch;
+    if (isnan(novelty)) return;
+    const double factor =
+        fmin(fmax(p->options.rnd_adaptive_lr_scale * novelty, p->options.rnd_adaptive_lr_min),
+             p->options.rnd_adaptive_lr_max);
+    for (int net = 0; net < LUD_EMPO_NETS; net++) now->lr[net] *= factor;
+}
+
 static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     phase2 *p = (phase2 *)learner;
     const lud_empo_stages *stages = &p->options.stages;
@@ -271,19 +407,29 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     lud_empo_now now = lud_empo_stages_at(stages, p->step);
     while (p->step < end) {
         now = lud_empo_stages_at(stages, p->step);
+        if (p->novelty) lud_empo_novelty_set_step(p->novelty, p->step);
         const bool enters = p->step == lud_empo_stage_end(stages, LUD_STAGE_RAMP - 1) ||
                             p->step == lud_empo_stage_end(stages, LUD_STAGE_RAMP);
         if (!stages->gradual_clearing && enters) lud_empo_replay_clear(p->replay);
-        while (lud_empo_replay_count(p->replay) < p->options.batch_size || p->credit < 1.0) {
+        if (p->async) {
+            const lud_status status = take(p, error);
+            if (status) return status;
+        }
+        while (!p->async && (lud_empo_replay_count(p->replay) < p->options.batch_size || p->credit < 1.0)) {
             lud_status status = lud_empo_phase2_act(p, &now, error);
             if (status) return status;
+            learn_actions(p);
             if (lud_empo_replay_count(p->replay) >= p->options.batch_size)
                 p->credit += p->options.training_steps_per_env_step * (double)p->options.environments;
         }
+        adapt_rates(p, &now);
         lud_status status = lud_empo_trainer_update(p->trainer, p->step, &now, p->step + 1 == end, error);
         if (status) return status;
-        p->credit -= 1.0;
+        learn_novelty(p);
+        if (!p->async) p->credit -= 1.0;
         p->step++;
+        diagnose(p);
+        if (p->async) lud_empo_async_trained(p->async, p->step);
     }
     fill_row(p, &now, row);
     return LUD_OK;
@@ -411,7 +557,14 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     p->step = (int64_t)step;
     lud_empo_values_visit(&p->values, checkpoint);
     lud_empo_trainer_visit(p->trainer, checkpoint);
-    lud_empo_actor_visit(p->actor, "actor.", checkpoint);
+    if (p->actor) lud_empo_actor_visit(p->actor, "actor.", checkpoint);
+    if (p->async) {
+        lud_error error = {0};
+        if (lud_empo_async_pause(p->async, p->replay, p->step, &error))
+            lud_checkpoint_fail(checkpoint, error.status, "%s", error.text);
+        lud_empo_async_visit(p->async, checkpoint);
+    }
+    if (p->novelty) lud_empo_novelty_visit(p->novelty, checkpoint);
     lud_empo_replay_visit(p->replay, "replay.", checkpoint);
 }
 
@@ -457,7 +610,7 @@ static void report_exact(const phase2 *p, lud_text *out) {
 
 static void report(lud_learner *learner, lud_text *out) {
     phase2 *p = (phase2 *)learner;
-    const lud_empo_actor_counts counts = lud_empo_actor_get_counts(p->actor);
+    const lud_empo_actor_counts counts = counts_of(p);
     const double steps = counts.steps ? (double)counts.steps : 1.0;
     lud_text_append(out, "stage  name            steps      end  learning\n");
     lud_empo_stages_print(&p->options.stages, out);
@@ -468,6 +621,7 @@ static void report(lud_learner *learner, lud_text *out) {
                     "listed ones\n",
                     (size_t)p->features.words * sizeof(int32_t), lud_empo_replay_mean_bytes(p->replay),
                     (double)counts.successors / steps, (double)counts.links / steps);
+    if (p->plasticity) lud_empo_plasticity_print(p->plasticity, out);
     for (int net = 0; net < LUD_EMPO_NETS; net++)
         if (p->values.tables[net])
             lud_text_append(out, "table %d: %lld entries\n", net,

@@ -3,8 +3,9 @@
 #define LUDUS_LEARN_EMPO_PHASE2_H
 
 #include "agents/policy.h"
-#include "learn/empo/actor.h"
+#include "learn/empo/async.h"
 #include "learn/empo/human_prior.h"
+#include "learn/empo/plasticity.h"
 #include "learn/empo/reference.h"
 #include "learn/empo/trainer.h"
 #include "learn/learner.h"
@@ -25,12 +26,18 @@ typedef struct lud_empo_phase2_learner {
     bool has_reference, reference_too_large;
     lud_empo_replay *replay;
     lud_empo_values values;
-    lud_empo_actor *actor;
+    lud_empo_actor *actor; /* null with async_training */
+    lud_empo_async *async;
     lud_empo_trainer *trainer;
+    lud_empo_novelty *novelty;       /* with use_rnd */
+    lud_empo_search *search;         /* with pi_r_mode mcts */
+    lud_empo_plasticity *plasticity; /* with plasticity_diagnostics_interval */
     lud_profile profile;
-    int64_t step;            /* training steps done */
-    double credit;           /* training steps that environment steps have paid for */
-    const int32_t **records; /* [n_envs] pointers of that callback */
+    int64_t step;                             /* training steps done */
+    double credit;                            /* training steps that environment steps have paid for */
+    const int32_t **records;                  /* [n_envs] pointers of that callback */
+    const int32_t **sampled, **sampled_goals; /* of a batch, the trainer's or the diagnosis's */
+    int64_t *probed;                          /* indices of the latter */
     bool evaluated;
     lud_empo_distance distance; /* of the last evaluation */
 } lud_empo_phase2_learner;
@@ -38,8 +45,9 @@ typedef struct lud_empo_phase2_learner {
 /* One step of every environment with the schedules given; for benchmarks. */
 lud_status lud_empo_phase2_act(lud_empo_phase2_learner *learner, const lud_empo_now *now, lud_error *error);
 
-/* A policy for all agents: robots by one common draw from the learned pi_r at its final exponent, people by
- * the prior. The learner stays the caller's and must outlive it; one thread at a time. */
+/* A policy for all agents: robots by one common draw from the learned pi_r at its final exponent (pi_r_mode
+ * mcts: from what a search finds), people by the prior. The learner stays the caller's and must outlive it;
+ * one thread at a time. */
 lud_status lud_empo_learned_policy_create(lud_empo_phase2_learner *learner, lud_policy **policy,
                                           lud_error *error);
 

@@ -113,6 +113,15 @@ static uint8_t *put(uint8_t *to, const void *from, size_t bytes) {
     return to + bytes;
 }
 
+bool lud_empo_replay_fits(const lud_empo_replay *r, const lud_empo_transition *t) {
+    const size_t bytes = bytes_of(r, t->n_links, t->n_successors);
+    if (r->count == 0) return bytes <= r->pool_bytes;
+    if (r->count == r->capacity) return false;
+    const size_t oldest = place_of(r, 0)->offset, newest = place_of(r, r->count - 1)->offset;
+    if (newest < oldest) return r->write + bytes <= oldest;
+    return r->write + bytes <= r->pool_bytes || bytes <= oldest;
+}
+
 bool lud_empo_replay_push(lud_empo_replay *r, const lud_empo_transition *t) {
     const size_t word = sizeof(int32_t), words = (size_t)r->words * word;
     const size_t bytes = bytes_of(r, t->n_links, t->n_successors);

@@ -40,6 +40,8 @@ void lud_empo_replay_destroy(lud_empo_replay *replay);
 /* Appends a copy; false when a single transition is larger than the whole memory. `inserted` must not be
  * below that of the one before. */
 bool lud_empo_replay_push(lud_empo_replay *replay, const lud_empo_transition *transition);
+/* Whether a push would keep everything that is stored at present. */
+bool lud_empo_replay_fits(const lud_empo_replay *replay, const lud_empo_transition *transition);
 int64_t lud_empo_replay_count(const lud_empo_replay *replay);
 /* Transition `index`, 0 is the oldest. Its pointers hold until the next push. */
 lud_empo_transition lud_empo_replay_get(const lud_empo_replay *replay, int64_t index);

@@ -112,6 +112,8 @@ lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *o
                             .n_threads = options->n_threads,
                             .first_level = (int)s->header->first_level,
                             .progress = options->progress,
+                            .device = options->device,
+                            .device_may_fail = options->device_may_fail,
                             .level_done = note_level,
                             .context = &writer};
         double started = lud_clock_seconds();

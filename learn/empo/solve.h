@@ -17,7 +17,9 @@ typedef struct lud_empo_solve_options {
     uint64_t
         memory_limit; /* bytes for the graph, 0: three quarters of what is free; the rest goes to files */
     int n_threads;
-    FILE *progress; /* or null */
+    FILE *progress;       /* or null */
+    lud_device *device;   /* solves the levels if it can; null: the processors */
+    bool device_may_fail; /* the processors take over where its memory is too small */
 } lud_empo_solve_options;
 
 /* A world, its graph and its problem, ready to be solved or judged. */

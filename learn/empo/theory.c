@@ -1,8 +1,9 @@
 #include "learn/empo/theory.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stddef.h>
+
+#include "kernels/empo_sweep.h"
 
 const char *const lud_empo_aggregate_names[] = {"mean", "sum", NULL};
 const char *const lud_empo_reward_weight_names[] = {"duration", "one", NULL};
@@ -39,49 +40,17 @@ double lud_empo_reward_weight_of(const lud_empo_theory *theory) {
 }
 
 void lud_empo_boltzmann(double beta, const double *q, int n, double *policy) {
-    double best = q[0];
-    for (int a = 1; a < n; a++)
-        if (q[a] > best) best = q[a];
-    double total = 0;
-    for (int a = 0; a < n; a++) {
-        policy[a] = isinf(beta) ? (q[a] == best) : exp(beta * (q[a] - best));
-        total += policy[a];
-    }
-    for (int a = 0; a < n; a++) policy[a] /= total;
+    lud_empo_softmax(beta, q, 1, n, policy);
 }
 
 void lud_empo_power_law(double beta, const double *q, int n, double *policy) {
-    double best = -INFINITY;
-    for (int a = 0; a < n; a++) {
-        assert(q[a] < 0);
-        policy[a] = -beta * log(-q[a]);
-        if (policy[a] > best) best = policy[a];
-    }
-    double total = 0;
-    for (int a = 0; a < n; a++) {
-        policy[a] = exp(policy[a] - best);
-        total += policy[a];
-    }
-    for (int a = 0; a < n; a++) policy[a] /= total;
-}
-
-/* pow, but exact and cheap for the exponents that people use most */
-static double power_of(double base, double exponent) {
-    if (exponent == 1) return base;
-    if (exponent == 2) return base * base;
-    return pow(base, exponent);
+    lud_empo_power_policy(beta, q, n, policy);
 }
 
 double lud_empo_power(double zeta, const double *values, const double *weights, int n_goals) {
-    double sum = 0;
-    for (int g = 0; g < n_goals; g++) sum += weights[g] * power_of(values[g], zeta);
-    return sum;
+    return lud_empo_power_sum(zeta, values, weights, n_goals);
 }
 
 double lud_empo_reward(const lud_empo_theory *theory, const double *power, int n_humans) {
-    if (n_humans == 0) return 0;
-    double y = 0;
-    for (int h = 0; h < n_humans; h++) y += 1 / power_of(power[h], theory->xi);
-    if (theory->aggregate == LUD_EMPO_MEAN) y /= n_humans;
-    return -power_of(y, theory->eta);
+    return lud_empo_reward_of(theory->aggregate == LUD_EMPO_MEAN, theory->xi, theory->eta, power, n_humans);
 }

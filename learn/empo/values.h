@@ -58,6 +58,11 @@ void lud_empo_values_free(lud_empo_values *values);
 lud_status lud_empo_values_run(lud_empo_values *values, int64_t n, const int32_t *const *records,
                                const int32_t *const *goals, unsigned want, double beta_r, uint32_t draw,
                                lud_error *error);
+/* For a search while acting: q[n][n_robot_actions], u[n] = U_r as it enters V_r, v[n], on the host. goals[n]
+ * pointers to [n_humans]. */
+lud_status lud_empo_values_for_search(lud_empo_values *values, int n, const int32_t *const *records,
+                                      const int32_t *const *goals, double beta_r, float *q, float *u,
+                                      float *v, lud_error *error);
 /* On the host: x[n][n_humans] = sum_g w_g V_h^e^zeta over all goals, or over options->x_h_goals drawn ones;
  * v_h_e[n][n_goals] (may be null; then all goals are used). */
 void lud_empo_values_power(lud_empo_values *values, int64_t n, const int32_t *const *records, uint32_t draw,

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "learn/mappo/policy.h"
-#include "learn/mappo/stability.h"
 #include "sim/particle/particle.h"
 
 typedef lud_mappo_learner_state mappo;
@@ -22,6 +21,7 @@ static const lud_metric columns[LUD_MAPPO_COLUMNS] = {
     [LUD_MAPPO_SUCCESS] = {"success", "%.3f", "share of those that succeeded (particle)"},
     [LUD_MAPPO_FRACTION] = {"fraction", NULL, "mean share of an episode until goals are met (particle)"},
     [LUD_MAPPO_COLLISIONS] = {"collisions", NULL, "collisions in an episode (particle)"},
+    [LUD_MAPPO_ERROR] = {"error", NULL, "mean error norm at the ends of episodes (particle with goals)"},
     [LUD_MAPPO_POLICY_LOSS] = {"policy_loss", NULL, "clipped surrogate, mean over samples"},
     [LUD_MAPPO_VALUE_LOSS] = {"value_loss", NULL, "mean over samples"},
     [LUD_MAPPO_ENTROPY] = {"entropy", "%.3f", "of the policy, mean over samples"},
@@ -31,13 +31,14 @@ static const lud_metric columns[LUD_MAPPO_COLUMNS] = {
     [LUD_MAPPO_CRITIC_NORM] = {"critic_norm", NULL, "the same of the critic"},
     [LUD_MAPPO_SPEED] = {"speed", NULL, "environment steps a second, updates included"}};
 
-enum { EVAL_RETURN, EVAL_ENDED, EVAL_SUCCESS, EVAL_FRACTION, EVAL_COLLISIONS, EVAL_COLUMNS };
+enum { EVAL_RETURN, EVAL_ENDED, EVAL_SUCCESS, EVAL_FRACTION, EVAL_COLLISIONS, EVAL_ERROR, EVAL_COLUMNS };
 static const lud_metric evaluation_columns[EVAL_COLUMNS] = {
     [EVAL_RETURN] = {"evaluation/return", "%.4g", "mean over agents, over episodes"},
     [EVAL_ENDED] = {"evaluation/ended", NULL, "share of episodes that the world's rules ended"},
     [EVAL_SUCCESS] = {"evaluation/success", "%.3f", "share of episodes that succeeded (particle)"},
     [EVAL_FRACTION] = {"evaluation/fraction", NULL, "mean share of an episode until goals are met"},
-    [EVAL_COLLISIONS] = {"evaluation/collisions", NULL, "collisions in an episode"}};
+    [EVAL_COLLISIONS] = {"evaluation/collisions", NULL, "collisions in an episode"},
+    [EVAL_ERROR] = {"evaluation/error", NULL, "mean error norm at the ends of episodes"}};
 
 enum { STAGE_ACT, STAGE_WORLD, STAGE_VALUE, STAGE_RETURNS, STAGE_GATHER, STAGE_GRADIENT, STAGE_STEP, STAGES };
 static const char *const stages[STAGES] = {"act", "world", "values", "returns", "gather", "gradient", "step"};
@@ -265,7 +266,7 @@ static lud_status value_final(mappo *m, lud_mappo_buffer *b, const lud_batch *ba
 
 /* Sums over episodes that ended. */
 typedef struct episode_sums {
-    double n, returns, ended, success, fraction, collisions;
+    double n, returns, ended, success, fraction, collisions, error;
 } episode_sums;
 
 static void slot_parts(const lud_mappo_buffer *b, int64_t t, void **parts) {
@@ -310,6 +311,10 @@ static lud_status step_world(mappo *m, lud_mappo_buffer *b, lud_batch *batch, in
                 sums->success += p.success;
                 sums->fraction += p.fraction;
                 sums->collisions += p.collisions;
+                if (lud_particle_has_goals((const lud_particle_model *)model))
+                    sums->error += lud_particle_error_norm((const lud_particle_model *)model, last);
+                else
+                    sums->error = NAN;
             }
             if (left) left[e]--;
         }
@@ -358,6 +363,7 @@ lud_status lud_mappo_collect(mappo *m, double *row, lud_error *error) {
         row[LUD_MAPPO_SUCCESS] = sums.success / sums.n;
         row[LUD_MAPPO_FRACTION] = sums.fraction / sums.n;
         row[LUD_MAPPO_COLLISIONS] = sums.collisions / sums.n;
+        row[LUD_MAPPO_ERROR] = sums.error / sums.n;
     }
     return status;
 }
@@ -544,6 +550,7 @@ static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) 
     row[EVAL_SUCCESS] = particle ? sums.success / sums.n : NAN;
     row[EVAL_FRACTION] = particle ? sums.fraction / sums.n : NAN;
     row[EVAL_COLLISIONS] = particle ? sums.collisions / sums.n : NAN;
+    row[EVAL_ERROR] = particle ? sums.error / sums.n : NAN;
     return LUD_OK;
 }
 
@@ -609,5 +616,4 @@ const lud_learner_kind lud_mappo_learner = {
     .visit = visit,
     .write = write,
     .join = lud_mappo_join,
-    .inspect = lud_mappo_inspect,
     .report = report};

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "learn/mappo/mad.h"
 #include "learn/mappo/trainer.h"
 
 enum { ROWS = 1024 };
@@ -11,6 +12,7 @@ enum { ROWS = 1024 };
 /* What the agents of a cast share. */
 typedef struct core {
     int n_users;
+    lud_mappo_play play;
     lud_device *device;
     lud_arena *arena;
     lud_mappo_trainer *trainer;
@@ -60,11 +62,15 @@ static void write_out(const core *c, const lud_act *act, int64_t i) {
     const int64_t width = shape->n_continuous;
     const float *number = (float *)t->fields[LUD_FIELD_NUMBER].host + i * width;
     const float *observation = (float *)t->inputs.items[LUD_MAPPO_OBSERVATION].host + i * shape->observation;
-    const bool direct = t->options.control == LUD_MAPPO_DIRECT;
-    for (int64_t j = 0; j < width && act->continuous; j++)
+    const bool direct = t->options.control == LUD_MAPPO_DIRECT,
+               away = c->play.directions == LUD_DIRECTIONS_AWAY;
+    const float *raw = away ? lud_nn_value(t->actor.nn, t->actor.magnitude) : NULL;
+    const float size = away ? (float)lud_mad_magnitude(&t->options, (double)raw[i], true, NULL) : 0.0f;
+    for (int64_t j = 0; j < width && act->continuous; j++) {
+        const float goal = direct ? 0.0f : observation[shape->goal_offset + j];
         act->continuous[(int64_t)at * width + j] =
-            number[j] +
-            (direct ? 0.0f : (float)t->options.mad.base_gain * observation[shape->goal_offset + j]);
+            (away ? (goal > 0.0f ? -size : size) : number[j]) + (float)t->options.mad.base_gain * goal;
+    }
 }
 
 /* Rows first .. first + n, of environments whose clocks agree. */
@@ -100,7 +106,7 @@ static void act_rows(core *c, const lud_act *act, int64_t first, int64_t n) {
                              .step = act->range.tick[c->place[0]],
                              .purpose = LUD_PURPOSE_ACTION};
     lud_mappo_allow(t, n, c->agent);
-    lud_mappo_act(t, &draws, t->options.deterministic);
+    lud_mappo_act(t, &draws, t->options.deterministic || c->play.deterministic);
     lud_mappo_read_states(t, c->row, c->hidden, c->states);
     for (int64_t i = 0; i < n; i++) {
         float *kept = memory_of(c, act, first + i);
@@ -127,6 +133,10 @@ static void act_in_range(lud_policy *policy, const lud_act *act) {
 static const lud_policy_kind kind = {
     .name = "trained", .about = "the policy of a run", .destroy = destroy, .act = act_in_range};
 
+const lud_parameters *lud_mappo_policy_parameters(const lud_policy *policy) {
+    return ((const mappo_policy *)policy)->core->trainer->parameters;
+}
+
 static lud_status load_actor(core *c, const char *folder, lud_error *error) {
     lud_text path = {0};
     lud_text_append(&path, "%s/checkpoint.safetensors", folder);
@@ -144,7 +154,7 @@ static lud_status load_actor(core *c, const char *folder, lud_error *error) {
 }
 
 static lud_status open_core(core *c, const lud_scenario *trained, const lud_scenario *scenario,
-                            const char *folder, lud_error *error) {
+                            lud_error *error) {
     lud_mappo_options options;
     lud_status status = lud_device_open("cpu", (int)scenario->run.threads, &c->device, error);
     c->arena = lud_arena_create(0);
@@ -152,23 +162,31 @@ static lud_status open_core(core *c, const lud_scenario *trained, const lud_scen
     if (!status)
         status = lud_options_read(&lud_mappo_option_table, c->arena, trained->learner, &options, error);
     if (!status)
-        status = lud_mappo_trainer_create(scenario->model, &options, c->device, 0, ROWS, LUD_MAPPO_PLAY, NULL,
-                                          &c->trainer, error);
+        status = lud_mappo_trainer_create(scenario->model, &options, c->device, (uint64_t)trained->run.seed,
+                                          ROWS, LUD_MAPPO_PLAY, NULL, &c->trainer, error);
     if (status) return status;
+    if (c->play.directions == LUD_DIRECTIONS_AWAY && options.control != LUD_MAPPO_MAD)
+        return lud_fail(error, LUD_ERROR_INPUT, "only a policy with control: mad has a magnitude");
     if (options.recurrent) c->hidden_width = options.hidden_size;
     c->state_width = lud_mappo_state_width(&options);
     c->hidden = calloc((size_t)(ROWS * c->hidden_width + 1), sizeof *c->hidden);
     c->states = calloc((size_t)(ROWS * c->state_width + 1), sizeof *c->states);
     if (!c->hidden || !c->states) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
-    return load_actor(c, folder, error);
+    return c->play.folder ? load_actor(c, c->play.folder, error) : LUD_OK;
 }
 
 lud_status lud_mappo_join(const lud_scenario *trained, const lud_scenario *scenario, const char *folder,
                           lud_cast *cast, lud_error *error) {
+    return lud_mappo_join_as(trained, scenario, &(lud_mappo_play){.folder = folder}, cast, error);
+}
+
+lud_status lud_mappo_join_as(const lud_scenario *trained, const lud_scenario *scenario,
+                             const lud_mappo_play *play, lud_cast *cast, lud_error *error) {
     core *c = calloc(1, sizeof *c);
     if (!c) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
     c->n_users = 1;
-    lud_status status = open_core(c, trained, scenario, folder, error);
+    c->play = *play;
+    lud_status status = open_core(c, trained, scenario, error);
     for (int i = 0; i < scenario->model->layout.n_agents && !status; i++) {
         mappo_policy *p = calloc(1, sizeof *p);
         if (!p) {

@@ -1,15 +1,24 @@
 #include "learn/mappo/stability.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "learn/mappo/mad.h"
+#include "learn/mappo/policy.h"
 #include "sim/particle/particle.h"
 
+/* The state-space blocks that an actor may have. */
+static const char *const blocks[] = {"actor.magnitude", "actor.start_magnitude"};
+enum { N_BLOCKS = 2, FIRST_LOOP = 1 << 25 };
+
 /* A parameter's numbers in double, to be freed; null when memory is out. */
-static double *numbers(const lud_parameters *parameters, const char *name, int64_t *rows, int64_t *columns) {
-    const int index = lud_parameters_find(parameters, name);
+static double *numbers(const lud_parameters *parameters, const char *block, const char *name, int64_t *rows,
+                       int64_t *columns) {
+    char full[96];
+    snprintf(full, sizeof full, "%s.%s", block, name);
+    const int index = lud_parameters_find(parameters, full);
     const lud_parameter *p = &parameters->items[index];
     *rows = p->dimensions[0];
     *columns = p->n_dimensions > 1 ? p->dimensions[1] : 1;
@@ -19,9 +28,9 @@ static double *numbers(const lud_parameters *parameters, const char *name, int64
 }
 
 /* Largest singular value, by power iteration on W^T W. */
-static double spectral_norm(const lud_parameters *parameters, const char *name) {
+static double spectral_norm(const lud_parameters *parameters, const char *block, const char *name) {
     int64_t rows, columns;
-    double *w = numbers(parameters, name, &rows, &columns), norm = NAN;
+    double *w = numbers(parameters, block, name, &rows, &columns), norm = NAN;
     double *x = w ? malloc((size_t)(rows + columns) * sizeof *x) : NULL;
     if (x) {
         double *y = x + columns;
@@ -49,21 +58,32 @@ static double spectral_norm(const lud_parameters *parameters, const char *name) 
     return norm;
 }
 
+static bool has_block(const lud_parameters *parameters, const char *block) {
+    char full[96];
+    snprintf(full, sizeof full, "%s.lru.nu_log", block);
+    return lud_parameters_find(parameters, full) >= 0;
+}
+
 double lud_mappo_largest_eigenvalue(const lud_parameters *parameters) {
-    int64_t n, one;
-    double *nu = numbers(parameters, "actor.magnitude.lru.nu_log", &n, &one), largest = nu ? 0.0 : NAN;
-    for (int64_t k = 0; nu && k < n; k++) largest = fmax(largest, exp(-exp(nu[k])));
-    free(nu);
+    double largest = 0.0;
+    for (int b = 0; b < N_BLOCKS; b++) {
+        if (!has_block(parameters, blocks[b])) continue;
+        int64_t n, one;
+        double *nu = numbers(parameters, blocks[b], "lru.nu_log", &n, &one);
+        if (!nu) return NAN;
+        for (int64_t k = 0; k < n; k++) largest = fmax(largest, exp(-exp(nu[k])));
+        free(nu);
+    }
     return largest;
 }
 
-double lud_mappo_gain_bound(const lud_parameters *parameters) {
+static double gain_of_block(const lud_parameters *parameters, const char *block) {
     int64_t n, one, n_in, n_out, wide;
-    double *nu = numbers(parameters, "actor.magnitude.lru.nu_log", &n, &one);
-    double *gamma = numbers(parameters, "actor.magnitude.lru.gamma_log", &n, &one);
-    double *b = numbers(parameters, "actor.magnitude.lru.b.weight", &wide, &n_in);
-    double *c = numbers(parameters, "actor.magnitude.c.weight", &n_out, &wide);
-    double gain = spectral_norm(parameters, "actor.magnitude.d.weight");
+    double *nu = numbers(parameters, block, "lru.nu_log", &n, &one);
+    double *gamma = numbers(parameters, block, "lru.gamma_log", &n, &one);
+    double *b = numbers(parameters, block, "lru.b.weight", &wide, &n_in);
+    double *c = numbers(parameters, block, "c.weight", &n_out, &wide);
+    double gain = spectral_norm(parameters, block, "d.weight");
     if (!nu || !gamma || !b || !c) gain = NAN;
     for (int64_t k = 0; k < n && !isnan(gain); k++) {
         double in = 0.0, out = 0.0; /* norms of row k of B and column k of C */
@@ -73,92 +93,148 @@ double lud_mappo_gain_bound(const lud_parameters *parameters) {
                 c[i * wide + 2 * k] * c[i * wide + 2 * k] + c[i * wide + 2 * k + 1] * c[i * wide + 2 * k + 1];
         gain += sqrt(in * out) * exp(gamma[k]) / (1.0 - exp(-exp(nu[k])));
     }
-    static const char *const layers[] = {"actor.magnitude.layer.0.weight", "actor.magnitude.layer.1.weight",
-                                         "actor.magnitude.layer.2.weight"};
+    static const char *const layers[] = {"layer.0.weight", "layer.1.weight", "layer.2.weight"};
     gain *= 1.1;
-    for (int k = 0; k < 3; k++) gain *= spectral_norm(parameters, layers[k]);
+    for (int k = 0; k < 3; k++) gain *= spectral_norm(parameters, block, layers[k]);
     free(nu);
     free(gamma);
     free(b);
     free(c);
-    return gain + spectral_norm(parameters, "actor.magnitude.skip.weight");
+    return gain + spectral_norm(parameters, block, "skip.weight");
 }
 
-static double mean_error(const lud_mappo_learner_state *m) {
-    const lud_particle_model *model = (const lud_particle_model *)m->scenario->model;
-    const lud_layout *layout = &m->scenario->model->layout;
+double lud_mappo_gain_bound(const lud_parameters *parameters) {
+    double gain = 0.0;
+    int n = 0;
+    for (int b = 0; b < N_BLOCKS; b++) {
+        if (!has_block(parameters, blocks[b])) continue;
+        gain = fmax(gain, gain_of_block(parameters, blocks[b]));
+        n++;
+    }
+    return gain * sqrt(n);
+}
+
+/* --- the closed loop --- */
+
+typedef struct runner {
+    const lud_model *model;
+    lud_cast *cast;
+    lud_batch *batch;
+    uint8_t *hidden;
+    int32_t *discrete;
+    float *continuous;
+    void *observations[LUD_MAX_OBSERVATION_PARTS];
+    int touches[LUD_MAPPO_LOOP_ENVIRONMENTS]; /* counted when the last quarter began */
+    double start[LUD_MAPPO_LOOP_ENVIRONMENTS];
+} runner;
+
+static void close_runner(runner *r) {
+    lud_batch_destroy(r->batch);
+    lud_cast_destroy(r->cast);
+    free(r->hidden);
+    free(r->discrete);
+    free(r->continuous);
+    for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) free(r->observations[p]);
+}
+
+static lud_status open_runner(runner *r, const lud_scenario *trained, const lud_scenario *scenario,
+                              const lud_mappo_play *play, lud_error *error) {
+    enum { N = LUD_MAPPO_LOOP_ENVIRONMENTS };
+    const lud_model *model = scenario->model;
+    const lud_layout *layout = &model->layout;
+    const size_t rows = (size_t)(N * layout->n_agents);
+    r->model = model;
+    lud_status status = lud_cast_create(model, scenario->policies, scenario->path, &r->cast, error);
+    if (!status) status = lud_mappo_join_as(trained, scenario, play, r->cast, error);
+    if (!status)
+        status = lud_batch_create(model, N, (uint64_t)scenario->run.seed, FIRST_LOOP, &r->batch, error);
+    if (status) return status;
+    r->batch->auto_reset = false; /* beyond the length of an episode */
+    r->hidden = calloc(N, lud_cast_hidden_bytes(r->cast) + 8);
+    r->discrete = calloc(rows + 1, sizeof *r->discrete);
+    r->continuous = calloc(rows * (size_t)lud_max_continuous(layout) + 1, sizeof *r->continuous);
+    bool whole = r->hidden && r->discrete && r->continuous;
+    for (int p = 0; p < layout->n_parts; p++) {
+        r->observations[p] = calloc(N, layout->parts[p].bytes);
+        whole = whole && r->observations[p];
+    }
+    return whole ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a closed loop");
+}
+
+static const uint8_t *state_of(const runner *r, int e) {
+    return r->batch->states + (size_t)e * r->model->layout.state_bytes;
+}
+
+static int touches_of(const runner *r, int e) {
+    const lud_particle_model *model = (const lud_particle_model *)r->model;
+    int sum = 0;
+    for (int a = 0; a < r->model->layout.n_agents; a++) {
+        const lud_particle_tally tally = lud_particle_get_tally(model, state_of(r, e), a);
+        sum += tally.agent_collisions + tally.obstacle_collisions;
+    }
+    return sum;
+}
+
+static void look(runner *r, int t, int n_steps, lud_mappo_loop *loop) {
     double sum = 0.0;
-    for (int e = 0; e < m->trial->n_envs; e++) {
-        const uint8_t *state = m->trial->states + (size_t)e * layout->state_bytes;
-        double squares = 0.0;
-        for (int a = 0; a < layout->n_agents; a++) {
-            const lud_particle_body own = lud_particle_get_body(model, state, a);
-            const int target = lud_particle_goal(model, state, a);
-            const lud_particle_body goal = lud_particle_get_body(model, state, target < 0 ? a : target);
-            for (int k = 0; k < 2; k++)
-                squares += pow(goal.position[k] - own.position[k], 2) + pow(own.velocity[k], 2);
-        }
-        sum += sqrt(squares);
-    }
-    return sum / m->trial->n_envs;
-}
-
-/* Directions of full size away from the goal instead of the policy's. */
-static void turn_away(lud_mappo_learner_state *m) {
-    const lud_mappo_shape *shape = &m->rollout->shape;
-    const lud_mappo_inputs *inputs = &m->rollout->inputs;
-    const float *seen = inputs->items[LUD_MAPPO_OBSERVATION].host;
-    const float *raw = m->options.control == LUD_MAPPO_MAD
-                           ? lud_nn_value(m->rollout->actor.nn, m->rollout->actor.magnitude)
-                           : NULL;
-    for (int64_t i = 0; i < inputs->n; i++) {
-        const float size = (float)lud_mad_magnitude(&m->options, raw ? (double)raw[i] : 0.0, true, NULL);
-        for (int k = 0; k < 2; k++) {
-            const float goal = seen[i * shape->observation + shape->goal_offset + k];
-            m->actions[2 * i + k] = (float)m->options.mad.base_gain * goal + (goal > 0.0f ? -size : size);
+    for (int e = 0; e < r->batch->n_envs; e++) {
+        const double norm = lud_particle_error_norm((const lud_particle_model *)r->model, state_of(r, e));
+        sum += norm;
+        loop->largest = fmax(loop->largest, norm);
+        if (t == 0) r->start[e] = norm;
+        if (t == n_steps - n_steps / 4) r->touches[e] = touches_of(r, e);
+        if (t < n_steps) continue;
+        if (touches_of(r, e) > r->touches[e]) {
+            loop->n_held++;
+        } else {
+            loop->free_start += r->start[e];
+            loop->free_end += norm;
         }
     }
+    loop->error_norm[t] = sum / r->batch->n_envs;
 }
 
-lud_status lud_mappo_error_norms(lud_mappo_learner_state *m, bool worst_case, int n_steps, double *error_norm,
-                                 lud_error *error) {
-    const bool auto_reset = m->trial->auto_reset;
-    if (m->trial->n_envs > m->slice_envs)
-        return lud_fail(error, LUD_ERROR_UNSUPPORTED, "too many agents for the error norms");
-    m->trial->auto_reset = false; /* beyond the length of an episode */
-    lud_mappo_trial_start(m);
-    lud_status status = LUD_OK;
-    error_norm[0] = mean_error(m);
-    for (int t = 0; t < n_steps && !status; t++) {
-        status = lud_mappo_trial_decide(m, true, error);
-        if (status) break;
-        if (worst_case) turn_away(m);
-        lud_mappo_trial_step(m);
-        error_norm[t + 1] = mean_error(m);
+lud_status lud_mappo_run_loop(const lud_scenario *trained, const lud_scenario *scenario,
+                              const lud_mappo_play *play, int n_steps, lud_mappo_loop *loop,
+                              lud_error *error) {
+    *loop = (lud_mappo_loop){.error_norm = loop->error_norm};
+    if (!lud_mappo_has_goals(scenario->model))
+        return lud_fail(error, LUD_ERROR_INPUT,
+                        "a closed loop needs a particle world in which everybody has a goal");
+    runner r = {0};
+    lud_status status = open_runner(&r, trained, scenario, play, error);
+    if (!status) {
+        const lud_batch_out out = {.observations = r.observations};
+        const lud_range range = {.seed = r.batch->seed,
+                                 .first_environment = r.batch->first_environment,
+                                 .n = r.batch->n_envs,
+                                 .tick = r.batch->tick};
+        lud_batch_reset(r.batch, &out);
+        lud_cast_reset(r.cast, range, r.batch->states, r.hidden);
+        const lud_parameters *parameters = lud_mappo_policy_parameters(lud_cast_get(r.cast, 0));
+        loop->largest_eigenvalue = loop->gain_bound = NAN;
+        if (has_block(parameters, blocks[0])) {
+            loop->largest_eigenvalue = lud_mappo_largest_eigenvalue(parameters);
+            loop->gain_bound = lud_mappo_gain_bound(parameters);
+        }
+        look(&r, 0, n_steps, loop);
+        for (int t = 1; t <= n_steps; t++) {
+            lud_cast_act(r.cast, range, r.batch->states, r.observations, r.hidden, r.discrete, r.continuous);
+            lud_batch_step(r.batch, (lud_actions){r.discrete, r.continuous}, &out);
+            look(&r, t, n_steps, loop);
+        }
+        const int n_free = r.batch->n_envs - loop->n_held;
+        loop->free_start /= n_free > 0 ? n_free : 1;
+        loop->free_end /= n_free > 0 ? n_free : 1;
     }
-    m->trial->auto_reset = auto_reset;
+    close_runner(&r);
     return status;
 }
 
-lud_status lud_mappo_inspect(lud_learner *learner, lud_text *out, lud_error *error) {
-    lud_mappo_learner_state *m = (lud_mappo_learner_state *)learner;
-    enum { N_STEPS = 200 };
-    static const int shown[] = {0, 10, 25, 50, 99, 199};
-    double norms[2][N_STEPS + 1];
-    if (m->options.control != LUD_MAPPO_MAD) return LUD_OK;
-    const double largest = lud_mappo_largest_eigenvalue(m->update->parameters);
-    lud_text_append(out,
-                    "\nlargest |lambda|   %.6f\ngain bound         %.4g\n\nerror norm E_t    t =", largest,
-                    lud_mappo_gain_bound(m->update->parameters));
-    for (size_t k = 0; k < sizeof shown / sizeof *shown; k++) lud_text_append(out, " %8d", shown[k]);
-    for (int worst = 0; worst < 2; worst++) {
-        lud_status status = lud_mappo_error_norms(m, worst, N_STEPS, norms[worst], error);
-        if (status) return status;
-        lud_text_append(out, "\n%-21s", worst ? "worst directions" : "the policy's");
-        for (size_t k = 0; k < sizeof shown / sizeof *shown; k++)
-            lud_text_append(out, " %8.4f", norms[worst][shown[k]]);
-    }
-    const bool falls = norms[0][199] < 0.5 * norms[0][0] && norms[1][199] < 0.5 * norms[1][0];
-    lud_text_append(out, "\n\nstability          %s\n", largest < 1.0 && falls ? "pass" : "fail");
-    return LUD_OK;
+bool lud_mappo_loop_falls(const lud_mappo_loop *loop) {
+    return loop->free_end <= 0.05 * loop->free_start && loop->largest <= 3.0 * loop->error_norm[0];
+}
+
+bool lud_mappo_has_goals(const lud_model *model) {
+    return model->world == &lud_particle_world && lud_particle_has_goals((const lud_particle_model *)model);
 }

@@ -47,6 +47,26 @@ int64_t lud_nn_width(const lud_nn *net, int value) {
     return net->values[value].width;
 }
 
+int lud_nn_axis_of(const lud_nn *net, int value) {
+    return net->values[value].axis;
+}
+
+int lud_nn_relu_layers(const lud_nn *net, int most, lud_nn_layer *layers) {
+    int n = 0;
+    for (int i = 0; i < net->n_nodes; i++) {
+        const lud_node *node = &net->nodes[i];
+        const bool layer =
+            node->kind == LUD_NODE_LINEAR || node->kind == LUD_NODE_CONV || node->kind == LUD_NODE_GRID_CONV;
+        if (!layer || node->map.kind != LUD_MAP_RELU) continue;
+        const lud_parameter *weight = &net->parameters->items[node->parameters[0]];
+        if (n < most)
+            layers[n] =
+                (lud_nn_layer){.value = node->output, .name = weight->name, .units = weight->dimensions[0]};
+        n++;
+    }
+    return n;
+}
+
 /* --- growing; after a failure numbers stay valid and lud_nn_plan reports it --- */
 
 static int add_value(lud_nn *net, int axis, lud_nn_type type, int64_t width) {

@@ -157,6 +157,16 @@ void lud_nn_write_gradient(lud_nn *net, int value, int64_t n_rows, const double 
 /* The same for I32 inputs. */
 void lud_nn_write_i32(lud_nn *net, int value, int64_t n_rows, const int32_t *host);
 int64_t lud_nn_width(const lud_nn *net, int value);
+int lud_nn_axis_of(const lud_nn *net, int value);
+/* Layers (linear, convolution, grid convolution) that end in a ReLU, in the order they were declared: their
+ * values, the name of their weights, and how many units each has (a unit of a convolution is a channel).
+ * Returns how many there are; at most `most` are written. */
+typedef struct lud_nn_layer {
+    int value;
+    const char *name;
+    int64_t units;
+} lud_nn_layer;
+int lud_nn_relu_layers(const lud_nn *net, int most, lud_nn_layer *layers);
 /* Bytes of the plan, and what it would take without sharing buffers. */
 size_t lud_nn_bytes(const lud_nn *net);
 size_t lud_nn_bytes_unshared(const lud_nn *net);

@@ -8,18 +8,19 @@
     (offsetof(lud_proof_ppo_options, section.field) - offsetof(lud_proof_ppo_options, section))
 #define COUNT(table) (int)(sizeof table / sizeof *table)
 
-static const char *const atom_embedders[] = {"transe", "sum", "concat", NULL};
-static const char *const state_embedders[] = {"mean", "sum", "concat", NULL};
+static const char *const atom_embedders[] = {"transe", "sum", "concat", "complex", NULL};
+static const char *const state_embedders[] = {"mean", "sum", "concat", "attention", "rnn", NULL};
 static const char *const tie_rules[] = {"random", "mean", NULL};
 static const char *const failures[] = {"path", "complement", NULL};
-static const char *const fusions[] = {"none", "hybrid", "paper", "linear", "kge", NULL};
+const char *const lud_proof_fusions[] = {"none", "hybrid", "paper", "linear", "kge", NULL};
 static const char *const decays[] = {"constant", "linear", "cosine", "exponential", NULL};
 
 static const lud_option network_options[] = {
     {"atoms", LUD_OPTION_CHOICE, NET(atoms), "transe", 0, 0, atom_embedders, NULL, NULL,
-     "embedding of p(a,b): transe p + a - b, sum p - a - b, concat (p, a, b)"},
+     "embedding of p(a,b): transe p + a - b, sum p - a - b, concat (p, a, b), complex p a conj(b)"},
     {"states", LUD_OPTION_CHOICE, NET(states), "mean", 0, 0, state_embedders, NULL, NULL,
-     "embedding of a list of goals: mean (divides by limits.goals), sum, or concat, which keeps their order"},
+     "embedding of a list of goals: mean (divides by limits.goals), sum, attention (a mean with learned "
+     "weights), or concat and rnn (a gated recurrent unit), which see their order"},
     {"embedding_size", LUD_OPTION_INT, NET(embedding_size), "250", 1, 65536, NULL, NULL, NULL,
      "numbers of an embedding"},
     {"constant_scale", LUD_OPTION_REAL, NET(constant_scale), "1", 0, 1000, NULL, NULL, NULL,
@@ -77,7 +78,7 @@ static const lud_option_table entropy_table = {"entropy", "coefficient of the en
 static const lud_option fusion_options[] = {
     {"run", LUD_OPTION_TEXT, FUSION(run), NULL, 0, 0, NULL, NULL, NULL,
      "folder of a run of learner kge on the same files"},
-    {"fusion", LUD_OPTION_CHOICE, FUSION(kind), "hybrid", 0, 0, fusions, NULL, NULL,
+    {"fusion", LUD_OPTION_CHOICE, FUSION(kind), "hybrid", 0, 0, lud_proof_fusions, NULL, NULL,
      "with a run: none, hybrid (weight lk + proof, or - penalty), paper (2 lk + log-probability, or lk - "
      "100), linear (alpha times the proof's score + (1 - alpha) lk), kge (lk alone)"},
     {"weight", LUD_OPTION_REAL, FUSION(kge_weight), "2", 0, 1e6, NULL, NULL, NULL,

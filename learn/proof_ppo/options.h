@@ -8,12 +8,15 @@
 typedef enum lud_proof_atom_embedder {
     LUD_PROOF_EMBED_TRANSE, /* p + a - b */
     LUD_PROOF_EMBED_SUM,    /* p - a - b */
-    LUD_PROOF_EMBED_CONCAT  /* (p, a, b, ...) */
+    LUD_PROOF_EMBED_CONCAT, /* (p, a, b, ...) */
+    LUD_PROOF_EMBED_COMPLEX /* p a conj(b), numbers of halves as complex ones; at most two arguments */
 } lud_proof_atom_embedder;
 typedef enum lud_proof_state_embedder {
     LUD_PROOF_STATE_MEAN, /* sum of the goals' embeddings / largest number of goals */
     LUD_PROOF_STATE_SUM,
-    LUD_PROOF_STATE_CONCAT /* one place for each goal: order counts */
+    LUD_PROOF_STATE_CONCAT,    /* one place for each goal: order counts */
+    LUD_PROOF_STATE_ATTENTION, /* a mean with learned weights */
+    LUD_PROOF_STATE_RNN        /* the last hidden state of a gated recurrent unit: order counts */
 } lud_proof_state_embedder;
 typedef enum lud_proof_ties { LUD_PROOF_TIES_RANDOM, LUD_PROOF_TIES_MEAN } lud_proof_ties;
 
@@ -36,6 +39,7 @@ typedef enum lud_proof_fusion_kind {
     LUD_PROOF_FUSION_LINEAR, /* a (score of the proof) + (1 - a) lk */
     LUD_PROOF_FUSION_KGE     /* lk alone, nothing is played */
 } lud_proof_fusion_kind;
+extern const char *const lud_proof_fusions[]; /* their names, null-terminated */
 
 /* lk = ln max(sigma(score of the embeddings), 1e-9) */
 typedef struct lud_proof_fusion {

@@ -36,8 +36,23 @@ static int body(lud_nn *nn, const lud_proof_net_options *o, int x, const char *n
 }
 
 int lud_proof_net_sees(const lud_proof_net *net) {
-    return (net->options.states == LUD_PROOF_STATE_CONCAT ? LUD_PROOF_SEES_ORDER : 0) |
-           (net->options.fact_counts ? LUD_PROOF_SEES_MATCHES : 0);
+    const bool order =
+        net->options.states == LUD_PROOF_STATE_CONCAT || net->options.states == LUD_PROOF_STATE_RNN;
+    return (order ? LUD_PROOF_SEES_ORDER : 0) | (net->options.fact_counts ? LUD_PROOF_SEES_MATCHES : 0);
+}
+
+/* The product of complex numbers x and y, or x and conj(y); real parts before imaginary ones. */
+static int complex_product(lud_nn *nn, int x, int y, bool conjugate) {
+    const int64_t half = lud_nn_width(nn, x) / 2;
+    const int a = lud_nn_slice(nn, x, 0, half), b = lud_nn_slice(nn, x, half, half);
+    const int c = lud_nn_slice(nn, y, 0, half);
+    int d = lud_nn_slice(nn, y, half, half);
+    const lud_map negate = {LUD_MAP_AFFINE, -1.0, 0.0};
+    if (conjugate) d = lud_nn_map(nn, d, negate);
+    const int real =
+        lud_nn_add(nn, lud_nn_multiply(nn, a, c), lud_nn_map(nn, lud_nn_multiply(nn, b, d), negate));
+    const int imaginary = lud_nn_add(nn, lud_nn_multiply(nn, a, d), lud_nn_multiply(nn, b, c));
+    return lud_nn_concat(nn, (int[]){real, imaginary}, 2);
 }
 
 static int embed(lud_proof_net *net) {
@@ -69,6 +84,11 @@ static int embed(lud_proof_net *net) {
         if (counts >= 0) parts[n++] = counts;
         return lud_nn_concat(nn, parts, n);
     }
+    if (o->atoms == LUD_PROOF_EMBED_COMPLEX) {
+        int product = complex_product(nn, parts[0], parts[1], false);
+        if (n > 2) product = complex_product(nn, product, parts[2], true);
+        return counts >= 0 ? lud_nn_add(nn, product, counts) : product;
+    }
     int sum = counts >= 0 ? lud_nn_add(nn, parts[0], counts) : parts[0];
     for (int k = 1; k < n; k++) {
         const bool minus = k == 2 || (k == 1 && o->atoms == LUD_PROOF_EMBED_SUM);
@@ -78,11 +98,31 @@ static int embed(lud_proof_net *net) {
     return sum;
 }
 
+/* Goals in order through a gated recurrent unit; the hidden state after the last one. Lists shorter than the
+ * longest begin later, so that all end at the same step. */
+static int recurrent_states(lud_proof_net *net, int atoms) {
+    lud_nn *nn = net->nn;
+    net->step_atom = lud_nn_input_on(nn, net->step_axis, LUD_NN_I32, 1, 0);
+    net->step_mask = lud_nn_input_on(nn, net->step_axis, LUD_NN_REAL, 1, 0);
+    net->last_step = lud_nn_input_on(nn, 0, LUD_NN_I32, 1, 0);
+    const int hidden = lud_nn_gru(nn, lud_nn_gather(nn, atoms, net->step_atom), "state.gru",
+                                  net->options.embedding_size, 0, -1, net->step_mask);
+    return lud_nn_gather(nn, hidden, net->last_step);
+}
+
 static int embed_states(lud_proof_net *net, int atoms) {
     lud_nn *nn = net->nn;
     const int n_goals = net->model->limits.max_goals;
+    if (net->options.states == LUD_PROOF_STATE_RNN) return recurrent_states(net, atoms);
     if (net->options.states != LUD_PROOF_STATE_CONCAT) {
         net->offsets = lud_nn_input_on(nn, 0, LUD_NN_I32, 1, 1);
+        if (net->options.states == LUD_PROOF_STATE_ATTENTION) {
+            const int64_t width = lud_nn_width(nn, atoms);
+            const int scores = lud_nn_linear(nn, atoms, "state.attention", width, LUD_LINEAR);
+            const int weights = lud_nn_segment_softmax(nn, scores, net->offsets);
+            return lud_nn_segment_reduce(nn, lud_nn_multiply(nn, weights, atoms), net->offsets,
+                                         LUD_REDUCE_SUM);
+        }
         const int sum = lud_nn_segment_reduce(nn, atoms, net->offsets, LUD_REDUCE_SUM);
         if (net->options.states == LUD_PROOF_STATE_SUM) return sum;
         return lud_nn_map(nn, sum, (lud_map){LUD_MAP_AFFINE, 1.0 / n_goals, 0.0});
@@ -103,6 +143,7 @@ static void declare(lud_proof_net *net, int64_t max_atoms) {
     lud_nn *nn = net->nn;
     net->atom_axis = lud_nn_axis(nn, max_atoms);
     net->decision_axis = lud_nn_axis(nn, net->max_rows);
+    if (o->states == LUD_PROOF_STATE_RNN) net->step_axis = lud_nn_axis(nn, max_atoms);
     const int state = embed_states(net, embed(net));
     const int x = body(nn, o, state, "policy", o->dropout, 0);
     kaiming(nn, o->hidden);
@@ -129,6 +170,12 @@ lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_ne
     if (!net) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
     const int64_t least = model->limits.max_successors + 1;
     if (max_rows < least) max_rows = least;
+    if (options->atoms == LUD_PROOF_EMBED_COMPLEX &&
+        (options->embedding_size % 2 || model->base->max_arity > 2)) {
+        free(net);
+        return lud_fail(error, LUD_ERROR_INPUT,
+                        "network.atoms: complex needs an even embedding_size and at most two arguments");
+    }
     net->model = model;
     net->options = *options;
     net->parameters = parameters;
@@ -153,12 +200,14 @@ lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_ne
     net->length = calloc((size_t)max_rows, sizeof *net->length);
     net->state_begin = calloc((size_t)max_rows + 1, sizeof *net->state_begin);
     net->index = calloc((size_t)max_atoms + 1, sizeof *net->index);
+    net->step_going = calloc((size_t)max_atoms + 1, sizeof *net->step_going);
     net->state_of_row = calloc((size_t)max_rows, sizeof *net->state_of_row);
     net->found = calloc(size, sizeof *net->found);
     net->slot = calloc((size_t)max_rows, sizeof *net->slot);
     if (!net->nn || !net->begin || !net->row || !net->current || !net->logits || !net->dlogits ||
         !net->values || !net->dvalues || !net->output || !net->gradient || !net->length ||
-        !net->state_begin || !net->index || !net->state_of_row || !net->found || !net->slot) {
+        !net->state_begin || !net->index || !net->step_going || !net->state_of_row || !net->found ||
+        !net->slot) {
         lud_proof_net_destroy(net);
         return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
     }
@@ -209,6 +258,7 @@ void lud_proof_net_destroy(lud_proof_net *net) {
     free(net->length);
     free(net->state_begin);
     free(net->index);
+    free(net->step_going);
     free(net->state_of_row);
     free(net->found);
     free(net->slot);
@@ -277,6 +327,23 @@ static void write_places(lud_proof_net *net, int g) {
     lud_nn_write_i32(net->nn, net->place[g], net->n_rows, net->index);
 }
 
+/* Which atom stands at every step of every row, and where the rows' lists begin. */
+static void write_steps(lud_proof_net *net) {
+    const int n_goals = net->model->limits.max_goals;
+    const int32_t n = net->n_rows;
+    lud_nn_set_rows(net->nn, net->step_axis, (int64_t)n_goals * n);
+    for (int t = 0; t < n_goals; t++)
+        for (int32_t row = 0; row < n; row++) {
+            const int goal = t - n_goals + (int)(net->state_begin[row + 1] - net->state_begin[row]);
+            net->index[t * n + row] = goal < 0 ? -1 : net->state_begin[row] + goal;
+            net->step_going[t * n + row] = goal > 0;
+        }
+    lud_nn_write_i32(net->nn, net->step_atom, (int64_t)n_goals * n, net->index);
+    lud_nn_write(net->nn, net->step_mask, (int64_t)n_goals * n, net->step_going);
+    for (int32_t row = 0; row < n; row++) net->index[row] = (n_goals - 1) * n + row;
+    lud_nn_write_i32(net->nn, net->last_step, n, net->index);
+}
+
 int32_t lud_proof_net_load(lud_proof_net *net, const lud_proof_decisions *d, const int32_t *order,
                            int32_t first, int32_t n) {
     drop_rows(net, 0);
@@ -294,7 +361,9 @@ int32_t lud_proof_net_load(lud_proof_net *net, const lud_proof_decisions *d, con
     net->n_atoms = net->state_begin[net->n_rows];
     lud_nn_set_rows(net->nn, net->atom_axis, net->n_atoms);
     lud_nn_set_rows(net->nn, net->decision_axis, net->n_decisions);
-    if (net->options.states == LUD_PROOF_STATE_CONCAT)
+    if (net->options.states == LUD_PROOF_STATE_RNN)
+        write_steps(net);
+    else if (net->options.states == LUD_PROOF_STATE_CONCAT)
         for (int g = 0; g < net->model->limits.max_goals; g++) write_places(net, g);
     else
         lud_nn_write_i32(net->nn, net->offsets, net->n_rows + 1, net->state_begin);

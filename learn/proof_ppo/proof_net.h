@@ -2,7 +2,7 @@
  *
  *     atom       e(p(a,b)) = E_p + E_a - E_b           (transe; Bordes et al., 2013)
  *                + C_k, k the class of the number of facts that match the atom (fact_counts), if asked for
- *     state      s = 1/A sum over goals of e           (mean; concat: e_1, ..., e_A side by side)
+ *     state      s = 1/A sum over goals of e           (mean; see lud_proof_state_embedder)
  *     body       x0 = LN(ReLU(W s + b)),  x <- x + LN(ReLU(W x + b)) for each block
  *     head       h = W2 ReLU(W1 x + b1) + b2
  *     logits     l_i = <h/|h|, h_i/|h_i|> / temperature, h of the state, h_i of successor i
@@ -24,8 +24,9 @@ typedef struct lud_proof_net {
     /* values of the network */
     int offsets, place[LUD_PROOF_MAX_GOALS], predicate, term[LUD_PROOF_MAX_ARITY], matches;
     int position, head, value;
-    int atom_axis, decision_axis;
-    int64_t max_rows, width; /* states in a chunk; of the head */
+    int atom_axis, decision_axis, step_axis;
+    int step_atom, step_mask, last_step; /* of the recurrent state embedder */
+    int64_t max_rows, width;             /* states in a chunk; of the head */
 
     /* The chunk at hand. */
     int32_t n_rows, n_atoms, n_decisions;
@@ -40,6 +41,7 @@ typedef struct lud_proof_net {
     /* scratch */
     double *output, *gradient, *length; /* [max_rows][width], [max_rows] */
     int32_t *state_begin, *index;       /* [max_rows + 1], [atoms] */
+    double *step_going;                 /* [atoms] 0 where a list begins */
     int32_t *state_of_row;
     int32_t *found; /* open addressing: row + 1 of a state */
     uint32_t *slot; /* [max_rows] where in it */

@@ -599,8 +599,7 @@ static lud_status write(const lud_learner *learner, lud_arena *arena, lud_tree *
 
 static void report(lud_learner *learner, lud_text *out) {
     proof_ppo *p = (proof_ppo *)learner;
-    const double seconds =
-        p->profile.seconds[STAGE_ROLLOUT_NET] + p->profile.seconds[STAGE_UPDATE_NET];
+    const double seconds = p->profile.seconds[STAGE_ROLLOUT_NET] + p->profile.seconds[STAGE_UPDATE_NET];
     lud_profile_print(&p->profile, out);
     lud_text_append(out, "matrix products: %.3g GFLOP in rollouts, %.3g in updates, %.0f GFLOP/s\n",
                     p->rollout_flops * 1e-9, p->update_flops * 1e-9,

@@ -107,17 +107,18 @@ static lud_status write_rows(const lud_option_table *table, const void *rows, in
 
 /* Whether parameters are named somewhere in it. */
 static bool names_parameters(const lud_tree *node) {
-    if (node->kind == LUD_TREE_TEXT && !node->quoted && node->text && node->text[0] == '$') return true;
+    if (node->kind == LUD_TREE_SCALAR && node->text[0] == '$') return true;
     for (const lud_tree *child = node->child; child; child = child->next)
         if ((child->key && !strcmp(child->key, "pick")) || names_parameters(child)) return true;
     return false;
 }
 
-/* The section with the defaults of bodies and choices written out; the terms of observations and rewards stand
- * as they were given, and so does what names parameters, which follow with their values in effect. */
+/* The section with the defaults of bodies and choices written out; the terms of observations and rewards
+ * stand as they were given, and so does what names parameters, which follow with their values in effect. */
 static lud_status write(const lud_model *model, lud_arena *arena, lud_tree *root, lud_error *error) {
     const lud_particle_model *m = model_of(model);
-    lud_tree *section = lud_tree_add_mapping(arena, root, "particle"), *plain = lud_arena_take(arena, sizeof *plain);
+    lud_tree *section = lud_tree_add_mapping(arena, root, "particle"),
+             *plain = lud_arena_take(arena, sizeof *plain);
     if (!section || !plain) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
     plain->kind = LUD_TREE_MAPPING;
     particle_options options = m->options;
@@ -279,6 +280,25 @@ int lud_particle_goal(const lud_particle_model *m, const uint8_t *state, int age
     return m->goal_id[agent] < 0 ? -1 : entity_of(m, state, m->goal_id[agent]);
 }
 
+bool lud_particle_has_goals(const lud_particle_model *m) {
+    for (int a = 0; a < m->n_agents; a++)
+        if (m->goal_id[a] < 0) return false;
+    return m->n_agents > 0;
+}
+
+double lud_particle_error_norm(const lud_particle_model *m, const uint8_t *state) {
+    double squares = 0;
+    for (int a = 0; a < m->n_agents; a++) {
+        const lud_particle_body own = lud_particle_get_body(m, state, a),
+                                goal = lud_particle_get_body(m, state, lud_particle_goal(m, state, a));
+        for (int k = 0; k < 2; k++) {
+            const double e = goal.position[k] - own.position[k], v = own.velocity[k];
+            squares += e * e + v * v;
+        }
+    }
+    return sqrt(squares);
+}
+
 void lud_particle_colour(const lud_particle_model *m, const uint8_t *state, int entity, float rgb[3]) {
     int painter = m->paint_slot[entity];
     int source = painter >= 0 ? entity_of(m, state, painter) : entity;
@@ -293,8 +313,12 @@ int lud_particle_step_count(const lud_particle_model *m, const uint8_t *state) {
     return (int)word(m, state, m->step_row);
 }
 
+bool lud_particle_has_success(const lud_particle_model *m) {
+    return m->n_items > 0;
+}
+
 lud_particle_metrics lud_particle_get_metrics(const lud_particle_model *m, const uint8_t *state) {
-    lud_particle_metrics metrics = {.has_success = m->n_items > 0,
+    lud_particle_metrics metrics = {.has_success = lud_particle_has_success(m),
                                     .reward = word(m, state, m->reward_sum_row)};
     double steps = word(m, state, m->step_row);
     int met = 0;

@@ -95,6 +95,10 @@ void lud_particle_set_choice(const lud_particle_model *model, uint8_t *state, co
                              int entity);
 /* The body `agent` has to reach by the success rule, -1: none. */
 int lud_particle_goal(const lud_particle_model *model, const uint8_t *state, int agent);
+/* Whether every agent has such a body; then the error norm sqrt(sum_i |goal_i - p_i|^2 + |v_i|^2) over all
+ * agents, by which stability of the closed loop is judged. */
+bool lud_particle_has_goals(const lud_particle_model *model);
+double lud_particle_error_norm(const lud_particle_model *model, const uint8_t *state);
 /* Red, green, blue in 0..1 as drawn; a body may be painted by a choice. */
 void lud_particle_colour(const lud_particle_model *model, const uint8_t *state, int entity, float rgb[3]);
 int lud_particle_step_count(const lud_particle_model *model, const uint8_t *state);
@@ -109,6 +113,7 @@ typedef struct lud_particle_metrics {
                           obstacle */
     double reward;     /* sum over steps of the mean reward of the agents */
 } lud_particle_metrics;
+bool lud_particle_has_success(const lud_particle_model *model);
 lud_particle_metrics lud_particle_get_metrics(const lud_particle_model *model, const uint8_t *state);
 /* Sum over steps of the mean over agents that each row of `rewards` contributed. */
 int lud_particle_reward_count(const lud_particle_model *model);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -142,6 +143,69 @@ static void test_folders(void **state) {
     assert_string_equal(lud_path_beside(arena, "/b.yaml", "c.txt"), "/c.txt");
 }
 
+/* Lets the process open no more files than it has, until `lift`. */
+static struct rlimit old_limit;
+static void forbid_opening(int below) {
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &old_limit), 0);
+    struct rlimit few = {(rlim_t)below, old_limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+}
+static void allow_opening(void) {
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &old_limit), 0);
+}
+
+static void expect_message(const lud_error *error, const char *path, const char *message) {
+    char expected[400];
+    snprintf(expected, sizeof expected, "%s: %s", path, message);
+    if (strncmp(error->text, expected, strlen(expected)) != 0)
+        fail_msg("expected '%s', found '%s'", expected, error->text);
+}
+
+/* Each system call that may fail, and the message with its name. */
+static void test_system_errors(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_file_writer writer;
+    char *bytes;
+    size_t length;
+    const char *path = in_folder("there");
+    assert_int_equal(lud_file_write(path, "1", 1, &error), LUD_OK);
+    forbid_opening(0);
+    lud_status status = lud_file_read(arena, path, 0, &bytes, &length, &error);
+    allow_opening();
+    assert_int_equal(status, LUD_ERROR_IO);
+    expect_message(&error, path, "cannot be opened: Too many open files");
+    if (lud_file_exists("/proc/self/mem")) { /* nothing is mapped at address 0 */
+        assert_int_equal(lud_file_read(arena, "/proc/self/mem", 0, &bytes, &length, &error), LUD_ERROR_IO);
+        expect_message(&error, "/proc/self/mem", "cannot be read: ");
+    }
+    /* a folder where the file should be, and one that cannot be made */
+    assert_int_equal(lud_folder_make(in_folder("folder/below"), &error), LUD_OK);
+    assert_int_equal(lud_file_write(in_folder("folder"), "x", 1, &error), LUD_ERROR_IO);
+    expect_message(&error, in_folder("folder"), "cannot be replaced: ");
+    assert_int_equal(lud_folder_make(in_folder("there/below"), &error), LUD_ERROR_IO);
+    expect_message(&error, in_folder("there/below"), "cannot be made: Not a directory");
+    /* the new file is there, but its name may not survive a power cut */
+    assert_int_equal(lud_file_write_begin(&writer, path, &error), LUD_OK);
+    fputs("2", writer.stream);
+    forbid_opening(fileno(writer.stream));
+    status = lud_file_write_commit(&writer, &error);
+    allow_opening();
+    assert_int_equal(status, LUD_ERROR_IO);
+    expect_message(&error, path, "its folder cannot be flushed to disk: ");
+    expect_content(path, "2");
+    /* more bytes than a stream holds back */
+    if (lud_file_exists("/dev/full")) {
+        static char much[1 << 20];
+        char partial[400];
+        snprintf(partial, sizeof partial, "%s.partial-%ld", path, (long)getpid());
+        assert_int_equal(symlink("/dev/full", partial), 0);
+        assert_int_equal(lud_file_write(path, much, sizeof much, &error), LUD_ERROR_IO);
+        expect_message(&error, path, "cannot be written: No space left on device");
+        expect_content(path, "2");
+    }
+}
+
 static void test_stamp(void **state) {
     (void)state;
     lud_error error = {0};
@@ -176,7 +240,7 @@ static void test_pipe(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_replace), cmocka_unit_test(test_failures),
-                                       cmocka_unit_test(test_folders), cmocka_unit_test(test_stamp),
-                                       cmocka_unit_test(test_pipe)};
+                                       cmocka_unit_test(test_folders), cmocka_unit_test(test_system_errors),
+                                       cmocka_unit_test(test_stamp),   cmocka_unit_test(test_pipe)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

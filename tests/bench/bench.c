@@ -13,6 +13,7 @@ static const lud_bench *const registry[] = {
     &lud_bench_solve,      //
     &lud_bench_learn,      //
     &lud_bench_empo,       //
+    &lud_bench_accuracy,   //
     &lud_bench_particle,   //
     &lud_bench_mappo,      //
     &lud_bench_proof,      //
@@ -26,10 +27,6 @@ static const double repetition_seconds = 0.1;
 const lud_bench *const *lud_benches(int *n) {
     *n = N_REGISTERED;
     return registry;
-}
-
-bool lud_bench_is_slow(const lud_bench *bench) {
-    return bench == &lud_bench_training;
 }
 
 const lud_bench *lud_bench_find(const char *name) {

@@ -29,6 +29,7 @@ typedef struct lud_bench {
     const char *name;  /* the word after `ludus bench` */
     const char *about; /* one line */
     lud_status (*run)(lud_bench_report *report, lud_error *error);
+    bool slow; /* takes minutes to hours: runs only when it is named */
 } lud_bench;
 
 /* One line a benchmark here and in bench.c. */
@@ -39,6 +40,7 @@ extern const lud_bench lud_bench_statespace;
 extern const lud_bench lud_bench_solve;
 extern const lud_bench lud_bench_learn;
 extern const lud_bench lud_bench_empo;
+extern const lud_bench lud_bench_accuracy;
 extern const lud_bench lud_bench_particle;
 extern const lud_bench lud_bench_mappo;
 extern const lud_bench lud_bench_proof;
@@ -46,8 +48,6 @@ extern const lud_bench lud_bench_training;
 
 /* All benchmarks; *n is their number. */
 const lud_bench *const *lud_benches(int *n);
-/* Takes minutes to hours: runs only when it is named. */
-bool lud_bench_is_slow(const lud_bench *bench);
 /* The one with this name, or null. */
 const lud_bench *lud_bench_find(const char *name);
 

@@ -287,4 +287,5 @@ static lud_status run(lud_bench_report *report, lud_error *error) {
     return status;
 }
 
-const lud_bench lud_bench_kernels = {"kernels", "every operation beside what the machine could do", run};
+const lud_bench lud_bench_kernels = {
+    .name = "kernels", .about = "every operation beside what the machine could do", .run = run};

@@ -72,4 +72,5 @@ static lud_status run_mappo(lud_bench_report *report, lud_error *error) {
     return status;
 }
 
-const lud_bench lud_bench_mappo = {"mappo", "rollouts and updates of graph MAPPO", run_mappo};
+const lud_bench lud_bench_mappo = {
+    .name = "mappo", .about = "rollouts and updates of graph MAPPO", .run = run_mappo};

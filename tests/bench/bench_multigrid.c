@@ -245,4 +245,6 @@ static lud_status bench_multigrid(lud_bench_report *report, lud_error *error) {
 }
 
 const lud_bench lud_bench_multigrid = {
-    "multigrid", "steps, observations and successors of a 7x7 grid with four agents", bench_multigrid};
+    .name = "multigrid",
+    .about = "steps, observations and successors of a 7x7 grid with four agents",
+    .run = bench_multigrid};

@@ -93,4 +93,5 @@ static lud_status run_particle(lud_bench_report *report, lud_error *error) {
     return LUD_OK;
 }
 
-const lud_bench lud_bench_particle = {"particle", "environment steps of the particle world", run_particle};
+const lud_bench lud_bench_particle = {
+    .name = "particle", .about = "environment steps of the particle world", .run = run_particle};

@@ -229,5 +229,6 @@ static lud_status run_proof(lud_bench_report *report, lud_error *error) {
 }
 
 const lud_bench lud_bench_proof = {
-    "proof", "expansion, environment steps, exact prover, reading and learning on a knowledge graph",
-    run_proof};
+    .name = "proof",
+    .about = "expansion, environment steps, exact prover, reading and learning on a knowledge graph",
+    .run = run_proof};

@@ -168,5 +168,7 @@ static lud_status run_training(lud_bench_report *report, lud_error *error) {
     return status;
 }
 
-const lud_bench lud_bench_training = {"training", "what the learners reach, three seeds each (slow)",
-                                      run_training};
+const lud_bench lud_bench_training = {.name = "training",
+                                      .about = "what the learners reach, three seeds each",
+                                      .run = run_training,
+                                      .slow = true};

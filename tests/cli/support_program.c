@@ -25,7 +25,7 @@ static char *slurp(FILE *file) {
  * slow the machine), or after so many milliseconds. */
 enum { NEVER = -1, AT_ONCE = 0 };
 
-static program_result run(const char *const *words, int interruption) {
+static program_result run(const char *const *words, int interruption, const char *to) {
     char *arguments[MAX_WORDS + 2] = {(char *)LUDUS_BINARY_DIR "/ludus"};
     for (int i = 0; words[i] && i < MAX_WORDS; i++) arguments[i + 1] = (char *)words[i];
     FILE *out = tmpfile(), *err = tmpfile();
@@ -39,7 +39,8 @@ static program_result run(const char *const *words, int interruption) {
             sigprocmask(SIG_BLOCK, &blocked, NULL);
             raise(SIGINT); /* pending signals and the mask outlive exec; the program lifts the mask */
         }
-        dup2(fileno(out), STDOUT_FILENO);
+        int given = to ? open(to, O_WRONLY) : -1;
+        dup2(to ? given : fileno(out), STDOUT_FILENO);
         dup2(fileno(err), STDERR_FILENO);
         execv(arguments[0], arguments);
         _exit(127);
@@ -54,18 +55,22 @@ static program_result run(const char *const *words, int interruption) {
 }
 
 program_result program_run(const char *const *words) {
-    return run(words, NEVER);
+    return run(words, NEVER, NULL);
 }
 
 program_result program_run_interrupted(const char *const *words) {
-    return run(words, AT_ONCE);
+    return run(words, AT_ONCE, NULL);
 }
 
 program_result program_run_interrupted_after(const char *const *words, int milliseconds) {
-    return run(words, milliseconds > 0 ? milliseconds : 1);
+    return run(words, milliseconds > 0 ? milliseconds : 1, NULL);
 }
 
 void program_free(program_result *result) {
     free(result->out);
     free(result->err);
+}
+
+program_result program_run_to(const char *path, const char *const *words) {
+    return run(words, NEVER, path);
 }

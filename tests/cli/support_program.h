@@ -15,6 +15,10 @@ program_result program_run_interrupted(const char *const *words);
 /* SIGINT after so many milliseconds: the program may not listen yet (exit code -1) or be done (0). */
 program_result program_run_interrupted_after(const char *const *words, int milliseconds);
 
-#define LUDUS(...) program_run((const char *const[]){__VA_ARGS__, NULL})
+/* The output goes to the file at `path`, which stays open for writing only; .out is empty. */
+program_result program_run_to(const char *path, const char *const *words);
+
+#define LUDUS_TO(path, ...) program_run_to(path, (const char *const[]){__VA_ARGS__, NULL})
+#define LUDUS(...)          program_run((const char *const[]){__VA_ARGS__, NULL})
 
 #endif

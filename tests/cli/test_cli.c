@@ -59,6 +59,74 @@ static void test_mistakes(void **state) {
     check_failure(LUDUS("record", RESCUE, "-o", "x.avi"), 2, "mp4");
 }
 
+#define SWEEP LUDUS("sweep", "scenarios/empo/fetch_the_key.yaml", "-o", "/tmp/ludus-never-written.csv",
+
+/* Mistakes in the flags of single verbs. */
+static void test_more_mistakes(void **state) {
+    (void)state;
+    check_failure(LUDUS("view", RESCUE, "--theme", "drak"), 2,
+                  "--theme: expected light or dark, found 'drak'");
+    char zeros[1000];
+    memset(zeros, '0', sizeof zeros - 1);
+    zeros[sizeof zeros - 1] = 0;
+    program_result r = LUDUS("inspect", RESCUE, "--json");
+    json_t *root = json_loads(r.out, 0, NULL);
+    size_t digits = strlen(json_string_value(json_object_get(root, "state")));
+    assert_in_range(digits, 2, sizeof zeros - 1);
+    json_decref(root);
+    program_free(&r);
+    zeros[digits] = 0;
+    zeros[digits - 2] = 'x';
+    check_failure(LUDUS("inspect", RESCUE, "--state", zeros), 2,
+                  "--state: expected hexadecimal digits, found 'x0'");
+    check_failure(LUDUS("train", RESCUE), 2, "train: where to? Give a folder with -o RUN");
+    check_failure(LUDUS("train", RESCUE, "-o", "/tmp/ludus-never-written", "--precision", "f8"), 2,
+                  "--precision f8: expected f32, tf32 or bf16");
+    check_failure(LUDUS("run", RESCUE, "--query", "p(a, b)"), 2,
+                  "--query: only the world 'proof' answers queries");
+    const char *words[2 + 2 * 200] = {"run", RESCUE};
+    int n = 2;
+    while (n < 30) {
+        words[n++] = "--set";
+        words[n++] = "run.seed=3";
+    }
+    r = program_run(words);
+    assert_int_equal(r.exit_code, 0);
+    program_free(&r);
+    static const struct {
+        const char *vary, *message;
+    } sweeps[] = {
+        {"beta_r", "--vary beta_r: expected KEY=a,b,c or KEY=low:high:count or KEY=low:high:count:log"},
+        {"=1", "--vary =1: expected KEY=a,b,c"},
+        {"k=a", "--vary k=a: expected KEY=a,b,c"},
+        {"k=1,2x", "--vary k=1,2x: expected KEY=a,b,c"},
+        {"k=1:", "--vary k=1:: expected KEY=a,b,c"},
+        {"k=x:2:3", "--vary k=x:2:3: expected KEY=a,b,c"},
+        {"k=1:2", "--vary k=1:2: expected KEY=a,b,c"},
+        {"k=0:2:3:log", "--vary k=0:2:3:log: expected KEY=a,b,c"},
+        {"k=2:1:3", "--vary k=2:1:3: expected KEY=a,b,c"}};
+    for (size_t i = 0; i < sizeof sweeps / sizeof *sweeps; i++)
+        check_failure(SWEEP "--vary", sweeps[i].vary), 2, sweeps[i].message);
+    check_failure(SWEEP "-q"), 2, "sweep needs something to vary: --vary learner.beta_r=1:100:10:log");
+    char many[600] = "k=1";
+    for (int i = 0; i < 257; i++) strcat(many, ",1");
+    check_failure(SWEEP "--vary", many), 1, "--vary k: more than 256 values");
+    check_failure(SWEEP "--vary", "a=1:2:250", "--vary", "b=1:2:250", "--vary", "c=1:2:250"), 1,
+                  "the grid has more than 10 million points; use --samples");
+}
+
+/* What a verb prints must arrive. */
+static void test_full_output(void **state) {
+    (void)state;
+    if (access("/dev/full", W_OK)) skip();
+    static const char message[] = "could not write the results to standard output";
+    check_failure(LUDUS_TO("/dev/full", "run", RESCUE, "-n", "2", "--json"), 1, message);
+    check_failure(LUDUS_TO("/dev/full", "run", RESCUE, "-n", "2"), 1, message);
+    check_failure(LUDUS_TO("/dev/full", "inspect", RESCUE, "--json"), 1, message);
+    check_failure(LUDUS_TO("/dev/full", "bench", "--list", "--json"), 1, message);
+    check_failure(LUDUS_TO("/dev/full", "help"), 1, message);
+}
+
 /* The message of a broken file says where. */
 static void test_file_with_a_mistake(void **state) {
     (void)state;
@@ -259,6 +327,7 @@ static void test_bench_list(void **state) {
     assert_int_equal(r.exit_code, 0);
     assert_contains(r.out, "multigrid");
     assert_contains(r.out, "statespace");
+    assert_contains(r.out, " (slow)"); /* what runs only when it is named */
     program_free(&r);
 }
 
@@ -283,11 +352,12 @@ static void test_record(void **state) {
 int main(void) {
     if (chdir(LUDUS_SOURCE_DIR)) return 1; /* scenarios are named from there */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mistakes),  cmocka_unit_test(test_file_with_a_mistake),
-        cmocka_unit_test(test_help),      cmocka_unit_test(test_run_json),
-        cmocka_unit_test(test_run_table), cmocka_unit_test(test_run_limits),
-        cmocka_unit_test(test_inspect),   cmocka_unit_test(test_inspect_counts),
-        cmocka_unit_test(test_effective), cmocka_unit_test(test_bench_list),
+        cmocka_unit_test(test_mistakes),    cmocka_unit_test(test_more_mistakes),
+        cmocka_unit_test(test_full_output), cmocka_unit_test(test_file_with_a_mistake),
+        cmocka_unit_test(test_help),        cmocka_unit_test(test_run_json),
+        cmocka_unit_test(test_run_table),   cmocka_unit_test(test_run_limits),
+        cmocka_unit_test(test_inspect),     cmocka_unit_test(test_inspect_counts),
+        cmocka_unit_test(test_effective),   cmocka_unit_test(test_bench_list),
         cmocka_unit_test(test_record),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

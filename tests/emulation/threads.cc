@@ -108,7 +108,7 @@ struct block_run {
     warp warps[MAX_THREADS / WARP_LANES];
     int n_threads, n_warps, current;
     bool failed;
-    std::vector<std::unique_ptr<worker>> workers;
+    std::vector<std::unique_ptr<worker>> workers, abandoned;
     std::vector<worker *> free_workers;
     std::vector<char> shared;
     uint64_t random;
@@ -402,7 +402,7 @@ bool run_blocks(const shape &launch, const std::function<void()> &body) {
     }
     if (run.failed) { // threads that wait stay where they are, with their stacks
         run.free_workers.clear();
-        for (auto &w : run.workers) static_cast<void>(w.release());
+        for (auto &w : run.workers) run.abandoned.push_back(std::move(w));
         run.workers.clear();
     }
     return !run.failed;

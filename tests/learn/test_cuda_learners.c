@@ -99,8 +99,8 @@ static const training trainings[] = {
     {"mappo on a grid",
      NULL,
      LUDUS_SOURCE_DIR "/scenarios/multigrid/collect_balls.yaml",
-     {"run.environments=2", "learner={type: graph-mappo, rollout_length: 4, hidden_size: 16, steps: 24, "
-                            "epochs: 2, minibatches: 1}"},
+     {"run.environments=2", "learner={type: graph-mappo, rollout_length: 4, hidden_size: 16, steps: 16, "
+                            "epochs: 1, minibatches: 1, evaluation_episodes: 2}"},
      false,
      1e-3},
     {"proof",
@@ -229,10 +229,10 @@ static void the_first_iteration_is_near(void **state) {
 static void resuming_changes_nothing(void **state) {
     (void)state;
     if (!have_cuda) skip();
-    char path[] = "cuda_learners_XXXXXX";
-    const int file = mkstemp(path);
-    assert_true(file >= 0);
-    fclose(fdopen(file, "w"));
+    char folder[] = "/tmp/cuda_learners_XXXXXX", path[64], previous[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/a.safetensors", folder);
+    snprintf(previous, sizeof previous, "%s/a.previous.safetensors", folder);
     for (int k = 0; k < N_TRAININGS; k++) {
         const training *t = &trainings[k];
         lud_error error = {0};
@@ -264,9 +264,8 @@ static void resuming_changes_nothing(void **state) {
         close_bed(&rest);
     }
     remove(path);
-    char previous[64];
-    snprintf(previous, sizeof previous, "%s.previous", path);
     remove(previous);
+    assert_int_equal(remove(folder), 0);
 }
 
 int main(void) {

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -16,6 +17,20 @@
 #include "learn/empo/people.h"
 #include "learn/empo/targets.h"
 #include "learn/support_empo.h"
+
+static char folder[] = "/tmp/ludus-empo-XXXXXX", path[64]; /* of a checkpoint */
+
+static int make_folder(void **state) {
+    (void)state;
+    if (!mkdtemp(folder)) return -1;
+    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
+    return 0;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    return rmdir(folder); /* every test has removed what it wrote */
+}
 
 static const char networks[] = "learner:\n"
                                "  type: empo-phase2\n"
@@ -246,7 +261,6 @@ static void expected_targets_equal_sums_over_everything(void **state) {
 static void archive_keeps_each_state_once(void **state) {
     (void)state;
     enum { N = 1500, BYTES = 5, CAPACITY = 1000 };
-    static const char path[] = LUDUS_BINARY_DIR "/test_empo_archive.safetensors";
     lud_empo_archive *archive = lud_empo_archive_create(BYTES, CAPACITY);
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < N; i++) {
@@ -459,12 +473,10 @@ static void all_of_it_resumes(void **state) {
     static const char *const set[] = {"learner.restart_prob=0.6", "learner.restart_from=successors",
                                       "learner.replay_contest=3", "learner.use_log_space_transform=true",
                                       "learner.cosine_lr_decay=true"};
-    support_empo_assert_resumes(support_empo_crowd, networks, 5, set,
-                                LUDUS_BINARY_DIR "/test_empo_accuracy.safetensors");
+    support_empo_assert_resumes(support_empo_crowd, networks, 5, set, path);
     static const char *const lookup[] = {"learner.restart_prob=0.6", "learner.replay_contest=3",
                                          "learner.use_lookup_tables=true"};
-    support_empo_assert_resumes(support_empo_corridor, networks, 3, lookup,
-                                LUDUS_BINARY_DIR "/test_empo_accuracy.safetensors");
+    support_empo_assert_resumes(support_empo_corridor, networks, 3, lookup, path);
 }
 
 int main(void) {
@@ -480,5 +492,5 @@ int main(void) {
         cmocka_unit_test(ensembles_are_learned_and_judged),
         cmocka_unit_test(all_of_it_resumes),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "learn/empo/exact_options.h"
+#include "learn/empo/ask.h"
 #include "learn/empo/phase1.h"
 #include "learn/empo/phase2.h"
 #include "learn/train.h"

@@ -437,11 +437,13 @@ static void empty_successor_lists_count_nothing(void **state) {
 static void resuming_equals_no_interruption(void **state) {
     (void)state;
     static const char *const everything[] = {"learner.u_r_use_network=true", "learner.v_r_use_network=true",
-                                             "learner.use_count_based_curiosity=true"};
+                                             "learner.use_count_based_curiosity=true", "learner.use_rnd=true",
+                                             "learner.use_human_action_rnd=true"};
     static const char *const in_tables[] = {"learner.use_lookup_tables=true", "learner.use_lookup_q_r=false",
                                             "learner.gradual_buffer_clearing=false"};
     for (int round = 0; round < 2; round++)
-        support_empo_assert_resumes(support_empo_crowd, networks, 3, round ? in_tables : everything, path);
+        support_empo_assert_resumes(support_empo_crowd, networks, round ? 3 : 5, round ? in_tables : everything,
+                                    path);
 }
 
 /* ---- the limit ---- */

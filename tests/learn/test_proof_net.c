@@ -277,6 +277,11 @@ static void gradients_are_right(void **state) {
     check_gradients(&options);
     options.atoms = LUD_PROOF_EMBED_TRANSE;
     check_gradients(&options);
+    options.atoms = LUD_PROOF_EMBED_COMPLEX;
+    options.states = LUD_PROOF_STATE_ATTENTION;
+    check_gradients(&options);
+    options.states = LUD_PROOF_STATE_RNN;
+    check_gradients(&options);
 }
 
 static void decisions_keep_states_once(void **state) {

@@ -1,5 +1,6 @@
 /* Recordings: same bytes twice, every format can be read back, errors leave nothing behind; and playing back.
  */
+#include <dlfcn.h>
 #include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -166,6 +167,104 @@ static void test_errors(void **state) {
     assert_int_equal(glob(pattern, 0, NULL, &found), GLOB_NOMATCH);
 }
 
+/* What a machine without a library of libav would do. */
+static const char *missing_library;
+
+void *dlopen(const char *file, int mode); /* in place of the C library's */
+
+void *dlopen(const char *file, int mode) {
+    static void *(*real)(const char *, int);
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "dlopen");
+    if (file && missing_library && strstr(file, missing_library)) file = "/no/such/library.so";
+    return real(file, mode);
+}
+
+static void expect_open(const char *path, lud_status status, const char *message) {
+    lud_error error = {0};
+    lud_video *video;
+    assert_int_equal(lud_video_open(path, (lud_video_options){64, 64, 30}, &video, &error), status);
+    if (status == LUD_OK)
+        lud_video_abandon(video);
+    else if (!strstr(error.text, message))
+        fail_msg("'%s' is not in '%s'", message, error.text);
+}
+
+static void test_missing_libraries(void **state) {
+    (void)state;
+    char path[128];
+    snprintf(path, sizeof path, "%s/no.mp4", folder);
+    missing_library = "libswscale";
+    expect_open(path, LUD_ERROR_UNSUPPORTED, "videos need libswscale.so.");
+    expect_open(path, LUD_ERROR_UNSUPPORTED, "which is not on this machine");
+    snprintf(path, sizeof path, "%s/no.png", folder);
+    expect_open(path, LUD_OK, NULL); /* pictures need none */
+    missing_library = NULL;
+}
+
+/* A disk that fills up at once, in the middle and at the end. */
+static void test_full_disk(void **state) {
+    (void)state;
+    if (!lud_file_exists("/dev/full")) skip();
+    static const char *const names[] = {"full.mp4", "full.gif", "full.webm"};
+    for (int k = 0; k < 3; k++) {
+        char path[128], partial[200], expected[200];
+        lud_error error = {0};
+        lud_video *video;
+        snprintf(path, sizeof path, "%s/%s", folder, names[k]);
+        snprintf(partial, sizeof partial, "%s.partial-%ld", path, (long)getpid());
+        assert_int_equal(symlink("/dev/full", partial), 0);
+        lud_status status = lud_video_open(path, (lud_video_options){256, 256, 30}, &video, &error);
+        uint32_t *pixels = calloc(256 * 256, sizeof *pixels);
+        for (int frame = 0; frame < 40 && !status; frame++) {
+            for (uint32_t i = 0; i < 256 * 256; i++) pixels[i] = (i + (uint32_t)frame) * 2654435761u;
+            status = lud_video_add(video, pixels, 1024, &error);
+            if (status) lud_video_abandon(video);
+        }
+        if (!status) status = lud_video_finish(video, &error);
+        free(pixels);
+        assert_int_equal(status, LUD_ERROR_IO);
+        snprintf(expected, sizeof expected, "%s: cannot ", path);
+        if (strncmp(error.text, expected, strlen(expected)) || !strstr(error.text, "No space left on device"))
+            fail_msg("%s", error.text);
+        assert_false(lud_file_exists(path));
+    }
+}
+
+static void expect_refused(lud_record_options options, const char *message) {
+    lud_error error = {0};
+    lud_record_result result;
+    lud_cast *cast;
+    lud_model *model = support_grid(support_rooms, 6);
+    if (lud_cast_create(model, NULL, "test", &cast, &error)) fail_msg("%s", error.text);
+    assert_int_equal(lud_record(model, cast, &options, &result, &error), LUD_ERROR_INPUT);
+    assert_string_equal(error.text, message);
+    lud_cast_destroy(cast);
+    model->world->free(model);
+}
+
+static void test_refused_options(void **state) {
+    (void)state;
+    lud_record_options options = lud_record_defaults();
+    options.path = "never.mp4";
+    options.frames_per_step = 241;
+    expect_refused(options, "241 frames a step; 1 to 240 are possible");
+    options = lud_record_defaults();
+    options.path = "never.mp4";
+    options.episodes = 0;
+    expect_refused(options, "0 episodes; at least 1 is needed");
+    options = lud_record_defaults();
+    options.path = "never.mp4";
+    options.width = 15;
+    expect_refused(options, "a picture side must be 16 to 4096 pixels");
+    /* a world that nobody has drawn */
+    lud_world undrawn = {.name = "chess"};
+    lud_model model = {.world = &undrawn};
+    lud_drawing *drawing;
+    lud_error error = {0};
+    assert_int_equal(lud_drawing_create(&model, &drawing, &error), LUD_ERROR_UNSUPPORTED);
+    assert_string_equal(error.text, "worlds of kind `chess` cannot be drawn yet");
+}
+
 /* Rewinding and playing on gives the states that a fresh run gives. */
 static void test_rewind_equals_replay(void **state) {
     (void)state;
@@ -215,9 +314,14 @@ static void test_rewind_equals_replay(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mp4),    cmocka_unit_test(test_webm),
-        cmocka_unit_test(test_gif),    cmocka_unit_test(test_png),
-        cmocka_unit_test(test_errors), cmocka_unit_test(test_rewind_equals_replay)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_mp4),
+                                       cmocka_unit_test(test_webm),
+                                       cmocka_unit_test(test_gif),
+                                       cmocka_unit_test(test_png),
+                                       cmocka_unit_test(test_errors),
+                                       cmocka_unit_test(test_missing_libraries),
+                                       cmocka_unit_test(test_full_disk),
+                                       cmocka_unit_test(test_refused_options),
+                                       cmocka_unit_test(test_rewind_equals_replay)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -1,0 +1,27 @@
+/* The levels of the exact EMPO sweep on a device that has kernels for them (kernels/empo_sweep.h): states of
+ * a level go there in chunks, their records come back, the credits of two levels stay. */
+#ifndef LUDUS_LEARN_EMPO_EXACT_DEVICE_H
+#define LUDUS_LEARN_EMPO_EXACT_DEVICE_H
+
+#include "base/progress.h"
+#include "kernels/empo_sweep.h"
+#include "learn/empo/exact.h"
+#include "learn/empo/levels.h"
+
+typedef struct lud_empo_device lud_empo_device;
+
+/* Takes all memory, on run->device and on the host. problem, run, levels and the arrays of `game` (host
+ * memory) must outlive it. LUD_ERROR_MEMORY when the device is too small. */
+lud_status lud_empo_device_create(const lud_empo_problem *problem, const lud_empo_run *run,
+                                  const lud_empo_game *game, const lud_empo_levels *levels, uint64_t window,
+                                  lud_empo_device **made, lud_error *error);
+/* Null is allowed. */
+void lud_empo_device_destroy(lud_empo_device *d);
+/* Solves the states at positions begin .. end - 1 into run->records. A person without power: its state (the
+ * lowest) and number; else *failed_state stays. LUD_INTERRUPTED after Ctrl-C. */
+lud_status lud_empo_device_level(lud_empo_device *d, uint64_t begin, uint64_t end, lud_progress *progress,
+                                 uint64_t *failed_state, int *failed_human, lud_error *error);
+/* Brings back the credits of states whose records are known. */
+lud_status lud_empo_device_recall(lud_empo_device *d, uint64_t begin, uint64_t end, lud_error *error);
+
+#endif

@@ -1,0 +1,153 @@
+#include "render/plot.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "render/canvas.h"
+#include "render/picture.h"
+
+typedef struct drawer {
+    lud_canvas *canvas;
+    const lud_theme *theme;
+    float s;
+    lud_box box; /* of the curves */
+    double x0, x1, y0, y1;
+} drawer;
+
+double lud_plot_step(double length, int most) {
+    if (!(length > 0.0) || !isfinite(length)) return 1.0;
+    const double raw = length / most, power = pow(10.0, floor(log10(raw)));
+    for (int k = 0; k < 3; k++) {
+        static const double steps[] = {1.0, 2.0, 5.0};
+        if (steps[k] * power >= raw * (1.0 - 1e-9)) return steps[k] * power;
+    }
+    return 10.0 * power;
+}
+
+static bool is_point(const lud_plot_curve *curve, int i) {
+    return isfinite(curve->x[i]) && isfinite(curve->y[i]);
+}
+
+/* The ends of both axes, on ticks. */
+static void find_axes(drawer *d, const lud_plot_panel *panel) {
+    d->x0 = d->y0 = 0.0;
+    d->x1 = d->y1 = -INFINITY;
+    for (int c = 0; c < panel->n_curves; c++)
+        for (int i = 0; i < panel->curves[c].n; i++) {
+            if (!is_point(&panel->curves[c], i)) continue;
+            d->x0 = fmin(d->x0, panel->curves[c].x[i]);
+            d->x1 = fmax(d->x1, panel->curves[c].x[i]);
+            d->y0 = fmin(d->y0, panel->curves[c].y[i]);
+            d->y1 = fmax(d->y1, panel->curves[c].y[i]);
+        }
+    if (!(d->x1 > d->x0)) d->x1 = d->x0 + 1.0;
+    if (!(d->y1 > d->y0)) d->y1 = d->y0 + 1.0;
+    const double step = lud_plot_step(d->y1 - d->y0, 5);
+    d->y0 = floor(d->y0 / step) * step;
+    d->y1 = ceil(d->y1 / step) * step;
+}
+
+static float x_of(const drawer *d, double x) {
+    return d->box.x + d->box.w * (float)((x - d->x0) / (d->x1 - d->x0));
+}
+static float y_of(const drawer *d, double y) {
+    return d->box.y + d->box.h * (float)((d->y1 - y) / (d->y1 - d->y0));
+}
+
+static void number_text(double value, char text[24]) {
+    const double size = fabs(value);
+    if (size >= 1e6)
+        snprintf(text, 24, "%g M", value / 1e6);
+    else if (size >= 1e4)
+        snprintf(text, 24, "%g k", value / 1e3);
+    else
+        snprintf(text, 24, "%g", fabs(value) < 1e-12 ? 0.0 : value);
+}
+
+static void draw_axes(const drawer *d, const char *x_name) {
+    const float line = lud_canvas_line_height(d->canvas, LUD_TEXT_SMALL);
+    char text[24];
+    const double up = lud_plot_step(d->y1 - d->y0, 5), along = lud_plot_step(d->x1 - d->x0, 5);
+    for (int k = 0; d->y0 + up * k <= d->y1 + 1e-9 * up; k++) {
+        const float y = roundf(y_of(d, d->y0 + up * k));
+        lud_canvas_rect(d->canvas, (lud_box){d->box.x, y, d->box.w, fmaxf(1, d->s)}, d->theme->grid_line);
+        number_text(d->y0 + up * k, text);
+        lud_canvas_text(d->canvas,
+                        d->box.x - 8 * d->s - lud_canvas_text_width(d->canvas, LUD_TEXT_SMALL, text),
+                        y - 0.5f * line, LUD_TEXT_SMALL, d->theme->muted, text);
+    }
+    for (double x = ceil(d->x0 / along) * along; x <= d->x1 + 1e-9 * along; x += along) {
+        number_text(x, text);
+        lud_canvas_text(d->canvas, x_of(d, x) - 0.5f * lud_canvas_text_width(d->canvas, LUD_TEXT_SMALL, text),
+                        d->box.y + d->box.h + 6 * d->s, LUD_TEXT_SMALL, d->theme->muted, text);
+    }
+    lud_canvas_text(d->canvas, d->box.x + d->box.w - lud_canvas_text_width(d->canvas, LUD_TEXT_SMALL, x_name),
+                    d->box.y + d->box.h + 6 * d->s + line, LUD_TEXT_SMALL, d->theme->muted, x_name);
+}
+
+static lud_rgba colour_of(const drawer *d, const lud_plot_curve *curve) {
+    const lud_rgba colour = d->theme->colours[curve->colour % 7];
+    return curve->faint ? lud_mixed(colour, d->theme->floor, 0.5f) : colour;
+}
+
+static void draw_curve(const drawer *d, const lud_plot_curve *curve) {
+    float(*points)[2] = malloc(((size_t)curve->n + 1) * sizeof *points);
+    int n = 0;
+    for (int i = 0; points && i <= curve->n; i++) {
+        if (i < curve->n && is_point(curve, i)) {
+            points[n][0] = x_of(d, curve->x[i]);
+            points[n++][1] = y_of(d, curve->y[i]);
+            continue;
+        }
+        if (n > 1)
+            lud_canvas_polyline(d->canvas, (const float(*)[2])points, n, (curve->faint ? 1.6f : 2.6f) * d->s,
+                                colour_of(d, curve));
+        n = 0;
+    }
+    free(points);
+}
+
+static void draw_panel(drawer *d, const lud_plot_panel *panel, lud_box face) {
+    const float line = lud_canvas_line_height(d->canvas, LUD_TEXT_SMALL), pad = 18 * d->s;
+    lud_canvas_text_cut(d->canvas, face.x + pad, face.y + pad, face.w - 2 * pad, LUD_TEXT_LARGE,
+                        d->theme->text, panel->title);
+    float x = face.x + pad, y = face.y + pad + lud_canvas_line_height(d->canvas, LUD_TEXT_LARGE) + 6 * d->s;
+    for (int c = 0; c < panel->n_curves; c++) {
+        const lud_plot_curve *curve = &panel->curves[c];
+        if (!curve->name) continue;
+        const float width = 30 * d->s + lud_canvas_text_width(d->canvas, LUD_TEXT_SMALL, curve->name);
+        if (x + width > face.x + face.w - pad && x > face.x + pad) {
+            x = face.x + pad;
+            y += line + 2 * d->s;
+        }
+        lud_canvas_line(d->canvas, x, y + 0.55f * line, x + 18 * d->s, y + 0.55f * line,
+                        (curve->faint ? 1.6f : 2.6f) * d->s, colour_of(d, curve));
+        lud_canvas_text(d->canvas, x + 24 * d->s, y, LUD_TEXT_SMALL, d->theme->text, curve->name);
+        x += width + 14 * d->s;
+    }
+    const float top = y + line + 14 * d->s, left = face.x + pad + 40 * d->s;
+    d->box =
+        (lud_box){left, top, face.x + face.w - pad - left, face.y + face.h - top - pad - 2 * line - 8 * d->s};
+    find_axes(d, panel);
+    draw_axes(d, panel->x_name);
+    for (int faint = 1; faint >= 0; faint--)
+        for (int c = panel->n_curves - 1; c >= 0; c--)
+            if (panel->curves[c].faint == faint) draw_curve(d, &panel->curves[c]);
+}
+
+lud_status lud_plot_write(const char *path, const lud_plot_panel *panels, int n, int panel_width, int height,
+                          float scale, lud_theme_name theme, lud_error *error) {
+    drawer d = {.theme = lud_theme_get(theme), .s = scale};
+    lud_status status = lud_canvas_create_offscreen(n * panel_width, height, scale, &d.canvas, error);
+    if (status) return status;
+    lud_canvas_begin(d.canvas, d.theme->floor);
+    for (int i = 0; i < n; i++)
+        draw_panel(&d, &panels[i], (lud_box){(float)(i * panel_width), 0, (float)panel_width, (float)height});
+    lud_canvas_end(d.canvas);
+    int pitch;
+    const uint32_t *pixels = lud_canvas_pixels(d.canvas, &pitch);
+    status = lud_picture_write(path, pixels, n * panel_width, height, pitch, error);
+    lud_canvas_destroy(d.canvas);
+    return status;
+}
