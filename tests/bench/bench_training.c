@@ -169,6 +169,6 @@ static lud_status run_training(lud_bench_report *report, lud_error *error) {
 }
 
 const lud_bench lud_bench_training = {.name = "training",
-                                      .about = "what the learners reach, three seeds each",
+                                      .about = "what graph MAPPO reaches, three seeds each",
                                       .run = run_training,
                                       .slow = true};
