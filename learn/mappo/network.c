@@ -130,8 +130,10 @@ static int grid(builder *b) {
     init_layers(b, sqrt(2.0), NULL);
     int x = lud_nn_grid_conv(b->nn, cells, name(b, "grid.0"), LUD_GRID_FULL, height, width, channels, 3,
                              LUD_RELU);
-    x = lud_nn_conv(b->nn, x, name(b, "grid.1"), height, width, channels, 3, LUD_RELU);
-    return lud_nn_linear(b->nn, x, name(b, "grid.2"), b->options->hidden_size, LUD_RELU);
+    int k = 1;
+    for (; k < b->options->convolutions; k++)
+        x = lud_nn_conv(b->nn, x, name(b, "grid.%d", k), height, width, channels, 3, LUD_RELU);
+    return lud_nn_linear(b->nn, x, name(b, "grid.%d", k), b->options->hidden_size, LUD_RELU);
 }
 
 /* Encoder and observation through the layers and the recurrent unit. */
