@@ -2,9 +2,6 @@
 
 #include <dnnl.h>
 #include <omp.h>
-#if defined(__SSE2__)
-#include <xmmintrin.h>
-#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,25 +20,6 @@ static void check(dnnl_status_t status, const char *what) {
  * in a loop for each other, which is ruinous where a processor is shared.) */
 static void use_one_thread(void) {
     if (omp_get_max_threads() != 1) omp_set_num_threads(1);
-}
-
-/* Inside products subnormal numbers count as zero: the weights of units that weight decay lets die end there,
- * and arithmetic with them is ten times slower. Returns what to restore. */
-static unsigned flush_subnormals(void) {
-#if defined(__SSE2__)
-    unsigned before = _mm_getcsr();
-    _mm_setcsr(before | _MM_FLUSH_ZERO_ON | 0x0040u); /* results, and operands */
-    return before;
-#else
-    return 0;
-#endif
-}
-static void restore_subnormals(unsigned before) {
-#if defined(__SSE2__)
-    _mm_setcsr(before);
-#else
-    (void)before;
-#endif
 }
 
 /* An output tile has at most so many columns, and as many rows (a power of two) as are worth a thread. Of a
@@ -72,10 +50,10 @@ static void product_job(const product_shape *s, int64_t job, float alpha, const 
     a += s->transpose_a ? first_k * s->lda + i : i * s->lda + first_k;
     b += s->transpose_b ? j * s->ldb + first_k : first_k * s->ldb + j;
     c += piece * s->m * s->n + i * ldc + j; /* pieces lie behind each other */
-    unsigned before = flush_subnormals();
+    unsigned before = lud_cpu_flush_subnormals();
     CHECK(dnnl_sgemm(s->transpose_a ? 'T' : 'N', s->transpose_b ? 'T' : 'N', rows, columns, end_k - first_k,
                      alpha, a, s->lda, b, s->ldb, beta, c, ldc));
-    restore_subnormals(before);
+    lud_cpu_restore_subnormals(before);
 }
 
 void lud_cpu_sgemm(lud_device *device, bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
@@ -366,7 +344,7 @@ void lud_cpu_conv(lud_device *device, lud_conv_pass pass, const lud_conv *shape,
 #pragma omp parallel for schedule(static, 1) num_threads(n_threads)
     for (int t = 0; t < n_threads; ++t) {
         use_one_thread();
-        unsigned before = flush_subnormals();
+        unsigned before = lud_cpu_flush_subnormals();
         for (int64_t job = 0; job < n_jobs; ++job) {
             if (job * n_threads / n_jobs != t) continue;
             int64_t first = jobs[job].first;
@@ -375,7 +353,7 @@ void lud_cpu_conv(lud_device *device, lud_conv_pass pass, const lud_conv *shape,
             if (sum && pass == LUD_CONV_WEIGHTS) data[WEIGHTS] = sums + job * w_size;
             conv_run(primitives[job], data);
         }
-        restore_subnormals(before);
+        lud_cpu_restore_subnormals(before);
     }
     if (sum && pass == LUD_CONV_DATA)
         for (int64_t i = 0; i < sum_size; ++i) x[i] += sums[i];

@@ -10,6 +10,7 @@ enum { VEC = 16 };
 
 #if defined(__AVX512F__) && !defined(LUD_REAL_F64)
 #include <immintrin.h>
+#define VEC_AVX512
 typedef __m512 vec;
 #elif defined(__AVX2__) && defined(__FMA__) && !defined(LUD_REAL_F64)
 #include <immintrin.h>
@@ -22,6 +23,13 @@ typedef struct vec {
 typedef struct vec {
     real at[VEC];
 } vec;
+#endif
+
+/* Before a loop of constant length over registers: kept in a loop they would live in memory. */
+#if defined(__clang__)
+#define UNROLL PRAGMA(unroll)
+#else
+#define UNROLL PRAGMA(GCC unroll 16)
 #endif
 
 #define VEC_INLINE static inline __attribute__((always_inline))
@@ -146,7 +154,7 @@ static const int32_t vec_masks[2 * VEC] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -
 
 /* The first n (at most 16) numbers of x, zeros behind. */
 VEC_INLINE vec vec_load_some(const real *x, int64_t n) {
-#if defined(__AVX512F__) && !defined(LUD_REAL_F64)
+#if defined(VEC_AVX512)
     return _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), x);
 #elif defined(VEC_AVX2)
     const int32_t *mask = vec_masks + VEC - n;
@@ -162,7 +170,7 @@ VEC_INLINE vec vec_load_some(const real *x, int64_t n) {
 
 /* The first n numbers of x, to y. */
 VEC_INLINE void vec_store_some(real *y, int64_t n, vec x) {
-#if defined(__AVX512F__) && !defined(LUD_REAL_F64)
+#if defined(VEC_AVX512)
     _mm512_mask_storeu_ps(y, (__mmask16)((1u << n) - 1), x);
 #elif defined(VEC_AVX2)
     const int32_t *mask = vec_masks + VEC - n;
@@ -179,7 +187,7 @@ VEC_INLINE void vec_store_some(real *y, int64_t n, vec x) {
 
 /* Zeros behind the first n numbers. */
 VEC_INLINE vec vec_keep(vec x, int64_t n) {
-#if defined(__AVX512F__) && !defined(LUD_REAL_F64)
+#if defined(VEC_AVX512)
     return _mm512_maskz_mov_ps((__mmask16)((1u << n) - 1), x);
 #else
     real whole[VEC];
@@ -190,7 +198,7 @@ VEC_INLINE vec vec_keep(vec x, int64_t n) {
 
 /* Sum of the numbers of each of the 16: sums of pairs, of pairs of these, and so on. */
 VEC_INLINE vec vec_sums(const vec rows[VEC]) {
-#if defined(__AVX512F__) && !defined(LUD_REAL_F64)
+#if defined(VEC_AVX512)
     __m512 pairs[8], fours[4], halves[2];
     for (int i = 0; i < 8; ++i)
         pairs[i] = _mm512_add_ps(_mm512_unpacklo_ps(rows[2 * i], rows[2 * i + 1]),
@@ -217,10 +225,10 @@ VEC_INLINE vec vec_sums(const vec rows[VEC]) {
 #endif
 }
 
-/* y[16][16]: column j of x (n rows of at least 16 numbers, n at most 16, `stride` apart) becomes row j, zeros
- * behind the n-th number. */
-VEC_INLINE void vec_transpose(int64_t n, const real *x, int64_t stride, real *y) {
-#if defined(__AVX512F__) && !defined(LUD_REAL_F64)
+/* Columns 0 .. 15 of x (n rows, at most 16, `stride` apart) become rows of y, `width` apart, of 16 numbers
+ * each: zeros behind the n-th. */
+VEC_INLINE void vec_transpose(int64_t n, const real *x, int64_t stride, real *y, int64_t width) {
+#if defined(VEC_AVX512)
     __m512 a[VEC], b[VEC];
     for (int i = 0; i < VEC; ++i) a[i] = i < n ? _mm512_loadu_ps(x + i * stride) : _mm512_setzero_ps();
     for (int i = 0; i < VEC; i += 2) { /* pairs */
@@ -242,14 +250,14 @@ VEC_INLINE void vec_transpose(int64_t n, const real *x, int64_t stride, real *y)
         b[i + 12] = _mm512_shuffle_f32x4(a[i + 8], a[i + 12], 0xdd);
     }
     for (int i = 0; i < 4; ++i) {
-        _mm512_storeu_ps(y + i * VEC, _mm512_shuffle_f32x4(b[i], b[i + 8], 0x88));
-        _mm512_storeu_ps(y + (i + 8) * VEC, _mm512_shuffle_f32x4(b[i], b[i + 8], 0xdd));
-        _mm512_storeu_ps(y + (i + 4) * VEC, _mm512_shuffle_f32x4(b[i + 4], b[i + 12], 0x88));
-        _mm512_storeu_ps(y + (i + 12) * VEC, _mm512_shuffle_f32x4(b[i + 4], b[i + 12], 0xdd));
+        _mm512_storeu_ps(y + i * width, _mm512_shuffle_f32x4(b[i], b[i + 8], 0x88));
+        _mm512_storeu_ps(y + (i + 8) * width, _mm512_shuffle_f32x4(b[i], b[i + 8], 0xdd));
+        _mm512_storeu_ps(y + (i + 4) * width, _mm512_shuffle_f32x4(b[i + 4], b[i + 12], 0x88));
+        _mm512_storeu_ps(y + (i + 12) * width, _mm512_shuffle_f32x4(b[i + 4], b[i + 12], 0xdd));
     }
 #else
     for (int j = 0; j < VEC; ++j)
-        for (int i = 0; i < VEC; ++i) y[j * VEC + i] = i < n ? x[i * stride + j] : 0;
+        for (int i = 0; i < VEC; ++i) y[j * width + i] = i < n ? x[i * stride + j] : 0;
 #endif
 }
 
