@@ -23,7 +23,7 @@ demo: build
 	$(BUILD)/ludus eval runs/demo-solved --policy random
 	$(BUILD)/ludus record runs/demo-solved --episodes 3 -o demo-solved.mp4
 	rm -rf runs/demo-learned runs/demo-trained
-	$(BUILD)/ludus train scenarios/empo/learned/step_out_of_the_way.yaml -o runs/demo-learned --set learner.num_training_steps=4500
+	$(BUILD)/ludus train scenarios/empo/learned/step_out_of_the_way.yaml -o runs/demo-learned
 	$(BUILD)/ludus train scenarios/proof/family_tree.yaml -o runs/demo-trained --set learner.total_steps=200000
 	$(BUILD)/ludus eval runs/demo-trained --queries 200
 	$(BUILD)/ludus record runs/demo-trained --episodes 5 -o demo-trained.mp4

@@ -206,7 +206,7 @@ static lud_status estimate(const lud_scenario *s, json_t *root, lud_error *error
     lud_statespace_estimate e;
     lud_status status = lud_statespace_guess(s->model, &options, &e, error);
     if (status) return status;
-    const char *kind = e.exhausted ? "exact" : e.lower_bound ? "lower bound" : "rough, rather more";
+    const char *kind = e.exhausted ? "exact" : "at least about";
     if (root) {
         json_object_set_new(root, "estimate",
                             json_pack("{s:f, s:f, s:i, s:f, s:s}", "states", e.states, "transitions",
@@ -214,7 +214,7 @@ static lud_status estimate(const lud_scenario *s, json_t *root, lud_error *error
         return LUD_OK;
     }
     char states[16], transitions[16], bytes[16];
-    printf("\nreachable (%s): %s states, %s transitions, %d layers, %sB of memory\n", kind,
+    printf("\nreachable, %s: %s states, %s transitions, %d layers, %sB of memory\n", kind,
            lud_format_count(e.states, states), lud_format_count(e.transitions, transitions), e.layers,
            lud_format_count(e.bytes, bytes));
     return LUD_OK;

@@ -52,9 +52,10 @@ static lud_status announce(const lud_scenario *s, const lud_empo_solve_options *
     status = lud_statespace_guess(s->model, &space, &estimate, error);
     if (status) return status;
     char states[16], bytes[16], disk[16];
-    fprintf(stderr, "%s: %s%s states, about %sB of memory for the graph, %sB for the solution in %s\n",
-            s->name, estimate.exhausted ? "" : "about ", lud_format_count(estimate.states, states),
-            lud_format_count(estimate.bytes, bytes),
+    const char *least =
+        estimate.exhausted ? "" : "at least about "; /* a sample misses more than it doubles */
+    fprintf(stderr, "%s: %s%s states, %s%sB of memory for the graph, %sB for the solution in %s\n", s->name,
+            least, lud_format_count(estimate.states, states), least, lud_format_count(estimate.bytes, bytes),
             lud_format_count(
                 estimate.states * (layout.record_doubles * 8.0 + (double)s->model->layout.state_bytes), disk),
             options->run);

@@ -321,8 +321,11 @@ static int32_t choose_curiously(const lud_empo_actor *a, builder *b, int e, cons
                                  LUD_PURPOSE_ACTION, LANE_LIVED);
     for (int i = 0; i < n; i++) b->p[i] = 1.0 / n;
     if (!exploring) ask_prior(a, e, state, h, a->goals[e * layout->n_humans + h], b->p);
-    double sum = 0;
-    for (int i = 0; i < n; i++) sum += b->p[i] *= exp((double)bonus[i]);
+    double most = -INFINITY, sum = 0; /* the largest is taken off so that no exponential overflows */
+    for (int i = 0; i < n; i++)
+        if (b->p[i] > 0) most = fmax(most, (double)bonus[i]);
+    for (int i = 0; i < n; i++)
+        if (b->p[i] > 0) sum += b->p[i] *= exp((double)bonus[i] - most);
     for (int i = 0; i < n; i++) b->p[i] /= sum;
     return choose(b->p, n, lud_unit53(w.v[0], w.v[1]));
 }
@@ -464,21 +467,21 @@ static void choose_robots(const lud_empo_actor *a, builder *b, int e, const lud_
     const bool exploring = lud_unit(explore.v[0]) < now->epsilon_r || now->beta_r == 0.0;
     const bool curious = curious_robots(a);
     if (curious) measure_novelty(a, b);
-    if (exploring) {
-        double sum = 0;
-        for (int r = 0; r < n; r++) sum += b->pi[r] = curious ? exp(b->novelty[r]) : 1.0;
-        for (int r = 0; r < n; r++) b->pi[r] /= sum;
-    } else if (a->searching) {
-        double sum = 0;
+    if (exploring || a->searching) {
+        double most = -INFINITY, sum = 0;
+        for (int r = 0; r < n; r++) {
+            b->pi[r] = exploring ? 1.0 : a->searched[e * n + r];
+            if (curious && b->pi[r] > 0) most = fmax(most, b->novelty[r]);
+        }
         for (int r = 0; r < n; r++)
-            sum += b->pi[r] = a->searched[e * n + r] * (curious ? exp(b->novelty[r]) : 1.0);
+            if (b->pi[r] > 0) sum += b->pi[r] *= curious ? exp(b->novelty[r] - most) : 1.0;
         for (int r = 0; r < n; r++) b->pi[r] /= sum;
     } else {
         double values[MAX_ACTIONS];
         double *q = n <= MAX_ACTIONS ? values : b->novelty;
         for (int r = 0; r < n; r++) {
             const double value = fmin((double)a->q[(size_t)e * (size_t)n + (size_t)r], -1e-10);
-            q[r] = curious ? value * exp(-b->novelty[r]) : value;
+            q[r] = curious ? fmin(value * exp(-b->novelty[r]), -1e-300) : value;
         }
         lud_empo_power_law(now->beta_r, q, n, b->pi);
     }

@@ -282,6 +282,9 @@ static void test_messages(void **state) {
     check_message(model, "human: {type: script, actions: [left], file: x}",
                   "test.yaml:1:32: script: give 'actions' or 'file', not both");
     lud_error error = {0};
+    assert_null(cast_from(model, "human: {type: controller}", &error));
+    assert_string_equal(error.text,
+                        "test.yaml:1:8: the policy controller is for the particle world, not for multigrid");
     assert_null(cast_from(model, "human: heuristc", &error));
     assert_non_null(strstr(error.text, "test.yaml:1:8:"));
     assert_non_null(strstr(error.text, "heuristic"));

@@ -327,6 +327,7 @@ static void test_bench_list(void **state) {
     assert_int_equal(r.exit_code, 0);
     assert_contains(r.out, "multigrid");
     assert_contains(r.out, "statespace");
+    assert_contains(r.out, " (slow)"); /* what runs only when it is named */
     program_free(&r);
 }
 

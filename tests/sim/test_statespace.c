@@ -1,10 +1,12 @@
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -261,6 +263,31 @@ static void test_large_array(void **state) {
     }
 }
 
+/* A disk that is full while an array grows. */
+static void test_array_on_a_full_disk(void **state) {
+    (void)state;
+    lud_large_array array = {0};
+    lud_error error = {0};
+    assert_int_equal(lud_large_array_to_file(&array, 0, "/tmp", &error), LUD_OK);
+    assert_int_equal(lud_large_array_reserve(&array, 8192, &error), LUD_OK);
+    struct rlimit old, small;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small = (struct rlimit){16384, old.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    lud_status status = lud_large_array_reserve(&array, 1 << 20, &error);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    assert_int_equal(status, LUD_ERROR_IO);
+    assert_string_equal(error.text, "cannot enlarge a file for what memory does not hold: File too large");
+    ((uint8_t *)array.bytes)[8191] = 1; /* what was there is there */
+    lud_large_array_free(&array);
+    assert_int_equal(lud_large_array_to_file(&array, 0, "/no/such/folder", &error), LUD_ERROR_IO);
+    assert_string_equal(error.text,
+                        "/no/such/folder: cannot make a file for what memory does not hold: No such file "
+                        "or directory");
+}
+
 static void test_worlds_without_exact_model(void **state) {
     (void)state;
     walk_model *walk = walk_create(1, 5, 3);
@@ -372,6 +399,7 @@ int main(void) {
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_files_instead_of_memory),
         cmocka_unit_test(test_large_array),
+        cmocka_unit_test(test_array_on_a_full_disk),
         cmocka_unit_test(test_worlds_without_exact_model),
         cmocka_unit_test(test_guess),
         cmocka_unit_test(test_memory_per_state),
