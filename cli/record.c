@@ -9,6 +9,7 @@
 #include "base/progress.h"
 #include "cli/cli.h"
 #include "cli/learned_values.h"
+#include "cli/particle_overlay.h"
 #include "cli/solved.h"
 #include "render/video.h"
 
@@ -41,7 +42,7 @@ static const lud_flag flags[] = {
      "do not mark what agents want"},
     {"labels", 'l', LUD_FLAG_SWITCH, offsetof(record_values, labels), 0, 0, NULL, "show agents' numbers"},
     {"overlay", 0, LUD_FLAG_TEXT, offsetof(record_values, overlay), 0, 0, "PARTS",
-     "of a RUN with a solution: values, arrows, bars, trace (with commas), all or none (all)"},
+     "of a RUN: values, arrows, bars, trace, edges (with commas), all or none (all, in particle none)"},
     {"policy", 0, LUD_FLAG_TEXT, offsetof(record_values, policy), 0, 0, "RUN",
      "agents follow the policy trained in this run"},
     LUD_SCENARIO_FLAG_ROWS(record_values, scenario),
@@ -77,9 +78,14 @@ static lud_status read_size(const char *text, lud_record_options *options, lud_e
 
 /* Parts of the overlay: words with commas between them. */
 static lud_status read_overlay(const char *text, int *parts, lud_error *error) {
-    static const char *const names[] = {"values", "arrows", "bars", "trace", "all", "none"};
-    static const int values[] = {LUD_OVERLAY_VALUES, LUD_OVERLAY_ARROWS, LUD_OVERLAY_BARS,
-                                 LUD_OVERLAY_TRACE,  LUD_OVERLAY_ALL,    0};
+    static const char *const names[] = {"values", "arrows", "bars", "trace", "edges", "all", "none"};
+    static const int values[] = {LUD_OVERLAY_VALUES,
+                                 LUD_OVERLAY_ARROWS,
+                                 LUD_OVERLAY_BARS,
+                                 LUD_OVERLAY_TRACE,
+                                 LUD_OVERLAY_EDGES,
+                                 LUD_OVERLAY_ALL,
+                                 0};
     enum { N = sizeof names / sizeof *names };
     for (const char *at = text; *at;) {
         char word[16];
@@ -89,9 +95,10 @@ static lud_status read_overlay(const char *text, int *parts, lud_error *error) {
         while (k < N && strcmp(word, names[k]) != 0) k++;
         if (k == N) {
             const char *near = lud_nearest_name(word, names, N);
-            return lud_fail(error, LUD_ERROR_INPUT,
-                            "--overlay: expected values, arrows, bars, trace, all or none, found '%s'%s%s%s",
-                            word, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+            return lud_fail(
+                error, LUD_ERROR_INPUT,
+                "--overlay: expected values, arrows, bars, trace, edges, all or none, found '%s'%s%s%s", word,
+                near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
         }
         *parts |= values[k];
         at += length + (at[length] == ',');
@@ -165,6 +172,8 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
         status = lud_solved_overlay(solution, scenario->model, &options.source, error);
     if (!status && !solution && options.overlay)
         status = lud_learned_overlay(arguments[0], scenario, &options.source, error);
+    if (!status && !solution && !options.source && values->overlay && options.overlay)
+        status = lud_particle_overlay(scenario, cast, &options.source, error);
     if (!status && !options.source && values->overlay && options.overlay)
         status =
             lud_fail(error, LUD_ERROR_INPUT,

@@ -184,8 +184,7 @@ static lud_status draw(const report *mine, const report *other, const char *plot
     lud_plot_panel panels[3] = {{"Error norm of the closed loop", "step", loops, n_loops}};
     int n = 1;
     if (n_sizes > 0)
-        panels[n++] =
-            (lud_plot_panel){"The same policy, other teams (pale: worst directions)", "step", sizes, n_sizes};
+        panels[n++] = (lud_plot_panel){"Teams of other sizes (pale: worst)", "step", sizes, n_sizes};
     if (n_training > 0)
         panels[n++] = (lud_plot_panel){"Error at the ends of episodes, in training", "environment steps",
                                        training, n_training};

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/learned_values.h"
+#include "cli/particle_overlay.h"
 #include "cli/solved.h"
 #include "learn/learned.h"
 #include "render/window.h"
@@ -41,11 +42,12 @@ typedef struct view_run {
 static lud_status loaded(void *context, const lud_scenario *scenario, lud_cast *cast,
                          lud_overlay_source **source, lud_error *error) {
     const view_run *run = context;
-    lud_status status = lud_learned_cast(run->folder, scenario, cast, error);
+    lud_status status = run->folder ? lud_learned_cast(run->folder, scenario, cast, error) : LUD_OK;
     if (!status && run->solution) status = lud_solved_cast(run->solution, scenario, cast, error);
     if (!status && run->solution) status = lud_solved_overlay(run->solution, scenario->model, source, error);
     if (!status && !run->solution && run->folder)
         status = lud_learned_overlay(run->folder, scenario, source, error);
+    if (!status && !*source) status = lud_particle_overlay(scenario, cast, source, error);
     return status;
 }
 
@@ -79,7 +81,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
                                 .no_motion = values->still,
                                 .speed = values->speed,
                                 .playing = values->play,
-                                .loaded = in_folder.folder ? loaded : NULL,
+                                .loaded = loaded,
                                 .context = &in_folder};
     if (values->theme && !strcmp(values->theme, lud_theme_names[LUD_THEME_DARK]))
         options.theme = LUD_THEME_DARK;

@@ -11,12 +11,8 @@
 
 /* One line a learner: its header above, its address here. */
 static const lud_learner_kind *const learners[] = {
-    &lud_empo_phase1,
-    &lud_empo_phase2,
-    &lud_mappo_learner,
-    &lud_learner_proof_ppo,
-    &lud_learner_kge,
-    NULL, /* end of the table */
+    &lud_empo_phase1,       &lud_empo_phase2, &lud_mappo_learner,
+    &lud_learner_proof_ppo, &lud_learner_kge, NULL, /* end of the table */
 };
 
 const lud_learner_kind *const *lud_learners(int *n) {

@@ -5,6 +5,8 @@
 #include "render/canvas.h"
 #include "sim/world.h"
 
+enum { LUD_TRAIL_STATES = 16 };
+
 /* One moment to be drawn: a state, or a point on the way from one state to the next. */
 typedef struct lud_moment {
     const uint8_t *state;
@@ -18,6 +20,8 @@ typedef struct lud_moment {
     bool cell_selected;
     int cell_x, cell_y;
     bool labels;                 /* agent numbers beside the agents */
+    const uint8_t *const *trail; /* [n_trail] states before this one, the latest first; may be null */
+    int n_trail;
     struct lud_overlay *overlay; /* drawn between the ground and what stands on it; null: none */
 } lud_moment;
 
@@ -51,6 +55,7 @@ typedef struct lud_drawing lud_drawing;
 typedef struct lud_draw_world {
     const char *name; /* of the world */
     bool whole_cells; /* the camera keeps to whole pixels a cell */
+    bool trails;      /* draws moment->trail, so that states must be remembered */
 
     /* What drawing this model needs; the model must outlive it. */
     lud_status (*create)(const lud_model *model, lud_drawing **drawing, lud_error *error);
@@ -79,6 +84,10 @@ typedef struct lud_draw_world {
     bool (*walkable)(lud_drawing *drawing, const uint8_t *state, int x, int y);
     bool (*vacant)(lud_drawing *drawing, const uint8_t *state, int x, int y);
     lud_action_sign (*action_sign)(lud_drawing *drawing, const uint8_t *state, int agent, int action);
+    /* For dragging with the mouse; null where nothing can be moved. The thing at a world point (-1: none),
+     * and moving it there in a state. */
+    int (*thing_at)(lud_drawing *drawing, const uint8_t *state, float x, float y);
+    void (*move_thing)(lud_drawing *drawing, uint8_t *state, int thing, float x, float y);
     /* A small picture of the agent for panels. */
     void (*portrait)(lud_drawing *drawing, lud_canvas *canvas, const uint8_t *state, int agent, float x,
                      float y, int size);

@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "render/overlay.h"
 #include "sim/particle/particle.h"
 
 typedef struct particle_drawing {
     lud_drawing drawing;
     int n, n_agents;
     float (*position)[2]; /* [n] at the moment drawn, screen sense (y down) */
+    float *attention;     /* [n] of one agent */
 } particle_drawing;
 
 typedef struct painter {
@@ -29,6 +31,7 @@ static const lud_particle_model *model_of(const lud_drawing *drawing) {
 
 static void destroy(lud_drawing *drawing) {
     free(((particle_drawing *)drawing)->position);
+    free(((particle_drawing *)drawing)->attention);
     free(drawing);
 }
 
@@ -36,7 +39,10 @@ static lud_status create(const lud_model *model, lud_drawing **drawing, lud_erro
     particle_drawing *d = calloc(1, sizeof *d);
     int n = lud_particle_entity_count((const lud_particle_model *)model);
     if (d) d->position = calloc((size_t)n, sizeof *d->position);
-    if (!d || !d->position) {
+    if (d) d->attention = calloc((size_t)n, sizeof *d->attention);
+    if (!d || !d->position || !d->attention) {
+        if (d) free(d->position);
+        if (d) free(d->attention);
         free(d);
         return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a drawing");
     }
@@ -149,6 +155,25 @@ static void draw_edges(const painter *p) {
             lud_canvas_line(p->canvas, x0, y0, x1, y1, 1 + strength,
                             lud_faded(p->theme->muted, 0.08f + 0.3f * strength));
         }
+}
+
+/* Whom agents attend to: the stronger, the wider; of the selected agent alone when there is one. */
+static void draw_attention(const painter *p) {
+    const float least = 0.02f;
+    for (int a = 0; p->moment->overlay && a < p->d->n_agents; a++) {
+        if (p->moment->selected_agent >= 0 && p->moment->selected_agent != a) continue;
+        if (!lud_overlay_attention(p->moment->overlay, p->moment->state, a, p->d->attention)) return;
+        float x0, y0, x1, y1;
+        screen_of(p, a, &x0, &y0);
+        const lud_rgba colour = colour_of(p->model, p->theme, p->moment->state, a);
+        for (int e = 0; e < p->d->n; e++) {
+            const float weight = p->d->attention[e];
+            if (e == a || weight < least) continue;
+            screen_of(p, e, &x1, &y1);
+            lud_canvas_line(p->canvas, x0, y0, x1, y1, 1 + 0.05f * weight * p->camera->scale,
+                            lud_faded(colour, 0.12f + 0.6f * weight));
+        }
+    }
 }
 
 /* A dotted way from an agent to the body it has to reach. */
@@ -266,6 +291,33 @@ static bool draw_outside(const painter *p, float x, float y, lud_rgba colour) {
     return true;
 }
 
+/* Where an agent has been, fading. */
+static void draw_trail(const painter *p, int agent) {
+    const lud_rgba colour = colour_of(p->model, p->theme, p->moment->state, agent);
+    const float radius = (float)lud_particle_get_entity(p->model, agent).radius * p->camera->scale;
+    int step = lud_particle_step_count(p->model, p->moment->state);
+    float x1, y1;
+    screen_of(p, agent, &x1, &y1);
+    for (int k = 0; k < p->moment->n_trail; k++) {
+        const uint8_t *state = p->moment->trail[k];
+        const int earlier = lud_particle_step_count(p->model, state);
+        if (earlier >= step) return; /* another episode */
+        step = earlier;
+        const lud_particle_body body = lud_particle_get_body(p->model, state, agent);
+        float x0, y0;
+        lud_camera_to_screen(p->camera, (float)body.position[0], -(float)body.position[1], &x0, &y0);
+        const float age = (float)(k + 1) / (float)(LUD_TRAIL_STATES + 1);
+        const lud_rgba faded = lud_faded(colour, 0.5f * (1 - age));
+        if (hypotf(x1 - x0, y1 - y0) >
+            0.5f) { /* beads: where lines that shine through meet they would show anyway */
+            lud_canvas_line(p->canvas, x0, y0, x1, y1, fmaxf(1.5f, radius * (0.3f - 0.2f * age)), faded);
+            lud_canvas_disc(p->canvas, x0, y0, fmaxf(1.5f, radius * (0.3f - 0.15f * age)), faded);
+        }
+        x1 = x0;
+        y1 = y0;
+    }
+}
+
 static void draw_agent(const painter *p, int agent) {
     lud_particle_entity entity = lud_particle_get_entity(p->model, agent);
     lud_particle_body body = lud_particle_get_body(p->model, p->moment->state, agent);
@@ -274,14 +326,6 @@ static void draw_agent(const painter *p, int agent) {
     screen_of(p, agent, &x, &y);
     if (draw_outside(p, x, y, colour)) return;
     float vx = (float)body.velocity[0], vy = -(float)body.velocity[1], speed = hypotf(vx, vy);
-    if (p->moment->before && lud_particle_step_count(p->model, p->moment->before) <
-                                 lud_particle_step_count(p->model, p->moment->state)) {
-        lud_particle_body from = lud_particle_get_body(p->model, p->moment->before, agent);
-        float x0, y0;
-        lud_camera_to_screen(p->camera, (float)from.position[0], -(float)from.position[1], &x0, &y0);
-        if (hypotf(x - x0, y - y0) > 1)
-            lud_canvas_line(p->canvas, x0, y0, x, y, 0.9f * radius, lud_faded(colour, 0.22f));
-    }
     if (p->moment->selected_agent == agent)
         lud_canvas_arc(p->canvas, x, y, radius + 5, 2.5f, 0, 6.2832f, p->theme->accent);
     draw_figure(p->canvas, p->theme, p->d->drawing.model->layout.roles[agent], colour, x, y, radius,
@@ -309,9 +353,11 @@ static void draw(lud_drawing *drawing, lud_canvas *canvas, const lud_theme *them
     painter p = {d, model_of(drawing), canvas, theme, camera, moment};
     draw_ground(&p);
     draw_edges(&p);
+    draw_attention(&p);
     for (int e = d->n - 1; e >= d->n_agents; e--)
         draw_landmark(&p, e); /* wide ones stand last in the tables */
     for (int a = 0; a < d->n_agents; a++) draw_way(&p, a);
+    for (int a = 0; a < d->n_agents; a++) draw_trail(&p, a);
     for (int a = 0; a < d->n_agents; a++) draw_agent(&p, a);
     draw_contacts(&p);
 }
@@ -332,6 +378,26 @@ static int agent_at(lud_drawing *drawing, const uint8_t *state, float x, float y
             return a;
     }
     return -1;
+}
+
+/* --- dragging --- */
+
+static int thing_at(lud_drawing *drawing, const uint8_t *state, float x, float y) {
+    const lud_particle_model *m = model_of(drawing);
+    const int agent = agent_at(drawing, state, x, y);
+    for (int e = drawing->model->layout.n_agents; e < lud_particle_entity_count(m) && agent < 0; e++) {
+        const lud_particle_body body = lud_particle_get_body(m, state, e);
+        if (hypot((double)x - body.position[0], -(double)y - body.position[1]) <=
+            lud_particle_get_entity(m, e).radius)
+            return e;
+    }
+    return agent;
+}
+
+static void move_thing(lud_drawing *drawing, uint8_t *state, int thing, float x, float y) {
+    /* it is held, so it rests */
+    lud_particle_set_body(model_of(drawing), state, thing,
+                          (lud_particle_body){.position = {(double)x, -(double)y}});
 }
 
 /* --- in words --- */
@@ -419,6 +485,9 @@ static void portrait(lud_drawing *drawing, lud_canvas *canvas, const uint8_t *st
 }
 
 const lud_draw_world lud_draw_particle = {.name = "particle",
+                                          .trails = true,
+                                          .thing_at = thing_at,
+                                          .move_thing = move_thing,
                                           .create = create,
                                           .destroy = destroy,
                                           .extent = extent,

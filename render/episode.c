@@ -229,6 +229,19 @@ const uint8_t *lud_player_state_at(const lud_player *player, size_t position) {
     return moment_at(player, position).state;
 }
 
+int lud_player_trail(const lud_player *player, const uint8_t **states, int most) {
+    int n = 0;
+    if (!player->remember && most > 1) most = 1;
+    for (; n < most && (size_t)n < player->position; n++)
+        states[n] = moment_at(player, player->position - (size_t)n - 1).state;
+    return n;
+}
+
+uint8_t *lud_player_edit(lud_player *player) {
+    player->known = player->position + 1;
+    return moment_at(player, player->position).state;
+}
+
 const float *lud_player_rewards_at(const lud_player *player, size_t position) {
     assert(player->remember && position > 0 && position < player->known);
     return moment_at(player, position).rewards;

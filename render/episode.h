@@ -43,6 +43,11 @@ const float *lud_player_rewards(const lud_player *player);
 const uint8_t *lud_player_state_at(const lud_player *player, size_t position);
 /* Rewards [n_agents] of the step that led to a remembered state other than the first. */
 const float *lud_player_rewards_at(const lud_player *player, size_t position);
+/* Fills states[most] with the states before the present one, the latest first; returns how many there are.
+ * Without memory that is the one before. */
+int lud_player_trail(const lud_player *player, const uint8_t **states, int most);
+/* The present state, to be changed in place; what was known to come is forgotten. */
+uint8_t *lud_player_edit(lud_player *player);
 /* Sum of an agent's rewards from the start to the present state; needs memory. */
 double lud_player_return(const lud_player *player, int agent);
 /* The agents' current goals, [n_agents], -1: none. */

@@ -73,6 +73,12 @@ void lud_overlay_select(lud_overlay *overlay, const uint8_t *state, int agent) {
     if (source->goal_values(source, state, agent, overlay->goal_values)) overlay->person = agent;
 }
 
+bool lud_overlay_attention(lud_overlay *overlay, const uint8_t *state, int agent, float *weights) {
+    lud_overlay_source *source = overlay->source;
+    return overlay->shown & LUD_OVERLAY_EDGES && source->attention &&
+           source->attention(source, state, agent, weights);
+}
+
 /* ---- what is known ---- */
 
 static bool make_rows(lud_overlay *o, size_t n) {

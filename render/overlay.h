@@ -13,7 +13,8 @@ typedef enum lud_overlay_part {
     LUD_OVERLAY_ARROWS = 2, /* what agents are likely to do */
     LUD_OVERLAY_BARS = 4,   /* quantities and choices of the present state */
     LUD_OVERLAY_TRACE = 8,  /* the same over the episode */
-    LUD_OVERLAY_ALL = 15
+    LUD_OVERLAY_EDGES = 16, /* how strongly agents attend to others */
+    LUD_OVERLAY_ALL = 31
 } lud_overlay_part;
 
 /* One number that every state has. Quantities with the same group stand next to each other and share a chart.
@@ -41,6 +42,9 @@ typedef struct lud_overlay_source {
     /* probabilities[n_discrete of the agent], when it has this goal (-1: not known). */
     bool (*action_probabilities)(struct lud_overlay_source *source, const uint8_t *state, int agent, int goal,
                                  double *probabilities);
+    /* For worlds with a graph of entities: weights[n_entities] is how strongly the agent attends to each, sum
+     * at most 1. May be null. */
+    bool (*attention)(struct lud_overlay_source *source, const uint8_t *state, int agent, float *weights);
     void (*destroy)(struct lud_overlay_source *source);
 } lud_overlay_source;
 
@@ -57,6 +61,9 @@ void lud_overlay_show(lud_overlay *overlay, int parts);
 /* Whose goals the map is about; an agent without values leaves it as it is. At first the first that has some.
  */
 void lud_overlay_select(lud_overlay *overlay, const uint8_t *state, int agent);
+
+/* The source's attention of an agent, when edges are shown; false when nothing is known. */
+bool lud_overlay_attention(lud_overlay *overlay, const uint8_t *state, int agent, float *weights);
 
 /* Between the ground and what stands on it: called by drawings of worlds when moment->overlay is set. */
 void lud_overlay_draw_ground(lud_overlay *overlay, lud_canvas *canvas, const lud_theme *theme,

@@ -86,7 +86,10 @@ static lud_status add_frame(recorder *r, float progress, bool moving, lud_error 
     double began = lud_clock_seconds();
     float since = progress * (float)o->frames_per_step / (float)o->fps -
                   0.5f * (float)o->frames_per_step / (float)o->fps;
+    const uint8_t *trail[LUD_TRAIL_STATES];
     lud_moment moment = {.state = lud_player_state(r->player),
+                         .trail = trail,
+                         .n_trail = o->still ? 0 : lud_player_trail(r->player, trail, LUD_TRAIL_STATES),
                          .before = moving && o->frames_per_step > 1 ? lud_player_before(r->player) : NULL,
                          .actions = lud_player_actions(r->player),
                          .progress = lud_eased(progress),
@@ -186,7 +189,9 @@ lud_status lud_record(const lud_model *model, lud_cast *cast, const lud_record_o
         status = lud_canvas_create_offscreen(r.result.width, r.result.height, 1, &r.canvas, error);
     }
     /* the panel's curves need the episode's states */
-    if (!status) status = lud_player_create(model, cast, options->seed, r.panel > 0, &r.player, error);
+    if (!status)
+        status = lud_player_create(model, cast, options->seed, r.panel > 0 || r.drawing->kind->trails,
+                                   &r.player, error);
     lud_video_options video = {r.result.width, r.result.height, options->fps};
     if (!status) status = lud_video_open(options->path, video, &r.video, error);
     lud_progress progress;

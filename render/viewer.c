@@ -16,7 +16,7 @@ lud_status lud_viewer_create(const lud_view_options *options, lud_viewer **viewe
     v->playing = options->playing;
     v->fresh = !options->playing;
     v->panels = v->goals = v->fitted = true;
-    v->selected_agent = -1;
+    v->selected_agent = v->grabbed = -1;
     v->since_step = INFINITY;
     lud_status status = lud_viewer_load(v, false, error);
     if (status) {
@@ -182,6 +182,8 @@ lud_moment lud_viewer_moment(lud_viewer *v) {
                         .cell_x = v->cell_x,
                         .cell_y = v->cell_y,
                         .labels = v->labels,
+                        .trail = v->trail,
+                        .n_trail = v->motion ? lud_player_trail(v->player, v->trail, LUD_TRAIL_STATES) : 0,
                         .overlay = v->fresh ? NULL : v->overlay};
 }
 

@@ -136,7 +136,10 @@ void lud_viewer_screenshot(lud_viewer *v) {
 
 static void add_frame(lud_viewer *v, float progress) {
     float seconds = (float)RECORD_FRAMES_PER_STEP / RECORD_FPS, since = (progress - 0.5f) * seconds;
+    const uint8_t *trail[LUD_TRAIL_STATES];
     lud_moment moment = {.state = lud_player_state(v->player),
+                         .trail = trail,
+                         .n_trail = v->motion ? lud_player_trail(v->player, trail, LUD_TRAIL_STATES) : 0,
                          .before = progress > 0 && v->motion ? lud_player_before(v->player) : NULL,
                          .actions = lud_player_actions(v->player),
                          .progress = lud_eased(progress),

@@ -203,6 +203,9 @@ static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) 
     case SDLK_d:
         toggle_overlay(v, LUD_OVERLAY_TRACE, "Curves");
         break;
+    case SDLK_i:
+        toggle_overlay(v, LUD_OVERLAY_EDGES, "Attention");
+        break;
     case SDLK_c:
         take_over(v);
         break;
@@ -277,6 +280,24 @@ static void select_at(lud_viewer *v, float x, float y) {
         v->selected_agent < 0 && lud_box_contains(v->drawing->kind->extent(v->drawing), wx, wy);
 }
 
+/* What the mouse would take along, -1: nothing, then the world itself moves. */
+static int thing_at(const lud_viewer *v, float x, float y) {
+    float wx, wy;
+    if (!v->drawing->kind->thing_at) return -1;
+    lud_camera_to_world(&v->camera, x, y, &wx, &wy);
+    return v->drawing->kind->thing_at(v->drawing, lud_player_state(v->player), wx, wy);
+}
+
+static void drag_thing(lud_viewer *v, float x, float y) {
+    float wx, wy;
+    lud_camera_to_world(&v->camera, x, y, &wx, &wy);
+    if (!v->dragged) lud_viewer_say(v, false, 4, "Moved: what comes begins anew from here");
+    v->playing = false;
+    v->drawing->kind->move_thing(v->drawing, lud_player_edit(v->player), v->grabbed, wx, wy);
+    v->since_step = INFINITY;
+    lud_viewer_forget_plans(v);
+}
+
 static void mouse_down(lud_viewer *v, float x, float y) {
     v->mouse_x = x;
     v->mouse_y = y;
@@ -303,12 +324,18 @@ static void mouse_down(lud_viewer *v, float x, float y) {
         }
     } else if (lud_box_contains(v->boxes.world, x, y)) {
         v->dragging = true;
+        v->grabbed = thing_at(v, x, y);
     }
 }
 
 static void mouse_move(lud_viewer *v, float x, float y) {
     if (v->scrubbing) scrub(v, x);
     if (v->dragging && (v->dragged || hypotf(x - v->mouse_x, y - v->mouse_y) > 4 * v->scale)) {
+        if (v->grabbed >= 0) {
+            drag_thing(v, x, y);
+            v->dragged = true;
+            return;
+        }
         v->dragged = true;
         v->fitted = v->follow = false;
         lud_camera_pan(&v->camera, x - v->mouse_x, y - v->mouse_y);
@@ -320,6 +347,7 @@ static void mouse_move(lud_viewer *v, float x, float y) {
 static void mouse_up(lud_viewer *v, float x, float y) {
     if (v->dragging && !v->dragged) select_at(v, x, y);
     v->dragging = v->scrubbing = false;
+    v->grabbed = -1;
 }
 
 void lud_viewer_event(lud_viewer *v, const SDL_Event *event, float pixels) {

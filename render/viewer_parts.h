@@ -48,6 +48,7 @@ struct lud_viewer {
 
     /* the mouse */
     bool dragging, scrubbing, dragged;
+    int grabbed; /* thing that follows the mouse, -1: none */
     float mouse_x, mouse_y;
 
     /* taking over: -1 means that the cast acts; else the action of the next step */
@@ -57,6 +58,8 @@ struct lud_viewer {
     /* events of the steps known, one byte a state */
     uint8_t *events;
     size_t events_capacity;
+
+    const uint8_t *trail[LUD_TRAIL_STATES]; /* of the moment drawn */
 
     lud_successors successors;
     size_t successors_position;

@@ -49,8 +49,8 @@ void *lud_cpu_workspace(lud_device *device, size_t bytes);
 /* The same for the products inside an operation. */
 void *lud_cpu_product_scratch(lud_device *device, size_t bytes);
 
-/* Inside products subnormal numbers count as zero: the weights of units that weight decay lets die end there, and
- * arithmetic with them is ten times slower. Returns what to restore. */
+/* Inside products subnormal numbers count as zero: the weights of units that weight decay lets die end there,
+ * and arithmetic with them is ten times slower. Returns what to restore. */
 static inline unsigned lud_cpu_flush_subnormals(void) {
 #if defined(__SSE2__)
     unsigned before = _mm_getcsr();

@@ -71,6 +71,12 @@ static int attention(builder *b, int x, int length, int layer, const char *path,
     int m = lud_nn_graph_attention(b->nn, qkv[0], qkv[1], qkv[2], length,
                                    name(b, "%s.attention.%d.edge", path, layer), b->net->edge_axis, g->heads,
                                    &b->net->inputs->edges);
+    if (bias) {
+        b->net->query = qkv[0];
+        b->net->key = qkv[1];
+        snprintf(b->net->edge_weight, sizeof b->net->edge_weight, "%s",
+                 name(b, "%s.attention.%d.edge.weight", path, layer));
+    }
     if (!concatenate) m = lud_nn_sum_groups(b->nn, m, g->heads, 1.0 / (double)g->heads);
     const int64_t out = concatenate ? width : channels;
     const int skip =
@@ -124,8 +130,10 @@ static int grid(builder *b) {
     init_layers(b, sqrt(2.0), NULL);
     int x = lud_nn_grid_conv(b->nn, cells, name(b, "grid.0"), LUD_GRID_FULL, height, width, channels, 3,
                              LUD_RELU);
-    x = lud_nn_conv(b->nn, x, name(b, "grid.1"), height, width, channels, 3, LUD_RELU);
-    return lud_nn_linear(b->nn, x, name(b, "grid.2"), b->options->hidden_size, LUD_RELU);
+    int k = 1;
+    for (; k < b->options->convolutions; k++)
+        x = lud_nn_conv(b->nn, x, name(b, "grid.%d", k), height, width, channels, 3, LUD_RELU);
+    return lud_nn_linear(b->nn, x, name(b, "grid.%d", k), b->options->hidden_size, LUD_RELU);
 }
 
 /* Encoder and observation through the layers and the recurrent unit. */
@@ -238,7 +246,8 @@ void lud_mappo_net_declare(lud_mappo_net *net, lud_parameters *parameters, lud_m
                            const lud_mappo_options *options, lud_mappo_inputs *inputs, lud_nn_mode mode) {
     const lud_mappo_shape *shape = inputs->shape;
     const int64_t rows = inputs->max_rows, nodes = rows * (shape->n_nodes > 0 ? shape->n_nodes : 1);
-    *net = (lud_mappo_net){.inputs = inputs, .hidden = -1, .magnitude = -1, .state = -1};
+    *net =
+        (lud_mappo_net){.inputs = inputs, .hidden = -1, .magnitude = -1, .state = -1, .query = -1, .key = -1};
     for (int i = 0; i < LUD_MAPPO_INPUTS; i++) net->values[i] = -1;
     net->nn = lud_nn_create(parameters, rows);
     if (!net->nn) return;
@@ -262,6 +271,10 @@ void lud_mappo_net_declare(lud_mappo_net *net, lud_parameters *parameters, lud_m
                            (lud_init){.kind = LUD_INIT_CONSTANT, .a = options->log_std});
     lud_nn_output(net->nn, net->out);
     if (net->magnitude >= 0) lud_nn_output(net->nn, net->magnitude);
+    if (mode == LUD_NN_INFERENCE && net->query >= 0) {
+        lud_nn_output(net->nn, net->query);
+        lud_nn_output(net->nn, net->key);
+    }
     if (mode == LUD_NN_INFERENCE && net->hidden >= 0) lud_nn_output(net->nn, net->hidden);
     if (mode == LUD_NN_INFERENCE && net->state >= 0) lud_nn_output(net->nn, net->state);
 }

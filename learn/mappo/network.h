@@ -17,10 +17,12 @@ typedef struct lud_mappo_net {
     lud_mappo_inputs *inputs;
     int values[LUD_MAPPO_INPUTS]; /* -1: does not read it */
     int node_axis, edge_axis, chunk_axis, state_axis;
-    int out;       /* [rows][choices], [rows][numbers] (means) or [rows][1] (values) */
-    int hidden;    /* [rows] state of the recurrent unit after the step, -1: none */
-    int magnitude; /* [rows][1] output of the state-space block, -1: none */
-    int state;     /* [rows][state][2] its new state, -1 */
+    int out;        /* [rows][choices], [rows][numbers] (means) or [rows][1] (values) */
+    int hidden;     /* [rows] state of the recurrent unit after the step, -1: none */
+    int magnitude;  /* [rows][1] output of the state-space block, -1: none */
+    int state;      /* [rows][state][2] its new state, -1 */
+    int query, key; /* [nodes][heads * channels] of the last attention layer in inference mode, -1: none */
+    char edge_weight[64]; /* name of that layer's parameter for the lengths of edges */
     int64_t out_width;
 } lud_mappo_net;
 

@@ -57,7 +57,7 @@ typedef struct lud_mappo_options {
     int encoder, control;
     bool centralised, recurrent, identify;
     int64_t steps, rollout_length;
-    int64_t hidden_size, layers, chunk_length, channels;
+    int64_t hidden_size, layers, chunk_length, channels, convolutions;
     bool tanh, orthogonal, feature_normalisation;
     double output_gain, log_std;
     double learning_rate, critic_learning_rate, epsilon, weight_decay;

@@ -1,5 +1,6 @@
 #include "learn/mappo/policy.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 #include "learn/mappo/mad.h"
 #include "learn/mappo/trainer.h"
 
-enum { ROWS = 1024 };
+enum { ROWS = 1024, MOST_NODES = 512 };
 
 /* What the agents of a cast share. */
 typedef struct core {
@@ -20,6 +21,7 @@ typedef struct core {
     int32_t place[ROWS], agent[ROWS], row[ROWS];
     uint32_t environment[ROWS], number[ROWS];
     float masks[ROWS], *hidden, *states;
+    void *parts[LUD_MAX_OBSERVATION_PARTS]; /* of one state, for attention; made when first asked for */
 } core;
 
 typedef struct mappo_policy {
@@ -32,6 +34,7 @@ static void leave(core *c) {
     lud_mappo_trainer_destroy(c->trainer);
     lud_device_close(c->device);
     lud_arena_destroy(c->arena);
+    for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) free(c->parts[p]);
     free(c->hidden);
     free(c->states);
     free(c);
@@ -132,6 +135,75 @@ static void act_in_range(lud_policy *policy, const lud_act *act) {
 
 static const lud_policy_kind kind = {
     .name = "trained", .about = "the policy of a run", .destroy = destroy, .act = act_in_range};
+
+bool lud_mappo_policy_is(const lud_policy *policy) {
+    return policy && policy->kind == &kind;
+}
+
+/* Adds the weights of one head to those of an agent. */
+static void add_head(const core *c, int64_t agent, int64_t head, const float *edge_weight, float *weights) {
+    const lud_mappo_trainer *t = c->trainer;
+    const lud_mappo_inputs *in = &t->inputs;
+    const int64_t heads = t->options.graph.heads, channels = t->options.graph.hidden_size;
+    const int64_t ego = ((int32_t *)in->items[LUD_MAPPO_EGO].host)[agent], v = t->shape.n_nodes;
+    const int32_t *offsets = in->items[LUD_MAPPO_NODE_OFFSETS].host,
+                  *source = in->items[LUD_MAPPO_EDGE_SOURCE].host;
+    const float *length = in->items[LUD_MAPPO_EDGE_LENGTH].host;
+    const float *query = (float *)lud_nn_value(t->actor.nn, t->actor.query) + (ego * heads + head) * channels;
+    const float *key = (float *)lud_nn_value(t->actor.nn, t->actor.key) + head * channels;
+    double logits[MOST_NODES], largest = -INFINITY, sum = 0.0;
+    for (int32_t e = offsets[ego]; e < offsets[ego + 1]; e++) {
+        double dot = 0.0;
+        for (int64_t k = 0; k < channels; k++)
+            dot += (double)query[k] * ((double)key[source[e] * heads * channels + k] +
+                                       (double)(edge_weight[head * channels + k] * length[e]));
+        logits[e - offsets[ego]] = dot / sqrt((double)channels);
+        largest = fmax(largest, logits[e - offsets[ego]]);
+    }
+    for (int32_t e = offsets[ego]; e < offsets[ego + 1]; e++) sum += exp(logits[e - offsets[ego]] - largest);
+    for (int32_t e = offsets[ego]; e < offsets[ego + 1]; e++)
+        weights[source[e] - agent * v] +=
+            (float)(exp(logits[e - offsets[ego]] - largest) / sum / (double)heads);
+}
+
+bool lud_mappo_policy_attention(lud_policy *policy, const uint8_t *state, float *weights) {
+    core *c = ((mappo_policy *)policy)->core;
+    lud_mappo_trainer *t = c->trainer;
+    const lud_model *model = policy->model;
+    const int64_t n = model->layout.n_agents, v = t->shape.n_nodes;
+    if (t->actor.query < 0 || v > MOST_NODES || n > ROWS) return false;
+    for (int p = 0; p < model->layout.n_parts; p++) {
+        if (!c->parts[p]) c->parts[p] = calloc(1, model->layout.parts[p].bytes);
+        if (!c->parts[p]) return false;
+    }
+    const uint32_t tick = 0;
+    model->world->observe(model, (lud_range){.n = 1, .tick = &tick}, state, c->parts);
+    /* what agents remember does not reach the graph: zeros do */
+    memset(c->hidden, 0, (size_t)(n * c->hidden_width) * sizeof *c->hidden);
+    memset(c->states, 0, (size_t)(n * c->state_width) * sizeof *c->states);
+    for (int64_t i = 0; i < n; i++) {
+        c->place[i] = 0;
+        c->agent[i] = c->row[i] = (int32_t)i;
+        c->masks[i] = 0.0f;
+    }
+    const lud_mappo_memory memory = {.masks = c->masks,
+                                     .actor_hidden = c->hidden,
+                                     .critic_hidden = c->hidden,
+                                     .states = c->states,
+                                     .hidden_width = c->hidden_width,
+                                     .state_width = c->state_width};
+    lud_mappo_inputs_observe(&t->inputs, (const void *const *)c->parts, n, c->place, c->agent);
+    if (lud_mappo_inputs_remember(&t->inputs, n, c->row, &memory, NULL)) return false;
+    lud_mappo_inputs_upload(&t->inputs);
+    lud_mappo_net_forward(&t->actor, false);
+    const int edge = lud_parameters_find(t->parameters, t->actor.edge_weight);
+    const float *edge_weight = lud_parameters_value(t->parameters, edge);
+    memset(weights, 0, (size_t)(n * v) * sizeof *weights);
+    for (int64_t a = 0; a < n; a++)
+        for (int64_t head = 0; head < t->options.graph.heads; head++)
+            add_head(c, a, head, edge_weight, weights + a * v);
+    return true;
+}
 
 const lud_parameters *lud_mappo_policy_parameters(const lud_policy *policy) {
     return ((const mappo_policy *)policy)->core->trainer->parameters;

@@ -164,7 +164,8 @@ static lud_status resolve(lud_arena *arena, const lud_tree *section, lud_tree **
         if (!strcmp(child->key, "task") || !strcmp(child->key, "parameters") || find(values, child->key))
             continue;
         lud_tree *copy = lud_tree_add_copy(arena, result, child->key, child);
-        if (!copy || !lud_tree_add_copy(arena, kept, child->key, child)) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+        if (!copy || !lud_tree_add_copy(arena, kept, child->key, child))
+            return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
         if ((status = substitute(copy, values, error))) return status;
     }
     *table = result;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/progress.h"
 #include "base/text.h"
 #include "learn/empo/phase2.h"
 #include "tests/bench/bench.h"
@@ -29,9 +30,13 @@ static lud_status train_once(const char *path, int seed, outcome *worst, lud_err
                                          : lud_scenario_load(path, set, 1, &scenario, error);
     if (!status) status = lud_device_open("cpu", 1, &device, error);
     if (!status) status = lud_learner_create(scenario, device, &learner, error);
-    double row[64];
+    enum { MOST = 256 };
+    double row[MOST];
+    if (!status && (learner->n_columns > MOST || learner->n_evaluation_columns > MOST))
+        status = lud_fail(error, LUD_ERROR_LIMIT, "more than %d columns", (int)MOST);
     for (uint64_t i = 0; !status && i < learner->n_iterations; i++)
-        status = learner->kind->iterate(learner, row, error);
+        status = lud_interrupted() ? lud_fail(error, LUD_INTERRUPTED, "interrupted")
+                                   : learner->kind->iterate(learner, row, error);
     if (!status) status = learner->kind->evaluate(learner, row, error);
     if (!status) {
         const lud_empo_distance *d = &((lud_empo_phase2_learner *)learner)->distance;

@@ -442,8 +442,8 @@ static void resuming_equals_no_interruption(void **state) {
     static const char *const in_tables[] = {"learner.use_lookup_tables=true", "learner.use_lookup_q_r=false",
                                             "learner.gradual_buffer_clearing=false"};
     for (int round = 0; round < 2; round++)
-        support_empo_assert_resumes(support_empo_crowd, networks, round ? 3 : 5, round ? in_tables : everything,
-                                    path);
+        support_empo_assert_resumes(support_empo_crowd, networks, round ? 3 : 5,
+                                    round ? in_tables : everything, path);
 }
 
 /* ---- the limit ---- */

@@ -360,26 +360,115 @@ static void untrained_agents_reach_their_goals(void **state) {
     assert_true(last[0] < 0.2 && last[1] > 5.0 * last[0]);
 }
 
+/* Largest singular value by Jacobi rotations of W^T W: another way than the one under test. */
+static double singular_value(const lud_parameters *p, const char *name) {
+    enum { MOST = 64 };
+    const int index = lud_parameters_find(p, name);
+    const int64_t rows = p->items[index].dimensions[0], n = p->items[index].dimensions[1];
+    static double w[MOST * MOST], a[MOST][MOST];
+    assert_true(rows <= MOST && n <= MOST && rows * n == p->items[index].n);
+    lud_parameters_read(p, index, w);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++) {
+            a[i][j] = 0.0;
+            for (int64_t r = 0; r < rows; r++) a[i][j] += w[r * n + i] * w[r * n + j];
+        }
+    for (int sweep = 0; sweep < 30; sweep++)
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = i + 1; j < n; j++) {
+                if (fabs(a[i][j]) < 1e-14) continue;
+                const double angle = 0.5 * atan2(2.0 * a[i][j], a[j][j] - a[i][i]);
+                const double c = cos(angle), q = sin(angle);
+                for (int64_t k = 0; k < n; k++) {
+                    const double x = a[i][k], y = a[j][k];
+                    a[i][k] = c * x - q * y;
+                    a[j][k] = q * x + c * y;
+                }
+                for (int64_t k = 0; k < n; k++) {
+                    const double x = a[k][i], y = a[k][j];
+                    a[k][i] = c * x - q * y;
+                    a[k][j] = q * x + c * y;
+                }
+            }
+    double largest = 0.0;
+    for (int64_t i = 0; i < n; i++) largest = fmax(largest, a[i][i]);
+    return sqrt(largest);
+}
+
+/* The bound of the gain as the sum of the impulse response of every mode, added up step by step. */
+static double gain_by_steps(const lud_parameters *p, double *largest_modulus) {
+    enum { MOST = 64, INPUTS = 2 };
+    static double nu[MOST], gamma[MOST], b[2 * MOST * INPUTS], c[MOST * 2 * MOST];
+    const int at = lud_parameters_find(p, "actor.magnitude.c.weight");
+    const int64_t n_out = p->items[at].dimensions[0], wide = p->items[at].dimensions[1], n = wide / 2;
+    lud_parameters_read(p, at, c);
+    lud_parameters_read(p, lud_parameters_find(p, "actor.magnitude.lru.nu_log"), nu);
+    lud_parameters_read(p, lud_parameters_find(p, "actor.magnitude.lru.gamma_log"), gamma);
+    lud_parameters_read(p, lud_parameters_find(p, "actor.magnitude.lru.b.weight"), b);
+    double gain = singular_value(p, "actor.magnitude.d.weight");
+    *largest_modulus = 0.0;
+    for (int64_t k = 0; k < n; k++) {
+        const double modulus = exp(-exp(nu[k]));
+        double in = 0.0, out = 0.0, response = exp(gamma[k]);
+        *largest_modulus = fmax(*largest_modulus, modulus);
+        for (int i = 0; i < INPUTS; i++)
+            in += pow(hypot(b[2 * k * INPUTS + i], b[(2 * k + 1) * INPUTS + i]), 2);
+        for (int64_t i = 0; i < n_out; i++)
+            out += pow(hypot(c[i * wide + 2 * k], c[i * wide + 2 * k + 1]), 2);
+        for (int t = 0; t < 100000 && response > 1e-18; t++, response *= modulus)
+            gain += sqrt(in) * sqrt(out) * response;
+    }
+    for (int k = 0; k < 3; k++) {
+        char name[64];
+        snprintf(name, sizeof name, "actor.magnitude.layer.%d.weight", k);
+        gain *= singular_value(p, name);
+    }
+    return 1.1 * gain + singular_value(p, "actor.magnitude.skip.weight");
+}
+
+static const char *loop_text(char *text, size_t size, int agents, const char *control) {
+    snprintf(text, size,
+             "ludus: 1\nname: t\nworld: particle\n"
+             "particle: {task: navigation_graph, agents: %d, obstacles: 0, actions: continuous, disturbance: "
+             "{std: 0.1}}\nrun: {environments: 8, seed: 2}\n"
+             "learner: {type: graph-mappo, control: %s, centralised: false, " SMALL "}\n",
+             agents, control);
+    return text;
+}
+
+static void run_loop(const bed *trained, const bed *in, const lud_mappo_play *play, int n_steps,
+                     lud_mappo_loop *loop) {
+    lud_error error = {0};
+    if (lud_mappo_run_loop(trained->scenario, in->scenario, play, n_steps, loop, &error))
+        fail_msg("%s", error.text);
+}
+
 static void errors_fall_in_any_direction(void **state) {
     (void)state;
-    enum { N_STEPS = 150 };
-    bed b = open_text("ludus: 1\nname: t\nworld: particle\n"
-                      "particle: {task: navigation_graph, agents: 4, obstacles: 0, actions: continuous}\n"
-                      "run: {environments: 8, seed: 2}\n"
-                      "learner: {type: graph-mappo, control: mad, centralised: false, " SMALL "}\n");
-    double mean[N_STEPS + 1], worst[N_STEPS + 1];
+    enum { N_STEPS = 200 };
+    char text[700], folder[] = "/tmp/ludus-loop-XXXXXX", path[64];
+    bed b = open_text(loop_text(text, sizeof text, 4, "mad")),
+        more = open_text(loop_text(text, sizeof text, 7, "mad"));
+    double norms[2][N_STEPS + 1];
+    lud_mappo_loop loop[2] = {{.error_norm = norms[0]}, {.error_norm = norms[1]}};
     lud_error error = {0};
     const lud_parameters *p = parameters_of(&b);
-    assert_true(lud_mappo_largest_eigenvalue(p) > 0.85 && lud_mappo_largest_eigenvalue(p) < 0.9001);
-    assert_int_equal(lud_mappo_error_norms(b.learner, false, N_STEPS, mean, &error), LUD_OK);
-    assert_int_equal(lud_mappo_error_norms(b.learner, true, N_STEPS, worst, &error), LUD_OK);
-    assert_true(mean[0] == worst[0] && mean[0] > 1.0);
-    assert_true(worst[8] > mean[8]); /* it does make it harder */
-    assert_true(mean[N_STEPS] < 0.05 * mean[0] && worst[N_STEPS] < 0.05 * worst[0]);
+
+    /* before training: the policy that training begins with */
+    for (int away = 0; away < 2; away++)
+        run_loop(&b, &b, &(lud_mappo_play){.deterministic = true, .directions = (lud_mappo_directions)away},
+                 N_STEPS, &loop[away]);
+    assert_true(loop[0].largest_eigenvalue > 0.85 && loop[0].largest_eigenvalue < 0.9001);
+    assert_true(norms[0][0] == norms[1][0] && norms[0][0] > 1.0);
+    assert_true(norms[1][8] > norms[0][8]); /* it does make it harder */
+    assert_true(lud_mappo_loop_falls(&loop[0]) && lud_mappo_loop_falls(&loop[1]));
+    double modulus;
+    const double expected = gain_by_steps(p, &modulus);
+    assert_true(fabs(loop[0].gain_bound - expected) < 1e-5 * expected);
+    assert_true(fabs(loop[0].largest_eigenvalue - modulus) < 1e-6);
 
     /* the energy of magnitudes after a kick stays within the bound */
     lud_mappo_learner_state *m = b.learner;
-    const double gain = lud_mappo_gain_bound(p);
     double energy = 0.0, kick = 0.0;
     lud_mappo_trial_start(m);
     for (int t = 0; t < 20; t++) {
@@ -390,13 +479,77 @@ static void errors_fall_in_any_direction(void **state) {
         kick += pow((double)drive[0], 2) + pow((double)drive[1], 2);
         lud_mappo_trial_step(m);
     }
-    assert_true(kick > 0.0 && energy > 0.0 && energy <= gain * gain * kick);
+    assert_true(kick > 0.0 && energy > 0.0 && energy <= expected * expected * kick);
 
-    /* eval says so */
-    lud_text text = {0};
-    assert_int_equal(lud_mappo_inspect(&m->base, &text, &error), LUD_OK);
-    assert_non_null(strstr(text.bytes, "pass"));
-    lud_text_free(&text);
+    /* after rough training, from its checkpoint, in a larger team */
+    m->update->options.learning_rate = 0.01;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(collect(&b), LUD_OK);
+        assert_int_equal(lud_mappo_update(m, &error), LUD_OK);
+    }
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
+    lud_checkpoint *c = lud_checkpoint_create();
+    m->base.kind->visit(&m->base, c);
+    assert_int_equal(lud_checkpoint_write(c, path, &error), LUD_OK);
+    lud_checkpoint_destroy(c);
+    for (int away = 0; away < 2; away++) {
+        const lud_mappo_play play = {
+            .folder = folder, .deterministic = true, .directions = (lud_mappo_directions)away};
+        run_loop(&b, &more, &play, N_STEPS, &loop[away]);
+        assert_true(loop[away].largest_eigenvalue < 1.0);
+        assert_true(lud_mappo_loop_falls(&loop[away]));
+        assert_true(fabs(loop[away].gain_bound - gain_by_steps(p, &modulus)) < 1e-5 * loop[away].gain_bound);
+    }
+    unlink(path);
+    rmdir(folder);
+
+    /* a plain policy has no such bound, and its errors do not fall */
+    bed plain = open_text(loop_text(text, sizeof text, 4, "direct"));
+    run_loop(&plain, &plain, &(lud_mappo_play){.deterministic = true}, N_STEPS, &loop[0]);
+    assert_true(isnan(loop[0].largest_eigenvalue) && !lud_mappo_loop_falls(&loop[0]));
+    assert_int_equal(lud_mappo_run_loop(plain.scenario, plain.scenario,
+                                        &(lud_mappo_play){.directions = LUD_DIRECTIONS_AWAY}, 1, &loop[0],
+                                        &error),
+                     LUD_ERROR_INPUT);
+    close_bed(&plain);
+    close_bed(&more);
+    close_bed(&b);
+}
+
+/* Attention of trained agents for the viewer: shares of what is within reach. */
+static void attention_is_shared_out(void **state) {
+    (void)state;
+    char text[700];
+    bed b = open_text(loop_text(text, sizeof text, 4, "mad"));
+    const lud_model *model = b.scenario->model;
+    const lud_particle_model *particle = (const lud_particle_model *)model;
+    lud_error error = {0};
+    lud_cast *cast = NULL;
+    assert_int_equal(lud_cast_create(model, NULL, NULL, &cast, &error), LUD_OK);
+    assert_int_equal(lud_mappo_join_as(b.scenario, b.scenario, &(lud_mappo_play){0}, cast, &error), LUD_OK);
+    lud_policy *policy = lud_cast_get(cast, 0);
+    assert_true(lud_mappo_policy_is(policy) && !lud_mappo_policy_is(NULL));
+    uint8_t *at = calloc(1, model->layout.state_bytes);
+    const uint32_t tick = 0;
+    model->world->reset(model, (lud_range){.seed = 3, .n = 1, .tick = &tick}, at);
+    enum { N = 8 };
+    for (int e = 0; e < N; e++) /* agents 0..2 and goal 0 near each other, everything else far away */
+        lud_particle_set_body(particle, at, e,
+                              (lud_particle_body){.position = {e < 3 || e == 4 ? 0.2 * e : 10.0 * e, 0.0}});
+    float weights[4][N];
+    assert_true(lud_mappo_policy_attention(policy, at, &weights[0][0]));
+    for (int a = 0; a < 4; a++) {
+        double sum = 0.0;
+        for (int e = 0; e < N; e++) {
+            assert_true(weights[a][e] >= 0.0f);
+            if (e == a || (e > 2 && e != 4)) assert_true(weights[a][e] == 0.0f);
+            sum += (double)weights[a][e];
+        }
+        assert_float_equal(sum, a < 3 ? 1.0 : 0.0, 1e-5);
+    }
+    free(at);
+    lud_cast_destroy(cast);
     close_bed(&b);
 }
 
@@ -672,6 +825,7 @@ int main(void) {
         cmocka_unit_test(the_magnitude_is_stable),
         cmocka_unit_test(untrained_agents_reach_their_goals),
         cmocka_unit_test(errors_fall_in_any_direction),
+        cmocka_unit_test(attention_is_shared_out),
         cmocka_unit_test(invariances_hold),
         cmocka_unit_test(scan_equals_step),
         cmocka_unit_test(popart_keeps_values_and_trains),

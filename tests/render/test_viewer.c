@@ -11,7 +11,9 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "render/viewer_parts.h"
 #include "render/window.h"
+#include "sim/particle/particle.h"
 
 static char folder[] = "/tmp/ludus-viewer-XXXXXX";
 static const char scenario_text[] =
@@ -161,6 +163,43 @@ static void test_mouse(void **state) {
     assert_true(found[0] && found[1]);
 }
 
+static lud_particle_body body_of(const stage *s, int entity) {
+    return lud_particle_get_body((const lud_particle_model *)lud_viewer_scenario(s->viewer)->model,
+                                 lud_player_state(lud_viewer_player(s->viewer)), entity);
+}
+
+/* Agents and goals of the plane follow the mouse; what was known to come is forgotten. */
+static void test_dragging_things(void **state) {
+    stage *s = *state;
+    write_file("plane.yaml", "ludus: 1\nname: plane\nworld: particle\n"
+                             "particle: {task: navigation_graph, agents: 2, obstacles: 1}\nrun: {seed: 5}\n");
+    stage plane = {.options = {.path = "plane.yaml"}, .canvas = s->canvas};
+    lud_error error = {0};
+    if (lud_viewer_create(&plane.options, &plane.viewer, &error)) fail_msg("%s", error.text);
+    for (int k = 0; k < 6; k++) key(&plane, SDLK_PERIOD, 0);
+    for (int k = 0; k < 2; k++) key(&plane, SDLK_COMMA, 0);
+    assert_int_equal(lud_player_known(lud_viewer_player(plane.viewer)), 7);
+    for (int e = 0; e < 5; e++) { /* two agents, two goals, an obstacle */
+        const lud_particle_body before = body_of(&plane, e);
+        float x, y;
+        lud_camera_to_screen(&plane.viewer->camera, (float)before.position[0], -(float)before.position[1], &x,
+                             &y);
+        mouse(&plane, SDL_MOUSEBUTTONDOWN, (int)x, (int)y);
+        mouse(&plane, SDL_MOUSEMOTION, (int)x + 40, (int)y);
+        mouse(&plane, SDL_MOUSEBUTTONUP, (int)x + 40, (int)y);
+        const lud_particle_body after = body_of(&plane, e);
+        const double shift = 40.0 / (double)plane.viewer->camera.scale;
+        assert_true(fabs(after.position[0] - before.position[0] - shift) < 0.02);
+        assert_true(fabs(after.position[1] - before.position[1]) < 0.02);
+        assert_true(after.velocity[0] == 0.0 && after.velocity[1] == 0.0);
+        assert_int_equal(lud_player_known(lud_viewer_player(plane.viewer)), 5);
+        assert_int_equal(position(&plane), 4);
+    }
+    key(&plane, SDLK_PERIOD, 0);
+    assert_int_equal(position(&plane), 5);
+    lud_viewer_destroy(plane.viewer);
+}
+
 static void test_every_key_draws(void **state) {
     stage *s = *state;
     const char keys[] = "bolpmtghfp[]+-gbsc,.";
@@ -249,10 +288,10 @@ static void test_window(void **state) {
 int main(void) {
 #define WITH_VIEWER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        WITH_VIEWER(test_step_and_rewind), WITH_VIEWER(test_play),
-        WITH_VIEWER(test_take_over),       WITH_VIEWER(test_mouse),
-        WITH_VIEWER(test_every_key_draws), WITH_VIEWER(test_recording),
-        WITH_VIEWER(test_reload),          WITH_VIEWER(test_reload_of_includes),
-        WITH_VIEWER(test_window)};
+        WITH_VIEWER(test_step_and_rewind),    WITH_VIEWER(test_play),
+        WITH_VIEWER(test_take_over),          WITH_VIEWER(test_mouse),
+        WITH_VIEWER(test_dragging_things),    WITH_VIEWER(test_every_key_draws),
+        WITH_VIEWER(test_recording),          WITH_VIEWER(test_reload),
+        WITH_VIEWER(test_reload_of_includes), WITH_VIEWER(test_window)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

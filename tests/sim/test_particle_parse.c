@@ -64,6 +64,28 @@ static void test_task_is_file(void **unused) {
     assert_null(lud_particle_task_name(-1));
 }
 
+/* What is written keeps its parameters: they can be changed in what was written, too. */
+static void test_parameters_stay(void **unused) {
+    (void)unused;
+    lud_model *model = particle_model("task: navigation_graph, agents: 4, obstacles: 2"), *again = NULL;
+    lud_error error = {0};
+    lud_arena *arena = lud_arena_create(0);
+    lud_tree *root = lud_arena_take(arena, sizeof *root);
+    root->kind = LUD_TREE_MAPPING;
+    char *text;
+    size_t length;
+    assert_int_equal(lud_particle_world.write(model, arena, root, &error), LUD_OK);
+    assert_int_equal(lud_tree_write(arena, root, &text, &length, &error), LUD_OK);
+    assert_int_equal(lud_tree_read_text(arena, "again", text, length, &root, &error), LUD_OK);
+    assert_int_equal(lud_tree_set(arena, root, "particle.agents=7", &error), LUD_OK);
+    if (lud_particle_world.parse(root, "again", 0, &again, &error)) fail_msg("%s in\n%s", error.text, text);
+    assert_int_equal(again->layout.n_agents, 7);
+    assert_int_equal(lud_particle_entity_count(particle_of(again)), 7 + 7 + 2);
+    lud_particle_world.free(model);
+    lud_particle_world.free(again);
+    lud_arena_destroy(arena);
+}
+
 /* What is written reads back as the same model: same text again, same states and rewards. */
 static void test_round_trip(void **unused) {
     (void)unused;
@@ -271,10 +293,13 @@ static void test_own_task(void **unused) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shipped_scenarios), cmocka_unit_test(test_task_is_file),
-        cmocka_unit_test(test_round_trip),        cmocka_unit_test(test_parameters),
-        cmocka_unit_test(test_assignments),       cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_own_task)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shipped_scenarios),
+                                       cmocka_unit_test(test_task_is_file),
+                                       cmocka_unit_test(test_parameters_stay),
+                                       cmocka_unit_test(test_round_trip),
+                                       cmocka_unit_test(test_parameters),
+                                       cmocka_unit_test(test_assignments),
+                                       cmocka_unit_test(test_errors),
+                                       cmocka_unit_test(test_own_task)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
