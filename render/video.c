@@ -40,8 +40,9 @@ struct lud_video {
     struct SwsContext *scaler;
     lud_palette *palette;
     int64_t n_frames;
-    int io_error; /* errno of the first write that failed */
-    char *path;   /* png sequences: the name before the number */
+    int io_error;     /* errno of the first write that failed */
+    bool trailer_due; /* the header is written */
+    char *path;       /* png sequences: the name before the number */
 };
 
 static const format *format_of(const char *path) {
@@ -183,6 +184,7 @@ static lud_status open_stream(lud_video *v, lud_error *error) {
     if (code < 0) return failed(v, code, "open the encoder", error);
     code = av->avformat_write_header(v->muxer, NULL);
     if (code < 0) return failed(v, code, "write the header", error);
+    v->trailer_due = true;
     return LUD_OK;
 }
 
@@ -202,8 +204,16 @@ static void destroy(lud_video *v) {
     free(v);
 }
 
+/* Muxers may keep packets that nothing but their trailer frees, so a file that is given up gets one too. */
+static int write_trailer(lud_video *v) {
+    if (!v->trailer_due) return 0;
+    v->trailer_due = false;
+    return v->av.av_write_trailer(v->muxer);
+}
+
 void lud_video_abandon(lud_video *video) {
     if (!video) return;
+    write_trailer(video);
     lud_file_write_abandon(&video->writer);
     destroy(video);
 }
@@ -293,7 +303,8 @@ lud_status lud_video_finish(lud_video *v, lud_error *error) {
     lud_status status = LUD_OK;
     if (v->format->muxer) {
         int code = send(v, NULL);
-        if (code >= 0) code = av->av_write_trailer(v->muxer);
+        int closed = write_trailer(v);
+        if (code >= 0) code = closed;
         if (code >= 0) av->avio_flush(v->io);
         if (code < 0 || v->io_error) status = failed(v, code, "complete the file", error);
         if (!status)
