@@ -163,19 +163,19 @@ static lud_status report(const lud_scenario *scenario, const lud_empo_solution *
     return lud_print_json(root, error);
 }
 
-static lud_status print_measures(lud_learner *learner, uint64_t iterations, bool json, lud_error *error) {
+/* Into `json`, an object, or printed when it is null. */
+static lud_status show_measures(lud_learner *learner, uint64_t iterations, json_t *json, lud_error *error) {
     const int n = learner->n_evaluation_columns;
     double *row = malloc(((size_t)n + 1) * sizeof *row);
     if (!row) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for measures");
     for (int i = 0; i < n; i++) row[i] = NAN;
     lud_status status = learner->kind->evaluate ? learner->kind->evaluate(learner, row, error) : LUD_OK;
     if (status == LUD_OK && json) {
-        json_t *root =
-            json_pack("{s:s, s:I}", "learner", learner->kind->name, "iterations", (json_int_t)iterations);
-        for (int i = 0; root && i < n; i++)
-            json_object_set_new(root, learner->evaluation_columns[i].name,
+        json_object_set_new(json, "learner", json_string(learner->kind->name));
+        json_object_set_new(json, "iterations", json_integer((json_int_t)iterations));
+        for (int i = 0; i < n; i++)
+            json_object_set_new(json, learner->evaluation_columns[i].name,
                                 isnan(row[i]) ? json_null() : json_real(row[i]));
-        status = lud_print_json(root, error);
     } else if (status == LUD_OK) {
         lud_text report = {0};
         if (learner->kind->report) learner->kind->report(learner, &report);
@@ -196,17 +196,17 @@ static lud_status print_measures(lud_learner *learner, uint64_t iterations, bool
 }
 
 /* The learner's own measures of a trained RUN. */
-static lud_status measure(const char *run, const lud_scenario *scenario, bool json, lud_error *error) {
+static lud_status measure(const char *run, const lud_scenario *scenario, json_t *json, lud_error *error) {
     lud_learned learned;
     lud_status status = lud_learned_open(run, scenario, "auto", NULL, &learned, error);
-    if (!status) status = print_measures(learned.learner, learned.iterations, json, error);
+    if (!status) status = show_measures(learned.learner, learned.iterations, json, error);
     lud_learned_close(&learned);
     return status;
 }
 
 /* A policy that was trained in a team of another size: episodes of the scenario as it is now. */
 static lud_status measure_transferred(const char *folder, const lud_scenario *trained,
-                                      const lud_scenario *scenario, lud_error *error) {
+                                      const lud_scenario *scenario, json_t *json, lud_error *error) {
     lud_cast *cast;
     lud_rollout result = {0};
     lud_status status = lud_cast_open(folder, scenario, &cast, error);
@@ -216,9 +216,19 @@ static lud_status measure_transferred(const char *folder, const lud_scenario *tr
         double sum = 0.0;
         for (int i = 0; i < result.n_agents; i++)
             sum += result.agents[i].episode_return.mean / result.n_agents;
-        printf("the policy of %d agents in a team of %d, %lld episodes\n\n%-12s %10.3f   mean over agents\n",
-               trained->model->layout.n_agents, result.n_agents, (long long)result.episodes, "return", sum);
-        lud_rollout_print_measures(&result);
+        const int trained_for = trained->model->layout.n_agents;
+        if (json) {
+            json_object_set_new(json, "trained_agents", json_integer(trained_for));
+            json_object_set_new(json, "agents", json_integer(result.n_agents));
+            json_object_set_new(json, "episodes", json_integer((json_int_t)result.episodes));
+            json_object_set_new(json, "return", json_real(sum));
+            json_object_set_new(json, "measures", lud_rollout_measures_json(&result));
+        } else {
+            printf(
+                "the policy of %d agents in a team of %d, %lld episodes\n\n%-12s %10.3f   mean over agents\n",
+                trained_for, result.n_agents, (long long)result.episodes, "return", sum);
+            lud_rollout_print_measures(&result);
+        }
     }
     lud_rollout_free(&result);
     lud_cast_destroy(cast);
@@ -255,16 +265,23 @@ static lud_status eval_learner(const lud_scenario *scenario, const char *folder,
     lud_status status = lud_scenario_open(folder, &plain, &trained, error);
     if (status) return status;
     const bool transferred = trained->model->layout.n_agents != scenario->model->layout.n_agents;
-    status = transferred && !values->json ? measure_transferred(folder, trained, scenario, error)
-                                          : measure(folder, scenario, values->json, error);
-    if (!status && lud_stability_applies(trained) && !values->json) {
-        status =
-            lud_stability_report(trained, folder, &values->scenario, values->against, values->plot, error);
-        if (!status) status = lud_flush_output(error);
+    json_t *json = values->json ? json_object() : NULL;
+    if (values->json && !json) status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!status)
+        status = transferred ? measure_transferred(folder, trained, scenario, json, error)
+                             : measure(folder, scenario, json, error);
+    if (!status && lud_stability_applies(trained)) {
+        status = lud_stability_report(trained, folder, &values->scenario, values->against, values->plot, json,
+                                      error);
     } else if (!status && (values->against || values->plot)) {
         status = lud_fail(error, LUD_ERROR_INPUT,
                           "--plot and --against draw the closed loop of graph-mappo in worlds with goals");
     }
+    if (!status && json)
+        status = lud_print_json(json_incref(json), error);
+    else if (!status)
+        status = lud_flush_output(error);
+    json_decref(json);
     lud_scenario_destroy(trained);
     return status;
 }

@@ -1,6 +1,7 @@
 #include "cli/rollout.h"
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,6 +200,17 @@ lud_status lud_rollout_run(const lud_scenario *scenario, lud_cast *cast, int64_t
     lud_batch_destroy(batch);
     free_buffers(&b);
     return status;
+}
+
+json_t *lud_mean_json(const lud_mean *mean) {
+    return json_pack("{s:f, s:f}", "mean", mean->mean, "deviation", lud_mean_deviation(mean));
+}
+
+json_t *lud_rollout_measures_json(const lud_rollout *result) {
+    json_t *measures = json_object();
+    for (int k = 0; measures && k < result->n_measures; k++)
+        json_object_set_new(measures, result->measures[k].name, lud_mean_json(&result->measures[k].value));
+    return measures;
 }
 
 void lud_rollout_print_measures(const lud_rollout *r) {

@@ -15,6 +15,7 @@ typedef struct lud_mean {
 void lud_mean_add(lud_mean *mean, double value);
 /* Standard deviation of the numbers; 0 for fewer than two. */
 double lud_mean_deviation(const lud_mean *mean);
+struct json_t *lud_mean_json(const lud_mean *mean);
 
 typedef struct lud_agent_result {
     lud_mean episode_return; /* sum of rewards of an episode */
@@ -47,6 +48,8 @@ lud_status lud_rollout_run(const lud_scenario *scenario, lud_cast *cast, int64_t
                            FILE *progress, lud_rollout *result, lud_error *error);
 /* The measures as a table; nothing when there are none. */
 void lud_rollout_print_measures(const lud_rollout *result);
+/* The same by name. */
+struct json_t *lud_rollout_measures_json(const lud_rollout *result);
 void lud_rollout_free(lud_rollout *result);
 
 #endif

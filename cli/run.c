@@ -63,10 +63,6 @@ static void print_table(const lud_scenario *s, const lud_cast *cast, const lud_r
     lud_rollout_print_measures(r);
 }
 
-static json_t *mean_json(const lud_mean *mean) {
-    return json_pack("{s:f, s:f}", "mean", mean->mean, "deviation", lud_mean_deviation(mean));
-}
-
 static lud_status print_json(const lud_scenario *s, const lud_cast *cast, const lud_rollout *r,
                              lud_error *error) {
     json_t *agents = json_array();
@@ -75,19 +71,16 @@ static lud_status print_json(const lud_scenario *s, const lud_cast *cast, const 
         json_array_append_new(agents, json_pack("{s:i, s:s, s:s, s:o, s:o}", "agent", i, "role",
                                                 role_names[s->model->layout.roles[i]], "policy",
                                                 lud_cast_get(cast, i)->kind->name, "return",
-                                                mean_json(&a->episode_return), "goals_reached",
-                                                a->has_goals ? mean_json(&a->goals) : json_null()));
+                                                lud_mean_json(&a->episode_return), "goals_reached",
+                                                a->has_goals ? lud_mean_json(&a->goals) : json_null()));
     }
-    json_t *measures = json_object();
-    for (int k = 0; k < r->n_measures; k++)
-        json_object_set_new(measures, r->measures[k].name, mean_json(&r->measures[k].value));
     double episodes = r->episodes ? (double)r->episodes : 1;
-    json_t *root = json_pack("{s:s, s:s, s:I, s:i, s:I, s:I, s:f, s:f, s:f, s:o, s:o, s:o}", "scenario",
-                             s->name, "world", s->world->name, "seed", (json_int_t)s->run.seed,
-                             "environments", r->n_envs, "episodes", (json_int_t)r->episodes, "steps",
-                             (json_int_t)r->steps, "seconds", r->seconds, "terminated",
-                             (double)r->terminated / episodes, "truncated", (double)r->truncated / episodes,
-                             "length", mean_json(&r->length), "agents", agents, "measures", measures);
+    json_t *root = json_pack(
+        "{s:s, s:s, s:I, s:i, s:I, s:I, s:f, s:f, s:f, s:o, s:o, s:o}", "scenario", s->name, "world",
+        s->world->name, "seed", (json_int_t)s->run.seed, "environments", r->n_envs, "episodes",
+        (json_int_t)r->episodes, "steps", (json_int_t)r->steps, "seconds", r->seconds, "terminated",
+        (double)r->terminated / episodes, "truncated", (double)r->truncated / episodes, "length",
+        lud_mean_json(&r->length), "agents", agents, "measures", lud_rollout_measures_json(r));
     return lud_print_json(root, error);
 }
 

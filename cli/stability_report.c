@@ -1,5 +1,6 @@
 #include "cli/stability_report.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -253,6 +254,31 @@ static bool is_stable(const report *r) {
     return true;
 }
 
+/* null when it is not finite */
+static json_t *number(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *curve_json(const curve *c) {
+    json_t *norms = json_array();
+    for (int t = 0; t <= N_STEPS; t++) json_array_append_new(norms, number(c->error_norm[t]));
+    return json_pack("{s:i, s:s, s:i, s:o, s:o, s:o, s:o, s:b}", "agents", c->n_agents, "directions", c->name,
+                     "held", c->loop.n_held, "free_start", number(c->loop.free_start), "free_end",
+                     number(c->loop.free_end), "largest", number(c->loop.largest), "error_norm", norms,
+                     "falls", lud_mappo_loop_falls(&c->loop));
+}
+
+static json_t *report_json(const report *r, bool verdict) {
+    const lud_mappo_loop *trained = &r->curves[1].loop;
+    json_t *loops = json_array();
+    for (int i = 0; i < r->n; i++) json_array_append_new(loops, curve_json(&r->curves[i]));
+    json_t *stable =
+        verdict && !isnan(trained->largest_eigenvalue) ? json_boolean(is_stable(r)) : json_null();
+    return json_pack("{s:s, s:i, s:o, s:o, s:o, s:o}", "run", r->folder, "environments",
+                     LUD_MAPPO_LOOP_ENVIRONMENTS, "largest_eigenvalue", number(trained->largest_eigenvalue),
+                     "gain_bound", number(trained->gain_bound), "stable", stable, "loops", loops);
+}
+
 static lud_status run_other(report *r, lud_error *error) {
     lud_scenario *scenario;
     lud_status status = lud_scenario_open(r->folder, r->flags, &scenario, error);
@@ -270,7 +296,7 @@ static lud_status run_other(report *r, lud_error *error) {
 
 lud_status lud_stability_report(const lud_scenario *trained, const char *folder,
                                 const lud_scenario_flags *flags, const char *against, const char *plot,
-                                lud_error *error) {
+                                json_t *json, lud_error *error) {
     lud_scenario_flags plain = *flags;
     plain.set.n = 0; /* what was overridden belongs to the first run */
     report *mine = calloc(1, sizeof *mine), *other = against ? calloc(1, sizeof *other) : NULL;
@@ -279,20 +305,24 @@ lud_status lud_stability_report(const lud_scenario *trained, const char *folder,
         status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a report");
     } else {
         *mine = (report){.trained = trained, .folder = folder, .flags = flags};
-        printf("\nclosed loop: error norm sqrt(sum_i |goal_i - p_i|^2 + |v_i|^2), mean of %d environments\n"
-               "held: environments in which somebody touches another or an obstacle in the last quarter\n",
-               LUD_MAPPO_LOOP_ENVIRONMENTS);
+        if (!json)
+            printf(
+                "\nclosed loop: error norm sqrt(sum_i |goal_i - p_i|^2 + |v_i|^2), mean of %d environments\n"
+                "held: environments in which somebody touches another or an obstacle in the last quarter\n",
+                LUD_MAPPO_LOOP_ENVIRONMENTS);
         status = run_all(mine, true, error);
-        if (!status) print_loops(mine);
-        if (!status && !isnan(mine->curves[1].loop.largest_eigenvalue))
+        if (!status && json) json_object_set_new(json, "closed_loop", report_json(mine, true));
+        if (!status && !json) print_loops(mine);
+        if (!status && !json && !isnan(mine->curves[1].loop.largest_eigenvalue))
             printf("\nstability          %s\n", is_stable(mine) ? "pass" : "fail");
         if (!status && other) {
             *other = (report){.folder = against, .flags = &plain};
             status = run_other(other, error);
-            if (!status) print_loops(other);
+            if (!status && json) json_object_set_new(json, "against", report_json(other, false));
+            if (!status && !json) print_loops(other);
         }
         if (!status && plot) status = draw(mine, other, plot, error);
-        if (!status && plot) printf("\n%s written\n", plot);
+        if (!status && plot && !json) printf("\n%s written\n", plot);
     }
     free(mine);
     free(other);

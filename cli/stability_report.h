@@ -10,9 +10,10 @@
 bool lud_stability_applies(const lud_scenario *scenario);
 /* Prints the largest |lambda| and the gain bound of a policy with a magnitude, error norms of the closed
  * loop, and the verdict. With `plot` the comparison is written there as a PNG file, beside the RUN `against`
- * when it is given. `trained` is the RUN's own scenario, `flags` change it for the loops. */
+ * when it is given. `trained` is the RUN's own scenario, `flags` change it for the loops. With `json`, an
+ * object, the same is put there as "closed_loop" and "against", with every step, and nothing is printed. */
 lud_status lud_stability_report(const lud_scenario *trained, const char *folder,
                                 const lud_scenario_flags *flags, const char *against, const char *plot,
-                                lud_error *error);
+                                struct json_t *json, lud_error *error);
 
 #endif
