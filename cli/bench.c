@@ -61,18 +61,24 @@ static lud_status run_one(const lud_bench *bench, json_t *all, lud_error *error)
     return status;
 }
 
-static const lud_bench *find(const char *name, lud_error *error) {
-    const lud_bench *bench = lud_bench_find(name);
-    if (bench) return bench;
+static lud_status check_name(const char *name, lud_error *error) {
     enum { MAX_NAMES = 64 };
     const char *names[MAX_NAMES];
     int n;
     const lud_bench *const *all = lud_benches(&n);
+    for (int i = 0; i < n; i++)
+        if (lud_bench_is(all[i], name)) return LUD_OK;
     for (int i = 0; i < n && i < MAX_NAMES; i++) names[i] = all[i]->name;
     const char *near = lud_nearest_name(name, names, n < MAX_NAMES ? n : MAX_NAMES);
-    lud_fail(error, LUD_ERROR_INPUT, "unknown benchmark '%s'%s%s%s; 'ludus bench --list' names them", name,
-             near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
-    return NULL;
+    return lud_fail(error, LUD_ERROR_INPUT, "unknown benchmark '%s'%s%s%s; 'ludus bench --list' names them",
+                    name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+/* Whether one runs: when it is named, or when none is named and it is not slow. */
+static bool chosen(const lud_bench *bench, const char *const *names, int n_names) {
+    for (int i = 0; i < n_names; i++)
+        if (lud_bench_is(bench, names[i])) return true;
+    return n_names == 0 && !bench->slow;
 }
 
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
@@ -84,17 +90,17 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
             printf("%-16s %s%s\n", benches[i]->name, benches[i]->about, benches[i]->slow ? " (slow)" : "");
         return LUD_OK;
     }
-    for (int i = 0; i < n_arguments; i++)
-        if (!find(arguments[i], error)) return LUD_ERROR_INPUT;
+    lud_status status = LUD_OK;
+    for (int i = 0; i < n_arguments && !status; i++) status = check_name(arguments[i], error);
+    if (status) return status;
     if (values->threads) omp_set_num_threads((int)values->threads);
     json_t *all = values->json ? json_array() : NULL;
-    lud_status status = LUD_OK;
-    for (int i = 0; !status && i < (n_arguments ? n_arguments : n); i++) {
-        if (!n_arguments && benches[i]->slow) continue;
+    for (int i = 0; !status && i < n; i++) {
+        if (!chosen(benches[i], arguments, n_arguments)) continue;
         if (lud_interrupted())
             status = lud_fail(error, LUD_INTERRUPTED, "interrupted");
         else
-            status = run_one(n_arguments ? find(arguments[i], error) : benches[i], all, error);
+            status = run_one(benches[i], all, error);
     }
     if (!all) return status;
     lud_status printed = lud_print_json(all, status ? NULL : error);

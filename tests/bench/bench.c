@@ -11,7 +11,7 @@ static const lud_bench *const registry[] = {
     &lud_bench_kernels,    //
     &lud_bench_statespace, //
     &lud_bench_solve,      //
-    &lud_bench_learn,      //
+    &lud_bench_update,     //
     &lud_bench_empo,       //
     &lud_bench_accuracy,   //
     &lud_bench_particle,   //
@@ -29,10 +29,9 @@ const lud_bench *const *lud_benches(int *n) {
     return registry;
 }
 
-const lud_bench *lud_bench_find(const char *name) {
-    for (int i = 0; i < N_REGISTERED; i++)
-        if (strcmp(registry[i]->name, name) == 0) return registry[i];
-    return NULL;
+bool lud_bench_is(const lud_bench *bench, const char *name) {
+    size_t n = strlen(name);
+    return strncmp(bench->name, name, n) == 0 && (bench->name[n] == 0 || bench->name[n] == '/');
 }
 
 lud_status lud_bench_add(lud_bench_report *report, lud_bench_row row, lud_error *error) {

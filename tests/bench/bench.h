@@ -26,7 +26,7 @@ typedef struct lud_bench_report {
 } lud_bench_report;
 
 typedef struct lud_bench {
-    const char *name;  /* the word after `ludus bench` */
+    const char *name;  /* the word after `ludus bench`, or GROUP/NAME, where GROUP is enough */
     const char *about; /* one line */
     lud_status (*run)(lud_bench_report *report, lud_error *error);
     bool slow; /* takes minutes to hours: runs only when it is named */
@@ -38,7 +38,7 @@ extern const lud_bench lud_bench_render;
 extern const lud_bench lud_bench_kernels;
 extern const lud_bench lud_bench_statespace;
 extern const lud_bench lud_bench_solve;
-extern const lud_bench lud_bench_learn;
+extern const lud_bench lud_bench_update;
 extern const lud_bench lud_bench_empo;
 extern const lud_bench lud_bench_accuracy;
 extern const lud_bench lud_bench_particle;
@@ -48,8 +48,8 @@ extern const lud_bench lud_bench_training;
 
 /* All benchmarks; *n is their number. */
 const lud_bench *const *lud_benches(int *n);
-/* The one with this name, or null. */
-const lud_bench *lud_bench_find(const char *name);
+/* Whether `name` is the name of this one or of its group. */
+bool lud_bench_is(const lud_bench *bench, const char *name);
 
 /* Adds a row; all texts are copied. */
 lud_status lud_bench_add(lud_bench_report *report, lud_bench_row row, lud_error *error);

@@ -88,7 +88,7 @@ static lud_status measure(lud_bench_report *report, lud_error *error) {
 }
 
 const lud_bench lud_bench_accuracy = {
-    .name = "accuracy",
+    .name = "learn/empo",
     .about = "EMPO learned against exact: six worlds, three seeds, the worst of them",
     .run = measure,
     .slow = true,

@@ -168,7 +168,7 @@ static lud_status run_training(lud_bench_report *report, lud_error *error) {
     return status;
 }
 
-const lud_bench lud_bench_training = {.name = "training",
+const lud_bench lud_bench_training = {.name = "learn/mappo",
                                       .about = "what graph MAPPO reaches, three seeds each",
                                       .run = run_training,
                                       .slow = true};

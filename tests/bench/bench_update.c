@@ -309,5 +309,5 @@ static lud_status run(lud_bench_report *report, lud_error *error) {
     return status;
 }
 
-const lud_bench lud_bench_learn = {
-    .name = "learn", .about = "one update of the EMPO learner's networks", .run = run};
+const lud_bench lud_bench_update = {
+    .name = "update", .about = "one update of the EMPO learner's networks", .run = run};
