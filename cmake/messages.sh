@@ -1,6 +1,6 @@
 #!/bin/bash
 # Which error messages does no test provoke? Lists every line that makes a message and that the tests of a coverage
-# build never reached; messages about memory that ran out are counted apart (tests/base/test_out_of_memory.c).
+# build never reached; messages about memory that ran out are counted apart (tests/*/test_out_of_memory.c).
 #
 #   cmake --preset coverage && cmake --build --preset coverage && ctest --test-dir build/coverage
 #   bash cmake/messages.sh build/coverage

@@ -114,7 +114,7 @@ static void empo_people(void **state) {
     "particle: {task: navigation_graph, agents: 2, obstacles: 1, actions: continuous, episode_length: 4}\n"  \
     "run: {environments: 2, seed: 5}\n"
 #define MAPPO                                                                                                \
-    "learner: {type: graph-mappo, rollout_length: 4, chunk_length: 2, hidden_size: 8, steps: 8, "          \
+    "learner: {type: graph-mappo, rollout_length: 4, chunk_length: 2, hidden_size: 8, steps: 8, "            \
     "epochs: 1, minibatches: 1, evaluation_episodes: 2, "                                                    \
     "graph: {hidden_size: 4, heads: 1, embed_hidden_size: 4, layers: 1}"
 

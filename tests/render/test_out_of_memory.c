@@ -13,8 +13,6 @@
 #include "agents/policy.h"
 #include "out_of_memory.h"
 #include "render/record.h"
-#include "render/support_worlds.h"
-#include "render/viewer.h"
 #include "sim/scenario.h"
 
 static char folder[] = "/tmp/ludus-memory-XXXXXX";
