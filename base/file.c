@@ -11,7 +11,8 @@
 #include <xxhash.h>
 
 static lud_status system_error(lud_error *error, const char *path, const char *what) {
-    return lud_fail(error, LUD_ERROR_IO, "%s: %s: %s", path, what, strerror(errno));
+    return lud_fail(error, errno == ENOMEM ? LUD_ERROR_MEMORY : LUD_ERROR_IO, "%s: %s: %s", path, what,
+                    strerror(errno));
 }
 
 lud_status lud_file_read(lud_arena *arena, const char *path, size_t limit, char **bytes, size_t *length,

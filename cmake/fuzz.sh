@@ -4,9 +4,11 @@
 set -euo pipefail
 build=$1 runs=$2
 source=$(cd "$(dirname "$0")/.." && pwd)
+targets=0
 for target in "$build"/fuzz_*; do
   [ -x "$target" ] && [ ! -d "$target" ] || continue
   name=$(basename "$target")
+  targets=$((targets + 1))
   found=$build/found-$name
   mkdir -p "$found"
   seeds=()
@@ -16,8 +18,9 @@ for target in "$build"/fuzz_*; do
     fuzz_particle*) seeds+=("$source/scenarios/particle") ;;
   esac
   echo "fuzz: $name, $runs inputs"
-  "$target" -runs="$runs" -max_len=8192 -rss_limit_mb=4096 -timeout=20 -seed=1 -verbosity=0 \
+  "$target" -runs="$runs" -max_len=8192 -rss_limit_mb=4096 -timeout=60 -seed=1 -verbosity=0 \
     -print_final_stats=0 -artifact_prefix="$build/crash-$name-" "$found" "${seeds[@]}" 2>"$build/$name.log" ||
     { tail -n 60 "$build/$name.log"; echo "fuzz: $name failed, input kept as $build/crash-$name-*"; exit 1; }
 done
-echo "fuzz: no reports"
+[ "$targets" -gt 0 ] || { echo "fuzz: no targets in $build" >&2; exit 1; }
+echo "fuzz: $targets targets, no reports"

@@ -1,7 +1,6 @@
 # The float operations are compiled three times; the CPU device picks one at run time. Elementary functions are written
 # without branches, so that these flags let the compiler vectorise them; none allows it to change a result.
-# (clang warns where it does not follow a wish to vectorise, as at low optimisation.)
-set(kernel_flags $<$<NOT:$<CONFIG:Debug>>:-O3> -fno-trapping-math $<$<C_COMPILER_ID:Clang>:-Wno-pass-failed>)
+set(kernel_flags $<$<NOT:$<CONFIG:Debug>>:-O3> -fno-trapping-math)
 set_source_files_properties(kernels/cpu/ops_plain.c kernels/cpu/ops_f64.c PROPERTIES COMPILE_OPTIONS "${kernel_flags}")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_source_files_properties(kernels/cpu/ops_avx2.c PROPERTIES COMPILE_OPTIONS "${kernel_flags};-mavx2;-mfma")

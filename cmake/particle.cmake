@@ -17,19 +17,14 @@ string(APPEND particle_text "static const struct {\n    const char *name;\n    c
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/particle_tasks.h CONTENT "${particle_text}" @ONLY)
 
 # One source, compiled for three vector widths; the fitting one is chosen at run
-# time. Without contraction all three give the same bits. Clang warns when it
-# cannot vectorise (without optimisation, with sanitizers); that is no error.
+# time. Without contraction all three give the same bits.
 set(particle_avx2_options)
 set(particle_avx512_options)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(particle_avx2_options -mavx2)
   set(particle_avx512_options -mavx512f -mavx512dq -mavx512vl -mavx512bw -mprefer-vector-width=512)
 endif()
-set(particle_quiet)
-if(CMAKE_C_COMPILER_ID STREQUAL "Clang")
-  set(particle_quiet -Wno-pass-failed)
-endif()
 foreach(width IN ITEMS float double avx2 avx512)
   set_source_files_properties(sim/particle/particle_${width}.c PROPERTIES COMPILE_OPTIONS
-    "${particle_${width}_options};${particle_quiet}")
+    "${particle_${width}_options}")
 endforeach()

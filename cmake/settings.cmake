@@ -3,7 +3,9 @@
 function(ludus_settings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
     -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror -ffp-contract=off
-    -fno-math-errno -fno-semantic-interposition)
+    -fno-math-errno -fno-semantic-interposition
+    # clang warns where it does not follow a wish to vectorise, as at low optimisation or with sanitizers
+    $<$<C_COMPILER_ID:Clang>:-Wno-pass-failed>)
   target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/generated)
   target_link_libraries(${target} PRIVATE OpenMP::OpenMP_C Threads::Threads m)

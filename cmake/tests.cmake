@@ -32,7 +32,14 @@ foreach(source IN LISTS test_sources)
   target_compile_definitions(${target} PRIVATE LUDUS_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     LUDUS_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_link_libraries(${target} PRIVATE lud_learn lud_render PkgConfig::CMOCKA PkgConfig::AV)
-  if(TARGET ludus)
+  if(${name} STREQUAL test_out_of_memory) # see tests/out_of_memory.h
+    target_sources(${target} PRIVATE tests/out_of_memory.c)
+    foreach(function malloc calloc realloc free aligned_alloc strdup strndup asprintf lud_arena_create lud_arena_take
+            lud_arena_take_array lud_arena_text lud_device_allocate lud_device_reserve
+            lud_cpu_workspace lud_cpu_product_scratch lud_cpu_conv)
+      target_link_options(${target} PRIVATE -Wl,--wrap=${function})
+    endforeach()
+  elseif(TARGET ludus)
     add_dependencies(${target} ludus)
   endif()
   # Tests find their files by themselves: they run in a folder that stays empty. Threads that wait do not spin, so that

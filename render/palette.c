@@ -18,6 +18,7 @@ struct lud_palette {
     bool valid;
     uint32_t colours[COLOURS];
     uint16_t order[BINS];
+    uint16_t sorted[BINS]; /* scratch of sort_along */
 };
 
 /* Bins order[begin..end) that will share one colour. */
@@ -70,14 +71,12 @@ static box measured(const lud_palette *p, int begin, int end) {
  */
 static void sort_along(lud_palette *p, box x) {
     int start[257] = {0};
-    uint16_t *sorted = malloc((size_t)(x.end - x.begin) * sizeof *sorted);
-    if (!sorted) return; /* cut it unsorted: a poorer palette, not a failure */
+    uint16_t *sorted = p->sorted;
     for (int k = x.begin; k < x.end; k++) start[channel(&p->all[p->order[k]], x.axis) + 1]++;
     for (int v = 0; v < 256; v++) start[v + 1] += start[v];
     for (int k = x.begin; k < x.end; k++)
         sorted[start[channel(&p->all[p->order[k]], x.axis)]++] = p->order[k];
     memcpy(p->order + x.begin, sorted, (size_t)(x.end - x.begin) * sizeof *sorted);
-    free(sorted);
 }
 
 static uint32_t mean_of(const lud_palette *p, box x) {

@@ -36,11 +36,12 @@ lud_status lud_sprites_create(lud_sprites **sprites, lud_error *error) {
     int channels;
     s->pixels = stbi_load_from_memory(atlas.bytes, (int)atlas.length, &s->width, &s->height, &channels, 4);
     int rows = (LUD_SPRITE_COUNT + LUD_ATLAS_COLUMNS - 1) / LUD_ATLAS_COLUMNS;
-    if (!s->pixels || s->width != LUD_ATLAS_COLUMNS * LUD_ATLAS_SIDE || s->height != rows * LUD_ATLAS_SIDE) {
+    if (!s->pixels) { /* the atlas is part of the program: only memory can be lacking */
         lud_sprites_destroy(s);
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "the sprite atlas of this build is not the one it was made for");
+        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the sprites");
     }
+    assert(s->width == LUD_ATLAS_COLUMNS * LUD_ATLAS_SIDE && s->height == rows * LUD_ATLAS_SIDE);
+    (void)rows;
     *sprites = s;
     return LUD_OK;
 }

@@ -1,5 +1,6 @@
 #include "learn/empo/phase1.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -281,7 +282,7 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
 static lud_status write(const lud_learner *learner, lud_arena *arena, lud_tree *root, lud_error *error) {
     const phase1 *p = (const phase1 *)learner;
     lud_tree *section = lud_tree_get(root, "learner");
-    if (!section) return lud_fail(error, LUD_ERROR_MEMORY, "no memory to write the scenario");
+    assert(section);       /* the learner was made from it */
     section->child = NULL; /* every option with its value instead of what stood in the file */
     section->n_children = 0;
     return lud_options_write(&lud_empo_phase1_table, arena, &p->options, section, error);

@@ -1,5 +1,6 @@
 #include "learn/mappo/mappo.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -594,7 +595,7 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
 static lud_status write(const lud_learner *learner, lud_arena *arena, lud_tree *root, lud_error *error) {
     const mappo *m = (const mappo *)learner;
     lud_tree *section = lud_tree_get(root, "learner");
-    if (!section) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
+    assert(section);       /* the learner was made from it */
     section->child = NULL; /* every option with its value instead of what stood in the file */
     section->n_children = 0;
     return lud_options_write(&lud_mappo_option_table, arena, &m->options, section, error);

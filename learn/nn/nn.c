@@ -9,10 +9,19 @@
 
 #include "learn/nn/graph.h"
 
+enum { FIRST_CAPACITY = 64 }; /* of values and nodes */
+
 lud_nn *lud_nn_create(lud_parameters *parameters, int64_t max_rows) {
     lud_nn *net = calloc(1, sizeof *net);
     if (!net) return NULL;
     net->parameters = parameters;
+    net->values_capacity = net->nodes_capacity = FIRST_CAPACITY;
+    net->values = malloc(FIRST_CAPACITY * sizeof *net->values);
+    net->nodes = malloc(FIRST_CAPACITY * sizeof *net->nodes);
+    if (!net->values || !net->nodes) {
+        lud_nn_destroy(net);
+        return NULL;
+    }
     net->weight_init = net->bias_init = (lud_init){.kind = LUD_INIT_FAN_IN};
     lud_nn_axis(net, max_rows);
     return net;
@@ -67,41 +76,37 @@ int lud_nn_relu_layers(const lud_nn *net, int most, lud_nn_layer *layers) {
     return n;
 }
 
-/* --- growing; after a failure numbers stay valid and lud_nn_plan reports it --- */
+/* --- growing; after a failure the last entry is used again and lud_parameters_build and lud_nn_plan report
+ * it --- */
+
+/* Room for one more of the `n` entries; false when memory is out. */
+static bool grow(lud_nn *net, void *table, int n, int *capacity, size_t size) {
+    if (n < *capacity) return true;
+    void *old, *larger;
+    memcpy(&old, table, sizeof old);
+    larger = realloc(old, (size_t)*capacity * 2 * size);
+    if (!larger) {
+        net->failed = net->parameters->failed = true;
+        return false;
+    }
+    memcpy(table, &larger, sizeof larger);
+    *capacity *= 2;
+    return true;
+}
 
 static int add_value(lud_nn *net, int axis, lud_nn_type type, int64_t width) {
     assert(!net->planned && axis >= 0 && axis < net->n_axes && width >= 0);
-    if (net->n_values == net->values_capacity) {
-        const int capacity = net->values_capacity ? 2 * net->values_capacity : 64;
-        lud_nn_slot *values = realloc(net->values, (size_t)capacity * sizeof *values);
-        if (!values) {
-            net->failed = true;
-            return net->n_values - 1;
-        }
-        net->values = values;
-        net->values_capacity = capacity;
-    }
-    net->values[net->n_values] = (lud_nn_slot){.type = type, .axis = axis, .width = width, .alias = -1};
-    return net->n_values++;
+    if (grow(net, &net->values, net->n_values, &net->values_capacity, sizeof *net->values)) net->n_values++;
+    net->values[net->n_values - 1] = (lud_nn_slot){.type = type, .axis = axis, .width = width, .alias = -1};
+    return net->n_values - 1;
 }
 
 /* Adds the node with its output value; n inputs, -1 where an optional one is left out. */
 static lud_node *add_node(lud_nn *net, lud_node_kind kind, int axis, int64_t width, int n,
                           const int *inputs) {
     assert(n <= LUD_NODE_MAX_INPUTS);
-    if (net->n_nodes == net->nodes_capacity) {
-        const int capacity = net->nodes_capacity ? 2 * net->nodes_capacity : 64;
-        lud_node *nodes = realloc(net->nodes, (size_t)capacity * sizeof *nodes);
-        if (!nodes && net->nodes_capacity == 0)
-            abort(); /* the first 64 nodes: nothing can be reported without them */
-        if (!nodes) {
-            net->failed = true;
-            return &net->nodes[net->n_nodes - 1];
-        }
-        net->nodes = nodes;
-        net->nodes_capacity = capacity;
-    }
-    lud_node *node = &net->nodes[net->n_nodes++];
+    if (grow(net, &net->nodes, net->n_nodes, &net->nodes_capacity, sizeof *net->nodes)) net->n_nodes++;
+    lud_node *node = &net->nodes[net->n_nodes - 1];
     *node = (lud_node){.kind = kind, .n_inputs = n, .map = LUD_LINEAR, .evaluation_map = LUD_LINEAR};
     for (int i = 0; i < n; i++) {
         assert(inputs[i] >= -1 && inputs[i] < net->n_values);
@@ -123,8 +128,9 @@ static int parameter(lud_nn *net, const char *name, const char *suffix, int n_di
     const int length = snprintf(full, sizeof full, "%s%s", name, suffix);
     assert(length > 0 && (size_t)length < sizeof full);
     (void)length;
+    if (net->failed) return -1; /* shapes are no longer what they should be */
     const int index = lud_parameters_add(net->parameters, full, n_dimensions, dimensions, init);
-    if (index < 0) net->failed = true;
+    net->failed = index < 0;
     return index;
 }
 
@@ -375,7 +381,7 @@ int lud_nn_multiply(lud_nn *net, int a, int b) {
 
 int lud_nn_stop_gradient(lud_nn *net, int x) {
     const int value = add_value(net, axis_of(net, x), net->values[x].type, width_of(net, x));
-    net->values[value].alias = x;
+    if (value != x) net->values[value].alias = x; /* equal after a failure */
     return value;
 }
 

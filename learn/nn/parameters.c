@@ -55,6 +55,7 @@ int lud_parameters_add(lud_parameters *parameters, const char *name, int n_dimen
     char *copy = strdup(name);
     if (!copy || !grow(parameters)) {
         free(copy);
+        parameters->failed = true;
         return -1;
     }
     lud_parameter *p = &parameters->items[parameters->n];
@@ -92,7 +93,7 @@ lud_status lud_parameters_build(lud_parameters *parameters, uint64_t seed, lud_e
     for (int i = 0; i < parameters->n; i++)
         if (parameters->items[i].n > largest) largest = parameters->items[i].n;
     double *host = malloc((size_t)largest * sizeof *host);
-    if (!parameters->values || !parameters->gradients || !host) {
+    if (parameters->failed || !parameters->values || !parameters->gradients || !host) {
         free(host);
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %lld parameters",
                         (long long)parameters->size);

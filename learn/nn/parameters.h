@@ -52,6 +52,7 @@ typedef struct lud_parameters {
     void *gradients;      /* [size]; null in a clone */
     /* names and growth */
     int capacity;
+    bool failed; /* memory ran out while adding: lud_parameters_build reports it */
 } lud_parameters;
 
 /* `in_double`: keep doubles instead of floats; only on the CPU. Null when memory is out. */

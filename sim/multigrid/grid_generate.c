@@ -95,6 +95,8 @@ static void join_rooms(maker *m, int i, int j, bool east) {
     make_gate(m, y * g->width + x);
 }
 
+static const char memory_is_out[] = "memory is out"; /* the fault that no other attempt mends */
+
 static void make_rooms(maker *m) {
     const lud_grid_generate *g = m->g;
     for (int c = 0; c < m->n_cells; c++) {
@@ -111,7 +113,7 @@ static void make_rooms(maker *m) {
     int *parent = lud_arena_take_array(m->arena, (size_t)n_rooms, sizeof *parent);
     int *pairs = lud_arena_take_array(m->arena, (size_t)n_rooms * 2, sizeof *pairs);
     if (!parent || !pairs) {
-        m->fault = "memory is out";
+        m->fault = memory_is_out;
         return;
     }
     for (int r = 0; r < n_rooms; r++) {
@@ -351,14 +353,17 @@ static lud_status make_map(maker *m, lud_grid_thing *agents, lud_grid_spec *spec
     for (m->attempt = 0; m->attempt < m->g->attempts; m->attempt++) {
         lud_arena_mark mark = lud_arena_get_mark(m->arena);
         make(m, agents);
+        if (m->fault == memory_is_out)
+            return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the rooms of a map");
         if (!m->fault) {
             lud_grid_map *map = &spec->maps[m->map];
             lud_status status = lud_grid_agents_apply(m->arena, m->options->agents, agents, n_agents, error);
             if (!status)
                 status =
                     lud_grid_map_build(m->arena, m->things, agents, n_agents, m->options, spec, map, error);
-            if (status) return status;
-            if (!m->g->solvable || lud_grid_is_solvable(spec, map, m->room)) return LUD_OK;
+            bool good = !m->g->solvable;
+            if (!status && !good) status = lud_grid_is_solvable(spec, map, m->room, &good, error);
+            if (status || good) return status;
             m->fault = "a human could not get everywhere";
         }
         lud_arena_release(m->arena, mark);

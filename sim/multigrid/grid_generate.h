@@ -26,7 +26,8 @@ lud_status lud_grid_generate_maps(lud_arena *arena, const lud_grid_options *opti
                                   lud_error *error);
 
 /* Whether every human of the map can get everywhere in the sense above. `room` numbers the cells of rooms
- * from 1, 0 elsewhere; null: only goal objects count. */
-bool lud_grid_is_solvable(const lud_grid_spec *spec, const lud_grid_map *map, const int *room);
+ * from 1, 0 elsewhere; null: only goal objects count. Fails only when memory is out. */
+lud_status lud_grid_is_solvable(const lud_grid_spec *spec, const lud_grid_map *map, const int *room,
+                                bool *answer, lud_error *error);
 
 #endif

@@ -18,6 +18,7 @@ typedef struct search {
     uint8_t *tried;   /* [n_cells] initial regions from which a search was made */
     int *queue;       /* [n_cells] the region in the order in which it was found */
     int n_region;
+    bool out_of_memory;
 } search;
 
 enum { DROP_TRIES = 64 };
@@ -85,6 +86,7 @@ static int drop_key(search *s, int colour) {
     int *region = malloc((size_t)n * sizeof *region);
     uint8_t *reached = malloc((size_t)s->n_cells);
     int start = -1;
+    s->out_of_memory |= !region || !reached;
     if (region && reached) {
         memcpy(region, s->queue, (size_t)n * sizeof *region);
         for (int c = 0; c < s->n_cells; c++) reached[c] = s->way[c] > WAY_BLOCKED && touches_region(s, c);
@@ -131,7 +133,7 @@ static void explore(search *s, int start) {
 }
 
 /* Whether what was visited has every goal object and a cell of every room. */
-static bool is_complete(const search *s, const int *room) {
+static bool is_complete(search *s, const int *room) {
     int n_rooms = 0;
     for (int c = 0; c < s->n_cells; c++) {
         if (s->map->cells[c].type == LUD_GOAL && !s->visited[c]) return false;
@@ -139,6 +141,7 @@ static bool is_complete(const search *s, const int *room) {
     }
     if (!n_rooms) return true;
     uint8_t *entered = calloc((size_t)n_rooms + 1, 1);
+    s->out_of_memory |= !entered;
     if (!entered) return false;
     int left = 0;
     for (int c = 0; c < s->n_cells; c++)
@@ -190,12 +193,14 @@ static void read_map(search *s) {
     }
 }
 
-bool lud_grid_is_solvable(const lud_grid_spec *spec, const lud_grid_map *map, const int *room) {
+lud_status lud_grid_is_solvable(const lud_grid_spec *spec, const lud_grid_map *map, const int *room,
+                                bool *answer, lud_error *error) {
     search s = {.spec = spec, .map = map, .n_cells = spec->width * spec->height};
     size_t n = (size_t)s.n_cells;
     uint8_t *bytes = calloc(6, n);
     s.queue = malloc(n * sizeof *s.queue);
     bool solvable = bytes && s.queue;
+    s.out_of_memory = !solvable;
     if (solvable) {
         s.way = bytes;
         s.initial = bytes + n;
@@ -221,5 +226,7 @@ bool lud_grid_is_solvable(const lud_grid_spec *spec, const lud_grid_map *map, co
     }
     free(bytes);
     free(s.queue);
-    return solvable;
+    *answer = solvable;
+    return s.out_of_memory ? lud_fail(error, LUD_ERROR_MEMORY, "no memory to see whether a map is solvable")
+                           : LUD_OK;
 }

@@ -1,0 +1,265 @@
+/* Memory that runs out while learners, networks, checkpoints and exact solutions are made and used. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <omp.h>
+
+#include "base/file.h"
+#include "learn/empo/chain.h"
+#include "learn/empo/solve.h"
+#include "learn/learned.h"
+#include "learn/learner.h"
+#include "learn/train.h"
+#include "out_of_memory.h"
+
+static char folder[] = "/tmp/ludus-memory-XXXXXX";
+
+#define CORRIDOR                                                                                             \
+    "ludus: 1\nname: corridor\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We\n    We Ay Ae We\n"   \
+    "    We We .. We\n    We We We We\n  max_steps: 2\n  actions: small\n"                                   \
+    "goals:\n  - {cell: [1, 1]}\n  - {cell: [2, 1]}\n"
+
+static lud_scenario *opened(const char *text) {
+    lud_scenario *scenario;
+    lud_error error = {0};
+    if (lud_scenario_read("test.yaml", text, strlen(text), NULL, 0, &scenario, &error))
+        fail_msg("%s", error.text);
+    return scenario;
+}
+
+/* ---- learners ---- */
+
+enum { MOST_COLUMNS = 128 };
+
+static lud_status save(lud_learner *learner, uint64_t *result, lud_error *error) {
+    lud_checkpoint *checkpoint = lud_checkpoint_create();
+    if (!checkpoint) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a checkpoint");
+    learner->kind->visit(learner, checkpoint);
+    lud_status status = lud_checkpoint_status(checkpoint, error);
+    for (int i = 0; i < lud_checkpoint_n_tensors(checkpoint) && !status; i++) {
+        const lud_tensor *tensor = lud_checkpoint_get(checkpoint, i);
+        if (!strstr(tensor->name, "seconds")) out_of_memory_hash(result, tensor->data, tensor->bytes);
+    }
+    lud_checkpoint_destroy(checkpoint);
+    return status;
+}
+
+/* Creates a learner, lets it learn, evaluates it, and asks for all else it can do. */
+static lud_status learn(const void *argument, uint64_t *result, lud_error *error) {
+    const lud_scenario *scenario = argument;
+    lud_device *device = NULL;
+    lud_learner *learner = NULL;
+    double row[MOST_COLUMNS];
+    lud_status status = lud_device_open("cpu", 1, &device, error);
+    if (!status) status = lud_learner_create(scenario, device, &learner, error);
+    if (!status) assert_true(learner->n_columns <= MOST_COLUMNS);
+    if (!status) assert_true(learner->n_evaluation_columns <= MOST_COLUMNS);
+    if (!status) status = learner->kind->iterate(learner, row, error);
+    if (!status && learner->kind->evaluate) status = learner->kind->evaluate(learner, row, error);
+    if (!status) status = save(learner, result, error);
+    if (!status && learner->kind->policy) {
+        lud_policy *policy = NULL;
+        status = learner->kind->policy(learner, &policy, error);
+        if (!status) lud_policy_destroy(policy);
+    }
+    lud_arena *arena = status ? NULL : lud_arena_create(0);
+    if (!status && !arena) status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for the test");
+    lud_tree *root = NULL;
+    if (!status) status = lud_scenario_effective(scenario, arena, &root, error);
+    if (!status && learner->kind->write) status = learner->kind->write(learner, arena, root, error);
+    lud_arena_destroy(arena);
+    lud_learner_destroy(learner);
+    lud_device_close(device);
+    return status;
+}
+
+static void test_learner(const char *name, const char *text) {
+    lud_scenario *scenario = opened(text);
+    out_of_memory_test(name, learn, scenario);
+    lud_scenario_destroy(scenario);
+}
+
+#define PHASE2                                                                                               \
+    "learner:\n  type: empo-phase2\n  hidden_dim: 8\n  goal_feature_dim: 4\n  num_training_steps: 4\n"       \
+    "  updates_per_iteration: 2\n  batch_size: 4\n  warmup_v_h_e_steps: 0\n  warmup_x_h_steps: 0\n"          \
+    "  warmup_u_r_steps: 0\n  warmup_q_r_steps: 0\n  warmup_v_r_steps: 0\n  beta_r_rampup_steps: 0\n"        \
+    "  buffer_size: 16\n  environments: 2\n"
+
+static void empo_networks(void **state) {
+    (void)state;
+    test_learner("empo-phase2, networks", CORRIDOR PHASE2 "  human_prior: {type: random}\n");
+}
+
+static void empo_tables(void **state) {
+    (void)state;
+    test_learner("empo-phase2, tables", CORRIDOR PHASE2 "  human_prior: exact\n  use_lookup_tables: true\n");
+}
+
+static void empo_people(void **state) {
+    (void)state;
+    test_learner("empo-phase1",
+                 CORRIDOR "learner:\n  type: empo-phase1\n  hidden_dim: 8\n  goal_feature_dim: 4\n"
+                          "  num_training_steps: 4\n  updates_per_iteration: 2\n  batch_size: 4\n"
+                          "  buffer_size: 16\n  environments: 2\n");
+}
+
+#define PARTICLE                                                                                             \
+    "ludus: 1\nname: t\nworld: particle\n"                                                                   \
+    "particle: {task: navigation_graph, agents: 2, obstacles: 1, actions: continuous, episode_length: 4}\n"  \
+    "run: {environments: 2, seed: 5}\n"
+#define MAPPO                                                                                                \
+    "learner: {type: graph-mappo, rollout_length: 4, chunk_length: 2, hidden_size: 8, steps: 8, "          \
+    "epochs: 1, minibatches: 1, evaluation_episodes: 2, "                                                    \
+    "graph: {hidden_size: 4, heads: 1, embed_hidden_size: 4, layers: 1}"
+
+static void mappo(void **state) {
+    (void)state;
+    test_learner("graph-mappo", PARTICLE MAPPO "}\n");
+    test_learner("graph-mappo with states", PARTICLE MAPPO
+                 ", control: mad, centralised: false, mad: {state_size: 4, hidden_size: 4}}\n");
+}
+
+static const char *proof_text(const char *learner) {
+    static const char *const names[] = {"facts.txt", "rules.txt", "queries.txt"};
+    static const char *const texts[] = {"parent(ann,bob)\nparent(bob,cat)\nparent(cat,dan)\nelder(ann,bob)\n",
+                                        "r0:1:parent(X,Y) -> elder(X,Y)\n"
+                                        "r1:0.5:parent(X,Y), elder(Y,Z) -> elder(X,Z)\n",
+                                        "elder(ann,cat)\nelder(ann,dan)\nelder(bob,dan)\n"};
+    static char text[1024];
+    for (int i = 0; i < 3; i++) {
+        char path[128];
+        lud_error error = {0};
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        if (lud_file_write(path, texts[i], strlen(texts[i]), &error)) fail_msg("%s", error.text);
+    }
+    snprintf(text, sizeof text,
+             "ludus: 1\nworld: proof\nproof:\n  folder: %s\n  facts: facts.txt\n  rules: rules.txt\n"
+             "  queries: {train: queries.txt, valid: queries.txt, test: queries.txt}\n"
+             "  limits: {depth: 4, goals: 4, successors: 8}\n  negatives: {per_positive: 1}\n%s",
+             folder, learner);
+    return text;
+}
+
+static void proof_ppo(void **state) {
+    (void)state;
+    test_learner("proof-ppo",
+                 proof_text("learner:\n  type: proof-ppo\n  network: {embedding_size: 4, hidden: "
+                            "4, layers: 1, dropout: 0, states: concat}\n"
+                            "  n_envs: 4\n  n_steps: 4\n  batch_size: 8\n  total_steps: 16\n"
+                            "  evaluation: {every: 1, queries: 2, candidates: 2, slots: 3}\n"));
+}
+
+static void kge(void **state) {
+    (void)state;
+    test_learner("kge",
+                 proof_text("learner: {type: kge, scorer: complex, dimension: 4, negatives: 2, epochs: 1, "
+                            "batch_size: 2}\n"));
+}
+
+/* ---- exact solutions ---- */
+
+static lud_status solve(const void *argument, uint64_t *result, lud_error *error) {
+    const lud_scenario *scenario = argument;
+    char run[128];
+    snprintf(run, sizeof run, "%s/solved", folder);
+    lud_empo_solve_options options = {.run = run, .n_threads = 1};
+    lud_empo_case c;
+    lud_empo_solution *solution = NULL;
+    lud_empo_chain *chain = NULL;
+    lud_status status = lud_empo_case_open(scenario, &options, &c, error);
+    if (status) return status;
+    status = lud_empo_case_solve(&c, &options, &solution, error);
+    if (!status) status = lud_empo_chain_create(c.problem, solution->records, &chain, error);
+    if (!status)
+        out_of_memory_hash(result, solution->records,
+                           solution->header->n_states * solution->header->record_doubles * sizeof(double));
+    lud_empo_judgement judgement = {0};
+    const lud_empo_hooks nobody = {0};
+    if (!status) status = lud_empo_case_judge(&c, solution, &nobody, 1, &judgement, error);
+    lud_empo_judgement_free(&judgement);
+    lud_empo_chain_destroy(chain);
+    lud_empo_solution_close(solution);
+    lud_empo_case_close(&c);
+    return status;
+}
+
+static void exact(void **state) {
+    (void)state;
+    lud_scenario *scenario = opened(CORRIDOR "learner: {type: empo-exact}\n");
+    out_of_memory_test("an exact solution", solve, scenario);
+    lud_scenario_destroy(scenario);
+}
+
+/* ---- runs and checkpoints ---- */
+
+typedef struct run_case {
+    lud_scenario *scenario;
+    const char *text; /* it was read from */
+} run_case;
+
+static lud_status train(const void *argument, uint64_t *result, lud_error *error) {
+    const run_case *r = argument;
+    const lud_scenario *scenario = r->scenario;
+    char run[128];
+    snprintf(run, sizeof run, "%s/trained", folder);
+    lud_train_options options = {.folder = run,
+                                 .overwrite = true,
+                                 .checkpoint_every = 1,
+                                 .evaluate_every = 1,
+                                 .configuration = r->text};
+    lud_train_result trained;
+    lud_device *device = NULL;
+    lud_learner *learner = NULL;
+    lud_status status = lud_device_open("cpu", 1, &device, error);
+    if (!status) status = lud_learner_create(scenario, device, &learner, error);
+    if (!status) status = lud_train(learner, &options, &trained, error);
+    lud_learner_destroy(learner);
+    lud_device_close(device);
+    lud_cast *cast = NULL;
+    if (!status) status = lud_cast_create(scenario->model, NULL, "test", &cast, error);
+    if (!status) status = lud_learned_cast(run, scenario, cast, error);
+    lud_cast_destroy(cast);
+    if (!status) out_of_memory_hash(result, &trained.iterations, sizeof trained.iterations);
+    return status;
+}
+
+static void test_run(const char *name, const char *text) {
+    const run_case r = {opened(text), text};
+    out_of_memory_test(name, train, &r);
+    lud_scenario_destroy(r.scenario);
+}
+
+static void runs(void **state) {
+    (void)state;
+    test_run("a run",
+             proof_text("learner: {type: kge, scorer: complex, dimension: 4, negatives: 2, epochs: 1, "
+                        "batch_size: 2}\n"));
+    test_run("a run with a policy", PARTICLE MAPPO "}\n");
+}
+
+static int set_up(void **state) {
+    (void)state;
+    omp_set_num_threads(1); /* allocations come in one order */
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(empo_networks), cmocka_unit_test(empo_tables),
+                                       cmocka_unit_test(empo_people),   cmocka_unit_test(mappo),
+                                       cmocka_unit_test(proof_ppo),     cmocka_unit_test(kge),
+                                       cmocka_unit_test(exact),         cmocka_unit_test(runs)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
