@@ -1,5 +1,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -349,6 +350,58 @@ static void test_record(void **state) {
     rmdir(folder);
 }
 
+/* Trains a policy with a magnitude for a moment; its closed loop and a team of another size as JSON. */
+static void test_eval_json(void **state) {
+    (void)state;
+    char folder[] = "/tmp/ludus-cli-XXXXXX", run[64], command[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(run, sizeof run, "%s/run", folder);
+    program_result r = LUDUS("train", "scenarios/particle/navigation_5.yaml", "-o", run, "-q", "--set",
+                             "particle.agents=2", "--set", "run.environments=2", "--set", "learner.steps=100",
+                             "--set", "learner.evaluation_episodes=2");
+    if (r.exit_code != 0) fail_msg("%s", r.err);
+    program_free(&r);
+
+    r = LUDUS("eval", run, "--json");
+    json_t *root = json_of(&r), *loop = json_object_get(root, "closed_loop"), *one;
+    assert_true(json_is_number(json_object_get(root, "evaluation/return")));
+    const double modulus = number(loop, "largest_eigenvalue");
+    assert_true(modulus > 0 && modulus < 1);
+    assert_true(number(loop, "gain_bound") > 0);
+    assert_true(json_is_boolean(json_object_get(loop, "stable")));
+    json_t *loops = json_object_get(loop, "loops");
+    assert_int_equal(json_array_size(loops), 3 + 2 * 4); /* and two a team of 3, 5, 7, 10 */
+    bool all_fall = true;
+    size_t i;
+    json_array_foreach(loops, i, one) {
+        json_t *norms = json_object_get(one, "error_norm");
+        assert_int_equal(json_array_size(norms), 201);
+        assert_true(json_number_value(json_array_get(norms, 0)) > 0);
+        assert_true(number(one, "largest") >= json_number_value(json_array_get(norms, 0)));
+        if (i > 0) all_fall = all_fall && json_is_true(json_object_get(one, "falls"));
+    }
+    assert_int_equal(json_is_true(json_object_get(loop, "stable")), all_fall);
+    assert_int_equal(number(json_array_get(loops, 0), "agents"), 2);
+    assert_int_equal(number(json_array_get(loops, 10), "agents"), 10);
+    json_decref(root);
+    program_free(&r);
+
+    r = LUDUS("eval", run, "--json", "--set", "particle.agents=4", "--against", run);
+    root = json_of(&r);
+    assert_int_equal(number(root, "trained_agents"), 2);
+    assert_int_equal(number(root, "agents"), 4);
+    assert_true(json_is_number(
+        json_object_get(json_object_get(json_object_get(root, "measures"), "success"), "mean")));
+    loops = json_object_get(json_object_get(root, "closed_loop"), "loops");
+    assert_int_equal(number(json_array_get(loops, 1), "agents"), 4);
+    loops = json_object_get(json_object_get(root, "against"), "loops");
+    assert_int_equal(number(json_array_get(loops, 1), "agents"), 2);
+    json_decref(root);
+    program_free(&r);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void) {
     if (chdir(LUDUS_SOURCE_DIR)) return 1; /* scenarios are named from there */
     const struct CMUnitTest tests[] = {
@@ -358,7 +411,7 @@ int main(void) {
         cmocka_unit_test(test_run_table),   cmocka_unit_test(test_run_limits),
         cmocka_unit_test(test_inspect),     cmocka_unit_test(test_inspect_counts),
         cmocka_unit_test(test_effective),   cmocka_unit_test(test_bench_list),
-        cmocka_unit_test(test_record),
+        cmocka_unit_test(test_record),      cmocka_unit_test(test_eval_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
