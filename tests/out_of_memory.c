@@ -125,7 +125,7 @@ WRAP(bool, lud_device_reserve, (lud_device * device, size_t n), (device, n))
     type __wrap_##name parameters;                                                                           \
     type __wrap_##name parameters {                                                                          \
         const bool armed = atomic_exchange(&now.armed, false);                                               \
-        __auto_type result = __real_##name arguments;                                                        \
+        type result = __real_##name arguments;                                                               \
         atomic_store(&now.armed, armed);                                                                     \
         return result;                                                                                       \
     }

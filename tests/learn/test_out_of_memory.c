@@ -128,8 +128,8 @@ static void mappo(void **state) {
 static const char *proof_text(const char *learner) {
     static const char *const names[] = {"facts.txt", "rules.txt", "queries.txt"};
     static const char *const texts[] = {"parent(ann,bob)\nparent(bob,cat)\nparent(cat,dan)\nelder(ann,bob)\n",
-                                        "r0:1:parent(X,Y) -> elder(X,Y)\n"
-                                        "r1:0.5:parent(X,Y), elder(Y,Z) -> elder(X,Z)\n",
+                                        ("r0:1:parent(X,Y) -> elder(X,Y)\n"
+                                         "r1:0.5:parent(X,Y), elder(Y,Z) -> elder(X,Z)\n"),
                                         "elder(ann,cat)\nelder(ann,dan)\nelder(bob,dan)\n"};
     static char text[1024];
     for (int i = 0; i < 3; i++) {
