@@ -50,7 +50,7 @@ static lud_status effective(const lud_scenario *scenario, const lud_learner *lea
     lud_tree *root = NULL;
     size_t length = 0;
     lud_status status = lud_scenario_effective(scenario, arena, &root, error);
-    if (status == LUD_OK && learner->kind->write) status = learner->kind->write(learner, arena, root, error);
+    if (status == LUD_OK) status = lud_learner_write(learner, arena, root, error);
     return status ? status : lud_tree_write(arena, root, text, &length, error);
 }
 

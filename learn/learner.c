@@ -1,5 +1,6 @@
 #include "learn/learner.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -50,6 +51,16 @@ lud_status lud_learner_create(const lud_scenario *scenario, lud_device *device, 
     const lud_learner_kind *kind = NULL;
     lud_status status = lud_learner_kind_of(scenario, &kind, error);
     return status ? status : kind->create(scenario, device, learner, error);
+}
+
+lud_status lud_learner_write(const lud_learner *learner, lud_arena *arena, lud_tree *root, lud_error *error) {
+    const lud_option_table *options = learner->kind->options;
+    if (!options) return LUD_OK;
+    lud_tree *section = lud_tree_get(root, "learner");
+    assert(section);       /* the learner was made from it */
+    section->child = NULL; /* what stands in the file gives way to what is in effect */
+    section->n_children = 0;
+    return lud_options_write(options, arena, (const char *)learner + learner->kind->values, section, error);
 }
 
 void lud_learner_destroy(lud_learner *learner) {

@@ -17,6 +17,7 @@ typedef struct lud_learner_kind {
     const char *name;                /* the word after `learner: {type: ...}` */
     const char *about;               /* one line */
     const lud_option_table *options; /* of the `learner` section, for help and docs; may be null */
+    size_t values;                   /* with options: where their values in effect lie in the learner */
 
     /* A learner for a scenario, which outlives it; reads the `learner` section. Takes all memory. */
     lud_status (*create)(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
@@ -30,9 +31,6 @@ typedef struct lud_learner_kind {
     /* Saves or loads everything that later iterations depend on, so that a resumed run goes on bit for bit:
      * weights, moments, counters, buffers, environments (see learn/checkpoint.h). */
     void (*visit)(lud_learner *learner, lud_checkpoint *checkpoint);
-    /* Appends the `learner` section as in effect to the mapping `root`; null: kept as it stands in the file.
-     */
-    lud_status (*write)(const lud_learner *learner, lud_arena *arena, lud_tree *root, lud_error *error);
     /* A policy that acts as has been learned; the learner must outlive it and is not trained meanwhile. Null:
      * none. */
     lud_status (*policy)(lud_learner *learner, lud_policy **policy, lud_error *error);
@@ -67,6 +65,9 @@ const lud_learner_kind *const *lud_learners(int *n);
  * place. */
 lud_status lud_learner_create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
                               lud_error *error);
+/* Writes the `learner` section of the scenario in `root` with every option of the kind at its value in
+ * effect; kept as it stands when the kind has no options. */
+lud_status lud_learner_write(const lud_learner *learner, lud_arena *arena, lud_tree *root, lud_error *error);
 /* Null is allowed. */
 void lud_learner_destroy(lud_learner *learner);
 

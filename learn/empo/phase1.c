@@ -1,7 +1,7 @@
 #include "learn/empo/phase1.h"
 
-#include <assert.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -279,15 +279,6 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     lud_empo_replay_visit(p->replay, "replay.", checkpoint);
 }
 
-static lud_status write(const lud_learner *learner, lud_arena *arena, lud_tree *root, lud_error *error) {
-    const phase1 *p = (const phase1 *)learner;
-    lud_tree *section = lud_tree_get(root, "learner");
-    assert(section);       /* the learner was made from it */
-    section->child = NULL; /* every option with its value instead of what stood in the file */
-    section->n_children = 0;
-    return lud_options_write(&lud_empo_phase1_table, arena, &p->options, section, error);
-}
-
 static void report(lud_learner *learner, lud_text *out) {
     const phase1 *p = (const phase1 *)learner;
     lud_text_append(out, "a stored state takes %zu bytes, with its successors %.0f\n",
@@ -320,12 +311,12 @@ const lud_learner_kind lud_empo_phase1 = {
     .name = "empo-phase1",
     .about = "what people would do for each goal, learned by networks: phase 1 of EMPO",
     .options = &lud_empo_phase1_table,
+    .values = offsetof(phase1, options),
     .create = create,
     .destroy = destroy,
     .iterate = iterate,
     .evaluate = evaluate,
     .visit = visit,
-    .write = write,
     .policy = policy,
     .report = report,
 };

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -569,23 +570,6 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
 }
 
 /* Takes the child under `key` out of a mapping, if it has one. */
-static void take_out(lud_tree *mapping, const char *key) {
-    for (lud_tree **at = &mapping->child; *at; at = &(*at)->next) {
-        if (strcmp((*at)->key, key) != 0) continue;
-        *at = (*at)->next;
-        mapping->n_children--;
-        return;
-    }
-}
-
-static lud_status write(const lud_learner *learner, lud_arena *arena, lud_tree *root, lud_error *error) {
-    const phase2 *p = (const phase2 *)learner;
-    take_out(root, "learner");
-    lud_tree *section = lud_tree_add_mapping(arena, root, "learner");
-    if (!section) return lud_fail(error, LUD_ERROR_MEMORY, "no memory to write the scenario");
-    return lud_options_write(&lud_empo_learner_table, arena, &p->options, section, error);
-}
-
 static void report_exact(const phase2 *p, lud_text *out) {
     const lud_empo_distance *d = &p->distance;
     lud_text_append(out, "\n=== Learned against exact, %llu states ===\n",
@@ -641,12 +625,12 @@ const lud_learner_kind lud_empo_phase2 = {
     .name = "empo-phase2",
     .about = "EMPO learned by networks or tables, for worlds too large to solve",
     .options = &lud_empo_learner_table,
+    .values = offsetof(phase2, options),
     .create = create,
     .destroy = destroy,
     .iterate = iterate,
     .evaluate = evaluate,
     .visit = visit,
-    .write = write,
     .policy = policy,
     .report = report,
 };

@@ -1,6 +1,7 @@
 #include "learn/kge/kge.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -522,27 +523,14 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     lud_optimiser_visit(k->optimiser, "optimiser.", checkpoint);
 }
 
-static lud_status write(const lud_learner *learner, lud_arena *arena, lud_tree *root, lud_error *error) {
-    const kge *k = (const kge *)learner;
-    lud_tree *section = lud_tree_get(root, "learner");
-    if (section) { /* what stands in the file gives way to what is in effect */
-        section->child = NULL;
-        section->n_children = 0;
-    } else {
-        section = lud_tree_add_mapping(arena, root, "learner");
-    }
-    if (!section) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for options");
-    return lud_options_write(&table, arena, &k->options, section, error);
-}
-
 const lud_learner_kind lud_learner_kge = {
     .name = "kge",
     .about = "embeddings of a knowledge graph that score triples",
     .options = &table,
+    .values = offsetof(kge, options),
     .create = create,
     .destroy = destroy,
     .iterate = iterate,
     .evaluate = evaluate,
     .visit = visit,
-    .write = write,
 };

@@ -1,7 +1,7 @@
 #include "learn/mappo/mappo.h"
 
-#include <assert.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -592,15 +592,6 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
         lud_batch_save(m->batch, place);
 }
 
-static lud_status write(const lud_learner *learner, lud_arena *arena, lud_tree *root, lud_error *error) {
-    const mappo *m = (const mappo *)learner;
-    lud_tree *section = lud_tree_get(root, "learner");
-    assert(section);       /* the learner was made from it */
-    section->child = NULL; /* every option with its value instead of what stood in the file */
-    section->n_children = 0;
-    return lud_options_write(&lud_mappo_option_table, arena, &m->options, section, error);
-}
-
 static void report(lud_learner *learner, lud_text *out) {
     const lud_profile *profile = &((const mappo *)learner)->profile;
     if (profile->calls > 0) lud_profile_print(profile, out);
@@ -610,11 +601,11 @@ const lud_learner_kind lud_mappo_learner = {
     .name = "graph-mappo",
     .about = "PPO with shared parameters: MAPPO and IPPO, graph networks, magnitude and direction",
     .options = &lud_mappo_option_table,
+    .values = offsetof(mappo, options),
     .create = create,
     .destroy = destroy,
     .iterate = iterate,
     .evaluate = evaluate,
     .visit = visit,
-    .write = write,
     .join = lud_mappo_join,
     .report = report};

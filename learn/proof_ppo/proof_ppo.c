@@ -1,6 +1,7 @@
 #include "learn/proof_ppo/proof_ppo.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -584,19 +585,6 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
         lud_proof_batch_load(p->batch, p->snapshot);
 }
 
-static lud_status write(const lud_learner *learner, lud_arena *arena, lud_tree *root, lud_error *error) {
-    const proof_ppo *p = (const proof_ppo *)learner;
-    lud_tree *section = lud_tree_get(root, "learner");
-    if (section) { /* what stands in the file gives way to what is in effect */
-        section->child = NULL;
-        section->n_children = 0;
-    } else {
-        section = lud_tree_add_mapping(arena, root, "learner");
-    }
-    if (!section) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for options");
-    return lud_options_write(&lud_proof_ppo_table, arena, &p->options, section, error);
-}
-
 static void report(lud_learner *learner, lud_text *out) {
     proof_ppo *p = (proof_ppo *)learner;
     const double seconds = p->profile.seconds[STAGE_ROLLOUT_NET] + p->profile.seconds[STAGE_UPDATE_NET];
@@ -615,11 +603,11 @@ const lud_learner_kind lud_learner_proof_ppo = {
     .name = "proof-ppo",
     .about = "a policy that searches for proofs, by proximal policy optimisation",
     .options = &lud_proof_ppo_table,
+    .values = offsetof(proof_ppo, options),
     .create = create,
     .destroy = destroy,
     .iterate = iterate,
     .visit = visit,
-    .write = write,
     .report = report,
     .policy = acting,
 };

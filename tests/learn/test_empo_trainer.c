@@ -561,7 +561,7 @@ static void defaults_are_written_back(void **state) {
     char *text = NULL;
     size_t length = 0;
     assert_int_equal(lud_scenario_effective(r.scenario, arena, &root, &error), LUD_OK);
-    assert_int_equal(lud_empo_phase2.write(&r.learner->base, arena, root, &error), LUD_OK);
+    assert_int_equal(lud_learner_write(&r.learner->base, arena, root, &error), LUD_OK);
     assert_int_equal(lud_tree_write(arena, root, &text, &length, &error), LUD_OK);
     lud_scenario *again = NULL;
     if (lud_scenario_read("again.yaml", text, length, NULL, 0, &again, &error)) fail_msg("%s", error.text);

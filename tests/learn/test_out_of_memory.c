@@ -72,7 +72,7 @@ static lud_status learn(const void *argument, uint64_t *result, lud_error *error
     if (!status && !arena) status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for the test");
     lud_tree *root = NULL;
     if (!status) status = lud_scenario_effective(scenario, arena, &root, error);
-    if (!status && learner->kind->write) status = learner->kind->write(learner, arena, root, error);
+    if (!status) status = lud_learner_write(learner, arena, root, error);
     lud_arena_destroy(arena);
     lud_learner_destroy(learner);
     lud_device_close(device);
