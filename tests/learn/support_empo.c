@@ -43,22 +43,29 @@ const char support_empo_crowd[] = "ludus: 1\n"
                                   "  - {cell: [4, 3], weight: 0.5}\n"
                                   "  - {rectangle: [3, 1, 4, 2]}\n";
 
+lud_status support_empo_try(support_empo *r, const char *world, const char *learner, int n_set,
+                            const char *const *set, lud_error *error) {
+    lud_text text = {0};
+    lud_learner *made = NULL;
+    *r = (support_empo){0};
+    lud_text_append(&text, "%s%s", world, learner);
+    lud_status status =
+        lud_scenario_read("test.yaml", text.bytes, text.length, set, n_set, &r->scenario, error);
+    lud_text_free(&text);
+    if (!status) status = lud_device_open("cpu", 1, &r->device, error);
+    if (!status) status = lud_learner_create(r->scenario, r->device, &made, error);
+    r->learner = (lud_empo_phase2_learner *)made;
+    return status;
+}
+
 void support_empo_open(support_empo *r, const char *world, const char *learner, int n_set,
                        const char *const *set) {
     lud_error error = {0};
-    lud_text text = {0};
-    lud_text_append(&text, "%s%s", world, learner);
-    if (lud_scenario_read("test.yaml", text.bytes, text.length, set, n_set, &r->scenario, &error))
-        fail_msg("%s", error.text);
-    lud_text_free(&text);
-    assert_int_equal(lud_device_open("cpu", 1, &r->device, &error), LUD_OK);
-    lud_learner *made = NULL;
-    if (lud_learner_create(r->scenario, r->device, &made, &error)) fail_msg("%s", error.text);
-    r->learner = (lud_empo_phase2_learner *)made;
+    if (support_empo_try(r, world, learner, n_set, set, &error)) fail_msg("%s", error.text);
 }
 
 void support_empo_close(support_empo *r) {
-    lud_learner_destroy(&r->learner->base);
+    if (r->learner) lud_learner_destroy(&r->learner->base);
     lud_device_close(r->device);
     lud_scenario_destroy(r->scenario);
 }

@@ -15,7 +15,10 @@ typedef struct support_empo {
     lud_empo_phase2_learner *learner;
 } support_empo;
 
-/* Opens the scenario that the two texts make, on the CPU. All fail the test when they cannot. */
+/* Opens the scenario that the two texts make, on the CPU; close it also after a failure. */
+lud_status support_empo_try(support_empo *r, const char *world, const char *learner, int n_set,
+                            const char *const *set, lud_error *error);
+/* The same; this and all below fail the test when they cannot. */
 void support_empo_open(support_empo *r, const char *world, const char *learner, int n_set,
                        const char *const *set);
 void support_empo_close(support_empo *r);

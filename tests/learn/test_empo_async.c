@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "learn/empo/phase2.h"
+#include "learn/support_empo.h"
 
 static const char corridor[] = "ludus: 1\n"
                                "name: corridor\n"
@@ -50,42 +50,6 @@ static const char corridor[] = "ludus: 1\n"
                                "  async_min_buffer_size: 30\n"
                                "  async_queue_size: 12\n";
 
-typedef struct rig {
-    lud_scenario *scenario;
-    lud_device *device;
-    lud_empo_phase2_learner *learner;
-} rig;
-
-static lud_status try_rig(rig *r, int n_set, const char *const *set, lud_error *error) {
-    lud_learner *made = NULL;
-    *r = (rig){0};
-    lud_status status =
-        lud_scenario_read("test.yaml", corridor, sizeof corridor - 1, set, n_set, &r->scenario, error);
-    if (!status) status = lud_device_open("cpu", 1, &r->device, error);
-    if (!status) status = lud_learner_create(r->scenario, r->device, &made, error);
-    r->learner = (lud_empo_phase2_learner *)made;
-    return status;
-}
-
-static void open_rig(rig *r, int n_set, const char *const *set) {
-    lud_error error = {0};
-    if (try_rig(r, n_set, set, &error)) fail_msg("%s", error.text);
-}
-
-static void close_rig(rig *r) {
-    if (r->learner) lud_learner_destroy(&r->learner->base);
-    lud_device_close(r->device);
-    lud_scenario_destroy(r->scenario);
-}
-
-static void iterate(rig *r, int n) {
-    lud_error error = {0};
-    double row[64];
-    assert_true(r->learner->base.n_columns <= 64);
-    for (int i = 0; i < n; i++)
-        if (lud_empo_phase2.iterate(&r->learner->base, row, &error)) fail_msg("%s", error.text);
-}
-
 /* Every step of every environment is in the memory once the actors stand still: the queue drops nothing. */
 static void nothing_is_lost(void **state) {
     (void)state;
@@ -96,12 +60,12 @@ static void nothing_is_lost(void **state) {
          "learner.max_env_steps_per_training_step=1"}, /* the throttle does */
         {"learner.use_rnd=true", "learner.rnd_sync_freq=1"}};
     for (int s = 0; s < 3; s++) {
-        rig r;
-        open_rig(&r, 2, settings[s]);
+        support_empo r;
+        support_empo_open(&r, corridor, "", 2, settings[s]);
         lud_empo_phase2_learner *l = r.learner;
         lud_error error = {0};
         for (int round = 0; round < 3; round++) {
-            iterate(&r, 2);
+            support_empo_iterate(&r, 2);
             /* two buffers of three transitions an actor, and what it holds: all else is in the memory */
             assert_int_equal(lud_empo_async_pause(l->async, l->replay, l->step, &error), LUD_OK);
             const lud_empo_async_counts counts = lud_empo_async_get_counts(l->async);
@@ -113,7 +77,7 @@ static void nothing_is_lost(void **state) {
                 1) /* 30 and one step of everybody, then one for each training step, and a step underway */
                 assert_true(counts.actors.steps <= 30 + 6 + (uint64_t)l->step + 6);
         }
-        close_rig(&r);
+        support_empo_close(&r);
     }
 }
 
@@ -122,8 +86,8 @@ static void nothing_is_lost(void **state) {
 static void a_full_queue_holds_the_actors(void **state) {
     (void)state;
     static const char *const set[] = {"learner.max_env_steps_per_training_step=0"};
-    rig r;
-    open_rig(&r, 1, set);
+    support_empo r;
+    support_empo_open(&r, corridor, "", 1, set);
     lud_empo_phase2_learner *l = r.learner;
     lud_error error = {0};
     assert_int_equal(lud_empo_async_run(l->async, 0, &error), LUD_OK);
@@ -143,16 +107,16 @@ static void a_full_queue_holds_the_actors(void **state) {
     counts = lud_empo_async_get_counts(l->async);
     assert_int_equal(counts.taken, counts.actors.steps);
     assert_int_equal(lud_empo_replay_count(l->replay), (int64_t)counts.taken);
-    close_rig(&r);
+    support_empo_close(&r);
 }
 
 /* Saved in the middle and loaded into another learner: the same environments, memory and counters. */
 static void saving_keeps_every_environment(void **state) {
     (void)state;
-    rig r, again;
-    open_rig(&r, 0, NULL);
-    open_rig(&again, 0, NULL);
-    iterate(&r, 3);
+    support_empo r, again;
+    support_empo_open(&r, corridor, "", 0, NULL);
+    support_empo_open(&again, corridor, "", 0, NULL);
+    support_empo_iterate(&r, 3);
     static const char path[] = LUDUS_BINARY_DIR "/test_empo_async.safetensors";
     lud_error error = {0};
     lud_checkpoint *first = lud_checkpoint_create(), *second = lud_checkpoint_create(), *loaded = NULL;
@@ -172,28 +136,28 @@ static void saving_keeps_every_environment(void **state) {
         if (one->bytes && memcmp(one->data, other->data, one->bytes) != 0) fail_msg("%s differs", one->name);
     }
     assert_non_null(lud_checkpoint_find(first, "actor1.states"));
-    iterate(&again, 3); /* both go on */
-    iterate(&r, 3);
+    support_empo_iterate(&again, 3); /* both go on */
+    support_empo_iterate(&r, 3);
     assert_int_equal(again.learner->step, 60);
     lud_checkpoint_destroy(first);
     lud_checkpoint_destroy(second);
     lud_checkpoint_destroy(loaded);
-    close_rig(&r);
-    close_rig(&again);
+    support_empo_close(&r);
+    support_empo_close(&again);
 }
 
 static void failures_are_told(void **state) {
     (void)state;
     static const char *const tables[] = {"learner.use_lookup_tables=true"};
     static const char *const actions[] = {"learner.use_rnd=true", "learner.use_human_action_rnd=true"};
-    rig r;
+    support_empo r;
     lud_error error = {0};
-    assert_int_not_equal(try_rig(&r, 1, tables, &error), LUD_OK);
+    assert_int_not_equal(support_empo_try(&r, corridor, "", 1, tables, &error), LUD_OK);
     assert_non_null(strstr(error.text, "use_lookup_q_r"));
-    close_rig(&r);
-    assert_int_not_equal(try_rig(&r, 2, actions, &error), LUD_OK);
+    support_empo_close(&r);
+    assert_int_not_equal(support_empo_try(&r, corridor, "", 2, actions, &error), LUD_OK);
     assert_non_null(strstr(error.text, "use_human_action_rnd"));
-    close_rig(&r);
+    support_empo_close(&r);
 }
 
 int main(void) {

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "learn/empo/phase2.h"
+#include "learn/support_empo.h"
 
 /* Two people, two robots, ground on which one stumbles. */
 static const char crowd[] = "ludus: 1\n"
@@ -45,38 +45,10 @@ static const char crowd[] = "ludus: 1\n"
                             "  rnd_feature_dim: 16\n"
                             "  lr_rnd: 1e-3\n";
 
-typedef struct rig {
-    lud_scenario *scenario;
-    lud_device *device;
-    lud_empo_phase2_learner *learner;
-} rig;
-
-static lud_status try_rig(rig *r, int n_set, const char *const *set, lud_error *error) {
-    lud_learner *made = NULL;
-    *r = (rig){0};
-    lud_status status =
-        lud_scenario_read("test.yaml", crowd, sizeof crowd - 1, set, n_set, &r->scenario, error);
-    if (!status) status = lud_device_open("cpu", 1, &r->device, error);
-    if (!status) status = lud_learner_create(r->scenario, r->device, &made, error);
-    r->learner = (lud_empo_phase2_learner *)made;
-    return status;
-}
-
-static void open_rig(rig *r, int n_set, const char *const *set) {
-    lud_error error = {0};
-    if (try_rig(r, n_set, set, &error)) fail_msg("%s", error.text);
-}
-
-static void close_rig(rig *r) {
-    if (r->learner) lud_learner_destroy(&r->learner->base);
-    lud_device_close(r->device);
-    lud_scenario_destroy(r->scenario);
-}
-
 enum { STATES = 24 };
 
 /* Records of states on random walks. */
-static int32_t *walk(const rig *r, uint32_t seed, const int32_t **records) {
+static int32_t *walk(const support_empo *r, uint32_t seed, const int32_t **records) {
     const lud_empo_features *f = &r->learner->features;
     const lud_model *model = r->scenario->model;
     uint8_t *state = calloc(1, model->layout.state_bytes);
@@ -109,8 +81,8 @@ static double mean(const float *x, int n) {
 static void what_was_seen_is_not_novel(void **state) {
     (void)state;
     static const char *const raw[] = {"learner.normalize_rnd=false"};
-    rig r;
-    open_rig(&r, 1, raw);
+    support_empo r;
+    support_empo_open(&r, crowd, "", 1, raw);
     lud_empo_novelty *novelty = r.learner->novelty;
     const int32_t *seen[STATES], *other[STATES];
     int32_t *memory = walk(&r, 1, seen), *more = walk(&r, 2, other);
@@ -144,10 +116,10 @@ static void what_was_seen_is_not_novel(void **state) {
     lud_empo_novelty_destroy(copy);
     free(memory);
     free(more);
-    close_rig(&r);
+    support_empo_close(&r);
 
     static const char *const in_units[] = {"learner.normalize_rnd=true", "learner.rnd_normalization_decay=0"};
-    open_rig(&r, 2, in_units);
+    support_empo_open(&r, crowd, "", 2, in_units);
     memory = walk(&r, 1, seen);
     lud_empo_novelty_set_step(r.learner->novelty, 1000000);
     lud_empo_novelty_states(r.learner->novelty, 8, seen, before); /* nothing learned yet: as it is */
@@ -157,14 +129,14 @@ static void what_was_seen_is_not_novel(void **state) {
     for (int i = 0; i < 8; i++) variance += pow((double)before[i] - m, 2) / 8;
     assert_true(fabs(deviation - sqrt(variance)) < 1e-5 * deviation);
     free(memory);
-    close_rig(&r);
+    support_empo_close(&r);
 }
 
 /* The actions that somebody did become familiar in those states, the others stay novel. */
 static void what_was_done_is_not_novel(void **state) {
     (void)state;
-    rig r;
-    open_rig(&r, 0, NULL);
+    support_empo r;
+    support_empo_open(&r, crowd, "", 0, NULL);
     lud_empo_novelty *novelty = r.learner->novelty;
     const int32_t *records[STATES];
     int32_t *memory = walk(&r, 1, records), actions[2 * STATES];
@@ -183,7 +155,7 @@ static void what_was_done_is_not_novel(void **state) {
     }
     assert_true(done < 0.3 && left > 2 * done);
     free(memory);
-    close_rig(&r);
+    support_empo_close(&r);
 }
 
 /* Everything on: it runs, the same twice, and novelty changes what robots and people do. */
@@ -195,8 +167,8 @@ static void the_learner_uses_novelty(void **state) {
     for (int round = 0; round < 3; round++) {
         static const char *const set[] = {"learner.rnd_use_adaptive_lr=true", "learner.rnd_bonus_coef_r=20",
                                           "learner.rnd_bonus_coef_h=20"};
-        rig r;
-        open_rig(&r, round == 2 ? 1 : 3, set);
+        support_empo r;
+        support_empo_open(&r, crowd, "", round == 2 ? 1 : 3, set);
         lud_error error = {0};
         n_columns = r.learner->base.n_columns;
         assert_true(n_columns <= 64);
@@ -205,7 +177,7 @@ static void the_learner_uses_novelty(void **state) {
         const lud_empo_lived lived = lud_empo_actor_lived(r.learner->actor);
         assert_int_equal(lived.n, 8);
         memcpy(actions[round], lived.actions, sizeof actions[round]);
-        close_rig(&r);
+        support_empo_close(&r);
     }
     for (int i = 0; i < n_columns; i++)
         assert_true(rows[0][i] == rows[1][i] || (isnan(rows[0][i]) && isnan(rows[1][i])));
@@ -227,8 +199,8 @@ static void counting_people_do_different_things(void **state) {
             "learner.count_curiosity_bonus_coef_r=0",
             "learner.human_prior={type: weighted, weights: {still: 97, left: 1, right: 1, forward: 1}}",
             round ? "learner.count_curiosity_bonus_coef_h=30" : "learner.count_curiosity_bonus_coef_h=0"};
-        rig r;
-        open_rig(&r, 8, set);
+        support_empo r;
+        support_empo_open(&r, crowd, "", 8, set);
         lud_empo_now now = lud_empo_stages_at(&r.learner->options.stages, 0);
         now.epsilon_h = 0.0;
         lud_error error = {0};
@@ -241,7 +213,7 @@ static void counting_people_do_different_things(void **state) {
             for (int k = 0; k < 2 * lived.n; k++) counts[lived.actions[k]]++;
         }
         different[round] = counts[1] + counts[2] + counts[3];
-        close_rig(&r);
+        support_empo_close(&r);
     }
     assert_true(different[0] < 300 && different[1] > 3 * different[0]);
 }
@@ -250,14 +222,14 @@ static void wrong_options_are_told(void **state) {
     (void)state;
     static const char *const alone[] = {"learner.use_rnd=false"};
     static const char *const tables[] = {"learner.use_lookup_tables=true", "learner.x_h_use_network=false"};
-    rig r;
+    support_empo r;
     lud_error error = {0};
-    assert_int_not_equal(try_rig(&r, 1, alone, &error), LUD_OK);
+    assert_int_not_equal(support_empo_try(&r, crowd, "", 1, alone, &error), LUD_OK);
     assert_non_null(strstr(error.text, "use_human_action_rnd needs use_rnd"));
-    close_rig(&r);
-    assert_int_not_equal(try_rig(&r, 2, tables, &error), LUD_OK);
+    support_empo_close(&r);
+    assert_int_not_equal(support_empo_try(&r, crowd, "", 2, tables, &error), LUD_OK);
     assert_non_null(strstr(error.text, "use_count_based_curiosity"));
-    close_rig(&r);
+    support_empo_close(&r);
 }
 
 int main(void) {

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "learn/empo/phase2.h"
 #include "learn/empo/state_values.h"
+#include "learn/support_empo.h"
 
 static const char corridor[] = "ludus: 1\n"
                                "name: corridor\n"
@@ -42,29 +42,6 @@ static const char corridor[] = "ludus: 1\n"
                                "  buffer_size: 300\n"
                                "  plasticity_diagnostics_interval: 10\n"
                                "  plasticity_diagnostics_batch_size: 20\n";
-
-typedef struct rig {
-    lud_scenario *scenario;
-    lud_device *device;
-    lud_empo_phase2_learner *learner;
-} rig;
-
-static void open_rig(rig *r) {
-    lud_error error = {0};
-    lud_learner *made = NULL;
-    *r = (rig){0};
-    if (lud_scenario_read("test.yaml", corridor, sizeof corridor - 1, NULL, 0, &r->scenario, &error) ||
-        lud_device_open("cpu", 1, &r->device, &error) ||
-        lud_learner_create(r->scenario, r->device, &made, &error))
-        fail_msg("%s", error.text);
-    r->learner = (lud_empo_phase2_learner *)made;
-}
-
-static void close_rig(rig *r) {
-    lud_learner_destroy(&r->learner->base);
-    lud_device_close(r->device);
-    lud_scenario_destroy(r->scenario);
-}
 
 static void ranks_of_known_matrices(void **state) {
     (void)state;
@@ -96,8 +73,8 @@ static void ranks_of_known_matrices(void **state) {
 
 static void silent_units_are_found(void **state) {
     (void)state;
-    rig r;
-    open_rig(&r);
+    support_empo r;
+    support_empo_open(&r, corridor, "", 0, NULL);
     lud_error error = {0};
     double row[64];
     assert_true(r.learner->base.n_columns <= 64);
@@ -153,14 +130,14 @@ static void silent_units_are_found(void **state) {
     assert_int_equal(dormant, silenced);
     assert_int_equal(dead, silenced);
     lud_text_free(&text);
-    close_rig(&r);
+    support_empo_close(&r);
 }
 
 /* The values of a state by itself are those the evaluation compares with the exact ones. */
 static void a_state_is_told_as_it_is_known(void **state) {
     (void)state;
-    rig r;
-    open_rig(&r);
+    support_empo r;
+    support_empo_open(&r, corridor, "", 0, NULL);
     lud_empo_phase2_learner *l = r.learner;
     lud_error error = {0};
     double row[64];
@@ -193,7 +170,7 @@ static void a_state_is_told_as_it_is_known(void **state) {
     }
     assert_true(seen > 20);
     free(record);
-    close_rig(&r);
+    support_empo_close(&r);
 }
 
 int main(void) {

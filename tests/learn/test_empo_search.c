@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "learn/empo/ask.h"
-#include "learn/empo/phase2.h"
+#include "learn/support_empo.h"
 
 /* A person that stands still (by its prior) and a robot on a strip. */
 static const char strip[] = "ludus: 1\n"
@@ -48,29 +48,6 @@ static const char strip[] = "ludus: 1\n"
                             "  environments: 3\n"
                             "  exact_max_states: 0\n";
 
-typedef struct rig {
-    lud_scenario *scenario;
-    lud_device *device;
-    lud_empo_phase2_learner *learner;
-} rig;
-
-static void open_rig(rig *r, int n_set, const char *const *set) {
-    lud_error error = {0};
-    lud_learner *made = NULL;
-    *r = (rig){0};
-    if (lud_scenario_read("test.yaml", strip, sizeof strip - 1, set, n_set, &r->scenario, &error) ||
-        lud_device_open("cpu", 1, &r->device, &error) ||
-        lud_learner_create(r->scenario, r->device, &made, &error))
-        fail_msg("%s", error.text);
-    r->learner = (lud_empo_phase2_learner *)made;
-}
-
-static void close_rig(rig *r) {
-    lud_learner_destroy(&r->learner->base);
-    lud_device_close(r->device);
-    lud_scenario_destroy(r->scenario);
-}
-
 /* Made-up values: the further the robot stands from the lower right corner the worse; all actions alike. */
 typedef struct made_up {
     const lud_empo_features *features;
@@ -99,7 +76,7 @@ static lud_status made_up_values(void *context, int n, const int32_t *const *rec
     return LUD_OK;
 }
 
-static uint8_t *start(const rig *r) {
+static uint8_t *start(const support_empo *r) {
     const lud_model *model = r->scenario->model;
     uint8_t *state = calloc(1, model->layout.state_bytes);
     uint32_t tick = 0;
@@ -107,7 +84,7 @@ static uint8_t *start(const rig *r) {
     return state;
 }
 
-static lud_empo_search *make_search(const rig *r, lud_empo_search_options options) {
+static lud_empo_search *make_search(const support_empo *r, lud_empo_search_options options) {
     lud_empo_search *search = NULL;
     lud_error error = {0};
     options.terminal_value = -1e-10;
@@ -120,8 +97,8 @@ static lud_empo_search *make_search(const rig *r, lud_empo_search_options option
 /* One step deep, every action tried: the mean backed up is gamma times the value of where it leads. */
 static void one_step_backs_up_what_follows(void **state) {
     (void)state;
-    rig r;
-    open_rig(&r, 0, NULL);
+    support_empo r;
+    support_empo_open(&r, strip, "", 0, NULL);
     const lud_empo_features *f = &r.learner->features;
     const lud_model *model = r.scenario->model;
     uint8_t *at = start(&r);
@@ -166,12 +143,12 @@ static void one_step_backs_up_what_follows(void **state) {
     free(record);
     free(at);
     lud_empo_search_destroy(search);
-    close_rig(&r);
+    support_empo_close(&r);
 }
 
 /* Deep enough, it finds the way to the better corner where the values at hand say nothing about actions: the
  * robot faces east or whatever the map says, so what is preferred is what exact lookahead prefers. */
-static double lookahead(const rig *r, const uint8_t *at, int depth) {
+static double lookahead(const support_empo *r, const uint8_t *at, int depth) {
     const lud_empo_features *f = &r->learner->features;
     const lud_model *model = r->scenario->model;
     if (model->world->is_terminal(model, at)) return -1e-10;
@@ -197,8 +174,8 @@ static double lookahead(const rig *r, const uint8_t *at, int depth) {
 
 static void it_prefers_what_lookahead_prefers(void **state) {
     (void)state;
-    rig r;
-    open_rig(&r, 0, NULL);
+    support_empo r;
+    support_empo_open(&r, strip, "", 0, NULL);
     const lud_empo_features *f = &r.learner->features;
     const lud_model *model = r.scenario->model;
     uint8_t *at = start(&r);
@@ -228,15 +205,15 @@ static void it_prefers_what_lookahead_prefers(void **state) {
     assert_true(policy[preferred] > 0.3);
     free(at);
     lud_empo_search_destroy(search);
-    close_rig(&r);
+    support_empo_close(&r);
 }
 
 /* Three environments together and one by one give the same bytes, twice; noise stays a distribution. */
 static void nothing_but_its_inputs_counts(void **state) {
     (void)state;
-    rig r;
+    support_empo r;
     static const char *const random[] = {"learner.human_prior={type: random}"};
-    open_rig(&r, 1, random);
+    support_empo_open(&r, strip, "", 1, random);
     const lud_model *model = r.scenario->model;
     const size_t bytes = model->layout.state_bytes;
     uint8_t *states = calloc(3, bytes), *one = start(&r);
@@ -272,7 +249,7 @@ static void nothing_but_its_inputs_counts(void **state) {
     }
     free(states);
     free(one);
-    close_rig(&r);
+    support_empo_close(&r);
 }
 
 /* The learner acts by it after the warm-up, the same twice, and so does the policy that it makes. */
@@ -282,8 +259,8 @@ static void the_learner_and_its_policy_search(void **state) {
                                       "learner.mcts_root_noise_frac=0.25"};
     double rows[2][64], policy[3][4];
     for (int run = 0; run < 3; run++) {
-        rig r;
-        open_rig(&r, run == 2 ? 0 : 3, set);
+        support_empo r;
+        support_empo_open(&r, strip, "", run == 2 ? 0 : 3, set);
         lud_error error = {0};
         assert_true(r.learner->base.n_columns <= 64);
         double ignored[64];
@@ -304,7 +281,7 @@ static void the_learner_and_its_policy_search(void **state) {
         assert_true(fabs(sum - 1) < 1e-9);
         free(at);
         lud_policy_destroy(made);
-        close_rig(&r);
+        support_empo_close(&r);
     }
     assert_memory_equal(policy[0], policy[1], sizeof policy[0]);
     for (int i = 0; i < 20; i++) assert_true(rows[0][i] == rows[1][i] || isnan(rows[0][i]));
