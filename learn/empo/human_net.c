@@ -53,16 +53,12 @@ lud_empo_graph lud_empo_human_declare(lud_nn *net, const lud_empo_shape *s, bool
 }
 
 static lud_empo_shape shape_of(const lud_empo_features *f, const lud_empo_phase1_options *o) {
-    lud_empo_shape s = lud_empo_shape_defaults();
-    s.height = f->height;
-    s.width = f->width;
-    s.n_agents = f->grid->n_agents;
+    lud_empo_shape s = lud_empo_shape_of(f);
     s.hidden = o->hidden_dim;
     s.goal_features = o->goal_feature_dim;
     s.agent_embedding = o->agent_embedding_dim;
     s.position_features = o->agent_position_feature_dim;
     s.agent_features = o->agent_feature_dim;
-    s.max_agents = f->grid->n_agents > 10 ? f->grid->n_agents : 10;
     return s;
 }
 

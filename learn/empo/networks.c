@@ -24,6 +24,15 @@ lud_empo_shape lud_empo_shape_defaults(void) {
                             .x_h_floor = 0.01};
 }
 
+lud_empo_shape lud_empo_shape_of(const lud_empo_features *f) {
+    lud_empo_shape s = lud_empo_shape_defaults();
+    s.height = f->height;
+    s.width = f->width;
+    s.n_agents = f->grid->n_agents;
+    if (s.max_agents < s.n_agents) s.max_agents = s.n_agents;
+    return s;
+}
+
 static int64_t at_least(int64_t value, int64_t minimum) {
     return value > minimum ? value : minimum;
 }

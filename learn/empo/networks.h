@@ -12,6 +12,7 @@
 #ifndef LUDUS_LEARN_EMPO_NETWORKS_H
 #define LUDUS_LEARN_EMPO_NETWORKS_H
 
+#include "learn/empo/features.h"
 #include "learn/empo/stages.h"
 #include "learn/nn/nn.h"
 
@@ -45,6 +46,8 @@ typedef struct lud_empo_shape {
 /* Defaults of the learner (hidden 256, dropout 0.5, eta 1.1, xi 1); grid, agents, actions are the caller's.
  */
 lud_empo_shape lud_empo_shape_defaults(void);
+/* The same with the grid and the agents of a world. */
+lud_empo_shape lud_empo_shape_of(const lud_empo_features *features);
 
 /* Values of the declared graph; -1 where a head was left out. */
 typedef struct lud_empo_graph {

@@ -55,17 +55,13 @@ static double least_weight(const lud_empo_features *f) {
 }
 
 static lud_empo_shape shape_of(const lud_empo_features *f, const lud_empo_learner_options *o) {
-    lud_empo_shape s = lud_empo_shape_defaults();
-    s.height = f->height;
-    s.width = f->width;
-    s.n_agents = f->grid->n_agents;
+    lud_empo_shape s = lud_empo_shape_of(f);
     s.n_actions = f->layout.n_robot_actions;
     s.hidden = o->hidden_dim;
     s.goal_features = o->goal_feature_dim;
     s.agent_embedding = o->agent_embedding_dim;
     s.position_features = o->agent_position_feature_dim;
     s.agent_features = o->agent_feature_dim;
-    s.max_agents = f->grid->n_agents > 10 ? f->grid->n_agents : 10;
     for (int net = 0; net < LUD_EMPO_NETS; net++)
         s.dropout[net] = o->head_dropout[net] < 0 ? o->dropout : o->head_dropout[net];
     s.eta = o->theory.eta;

@@ -76,6 +76,22 @@ static void write_out(const core *c, const lud_act *act, int64_t i) {
     }
 }
 
+/* Hands the actor n rows: what the agents of `agent` in the environments of `place` see in `observations`,
+ * and what stands in hidden, states and masks as remembered. */
+static void feed(core *c, const void *const *observations, int64_t n) {
+    lud_mappo_inputs *inputs = &c->trainer->inputs;
+    lud_mappo_inputs_observe(inputs, observations, n, c->place, c->agent);
+    const lud_mappo_memory memory = {.masks = c->masks,
+                                     .actor_hidden = c->hidden,
+                                     .critic_hidden = c->hidden,
+                                     .states = c->states,
+                                     .hidden_width = c->hidden_width,
+                                     .state_width = c->state_width};
+    (void)lud_mappo_inputs_remember(inputs, n, c->row, &memory,
+                                    NULL); /* all is given: nothing can be missing */
+    lud_mappo_inputs_upload(inputs);
+}
+
 /* Rows first .. first + n, of environments whose clocks agree. */
 static void act_rows(core *c, const lud_act *act, int64_t first, int64_t n) {
     lud_mappo_trainer *t = c->trainer;
@@ -92,16 +108,7 @@ static void act_rows(core *c, const lud_act *act, int64_t first, int64_t n) {
         memcpy(c->states + i * c->state_width, kept + 1 + c->hidden_width,
                (size_t)c->state_width * sizeof *kept);
     }
-    lud_mappo_inputs_observe(&t->inputs, (const void *const *)act->observations, n, c->place, c->agent);
-    /* everything is given, so nothing can be missing */
-    const lud_mappo_memory memory = {.masks = c->masks,
-                                     .actor_hidden = c->hidden,
-                                     .critic_hidden = c->hidden,
-                                     .states = c->states,
-                                     .hidden_width = c->hidden_width,
-                                     .state_width = c->state_width};
-    (void)lud_mappo_inputs_remember(&t->inputs, n, c->row, &memory, NULL);
-    lud_mappo_inputs_upload(&t->inputs);
+    feed(c, (const void *const *)act->observations, n);
     const lud_draws draws = {.seed = act->range.seed,
                              .environment = c->environment,
                              .agent = c->number,
@@ -186,15 +193,7 @@ bool lud_mappo_policy_attention(lud_policy *policy, const uint8_t *state, float 
         c->agent[i] = c->row[i] = (int32_t)i;
         c->masks[i] = 0.0f;
     }
-    const lud_mappo_memory memory = {.masks = c->masks,
-                                     .actor_hidden = c->hidden,
-                                     .critic_hidden = c->hidden,
-                                     .states = c->states,
-                                     .hidden_width = c->hidden_width,
-                                     .state_width = c->state_width};
-    lud_mappo_inputs_observe(&t->inputs, (const void *const *)c->parts, n, c->place, c->agent);
-    if (lud_mappo_inputs_remember(&t->inputs, n, c->row, &memory, NULL)) return false;
-    lud_mappo_inputs_upload(&t->inputs);
+    feed(c, (const void *const *)c->parts, n);
     lud_mappo_net_forward(&t->actor, false);
     const int edge = lud_parameters_find(t->parameters, t->actor.edge_weight);
     const float *edge_weight = lud_parameters_value(t->parameters, edge);
