@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "learn/mappo/mappo.h"
+#include "learn/support_mappo.h"
 #include "sim/multigrid/grid_observe.h"
 
 /* Allocations are counted by standing in for the C library's functions; the sanitizers want these themselves.
@@ -80,31 +80,7 @@ int posix_memalign(void **memory, size_t alignment, size_t bytes) {
 }
 #endif
 
-typedef struct bed {
-    lud_device *device;
-    lud_scenario *scenario;
-    lud_mappo_learner_state *learner;
-} bed;
-
-static bed open_text(const char *text) {
-    bed b = {0};
-    lud_error error = {0};
-    assert_int_equal(lud_device_open("cpu", 1, &b.device, &error), LUD_OK);
-    if (lud_scenario_read("test", text, strlen(text), NULL, 0, &b.scenario, &error))
-        fail_msg("%s", error.text);
-    lud_learner *learner = NULL;
-    if (lud_learner_create(b.scenario, b.device, &learner, &error)) fail_msg("%s", error.text);
-    b.learner = (lud_mappo_learner_state *)learner;
-    return b;
-}
-
-static void close_bed(bed *b) {
-    lud_learner_destroy(&b->learner->base);
-    lud_scenario_destroy(b->scenario);
-    lud_device_close(b->device);
-}
-
-static void collect(bed *b) {
+static void collect(support_mappo *b) {
     double row[LUD_MAPPO_COLUMNS];
     lud_error error = {0};
     if (lud_mappo_collect(b->learner, row, &error)) fail_msg("%s", error.text);
@@ -115,10 +91,6 @@ static double number(uint32_t *state) {
     *state = *state * 1664525u + 1013904223u;
     return (double)(*state >> 8) / 16777216.0;
 }
-
-#define SMALL                                                                                                \
-    "hidden_size: 16, steps: 100000, epochs: 2, minibatches: 2, "                                            \
-    "graph: {hidden_size: 4, heads: 2, embed_hidden_size: 8, layers: 1}"
 
 /* --- returns --- */
 
@@ -133,9 +105,10 @@ static void returns_match_the_definition(void **state) {
             text, sizeof text,
             "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple_spread}\n"
             "run: {environments: 5, seed: 1}\nlearner: {type: graph-mappo, rollout_length: 23, recurrent: "
-            "false, normaliser: none, discount: 0.9, lambda: 0.8, time_limits: %s, " SMALL "}\n",
+            "false, normaliser: none, discount: 0.9, lambda: 0.8, time_limits: %s, " SUPPORT_MAPPO_SMALL
+            "}\n",
             limits[kind]);
-        bed b = open_text(text);
+        support_mappo b = support_mappo_open(text);
         lud_mappo_buffer *buffer = &b.learner->buffer;
         const int64_t rows = buffer->n_rows, steps = buffer->n_steps;
         const int n_agents = b.scenario->model->layout.n_agents;
@@ -188,7 +161,7 @@ static void returns_match_the_definition(void **state) {
         free(values);
         free(final);
         free(advantage);
-        close_bed(&b);
+        support_mappo_close(&b);
     }
 }
 
@@ -196,7 +169,7 @@ static void returns_match_the_definition(void **state) {
 static void cut_episodes_keep_their_value(void **state) {
     (void)state;
     for (int recurrent = 0; recurrent < 2; recurrent++) {
-        bed limited = {0}, endless = {0};
+        support_mappo limited = {0}, endless = {0};
         for (int k = 0; k < 2; k++) {
             char text[700];
             snprintf(text, sizeof text,
@@ -204,9 +177,9 @@ static void cut_episodes_keep_their_value(void **state) {
                      "particle: {task: navigation_graph, agents: 2, obstacles: 1, episode_length: %d}\n"
                      "run: {environments: 3, seed: 5}\n"
                      "learner: {type: graph-mappo, rollout_length: 5, recurrent: %s, centralised: false, "
-                     "time_limits: bootstrap, " SMALL "}\n",
+                     "time_limits: bootstrap, " SUPPORT_MAPPO_SMALL "}\n",
                      k == 0 ? 4 : 0, recurrent ? "true" : "false");
-            *(k == 0 ? &limited : &endless) = open_text(text);
+            *(k == 0 ? &limited : &endless) = support_mappo_open(text);
         }
         collect(&limited);
         collect(&endless);
@@ -219,8 +192,8 @@ static void cut_episodes_keep_their_value(void **state) {
             difference += fabs((double)(a->values[4 * a->n_rows + r] - b->values[4 * b->n_rows + r]));
         }
         assert_true(difference > 1e-3); /* the episode that began anew has other values */
-        close_bed(&limited);
-        close_bed(&endless);
+        support_mappo_close(&limited);
+        support_mappo_close(&endless);
     }
 }
 
@@ -228,7 +201,7 @@ static void cut_episodes_keep_their_value(void **state) {
 
 static void samples_are_used_once_an_epoch(void **state) {
     (void)state;
-    bed b = open_text(
+    support_mappo b = support_mappo_open(
         "ludus: 1\nname: t\nworld: particle\n"
         "particle: {task: navigation_graph, agents: 2, obstacles: 1, episode_length: 4}\n"
         "run: {environments: 3, seed: 5}\nlearner: {type: graph-mappo, rollout_length: 7, "
@@ -246,7 +219,7 @@ static void samples_are_used_once_an_epoch(void **state) {
     for (int64_t c = 0; c < n; c++)
         for (int s = 0; s < b.learner->chunks[c].length; s++) seen[b.learner->chunks[c].first + 6 * s]++;
     for (int i = 0; i < 7 * 6; i++) assert_int_equal(seen[i], 1);
-    close_bed(&b);
+    support_mappo_close(&b);
 }
 
 /* --- the objective and its gradient --- */
@@ -298,11 +271,11 @@ static double objective(lud_mappo_trainer *u) {
 static void gradients_match_the_objective(void **state) {
     (void)state;
     enum { ROWS = 40, DIRECTIONS = 6 };
-    bed b =
-        open_text("ludus: 1\nname: t\nworld: particle\nparticle: {task: simple_tag}\n"
-                  "run: {environments: 5, seed: 9}\nlearner: {type: graph-mappo, rollout_length: 2, "
-                  "identify: true, recurrent: false, tanh: true, entropy_coefficient: 0.3, huber_delta: 1, "
-                  "output_gain: 1, " SMALL "}\n");
+    support_mappo b = support_mappo_open(
+        "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple_tag}\n"
+        "run: {environments: 5, seed: 9}\nlearner: {type: graph-mappo, rollout_length: 2, "
+        "identify: true, recurrent: false, tanh: true, entropy_coefficient: 0.3, huber_delta: 1, "
+        "output_gain: 1, " SUPPORT_MAPPO_SMALL "}\n");
     collect(&b);
     lud_mappo_learner_state *m = b.learner;
     lud_mappo_trainer *u = m->update;
@@ -357,7 +330,7 @@ static void gradients_match_the_objective(void **state) {
     }
     free(start);
     free(direction);
-    close_bed(&b);
+    support_mappo_close(&b);
 }
 
 /* --- what the networks read --- */
@@ -365,12 +338,13 @@ static void gradients_match_the_objective(void **state) {
 /* Numbers of a grid reach the networks within about -1 .. 1, whatever the size of the map and the limit. */
 static void features_are_scaled(void **state) {
     (void)state;
-    bed b = open_text(
+    support_mappo b = support_mappo_open(
         "ludus: 1\nname: t\nworld: multigrid\nmultigrid:\n  map: |\n"
         "    We We We We We We We We We\n    We Ar .. Ky .. .. Ag Ky We\n"
         "    We We We We We We We We We\n  max_steps: 500\n  observation: {view: partial, size: 3}\n"
         "run: {environments: 8, seed: 1}\n"
-        "learner: {type: graph-mappo, rollout_length: 40, identify: true, channels: 4, " SMALL "}\n");
+        "learner: {type: graph-mappo, rollout_length: 40, identify: true, channels: 4, " SUPPORT_MAPPO_SMALL
+        "}\n");
     collect(&b);
     lud_mappo_learner_state *m = b.learner;
     lud_error error = {0};
@@ -395,7 +369,7 @@ static void features_are_scaled(void **state) {
     }
     assert_true(largest <= 1.0 && largest > 0.5);
     assert_true(carried == 1.0); /* somebody picked up a key */
-    close_bed(&b);
+    support_mappo_close(&b);
 }
 
 /* --- memory --- */
@@ -416,9 +390,9 @@ static void running_allocates_nothing(void **state) {
         char text[1200];
         snprintf(text, sizeof text,
                  "ludus: 1\nname: t\nrun: {environments: 4, seed: 1}\n%stime_limits: bootstrap, "
-                 "rollout_length: 30, " SMALL "}\n",
+                 "rollout_length: 30, " SUPPORT_MAPPO_SMALL "}\n",
                  texts[i]);
-        bed b = open_text(text);
+        support_mappo b = support_mappo_open(text);
         lud_learner *l = &b.learner->base;
         double row[32];
         lud_error error = {0};
@@ -435,7 +409,7 @@ static void running_allocates_nothing(void **state) {
         if (before_update != before_rollout || after != before_update)
             fail_msg("case %zu: %ld allocations in a rollout, %ld in an update", i,
                      before_update - before_rollout, after - before_update);
-        close_bed(&b);
+        support_mappo_close(&b);
     }
     counting = true;
     void *volatile memory = malloc(1);
