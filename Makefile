@@ -2,7 +2,7 @@
 BUILD  := build/release
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: all install-deps install-deps-test build demo test test-format test-release test-tidy test-sanitize test-threads test-fuzz bench clean
+.PHONY: all install-deps install-deps-test build program demo test test-format test-release test-tidy test-sanitize test-threads test-fuzz bench clean
 
 all: build
 
@@ -13,10 +13,15 @@ build: install-deps
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release
 
+# The program alone, without tests and without what only a GPU can use: soonest to something to see.
+program: install-deps
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --target ludus
+
 # The main job in about a minute on two cores: runs a world of people and a robot, solves one exactly and judges a policy
 # against the solution, trains a robot that is then compared with the exact solution, and a prover on a knowledge graph; videos of
 # the run, the solution and the prover.
-demo: build
+demo: program
 	$(BUILD)/ludus run scenarios/multigrid/rescue.yaml --episodes 1000
 	$(BUILD)/ludus record scenarios/multigrid/rescue.yaml --episodes 3 -o demo.mp4
 	$(BUILD)/ludus solve scenarios/empo/fetch_the_key.yaml -o runs/demo-solved
