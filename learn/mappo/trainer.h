@@ -59,8 +59,8 @@ typedef struct lud_mappo_trainer {
     float *device_normaliser, *device_moments; /* [3] twice, [2] */
     lud_mappo_losses losses;                   /* since they were last set to zero */
     /* On CUDA each is one recorded graph: gradients of a slice, the steps of all groups, the choice of
-     * actions and the critic's values. With magnitude and direction the head is computed on the host, so
-     * gradients and actions are not recorded. */
+     * actions and the critic's values. With magnitude and direction the head is computed on the host,
+     * so gradients are not recorded. */
     lud_replay adding, stepping, acting, valuing;
     bool never_record;  /* for tests: calls operations one by one */
     double slice_scale; /* what `adding` multiplies losses with */
