@@ -42,7 +42,8 @@ static const lud_option options[] = {
     {"type", LUD_OPTION_TEXT, FIELD(type), "empo-phase2", 0, 0, NULL, NULL, NULL, "empo-phase2"},
     LUD_EMPO_THEORY_OPTIONS(FIELD(theory)),
     {"human_prior", LUD_OPTION_TREE, FIELD(human_prior), NULL, 0, 0, NULL, NULL, NULL,
-     "how people act: `exact` (solved first) or a policy; left out: {type: heuristic}"},
+     "how people act: `exact` (solved first), `{type: learned, run: RUN}`, or a policy; left out: {type: "
+     "heuristic}"},
 
     INT("environments", FIELD(environments), "8", 1, 65536, "environments side by side"),
     INT("steps_per_episode", FIELD(steps_per_episode), "50", 0, STEPS, "0: until the world ends the episode"),
