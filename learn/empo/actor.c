@@ -5,11 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <xxhash.h>
-
 #include "base/random.h"
 #include "learn/empo/archive.h"
 #include "learn/empo/ask.h"
+#include "learn/empo/environments.h"
 #include "learn/empo/people.h"
 #include "learn/empo/successor_list.h"
 #include "learn/empo/theory.h"
@@ -17,7 +16,6 @@
 /* Draws that belong to all robots or to the whole environment name this agent. */
 #define NOBODY UINT32_MAX
 /* Counters within a purpose, where a step draws several times. */
-enum { LANE_START, LANE_ACHIEVED, LANE_ALL_GOALS, LANE_FRESH_GOAL };
 enum { LANE_LIVED, LANE_FRESH };
 enum { LANE_WAY = 0xffff };
 enum { LANE_TO_STEP, LANE_TO_RESTART };
@@ -34,11 +32,14 @@ typedef struct builder {
     int32_t *joint;   /* [n_agents] */
     int32_t *lived;   /* [n_agents] actions of people that are acted on */
     int32_t *fresh;   /* [n_agents] actions of people that targets use */
-    int32_t *fresh_goal; /* [n_humans] */
-    double *p;           /* [MAX_ACTIONS] */
-    double *pi;          /* [n_robot_actions] */
-    double *novelty;     /* [n_robot_actions] */
-    int first_novelty;   /* of its successors in the actor's state_novelty */
+    int32_t *fresh_goal;  /* [n_humans] */
+    double *p;            /* [MAX_ACTIONS] */
+    double *pi;           /* [n_robot_actions] */
+    double *novelty;      /* [n_robot_actions] */
+    int32_t explored;     /* as in a transition */
+    int32_t *next_record; /* [words] of next_state, with lives */
+    float *likelihood;    /* [n_goals] with likelihoods */
+    int first_novelty;    /* of its successors in the curiosity's list */
     int32_t robot_action, next;
     uint8_t *next_state; /* [state_bytes] */
     lud_status status;
@@ -51,13 +52,9 @@ struct lud_empo_actor {
     const lud_empo_prior *prior;
     const lud_model *model;
     lud_arena *arena;
-    uint8_t *states;         /* [n_envs][state_bytes] */
-    uint32_t *tick;          /* [n_envs] */
-    int64_t *episode_step;   /* [n_envs] */
-    int64_t *last_step;      /* [n_envs] steps after which the episode ends, 0: no limit but the world's */
-    uint32_t *episode;       /* [n_envs] */
-    int32_t *goals;          /* [n_envs][n_humans] */
-    int32_t *records;        /* [n_envs][words] of the present states */
+    int64_t *last_step; /* [n_envs] steps after which the episode ends, 0: no limit but the world's */
+    uint32_t *episode;  /* [n_envs] */
+    lud_empo_environments env;
     float *q;                /* [n_envs][n_robot_actions] */
     builder *builders;       /* [n_envs] */
     double *searched;        /* [n_envs][n_robot_actions] what the search says; with it only */
@@ -65,13 +62,7 @@ struct lud_empo_actor {
     double *people;          /* [n_envs][policy entries] of people asked all at once; null: one by one */
     int32_t *people_records; /* [n_envs][words of the network] */
     const int32_t **people_record_of; /* [n_envs] */
-    lud_empo_table *seen;             /* visits by record, with the count bonus */
-    lud_empo_table *done;             /* visits by record, person and action, likewise */
-    int max_actions;                  /* of a person */
-    float *people_bonus;   /* [n_envs][n_humans][max_actions] what curiosity finds in people's actions */
-    float *state_novelty;  /* of all builders' successors, one behind the other */
-    const int32_t **novel; /* [novel_room] their records */
-    int novel_room;
+    lud_empo_curiosity *curiosity;
     int32_t *lived_records;    /* [n_envs][words] */
     const int32_t **lived_of;  /* [n_envs] */
     int32_t *lived_actions;    /* [n_envs][n_humans] */
@@ -93,39 +84,30 @@ static bool prepare_builder(lud_empo_actor *a, builder *b) {
     b->pi = lud_arena_take_array(a->arena, n_actions, sizeof *b->pi);
     b->novelty = lud_arena_take_array(a->arena, n_actions, sizeof *b->novelty);
     b->next_state = lud_arena_take(a->arena, a->model->layout.state_bytes);
+    b->next_record = lud_arena_take_array(a->arena, (size_t)a->features->words, sizeof *b->next_record);
+    b->likelihood = lud_arena_take_array(a->arena, (size_t)layout->n_goals, sizeof *b->likelihood);
     const size_t n_policies = (size_t)layout->policy_begin[layout->n_humans];
     b->policies = lud_arena_take_array(a->arena, n_policies, sizeof *b->policies);
     return b->policies && b->offsets && b->joint && b->lived && b->fresh && b->fresh_goal && b->p && b->pi &&
-           b->novelty && b->next_state;
+           b->novelty && b->next_state && b->next_record && b->likelihood;
 }
 
 static bool prepare(lud_empo_actor *a) {
     const lud_empo_layout *layout = &a->features->layout;
     const size_t n = (size_t)a->options.n_envs;
-    a->states = lud_arena_take_array(a->arena, n, a->model->layout.state_bytes);
-    a->tick = lud_arena_take_array(a->arena, n, sizeof *a->tick);
-    a->episode_step = lud_arena_take_array(a->arena, n, sizeof *a->episode_step);
     a->last_step = lud_arena_take_array(a->arena, n, sizeof *a->last_step);
     a->episode = lud_arena_take_array(a->arena, n, sizeof *a->episode);
-    a->goals = lud_arena_take_array(a->arena, n * (size_t)layout->n_humans, sizeof *a->goals);
-    a->records = lud_arena_take_array(a->arena, n * (size_t)a->features->words, sizeof *a->records);
     a->q = lud_arena_take_array(a->arena, n * (size_t)layout->n_robot_actions, sizeof *a->q);
     a->builders = lud_arena_take_array(a->arena, n, sizeof *a->builders);
-    for (int h = 0; h < layout->n_humans; h++)
-        if (layout->n_human_actions[h] > a->max_actions) a->max_actions = layout->n_human_actions[h];
     const size_t people = n * (size_t)layout->n_humans;
     a->searched = lud_arena_take_array(a->arena, a->options.search ? n * (size_t)layout->n_robot_actions : 1,
                                        sizeof *a->searched);
-    a->people_bonus = lud_arena_take_array(a->arena, people * (size_t)a->max_actions, sizeof(float));
     a->lived_records = lud_arena_take_array(a->arena, n * (size_t)a->features->words, sizeof(int32_t));
     a->lived_of = lud_arena_take_array(a->arena, n, sizeof *a->lived_of);
     a->lived_actions = lud_arena_take_array(a->arena, people, sizeof *a->lived_actions);
     for (size_t e = 0; a->lived_of && a->lived_records && e < n; e++)
         a->lived_of[e] = a->lived_records + e * (size_t)a->features->words;
-    if (a->options.count_bonus) {
-        a->seen = lud_empo_table_create(1, 0.0);
-        a->done = lud_empo_table_create(1, 0.0);
-    }
+    a->curiosity = lud_empo_curiosity_create(&a->options.curiosity, a->features, a->options.n_envs);
     bool asked = true;
     if (a->prior->network) {
         const size_t words = (size_t)a->prior->network->features.words;
@@ -138,51 +120,40 @@ static bool prepare(lud_empo_actor *a) {
     }
     if (a->options.restart_prob > 0.0)
         a->archive = lud_empo_archive_create(a->model->layout.state_bytes, a->options.restart_states);
-    bool complete = asked && (a->archive || a->options.restart_prob <= 0.0) && a->last_step && a->states &&
-                    a->tick && a->episode_step && a->episode && a->goals && a->records && a->q &&
-                    a->builders && a->searched && a->people_bonus && a->lived_records && a->lived_of &&
-                    a->lived_actions && ((a->seen && a->done) || !a->options.count_bonus);
+    bool complete = asked && (a->archive || a->options.restart_prob <= 0.0) && a->last_step && a->episode &&
+                    a->q && a->builders && a->searched && a->curiosity && a->lived_records && a->lived_of &&
+                    a->lived_actions &&
+                    lud_empo_environments_create(a->arena, a->features, a->model, a->options.seed,
+                                                 a->options.n_envs, &a->env);
     for (size_t e = 0; complete && e < n; e++) complete = prepare_builder(a, &a->builders[e]);
     return complete;
-}
-
-static int draw_goal(const lud_empo_actor *a, int e, int h, uint32_t lane) {
-    const lud_random_key key = {a->options.seed, (uint32_t)e};
-    const lud_words w =
-        lud_draw(key, a->tick[e], (uint32_t)a->features->layout.humans[h], LUD_PURPOSE_GOAL, lane);
-    return lud_empo_features_draw_goal(a->features, h, lud_unit53(w.v[0], w.v[1]));
 }
 
 /* Begins in the archive, if chance and what is there will have it so. */
 static bool restart(lud_empo_actor *a, int e) {
     const size_t bytes = a->model->layout.state_bytes;
     const lud_random_key key = {a->options.seed, (uint32_t)e};
-    const lud_words w = lud_draw(key, a->tick[e], NOBODY, LUD_PURPOSE_EXPLORE, LANE_TO_RESTART);
+    const lud_words w = lud_draw(key, a->env.tick[e], NOBODY, LUD_PURPOSE_EXPLORE, LANE_TO_RESTART);
     if (!a->archive || lud_empo_archive_count(a->archive) == 0 || lud_unit(w.v[0]) >= a->options.restart_prob)
         return false;
     double uniform[MAX_CHOICES];
     const int n = a->options.restart_choices < MAX_CHOICES ? a->options.restart_choices : MAX_CHOICES;
     for (int i = 0; i < n; i++) {
         const lud_words place =
-            lud_draw(key, a->tick[e], NOBODY, LUD_PURPOSE_EXPLORE, LANE_TO_RESTART + 1 + (uint32_t)i);
+            lud_draw(key, a->env.tick[e], NOBODY, LUD_PURPOSE_EXPLORE, LANE_TO_RESTART + 1 + (uint32_t)i);
         uniform[i] = lud_unit53(place.v[0], place.v[1]);
     }
-    memcpy(a->states + (size_t)e * bytes, lud_empo_archive_draw(a->archive, n, uniform), bytes);
+    memcpy(a->env.states + (size_t)e * bytes, lud_empo_archive_draw(a->archive, n, uniform), bytes);
     a->last_step[e] = a->options.restart_steps;
     a->counts.restarts++;
     return true;
 }
 
 static void begin_episode(lud_empo_actor *a, int e) {
-    const size_t bytes = a->model->layout.state_bytes;
-    const int n_humans = a->features->layout.n_humans;
-    a->episode_step[e] = 0;
-    for (int h = 0; h < n_humans; h++) a->goals[e * n_humans + h] = draw_goal(a, e, h, LANE_START);
+    lud_empo_environments_begin(&a->env, e);
     if (restart(a, e)) return;
     a->last_step[e] = a->options.steps_per_episode;
-    const lud_range range = {
-        .seed = a->options.seed, .first_environment = (uint32_t)e, .n = 1, .tick = &a->tick[e]};
-    a->model->world->reset(a->model, range, a->states + (size_t)e * bytes);
+    lud_empo_environments_reset(&a->env, e);
 }
 
 lud_status lud_empo_actor_create(const lud_empo_actor_options *options, const lud_empo_features *features,
@@ -200,12 +171,11 @@ lud_status lud_empo_actor_create(const lud_empo_actor_options *options, const lu
         lud_empo_actor_destroy(a);
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %d environments", options->n_envs);
     }
-    for (int e = 0; e < options->n_envs; e++) {
-        begin_episode(a, e);
-        if (!model->world->is_terminal(model, a->states + (size_t)e * model->layout.state_bytes)) continue;
+    for (int e = 0; e < options->n_envs; e++) begin_episode(a, e);
+    const lud_status status = lud_empo_environments_check(&a->env, error);
+    if (status) {
         lud_empo_actor_destroy(a);
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "the world ends before the first step; nothing can be learned");
+        return status;
     }
     *actor = a;
     return LUD_OK;
@@ -219,10 +189,7 @@ void lud_empo_actor_destroy(lud_empo_actor *a) {
         lud_empo_successor_list_free(&b->list);
         free(b->profile);
     }
-    lud_empo_table_destroy(a->seen);
-    lud_empo_table_destroy(a->done);
-    free(a->state_novelty);
-    free(a->novel);
+    lud_empo_curiosity_destroy(a->curiosity);
     lud_empo_archive_destroy(a->archive);
     lud_arena_destroy(a->arena);
     free(a);
@@ -252,7 +219,7 @@ static int choose(const double *p, int n, double uniform) {
 static void ask_people(lud_empo_actor *a) {
     const lud_empo_features *f = &a->prior->network->features;
     for (int e = 0; e < a->options.n_envs; e++)
-        lud_empo_features_encode(f, a->states + (size_t)e * a->model->layout.state_bytes,
+        lud_empo_features_encode(f, a->env.states + (size_t)e * a->model->layout.state_bytes,
                                  a->people_records + (size_t)e * (size_t)f->words);
     lud_empo_human_net_policies(a->prior->network, a->options.n_envs, a->people_record_of, a->people, NULL);
 }
@@ -269,46 +236,12 @@ static void ask_prior(const lud_empo_actor *a, int e, const uint8_t *state, int 
     memcpy(p, asked + layout->policy_begin[h] + goal * n, (size_t)n * sizeof *p);
 }
 
-static bool curious_people(const lud_empo_actor *a) {
-    const lud_empo_actor_options *o = &a->options;
-    return (o->count_bonus && o->count_weight_people > 0) || (o->novelty && o->novelty_weight_people > 0);
-}
-
-static uint64_t record_key(const lud_empo_actor *a, const int32_t *record) {
-    return XXH3_64bits(record, (size_t)a->features->words * sizeof *record);
-}
-
-static uint64_t action_key(const lud_empo_actor *a, uint64_t state_key, int h, int action) {
-    return lud_empo_person_key(state_key, h * a->max_actions + action);
-}
-
-static double count_bonus(const lud_empo_actor *a, const lud_empo_table *table, uint64_t key) {
-    const double n = (double)lud_empo_table_visits(table, key);
-    const double log_steps = a->options.count_ucb ? log((double)a->counts.steps + 1.0) : 1.0;
-    return fmax(a->options.count_scale * sqrt(log_steps / (n + 1.0)), 1e-6);
-}
-
-/* Weighted bonuses of all people's actions in all environments. */
+/* Bonuses of all people's actions in all environments. */
 static void measure_people(lud_empo_actor *a) {
-    const lud_empo_layout *layout = &a->features->layout;
-    const lud_empo_actor_options *o = &a->options;
-    const int n = o->n_envs, per_state = layout->n_humans * a->max_actions;
-    for (int e = 0; e < n; e++) a->lived_of[e] = a->records + (size_t)e * (size_t)a->features->words;
-    const bool novel = o->novelty && o->novelty_weight_people > 0;
-    if (novel) lud_empo_novelty_actions(o->novelty, n, a->lived_of, a->people_bonus);
-    for (int e = 0; e < n; e++) {
-        const uint64_t key = o->count_bonus ? record_key(a, a->lived_of[e]) : 0;
-        for (int i = 0; i < per_state; i++) {
-            float *bonus = &a->people_bonus[e * per_state + i];
-            *bonus = novel ? (float)(o->novelty_weight_people * (double)*bonus) : 0.0f;
-            if (!o->count_bonus || i % a->max_actions >= layout->n_human_actions[i / a->max_actions])
-                continue;
-            *bonus +=
-                (float)(o->count_weight_people *
-                        count_bonus(a, a->done, action_key(a, key, i / a->max_actions, i % a->max_actions)));
-        }
-        a->lived_of[e] = a->lived_records + (size_t)e * (size_t)a->features->words;
-    }
+    const size_t words = (size_t)a->features->words;
+    for (int e = 0; e < a->options.n_envs; e++) a->lived_of[e] = a->env.records + (size_t)e * words;
+    lud_empo_curiosity_measure_people(a->curiosity, a->lived_of, a->counts.steps);
+    for (int e = 0; e < a->options.n_envs; e++) a->lived_of[e] = a->lived_records + (size_t)e * words;
 }
 
 /* From P(a) exp(bonus(a)), P uniform or the prior. */
@@ -316,11 +249,11 @@ static int32_t choose_curiously(const lud_empo_actor *a, builder *b, int e, cons
                                 bool exploring) {
     const lud_empo_layout *layout = &a->features->layout;
     const int n = layout->n_human_actions[h], agent = layout->humans[h];
-    const float *bonus = a->people_bonus + (e * layout->n_humans + h) * a->max_actions;
-    const lud_words w = lud_draw((lud_random_key){a->options.seed, (uint32_t)e}, a->tick[e], (uint32_t)agent,
-                                 LUD_PURPOSE_ACTION, LANE_LIVED);
+    const float *bonus = lud_empo_curiosity_of_actions(a->curiosity, e, h);
+    const lud_words w = lud_draw((lud_random_key){a->options.seed, (uint32_t)e}, a->env.tick[e],
+                                 (uint32_t)agent, LUD_PURPOSE_ACTION, LANE_LIVED);
     for (int i = 0; i < n; i++) b->p[i] = 1.0 / n;
-    if (!exploring) ask_prior(a, e, state, h, a->goals[e * layout->n_humans + h], b->p);
+    if (!exploring) ask_prior(a, e, state, h, a->env.goals[e * layout->n_humans + h], b->p);
     double most = -INFINITY, sum = 0; /* the largest is taken off so that no exponential overflows */
     for (int i = 0; i < n; i++)
         if (b->p[i] > 0) most = fmax(most, (double)bonus[i]);
@@ -385,16 +318,19 @@ static lud_status enumerate(const lud_empo_actor *a, builder *b, int e, const ui
 static void choose_people(const lud_empo_actor *a, builder *b, int e, const uint8_t *state, double epsilon) {
     const lud_empo_layout *layout = &a->features->layout;
     const lud_random_key key = {a->options.seed, (uint32_t)e};
+    b->explored = 0;
     for (int h = 0; h < layout->n_humans; h++) {
-        const int agent = layout->humans[h], goal = a->goals[e * layout->n_humans + h];
-        const lud_words explore = lud_draw(key, a->tick[e], (uint32_t)agent, LUD_PURPOSE_EXPLORE, 0);
+        const int agent = layout->humans[h], goal = a->env.goals[e * layout->n_humans + h];
+        const lud_words explore = lud_draw(key, a->env.tick[e], (uint32_t)agent, LUD_PURPOSE_EXPLORE, 0);
         const bool exploring = lud_unit(explore.v[0]) < epsilon;
-        if (curious_people(a)) {
+        if (exploring || lud_empo_curiosity_of_people(a->curiosity)) b->explored |= LUD_EMPO_PEOPLE_EXPLORED;
+        if (lud_empo_curiosity_of_people(a->curiosity)) {
             b->lived[agent] = choose_curiously(a, b, e, state, h, exploring);
         } else if (exploring) {
             b->lived[agent] = (int32_t)lud_below(explore.v[1], (uint32_t)layout->n_human_actions[h]);
         } else {
-            const lud_words w = lud_draw(key, a->tick[e], (uint32_t)agent, LUD_PURPOSE_ACTION, LANE_LIVED);
+            const lud_words w =
+                lud_draw(key, a->env.tick[e], (uint32_t)agent, LUD_PURPOSE_ACTION, LANE_LIVED);
             ask_prior(a, e, state, h, goal, b->p);
             b->lived[agent] = choose(b->p, layout->n_human_actions[h], lud_unit53(w.v[0], w.v[1]));
         }
@@ -403,30 +339,34 @@ static void choose_people(const lud_empo_actor *a, builder *b, int e, const uint
             b->fresh[agent] = b->lived[agent];
             continue;
         }
-        const lud_words w = lud_draw(key, a->tick[e], (uint32_t)agent, LUD_PURPOSE_ACTION, LANE_FRESH);
-        b->fresh_goal[h] = draw_goal(a, e, h, LANE_FRESH_GOAL);
+        const lud_words w = lud_draw(key, a->env.tick[e], (uint32_t)agent, LUD_PURPOSE_ACTION, LANE_FRESH);
+        b->fresh_goal[h] = lud_empo_environments_goal(&a->env, e, h, LUD_EMPO_GOAL_ANEW);
         ask_prior(a, e, state, h, b->fresh_goal[h], b->p);
         b->fresh[agent] = choose(b->p, layout->n_human_actions[h], lud_unit53(w.v[0], w.v[1]));
     }
 }
 
-static bool curious_robots(const lud_empo_actor *a) {
-    const lud_empo_actor_options *o = &a->options;
-    return (o->count_bonus && o->count_weight > 0) || (o->novelty && o->novelty_weight > 0);
+/* How likely what each person does anew is for each of its goals. */
+static void weigh_goals(const lud_empo_actor *a, builder *b, int e, const uint8_t *state) {
+    const lud_empo_layout *layout = &a->features->layout;
+    ask_everything(a, b, e, state);
+    for (int h = 0; h < layout->n_humans; h++) {
+        const int action = b->fresh[layout->humans[h]], n = layout->n_human_actions[h];
+        for (int g = layout->goal_begin[h]; g < layout->goal_begin[h + 1]; g++)
+            b->likelihood[g] =
+                b->policies[layout->policy_begin[h] + (g - layout->goal_begin[h]) * n + action];
+    }
 }
 
 /* Weighted mean bonus of the successors of each joint robot action, people's parts counting alike. */
 static void measure_novelty(const lud_empo_actor *a, builder *b) {
-    const lud_empo_actor_options *o = &a->options;
     for (int32_t r = 0; r < a->features->layout.n_robot_actions; r++) {
         double total = 0;
         b->novelty[r] = 0;
         for (int32_t i = b->offsets[r]; i < b->offsets[r + 1]; i++) {
             const int32_t *record = b->list.records + (size_t)b->list.link[i] * (size_t)a->features->words;
-            double bonus =
-                o->count_bonus ? o->count_weight * count_bonus(a, a->seen, record_key(a, record)) : 0.0;
-            if (o->novelty)
-                bonus += o->novelty_weight * (double)a->state_novelty[b->first_novelty + b->list.link[i]];
+            const double bonus = lud_empo_curiosity_of_state(
+                a->curiosity, record, b->first_novelty + b->list.link[i], a->counts.steps);
             b->novelty[r] += (double)b->list.probability[i] * bonus;
             total += (double)b->list.probability[i];
         }
@@ -441,31 +381,26 @@ static bool measure_successors(lud_empo_actor *a) {
         a->builders[e].first_novelty = n;
         n += a->builders[e].list.n;
     }
-    if (n > a->novel_room) {
-        const size_t room = (size_t)(n + n / 2);
-        free(a->novel);
-        free(a->state_novelty);
-        a->novel = malloc(room * sizeof *a->novel);
-        a->state_novelty = malloc(room * sizeof *a->state_novelty);
-        a->novel_room = a->novel && a->state_novelty ? (int)room : 0;
-        if (!a->novel_room) return false;
-    }
+    const int32_t **records = lud_empo_curiosity_list(a->curiosity, n);
+    if (!records) return false;
     for (int e = 0; e < a->options.n_envs; e++) {
         const builder *b = &a->builders[e];
         for (int i = 0; i < b->list.n; i++)
-            a->novel[b->first_novelty + i] = b->list.records + (size_t)i * (size_t)a->features->words;
+            records[b->first_novelty + i] = b->list.records + (size_t)i * (size_t)a->features->words;
     }
-    lud_empo_novelty_states(a->options.novelty, n, a->novel, a->state_novelty);
+    lud_empo_curiosity_look(a->curiosity, n);
     return true;
 }
 
 static void choose_robots(const lud_empo_actor *a, builder *b, int e, const lud_empo_now *now) {
     const int n = a->features->layout.n_robot_actions;
     const lud_random_key key = {a->options.seed, (uint32_t)e};
-    const lud_words explore = lud_draw(key, a->tick[e], NOBODY, LUD_PURPOSE_EXPLORE, LANE_TO_STEP);
+    const lud_words explore = lud_draw(key, a->env.tick[e], NOBODY, LUD_PURPOSE_EXPLORE, LANE_TO_STEP);
     const double uniform = lud_unit53(explore.v[2], explore.v[3]);
     const bool exploring = lud_unit(explore.v[0]) < now->epsilon_r || now->beta_r == 0.0;
-    const bool curious = curious_robots(a);
+    const bool curious = lud_empo_curiosity_of_robots(a->curiosity);
+    /* with beta_r = 0 the policy is uniform, and so is exploration */
+    if (curious || a->searching || (exploring && now->beta_r > 0.0)) b->explored |= LUD_EMPO_ROBOTS_EXPLORED;
     if (curious) measure_novelty(a, b);
     if (exploring || a->searching) {
         double most = -INFINITY, sum = 0;
@@ -493,7 +428,7 @@ static lud_status move_on(const lud_empo_actor *a, builder *b, int e, const uint
     const lud_empo_layout *layout = &a->features->layout;
     const size_t bytes = a->model->layout.state_bytes;
     const lud_random_key key = {a->options.seed, (uint32_t)e};
-    const lud_words w = lud_draw(key, a->tick[e], NOBODY, LUD_PURPOSE_TRANSITION, LANE_WAY);
+    const lud_words w = lud_draw(key, a->env.tick[e], NOBODY, LUD_PURPOSE_TRANSITION, LANE_WAY);
     double left = lud_unit53(w.v[0], w.v[1]);
     bool same = !a->options.expected_people;
     for (int h = 0; h < layout->n_humans; h++)
@@ -521,46 +456,49 @@ static lud_status move_on(const lud_empo_actor *a, builder *b, int e, const uint
 
 static void look_ahead(const lud_empo_actor *a, int e, const lud_empo_now *now) {
     builder *b = &a->builders[e];
-    const uint8_t *state = a->states + (size_t)e * a->model->layout.state_bytes;
+    const uint8_t *state = a->env.states + (size_t)e * a->model->layout.state_bytes;
     choose_people(a, b, e, state, now->epsilon_h);
+    if (a->options.likelihoods) weigh_goals(a, b, e, state);
     b->status = enumerate(a, b, e, state);
 }
 
 static void act(const lud_empo_actor *a, int e, const lud_empo_now *now) {
     builder *b = &a->builders[e];
-    const uint8_t *state = a->states + (size_t)e * a->model->layout.state_bytes;
+    const uint8_t *state = a->env.states + (size_t)e * a->model->layout.state_bytes;
     if (b->status) return;
     choose_robots(a, b, e, now);
     b->status = move_on(a, b, e, state);
+    if (a->options.lives && !b->status) lud_empo_features_encode(a->features, b->next_state, b->next_record);
 }
 
 static void renew_goals(lud_empo_actor *a, int e, const int32_t *record) {
     const int n_humans = a->features->layout.n_humans;
-    int32_t *goals = a->goals + (size_t)e * (size_t)n_humans;
+    int32_t *goals = a->env.goals + (size_t)e * (size_t)n_humans;
     bool any = false;
     for (int h = 0; h < n_humans; h++) {
         if (!lud_empo_features_achieved(a->features, record, h, goals[h])) continue;
-        goals[h] = draw_goal(a, e, h, LANE_ACHIEVED);
+        goals[h] = lud_empo_environments_goal(&a->env, e, h, LUD_EMPO_GOAL_AFTER_ACHIEVEMENT);
         a->counts.achieved++;
         any = true;
     }
     const lud_random_key key = {a->options.seed, (uint32_t)e};
-    const lud_words w = lud_draw(key, a->tick[e], NOBODY, LUD_PURPOSE_GOAL, LANE_ALL_GOALS);
+    const lud_words w = lud_draw(key, a->env.tick[e], NOBODY, LUD_PURPOSE_GOAL, LUD_EMPO_GOAL_AT_RANDOM);
     if (any || lud_unit(w.v[0]) >= a->options.goal_resample_prob) return;
-    for (int h = 0; h < n_humans; h++) goals[h] = draw_goal(a, e, h, LANE_ALL_GOALS);
+    for (int h = 0; h < n_humans; h++)
+        goals[h] = lud_empo_environments_goal(&a->env, e, h, LUD_EMPO_GOAL_AT_RANDOM);
 }
 
 static bool store(lud_empo_actor *a, int e, int64_t step, lud_empo_replay *replay) {
     const builder *b = &a->builders[e];
     const lud_empo_transition t = {
         .inserted = step,
-        .environment = (uint32_t)e,
+        .environment = (uint32_t)(a->options.first_environment + e),
         .episode = a->episode[e],
         .robot_action = b->robot_action,
         .next = b->next,
         .n_links = b->list.n_links,
         .n_successors = b->list.n,
-        .state = a->records + (size_t)e * (size_t)a->features->words,
+        .state = a->env.records + (size_t)e * (size_t)a->features->words,
         .goals = b->fresh_goal,
         .offsets = b->offsets,
         .link = b->list.link,
@@ -569,6 +507,11 @@ static bool store(lud_empo_actor *a, int e, int64_t step, lud_empo_replay *repla
         .successor = b->list.records,
         .profile = b->profile,
         .policies = b->policies,
+        .lived_goals = a->env.goals + (size_t)e * (size_t)a->features->layout.n_humans,
+        .lived_next = b->next_record,
+        .likelihood = b->likelihood,
+        .explored = b->explored,
+        .lived_terminal = a->options.lives && a->model->world->is_terminal(a->model, b->next_state),
     };
     a->counts.links += (uint64_t)b->list.n_links;
     a->counts.successors += (uint64_t)b->list.n;
@@ -593,14 +536,12 @@ static bool remember(lud_empo_actor *a, int e) {
 static void go_on(lud_empo_actor *a, int e) {
     const builder *b = &a->builders[e];
     const size_t bytes = a->model->layout.state_bytes;
-    int32_t *record = a->records + (size_t)e * (size_t)a->features->words;
-    memcpy(a->states + (size_t)e * bytes, b->next_state, bytes);
-    a->tick[e]++;
-    a->episode_step[e]++;
+    memcpy(a->env.states + (size_t)e * bytes, b->next_state, bytes);
+    a->env.tick[e]++;
+    a->env.episode_step[e]++;
     a->counts.steps++;
-    lud_empo_features_encode(a->features, b->next_state, record);
-    renew_goals(a, e, record);
-    const bool late = a->last_step[e] && a->episode_step[e] >= a->last_step[e];
+    renew_goals(a, e, lud_empo_environments_encode(&a->env, e));
+    const bool late = a->last_step[e] && a->env.episode_step[e] >= a->last_step[e];
     if (!late && !a->model->world->is_terminal(a->model, b->next_state)) return;
     a->episode[e]++;
     a->counts.episodes++;
@@ -610,15 +551,12 @@ static void go_on(lud_empo_actor *a, int e) {
 static bool note_lived(lud_empo_actor *a, int e) {
     const lud_empo_layout *layout = &a->features->layout;
     const size_t words = (size_t)a->features->words;
-    const int32_t *record = a->records + (size_t)e * words;
-    static const float zero = 0.0f;
+    const int32_t *record = a->env.records + (size_t)e * words;
     memcpy(a->lived_records + (size_t)e * words, record, words * sizeof *record);
-    const uint64_t key = a->done ? record_key(a, record) : 0;
     for (int h = 0; h < layout->n_humans; h++) {
         const int32_t action = a->builders[e].lived[layout->humans[h]];
         a->lived_actions[e * layout->n_humans + h] = action;
-        if (a->done && !lud_empo_table_move(a->done, action_key(a, key, h, action), &zero, false, 0.0, 1.0))
-            return false;
+        if (!lud_empo_curiosity_done(a->curiosity, record, h, action)) return false;
     }
     return true;
 }
@@ -627,28 +565,25 @@ lud_status lud_empo_actor_step(lud_empo_actor *a, const lud_empo_now *now, int64
                                lud_empo_robot_values values, void *context, lud_empo_replay *replay,
                                lud_error *error) {
     const int n = a->options.n_envs;
-    const size_t words = (size_t)a->features->words;
-    static const float zero = 0.0f;
     for (int e = 0; e < n; e++) {
-        int32_t *record = a->records + (size_t)e * words;
-        lud_empo_features_encode(a->features, a->states + (size_t)e * a->model->layout.state_bytes, record);
-        if (a->seen && !lud_empo_table_move(a->seen, record_key(a, record), &zero, false, 0.0, 1.0))
+        const int32_t *record = lud_empo_environments_encode(&a->env, e);
+        if (!lud_empo_curiosity_seen(a->curiosity, record))
             return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the count of states");
     }
-    if (now->beta_r > 0.0) values(context, n, a->records, a->q);
+    if (now->beta_r > 0.0) values(context, n, a->env.records, a->q);
     a->searching = a->options.search && now->beta_r > 0.0 && step >= a->options.search_after;
     if (a->searching) {
-        const lud_status status =
-            lud_empo_search_run(a->options.search, n, 0, a->states, a->goals, a->tick, now->beta_r,
-                                now->gamma_r, a->options.search_values, context, a->searched, error);
+        const lud_status status = lud_empo_search_run(a->options.search, n, 0, a->env.states, a->env.goals,
+                                                      a->env.tick, now->beta_r, now->gamma_r,
+                                                      a->options.search_values, context, a->searched, error);
         if (status) return status;
     }
     if (a->people) ask_people(a);
-    if (curious_people(a)) measure_people(a);
+    if (lud_empo_curiosity_of_people(a->curiosity)) measure_people(a);
         /* a step of one environment takes microseconds: few of them are not worth waking threads for */
 #pragma omp parallel for schedule(static) if (n >= PARALLEL_FROM)
     for (int e = 0; e < n; e++) look_ahead(a, e, now);
-    if (a->options.novelty && a->options.novelty_weight > 0 && !measure_successors(a))
+    if (lud_empo_curiosity_looks(a->curiosity) && !measure_successors(a))
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the novelty of successors");
 #pragma omp parallel for schedule(static) if (n >= PARALLEL_FROM)
     for (int e = 0; e < n; e++) act(a, e, now);
@@ -676,7 +611,7 @@ lud_empo_lived lud_empo_actor_lived(const lud_empo_actor *a) {
 
 lud_empo_actor_counts lud_empo_actor_get_counts(const lud_empo_actor *a) {
     lud_empo_actor_counts counts = a->counts;
-    if (a->seen) counts.states_seen = lud_empo_table_rows(a->seen);
+    counts.states_seen = lud_empo_curiosity_states(a->curiosity);
     if (a->archive) counts.archived = lud_empo_archive_count(a->archive);
     return counts;
 }
@@ -688,12 +623,8 @@ void lud_empo_actor_visit(lud_empo_actor *a, const char *prefix, lud_checkpoint 
         lud_tensor_type type;
         int64_t width;
         void *data;
-    } fields[] = {{"states", LUD_TENSOR_U8, (int64_t)a->model->layout.state_bytes, a->states},
-                  {"tick", LUD_TENSOR_U32, 1, a->tick},
-                  {"episode_step", LUD_TENSOR_I64, 1, a->episode_step},
-                  {"last_step", LUD_TENSOR_I64, 1, a->last_step},
-                  {"episode", LUD_TENSOR_U32, 1, a->episode},
-                  {"goals", LUD_TENSOR_I32, a->features->layout.n_humans, a->goals}};
+    } fields[] = {{"last_step", LUD_TENSOR_I64, 1, a->last_step}, {"episode", LUD_TENSOR_U32, 1, a->episode}};
+    lud_empo_environments_visit(&a->env, prefix, checkpoint);
     char text[128];
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         snprintf(text, sizeof text, "%s%s", prefix, fields[i].name);
@@ -702,10 +633,7 @@ void lud_empo_actor_visit(lud_empo_actor *a, const char *prefix, lud_checkpoint 
     }
     snprintf(text, sizeof text, "%scounts", prefix);
     lud_checkpoint_bytes(checkpoint, text, &a->counts, sizeof a->counts);
-    snprintf(text, sizeof text, "%sseen", prefix);
-    if (a->seen) lud_empo_table_visit(a->seen, text, checkpoint);
-    snprintf(text, sizeof text, "%sdone", prefix);
-    if (a->done) lud_empo_table_visit(a->done, text, checkpoint);
+    lud_empo_curiosity_visit(a->curiosity, prefix, checkpoint);
     snprintf(text, sizeof text, "%sarchive.", prefix);
     if (a->archive) lud_empo_archive_visit(a->archive, text, checkpoint);
 }

@@ -14,28 +14,26 @@
 #ifndef LUDUS_LEARN_EMPO_ACTOR_H
 #define LUDUS_LEARN_EMPO_ACTOR_H
 
-#include "learn/empo/novelty.h"
+#include "learn/empo/curiosity.h"
 #include "learn/empo/prior.h"
 #include "learn/empo/replay.h"
 #include "learn/empo/search.h"
 #include "learn/empo/stages.h"
-#include "learn/empo/table.h"
 
 typedef struct lud_empo_actor_options {
     int n_envs;
+    int first_environment; /* number of the first one in transitions */
     uint64_t seed;
     int64_t steps_per_episode; /* 0: no limit but the world's */
     double goal_resample_prob;
     bool fresh_goals, expected_people;
-    double restart_prob;         /* of beginning an episode in the archive */
-    int64_t restart_steps;       /* after which such an episode ends; 0: as any other */
-    int restart_choices;         /* states among which the one started from least is taken */
-    int64_t restart_states;      /* the archive's capacity */
-    bool restart_successors;     /* every successor listed is archived, not only those visited */
-    bool count_bonus, count_ucb; /* robots prefer successors seen rarely */
-    double count_scale, count_weight, count_weight_people;
-    lud_empo_novelty *novelty; /* or null: robots prefer what it calls novel, people too */
-    double novelty_weight, novelty_weight_people;
+    bool lives, likelihoods; /* transitions tell what was lived; and how likely what was drawn anew is */
+    double restart_prob;     /* of beginning an episode in the archive */
+    int64_t restart_steps;   /* after which such an episode ends; 0: as any other */
+    int restart_choices;     /* states among which the one started from least is taken */
+    int64_t restart_states;  /* the archive's capacity */
+    bool restart_successors; /* every successor listed is archived, not only those visited */
+    lud_empo_curiosity_options curiosity;
     lud_empo_search *search; /* robots follow it where they do not explore, or null */
     lud_empo_search_values search_values;
     int64_t search_after; /* from this training step on */

@@ -202,7 +202,8 @@ static lud_status make_actor(lud_empo_async *a, const lud_empo_actor_options *li
     }
     lud_empo_actor_options options = *like;
     options.seed = like->seed + (uint64_t)i * 0x9e3779b97f4a7c15u; /* actors must not live the same lives */
-    options.novelty = t->novelty;
+    options.first_environment = i * a->n_envs;
+    options.curiosity.novelty = t->novelty;
     options.search = t->search;
     options.search_values = search_values;
     options.sink = sink;
@@ -216,7 +217,9 @@ static lud_status make_actor(lud_empo_async *a, const lud_empo_actor_options *li
             a->n_envs, buffer_bytes, a->features->words, layout->n_robot_actions, layout->n_humans,
             a->options->expected_people ? layout->policy_begin[layout->n_humans] : 0);
         t->empty[t->n_empty++] = t->buffers[k];
-        complete = t->buffers[k];
+        complete = t->buffers[k] &&
+                   (!like->lives ||
+                    lud_empo_replay_keep_lives(t->buffers[k], 0, like->likelihoods ? layout->n_goals : 0));
     }
     return complete ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for an actor's transitions");
 }

@@ -36,11 +36,14 @@ static const char *const restart_names[] = {"visited", "successors", NULL};
 
 static const char *const pi_r_modes[] = {"direct", "mcts", NULL};
 
+static const char *const target_modes[] = {"one_step", "n_step", "episode", NULL};
+
 static const lud_option options[] = {
     {"type", LUD_OPTION_TEXT, FIELD(type), "empo-phase2", 0, 0, NULL, NULL, NULL, "empo-phase2"},
     LUD_EMPO_THEORY_OPTIONS(FIELD(theory)),
     {"human_prior", LUD_OPTION_TREE, FIELD(human_prior), NULL, 0, 0, NULL, NULL, NULL,
-     "how people act: `exact` (solved first) or a policy; left out: {type: heuristic}"},
+     "how people act: `exact` (solved first), `{type: learned, run: RUN}`, or a policy; left out: {type: "
+     "heuristic}"},
 
     INT("environments", FIELD(environments), "8", 1, 65536, "environments side by side"),
     INT("steps_per_episode", FIELD(steps_per_episode), "50", 0, STEPS, "0: until the world ends the episode"),
@@ -131,6 +134,21 @@ static const lud_option options[] = {
     INT("batch_size", FIELD(batch_size), "64", 1, 65536, "transitions for an update"),
     INT("replay_contest", FIELD(replay_contest), "1", 1, 64,
         "transitions drawn for each one used: that whose targets were missed by most; 1: uniform"),
+    {"v_h_e_target_mode", LUD_OPTION_CHOICE, FIELD(v_h_e_target_mode), "one_step", 0, 0, target_modes, NULL,
+     NULL, "V_h^e of pursued goals looks ahead one step, n, or to the end of the stored episode"},
+    {"q_r_target_mode", LUD_OPTION_CHOICE, FIELD(q_r_target_mode), "one_step", 0, 0, target_modes, NULL, NULL,
+     "Q_r of the action taken likewise; other actions one step"},
+    INT("v_h_e_n_step", FIELD(v_h_e_n_step), "5", 1, STEPS, "steps of n_step for V_h^e"),
+    INT("q_r_n_step", FIELD(q_r_n_step), "5", 1, STEPS, "for Q_r"),
+    BOOL("trajectory_cut_at_exploration", FIELD(trajectory_cut_at_exploration), "true",
+         "such targets end before a step in which somebody explored; false: they go on, biased"),
+    INT("trajectory_replay_max_age_training_steps", FIELD(trajectory_max_age), "0", 0, STEPS,
+        "with such targets transitions that were stored more training steps ago are not sampled; 0: no "
+        "limit"),
+    REAL("hindsight_prob", FIELD(hindsight_prob), "0", 0, 0.99,
+         "chance that a goal of V_h^e is replaced by one that the person achieved later in the episode"),
+    BOOL("hindsight_keeps_frequencies", FIELD(hindsight_whole), "false",
+         "weigh such goals so that each counts in all as often as it is drawn"),
     INT("warmup_v_h_e_steps", STAGE_OF(warmup, LUD_NET_V_H_E), "10000", 0, STEPS, "length of stage 0"),
     INT("warmup_x_h_steps", STAGE_OF(warmup, LUD_NET_X_H), "10000", 0, STEPS, "length of stage 1"),
     INT("warmup_u_r_steps", STAGE_OF(warmup, LUD_NET_U_R), "5000", 0, STEPS, "length of stage 2"),
@@ -165,6 +183,8 @@ static const lud_option options[] = {
     BOOL("use_z_based_loss", STAGE(z_loss), "false", "errors in z while the rate is constant"),
     BOOL("use_log_space_transform", FIELD(log_space), "false",
          "Q_r and V_r networks emit ln(-value), errors in ln(1 - value): relative errors count alike"),
+    BOOL("q_r_dueling", FIELD(dueling), "false",
+         "the Q_r network has one stream for the state and one for the joint robot actions"),
     BOOL("q_r_advantage_weighted_loss", FIELD(advantage_loss), "false",
          "weight the errors of actions by pi (1 - pi)"),
     REAL("q_r_advantage_weight_floor", FIELD(advantage_floor), "0", 0, 1e6, "added to those weights"),
@@ -219,6 +239,14 @@ const lud_option_table lud_empo_learner_table = {
     "learner", "EMPO learned by networks or tables: phase 2 in five stages", options,
     (int)(sizeof options / sizeof *options), sizeof(lud_empo_learner_options)};
 
+bool lud_empo_learner_uses_trajectories(const lud_empo_learner_options *o) {
+    return o->v_h_e_target_mode != LUD_EMPO_ONE_STEP || o->q_r_target_mode != LUD_EMPO_ONE_STEP;
+}
+
+bool lud_empo_learner_uses_lives(const lud_empo_learner_options *o) {
+    return lud_empo_learner_uses_trajectories(o) || o->hindsight_prob > 0;
+}
+
 lud_status lud_empo_learner_options_read(lud_arena *arena, lud_tree *learner, lud_empo_learner_options *o,
                                          lud_error *error) {
     lud_status status = lud_options_read(&lud_empo_learner_table, arena, learner, o, error);
@@ -258,6 +286,16 @@ lud_status lud_empo_learner_options_read(lud_arena *arena, lud_tree *learner, lu
         return lud_fail_at(error, LUD_ERROR_INPUT, place,
                            "async_min_buffer_size is %lld; expected at most buffer_size, %lld",
                            (long long)o->async_min_buffer_size, (long long)o->buffer_size);
+    if (o->v_h_e_target_mode != LUD_EMPO_ONE_STEP && o->fresh_goals && !o->expected_people)
+        return lud_fail_at(error, LUD_ERROR_INPUT, place,
+                           "v_h_e_target_mode: %s needs the goals that people pursued; expected fresh_goals: "
+                           "false or expected_people: true",
+                           target_modes[o->v_h_e_target_mode]);
+    if (o->hindsight_prob > 0 && (o->expected_people || !o->fresh_goals))
+        return lud_fail_at(error, LUD_ERROR_INPUT, place,
+                           "hindsight_prob needs actions drawn apart from what was lived; expected %s",
+                           o->expected_people ? "expected_people: false, since all goals are learned with it"
+                                              : "fresh_goals: true");
     if (o->log_space && o->z_space)
         return lud_fail_at(error, LUD_ERROR_INPUT, place,
                            "use_log_space_transform and use_z_space_transform exclude each other");

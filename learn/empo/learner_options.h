@@ -11,6 +11,14 @@ typedef enum lud_empo_restart_from { LUD_EMPO_VISITED, LUD_EMPO_SUCCESSORS } lud
 /* How robots act: by pi_r of the learned Q_r, or by a search from the present state. */
 typedef enum lud_empo_pi_r_mode { LUD_EMPO_DIRECT, LUD_EMPO_MCTS } lud_empo_pi_r_mode;
 
+/* Steps that a target looks ahead: one, n, or all that are stored of the episode (learn/empo/trajectory.h).
+ */
+typedef enum lud_empo_target_mode {
+    LUD_EMPO_ONE_STEP,
+    LUD_EMPO_N_STEP,
+    LUD_EMPO_EPISODE
+} lud_empo_target_mode;
+
 typedef struct lud_empo_learner_options {
     const char *type; /* empo-phase2 */
     lud_empo_theory theory;
@@ -41,6 +49,11 @@ typedef struct lud_empo_learner_options {
 
     /* trainer */
     int64_t replay_contest, batch_size, updates_per_iteration, x_h_goals;
+    int v_h_e_target_mode, q_r_target_mode; /* lud_empo_target_mode */
+    int64_t v_h_e_n_step, q_r_n_step, trajectory_max_age;
+    bool trajectory_cut_at_exploration;
+    double hindsight_prob;
+    bool hindsight_whole;
     int64_t target_interval[LUD_EMPO_NETS];
     double weight_decay[LUD_EMPO_NETS];
     bool advantage_loss;
@@ -51,7 +64,7 @@ typedef struct lud_empo_learner_options {
     int64_t hidden_dim, goal_feature_dim, agent_embedding_dim, agent_position_feature_dim, agent_feature_dim;
     double dropout, x_h_floor;
     double head_dropout[LUD_EMPO_NETS]; /* -1: dropout */
-    bool z_space, log_space;
+    bool z_space, log_space, dueling;
 
     /* tables */
     bool use_lookup_tables, use_lookup[LUD_EMPO_NETS];
@@ -65,6 +78,10 @@ typedef struct lud_empo_learner_options {
     int64_t exact_max_states;
 } lud_empo_learner_options;
 extern const lud_option_table lud_empo_learner_table;
+
+/* Whether targets ask for more than single transitions: for trajectories or for goals in hindsight. */
+bool lud_empo_learner_uses_trajectories(const lud_empo_learner_options *options);
+bool lud_empo_learner_uses_lives(const lud_empo_learner_options *options);
 
 /* Reads the section and checks what ranges alone cannot say. */
 lud_status lud_empo_learner_options_read(lud_arena *arena, lud_tree *learner,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Streams of the dropout draws: two layers a head. */
-enum { STREAM_V_H_E, STREAM_X_H = 2, STREAM_U_R = 4, STREAM_Q_R = 6, STREAM_V_R = 8 };
+enum { STREAM_V_H_E, STREAM_X_H = 2, STREAM_U_R = 4, STREAM_Q_R = 6, STREAM_V_R = 8, STREAM_DUEL = 14 };
 
 /* Soft clamps reach a little beyond the range so that gradients exist at its ends. */
 static const double clamp_margin = 1e-6;
@@ -131,6 +131,20 @@ static int robot_value(lud_nn *net, int raw, const lud_empo_shape *s, lud_map_ki
     return value;
 }
 
+/* Raw outputs of Q_r for every joint robot action. Dueling: raw = v + a - mean(a), with a stream for v and
+ * one for a (Wang et al., "Dueling network architectures for deep reinforcement learning", ICML 2016,
+ * equation 9). The streams meet before the output map, so that Q_r keeps its sign and range whatever they
+ * say. */
+static int robot_raw(lud_nn *net, int x, const lud_empo_shape *s) {
+    const double dropout = s->dropout[LUD_NET_Q_R];
+    const int raw = lud_empo_value_head(net, x, s, "q_r.q_head", s->n_actions, dropout, STREAM_Q_R);
+    if (!s->dueling) return raw;
+    const int state = lud_empo_value_head(net, x, s, "q_r.state_head", 1, dropout, STREAM_DUEL);
+    const int mean = lud_nn_sum_groups(net, raw, s->n_actions, -1.0 / (double)s->n_actions);
+    const int level = lud_nn_broadcast_groups(net, lud_nn_add(net, state, mean), s->n_actions, 1.0);
+    return lud_nn_add(net, raw, level);
+}
+
 lud_empo_graph lud_empo_declare_inputs(lud_nn *net, const lud_empo_shape *s, int64_t max_entries) {
     const int64_t n_cells = s->height * s->width;
     lud_empo_graph g = {
@@ -185,8 +199,7 @@ lud_empo_graph lud_empo_declare(lud_nn *net, const lud_empo_shape *s, unsigned h
     }
     if (heads & LUD_EMPO_Q_R) {
         const int parts[2] = {fixed_state, lud_empo_state_encoder(net, &g, s, "q_r.own_state_encoder")};
-        const int raw = lud_empo_value_head(net, lud_nn_concat(net, parts, 2), s, "q_r.q_head", s->n_actions,
-                                            s->dropout[LUD_NET_Q_R], STREAM_Q_R);
+        const int raw = robot_raw(net, lud_nn_concat(net, parts, 2), s);
         g.q_r = robot_value(net, raw, s, LUD_MAP_NEG_SOFTPLUS, &g.q_r_z);
     }
     if (heads & LUD_EMPO_V_R) {

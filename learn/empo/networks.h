@@ -41,6 +41,7 @@ typedef struct lud_empo_shape {
     double x_h_floor; /* lower end of X_h's range */
     bool z_space;     /* Q_r and V_r emit z, see output maps */
     bool log_space;   /* they emit ln(-value), see output maps */
+    bool dueling;     /* Q_r has a stream for the state and one for the joint robot actions */
 } lud_empo_shape;
 
 /* Defaults of the learner (hidden 256, dropout 0.5, eta 1.1, xi 1); grid, agents, actions are the caller's.

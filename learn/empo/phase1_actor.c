@@ -3,24 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learn/empo/environments.h"
 #include "learn/empo/phase1.h"
 #include "learn/empo/successor_list.h"
 
 #define NOBODY UINT32_MAX
-enum { LANE_START, LANE_ACHIEVED, LANE_ALL_GOALS };
 enum { LANE_OTHERS = 64 }; /* what others do in person h's transition: LANE_OTHERS + h */
 
 struct lud_empo_phase1_actor {
     lud_empo_human_net *net;
     const lud_model *model;
     lud_arena *arena;
-    uint64_t seed;
-    int n_envs;
-    uint8_t *states;           /* [n_envs][state_bytes] */
-    uint32_t *tick;            /* [n_envs] */
-    int64_t *episode_step;     /* [n_envs] */
-    int32_t *goals;            /* [n_envs][n_humans] */
-    int32_t *records;          /* [n_envs][words] */
+    lud_empo_environments env;
     const int32_t **record_of; /* [n_envs] */
     int32_t *begin, *person;   /* of a question about all environments, whose goals are `goals` */
     double *policy;            /* [n_envs][n_humans][net n_actions] */
@@ -29,30 +23,16 @@ struct lud_empo_phase1_actor {
     uint64_t steps, achieved;
 };
 
-static int draw_goal(const lud_empo_phase1_actor *a, int e, int h, uint32_t lane) {
-    const lud_words w = lud_draw((lud_random_key){a->seed, (uint32_t)e}, a->tick[e],
-                                 (uint32_t)a->net->features.layout.humans[h], LUD_PURPOSE_GOAL, lane);
-    return lud_empo_features_draw_goal(&a->net->features, h, lud_unit53(w.v[0], w.v[1]));
-}
-
 static void begin_episode(lud_empo_phase1_actor *a, int e) {
-    const int n_humans = a->net->features.layout.n_humans;
-    const lud_range range = {.seed = a->seed, .first_environment = (uint32_t)e, .n = 1, .tick = &a->tick[e]};
-    a->model->world->reset(a->model, range, a->states + (size_t)e * a->model->layout.state_bytes);
-    a->episode_step[e] = 0;
-    for (int h = 0; h < n_humans; h++) a->goals[e * n_humans + h] = draw_goal(a, e, h, LANE_START);
+    lud_empo_environments_begin(&a->env, e);
+    lud_empo_environments_reset(&a->env, e);
 }
 
-static bool prepare(lud_empo_phase1_actor *a) {
+static bool prepare(lud_empo_phase1_actor *a, uint64_t seed) {
     const lud_empo_layout *layout = &a->net->features.layout;
-    const size_t n = (size_t)a->n_envs, people = n * (size_t)layout->n_humans;
+    const size_t n = (size_t)a->net->options.environments, people = n * (size_t)layout->n_humans;
     a->arena = lud_arena_create(0);
     if (!a->arena) return false;
-    a->states = lud_arena_take_array(a->arena, n, a->model->layout.state_bytes);
-    a->tick = lud_arena_take_array(a->arena, n, sizeof *a->tick);
-    a->episode_step = lud_arena_take_array(a->arena, n, sizeof *a->episode_step);
-    a->goals = lud_arena_take_array(a->arena, people, sizeof *a->goals);
-    a->records = lud_arena_take_array(a->arena, n * (size_t)a->net->features.words, sizeof *a->records);
     a->record_of = lud_arena_take_array(a->arena, n, sizeof *a->record_of);
     a->begin = lud_arena_take_array(a->arena, n + 1, sizeof *a->begin);
     a->person = lud_arena_take_array(a->arena, people, sizeof *a->person);
@@ -60,12 +40,12 @@ static bool prepare(lud_empo_phase1_actor *a) {
     a->joint = lud_arena_take_array(a->arena, (size_t)a->model->layout.n_agents, sizeof *a->joint);
     a->offsets = lud_arena_take_array(a->arena, (size_t)(a->net->n_actions * layout->n_robot_actions) + 1,
                                       sizeof *a->offsets);
-    if (!a->states || !a->tick || !a->episode_step || !a->goals || !a->records || !a->record_of ||
-        !a->begin || !a->person || !a->policy || !a->joint || !a->offsets)
+    if (!a->record_of || !a->begin || !a->person || !a->policy || !a->joint || !a->offsets ||
+        !lud_empo_environments_create(a->arena, &a->net->features, a->model, seed, (int)n, &a->env))
         return false;
-    for (int e = 0; e <= a->n_envs; e++) a->begin[e] = e * layout->n_humans;
+    for (int e = 0; e <= a->env.n; e++) a->begin[e] = e * layout->n_humans;
     for (size_t i = 0; i < people; i++) a->person[i] = (int32_t)(i % (size_t)layout->n_humans);
-    for (size_t e = 0; e < n; e++) a->record_of[e] = a->records + e * (size_t)a->net->features.words;
+    for (size_t e = 0; e < n; e++) a->record_of[e] = a->env.records + e * (size_t)a->net->features.words;
     return true;
 }
 
@@ -73,19 +53,16 @@ lud_status lud_empo_phase1_actor_create(lud_empo_human_net *net, const lud_model
                                         lud_empo_phase1_actor **actor, lud_error *error) {
     *actor = NULL;
     lud_empo_phase1_actor *a = calloc(1, sizeof *a);
-    if (a)
-        *a = (lud_empo_phase1_actor){
-            .net = net, .model = model, .seed = seed, .n_envs = (int)net->options.environments};
-    if (!a || !prepare(a)) {
+    if (a) *a = (lud_empo_phase1_actor){.net = net, .model = model};
+    if (!a || !prepare(a, seed)) {
         lud_empo_phase1_actor_destroy(a);
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for environments");
     }
-    for (int e = 0; e < a->n_envs; e++) {
-        begin_episode(a, e);
-        if (!model->world->is_terminal(model, a->states + (size_t)e * model->layout.state_bytes)) continue;
+    for (int e = 0; e < a->env.n; e++) begin_episode(a, e);
+    const lud_status status = lud_empo_environments_check(&a->env, error);
+    if (status) {
         lud_empo_phase1_actor_destroy(a);
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "the world ends before the first step; nothing can be learned");
+        return status;
     }
     *actor = a;
     return LUD_OK;
@@ -102,13 +79,13 @@ void lud_empo_phase1_actor_destroy(lud_empo_phase1_actor *a) {
 static lud_status keep(lud_empo_phase1_actor *a, int e, int h, int64_t step, lud_empo_replay *replay,
                        lud_error *error) {
     const lud_empo_layout *layout = &a->net->features.layout;
-    const uint8_t *state = a->states + (size_t)e * a->model->layout.state_bytes;
+    const uint8_t *state = a->env.states + (size_t)e * a->model->layout.state_bytes;
     const int n_own = layout->n_human_actions[h], n_robots = layout->n_robot_actions;
     memset(a->joint, 0, (size_t)a->model->layout.n_agents * sizeof *a->joint);
     for (int other = 0; other < layout->n_humans; other++) {
         const lud_words w =
-            lud_draw((lud_random_key){a->seed, (uint32_t)e}, a->tick[e], (uint32_t)layout->humans[other],
-                     LUD_PURPOSE_ACTION, LANE_OTHERS + (uint32_t)h);
+            lud_draw((lud_random_key){a->env.seed, (uint32_t)e}, a->env.tick[e],
+                     (uint32_t)layout->humans[other], LUD_PURPOSE_ACTION, LANE_OTHERS + (uint32_t)h);
         a->joint[layout->humans[other]] =
             (int32_t)lud_below(w.v[0], (uint32_t)layout->n_human_actions[other]);
     }
@@ -147,14 +124,14 @@ static lud_status keep(lud_empo_phase1_actor *a, int e, int h, int64_t step, lud
 static void choose(lud_empo_phase1_actor *a, int e, double epsilon) {
     const lud_layout *world = &a->model->layout;
     const lud_empo_layout *layout = &a->net->features.layout;
-    const lud_random_key key = {a->seed, (uint32_t)e};
+    const lud_random_key key = {a->env.seed, (uint32_t)e};
     for (int i = 0; i < world->n_agents; i++) {
-        const lud_words w = lud_draw(key, a->tick[e], (uint32_t)i, LUD_PURPOSE_ACTION, 0);
+        const lud_words w = lud_draw(key, a->env.tick[e], (uint32_t)i, LUD_PURPOSE_ACTION, 0);
         a->joint[i] = (int32_t)lud_below(w.v[0], (uint32_t)world->actions[i].n_discrete);
     }
     for (int h = 0; h < layout->n_humans; h++) {
         const int agent = layout->humans[h];
-        const lud_words w = lud_draw(key, a->tick[e], (uint32_t)agent, LUD_PURPOSE_EXPLORE, 0);
+        const lud_words w = lud_draw(key, a->env.tick[e], (uint32_t)agent, LUD_PURPOSE_EXPLORE, 0);
         if (lud_unit(w.v[0]) < epsilon) continue;
         const double *p = a->policy + (e * layout->n_humans + h) * a->net->n_actions;
         double left = lud_unit53(w.v[2], w.v[3]);
@@ -169,38 +146,38 @@ static void choose(lud_empo_phase1_actor *a, int e, double epsilon) {
 
 static void move(lud_empo_phase1_actor *a, int e) {
     const lud_empo_layout *layout = &a->net->features.layout;
-    uint8_t *state = a->states + (size_t)e * a->model->layout.state_bytes;
-    const lud_range range = {.seed = a->seed, .first_environment = (uint32_t)e, .n = 1, .tick = &a->tick[e]};
+    uint8_t *state = a->env.states + (size_t)e * a->model->layout.state_bytes;
+    const lud_range range = {
+        .seed = a->env.seed, .first_environment = (uint32_t)e, .n = 1, .tick = &a->env.tick[e]};
     a->model->world->step(a->model, range, state, (lud_actions){.discrete = a->joint}, (lud_outcome){0});
-    a->tick[e]++;
-    a->episode_step[e]++;
+    a->env.tick[e]++;
+    a->env.episode_step[e]++;
     a->steps++;
-    int32_t *record = a->records + (size_t)e * (size_t)a->net->features.words;
-    lud_empo_features_encode(&a->net->features, state, record);
-    const lud_words w = lud_draw((lud_random_key){a->seed, (uint32_t)e}, a->tick[e], NOBODY, LUD_PURPOSE_GOAL,
-                                 LANE_ALL_GOALS);
+    const int32_t *record = lud_empo_environments_encode(&a->env, e);
+    const lud_words w = lud_draw((lud_random_key){a->env.seed, (uint32_t)e}, a->env.tick[e], NOBODY,
+                                 LUD_PURPOSE_GOAL, LUD_EMPO_GOAL_AT_RANDOM);
     const bool all = lud_unit(w.v[0]) < a->net->options.goal_resample_prob;
     for (int h = 0; h < layout->n_humans; h++) {
-        int32_t *goal = &a->goals[e * layout->n_humans + h];
+        int32_t *goal = &a->env.goals[e * layout->n_humans + h];
         const bool achieved = lud_empo_features_achieved(&a->net->features, record, h, *goal);
         if (achieved) a->achieved++;
-        if (achieved || all) *goal = draw_goal(a, e, h, achieved ? LANE_ACHIEVED : LANE_ALL_GOALS);
+        if (achieved || all)
+            *goal = lud_empo_environments_goal(
+                &a->env, e, h, achieved ? LUD_EMPO_GOAL_AFTER_ACHIEVEMENT : LUD_EMPO_GOAL_AT_RANDOM);
     }
     const int64_t limit = a->net->options.steps_per_episode;
-    if ((limit && a->episode_step[e] >= limit) || a->model->world->is_terminal(a->model, state))
+    if ((limit && a->env.episode_step[e] >= limit) || a->model->world->is_terminal(a->model, state))
         begin_episode(a, e);
 }
 
 lud_status lud_empo_phase1_actor_step(lud_empo_phase1_actor *a, double epsilon, int64_t step,
                                       lud_empo_replay *replay, lud_error *error) {
     const lud_empo_layout *layout = &a->net->features.layout;
-    for (int e = 0; e < a->n_envs; e++)
-        lud_empo_features_encode(&a->net->features, a->states + (size_t)e * a->model->layout.state_bytes,
-                                 a->records + (size_t)e * (size_t)a->net->features.words);
+    lud_empo_environments_encode_all(&a->env);
     const lud_empo_human_question question = {
-        .n = a->n_envs, .records = a->record_of, .begin = a->begin, .person = a->person, .goal = a->goals};
+        .n = a->env.n, .records = a->record_of, .begin = a->begin, .person = a->person, .goal = a->env.goals};
     if (epsilon < 1.0) lud_empo_human_net_ask(a->net, &question, false, a->policy, NULL);
-    for (int e = 0; e < a->n_envs; e++) {
+    for (int e = 0; e < a->env.n; e++) {
         for (int h = 0; h < layout->n_humans; h++) {
             const lud_status status = keep(a, e, h, step, replay, error);
             if (status) return status;
@@ -217,22 +194,8 @@ void lud_empo_phase1_actor_counts(const lud_empo_phase1_actor *a, uint64_t *step
 }
 
 void lud_empo_phase1_actor_visit(lud_empo_phase1_actor *a, const char *prefix, lud_checkpoint *checkpoint) {
-    const int64_t n = a->n_envs;
-    const struct {
-        const char *name;
-        lud_tensor_type type;
-        int64_t width;
-        void *data;
-    } fields[] = {{"states", LUD_TENSOR_U8, (int64_t)a->model->layout.state_bytes, a->states},
-                  {"tick", LUD_TENSOR_U32, 1, a->tick},
-                  {"episode_step", LUD_TENSOR_I64, 1, a->episode_step},
-                  {"goals", LUD_TENSOR_I32, a->net->features.layout.n_humans, a->goals}};
     char text[128];
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        snprintf(text, sizeof text, "%s%s", prefix, fields[i].name);
-        lud_checkpoint_tensor(checkpoint, text, fields[i].type, 2, (const int64_t[]){n, fields[i].width},
-                              fields[i].data);
-    }
+    lud_empo_environments_visit(&a->env, prefix, checkpoint);
     snprintf(text, sizeof text, "%ssteps", prefix);
     lud_checkpoint_u64(checkpoint, text, &a->steps);
     snprintf(text, sizeof text, "%sachieved", prefix);

@@ -34,6 +34,36 @@ enum { BLOCK = 2048 }; /* states evaluated at once */
     X(NORM_U_R, "grad_norm/u_r", NULL, "of U_r")                                                             \
     X(NORM_Q_R, "grad_norm/q_r", NULL, "of Q_r")                                                             \
     X(NORM_V_R, "grad_norm/v_r", NULL, "of V_r")                                                             \
+    X(PREDICTION_V_H_E, "predictions/v_h_e_mean", NULL, "mean prediction of V_h^e on the last batch")        \
+    X(PREDICTION_X_H, "predictions/x_h_mean", NULL, "of X_h")                                                \
+    X(PREDICTION_U_R, "predictions/u_r_mean", NULL, "of y")                                                  \
+    X(PREDICTION_Q_R, "predictions/q_r_mean", NULL, "of Q_r")                                                \
+    X(PREDICTION_V_R, "predictions/v_r_mean", NULL, "of V_r")                                                \
+    X(PREDICTION_STD_V_H_E, "predictions/v_h_e_std", NULL, "deviation of those predictions")                 \
+    X(PREDICTION_STD_X_H, "predictions/x_h_std", NULL, "of X_h")                                             \
+    X(PREDICTION_STD_U_R, "predictions/u_r_std", NULL, "of y")                                               \
+    X(PREDICTION_STD_Q_R, "predictions/q_r_std", NULL, "of Q_r")                                             \
+    X(PREDICTION_STD_V_R, "predictions/v_r_std", NULL, "of V_r")                                             \
+    X(TARGET_V_H_E, "targets/v_h_e_mean", NULL, "mean target of V_h^e on the last batch")                    \
+    X(TARGET_X_H, "targets/x_h_mean", NULL, "of X_h")                                                        \
+    X(TARGET_U_R, "targets/u_r_mean", NULL, "of y")                                                          \
+    X(TARGET_Q_R, "targets/q_r_mean", NULL, "of Q_r")                                                        \
+    X(TARGET_V_R, "targets/v_r_mean", NULL, "of V_r")                                                        \
+    X(TARGET_STD_V_H_E, "targets/v_h_e_std", NULL, "deviation of those targets")                             \
+    X(TARGET_STD_X_H, "targets/x_h_std", NULL, "of X_h")                                                     \
+    X(TARGET_STD_U_R, "targets/u_r_std", NULL, "of y")                                                       \
+    X(TARGET_STD_Q_R, "targets/q_r_std", NULL, "of Q_r")                                                     \
+    X(TARGET_STD_V_R, "targets/v_r_std", NULL, "of V_r")                                                     \
+    X(TRAJECTORY_LENGTH, "trajectory/length", NULL,                                                          \
+      "mean steps followed for a transition of the last batch")                                              \
+    X(TRAJECTORY_V_H_E, "trajectory/v_h_e", NULL, "share of V_h^e targets that follow what was lived")       \
+    X(TRAJECTORY_ACHIEVED, "trajectory/v_h_e_achieved", NULL, "of those: the goal was achieved")             \
+    X(TRAJECTORY_OPEN, "trajectory/v_h_e_bootstrapped", NULL, "of those: they end in a prediction")          \
+    X(TRAJECTORY_Q_R, "trajectory/q_r", NULL,                                                                \
+      "share of transitions whose Q_r target follows what was lived")                                        \
+    X(TRAJECTORY_Q_R_OPEN, "trajectory/q_r_bootstrapped", NULL, "of those: they end in a prediction")        \
+    X(HINDSIGHT_SHARE, "hindsight/replaced", NULL, "share of goals replaced in hindsight")                   \
+    X(HINDSIGHT_WEIGHT, "hindsight/weight", NULL, "mean weight of entries then")                             \
     X(DORMANT, "plasticity/dormant", NULL, "share of units that hardly answer to anything")                  \
     X(DEAD, "plasticity/dead", NULL, "share of units that never answer")                                     \
     X(SRANK, "plasticity/srank", NULL, "directions that hold 99 % of the shared state features")             \
@@ -193,6 +223,10 @@ static lud_status make_parts(phase2 *p, lud_error *error) {
     p->sampled = calloc(sampled, sizeof *p->sampled);
     p->sampled_goals = calloc(sampled, sizeof *p->sampled_goals);
     p->probed = calloc(sampled, sizeof *p->probed);
+    const int environments = (int)(o->environments * (o->async_training ? o->num_actors : 1));
+    if (p->replay && lud_empo_learner_uses_lives(o) &&
+        !lud_empo_replay_keep_lives(p->replay, environments, o->hindsight_prob > 0 ? layout->n_goals : 0))
+        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
     if (!p->replay || !p->records || !p->sampled || !p->sampled_goals || !p->probed)
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
     lud_status status = lud_empo_values_create(p->device, &p->features, o, seed, &p->values, error);
@@ -213,29 +247,31 @@ static lud_status make_parts(phase2 *p, lud_error *error) {
         status = lud_empo_search_create(&search, &p->features, &p->prior, &p->search, error);
         if (status) return status;
     }
-    const lud_empo_actor_options actor = {.n_envs = (int)o->environments,
-                                          .seed = seed,
-                                          .steps_per_episode = o->steps_per_episode,
-                                          .goal_resample_prob = o->goal_resample_prob,
-                                          .fresh_goals = o->fresh_goals,
-                                          .expected_people = o->expected_people,
-                                          .restart_prob = o->restart_prob,
-                                          .restart_steps = o->restart_steps,
-                                          .restart_choices = (int)o->restart_choices,
-                                          .restart_states = o->restart_states,
-                                          .restart_successors = o->restart_from == LUD_EMPO_SUCCESSORS,
-                                          .count_bonus = o->use_count_based_curiosity,
-                                          .count_ucb = o->count_curiosity_use_ucb,
-                                          .count_scale = o->count_curiosity_scale,
-                                          .count_weight = o->count_curiosity_bonus_coef_r,
-                                          .count_weight_people = o->count_curiosity_bonus_coef_h,
-                                          .novelty = p->novelty,
-                                          .novelty_weight = o->rnd_bonus_coef_r,
-                                          .novelty_weight_people =
-                                              o->use_human_action_rnd ? o->rnd_bonus_coef_h : 0.0,
-                                          .search = p->search,
-                                          .search_values = search_values,
-                                          .search_after = o->mcts_enable_after_training_step};
+    const lud_empo_actor_options actor = {
+        .n_envs = (int)o->environments,
+        .seed = seed,
+        .steps_per_episode = o->steps_per_episode,
+        .goal_resample_prob = o->goal_resample_prob,
+        .fresh_goals = o->fresh_goals,
+        .expected_people = o->expected_people,
+        .lives = lud_empo_learner_uses_lives(o),
+        .likelihoods = o->hindsight_prob > 0,
+        .restart_prob = o->restart_prob,
+        .restart_steps = o->restart_steps,
+        .restart_choices = (int)o->restart_choices,
+        .restart_states = o->restart_states,
+        .restart_successors = o->restart_from == LUD_EMPO_SUCCESSORS,
+        .curiosity = {.count_bonus = o->use_count_based_curiosity,
+                      .count_ucb = o->count_curiosity_use_ucb,
+                      .count_scale = o->count_curiosity_scale,
+                      .count_weight = o->count_curiosity_bonus_coef_r,
+                      .count_weight_people = o->count_curiosity_bonus_coef_h,
+                      .novelty = p->novelty,
+                      .novelty_weight = o->rnd_bonus_coef_r,
+                      .novelty_weight_people = o->use_human_action_rnd ? o->rnd_bonus_coef_h : 0.0},
+        .search = p->search,
+        .search_values = search_values,
+        .search_after = o->mcts_enable_after_training_step};
     if (!o->async_training) return lud_empo_actor_create(&actor, &p->features, &p->prior, &p->actor, error);
     return lud_empo_async_create(&actor, o, &p->features, &p->prior, &p->values, p->novelty, &p->async,
                                  error);
@@ -336,6 +372,21 @@ static void fill_row(const phase2 *p, const lud_empo_now *now, double *row) {
         row[COLUMN_LOSS_V_H_E + net] = lud_empo_trainer_loss(p->trainer, net);
         row[COLUMN_NORM_V_H_E + net] = now->active[net] ? lud_empo_trainer_norm(p->trainer, net) : NAN;
     }
+    for (int net = 0; net < LUD_EMPO_NETS; net++) {
+        const lud_empo_spread spread = lud_empo_trainer_spread(p->trainer, net);
+        row[COLUMN_PREDICTION_V_H_E + net] = spread.prediction_mean;
+        row[COLUMN_PREDICTION_STD_V_H_E + net] = spread.prediction_deviation;
+        row[COLUMN_TARGET_V_H_E + net] = spread.target_mean;
+        row[COLUMN_TARGET_STD_V_H_E + net] = spread.target_deviation;
+    }
+    const lud_empo_trajectory_figures lived = lud_empo_trainer_trajectories(p->trainer);
+    row[COLUMN_TRAJECTORY_LENGTH] = lived.length;
+    row[COLUMN_TRAJECTORY_V_H_E] = lived.people;
+    row[COLUMN_TRAJECTORY_ACHIEVED] = lived.achieved;
+    row[COLUMN_TRAJECTORY_OPEN] = lived.people_bootstrapped;
+    row[COLUMN_TRAJECTORY_Q_R] = lived.robots;
+    row[COLUMN_TRAJECTORY_Q_R_OPEN] = lived.robots_bootstrapped;
+    lud_empo_trainer_hindsight(p->trainer, &row[COLUMN_HINDSIGHT_SHARE], &row[COLUMN_HINDSIGHT_WEIGHT]);
     row[COLUMN_LEARNING_RATE] = now->lr[LUD_NET_V_H_E];
     row[COLUMN_TRAINING_STEPS] = (double)p->step;
     row[COLUMN_ENVIRONMENT_STEPS] = (double)counts.steps;

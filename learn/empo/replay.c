@@ -19,14 +19,21 @@ typedef struct place {
     uint64_t offset, bytes;
 } place;
 
+#define NOBODY UINT64_MAX
+
 struct lud_empo_replay {
     int64_t capacity, first, count;
     size_t pool_bytes, used; /* `used`: bytes ever written, what a checkpoint keeps */
     size_t write;            /* where the next transition goes */
     uint64_t stored_bytes;   /* of the transitions present */
     int words, n_actions, n_humans, n_policies;
-    place *places;   /* [capacity] ring */
-    float *priority; /* [capacity] ring */
+    bool lives;
+    int n_environments, n_likelihoods;
+    uint64_t dropped;    /* transitions that went: the number of the oldest one */
+    uint64_t *following; /* [capacity] ring: number of the transition that came next, NOBODY: none */
+    uint64_t *newest;    /* [n_environments] number of its last transition */
+    place *places;       /* [capacity] ring */
+    float *priority;     /* [capacity] ring */
     uint8_t *pool;
 };
 
@@ -53,10 +60,30 @@ lud_empo_replay *lud_empo_replay_create(int64_t capacity, size_t bytes, int word
 
 void lud_empo_replay_destroy(lud_empo_replay *r) {
     if (!r) return;
+    free(r->following);
+    free(r->newest);
     free(r->places);
     free(r->priority);
     free(r->pool);
     free(r);
+}
+
+static void forget_newest(lud_empo_replay *r) {
+    for (int e = 0; e < r->n_environments; e++) r->newest[e] = NOBODY;
+}
+
+bool lud_empo_replay_keep_lives(lud_empo_replay *r, int n_environments, int n_likelihoods) {
+    assert(r->count == 0 && !r->lives);
+    r->lives = true;
+    r->n_likelihoods = n_likelihoods;
+    if (n_environments == 0) return true;
+    r->following = malloc((size_t)r->capacity * sizeof *r->following);
+    r->newest = malloc((size_t)n_environments * sizeof *r->newest);
+    if (!r->following || !r->newest) return false;
+    r->n_environments = n_environments;
+    for (int64_t i = 0; i < r->capacity; i++) r->following[i] = NOBODY;
+    forget_newest(r);
+    return true;
 }
 
 int64_t lud_empo_replay_count(const lud_empo_replay *r) {
@@ -64,6 +91,8 @@ int64_t lud_empo_replay_count(const lud_empo_replay *r) {
 }
 
 void lud_empo_replay_clear(lud_empo_replay *r) {
+    r->dropped += (uint64_t)r->count;
+    forget_newest(r);
     r->first = r->count = 0;
     r->write = 0;
     r->stored_bytes = 0;
@@ -76,7 +105,35 @@ static place *place_of(const lud_empo_replay *r, int64_t index) {
 static void drop_oldest(lud_empo_replay *r) {
     r->stored_bytes -= place_of(r, 0)->bytes;
     r->first = (r->first + 1) % r->capacity;
+    r->dropped++;
     if (--r->count == 0) lud_empo_replay_clear(r);
+}
+
+static const header *header_of(const lud_empo_replay *r, int64_t index) {
+    return (const header *)(const void *)(r->pool + place_of(r, index)->offset);
+}
+
+/* The newest transition comes after its environment's last one, if that is still there and of the same
+ * episode. */
+static void link_newest(lud_empo_replay *r) {
+    const int64_t index = r->count - 1;
+    const header *own = header_of(r, index);
+    const uint64_t number = r->dropped + (uint64_t)index;
+    assert(own->environment < (uint32_t)r->n_environments);
+    uint64_t *newest = &r->newest[own->environment];
+    r->following[(r->first + index) % r->capacity] = NOBODY;
+    if (*newest != NOBODY && *newest >= r->dropped) {
+        const int64_t before = (int64_t)(*newest - r->dropped);
+        if (header_of(r, before)->episode == own->episode)
+            r->following[(r->first + before) % r->capacity] = number;
+    }
+    *newest = number;
+}
+
+int64_t lud_empo_replay_following(const lud_empo_replay *r, int64_t index) {
+    assert(r->n_environments > 0 && index >= 0 && index < r->count);
+    const uint64_t number = r->following[(r->first + index) % r->capacity];
+    return number == NOBODY ? -1 : (int64_t)(number - r->dropped);
 }
 
 /* An offset with `bytes` free bytes behind it. */
@@ -103,9 +160,10 @@ static size_t aligned(size_t bytes) {
 static uint64_t bytes_of(const lud_empo_replay *r, int32_t n_links, int32_t n_successors) {
     const uint64_t words = (uint64_t)r->words, links = (uint64_t)n_links, successors = (uint64_t)n_successors,
                    per_link = r->n_policies ? 3 : 2;
+    const uint64_t life = r->lives ? words + (uint64_t)(r->n_humans + r->n_likelihoods + 2) : 0;
     return aligned(sizeof(header) + 4 * words * (1 + successors) +
                    4 * (uint64_t)(r->n_humans + r->n_actions + 1 + r->n_policies) + 4 * per_link * links +
-                   successors);
+                   4 * life + successors);
 }
 
 static uint8_t *put(uint8_t *to, const void *from, size_t bytes) {
@@ -141,6 +199,13 @@ bool lud_empo_replay_push(lud_empo_replay *r, const lud_empo_transition *t) {
         to = put(to, t->profile, (size_t)t->n_links * word);
         to = put(to, t->policies, (size_t)r->n_policies * word);
     }
+    if (r->lives) {
+        const int32_t flags[2] = {t->explored, t->lived_terminal};
+        to = put(to, flags, sizeof flags);
+        to = put(to, t->lived_goals, (size_t)r->n_humans * word);
+        to = put(to, t->lived_next, words);
+        if (r->n_likelihoods) to = put(to, t->likelihood, (size_t)r->n_likelihoods * word);
+    }
     to = put(to, t->successor, (size_t)t->n_successors * words);
     put(to, t->terminal, (size_t)t->n_successors);
     r->count++;
@@ -149,6 +214,7 @@ bool lud_empo_replay_push(lud_empo_replay *r, const lud_empo_transition *t) {
     r->write = offset + bytes;
     r->stored_bytes += bytes;
     if (r->write > r->used) r->used = r->write;
+    if (r->n_environments) link_newest(r);
     return true;
 }
 
@@ -175,12 +241,20 @@ lud_empo_transition lud_empo_replay_get(const lud_empo_replay *r, int64_t index)
         t.policies = (const float *)(const void *)(t.profile + t.n_links);
         t.successor = t.profile + t.n_links + r->n_policies;
     }
+    if (r->lives) {
+        t.explored = t.successor[0];
+        t.lived_terminal = t.successor[1];
+        t.lived_goals = t.successor + 2;
+        t.lived_next = t.lived_goals + r->n_humans;
+        t.likelihood = (const float *)(const void *)(t.lived_next + r->words);
+        t.successor = t.lived_next + r->words + r->n_likelihoods;
+    }
     t.terminal = (const uint8_t *)(t.successor + (size_t)t.n_successors * (size_t)r->words);
     return t;
 }
 
 static int64_t inserted_at(const lud_empo_replay *r, int64_t index) {
-    return ((const header *)(const void *)(r->pool + place_of(r, index)->offset))->inserted;
+    return header_of(r, index)->inserted;
 }
 
 /* Index of the first transition stored at `oldest` or later. */
@@ -247,6 +321,13 @@ static void visit_u64(lud_checkpoint *checkpoint, const char *prefix, const char
     lud_checkpoint_u64(checkpoint, text, value);
 }
 
+/* Whether what comes after a transition is there and younger. */
+static bool follows(const lud_empo_replay *r, int64_t index) {
+    const uint64_t number = r->following[(r->first + index) % r->capacity];
+    return number == NOBODY ||
+           (number > r->dropped + (uint64_t)index && number < r->dropped + (uint64_t)r->count);
+}
+
 /* Whether what was loaded can be walked through. */
 static bool sound(const lud_empo_replay *r) {
     if (r->first < 0 || r->first >= r->capacity || r->count < 0 || r->count > r->capacity ||
@@ -258,12 +339,25 @@ static bool sound(const lud_empo_replay *r) {
         if (p->offset % 8 || p->bytes < sizeof(header) || p->offset > r->used ||
             p->bytes > r->used - p->offset)
             return false;
-        const header *h = (const header *)(const void *)(r->pool + p->offset);
+        const header *h = header_of(r, i);
+        if (r->n_environments && (h->environment >= (uint32_t)r->n_environments || !follows(r, i)))
+            return false;
         if (h->n_links < 0 || h->n_successors < 0) return false;
         if (bytes_of(r, h->n_links, h->n_successors) != p->bytes) return false;
         total += p->bytes;
     }
+    for (int e = 0; e < r->n_environments; e++)
+        if (r->newest[e] != NOBODY && r->newest[e] >= r->dropped + (uint64_t)r->count) return false;
     return total == r->stored_bytes;
+}
+
+static void visit_lives(lud_empo_replay *r, const char *prefix, lud_checkpoint *checkpoint) {
+    char text[128];
+    visit_u64(checkpoint, prefix, "dropped", &r->dropped);
+    snprintf(text, sizeof text, "%sfollowing", prefix);
+    lud_checkpoint_bytes(checkpoint, text, r->following, (size_t)r->capacity * sizeof *r->following);
+    snprintf(text, sizeof text, "%snewest", prefix);
+    lud_checkpoint_bytes(checkpoint, text, r->newest, (size_t)r->n_environments * sizeof *r->newest);
 }
 
 void lud_empo_replay_visit(lud_empo_replay *r, const char *prefix, lud_checkpoint *checkpoint) {
@@ -289,6 +383,7 @@ void lud_empo_replay_visit(lud_empo_replay *r, const char *prefix, lud_checkpoin
     lud_checkpoint_bytes(checkpoint, text, r->priority, (size_t)r->capacity * sizeof *r->priority);
     snprintf(text, sizeof text, "%spool", prefix);
     lud_checkpoint_bytes(checkpoint, text, r->pool, used);
+    if (r->n_environments) visit_lives(r, prefix, checkpoint);
     if (lud_checkpoint_loading(checkpoint) && lud_checkpoint_status(checkpoint, NULL) == LUD_OK &&
         !sound(r)) {
         lud_empo_replay_clear(r);

@@ -91,6 +91,11 @@ static bool grow(lud_empo_table *t) {
 
 bool lud_empo_table_move(lud_empo_table *t, uint64_t key, const float *target, bool adaptive, double rate,
                          double power) {
+    return lud_empo_table_move_weighted(t, key, target, adaptive, rate, power, 1.0);
+}
+
+bool lud_empo_table_move_weighted(lud_empo_table *t, uint64_t key, const float *target, bool adaptive,
+                                  double rate, double power, double weight) {
     if (2 * (t->n + 1) > t->capacity && !grow(t)) return false;
     key = proper(key);
     const int64_t i = slot_of(t, key);
@@ -101,7 +106,7 @@ bool lud_empo_table_move(lud_empo_table *t, uint64_t key, const float *target, b
         memcpy(row, t->start, (size_t)t->width * sizeof *row);
     }
     t->visits[i]++;
-    const double step = adaptive ? fmax(rate, pow((double)t->visits[i], -power)) : rate;
+    const double step = fmin(weight * (adaptive ? fmax(rate, pow((double)t->visits[i], -power)) : rate), 1.0);
     for (int k = 0; k < t->width; k++) row[k] += (float)(step * ((double)target[k] - (double)row[k]));
     return true;
 }

@@ -19,6 +19,9 @@ uint64_t lud_empo_table_visits(const lud_empo_table *table, uint64_t key);
  * when memory is out. */
 bool lud_empo_table_move(lud_empo_table *table, uint64_t key, const float *target, bool adaptive, double rate,
                          double power);
+/* The same with the rate times an importance weight, at most all the way. */
+bool lud_empo_table_move_weighted(lud_empo_table *table, uint64_t key, const float *target, bool adaptive,
+                                  double rate, double power, double weight);
 int64_t lud_empo_table_rows(const lud_empo_table *table);
 void lud_empo_table_visit(lud_empo_table *table, const char *name, lud_checkpoint *checkpoint);
 

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/empo/people.h"
-#include "learn/empo/targets.h"
+#include "learn/empo/sample.h"
 #include "learn/optimiser.h"
 
 const char *const lud_empo_trainer_stages[LUD_TRAINER_STAGES] = {
@@ -22,36 +21,8 @@ typedef struct training_net {
     lud_empo_graph graph;
 } training_net;
 
-/* Host arrays of a batch; their sizes grow with what the batch holds. */
-typedef struct batch {
-    int64_t first_successor; /* row of the first successor: the states themselves stand before, if at all */
-    int64_t n_rows, n_links;
-    int64_t row_room, link_room;
-    int64_t *indices;                 /* [n], room for [n * replay_contest] */
-    float *error;                     /* [n] sum over quantities of the mean squared error, for the contest */
-    lud_empo_transition *transitions; /* [n] */
-    int32_t *entry_offsets;           /* [n + 1] */
-    int32_t *offsets;                 /* [n * n_actions + 1] */
-    const int32_t **records, **goals; /* [row_room] */
-    float *continues, *terminal;      /* [row_room] 1 and 0, or 0 and the terminal value */
-    uint8_t *achieved;                /* [row_room][n_entries] */
-    double *probability;              /* [link_room] */
-    int32_t *link_row;                /* [link_room] */
-    int32_t *flat_row;                /* [link_room] row of a flat successor */
-    int32_t *profile;                 /* [link_room] with expected_people */
-    double *marginal, *pursuing;      /* of a transition: [n_human_profiles], [n_goals][n_human_profiles] */
-    double *parts;                    /* [n_humans][n_human_profiles] */
-    lud_empo_flat flat;
-    int32_t *value_index;                          /* [link_room * n_entries] place of V_h^e(row, entry) */
-    float *expanded_achieved, *expanded_continues; /* [link_room * n_entries] */
-} batch;
-
 /* Device arrays. */
 typedef struct targets {
-    int32_t *slot, *row, *expanded_slot, *entry, *value_index;
-    float *probability, *v_r, *continues, *terminal;
-    float *expanded_probability, *achieved, *expanded_continues, *v_h_e_next, *scratch;
-    int64_t row_room, link_room;
     /* [n] of the batch */
     float *q_r, *v_h_e, *x_h, *y, *v, *uniform, *weight, *loss, *small;
 } targets;
@@ -67,11 +38,12 @@ struct lud_empo_trainer {
     training_net nets[LUD_EMPO_NETS];
     lud_optimiser *optimiser;
     int groups[LUD_EMPO_NETS]; /* -1: no network */
-    batch batch;
+    lud_empo_sample batch;
     targets targets;
     float *host;            /* [n * max(n_actions, n_entries)] */
     float *host_targets[3]; /* for lud_empo_trainer_targets */
     double loss[LUD_EMPO_NETS];
+    lud_empo_spread spread[LUD_EMPO_NETS];
 };
 
 /* ---- making and freeing ---- */
@@ -133,35 +105,21 @@ static lud_status make_optimiser(lud_empo_trainer *t, lud_error *error) {
 }
 
 static bool make_arrays(lud_empo_trainer *t) {
-    const lud_empo_layout *layout = &t->values->features->layout;
     const size_t n = (size_t)t->n, entries = (size_t)t->n_entries, actions = (size_t)t->n_actions;
     const size_t width = actions > entries ? actions : entries, real = sizeof(float);
-    const size_t profiles = (size_t)layout->n_human_profiles;
-    batch *b = &t->batch;
     targets *d = &t->targets;
-    b->indices = calloc(n * (size_t)t->options->replay_contest, sizeof *b->indices);
-    b->error = calloc(n, sizeof *b->error);
-    b->transitions = calloc(n, sizeof *b->transitions);
-    b->entry_offsets = calloc(n + 1, sizeof *b->entry_offsets);
-    b->offsets = calloc(n * actions + 1, sizeof *b->offsets);
-    b->marginal = calloc(profiles, sizeof *b->marginal);
-    b->pursuing = calloc((size_t)layout->n_goals * profiles, sizeof *b->pursuing);
-    b->parts = calloc((size_t)layout->n_humans * profiles, sizeof *b->parts);
     t->host = calloc(n * width, real);
     for (int i = 0; i < 3; i++) t->host_targets[i] = calloc(n * width, real);
     float **const device[] = {&d->q_r,     &d->v_h_e,  &d->x_h,  &d->y,    &d->v,
                               &d->uniform, &d->weight, &d->loss, &d->small};
-    bool complete = b->indices && b->error && b->transitions && b->entry_offsets && b->offsets &&
-                    b->marginal && b->pursuing && b->parts && t->host && t->host_targets[0] &&
-                    t->host_targets[1] && t->host_targets[2];
+    bool complete = t->host && t->host_targets[0] && t->host_targets[1] && t->host_targets[2];
     for (size_t i = 0; i < sizeof device / sizeof *device; i++) {
         *device[i] = lud_device_allocate(t->device, n * width * real);
         complete = complete && *device[i];
     }
-    if (!complete) return false;
-    for (int64_t i = 0; i <= t->n; i++) b->entry_offsets[i] = (int32_t)(i * t->n_entries);
-    t->device->ops->fill(t->device, t->n * t->n_actions, 1.0 / (double)t->n_actions, d->uniform);
-    return true;
+    if (complete)
+        t->device->ops->fill(t->device, t->n * t->n_actions, 1.0 / (double)t->n_actions, d->uniform);
+    return complete;
 }
 
 lud_status lud_empo_trainer_create(lud_empo_values *values, lud_empo_replay *replay,
@@ -180,6 +138,7 @@ lud_status lud_empo_trainer_create(lud_empo_values *values, lud_empo_replay *rep
                             .n_humans = values->features->layout.n_humans,
                             .n_entries = values->n_entries};
     lud_status status = make_arrays(t) ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a batch");
+    if (status == LUD_OK) status = lud_empo_sample_create(values, replay, options, seed, &t->batch, error);
     if (status == LUD_OK) status = make_nets(t, error);
     if (status == LUD_OK) status = make_optimiser(t, error);
     if (status)
@@ -189,260 +148,34 @@ lud_status lud_empo_trainer_create(lud_empo_values *values, lud_empo_replay *rep
     return status;
 }
 
-static void free_rows(batch *b) {
-    free(b->records);
-    free(b->goals);
-    free(b->continues);
-    free(b->terminal);
-    free(b->achieved);
-}
-
-static void free_links(batch *b) {
-    free(b->probability);
-    free(b->link_row);
-    free(b->flat_row);
-    free(b->profile);
-    free(b->flat.successor);
-    free(b->flat.slot);
-    free(b->flat.probability);
-    free(b->flat.expanded_row);
-    free(b->flat.entry);
-    free(b->flat.expanded_slot);
-    free(b->flat.expanded_probability);
-    free(b->value_index);
-    free(b->expanded_achieved);
-    free(b->expanded_continues);
-}
-
-static void release(lud_device *device, void *memory) {
-    if (memory) lud_device_release(device, memory);
-}
-
-static void release_rows(lud_device *device, targets *d) {
-    release(device, d->continues);
-    release(device, d->terminal);
-}
-
-static void release_links(lud_device *device, targets *d) {
-    void *const all[] = {
-        d->slot,        d->row,    d->expanded_slot,        d->entry,    d->value_index,
-        d->probability, d->v_r,    d->expanded_probability, d->achieved, d->expanded_continues,
-        d->v_h_e_next,  d->scratch};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) release(device, all[i]);
-}
-
 void lud_empo_trainer_destroy(lud_empo_trainer *t) {
     if (!t) return;
     for (int i = 0; i < LUD_EMPO_NETS; i++) lud_nn_destroy(t->nets[i].net);
     lud_optimiser_destroy(t->optimiser);
-    free(t->batch.indices);
-    free(t->batch.error);
-    free(t->batch.transitions);
-    free(t->batch.entry_offsets);
-    free(t->batch.offsets);
-    free(t->batch.marginal);
-    free(t->batch.pursuing);
-    free(t->batch.parts);
-    free_rows(&t->batch);
-    free_links(&t->batch);
+    lud_empo_sample_free(&t->batch);
     targets *d = &t->targets;
     float *const fixed[] = {d->q_r, d->v_h_e, d->x_h, d->y, d->v, d->uniform, d->weight, d->loss, d->small};
-    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) release(t->device, fixed[i]);
-    release_rows(t->device, d);
-    release_links(t->device, d);
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        if (fixed[i]) lud_device_release(t->device, fixed[i]);
     free(t->host);
     for (int i = 0; i < 3; i++) free(t->host_targets[i]);
     free(t);
-}
-
-/* ---- room that grows with what a batch holds ---- */
-
-static bool room_for_rows(lud_empo_trainer *t, int64_t n) {
-    batch *b = &t->batch;
-    targets *d = &t->targets;
-    if (n <= b->row_room) return true;
-    const size_t rows = (size_t)(n + n / 2);
-    free_rows(b);
-    release_rows(t->device, d);
-    b->records = malloc(rows * sizeof *b->records);
-    b->goals = malloc(rows * sizeof *b->goals);
-    b->continues = malloc(rows * sizeof *b->continues);
-    b->terminal = malloc(rows * sizeof *b->terminal);
-    b->achieved = malloc(rows * (size_t)t->n_entries);
-    d->continues = lud_device_allocate(t->device, rows * sizeof(float));
-    d->terminal = lud_device_allocate(t->device, rows * sizeof(float));
-    const bool complete =
-        b->records && b->goals && b->continues && b->terminal && b->achieved && d->continues && d->terminal;
-    b->row_room = complete ? (int64_t)rows : 0;
-    return complete;
-}
-
-static bool room_for_links(lud_empo_trainer *t, int64_t n) {
-    batch *b = &t->batch;
-    targets *d = &t->targets;
-    if (n <= b->link_room) return true;
-    const size_t links = (size_t)(n + n / 2), expanded = links * (size_t)t->n_entries;
-    free_links(b);
-    release_links(t->device, d);
-    b->probability = malloc(links * sizeof *b->probability);
-    int32_t **const link_words[] = {&b->link_row, &b->flat_row, &b->profile, &b->flat.successor,
-                                    &b->flat.slot};
-    int32_t **const expanded_words[] = {&b->flat.expanded_row, &b->flat.entry, &b->flat.expanded_slot,
-                                        &b->value_index};
-    float **const expanded_reals[] = {&b->flat.expanded_probability, &b->expanded_achieved,
-                                      &b->expanded_continues};
-    bool complete = b->probability;
-    b->flat.probability = malloc(links * sizeof(float));
-    complete = complete && b->flat.probability;
-    for (int i = 0; i < 5; i++) complete = (*link_words[i] = malloc(links * sizeof(int32_t))) && complete;
-    for (int i = 0; i < 4; i++)
-        complete = (*expanded_words[i] = malloc(expanded * sizeof(int32_t))) && complete;
-    for (int i = 0; i < 3; i++)
-        complete = (*expanded_reals[i] = malloc(expanded * sizeof(float))) && complete;
-    const struct {
-        void *pointer; /* the address of a pointer */
-        size_t n;
-    } device[] = {{&d->slot, links},
-                  {&d->row, links},
-                  {&d->probability, links},
-                  {&d->v_r, links},
-                  {&d->expanded_slot, expanded},
-                  {&d->entry, expanded},
-                  {&d->value_index, expanded},
-                  {&d->expanded_probability, expanded},
-                  {&d->achieved, expanded},
-                  {&d->expanded_continues, expanded},
-                  {&d->v_h_e_next, expanded},
-                  {&d->scratch, 2 * expanded}};
-    for (size_t i = 0; i < sizeof device / sizeof *device; i++) {
-        void *memory = lud_device_allocate(t->device, device[i].n * sizeof(float));
-        memcpy(device[i].pointer, &memory, sizeof memory);
-        complete = complete && memory;
-    }
-    b->link_room = complete ? (int64_t)links : 0;
-    return complete;
-}
-
-/* ---- stage 1: the batch ---- */
-
-static void add_row(lud_empo_trainer *t, const int32_t *record, const int32_t *goals, bool terminal) {
-    batch *b = &t->batch;
-    const int64_t row = b->n_rows++;
-    b->records[row] = record;
-    b->goals[row] = goals;
-    b->continues[row] = terminal ? 0.0f : 1.0f;
-    b->terminal[row] = terminal ? (float)t->options->theory.terminal_value : 0.0f;
-    for (int k = 0; k < t->n_entries; k++) {
-        int h, goal;
-        lud_empo_values_entry(t->values, k, goals, &h, &goal);
-        b->achieved[row * t->n_entries + k] =
-            lud_empo_features_achieved(t->values->features, record, h, goal);
-    }
-}
-
-/* Turns the probabilities of successors given people's joint action into those under their policies: the
- * marginal ones for Q_r, and with the person of an entry pursuing its goal for that entry. */
-static void weigh_people(lud_empo_trainer *t) {
-    batch *b = &t->batch;
-    const int64_t n_profiles = t->values->features->layout.n_human_profiles;
-    int64_t known = -1; /* transition whose profiles are at hand */
-    for (int64_t i = 0, k = 0; i < b->flat.n; i++) {
-        const int64_t transition = b->flat.slot[i] / t->n_actions;
-        const int32_t profile = b->profile[b->flat.successor[i]];
-        if (transition != known)
-            lud_empo_people_profiles(t->values->features, b->transitions[transition].policies, b->marginal,
-                                     b->pursuing, b->parts);
-        known = transition;
-        b->flat.probability[i] *= (float)b->marginal[profile];
-        for (int64_t e = 0; e < t->n_entries; e++, k++)
-            b->flat.expanded_probability[k] *= (float)b->pursuing[e * n_profiles + profile];
-    }
-}
-
-/* Rows, links and their flat list for the sampled transitions. */
-static lud_status collect(lud_empo_trainer *t, bool with_states, lud_error *error) {
-    batch *b = &t->batch;
-    const int words = t->values->features->words;
-    int64_t rows = with_states ? t->n : 0, links = 0;
-    for (int64_t i = 0; i < t->n; i++) {
-        b->transitions[i] = lud_empo_replay_get(t->replay, b->indices[i]);
-        rows += b->transitions[i].n_successors;
-        links += b->transitions[i].n_links;
-    }
-    if (!room_for_rows(t, rows) || !room_for_links(t, links))
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a batch of %lld successors",
-                        (long long)links);
-    b->n_rows = b->n_links = 0;
-    for (int64_t i = 0; with_states && i < t->n; i++)
-        add_row(t, b->transitions[i].state, b->transitions[i].goals, false);
-    b->first_successor = b->n_rows;
-    for (int64_t i = 0; i < t->n; i++) {
-        const lud_empo_transition *own = &b->transitions[i];
-        const int64_t first = b->n_rows;
-        for (int32_t s = 0; s < own->n_successors; s++)
-            add_row(t, own->successor + (size_t)s * (size_t)words, own->goals, own->terminal[s]);
-        for (int64_t a = 0; a < t->n_actions; a++)
-            b->offsets[i * t->n_actions + a] = (int32_t)(b->n_links + own->offsets[a]);
-        for (int32_t k = 0; k < own->n_links; k++, b->n_links++) {
-            b->probability[b->n_links] = (double)own->probability[k];
-            b->link_row[b->n_links] = (int32_t)(first + own->link[k]);
-            b->profile[b->n_links] = own->profile ? own->profile[k] : 0;
-        }
-    }
-    b->offsets[t->n * t->n_actions] = (int32_t)b->n_links;
-    const lud_empo_transitions given = {.n = t->n,
-                                        .n_actions = t->n_actions,
-                                        .offsets = b->offsets,
-                                        .probability = b->probability,
-                                        .entry_offsets = b->entry_offsets};
-    lud_empo_flatten(&given, &b->flat);
-    if (t->options->expected_people) weigh_people(t);
-    for (int64_t i = 0; i < b->flat.n; i++) b->flat_row[i] = b->link_row[b->flat.successor[i]];
-    for (int64_t i = 0; i < b->flat.n_expanded; i++) {
-        const int64_t row = b->flat_row[b->flat.expanded_row[i]], entry = b->flat.entry[i] % t->n_entries;
-        b->value_index[i] = (int32_t)(row * t->n_entries + entry);
-        b->expanded_achieved[i] = (float)b->achieved[row * t->n_entries + entry];
-        b->expanded_continues[i] = b->continues[row];
-    }
-    return LUD_OK;
-}
-
-static void upload_batch(lud_empo_trainer *t) {
-    const batch *b = &t->batch;
-    const targets *d = &t->targets;
-    const size_t flat = (size_t)b->flat.n, expanded = (size_t)b->flat.n_expanded, rows = (size_t)b->n_rows;
-    const struct {
-        void *to;
-        const void *from;
-        size_t n;
-    } moves[] = {{d->slot, b->flat.slot, flat},
-                 {d->row, b->flat_row, flat},
-                 {d->probability, b->flat.probability, flat},
-                 {d->expanded_slot, b->flat.expanded_slot, expanded},
-                 {d->entry, b->flat.entry, expanded},
-                 {d->value_index, b->value_index, expanded},
-                 {d->expanded_probability, b->flat.expanded_probability, expanded},
-                 {d->achieved, b->expanded_achieved, expanded},
-                 {d->expanded_continues, b->expanded_continues, expanded},
-                 {d->continues, b->continues, rows},
-                 {d->terminal, b->terminal, rows}};
-    for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
-        lud_device_upload(t->device, moves[i].to, moves[i].from, moves[i].n * sizeof(float));
 }
 
 /* ---- stages 4 and 5: targets ---- */
 
 static void robot_targets(lud_empo_trainer *t, const lud_empo_now *now) {
     const lud_ops *ops = t->device->ops;
-    const batch *b = &t->batch;
+    const lud_empo_sample *b = &t->batch;
     const lud_empo_values *v = t->values;
     targets *d = &t->targets;
     const lud_empo_theory *theory = &t->options->theory;
-    ops->multiply(t->device, b->n_rows, v->v_r, d->continues, v->v_r);
-    ops->combine(t->device, b->n_rows, 1.0, v->v_r, 1.0, d->terminal, v->v_r);
-    ops->gather_rows(t->device, b->flat.n, 1, v->v_r, d->row, d->v_r);
-    lud_empo_q_r_targets(t->device, b->flat.n, t->n * t->n_actions, now->gamma_r, d->slot, d->probability,
-                         d->v_r, d->q_r);
+    ops->multiply(t->device, b->n_rows, v->v_r, b->on_device.continues, v->v_r);
+    ops->combine(t->device, b->n_rows, 1.0, v->v_r, 1.0, b->on_device.terminal, v->v_r);
+    ops->gather_rows(t->device, b->flat.n, 1, v->v_r, b->on_device.row, b->on_device.v_r);
+    lud_empo_q_r_targets(t->device, b->flat.n, t->n * t->n_actions, now->gamma_r, b->on_device.slot,
+                         b->on_device.probability, b->on_device.v_r, d->q_r);
+    if (t->batch.trajectory) lud_empo_trajectory_robots(t->batch.trajectory, d->q_r);
     if (now->active[LUD_NET_U_R])
         lud_empo_intrinsic_reward(t->device, t->n, t->n_humans, theory->xi, theory->eta, v->x_h, d->y,
                                   d->small, d->weight);
@@ -453,15 +186,18 @@ static void robot_targets(lud_empo_trainer *t, const lud_empo_now *now) {
 }
 
 static void human_targets(lud_empo_trainer *t, const lud_empo_now *now, bool with_states) {
-    const batch *b = &t->batch;
+    const lud_empo_sample *b = &t->batch;
     const lud_empo_values *v = t->values;
     targets *d = &t->targets;
-    t->device->ops->gather_rows(t->device, b->flat.n_expanded, 1, v->v_h_e, d->value_index, d->v_h_e_next);
+    t->device->ops->gather_rows(t->device, b->flat.n_expanded, 1, v->v_h_e, b->on_device.value_index,
+                                b->on_device.v_h_e_next);
     /* until robots learn their policy is uniform */
     const float *pi = with_states && now->beta_r > 0.0 ? v->pi_r : d->uniform;
-    lud_empo_v_h_e_targets(t->device, b->flat.n_expanded, t->n * t->n_entries, now->gamma_h, d->entry,
-                           d->expanded_slot, d->expanded_probability, d->achieved, d->expanded_continues, pi,
-                           d->v_h_e_next, d->v_h_e, d->scratch);
+    lud_empo_v_h_e_targets(t->device, b->flat.n_expanded, t->n * t->n_entries, now->gamma_h,
+                           b->on_device.entry, b->on_device.expanded_slot, b->on_device.expanded_probability,
+                           b->on_device.achieved, b->on_device.expanded_continues, pi,
+                           b->on_device.v_h_e_next, d->v_h_e, b->on_device.scratch);
+    if (t->batch.trajectory) lud_empo_trajectory_people(t->batch.trajectory, d->v_h_e);
 }
 
 static void power_targets(lud_empo_trainer *t, int64_t step) {
@@ -504,6 +240,23 @@ static void keep_loss(lud_empo_trainer *t, int net, int64_t n) {
     t->loss[net] = sum / (double)n;
 }
 
+/* Of n numbers on the device. */
+static void spread_of(lud_empo_trainer *t, const float *values, int64_t n, double *mean, double *deviation) {
+    double sum = 0, squares = 0;
+    lud_device_download(t->device, t->host, values, (size_t)n * sizeof(float));
+    for (int64_t i = 0; i < n; i++) sum += (double)t->host[i];
+    *mean = sum / (double)n;
+    for (int64_t i = 0; i < n; i++) squares += ((double)t->host[i] - *mean) * ((double)t->host[i] - *mean);
+    *deviation = sqrt(squares / (double)n);
+}
+
+static void keep_spread(lud_empo_trainer *t, int which, const training_net *own, int value,
+                        const float *target, int64_t n) {
+    lud_empo_spread *s = &t->spread[which];
+    spread_of(t, lud_nn_value(own->net, value), n, &s->prediction_mean, &s->prediction_deviation);
+    spread_of(t, target, n, &s->target_mean, &s->target_deviation);
+}
+
 static void square_loss(lud_empo_trainer *t, int which, training_net *own, int value, const float *target,
                         const float *weight, int64_t n, double scale, bool measure) {
     t->device->ops->mse_loss(t->device, n, lud_nn_value(own->net, value), target, weight, scale,
@@ -536,6 +289,7 @@ static void robot_loss(lud_empo_trainer *t, int which, training_net *own, int va
     const int64_t n = t->n * width;
     const bool weighted = which == LUD_NET_Q_R && t->options->advantage_loss && now->beta_r > 0.0;
     const float *weight = weighted ? advantage_weights(t) : NULL;
+    if (measure) keep_spread(t, which, own, value, target, n);
     const double scale = 1.0 / (double)(weighted ? t->n : n);
     if (now->z_loss) {
         const lud_ops *ops = t->device->ops;
@@ -575,13 +329,19 @@ static void learn_networks(lud_empo_trainer *t, int64_t step, const lud_empo_now
     lud_empo_values_stage(t->values, own->net, &own->graph, t->n, records, goals);
     lud_nn_set_step(own->net, t->seed, (uint32_t)step);
     lud_nn_forward(own->net, t->n, true);
-    if (heads & LUD_EMPO_V_H_E)
-        square_loss(t, LUD_NET_V_H_E, own, own->graph.v_h_e, d->v_h_e, NULL, entries, 1.0 / (double)entries,
+    if (heads & LUD_EMPO_V_H_E) {
+        if (measure) keep_spread(t, LUD_NET_V_H_E, own, own->graph.v_h_e, d->v_h_e, entries);
+        square_loss(t, LUD_NET_V_H_E, own, own->graph.v_h_e, d->v_h_e, t->batch.on_device.entry_weight,
+                    entries, 1.0 / (double)entries, measure);
+    }
+    if (heads & LUD_EMPO_X_H) {
+        const float *target = power_of_entries(t);
+        if (measure) keep_spread(t, LUD_NET_X_H, own, own->graph.x_h, target, entries);
+        square_loss(t, LUD_NET_X_H, own, own->graph.x_h, target, NULL, entries, 1.0 / (double)entries,
                     measure);
-    if (heads & LUD_EMPO_X_H)
-        square_loss(t, LUD_NET_X_H, own, own->graph.x_h, power_of_entries(t), NULL, entries,
-                    1.0 / (double)entries, measure);
+    }
     if (heads & LUD_EMPO_U_R) {
+        if (measure) keep_spread(t, LUD_NET_U_R, own, own->graph.y, d->y, t->n);
         square_loss(t, LUD_NET_U_R, own, own->graph.y, d->y, NULL, t->n, 1.0 / (double)t->n, measure);
         no_gradient(t, own, own->graph.u_r, t->n);
     }
@@ -603,6 +363,10 @@ static void learn_networks(lud_empo_trainer *t, int64_t step, const lud_empo_now
     if (profile) lud_profile_end(profile, LUD_STAGE_OPTIMISER);
 }
 
+static double deviation_of(double mean, double mean_square) {
+    return sqrt(fmax(mean_square - mean * mean, 0.0));
+}
+
 /* Moves the entries of a table: target[n][per_state][width] on the device. */
 static lud_status move_table(lud_empo_trainer *t, int net, const float *target, bool measure,
                              lud_error *error) {
@@ -611,7 +375,9 @@ static lud_status move_table(lud_empo_trainer *t, int net, const float *target, 
     const int64_t per_state = net == LUD_NET_V_H_E ? t->n_entries : net == LUD_NET_X_H ? t->n_humans : 1;
     lud_empo_table *table = t->values->tables[net];
     const double rate = o->lookup_use_adaptive_lr ? o->lookup_adaptive_lr_min : o->lookup_lr;
-    double sum = 0;
+    const float *weights =
+        t->batch.hindsight && net == LUD_NET_V_H_E ? lud_empo_hindsight_weights(t->batch.hindsight) : NULL;
+    double sum = 0, moments[4] = {0}; /* of predictions and targets: sum, sum of squares */
     lud_device_download(t->device, t->host, target, (size_t)(t->n * per_state * width) * sizeof(float));
     for (int64_t i = 0; i < t->n; i++) {
         const lud_empo_transition *own = &t->batch.transitions[i];
@@ -627,15 +393,28 @@ static lud_status move_table(lud_empo_trainer *t, int net, const float *target, 
             const float *goal = t->host + (i * per_state + e) * width;
             const float *present = lud_empo_table_read(table, key);
             double squares = 0;
-            for (int64_t k = 0; k < width; k++) squares += pow((double)goal[k] - (double)present[k], 2.0);
+            for (int64_t k = 0; k < width; k++) {
+                squares += pow((double)goal[k] - (double)present[k], 2.0);
+                moments[0] += (double)present[k];
+                moments[1] += (double)present[k] * (double)present[k];
+                moments[2] += (double)goal[k];
+                moments[3] += (double)goal[k] * (double)goal[k];
+            }
             sum += squares / (double)(t->n * per_state * width);
             t->batch.error[i] += (float)(squares / (double)(per_state * width));
-            if (!lud_empo_table_move(table, key, goal, o->lookup_use_adaptive_lr, rate,
-                                     o->lookup_adaptive_lr_power))
+            const double weight = weights ? (double)weights[i * per_state + e] : 1.0;
+            if (!lud_empo_table_move_weighted(table, key, goal, o->lookup_use_adaptive_lr, rate,
+                                              o->lookup_adaptive_lr_power, weight))
                 return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a table");
         }
     }
-    if (measure) t->loss[net] = sum;
+    if (!measure) return LUD_OK;
+    const double n = (double)(t->n * per_state * width);
+    t->loss[net] = sum;
+    t->spread[net] = (lud_empo_spread){.prediction_mean = moments[0] / n,
+                                       .prediction_deviation = deviation_of(moments[0] / n, moments[1] / n),
+                                       .target_mean = moments[2] / n,
+                                       .target_deviation = deviation_of(moments[2] / n, moments[3] / n)};
     return LUD_OK;
 }
 
@@ -682,20 +461,16 @@ static lud_status compute_targets(lud_empo_trainer *t, int64_t step, const lud_e
     lud_profile *profile = t->values->profile;
     const bool with_states = now->active[LUD_NET_U_R] || now->active[LUD_NET_Q_R] || now->active[LUD_NET_V_R];
     if (profile) lud_profile_begin(profile, LUD_STAGE_COLLECT);
-    const int64_t oldest = now->max_age < 0 ? INT64_MIN : step - now->max_age;
-    lud_empo_replay_contest(t->replay, t->n, t->options->replay_contest, oldest, t->seed, (uint32_t)step,
-                            t->batch.indices);
-    memset(t->batch.error, 0, (size_t)t->n * sizeof *t->batch.error);
-    lud_status status = collect(t, with_states, error);
+    lud_status status = lud_empo_sample_collect(&t->batch, step, now, with_states, error);
     if (profile) lud_profile_end(profile, LUD_STAGE_COLLECT);
     if (status) return status;
-    const batch *b = &t->batch;
+    const lud_empo_sample *b = &t->batch;
     status =
         lud_empo_values_run(t->values, b->n_rows, b->records, b->goals,
                             with_states ? LUD_WANT_ALL : LUD_WANT_V_H_E, now->beta_r, (uint32_t)step, error);
     if (status) return status;
     if (profile) lud_profile_begin(profile, LUD_STAGE_CONVERSION);
-    upload_batch(t);
+    lud_empo_sample_upload(&t->batch);
     if (profile) lud_profile_end(profile, LUD_STAGE_CONVERSION);
     if (profile) lud_profile_begin(profile, LUD_STAGE_SCATTER);
     if (with_states) robot_targets(t, now);
@@ -710,7 +485,10 @@ static lud_status compute_targets(lud_empo_trainer *t, int64_t step, const lud_e
 lud_status lud_empo_trainer_update(lud_empo_trainer *t, int64_t step, const lud_empo_now *now, bool measure,
                                    lud_error *error) {
     assert(lud_empo_replay_count(t->replay) >= t->n);
-    for (int net = 0; measure && net < LUD_EMPO_NETS; net++) t->loss[net] = NAN;
+    for (int net = 0; measure && net < LUD_EMPO_NETS; net++) {
+        t->loss[net] = NAN;
+        t->spread[net] = (lud_empo_spread){NAN, NAN, NAN, NAN};
+    }
     lud_status status = compute_targets(t, step, now, error);
     if (status) return status;
     if (measure) keep_targets(t, now->active[LUD_NET_Q_R], now->active[LUD_NET_X_H]);
@@ -730,16 +508,33 @@ double lud_empo_trainer_loss(const lud_empo_trainer *t, int net) {
     return t->loss[net];
 }
 
+lud_empo_spread lud_empo_trainer_spread(const lud_empo_trainer *t, int net) {
+    return t->spread[net];
+}
+
+lud_empo_trajectory_figures lud_empo_trainer_trajectories(const lud_empo_trainer *t) {
+    if (t->batch.trajectory) return lud_empo_trajectory_get(t->batch.trajectory);
+    return (lud_empo_trajectory_figures){NAN, NAN, NAN, NAN, NAN, NAN};
+}
+
+void lud_empo_trainer_hindsight(const lud_empo_trainer *t, double *share, double *weight) {
+    *share = t->batch.hindsight ? lud_empo_hindsight_share(t->batch.hindsight) : NAN;
+    *weight = t->batch.hindsight ? lud_empo_hindsight_mean_weight(t->batch.hindsight) : NAN;
+}
+
 double lud_empo_trainer_norm(const lud_empo_trainer *t, int net) {
     return t->groups[net] < 0 ? NAN : lud_optimiser_norm(t->optimiser, t->groups[net]);
 }
 
 lud_empo_batch_view lud_empo_trainer_targets(lud_empo_trainer *t) {
-    return (lud_empo_batch_view){.n = t->n,
-                                 .indices = t->batch.indices,
-                                 .v_h_e = t->host_targets[0],
-                                 .q_r = t->host_targets[1],
-                                 .x_h = t->host_targets[2]};
+    return (lud_empo_batch_view){
+        .n = t->n,
+        .indices = t->batch.indices,
+        .goals = t->batch.hindsight ? lud_empo_hindsight_goals(t->batch.hindsight) : NULL,
+        .weights = t->batch.hindsight ? lud_empo_hindsight_weights(t->batch.hindsight) : NULL,
+        .v_h_e = t->host_targets[0],
+        .q_r = t->host_targets[1],
+        .x_h = t->host_targets[2]};
 }
 
 void lud_empo_trainer_visit(lud_empo_trainer *t, lud_checkpoint *checkpoint) {

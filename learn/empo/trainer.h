@@ -7,6 +7,7 @@
 #define LUDUS_LEARN_EMPO_TRAINER_H
 
 #include "learn/empo/replay.h"
+#include "learn/empo/trajectory.h"
 #include "learn/empo/values.h"
 
 /* Stages of the profile beyond those of lud_batching_stage. */
@@ -36,12 +37,25 @@ lud_status lud_empo_trainer_update(lud_empo_trainer *trainer, int64_t step, cons
 double lud_empo_trainer_loss(const lud_empo_trainer *trainer, int net);
 double lud_empo_trainer_norm(const lud_empo_trainer *trainer, int net);
 
+/* Mean and deviation of what a quantity was predicted to be in the states of the last measured update, and of
+ * its targets there; of U_r these are those of y. NaN when it did not learn. */
+typedef struct lud_empo_spread {
+    double prediction_mean, prediction_deviation, target_mean, target_deviation;
+} lud_empo_spread;
+lud_empo_spread lud_empo_trainer_spread(const lud_empo_trainer *trainer, int net);
+/* Of the last update; NaN without such targets. */
+lud_empo_trajectory_figures lud_empo_trainer_trajectories(const lud_empo_trainer *trainer);
+/* Share of goals replaced in hindsight, and mean weight of entries; NaN without. */
+void lud_empo_trainer_hindsight(const lud_empo_trainer *trainer, double *share, double *weight);
+
 /* Targets of the last update, on the host; for tests. V_h^e [batch][n_entries], Q_r [batch][n_robot_actions]
  * (zeros while it does not learn). Indices of the batch in the replay memory. */
 typedef struct lud_empo_batch_view {
     int64_t n;
     const int64_t *indices;
     const float *v_h_e, *q_r, *x_h;
+    const int32_t *goals; /* [batch][n_humans] after hindsight, and the weights of entries; null without */
+    const float *weights;
 } lud_empo_batch_view;
 lud_empo_batch_view lud_empo_trainer_targets(lud_empo_trainer *trainer);
 

@@ -69,6 +69,7 @@ static lud_empo_shape shape_of(const lud_empo_features *f, const lud_empo_learne
     s.x_h_floor = o->x_h_floor > 0 ? o->x_h_floor : least_weight(f);
     s.z_space = o->z_space;
     s.log_space = o->log_space;
+    s.dueling = o->dueling;
     return s;
 }
 

@@ -30,6 +30,7 @@ enum { LUD_NODE_MAX_INPUTS = 12, LUD_NODE_MAX_PARAMETERS = 3, LUD_NODE_MAX_KEPT 
     X(SOFTMAX, 1, 1)                                                                                         \
     X(LOG_SOFTMAX, 1, 1)                                                                                     \
     X(SUM_GROUPS, 0, 0)                                                                                      \
+    X(BROADCAST_GROUPS, 0, 0)                                                                                \
     X(ROTARY, 1, 0)
 
 typedef enum lud_node_kind {

@@ -431,6 +431,14 @@ int lud_nn_sum_groups(lud_nn *net, int x, int64_t k, double scale) {
     return node->output;
 }
 
+int lud_nn_broadcast_groups(lud_nn *net, int x, int64_t k, double scale) {
+    assert(k > 0);
+    lud_node *node = add_node(net, LUD_NODE_BROADCAST_GROUPS, axis_of(net, x), width_of(net, x) * k, 1, &x);
+    node->k = k;
+    node->factor = scale;
+    return node->output;
+}
+
 int lud_nn_rotary(lud_nn *net, int x, int position, int64_t heads, double base) {
     assert(net->values[position].type == LUD_NN_I32 && width_of(net, x) % (2 * heads) == 0);
     lud_node *node =

@@ -119,6 +119,8 @@ int lud_nn_softmax(lud_nn *net, int x, int mask, double factor);
 int lud_nn_log_softmax(lud_nn *net, int x, int mask, double factor);
 /* x[rows][k][width] -> [rows][width], times scale (mean over heads: scale 1 / k). */
 int lud_nn_sum_groups(lud_nn *net, int x, int64_t k, double scale);
+/* x[rows][width] -> [rows][k][width], times scale: the same numbers k times. */
+int lud_nn_broadcast_groups(lud_nn *net, int x, int64_t k, double scale);
 /* Rotary positions of [rows][heads * head_dim] at position[rows][1] (an I32 input). */
 int lud_nn_rotary(lud_nn *net, int x, int position, int64_t heads, double base);
 

@@ -120,6 +120,9 @@ static void NAME(forward_node)(const lud_nn *net, const lud_node *node) {
     case LUD_NODE_SUM_GROUPS:
         ops->sum_groups(device, n, node->k, width, node->factor, x, y, false);
         break;
+    case LUD_NODE_BROADCAST_GROUPS:
+        ops->broadcast_groups(device, n, node->k, width / node->k, node->factor, x, y, false);
+        break;
     case LUD_NODE_ROTARY:
         ops->rotary(device, n, node->k, width / node->k, node->factor, second, false, x, y);
         break;
@@ -255,6 +258,9 @@ static void NAME(backward_node)(const lud_nn *net, const lud_node *node) {
         break;
     case LUD_NODE_SUM_GROUPS:
         ops->broadcast_groups(device, n, node->k, width, node->factor, dy, dx, add);
+        break;
+    case LUD_NODE_BROADCAST_GROUPS:
+        ops->sum_groups(device, n, node->k, width / node->k, node->factor, dy, dx, add);
         break;
     case LUD_NODE_ROTARY:
         ops->rotary(device, n, node->k, width / node->k, node->factor, second, true, dy, dy);

@@ -72,17 +72,17 @@ void support_empo_close(support_empo *r) {
 
 void support_empo_iterate(support_empo *r, int n) {
     lud_error error = {0};
-    double row[64];
-    assert_true(r->learner->base.n_columns <= 64);
+    double row[128];
+    assert_true(r->learner->base.n_columns <= 128);
     for (int i = 0; i < n; i++)
         if (lud_empo_phase2.iterate(&r->learner->base, row, &error)) fail_msg("%s", error.text);
 }
 
 lud_empo_distance support_empo_learn(support_empo *r) {
     support_empo_iterate(r, (int)r->learner->base.n_iterations);
-    double row[64];
+    double row[128];
     lud_error error = {0};
-    assert_true(r->learner->base.n_evaluation_columns <= 64);
+    assert_true(r->learner->base.n_evaluation_columns <= 128);
     if (lud_empo_phase2.evaluate(&r->learner->base, row, &error)) fail_msg("%s", error.text);
     assert_true(r->learner->evaluated);
     return r->learner->distance;

@@ -44,6 +44,21 @@ const support_training support_trainings[] = {
      {NULL},
      false,
      1e-4},
+    {"empo over several steps, dueling",
+     CORRIDOR EMPO
+     "  hidden_dim: 8\n  goal_feature_dim: 4\n  v_h_e_target_mode: n_step\n  v_h_e_n_step: 3\n"
+     "  q_r_target_mode: episode\n  fresh_goals: false\n  q_r_dueling: true\n  epsilon_r_start: 0.2\n"
+     "  epsilon_h_start: 0.1\n",
+     NULL,
+     {"learner.warmup_v_h_e_steps=1", "learner.warmup_x_h_steps=0", "learner.warmup_q_r_steps=1"},
+     false,
+     1e-4},
+    {"empo in hindsight",
+     CORRIDOR EMPO "  hidden_dim: 8\n  goal_feature_dim: 4\n  hindsight_prob: 0.5\n",
+     NULL,
+     {NULL},
+     false,
+     1e-4},
     {"empo tables", CORRIDOR EMPO "  use_lookup_tables: true\n", NULL, {NULL}, false, 1e-4},
     {"mappo, magnitude and direction",
      NAVIGATION("continuous",

@@ -93,7 +93,7 @@ static void declare_grids(bench *b) {
     const int halves[] = {lud_nn_slice(net, x, 0, 8), lud_nn_slice(net, x, 12, 8)};
     x = lud_nn_concat(net, halves, 2);
     x = lud_nn_multiply(net, x, lud_nn_map(net, x, tanh_map));
-    x = lud_nn_sum_groups(net, x, 2, 0.5);
+    x = lud_nn_broadcast_groups(net, lud_nn_sum_groups(net, x, 2, 0.5), 3, 0.8);
     x = lud_nn_softmax(net, lud_nn_linear(net, x, "logits", 5, linear), mask, 1.0);
     b->out = lud_nn_log_softmax(net, lud_nn_linear(net, x, "last", 5, linear), mask, 2.0);
     lud_nn_output(net, b->out);

@@ -161,7 +161,7 @@ static void what_was_done_is_not_novel(void **state) {
 /* Everything on: it runs, the same twice, and novelty changes what robots and people do. */
 static void the_learner_uses_novelty(void **state) {
     (void)state;
-    double rows[3][64];
+    double rows[3][128];
     int32_t actions[3][16];
     int n_columns = 0;
     for (int round = 0; round < 3; round++) {
@@ -171,7 +171,7 @@ static void the_learner_uses_novelty(void **state) {
         support_empo_open(&r, crowd, "", round == 2 ? 1 : 3, set);
         lud_error error = {0};
         n_columns = r.learner->base.n_columns;
-        assert_true(n_columns <= 64);
+        assert_true(n_columns <= 128);
         for (int i = 0; i < 10; i++)
             if (lud_empo_phase2.iterate(&r.learner->base, rows[round], &error)) fail_msg("%s", error.text);
         const lud_empo_lived lived = lud_empo_actor_lived(r.learner->actor);

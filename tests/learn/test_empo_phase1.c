@@ -339,8 +339,8 @@ static void phase_2_takes_learned_people(void **state) {
         lud_learner_create(scenario, r.device, &made, &error))
         fail_msg("%s", error.text);
     lud_empo_phase2_learner *phase2 = (lud_empo_phase2_learner *)made;
-    double row[64], own[8], theirs[8];
-    assert_true(made->n_columns <= 64);
+    double row[128], own[8], theirs[8];
+    assert_true(made->n_columns <= 128);
     if (lud_empo_phase2.iterate(made, row, &error) || lud_empo_phase2.evaluate(made, row, &error))
         fail_msg("%s", error.text);
     assert_true(phase2->evaluated);

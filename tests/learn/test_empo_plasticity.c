@@ -76,8 +76,8 @@ static void silent_units_are_found(void **state) {
     support_empo r;
     support_empo_open(&r, corridor, "", 0, NULL);
     lud_error error = {0};
-    double row[64];
-    assert_true(r.learner->base.n_columns <= 64);
+    double row[128];
+    assert_true(r.learner->base.n_columns <= 128);
     if (lud_empo_phase2.iterate(&r.learner->base, row, &error)) fail_msg("%s", error.text);
     lud_empo_plasticity *p = r.learner->plasticity;
     const lud_empo_plasticity_figures before = lud_empo_plasticity_get(p);
@@ -140,7 +140,7 @@ static void a_state_is_told_as_it_is_known(void **state) {
     support_empo_open(&r, corridor, "", 0, NULL);
     lud_empo_phase2_learner *l = r.learner;
     lud_error error = {0};
-    double row[64];
+    double row[128];
     for (int i = 0; i < 2; i++)
         if (lud_empo_phase2.iterate(&l->base, row, &error)) fail_msg("%s", error.text);
     const lud_statespace *space = l->reference.space;

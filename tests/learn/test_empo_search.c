@@ -257,13 +257,13 @@ static void the_learner_and_its_policy_search(void **state) {
     (void)state;
     static const char *const set[] = {"learner.pi_r_mode=mcts", "learner.mcts_num_simulations=6",
                                       "learner.mcts_root_noise_frac=0.25"};
-    double rows[2][64], policy[3][4];
+    double rows[2][128], policy[3][4];
     for (int run = 0; run < 3; run++) {
         support_empo r;
         support_empo_open(&r, strip, "", run == 2 ? 0 : 3, set);
         lud_error error = {0};
-        assert_true(r.learner->base.n_columns <= 64);
-        double ignored[64];
+        assert_true(r.learner->base.n_columns <= 128);
+        double ignored[128];
         for (int i = 0; i < 4; i++)
             if (lud_empo_phase2.iterate(&r.learner->base, run < 2 ? rows[run] : ignored, &error))
                 fail_msg("%s", error.text);

@@ -105,7 +105,8 @@ static void dense_operations(void **state) {
         const int raw_norm = lud_nn_layer_norm(net, x, "raw_norm", 1e-5);
         const int joined = lud_nn_concat(net, (const int[]){norm, a, raw_norm}, 3);
         const int piece = lud_nn_slice(net, joined, 4, 12);
-        const int groups = lud_nn_sum_groups(net, piece, 3, 0.5);
+        const int groups = lud_nn_sum_groups(
+            net, lud_nn_broadcast_groups(net, lud_nn_sum_groups(net, piece, 3, 0.5), 3, 0.7), 3, 0.9);
         const int soft = lud_nn_softmax(net, groups, -1, 1.5);
         const int logs = lud_nn_log_softmax(net, lud_nn_linear(net, groups, "d", 6, LUD_LINEAR), -1, 0.7);
         const int fixed = lud_nn_stop_gradient(net, lud_nn_linear(net, x, "fixed", 4, LUD_TANH));
@@ -457,6 +458,48 @@ static void strict_runs_do_not_depend_on_threads(void **state) {
     free(gradients[1]);
 }
 
+/* Both streams of the dueling head have the gradient that differences give, and the state's level and the
+ * actions' mean are told apart: Q_r is negative, and adding the same number to all advantages changes
+ * nothing. */
+static void the_dueling_head_has_its_gradient(void **state) {
+    (void)state;
+    enum { N = 3 };
+    example e = {.shape = lud_empo_shape_defaults()};
+    lud_error error = {0};
+    assert_int_equal(lud_device_open("cpu", 1, &e.device, &error), LUD_OK);
+    e.shape.height = e.shape.width = 7;
+    e.shape.n_agents = 3;
+    e.shape.n_actions = 4;
+    e.shape.hidden = 8;
+    e.shape.dueling = true;
+    e.shape.dropout[LUD_NET_Q_R] = 0.0;
+    e.parameters = lud_parameters_create(e.device, true);
+    e.net = lud_nn_create(e.parameters, STATES);
+    e.graph = lud_empo_declare(e.net, &e.shape, LUD_EMPO_Q_R, 2 * STATES);
+    lud_parameters_freeze(e.parameters, "v_h_e.", true); /* differences see through a stopped gradient */
+    lud_parameters_freeze(e.parameters, "q_r.own_state_encoder.", true); /* its kinks are not the heads' */
+    build(e.parameters, e.net);
+    assert_true(lud_empo_prepare(e.net, &e.graph, &e.shape));
+    fill_example(&e, 0, N);
+    check_gradients(e.parameters, e.net, N, e.graph.q_r, N);
+    double q[N * 4], shifted[N * 4], bias[4];
+    lud_nn_forward(e.net, N, false);
+    lud_nn_read(e.net, e.graph.q_r, N, q);
+    const int advantages = lud_parameters_find(e.parameters, "q_r.q_head.4.bias"),
+              level = lud_parameters_find(e.parameters, "q_r.state_head.4.bias");
+    lud_parameters_read(e.parameters, advantages, bias);
+    for (int a = 0; a < 4; a++) bias[a] += 3.0;
+    lud_parameters_write(e.parameters, advantages, bias);
+    lud_nn_forward(e.net, N, false);
+    lud_nn_read(e.net, e.graph.q_r, N, shifted);
+    for (int i = 0; i < N * 4; i++) assert_true(q[i] < 0 && fabs(shifted[i] - q[i]) < 1e-9);
+    lud_parameters_write(e.parameters, level, (const double[]){-20.0});
+    lud_nn_forward(e.net, N, false);
+    lud_nn_read(e.net, e.graph.q_r, N, shifted);
+    for (int i = 0; i < N * 4; i++) assert_true(shifted[i] < 0 && shifted[i] > -1e-6);
+    close_example(&e);
+}
+
 static void sharing_buffers_saves_memory(void **state) {
     (void)state;
     example e;
@@ -642,6 +685,7 @@ int main(void) {
         cmocka_unit_test(dropout_has_the_gradient_of_its_mask),
         cmocka_unit_test(a_row_of_a_batch_equals_the_row_alone),
         cmocka_unit_test(strict_runs_do_not_depend_on_threads),
+        cmocka_unit_test(the_dueling_head_has_its_gradient),
         cmocka_unit_test(sharing_buffers_saves_memory),
         cmocka_unit_test(plans_agree),
         cmocka_unit_test(targets_copy_and_blend),

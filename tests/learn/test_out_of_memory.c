@@ -101,6 +101,13 @@ static void empo_tables(void **state) {
     test_learner("empo-phase2, tables", CORRIDOR PHASE2 "  human_prior: exact\n  use_lookup_tables: true\n");
 }
 
+static void empo_lives(void **state) {
+    (void)state;
+    test_learner("empo-phase2, lives", CORRIDOR PHASE2
+                 "  human_prior: {type: random}\n  use_lookup_tables: true\n  q_r_target_mode: episode\n"
+                 "  hindsight_prob: 0.5\n  use_count_based_curiosity: true\n");
+}
+
 static void empo_people(void **state) {
     (void)state;
     test_learner("empo-phase1",
@@ -257,9 +264,9 @@ static int tear_down(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(empo_networks), cmocka_unit_test(empo_tables),
-                                       cmocka_unit_test(empo_people),   cmocka_unit_test(mappo),
-                                       cmocka_unit_test(proof_ppo),     cmocka_unit_test(kge),
-                                       cmocka_unit_test(exact),         cmocka_unit_test(runs)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(empo_networks), cmocka_unit_test(empo_tables), cmocka_unit_test(empo_lives),
+        cmocka_unit_test(empo_people),   cmocka_unit_test(mappo),       cmocka_unit_test(proof_ppo),
+        cmocka_unit_test(kge),           cmocka_unit_test(exact),       cmocka_unit_test(runs)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
