@@ -24,7 +24,7 @@ typedef struct lud_proof_net_options {
     int atoms, states; /* lud_proof_atom_embedder, lud_proof_state_embedder */
     int64_t embedding_size, hidden, layers;
     double constant_scale, dropout;
-    bool fact_counts;
+    bool fact_counts, look_ahead;
     bool l2_norm, sqrt_scale;
     double temperature;
     bool separate_value;
