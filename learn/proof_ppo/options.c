@@ -10,7 +10,7 @@
 
 static const char *const atom_embedders[] = {"transe", "sum", "concat", "complex", NULL};
 static const char *const state_embedders[] = {"mean", "sum", "concat", "attention", "rnn", NULL};
-static const char *const tie_rules[] = {"random", "mean", NULL};
+const char *const lud_proof_tie_rules[] = {"random", "mean", NULL};
 static const char *const failures[] = {"path", "complement", NULL};
 const char *const lud_proof_fusions[] = {"none", "hybrid", "paper", "linear", "kge", NULL};
 static const char *const decays[] = {"constant", "linear", "cosine", "exponential", NULL};
@@ -106,12 +106,7 @@ static const lud_option evaluation_options[] = {
      "use the weights with the best validation MRR after training, not the last ones"},
     {"slots", LUD_OPTION_INT, IN(evaluation, rank.n_slots), "128", 1, 65536, NULL, NULL, NULL,
      "candidates played side by side"},
-    {"candidates", LUD_OPTION_INT, IN(evaluation, rank.candidates), "100", 0, 1e9, NULL, NULL, NULL,
-     "corruptions of each argument that a query is ranked among; 0: all"},
-    {"ties", LUD_OPTION_CHOICE, IN(evaluation, rank.ties), "random", 0, 0, tie_rules, NULL, NULL,
-     "rank among equal scores: by a draw for each candidate, or the mean rank"},
-    {"tie_seed", LUD_OPTION_INT, IN(evaluation, rank.tie_seed), "0", 0, 4e18, NULL, NULL, NULL,
-     "of those draws and of the choice of corruptions"},
+    LUD_PROOF_RANK_ROWS(IN(evaluation, rank)),
     {"fail_penalty", LUD_OPTION_REAL, IN(evaluation, rank.fail_penalty), "100", 0, 1e9, NULL, NULL, NULL,
      "taken from the score of a candidate that was not proved"},
     {"failure", LUD_OPTION_CHOICE, IN(evaluation, rank.failure), "path", 0, 0, failures, NULL, NULL,

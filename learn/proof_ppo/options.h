@@ -66,6 +66,35 @@ typedef struct lud_proof_rank_options {
     lud_proof_fusion fusion;
 } lud_proof_rank_options;
 
+/* The rows of an option table that every learner has which ranks, for a lud_proof_rank_options at `offset`.
+ */
+extern const char *const lud_proof_tie_rules[];
+#define LUD_PROOF_RANK_ROWS(offset)                                                                          \
+    {"candidates",                                                                                           \
+     LUD_OPTION_INT,                                                                                         \
+     (offset) + offsetof(lud_proof_rank_options, candidates),                                                \
+     "100",                                                                                                  \
+     0,                                                                                                      \
+     1e9,                                                                                                    \
+     NULL,                                                                                                   \
+     NULL,                                                                                                   \
+     NULL,                                                                                                   \
+     "corruptions of each argument that a query is ranked among; 0: all"},                                   \
+        {"ties",                                                                                             \
+         LUD_OPTION_CHOICE,                                                                                  \
+         (offset) + offsetof(lud_proof_rank_options, ties),                                                  \
+         "random",                                                                                           \
+         0,                                                                                                  \
+         0,                                                                                                  \
+         lud_proof_tie_rules,                                                                                \
+         NULL,                                                                                               \
+         NULL,                                                                                               \
+         "rank among equal scores: by a draw for each candidate, or the mean rank"},                         \
+    {                                                                                                        \
+        "tie_seed", LUD_OPTION_INT, (offset) + offsetof(lud_proof_rank_options, tie_seed), "0", 0, 4e18,     \
+            NULL, NULL, NULL, "of those draws and of the choice of corruptions"                              \
+    }
+
 typedef struct lud_proof_ppo_options {
     const char *type;
     lud_proof_net_options network;
