@@ -144,7 +144,7 @@ static void small_standard_sets(void **state) {
     if (!found) skip();
 }
 
-/* The fixpoint of wn18rr is too large for a matrix. There every proof is checked node by node, what the
+/* The fixpoint of wn18rr is too large for the slow one. There every proof is checked node by node, what the
  * search by steps proves is never refuted, and what is refuted the search does not prove. */
 static void large_standard_set(void **state) {
     (void)state;
