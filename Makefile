@@ -1,5 +1,6 @@
 # The face of the build: set-up, demo, tests and benchmarks in one word each.
 BUILD  := build/release
+CTEST  := ctest --output-on-failure -j$(shell nproc)
 export OMP_WAIT_POLICY ?= passive
 
 .PHONY: all install-deps install-deps-test build program demo test test-format test-release test-tidy test-sanitize test-threads test-fuzz bench clean
@@ -45,7 +46,7 @@ test-format: install-deps-test
 	@git ls-files '*.c' '*.h' | xargs clang-format --dry-run --Werror
 
 test-release: build
-	ctest --test-dir $(BUILD) --output-on-failure
+	$(CTEST) --test-dir $(BUILD)
 
 test-tidy: build
 	@bash cmake/tidy.sh $(BUILD)
@@ -55,13 +56,13 @@ test-sanitize: install-deps-test
 	@cmake --build --preset asan-ubsan
 	ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	LSAN_OPTIONS=suppressions=$(CURDIR)/cmake/leaks.supp:print_suppressions=0 \
-	ctest --test-dir build/asan-ubsan --output-on-failure
+	$(CTEST) --test-dir build/asan-ubsan
 
 test-threads: install-deps-test
 	@cmake --preset tsan >/dev/null
 	@cmake --build --preset tsan
 	TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=1" \
-	ctest --test-dir build/tsan --output-on-failure -L threads
+	$(CTEST) --test-dir build/tsan -L threads
 
 test-fuzz: install-deps-test
 	@cmake --preset fuzz >/dev/null
