@@ -115,6 +115,8 @@ static const lud_option evaluation_options[] = {
      "paths followed for each candidate; 1: the most probable action only"},
     {"best_first", LUD_OPTION_INT, IN(evaluation, rank.best_first), "0", 0, 1 << 20, NULL, NULL, NULL,
      "states that a best-first search may expand for each candidate; 0: as `beam` says"},
+    {"give_up", LUD_OPTION_BOOL, IN(evaluation, rank.give_up), "true", 0, 0, NULL, NULL, NULL,
+     "whether the policy may give up where the most probable action is followed; it may still fail"},
     {"kge", LUD_OPTION_SECTION, IN(evaluation, rank.fusion), NULL, 0, 0, NULL, &fusion_table, NULL,
      "ranking by embeddings beside proofs; only in `ludus eval`"},
 };

@@ -63,6 +63,7 @@ typedef struct lud_proof_rank_options {
     int failure;        /* lud_proof_failure */
     int64_t beam;       /* width; 1: the most probable action only */
     int64_t best_first; /* expansions of best-first search; 0: none, as `beam` says */
+    bool give_up;       /* whether the most probable path may end by giving up */
     lud_proof_fusion fusion;
 } lud_proof_rank_options;
 

@@ -13,6 +13,7 @@ enum { MAX_CANDIDATES = 1 << 20 }; /* played in one go; bounds memory */
 struct lud_proof_ranker {
     lud_proof_net *net;
     const lud_proof_model *model;
+    lud_proof_model playing; /* the model with the limits of `give_up`; it owns nothing */
     lud_proof_rank_options options;
     lud_proof_corrupt corrupt;
     const lud_kge *kge;     /* or null */
@@ -45,10 +46,12 @@ static lud_status open_player(lud_proof_ranker *r, int n_threads, lud_error *err
     lud_proof_batch_options batch =
         lud_proof_evaluation_options((lud_proof_pool){0}, n_slots, (uint64_t)o->tie_seed);
     batch.n_threads = n_threads;
-    lud_status status = lud_proof_batch_create(r->model, &batch, &r->batch, error);
+    r->playing = *r->model;
+    r->playing.limits.end_action = r->model->limits.end_action && o->give_up;
+    lud_status status = lud_proof_batch_create(&r->playing, &batch, &r->batch, error);
     return status ? status
-                  : lud_proof_decisions_create(r->model, n_slots, lud_proof_net_sees(r->net), &r->decisions,
-                                               error);
+                  : lud_proof_decisions_create(&r->playing, n_slots, lud_proof_net_sees(r->net),
+                                               &r->decisions, error);
 }
 
 lud_status lud_proof_ranker_create(const lud_proof_model *model, lud_proof_net *net,
