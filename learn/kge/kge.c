@@ -39,7 +39,6 @@ typedef struct kge_options {
 #define COUNT(table)       (int)(sizeof table / sizeof *table)
 
 static const char *const losses[] = {"self_adversarial", "bce", NULL};
-static const char *const tie_rules[] = {"random", "mean", NULL};
 static const char *const decays[] = {"constant", "linear", "cosine", "exponential", NULL};
 
 static const lud_option rate_options[] = {
@@ -58,12 +57,7 @@ static const lud_option evaluation_options[] = {
      "epochs between rankings of validation queries; 0: only after the last"},
     {"queries", LUD_OPTION_INT, IN(evaluation, n_queries), "200", 0, 1e9, NULL, NULL, NULL,
      "queries that are ranked, the first ones; 0: all"},
-    {"candidates", LUD_OPTION_INT, IN(evaluation, rank.candidates), "100", 0, 1e9, NULL, NULL, NULL,
-     "corruptions of each argument that a query is ranked among; 0: all"},
-    {"ties", LUD_OPTION_CHOICE, IN(evaluation, rank.ties), "random", 0, 0, tie_rules, NULL, NULL,
-     "rank among equal scores: by a draw for each candidate, or the mean rank"},
-    {"tie_seed", LUD_OPTION_INT, IN(evaluation, rank.tie_seed), "0", 0, 4e18, NULL, NULL, NULL,
-     "of those draws and of the choice of corruptions"},
+    LUD_PROOF_RANK_ROWS(IN(evaluation, rank)),
 };
 static const lud_option_table evaluation_table = {"evaluation", "ranking", evaluation_options,
                                                   COUNT(evaluation_options),

@@ -6,7 +6,7 @@
 
 lud_status lud_proof_decisions_create(const lud_proof_model *model, int64_t n, int sees,
                                       lud_proof_decisions *d, lud_error *error) {
-    *d = (lud_proof_decisions){.sees = sees, .base = model->base};
+    *d = (lud_proof_decisions){.sees = sees, .base = model->base, .model = model};
     const int64_t successors = n * model->limits.max_successors, states = n + successors;
     const int64_t atoms = states * model->limits.max_goals;
     if (states > INT32_MAX / 4 || atoms > INT32_MAX)
@@ -30,8 +30,18 @@ lud_status lud_proof_decisions_create(const lud_proof_model *model, int64_t n, i
     d->successor = calloc((size_t)successors + 1, sizeof *d->successor);
     d->place = calloc((size_t)states, sizeof *d->place);
     d->table = calloc(size, sizeof *d->table);
-    if (d->state_begin && d->atoms && d->hash && d->current && d->begin && d->successor && d->place &&
-        d->table && (d->matches || !(sees & LUD_PROOF_SEES_MATCHES)))
+    const size_t room = (size_t)model->limits.max_successors;
+    if (sees & LUD_PROOF_SEES_WAYS) {
+        d->next = calloc(1, model->model.layout.state_bytes);
+        d->ahead.begin = calloc(room + 1, sizeof *d->ahead.begin);
+        d->ahead.atoms = calloc(room * (size_t)model->limits.max_goals, sizeof *d->ahead.atoms);
+        d->ahead.hash = calloc(room, sizeof *d->ahead.hash);
+        d->ahead.step = calloc(room, sizeof *d->ahead.step);
+    }
+    const bool looks = !(sees & LUD_PROOF_SEES_WAYS) ||
+                       (d->next && d->ahead.begin && d->ahead.atoms && d->ahead.hash && d->ahead.step);
+    if (looks && d->state_begin && d->atoms && d->hash && d->current && d->begin && d->successor &&
+        d->place && d->table && (d->matches || !(sees & LUD_PROOF_SEES_MATCHES)))
         return LUD_OK;
     lud_proof_decisions_free(d);
     return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %lld decisions", (long long)n);
@@ -47,6 +57,11 @@ void lud_proof_decisions_free(lud_proof_decisions *d) {
     free(d->successor);
     free(d->place);
     free(d->table);
+    free(d->next);
+    free(d->ahead.begin);
+    free(d->ahead.atoms);
+    free(d->ahead.hash);
+    free(d->ahead.step);
     *d = (lud_proof_decisions){0};
 }
 
@@ -55,11 +70,28 @@ void lud_proof_decisions_clear(lud_proof_decisions *d) {
     d->n_states = d->n = 0;
 }
 
-static uint8_t match_class(const lud_proof_base *base, const lud_proof_atom *goal, int32_t excluded) {
-    const int64_t n = lud_proof_count_matches(base, goal, excluded);
+static uint8_t class_of(int64_t n) {
     uint8_t class = 0;
     while (class < LUD_PROOF_MATCH_CLASSES - 1 && n > (class ? INT64_C(1) << (class - 1) : 0)) class ++;
     return class;
+}
+
+/* The class of a running state's n successors, the first of which begins with `goal`. Giving up is none, nor
+ * is a dead end. */
+static uint8_t way_class(const lud_proof_decisions *d, int32_t n, const lud_proof_atom *goal) {
+    if (n > 0 && goal->predicate == lud_proof_true(d->base)) return LUD_PROOF_WAY_CLASSES - 1;
+    if (n > 0 && goal->predicate == lud_proof_false(d->base)) return class_of(0);
+    return class_of(n > 0 && d->model->limits.end_action ? n - 1 : n);
+}
+
+/* The class of a successor of the state at `bytes`, as it would be with that state behind it. */
+static uint8_t look_ahead(lud_proof_decisions *d, const uint8_t *bytes, const lud_proof_atom *goals,
+                          int32_t n_goals) {
+    memcpy(d->next, bytes, d->model->model.layout.state_bytes);
+    lud_proof_enter(d->model, goals, n_goals, (lud_proof_step){.kind = LUD_PROOF_STAY}, d->next);
+    d->ahead.n = d->ahead.begin[0] = 0;
+    lud_proof_successors_of(d->model, d->next, &d->ahead, NULL);
+    return way_class(d, d->ahead.n, d->ahead.atoms);
 }
 
 static uint64_t mix(uint64_t hash) {
@@ -80,12 +112,14 @@ static uint64_t seen_hash(const lud_proof_decisions *d, const lud_proof_atom *go
     return hash;
 }
 
-/* The number of a state, which is added when it is new; `hash` is its lud_proof_state_hash. */
+/* The number of a state, which is added when it is new; `hash` is its lud_proof_state_hash, `ways` the
+ * class of its successors where that is seen. */
 static int32_t state_number(lud_proof_decisions *d, const lud_proof_atom *goals, int32_t n_goals,
-                            uint64_t hash, int32_t excluded) {
+                            uint64_t hash, int32_t excluded, uint8_t ways) {
     uint8_t matches[LUD_PROOF_MAX_GOALS];
     for (int32_t g = 0; d->matches && g < n_goals; g++)
-        matches[g] = match_class(d->base, &goals[g], excluded);
+        matches[g] = class_of(lud_proof_count_matches(d->base, &goals[g], excluded));
+    if (d->ahead.begin && n_goals > 0) matches[0] = ways;
     hash = seen_hash(d, goals, matches, n_goals, hash);
     uint32_t i = (uint32_t)hash & d->mask;
     for (; d->table[i] != 0; i = (i + 1) & d->mask)
@@ -106,13 +140,16 @@ void lud_proof_decisions_add(lud_proof_decisions *d, const uint8_t *bytes, const
     assert(d->n < d->capacity);
     const lud_proof_state *head = (const lud_proof_state *)(const void *)bytes;
     const lud_proof_atom *goals = lud_proof_goals_const(bytes);
-    d->current[d->n] =
-        state_number(d, goals, head->n_goals, lud_proof_state_hash(goals, head->n_goals), head->excluded);
+    const uint8_t here = d->ahead.begin && n > 0 ? way_class(d, n, lists->atoms + lists->begin[first]) : 0;
+    d->current[d->n] = state_number(d, goals, head->n_goals, lud_proof_state_hash(goals, head->n_goals),
+                                    head->excluded, here);
     int32_t at = d->begin[d->n];
-    for (int32_t i = first; i < first + n; i++)
-        d->successor[at++] =
-            state_number(d, lists->atoms + lists->begin[i], lists->begin[i + 1] - lists->begin[i],
-                         lists->hash[i], head->excluded);
+    for (int32_t i = first; i < first + n; i++) {
+        const lud_proof_atom *next = lists->atoms + lists->begin[i];
+        const int32_t n_next = lists->begin[i + 1] - lists->begin[i];
+        const uint8_t ways = d->ahead.begin ? look_ahead(d, bytes, next, n_next) : 0;
+        d->successor[at++] = state_number(d, next, n_next, lists->hash[i], head->excluded, ways);
+    }
     d->begin[++d->n] = at;
 }
 

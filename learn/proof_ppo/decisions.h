@@ -7,10 +7,12 @@
 
 /* What a network sees of a state beside the set of its goals. */
 enum {
-    LUD_PROOF_SEES_ORDER = 1,  /* the order of the goals */
-    LUD_PROOF_SEES_MATCHES = 2 /* how many facts each goal can be resolved with */
+    LUD_PROOF_SEES_ORDER = 1,   /* the order of the goals */
+    LUD_PROOF_SEES_MATCHES = 2, /* how many facts each goal can be resolved with */
+    LUD_PROOF_SEES_WAYS = 4     /* and for the first goal, how many successors its state has */
 };
-enum { LUD_PROOF_MATCH_CLASSES = 8 }; /* 0, 1, 2, 3-4, 5-8, 9-16, 17-32 and more facts */
+/* 0, 1, 2, 3-4, 5-8, 9-16, 17-32 and more facts or successors; for ways also that a proof comes next. */
+enum { LUD_PROOF_MATCH_CLASSES = 8, LUD_PROOF_WAY_CLASSES = LUD_PROOF_MATCH_CLASSES + 1 };
 
 /* States are told apart by a hash of what is seen of them. */
 typedef struct lud_proof_decisions {
@@ -21,6 +23,9 @@ typedef struct lud_proof_decisions {
     uint8_t *matches; /* class of each goal's number of matching facts; null when that is not seen */
     int sees;
     const lud_proof_base *base;
+    const lud_proof_model *model;
+    uint8_t *next;              /* one state, to look at a successor's successors */
+    lud_proof_successors ahead; /* those; no arrays when that is not seen */
 
     int32_t n;
     int32_t *current;   /* [n] state of each decision, -1: none (a resting slot) */

@@ -10,7 +10,7 @@
 
 static const char *const atom_embedders[] = {"transe", "sum", "concat", "complex", NULL};
 static const char *const state_embedders[] = {"mean", "sum", "concat", "attention", "rnn", NULL};
-static const char *const tie_rules[] = {"random", "mean", NULL};
+const char *const lud_proof_tie_rules[] = {"random", "mean", NULL};
 static const char *const failures[] = {"path", "complement", NULL};
 const char *const lud_proof_fusions[] = {"none", "hybrid", "paper", "linear", "kge", NULL};
 static const char *const decays[] = {"constant", "linear", "cosine", "exponential", NULL};
@@ -29,6 +29,10 @@ static const lud_option network_options[] = {
      "what holds for all constants"},
     {"fact_counts", LUD_OPTION_BOOL, NET(fact_counts), "false", 0, 0, NULL, NULL, NULL,
      "add to a goal's embedding how many facts match it: 0, 1, 2, 3-4, 5-8 and so on"},
+    {"look_ahead", LUD_OPTION_BOOL, NET(look_ahead), "false", 0, 0, NULL, NULL, NULL,
+     "fact_counts, and for a state's first goal instead how many successors the state has, or that the next "
+     "step "
+     "is a proof"},
     {"hidden", LUD_OPTION_INT, NET(hidden), "512", 1, 65536, NULL, NULL, NULL, "width of the layers"},
     {"layers", LUD_OPTION_INT, NET(layers), "8", 0, 256, NULL, NULL, NULL, "residual blocks"},
     {"dropout", LUD_OPTION_REAL, NET(dropout), "0.05", 0, 0.99, NULL, NULL, NULL,
@@ -102,12 +106,7 @@ static const lud_option evaluation_options[] = {
      "use the weights with the best validation MRR after training, not the last ones"},
     {"slots", LUD_OPTION_INT, IN(evaluation, rank.n_slots), "128", 1, 65536, NULL, NULL, NULL,
      "candidates played side by side"},
-    {"candidates", LUD_OPTION_INT, IN(evaluation, rank.candidates), "100", 0, 1e9, NULL, NULL, NULL,
-     "corruptions of each argument that a query is ranked among; 0: all"},
-    {"ties", LUD_OPTION_CHOICE, IN(evaluation, rank.ties), "random", 0, 0, tie_rules, NULL, NULL,
-     "rank among equal scores: by a draw for each candidate, or the mean rank"},
-    {"tie_seed", LUD_OPTION_INT, IN(evaluation, rank.tie_seed), "0", 0, 4e18, NULL, NULL, NULL,
-     "of those draws and of the choice of corruptions"},
+    LUD_PROOF_RANK_ROWS(IN(evaluation, rank)),
     {"fail_penalty", LUD_OPTION_REAL, IN(evaluation, rank.fail_penalty), "100", 0, 1e9, NULL, NULL, NULL,
      "taken from the score of a candidate that was not proved"},
     {"failure", LUD_OPTION_CHOICE, IN(evaluation, rank.failure), "path", 0, 0, failures, NULL, NULL,
@@ -116,6 +115,8 @@ static const lud_option evaluation_options[] = {
      "paths followed for each candidate; 1: the most probable action only"},
     {"best_first", LUD_OPTION_INT, IN(evaluation, rank.best_first), "0", 0, 1 << 20, NULL, NULL, NULL,
      "states that a best-first search may expand for each candidate; 0: as `beam` says"},
+    {"give_up", LUD_OPTION_BOOL, IN(evaluation, rank.give_up), "true", 0, 0, NULL, NULL, NULL,
+     "whether the policy may give up where the most probable action is followed; it may still fail"},
     {"kge", LUD_OPTION_SECTION, IN(evaluation, rank.fusion), NULL, 0, 0, NULL, &fusion_table, NULL,
      "ranking by embeddings beside proofs; only in `ludus eval`"},
 };

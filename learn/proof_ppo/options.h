@@ -24,7 +24,7 @@ typedef struct lud_proof_net_options {
     int atoms, states; /* lud_proof_atom_embedder, lud_proof_state_embedder */
     int64_t embedding_size, hidden, layers;
     double constant_scale, dropout;
-    bool fact_counts;
+    bool fact_counts, look_ahead;
     bool l2_norm, sqrt_scale;
     double temperature;
     bool separate_value;
@@ -63,8 +63,38 @@ typedef struct lud_proof_rank_options {
     int failure;        /* lud_proof_failure */
     int64_t beam;       /* width; 1: the most probable action only */
     int64_t best_first; /* expansions of best-first search; 0: none, as `beam` says */
+    bool give_up;       /* whether the most probable path may end by giving up */
     lud_proof_fusion fusion;
 } lud_proof_rank_options;
+
+/* The rows of an option table that every learner has which ranks, for a lud_proof_rank_options at `offset`.
+ */
+extern const char *const lud_proof_tie_rules[];
+#define LUD_PROOF_RANK_ROWS(offset)                                                                          \
+    {"candidates",                                                                                           \
+     LUD_OPTION_INT,                                                                                         \
+     (offset) + offsetof(lud_proof_rank_options, candidates),                                                \
+     "100",                                                                                                  \
+     0,                                                                                                      \
+     1e9,                                                                                                    \
+     NULL,                                                                                                   \
+     NULL,                                                                                                   \
+     NULL,                                                                                                   \
+     "corruptions of each argument that a query is ranked among; 0: all"},                                   \
+        {"ties",                                                                                             \
+         LUD_OPTION_CHOICE,                                                                                  \
+         (offset) + offsetof(lud_proof_rank_options, ties),                                                  \
+         "random",                                                                                           \
+         0,                                                                                                  \
+         0,                                                                                                  \
+         lud_proof_tie_rules,                                                                                \
+         NULL,                                                                                               \
+         NULL,                                                                                               \
+         "rank among equal scores: by a draw for each candidate, or the mean rank"},                         \
+    {                                                                                                        \
+        "tie_seed", LUD_OPTION_INT, (offset) + offsetof(lud_proof_rank_options, tie_seed), "0", 0, 4e18,     \
+            NULL, NULL, NULL, "of those draws and of the choice of corruptions"                              \
+    }
 
 typedef struct lud_proof_ppo_options {
     const char *type;

@@ -38,7 +38,10 @@ static int body(lud_nn *nn, const lud_proof_net_options *o, int x, const char *n
 int lud_proof_net_sees(const lud_proof_net *net) {
     const bool order =
         net->options.states == LUD_PROOF_STATE_CONCAT || net->options.states == LUD_PROOF_STATE_RNN;
-    return (order ? LUD_PROOF_SEES_ORDER : 0) | (net->options.fact_counts ? LUD_PROOF_SEES_MATCHES : 0);
+    const lud_proof_net_options *o = &net->options;
+    return (order ? LUD_PROOF_SEES_ORDER : 0) |
+           (o->fact_counts || o->look_ahead ? LUD_PROOF_SEES_MATCHES : 0) |
+           (o->look_ahead ? LUD_PROOF_SEES_WAYS : 0);
 }
 
 /* The product of complex numbers x and y, or x and conj(y); real parts before imaginary ones. */
@@ -75,10 +78,11 @@ static int embed(lud_proof_net *net) {
             lud_nn_embedding(nn, net->term[k], tables[k], base->n_constants + n_variables, o->embedding_size);
     }
     int counts = -1;
-    if (o->fact_counts) {
+    if (o->fact_counts || o->look_ahead) {
         net->matches = lud_nn_input_on(nn, net->atom_axis, LUD_NN_I32, 1, 0);
-        counts =
-            lud_nn_embedding(nn, net->matches, "embedding.count", LUD_PROOF_MATCH_CLASSES, o->embedding_size);
+        counts = lud_nn_embedding(nn, net->matches, "embedding.count",
+                                  o->look_ahead ? LUD_PROOF_WAY_CLASSES : LUD_PROOF_MATCH_CLASSES,
+                                  o->embedding_size);
     }
     if (o->atoms == LUD_PROOF_EMBED_CONCAT) {
         if (counts >= 0) parts[n++] = counts;
@@ -368,7 +372,7 @@ int32_t lud_proof_net_load(lud_proof_net *net, const lud_proof_decisions *d, con
     else
         lud_nn_write_i32(net->nn, net->offsets, net->n_rows + 1, net->state_begin);
     write_atoms(net, d, PREDICATE, net->predicate);
-    if (net->options.fact_counts) write_atoms(net, d, MATCHES, net->matches);
+    if (net->options.fact_counts || net->options.look_ahead) write_atoms(net, d, MATCHES, net->matches);
     for (int k = 0; k < net->model->base->max_arity; k++) write_atoms(net, d, k, net->term[k]);
     lud_nn_write_i32(net->nn, net->position, net->n_decisions, net->current);
     return taken;

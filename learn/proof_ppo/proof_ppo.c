@@ -536,7 +536,7 @@ static lud_status validate(proof_ppo *p, double *row, lud_error *error) {
     if (status) return status;
     const lud_proof_ranking_summary s =
         lud_proof_ranking_summarise(&p->options.evaluation.rank, p->ranking, p->n_ranked, NULL);
-    if (s.mrr > p->best_mrr) {
+    if (s.mrr >= p->best_mrr) { /* of equal ones the later, which has learned longer */
         p->best_mrr = s.mrr;
         lud_parameters_copy(p->best, p->parameters);
     }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "learn/proof_ppo/beam.h"
 #include "learn/proof_ppo/best_first.h"
 
@@ -12,6 +13,7 @@ enum { MAX_CANDIDATES = 1 << 20 }; /* played in one go; bounds memory */
 struct lud_proof_ranker {
     lud_proof_net *net;
     const lud_proof_model *model;
+    lud_proof_model playing; /* the model with the limits of `give_up`; it owns nothing */
     lud_proof_rank_options options;
     lud_proof_corrupt corrupt;
     const lud_kge *kge;     /* or null */
@@ -28,7 +30,10 @@ struct lud_proof_ranker {
     lud_proof_found *played;    /* the same */
     double *embedded;           /* the same: scores of the embeddings */
     double *score, *draw;       /* [1 + width] */
+    lud_profile profile;
 };
+
+static const char *const stages[LUD_PROOF_RANK_STAGES] = {"network", "environments", "the rest"};
 
 /* What is needed to play candidates as the options say. */
 static lud_status open_player(lud_proof_ranker *r, int n_threads, lud_error *error) {
@@ -41,10 +46,12 @@ static lud_status open_player(lud_proof_ranker *r, int n_threads, lud_error *err
     lud_proof_batch_options batch =
         lud_proof_evaluation_options((lud_proof_pool){0}, n_slots, (uint64_t)o->tie_seed);
     batch.n_threads = n_threads;
-    lud_status status = lud_proof_batch_create(r->model, &batch, &r->batch, error);
+    r->playing = *r->model;
+    r->playing.limits.end_action = r->model->limits.end_action && o->give_up;
+    lud_status status = lud_proof_batch_create(&r->playing, &batch, &r->batch, error);
     return status ? status
-                  : lud_proof_decisions_create(r->model, n_slots, lud_proof_net_sees(r->net), &r->decisions,
-                                               error);
+                  : lud_proof_decisions_create(&r->playing, n_slots, lud_proof_net_sees(r->net),
+                                               &r->decisions, error);
 }
 
 lud_status lud_proof_ranker_create(const lud_proof_model *model, lud_proof_net *net,
@@ -54,6 +61,7 @@ lud_status lud_proof_ranker_create(const lud_proof_model *model, lud_proof_net *
     lud_proof_ranker *r = calloc(1, sizeof *r);
     if (!r) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a ranking");
     const size_t n_slots = (size_t)options->n_slots;
+    r->profile = (lud_profile){.title = "ranking", .stages = stages, .n = LUD_PROOF_RANK_STAGES};
     r->net = net;
     r->model = model;
     r->options = *options;
@@ -110,8 +118,10 @@ static void choose(lud_proof_ranker *r) {
     lud_proof_decisions_clear(d);
     lud_proof_decisions_add_batch(d, r->batch);
     for (int32_t done = 0; done < d->n;) {
+        lud_profile_begin(&r->profile, LUD_PROOF_RANK_NETWORK);
         const int32_t taken = lud_proof_net_load(r->net, d, NULL, done, d->n - done);
         lud_proof_net_forward(r->net, false);
+        lud_profile_end(&r->profile, LUD_PROOF_RANK_NETWORK);
         for (int32_t i = 0; i < taken; i++) {
             const int32_t begin = r->net->begin[i], count = r->net->begin[i + 1] - begin;
             int32_t best = 0;
@@ -128,11 +138,16 @@ static void choose(lud_proof_ranker *r) {
 /* Slots take the next candidate as soon as they are free, until all have been played. */
 static void play_greedily(lud_proof_ranker *r, const lud_proof_atom *atoms, int32_t n, lud_proof_found *out) {
     lud_proof_batch *batch = r->batch;
+    double *seconds = r->profile.seconds;
+    const double start =
+        lud_clock_seconds() - seconds[LUD_PROOF_RANK_NETWORK] - seconds[LUD_PROOF_RANK_EXPANSION];
     for (int slot = 0; slot < batch->n_slots; slot++) r->running[slot] = 0.0;
     lud_proof_batch_play(batch, (lud_proof_pool){.atoms = atoms, .n = n}, NULL);
     while (!lud_proof_batch_is_done(batch)) {
         choose(r);
+        lud_profile_begin(&r->profile, LUD_PROOF_RANK_EXPANSION);
         lud_proof_batch_step_reset(batch, r->actions);
+        lud_profile_end(&r->profile, LUD_PROOF_RANK_EXPANSION);
         for (int slot = 0; slot < batch->n_slots; slot++) {
             if (!batch->terminated[slot] && !batch->truncated[slot]) continue;
             out[batch->query[slot]] =
@@ -140,6 +155,13 @@ static void play_greedily(lud_proof_ranker *r, const lud_proof_atom *atoms, int3
             r->running[slot] = 0.0;
         }
     }
+    seconds[LUD_PROOF_RANK_REST] +=
+        lud_clock_seconds() - start - seconds[LUD_PROOF_RANK_NETWORK] - seconds[LUD_PROOF_RANK_EXPANSION];
+    lud_profile_call(&r->profile);
+}
+
+const lud_profile *lud_proof_ranker_profile(const lud_proof_ranker *r) {
+    return &r->profile;
 }
 
 static void play_beams(lud_proof_ranker *r, const lud_proof_atom *atoms, int32_t n, lud_proof_found *out) {

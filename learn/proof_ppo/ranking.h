@@ -9,6 +9,7 @@
 #define LUDUS_LEARN_PROOF_PPO_RANKING_H
 
 #include "learn/kge/embedding.h"
+#include "learn/profile.h"
 #include "learn/proof_ppo/expander.h"
 
 /* What became of a query in one mode. */
@@ -42,6 +43,15 @@ lud_status lud_proof_ranker_create(const lud_proof_model *model, lud_proof_net *
 /* From now on candidates are scored by proofs and these embeddings as the fusion says; null: proofs alone.
  * They outlive the ranker. */
 void lud_proof_ranker_use_kge(lud_proof_ranker *ranker, const lud_kge *kge);
+/* Where the time of playing most probable paths went: the network, the environments, and what is left of it.
+ */
+typedef enum lud_proof_ranker_stage {
+    LUD_PROOF_RANK_NETWORK,
+    LUD_PROOF_RANK_EXPANSION,
+    LUD_PROOF_RANK_REST,
+    LUD_PROOF_RANK_STAGES
+} lud_proof_ranker_stage;
+const lud_profile *lud_proof_ranker_profile(const lud_proof_ranker *ranker);
 /* Null is allowed. */
 void lud_proof_ranker_destroy(lud_proof_ranker *ranker);
 /* Ranks queries first .. first + n - 1 of a pool; out[n]. */

@@ -332,7 +332,8 @@ static void fusions_follow_their_formulas(void **state) {
     enum { RANKED = 12, AMONG = 8 };
     int n_checked = 0;
     for (int kind = LUD_PROOF_FUSION_HYBRID; kind <= LUD_PROOF_FUSION_LINEAR; kind++) {
-        lud_proof_rank_options options = {.n_slots = 8, .candidates = AMONG, .beam = 1, .fail_penalty = 3.0};
+        lud_proof_rank_options options = {
+            .n_slots = 8, .candidates = AMONG, .beam = 1, .give_up = true, .fail_penalty = 3.0};
         options.fusion = (lud_proof_fusion){
             .kind = kind, .kge_weight = 1.5, .proof_weight = 0.7, .fail_penalty = 0.4, .alpha = 0.3};
         lud_proof_ranker *ranker = NULL;

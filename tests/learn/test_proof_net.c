@@ -305,12 +305,55 @@ static void decisions_keep_states_once(void **state) {
     close_setup(&s);
 }
 
+/* What a decision says of a successor's successors is what the environment offers once it is entered. */
+static void look_ahead_is_what_comes(void **state) {
+    (void)state;
+    setup s;
+    lud_proof_net_options options = small_options();
+    options.look_ahead = true;
+    open(&s, &options, 512);
+    lud_proof_decisions *d = &s.decisions;
+    const lud_proof_base *base = s.model->base;
+    const int last = LUD_PROOF_WAY_CLASSES - 1;
+    int went_on = 0, proofs = 0, dead_ends = 0;
+    lud_proof_batch_reset(s.batch);
+    for (uint32_t step = 0; step < 60; step++) {
+        int32_t actions[SLOTS];
+        lud_proof_decisions_clear(d);
+        lud_proof_decisions_add_batch(d, s.batch);
+        for (int32_t slot = 0; slot < SLOTS; slot++) {
+            const int32_t n = d->begin[slot + 1] - d->begin[slot];
+            actions[slot] = n > 1 ? (int32_t)((step * 7 + (uint32_t)slot * 5) % (uint32_t)(n - 1)) : 0;
+        }
+        lud_proof_batch_step_reset(s.batch, actions);
+        lud_proof_decisions_add_batch(d, s.batch);
+        for (int32_t slot = 0; slot < SLOTS; slot++) {
+            const int32_t here = d->current[SLOTS + slot], first = s.batch->slot_begin[slot];
+            const int32_t n = s.batch->slot_begin[slot + 1] - first;
+            const lud_proof_atom *goal = s.batch->successors.atoms + s.batch->successors.begin[first];
+            const bool proof = goal->predicate == lud_proof_true(base);
+            const bool dead_end = goal->predicate == lud_proof_false(base);
+            const int class = d->matches[d->state_begin[here]], others = n - 1; /* the last gives up */
+            proofs += proof;
+            dead_ends += dead_end;
+            assert_int_equal(class == last, proof);
+            if (dead_end) assert_int_equal(class, 0);
+            if (!proof && !dead_end)
+                assert_true(others <= (1 << class) / 2 && (class < 2 || others > (1 << class) / 4));
+            if (s.batch->terminated[slot] || s.batch->truncated[slot]) continue;
+            assert_int_equal(d->successor[d->begin[slot] + actions[slot]], here);
+            went_on++;
+        }
+    }
+    assert_true(went_on > 100 && proofs > 10 && dead_ends > 10);
+    close_setup(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ragged_equals_padded),
-        cmocka_unit_test(batches_do_not_matter),
-        cmocka_unit_test(gradients_are_right),
-        cmocka_unit_test(decisions_keep_states_once),
+        cmocka_unit_test(ragged_equals_padded),     cmocka_unit_test(batches_do_not_matter),
+        cmocka_unit_test(gradients_are_right),      cmocka_unit_test(decisions_keep_states_once),
+        cmocka_unit_test(look_ahead_is_what_comes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

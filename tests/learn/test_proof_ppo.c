@@ -397,6 +397,39 @@ static void best_first_is_best(void **state) {
     drop(&t);
 }
 
+/* Ranking that does not let the policy give up plays what a world without giving up plays. */
+static void without_giving_up(void **state) {
+    (void)state;
+    enum { N = 40 };
+    const char *set[N_SMALL + 1];
+    memcpy(set, small, sizeof small);
+    set[N_SMALL] = "proof.limits.end_action=false";
+    trained t[2] = {make(small, N_SMALL), make(set, N_SMALL + 1)};
+    lud_proof_found found[3][N];
+    for (int i = 0; i < 3; i++) {
+        trained *one = &t[i == 2];
+        lud_proof_rank_options options = lud_proof_ppo_get_options(one->learner)->evaluation.rank;
+        options.give_up = i == 0;
+        lud_proof_ranker *ranker = NULL;
+        assert_int_equal(lud_proof_ranker_create(one->model, lud_proof_ppo_net(one->learner, false), &options,
+                                                 LUD_PROOF_BOTH, 1, &ranker, NULL),
+                         LUD_OK);
+        assert_int_equal(lud_proof_play(ranker, one->model->pools[LUD_PROOF_TEST].atoms, N, found[i], NULL),
+                         LUD_OK);
+        lud_proof_ranker_destroy(ranker);
+    }
+    int longer = 0;
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(found[1][i].proved, found[2][i].proved);
+        assert_int_equal(found[1][i].length, found[2][i].length);
+        assert_true(fabs(found[1][i].log_prob - found[2][i].log_prob) < 1e-4);
+        longer += found[1][i].length > found[0][i].length;
+    }
+    assert_true(longer > 0);
+    drop(&t[0]);
+    drop(&t[1]);
+}
+
 /* ---- learning ---- */
 
 static lud_proof_ranking_summary rank_valid(trained *t, bool best) {
@@ -464,6 +497,7 @@ int main(void) {
         cmocka_unit_test(ranking_equals_naive),
         cmocka_unit_test(no_false_proof),
         cmocka_unit_test(best_first_is_best),
+        cmocka_unit_test(without_giving_up),
         cmocka_unit_test(training_learns),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "sim/proof/fixpoint.h"
 #include "sim/support_proof.h"
 
 lud_proof_base *proof_base(lud_proof_syntax syntax, const char *facts, const char *rules,
@@ -125,4 +126,118 @@ void proof_successors_free(lud_proof_successors *successors) {
     free(successors->atoms);
     free(successors->hash);
     free(successors->step);
+}
+
+/* ---- the least fixpoint ---- */
+
+static bool holds(const proof_matrices *m, int32_t p, int32_t x, int32_t y) {
+    return m->forward[p][(size_t)x * m->words + (size_t)y / 64] >> (y % 64) & 1;
+}
+
+static void add(proof_matrices *m, int32_t p, int32_t x, int32_t y) {
+    if (holds(m, p, x, y)) return;
+    m->forward[p][(size_t)x * m->words + (size_t)y / 64] |= UINT64_C(1) << (y % 64);
+    m->backward[p][(size_t)y * m->words + (size_t)x / 64] |= UINT64_C(1) << (x % 64);
+    m->grew = true;
+}
+
+/* Every way to match body atoms b, b + 1, ... with what holds so far. */
+static void match(proof_matrices *m, const lud_proof_rule *rule, int32_t b, int32_t *value) {
+    const int32_t n = m->base->n_constants;
+    if (b == rule->n_body) {
+        int32_t ends[2], open = -1;
+        for (int i = 0; i < 2; i++) {
+            const int32_t term = rule->head.terms[i];
+            ends[i] = term < 0 ? value[-1 - term] : term;
+            if (ends[i] == 0) open = -1 - term;
+        }
+        if (open < 0) {
+            add(m, rule->head.predicate, ends[0], ends[1]);
+            return;
+        }
+        for (value[open] = 1; value[open] <= n; value[open]++) match(m, rule, b, value);
+        value[open] = 0;
+        return;
+    }
+    const lud_proof_atom *atom = &rule->body[b];
+    int32_t *free_slot[2] = {NULL, NULL}, ends[2];
+    for (int i = 0; i < 2; i++) {
+        const int32_t term = atom->terms[i];
+        ends[i] = term < 0 ? value[-1 - term] : term;
+        if (ends[i] == 0) free_slot[i] = &value[-1 - term];
+    }
+    if (!free_slot[0] && !free_slot[1]) {
+        if (holds(m, atom->predicate, ends[0], ends[1])) match(m, rule, b + 1, value);
+        return;
+    }
+    if (free_slot[0] && free_slot[1]) { /* bind the first argument, then come back */
+        for (*free_slot[0] = 1; *free_slot[0] <= n; ++*free_slot[0]) match(m, rule, b, value);
+        *free_slot[0] = 0;
+        return;
+    }
+    const int bound = free_slot[0] != NULL; /* the argument that has a value */
+    const uint64_t *row =
+        (bound ? m->backward : m->forward)[atom->predicate] + (size_t)ends[bound] * m->words;
+    int32_t *slot = free_slot[!bound];
+    for (size_t w = 0; w < m->words; w++)
+        for (uint64_t bits = row[w]; bits; bits &= bits - 1) {
+            *slot = (int32_t)(w * 64) + __builtin_ctzll(bits);
+            match(m, rule, b + 1, value);
+        }
+    *slot = 0;
+}
+
+proof_matrices proof_matrices_of(const lud_proof_base *base) {
+    proof_matrices m = {.base = base, .words = (size_t)base->n_constants / 64 + 1};
+    const size_t cells = (size_t)(base->n_constants + 1) * m.words;
+    m.forward = calloc((size_t)base->n_predicates + 1, sizeof *m.forward);
+    m.backward = calloc((size_t)base->n_predicates + 1, sizeof *m.backward);
+    for (int32_t p = 1; p <= base->n_predicates; p++) {
+        assert_int_equal(base->arity[p], 2);
+        m.forward[p] = calloc(cells, sizeof **m.forward);
+        m.backward[p] = calloc(cells, sizeof **m.backward);
+    }
+    for (int32_t f = 0; f < base->n_facts; f++)
+        add(&m, base->facts[f].predicate, base->facts[f].terms[0], base->facts[f].terms[1]);
+    for (m.grew = true; m.grew;) {
+        m.grew = false;
+        int32_t value[LUD_PROOF_MAX_VARIABLES] = {0};
+        for (int32_t r = 0; r < base->n_rules; r++) match(&m, &base->rules[r], 0, value);
+    }
+    return m;
+}
+
+void proof_matrices_free(proof_matrices *m) {
+    for (int32_t p = 1; p <= m->base->n_predicates; p++) {
+        free(m->forward[p]);
+        free(m->backward[p]);
+    }
+    free(m->forward);
+    free(m->backward);
+}
+
+bool proof_matrices_hold(const proof_matrices *m, const lud_proof_atom *atom) {
+    return holds(m, atom->predicate, atom->terms[0], atom->terms[1]);
+}
+
+int64_t proof_matrices_check(const proof_matrices *m) {
+    lud_fixpoint *f = NULL;
+    lud_error error = {0};
+    const lud_status status = lud_fixpoint_compute(m->base, (size_t)1 << 32, &f, &error);
+    if (status) print_error("%s\n", error.text);
+    assert_int_equal(status, LUD_OK);
+    int64_t all = 0;
+    for (int32_t p = 1; p <= m->base->n_predicates; p++) {
+        int64_t n = 0;
+        for (int32_t x = 1; x <= m->base->n_constants; x++)
+            for (int32_t y = 1; y <= m->base->n_constants; y++) {
+                if (!holds(m, p, x, y)) continue;
+                n++;
+                assert_true(lud_fixpoint_holds(f, &(lud_proof_atom){p, {x, y}}));
+            }
+        assert_int_equal(lud_fixpoint_count(f, p), n);
+        all += n;
+    }
+    lud_fixpoint_destroy(f);
+    return all;
 }

@@ -34,4 +34,18 @@ lud_proof_atom proof_atom(const lud_proof_base *base, const char *text);
 lud_proof_successors proof_successors(int32_t capacity, int32_t max_goals);
 void proof_successors_free(lud_proof_successors *successors);
 
+/* The least fixpoint of rules over binary predicates as bit matrices: whatever matches is added, round after
+ * round, until nothing is new. Slow, and nothing else. */
+typedef struct proof_matrices {
+    const lud_proof_base *base;
+    size_t words;                   /* of a row */
+    uint64_t **forward, **backward; /* [predicate][x][y] and [predicate][y][x] */
+    bool grew;
+} proof_matrices;
+proof_matrices proof_matrices_of(const lud_proof_base *base);
+void proof_matrices_free(proof_matrices *matrices);
+bool proof_matrices_hold(const proof_matrices *matrices, const lud_proof_atom *atom);
+/* Fails the test unless lud_fixpoint_compute finds the same atoms. Returns how many there are. */
+int64_t proof_matrices_check(const proof_matrices *matrices);
+
 #endif

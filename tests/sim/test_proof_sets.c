@@ -15,115 +15,16 @@
 #include "sim/proof/prover.h"
 #include "support_proof.h"
 
-/* ---- the least fixpoint as bit matrices, round after round until nothing is new ---- */
-
-typedef struct matrices {
-    const lud_proof_base *base;
-    size_t words;                   /* of a row */
-    uint64_t **forward, **backward; /* [predicate][x][y] and [predicate][y][x] */
-    bool grew;
-} matrices;
-
-static bool holds(const matrices *m, int32_t p, int32_t x, int32_t y) {
-    return m->forward[p][(size_t)x * m->words + (size_t)y / 64] >> (y % 64) & 1;
-}
-
-static void add(matrices *m, int32_t p, int32_t x, int32_t y) {
-    if (holds(m, p, x, y)) return;
-    m->forward[p][(size_t)x * m->words + (size_t)y / 64] |= UINT64_C(1) << (y % 64);
-    m->backward[p][(size_t)y * m->words + (size_t)x / 64] |= UINT64_C(1) << (x % 64);
-    m->grew = true;
-}
-
-/* Every way to match body atoms b, b + 1, ... with what holds so far. */
-static void match(matrices *m, const lud_proof_rule *rule, int32_t b, int32_t *value) {
-    const int32_t n = m->base->n_constants;
-    if (b == rule->n_body) {
-        int32_t ends[2], open = -1;
-        for (int i = 0; i < 2; i++) {
-            const int32_t term = rule->head.terms[i];
-            ends[i] = term < 0 ? value[-1 - term] : term;
-            if (ends[i] == 0) open = -1 - term;
-        }
-        if (open < 0) {
-            add(m, rule->head.predicate, ends[0], ends[1]);
-            return;
-        }
-        for (value[open] = 1; value[open] <= n; value[open]++) match(m, rule, b, value);
-        value[open] = 0;
-        return;
-    }
-    const lud_proof_atom *atom = &rule->body[b];
-    int32_t *free_slot[2] = {NULL, NULL}, ends[2];
-    for (int i = 0; i < 2; i++) {
-        const int32_t term = atom->terms[i];
-        ends[i] = term < 0 ? value[-1 - term] : term;
-        if (ends[i] == 0) free_slot[i] = &value[-1 - term];
-    }
-    if (!free_slot[0] && !free_slot[1]) {
-        if (holds(m, atom->predicate, ends[0], ends[1])) match(m, rule, b + 1, value);
-        return;
-    }
-    if (free_slot[0] && free_slot[1]) { /* bind the first argument, then come back */
-        for (*free_slot[0] = 1; *free_slot[0] <= n; ++*free_slot[0]) match(m, rule, b, value);
-        *free_slot[0] = 0;
-        return;
-    }
-    const int bound = free_slot[0] != NULL; /* the argument that has a value */
-    const uint64_t *row =
-        (bound ? m->backward : m->forward)[atom->predicate] + (size_t)ends[bound] * m->words;
-    int32_t *slot = free_slot[!bound];
-    for (size_t w = 0; w < m->words; w++)
-        for (uint64_t bits = row[w]; bits; bits &= bits - 1) {
-            *slot = (int32_t)(w * 64) + __builtin_ctzll(bits);
-            match(m, rule, b + 1, value);
-        }
-    *slot = 0;
-}
-
-static matrices fixpoint(const lud_proof_base *base) {
-    matrices m = {.base = base, .words = (size_t)base->n_constants / 64 + 1};
-    const size_t cells = (size_t)(base->n_constants + 1) * m.words;
-    m.forward = calloc((size_t)base->n_predicates + 1, sizeof *m.forward);
-    m.backward = calloc((size_t)base->n_predicates + 1, sizeof *m.backward);
-    for (int32_t p = 1; p <= base->n_predicates; p++) {
-        assert_int_equal(base->arity[p], 2);
-        m.forward[p] = calloc(cells, sizeof **m.forward);
-        m.backward[p] = calloc(cells, sizeof **m.backward);
-    }
-    for (int32_t f = 0; f < base->n_facts; f++)
-        add(&m, base->facts[f].predicate, base->facts[f].terms[0], base->facts[f].terms[1]);
-    for (m.grew = true; m.grew;) {
-        m.grew = false;
-        int32_t value[LUD_PROOF_MAX_VARIABLES] = {0};
-        for (int32_t r = 0; r < base->n_rules; r++) match(&m, &base->rules[r], 0, value);
-    }
-    return m;
-}
-
-static void matrices_free(matrices *m) {
-    for (int32_t p = 1; p <= m->base->n_predicates; p++) {
-        free(m->forward[p]);
-        free(m->backward[p]);
-    }
-    free(m->forward);
-    free(m->backward);
-}
-
 /* ---- checks ---- */
-
-static bool in_fixpoint(const matrices *m, const lud_proof_atom *atom) {
-    return holds(m, atom->predicate, atom->terms[0], atom->terms[1]);
-}
 
 typedef struct counts {
     int inside, outside;
 } counts;
 
-static void check_atom(lud_prover *prover, const matrices *m, const lud_proof_atom *atom, counts *c) {
+static void check_atom(lud_prover *prover, const proof_matrices *m, const lud_proof_atom *atom, counts *c) {
     lud_prover_answer answer;
     assert_int_equal(lud_prover_ask(prover, atom, &answer, NULL), LUD_OK);
-    const bool inside = in_fixpoint(m, atom);
+    const bool inside = proof_matrices_hold(m, atom);
     assert_int_equal(answer, inside ? LUD_PROVER_PROVED : LUD_PROVER_REFUTED);
     c->inside += inside;
     c->outside += !inside;
@@ -135,7 +36,7 @@ static void check_atom(lud_prover *prover, const matrices *m, const lud_proof_at
 }
 
 /* Random actions on test queries and corruptions of them: whatever is proved is inside. */
-static int play(const lud_proof_model *model, const matrices *m) {
+static int play(const lud_proof_model *model, const proof_matrices *m) {
     enum { SLOTS = 64, STEPS = 150 };
     lud_proof_batch_options options = lud_proof_training_options(model, SLOTS, 11);
     options.pool = model->pools[LUD_PROOF_TEST];
@@ -158,7 +59,7 @@ static int play(const lud_proof_model *model, const matrices *m) {
         lud_proof_batch_step_reset(batch, actions);
         for (int slot = 0; slot < SLOTS; slot++) {
             if (!batch->terminated[slot] || !batch->success[slot]) continue;
-            assert_true(in_fixpoint(m, &playing[slot]));
+            assert_true(proof_matrices_hold(m, &playing[slot]));
             proved++;
         }
     }
@@ -168,7 +69,7 @@ static int play(const lud_proof_model *model, const matrices *m) {
 
 static void check_model(const char *name, const lud_proof_model *model) {
     const lud_proof_base *base = model->base;
-    matrices m = fixpoint(base);
+    proof_matrices m = proof_matrices_of(base);
     lud_prover *prover = NULL;
     assert_int_equal(lud_prover_create(base, NULL, &prover, NULL), LUD_OK);
     counts true_ones = {0}, corrupted = {0};
@@ -183,12 +84,13 @@ static void check_model(const char *name, const lud_proof_model *model) {
         }
     }
     lud_prover_destroy(prover);
+    proof_matrices_check(&m);
     const int proved = play(model, &m);
     print_message("%s: %d of %d queries and %d of %d corruptions inside; %d proved by random play\n", name,
                   true_ones.inside, true_ones.inside + true_ones.outside, corrupted.inside,
                   corrupted.inside + corrupted.outside, proved);
     assert_true(true_ones.inside > 0 && corrupted.outside > 0 && proved > 0);
-    matrices_free(&m);
+    proof_matrices_free(&m);
 }
 
 static lud_proof_model *load(const char *folder, const char *domains) {
@@ -242,7 +144,7 @@ static void small_standard_sets(void **state) {
     if (!found) skip();
 }
 
-/* The fixpoint of wn18rr is too large for a matrix. There every proof is checked node by node, what the
+/* The fixpoint of wn18rr is too large for the slow one. There every proof is checked node by node, what the
  * search by steps proves is never refuted, and what is refuted the search does not prove. */
 static void large_standard_set(void **state) {
     (void)state;
