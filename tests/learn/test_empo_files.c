@@ -607,6 +607,36 @@ static void failing_disks_are_told(void **context) {
     release(&s);
 }
 
+/* Exports to a disk that is full. */
+static void full_exports_are_told(void **context) {
+    (void)context;
+    if (access("/dev/full", W_OK)) skip();
+    static const char message[] = "cannot write the export: No space left on device";
+    solved s = solve(46, 1, 1, false);
+    lud_empo_chain *chain;
+    lud_error error = {0};
+    if (lud_empo_chain_create(s.problem, s.records, &chain, &error)) fail_msg("%s", error.text);
+    for (int k = 0; k < 5; k++) {
+        FILE *out[4];
+        for (int i = 0; i < 4; i++) {
+            out[i] = fopen("/dev/full", "w");
+            setvbuf(out[i], NULL, _IONBF, 0);
+        }
+        error = (lud_error){0};
+        lud_status status =
+            k == 0   ? lud_empo_chain_write_drn(chain, s.records, out[0], &error)
+            : k == 1 ? lud_empo_graph_write_drn(s.problem, out[0], &error)
+            : k == 2 ? lud_empo_chain_write_prism(chain, s.records, out[0], out[1], out[2], out[3], &error)
+            : k == 3 ? lud_empo_write_csv(s.problem, s.records, out[0], &error)
+                     : lud_empo_chain_write_dot(chain, s.records, 2000, out[0], &error);
+        assert_int_equal(status, LUD_ERROR_IO);
+        assert_string_equal(error.text, message);
+        for (int i = 0; i < 4; i++) fclose(out[i]);
+    }
+    lud_empo_chain_destroy(chain);
+    release(&s);
+}
+
 static void unfinished_files_are_taken_up(void **context) {
     (void)context;
     solved s = solve(43, 1, 1, false), other = solve(44, 1, 1, false);
@@ -742,6 +772,19 @@ static void robots_draw_together(void **context) {
                      LUD_ERROR_INPUT);
     assert_non_null(strstr(error.text, "another world"));
     release(&other);
+    lud_action_space *own = &s.m->actions[layout->humans[0]];
+    own->n_discrete = 257;
+    lud_empo_layout many;
+    assert_int_equal(lud_empo_layout_find(&s.m->base, &many, &error), LUD_OK);
+    lud_empo_header header = *solution->header;
+    header.record_doubles = (uint64_t)many.record_doubles;
+    header.n_policies = (uint32_t)many.policy_begin[many.n_humans];
+    lud_empo_solution of_many = *solution;
+    of_many.header = &header;
+    assert_int_equal(lud_empo_solution_policy_create(&of_many, &s.m->base, &refused_policy, &error),
+                     LUD_ERROR_UNSUPPORTED);
+    assert_string_equal(error.text, "an agent has more than 256 actions");
+    own->n_discrete = layout->n_human_actions[0];
     for (int i = 0; i < 3; i++) lud_policy_destroy(policy[i]);
     lud_empo_solution_close(solution);
     free(tick);
@@ -855,6 +898,7 @@ int main(void) {
         cmocka_unit_test(file_keeps_everything),
         cmocka_unit_test(damaged_files_are_refused),
         cmocka_unit_test(failing_disks_are_told),
+        cmocka_unit_test(full_exports_are_told),
         cmocka_unit_test(unfinished_files_are_taken_up),
         cmocka_unit_test(robots_draw_together),
         cmocka_unit_test(options_are_checked),

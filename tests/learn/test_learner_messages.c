@@ -48,7 +48,7 @@ static int tear_down(void **state) {
 #define PARTICLE(section) "ludus: 1\nworld: particle\nparticle: {" section "}\n"
 #define GRID(row)                                                                                            \
     "ludus: 1\nworld: multigrid\nmultigrid: {map: \"We We We We\\n" row "\\nWe We We We\\n\", max_steps: "   \
-                                                                        "3}\n"
+    "3}\n"
 #define GOALS "goals: [{cell: [1, 1]}, {cell: [2, 1]}]\n"
 #define PROOF(facts, more)                                                                                   \
     "ludus: 1\nworld: proof\nproof: {folder: %s, facts: " facts ", rules: rules.txt, queries: {train: "      \
@@ -162,6 +162,38 @@ static void test_empo(void **state) {
            "test.yaml:5:10: nu_h is 0.5; empo-phase1 learns equation (2) without habit, expected 0");
     expect(GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase2, nu_h: 0.5"), LUD_ERROR_INPUT,
            "test.yaml:5:10: nu_h is 0.5; empo-phase2 takes what people do from human_prior, expected 0");
+    expect(GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase1, batch_size: 9, buffer_size: 8"),
+           LUD_ERROR_INPUT, "test.yaml:5:10: batch_size is 9; expected at most buffer_size, 8");
+    expect(GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase2, batch_size: 9, buffer_size: 8"),
+           LUD_ERROR_INPUT, "test.yaml:5:10: batch_size is 9; expected at most buffer_size, 8");
+    expect(GRID("We Ay Ae We")
+               GOALS LEARNER("type: empo-phase2, gamma_h_curriculum: true, gamma_h_rampup_steps: 9, "
+                             "warmup_v_h_e_steps: 8"),
+           LUD_ERROR_INPUT,
+           "test.yaml:5:10: gamma_h_rampup_steps is 9; expected at most warmup_v_h_e_steps, 8");
+    expect(GRID("We Ay Ae We")
+               GOALS LEARNER("type: empo-phase2, gamma_r_curriculum: true, gamma_r_rampup_steps: 9, "
+                             "warmup_q_r_steps: 8"),
+           LUD_ERROR_INPUT,
+           "test.yaml:5:10: gamma_r_rampup_steps is 9; expected at most warmup_q_r_steps, 8");
+    expect(GRID("We Ay Ae We") GOALS LEARNER(
+               "type: empo-phase2, async_training: true, async_min_buffer_size: 9, buffer_size: 8, "
+               "batch_size: 4"),
+           LUD_ERROR_INPUT, "test.yaml:5:10: async_min_buffer_size is 9; expected at most buffer_size, 8");
+    expect(GRID("We Ay Ae We")
+               GOALS LEARNER("type: empo-phase2, use_log_space_transform: true, use_z_space_transform: true"),
+           LUD_ERROR_INPUT,
+           "test.yaml:5:10: use_log_space_transform and use_z_space_transform exclude each other");
+    expect(GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase2, use_z_based_loss: true"), LUD_ERROR_INPUT,
+           "test.yaml:5:10: use_z_based_loss needs use_z_space_transform");
+    expect(GRID("We Ay Ae We") GOALS LEARNER(
+               "type: empo-phase2, use_lookup_tables: true, plasticity_diagnostics_interval: 1"),
+           LUD_ERROR_INPUT, "plasticity_diagnostics_interval needs networks; these are tables");
+    expect(
+        GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase2, human_prior: {type: keyboard}"),
+        LUD_ERROR_INPUT,
+        "test.yaml:5:43: the policy keyboard cannot be a human prior; expected one that looks at the present "
+        "state only");
     expect(GRID("We Ae .. We") GOALS LEARNER("type: empo-phase2"), LUD_ERROR_INPUT,
            "the world has no people; EMPO computes the power of people");
 }
