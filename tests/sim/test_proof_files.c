@@ -128,6 +128,18 @@ static void test_damage(void **state) {
     }
 }
 
+static void test_no_queries(void **state) {
+    (void)state;
+    lud_scenario *scenario;
+    lud_error error = {0};
+    put_sound_files();
+    put("train.txt", "% nothing\n", 10);
+    assert_int_equal(load("", &scenario, &error), LUD_ERROR_INPUT);
+    assert_string_equal(
+        error.text,
+        "graph.yaml: proof.queries: no train queries are left to play, expected a file with some");
+}
+
 /* A file of some megabytes, with long lines, is read whole; one that is damaged at its very end is told by
  * its last line. */
 static void test_large_files(void **state) {
@@ -198,7 +210,8 @@ static void test_endless_goals(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_damage), cmocka_unit_test(test_large_files),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_damage), cmocka_unit_test(test_no_queries),
+                                       cmocka_unit_test(test_large_files),
                                        cmocka_unit_test(test_endless_goals)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
