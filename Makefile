@@ -1,8 +1,9 @@
 # The face of the build: set-up, demo, tests and benchmarks in one word each.
 BUILD  := build/release
+CTEST  := ctest --output-on-failure -j$(shell nproc)
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: all install-deps install-deps-test build demo test test-format test-release test-tidy test-sanitize test-threads test-fuzz bench clean
+.PHONY: all install-deps install-deps-test build program demo test test-format test-release test-tidy test-sanitize test-threads test-fuzz bench clean
 
 all: build
 
@@ -13,10 +14,15 @@ build: install-deps
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release
 
+# The program alone, without tests and without what only a GPU can use: soonest to something to see.
+program: install-deps
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --target ludus
+
 # The main job in about a minute on two cores: runs a world of people and a robot, solves one exactly and judges a policy
 # against the solution, trains a robot that is then compared with the exact solution, and a prover on a knowledge graph; videos of
 # the run, the solution and the prover.
-demo: build
+demo: program
 	$(BUILD)/ludus run scenarios/multigrid/rescue.yaml --episodes 1000
 	$(BUILD)/ludus record scenarios/multigrid/rescue.yaml --episodes 3 -o demo.mp4
 	$(BUILD)/ludus solve scenarios/empo/fetch_the_key.yaml -o runs/demo-solved
@@ -40,7 +46,7 @@ test-format: install-deps-test
 	@git ls-files '*.c' '*.h' | xargs clang-format --dry-run --Werror
 
 test-release: build
-	ctest --test-dir $(BUILD) --output-on-failure
+	$(CTEST) --test-dir $(BUILD)
 
 test-tidy: build
 	@bash cmake/tidy.sh $(BUILD)
@@ -50,13 +56,13 @@ test-sanitize: install-deps-test
 	@cmake --build --preset asan-ubsan
 	ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	LSAN_OPTIONS=suppressions=$(CURDIR)/cmake/leaks.supp:print_suppressions=0 \
-	ctest --test-dir build/asan-ubsan --output-on-failure
+	$(CTEST) --test-dir build/asan-ubsan
 
 test-threads: install-deps-test
 	@cmake --preset tsan >/dev/null
 	@cmake --build --preset tsan
 	TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=1" \
-	ctest --test-dir build/tsan --output-on-failure -L threads
+	$(CTEST) --test-dir build/tsan -L threads
 
 test-fuzz: install-deps-test
 	@cmake --preset fuzz >/dev/null

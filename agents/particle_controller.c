@@ -10,8 +10,11 @@
 
 typedef struct controller_options {
     const char *type, *target;
+    int of;
     double gain, brake, rest;
 } controller_options;
+
+static const char *const owner_names[] = {"self", "next", NULL};
 
 static const lud_option option_list[] = {
     {.key = "type",
@@ -22,6 +25,12 @@ static const lud_option option_list[] = {
      .type = LUD_OPTION_TEXT,
      .offset = offsetof(controller_options, target),
      .help = "a choice, or a body whose nearest member it goes to; without: what the success rule asks for"},
+    {.key = "of",
+     .type = LUD_OPTION_CHOICE,
+     .offset = offsetof(controller_options, of),
+     .default_value = "self",
+     .choices = owner_names,
+     .help = "whose choice the target is: the agent's own or the next agent's"},
     {.key = "gain",
      .type = LUD_OPTION_REAL,
      .offset = offsetof(controller_options, gain),
@@ -52,6 +61,7 @@ static const lud_option_table option_table = {.name = "controller",
 typedef struct controller {
     lud_policy policy;
     char *target; /* null: the success rule's goal */
+    int of;       /* a choice is that of the agent so many behind */
     double gain, brake, rest;
     int moves[4]; /* discrete actions of +x, -x, +y, -y */
 } controller;
@@ -88,7 +98,8 @@ static int nearest(const lud_particle_model *m, const uint8_t *state, const char
 static int find_target(const controller *self, const lud_particle_model *m, const uint8_t *state, int agent) {
     if (!self->target) return lud_particle_goal(m, state, agent);
     if (is_kind(m, self->target)) return nearest(m, state, self->target, agent);
-    return lud_particle_get_choice(m, state, self->target, agent);
+    return lud_particle_get_choice(m, state, self->target,
+                                   (agent + self->of) % ((const lud_model *)m)->layout.n_agents);
 }
 
 static void act(lud_policy *policy, const lud_act *act) {
@@ -155,6 +166,7 @@ static lud_status create(const lud_policy_kind *kind, const lud_model *model, lu
     lud_status status = lud_options_read(&option_table, arena, options, &values, error);
     if (!status) {
         self->policy = (lud_policy){.kind = kind, .model = model};
+        self->of = values.of;
         self->gain = values.gain;
         self->brake = values.brake;
         self->rest = values.rest;

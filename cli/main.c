@@ -1,14 +1,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/progress.h"
 #include "cli/cli.h"
 
-static const lud_verb *const known[] = {&lud_verb_run,   &lud_verb_view,  &lud_verb_record, &lud_verb_train,
-                                        &lud_verb_eval,  &lud_verb_solve, &lud_verb_sweep,  &lud_verb_inspect,
-                                        &lud_verb_bench, &lud_verb_help};
+static const lud_verb *const known[] = {&lud_verb_run,  &lud_verb_view,  &lud_verb_record, &lud_verb_train,
+                                        &lud_verb_eval, &lud_verb_solve, &lud_verb_sweep,  &lud_verb_inspect,
+                                        &lud_verb_plot, &lud_verb_bench, &lud_verb_help};
 enum { MAX_VERBS = sizeof known / sizeof *known };
 _Static_assert((int)MAX_VERBS <= (int)LUD_MAX_VERBS, "more verbs than the header says");
 
@@ -68,7 +69,18 @@ static lud_status call(const lud_verb *verb, char *const *words, int n_words, lu
     return status;
 }
 
+/* OpenMP's threads spin for milliseconds at every barrier unless they are told otherwise before the program
+   is loaded. Beside other programs each barrier then waits for a thread that has no core: trainings became
+   seven times as slow. So where the user has not chosen, the program begins anew with threads that soon
+   sleep. */
+static void begin_with_patient_threads(char **words) {
+    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT")) return;
+    if (setenv("GOMP_SPINCOUNT", "1000", 1) == 0)
+        execv("/proc/self/exe", words); /* where it fails they spin */
+}
+
 int main(int n_words, char **words) {
+    begin_with_patient_threads(words);
     lud_error error = {0};
     lud_interrupt_install();
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of writing, not a sudden end */

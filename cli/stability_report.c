@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "cli/history.h"
 #include "learn/learner.h"
 #include "learn/mappo/stability.h"
 #include "render/plot.h"
@@ -69,66 +69,6 @@ static void print_curve(const curve *c) {
     printf(" %6d\n", c->loop.n_held);
 }
 
-/* --- training --- */
-
-/* Two columns of a RUN's metrics.csv. */
-typedef struct history {
-    double *steps, *error;
-    int n;
-} history;
-
-static int column_of(const char *line, const char *name) {
-    const size_t length = strlen(name);
-    for (int k = 0;; k++) {
-        const size_t width = strcspn(line, ",\r\n");
-        if (width == length && !strncmp(line, name, length)) return k;
-        if (line[width] != ',') return -1;
-        line += width + 1;
-    }
-}
-
-static double field(const char *line, int column) {
-    for (; column > 0; column--) {
-        line += strcspn(line, ",\r\n");
-        if (*line != ',') return NAN;
-        line++;
-    }
-    char *end;
-    const double value = strtod(line, &end);
-    return end == line ? NAN : value;
-}
-
-/* Empty when there is no such file or column: runs of other versions are compared without it. */
-static lud_status read_history(lud_arena *arena, const char *folder, history *h, lud_error *error) {
-    lud_text path = {0};
-    char *text = NULL;
-    size_t length;
-    *h = (history){0};
-    lud_text_append(&path, "%s/metrics.csv", folder);
-    if (path.bytes && lud_file_exists(path.bytes)) {
-        lud_status status = lud_file_read(arena, path.bytes, 0, &text, &length, error);
-        if (status) {
-            lud_text_free(&path);
-            return status;
-        }
-    }
-    lud_text_free(&path);
-    if (!text) return LUD_OK;
-    const int steps = column_of(text, "steps"), norm = column_of(text, "error");
-    size_t lines = 1;
-    for (const char *at = text; *at; at++) lines += *at == '\n';
-    h->steps = lud_arena_take_array(arena, lines, sizeof *h->steps);
-    h->error = lud_arena_take_array(arena, lines, sizeof *h->error);
-    if (!h->steps || !h->error) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for metrics");
-    for (const char *at = strchr(text, '\n'); at && at[1] && steps >= 0 && norm >= 0;
-         at = strchr(at + 1, '\n')) {
-        h->steps[h->n] = field(at + 1, steps);
-        h->error[h->n] = field(at + 1, norm);
-        h->n++;
-    }
-    return LUD_OK;
-}
-
 /* --- the picture --- */
 
 static lud_status draw(const report *mine, const report *other, const char *plot, lud_error *error) {
@@ -173,14 +113,14 @@ static lud_status draw(const report *mine, const report *other, const char *plot
     }
     lud_arena *arena = lud_arena_create(0);
     if (!arena) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a plot");
-    history h[2] = {{0}};
-    lud_status status = read_history(arena, mine->folder, &h[0], error);
-    if (!status && other) status = read_history(arena, other->folder, &h[1], error);
+    lud_history h[2] = {{0}};
+    lud_status status = lud_history_read(arena, mine->folder, "error", &h[0], error);
+    if (!status && other) status = lud_history_read(arena, other->folder, "error", &h[1], error);
     for (int k = 0; k < 2; k++)
         if (h[k].n > 0)
             training[n_training++] = (lud_plot_curve){.name = k ? "other run" : "this run",
                                                       .x = h[k].steps,
-                                                      .y = h[k].error,
+                                                      .y = h[k].value,
                                                       .n = h[k].n,
                                                       .colour = runs[k].colour};
     lud_plot_panel panels[3] = {{"Error norm of the closed loop", "step", loops, n_loops}};

@@ -126,6 +126,10 @@ lud_graph *lud_device_record_end(lud_device *device);
 void lud_graph_launch(lud_device *device, lud_graph *graph);
 void lud_graph_destroy(lud_device *device, lud_graph *graph);
 
+/* What the device's module exports under this name, for the CUDA halves of worlds; null where there is
+ * nothing, and on the CPU. */
+const void *lud_device_symbol(const lud_device *device, const char *name);
+
 /* Null while all is well, else what the device reported first (a CUDA error is sticky and later calls do
  * nothing). Check after a synchronise. */
 const char *lud_device_failure(lud_device *device);

@@ -56,6 +56,7 @@ typedef struct lud_layout {
 } lud_layout;
 
 typedef struct lud_world lud_world;
+struct lud_device;
 
 /* Every world's own model struct begins with this. */
 typedef struct lud_model {
@@ -135,6 +136,13 @@ struct lud_world {
 
     /* The state in words, several lines; the agent and cell level is what the inspector shows. */
     void (*describe)(const lud_model *model, const uint8_t *state, lud_text *out);
+
+    /* Stepping on a device (device_batch.h): the name of the world's table (lud_device_code) in the device's
+     * module, null where a world has none, and a copy of the model that the device can read, released by the
+     * caller with lud_device_release. Fails with LUD_ERROR_UNSUPPORTED for models it cannot step. */
+    const char *device_code;
+    lud_status (*upload)(const lud_model *model, struct lud_device *device, void **uploaded,
+                         lud_error *error);
 };
 
 /* Worlds of this build; null when no world has the name. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "learn/learner.h"
 #include "learn/mappo/mad.h"
 #include "learn/mappo/trainer.h"
 
@@ -224,14 +225,29 @@ static lud_status load_actor(core *c, const char *folder, lud_error *error) {
     return status;
 }
 
+/* How the policy acts is as it was trained, but a scenario that says whether it draws its actions is obeyed.
+ */
+static lud_status read_options(lud_arena *arena, const lud_scenario *trained, const lud_scenario *scenario,
+                               lud_mappo_options *options, lud_error *error) {
+    lud_status status = lud_options_read(&lud_mappo_option_table, arena, trained->learner, options, error);
+    const lud_learner_kind *learner;
+    lud_error other = {0};
+    if (status || !scenario->learner || !lud_tree_get(scenario->learner, "deterministic") ||
+        lud_learner_kind_of(scenario, &learner, &other) || strcmp(learner->name, "graph-mappo") != 0)
+        return status;
+    lud_mappo_options played;
+    status = lud_options_read(&lud_mappo_option_table, arena, scenario->learner, &played, error);
+    if (!status) options->deterministic = played.deterministic;
+    return status;
+}
+
 static lud_status open_core(core *c, const lud_scenario *trained, const lud_scenario *scenario,
                             lud_error *error) {
     lud_mappo_options options;
     lud_status status = lud_device_open("cpu", (int)scenario->run.threads, &c->device, error);
     c->arena = lud_arena_create(0);
     if (!status && !c->arena) status = lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
-    if (!status)
-        status = lud_options_read(&lud_mappo_option_table, c->arena, trained->learner, &options, error);
+    if (!status) status = read_options(c->arena, trained, scenario, &options, error);
     if (!status)
         status = lud_mappo_trainer_create(scenario->model, &options, c->device, (uint64_t)trained->run.seed,
                                           ROWS, LUD_MAPPO_PLAY, NULL, &c->trainer, error);

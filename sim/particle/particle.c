@@ -181,7 +181,9 @@ const lud_world lud_particle_world = {.name = "particle",
                                       .step = step,
                                       .observe = observe,
                                       .is_terminal = is_terminal,
-                                      .describe = describe};
+                                      .describe = describe,
+                                      .device_code = LUD_PARTICLE_DEVICE_CODE,
+                                      .upload = lud_particle_upload};
 
 /* --- the model --- */
 

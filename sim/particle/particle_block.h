@@ -1,15 +1,15 @@
 /* Step, observe and reset of the particle world for one number type: included with `real`, REAL_IS_DOUBLE and
  * CODE_NAME defined. Every lane loop is the same arithmetic in the same order whatever the vector width, so
- * results do not depend on the instruction set, the batch split or a lane's neighbours. Also compiles as
- * CUDA, where step_block, observe_range and reset_range serve one environment a thread. */
+ * results do not depend on the instruction set, the batch split or a lane's neighbours. particle_cuda.cu
+ * includes it with PARTICLE_ON_DEVICE defined: there a thread is one environment, and rooms of its own size
+ * stand for LUD_PARTICLE_MAX_ROWS, _ENTITIES and _OBSERVATION. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "sim/particle/particle_model.h"
 
-/* On the device a thread is one environment; for a processor a block is what its vectors hold. */
-#if defined(__CUDACC__)
+#if defined(PARTICLE_ON_DEVICE)
 #define LANES 1
 #define SIMD
 #define RESTRICT __restrict__

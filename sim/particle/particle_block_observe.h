@@ -253,6 +253,30 @@ BLOCK_CODE void write_disturbance(const lud_particle_model *m, const graph_view 
                       wide);
 }
 
+BLOCK_CODE bool wants_edges(const lud_particle_model *m, void *const *parts) {
+    return (m->part_edge_begin >= 0 &&
+            (parts[m->part_edge_begin] || parts[m->part_edge_source] || parts[m->part_edge_length])) ||
+           (m->part_distances >= 0 && parts[m->part_distances]);
+}
+
+BLOCK_CODE bool wants_graph(const lud_particle_model *m, void *const *parts) {
+    return (m->part_nodes >= 0 && parts[m->part_nodes]) || wants_edges(m, parts) ||
+           (m->part_disturbance >= 0 && parts[m->part_disturbance]);
+}
+
+/* The parts of environment e that are asked for and make up its graph. */
+BLOCK_CODE void observe_graph(const lud_particle_model *m, const uint8_t *bytes, void *const *parts, size_t e,
+                              bool wide) {
+    graph_view graph;
+    real state[LUD_PARTICLE_MAX_ROWS];
+    memcpy(state, bytes, m->base.layout.state_bytes);
+    view_graph(m, state, &graph);
+    if (m->part_nodes >= 0 && parts[m->part_nodes]) write_nodes(m, &graph, parts[m->part_nodes], e, wide);
+    if (wants_edges(m, parts)) write_edges(m, &graph, parts, e, wide);
+    if (m->part_disturbance >= 0 && parts[m->part_disturbance])
+        write_disturbance(m, &graph, state, parts[m->part_disturbance], e, wide);
+}
+
 BLOCK_CODE void observe_range(const lud_particle_model *m, int n_envs, const uint8_t *states,
                               void *const *parts, bool wide) {
     const size_t state_bytes = m->base.layout.state_bytes;
@@ -265,21 +289,9 @@ BLOCK_CODE void observe_range(const lud_particle_model *m, int n_envs, const uin
             observe_block(m, rows, n, parts[m->part_observation], (size_t)first, wide);
         }
     }
-    bool nodes = m->part_nodes >= 0 && parts[m->part_nodes];
-    bool disturbance = m->part_disturbance >= 0 && parts[m->part_disturbance];
-    bool edges = (m->part_edge_begin >= 0 &&
-                  (parts[m->part_edge_begin] || parts[m->part_edge_source] || parts[m->part_edge_length])) ||
-                 (m->part_distances >= 0 && parts[m->part_distances]);
-    if (!nodes && !disturbance && !edges) return;
-    graph_view graph;
-    real state[LUD_PARTICLE_MAX_ROWS];
-    for (int e = 0; e < n_envs; e++) {
-        memcpy(state, states + (size_t)e * state_bytes, state_bytes);
-        view_graph(m, state, &graph);
-        if (nodes) write_nodes(m, &graph, parts[m->part_nodes], (size_t)e, wide);
-        if (edges) write_edges(m, &graph, parts, (size_t)e, wide);
-        if (disturbance) write_disturbance(m, &graph, state, parts[m->part_disturbance], (size_t)e, wide);
-    }
+    if (!wants_graph(m, parts)) return;
+    for (int e = 0; e < n_envs; e++)
+        observe_graph(m, states + (size_t)e * state_bytes, parts, (size_t)e, wide);
 }
 
 /* --- reset --- */
@@ -330,7 +342,7 @@ BLOCK_CODE void reset_range(const lud_particle_model *m, lud_range range, uint8_
     }
 }
 
-#if !defined(__CUDACC__)
+#if !defined(PARTICLE_ON_DEVICE)
 
 /* --- single numbers --- */
 

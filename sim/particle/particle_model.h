@@ -9,6 +9,9 @@
 
 #include "sim/particle/particle.h"
 
+/* The name of particle_cuda.cu's table in the CUDA module. */
+#define LUD_PARTICLE_DEVICE_CODE "lud_particle_cuda_code"
+
 enum {
     LUD_PARTICLE_LANES = 16,
     LUD_PARTICLE_MAX_ROWS = 4096,
@@ -235,6 +238,10 @@ lud_status lud_particle_parse(lud_tree *root, const char *file, uint64_t seed, l
                               lud_error *error);
 lud_status lud_particle_compile(lud_particle_model *model, lud_error *error);
 void lud_particle_free(lud_model *model);
+
+/* Copies the tables that a step reads to a device (particle_upload.c). */
+lud_status lud_particle_upload(const lud_model *model, struct lud_device *device, void **uploaded,
+                               lud_error *error);
 
 /* A drawn choice by name for an agent: entity id or -1. */
 int lud_particle_choice_id(const lud_particle_model *model, const particle_choice *choice, int agent);

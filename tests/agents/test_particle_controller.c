@@ -21,8 +21,12 @@ static lud_tree *read_text(lud_arena *arena, const char *text) {
     return root;
 }
 
-/* Share of environments in which every agent reached its goal within `steps`. */
-static double success(const char *section, const char *policy_text, int steps) {
+typedef struct outcome {
+    double success; /* share of environments in which every agent reached its goal */
+    double reward;  /* mean of a step and an agent */
+} outcome;
+
+static outcome roll_out(const char *section, const char *policy_text, int steps) {
     lud_arena *arena = lud_arena_create(0);
     lud_error error = {0};
     lud_model *model;
@@ -41,6 +45,9 @@ static double success(const char *section, const char *policy_text, int steps) {
     int32_t *discrete = calloc((size_t)(ENVS * n), sizeof *discrete);
     float *continuous =
         calloc((size_t)(ENVS * n * lud_max_continuous(&model->layout)) + 1, sizeof *continuous);
+    float *rewards = calloc((size_t)(ENVS * n), sizeof *rewards);
+    const lud_batch_out out = {.rewards = rewards};
+    outcome result = {0};
     for (int a = 0; a < n; a++) agents[a] = a;
     for (int t = 0; t < steps; t++) {
         lud_act act = {.model = model,
@@ -51,20 +58,26 @@ static double success(const char *section, const char *policy_text, int steps) {
                        .discrete = discrete,
                        .continuous = continuous};
         policy->kind->act(policy, &act);
-        lud_batch_step(batch, (lud_actions){discrete, continuous}, NULL);
+        lud_batch_step(batch, (lud_actions){discrete, continuous}, &out);
+        for (int i = 0; i < ENVS * n; i++) result.reward += (double)rewards[i] / (ENVS * n * steps);
     }
-    double sum = 0;
     for (int e = 0; e < ENVS; e++)
-        sum += lud_particle_get_metrics((const lud_particle_model *)model,
-                                        batch->states + (size_t)e * model->layout.state_bytes)
-                   .success;
+        result.success += lud_particle_get_metrics((const lud_particle_model *)model,
+                                                   batch->states + (size_t)e * model->layout.state_bytes)
+                              .success /
+                          ENVS;
+    free(rewards);
     free(discrete);
     free(continuous);
     lud_batch_destroy(batch);
     lud_policy_destroy(policy);
     lud_particle_world.free(model);
     lud_arena_destroy(arena);
-    return sum / ENVS;
+    return result;
+}
+
+static double success(const char *section, const char *policy_text, int steps) {
+    return roll_out(section, policy_text, steps).success;
 }
 
 static void test_reaches_goals(void **unused) {
@@ -85,6 +98,15 @@ static void test_reaches_goals(void **unused) {
     /* a target by name: the nearest adversary is caught */
     assert_true(success("task: simple_tag, adversaries: 1, obstacles: 0",
                         "{type: controller, target: agent, brake: 0.15}", 100) > 0.9);
+}
+
+/* In simple_reference each agent knows the other's landmark: going there is no better than going anywhere. */
+static void test_goes_to_what_the_next_agent_knows(void **unused) {
+    (void)unused;
+    const char *task = "task: simple_reference";
+    double own = roll_out(task, "{type: controller, target: target, brake: 0.3}", 25).reward;
+    double next = roll_out(task, "{type: controller, target: target, of: next, brake: 0.3}", 25).reward;
+    assert_true(next > 0.7 * own); /* rewards are negative */
 }
 
 static void test_errors(void **unused) {
@@ -113,6 +135,8 @@ static void test_errors(void **unused) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_reaches_goals), cmocka_unit_test(test_errors)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_reaches_goals),
+                                       cmocka_unit_test(test_goes_to_what_the_next_agent_knows),
+                                       cmocka_unit_test(test_errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -408,6 +408,20 @@ static void test_eval_json(void **state) {
     assert_int_equal(number(json_array_get(loops, 1), "agents"), 2);
     json_decref(root);
     program_free(&r);
+
+    /* the likeliest actions, as it was trained to be evaluated, or drawn ones */
+    double returns[3];
+    const char *how[] = {"run.seed=1", "learner.deterministic=true", "learner.deterministic=false"};
+    for (int k = 0; k < 3; k++) {
+        r = LUDUS("run", run, "--json", "--episodes", "4", "--set", how[k]);
+        root = json_of(&r);
+        one = json_array_get(json_object_get(root, "agents"), 0);
+        returns[k] = number(json_object_get(one, "return"), "mean");
+        json_decref(root);
+        program_free(&r);
+    }
+    assert_true(returns[0] == returns[1]);
+    assert_true(returns[0] != returns[2]);
     snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);
 }

@@ -1,0 +1,75 @@
+#include "cli/history.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/text.h"
+
+static int column_of(const char *line, const char *name) {
+    const size_t length = strlen(name);
+    for (int k = 0;; k++) {
+        const size_t width = strcspn(line, ",\r\n");
+        if (width == length && !strncmp(line, name, length)) return k;
+        if (line[width] != ',') return -1;
+        line += width + 1;
+    }
+}
+
+static double field(const char *line, int column) {
+    for (; column > 0; column--) {
+        line += strcspn(line, ",\r\n");
+        if (*line != ',') return NAN;
+        line++;
+    }
+    char *end;
+    const double value = strtod(line, &end);
+    return end == line ? NAN : value;
+}
+
+/* Null where there is no such file. */
+static lud_status read_text(lud_arena *arena, const char *folder, char **text, lud_error *error) {
+    lud_text path = {0};
+    size_t length;
+    *text = NULL;
+    lud_text_append(&path, "%s/metrics.csv", folder);
+    lud_status status = path.failed ? lud_fail(error, LUD_ERROR_MEMORY, "out of memory for metrics") : LUD_OK;
+    if (!status && lud_file_exists(path.bytes))
+        status = lud_file_read(arena, path.bytes, 0, text, &length, error);
+    lud_text_free(&path);
+    return status;
+}
+
+lud_status lud_history_read(lud_arena *arena, const char *folder, const char *column, lud_history *history,
+                            lud_error *error) {
+    char *text;
+    *history = (lud_history){0};
+    lud_status status = read_text(arena, folder, &text, error);
+    if (status || !text) return status;
+    const int counted = column_of(text, "steps"), from = column_of(text, column);
+    history->steps_name = counted >= 0 ? "environment steps" : "iteration";
+    const int x = counted >= 0 ? counted : column_of(text, "iteration");
+    if (x < 0 || from < 0) return LUD_OK;
+    size_t lines = 1;
+    for (const char *at = text; *at; at++) lines += *at == '\n';
+    double *steps = lud_arena_take_array(arena, lines, sizeof *steps);
+    double *value = lud_arena_take_array(arena, lines, sizeof *value);
+    if (!steps || !value) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for metrics");
+    for (const char *at = strchr(text, '\n'); at && at[1]; at = strchr(at + 1, '\n')) {
+        steps[history->n] = field(at + 1, x);
+        value[history->n] = field(at + 1, from);
+        history->n += isfinite(steps[history->n]) && isfinite(value[history->n]);
+    }
+    history->steps = steps;
+    history->value = value;
+    return LUD_OK;
+}
+
+lud_status lud_history_columns(lud_arena *arena, const char *folder, const char **names, lud_error *error) {
+    char *text;
+    lud_status status = read_text(arena, folder, &text, error);
+    if (!status && text) text[strcspn(text, "\r\n")] = 0;
+    *names = text ? text : "";
+    return status;
+}

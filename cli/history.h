@@ -1,0 +1,23 @@
+/* What a RUN's metrics.csv says of its training. */
+#ifndef LUDUS_CLI_HISTORY_H
+#define LUDUS_CLI_HISTORY_H
+
+#include "base/arena.h"
+#include "base/status.h"
+
+/* One column over the training; rows that did not measure it are left out. */
+typedef struct lud_history {
+    const double *steps, *value; /* [n], in the arena */
+    int n;
+    const char *steps_name; /* of the horizontal axis: "environment steps" where the learner counts them, else
+                               "iteration" */
+} lud_history;
+
+/* Empty when the folder has no metrics.csv or that no such column: runs of other versions are shown without
+ * it. Fails when the file cannot be read. */
+lud_status lud_history_read(lud_arena *arena, const char *folder, const char *column, lud_history *history,
+                            lud_error *error);
+/* The names of the columns, separated by commas; empty without metrics.csv. In the arena. */
+lud_status lud_history_columns(lud_arena *arena, const char *folder, const char **names, lud_error *error);
+
+#endif

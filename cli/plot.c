@@ -1,0 +1,122 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/history.h"
+#include "render/plot.h"
+
+enum { MOST_RUNS = 7, MOST_PANELS = 6, PANEL_WIDTH = 900, PANEL_HEIGHT = 720, GREY = 5 };
+
+typedef struct plot_values {
+    const char *out;
+    lud_flag_list columns, levels;
+} plot_values;
+
+static const lud_flag flags[] = {
+    {"out", 'o', LUD_FLAG_TEXT, offsetof(plot_values, out), 0, 0, "FILE", "the picture to write (.png)"},
+    {"column", 'c', LUD_FLAG_LIST, offsetof(plot_values, columns), 0, 0, "NAME",
+     "a column of metrics.csv, a panel each; may be given several times"},
+    {"level", 'l', LUD_FLAG_LIST, offsetof(plot_values, levels), 0, 0, "Y=NAME",
+     "a level line to compare with, e.g. --level -7.6=scripted"},
+};
+
+typedef struct level {
+    double value[2];
+    const char *name;
+} level;
+
+static lud_status read_level(const char *text, level *l, lud_error *error) {
+    char *end;
+    const double value = strtod(text, &end);
+    if (end == text || !isfinite(value) || (*end != '=' && *end) || (*end == '=' && !end[1]))
+        return lud_fail(error, LUD_ERROR_INPUT,
+                        "--level: expected a number and a name as in -7.6=scripted, found '%s'", text);
+    *l = (level){{value, value}, *end ? end + 1 : NULL};
+    return LUD_OK;
+}
+
+/* No run has the column, or none was asked for (null). */
+static lud_status no_such_column(lud_arena *arena, const char *column, const char *folder, lud_error *error) {
+    const char *names;
+    lud_status status = lud_history_columns(arena, folder, &names, error);
+    if (status) return status;
+    if (!*names) return lud_fail(error, LUD_ERROR_INPUT, "%s has no metrics.csv: not a training", folder);
+    if (!column)
+        return lud_fail(error, LUD_ERROR_INPUT, "name columns with -c; %s/metrics.csv has %s", folder, names);
+    return lud_fail(error, LUD_ERROR_INPUT, "nothing was measured of '%s'; %s/metrics.csv has %s", column,
+                    folder, names);
+}
+
+/* The last part of a run's path. */
+static const char *name_of(const char *folder) {
+    size_t end = strlen(folder), begin;
+    while (end > 1 && folder[end - 1] == '/') end--;
+    for (begin = end; begin > 0 && folder[begin - 1] != '/'; begin--) {
+    }
+    return folder + begin;
+}
+
+static lud_status fill_panel(lud_arena *arena, const char *column, const char *const *folders, int n_folders,
+                             const level *levels, int n_levels, lud_plot_panel *panel, lud_error *error) {
+    static const int colours[MOST_RUNS] = {2, 0, 1, 3, 4, 6, 5};
+    lud_plot_curve *curves = lud_arena_take_array(arena, (size_t)(n_folders + n_levels), sizeof *curves);
+    double *ends = lud_arena_take_array(arena, 2, sizeof *ends);
+    if (!curves || !ends) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a plot");
+    *panel = (lud_plot_panel){.title = column, .x_name = "iteration", .curves = curves};
+    ends[0] = ends[1] = 0.0;
+    int n_points = 0;
+    for (int r = 0; r < n_folders; r++) {
+        lud_history h;
+        lud_status status = lud_history_read(arena, folders[r], column, &h, error);
+        if (status) return status;
+        if (h.n == 0) continue;
+        n_points += h.n;
+        panel->x_name = h.steps_name;
+        ends[1] = fmax(ends[1], h.steps[h.n - 1]);
+        curves[panel->n_curves++] = (lud_plot_curve){
+            .name = name_of(folders[r]), .x = h.steps, .y = h.value, .n = h.n, .colour = colours[r]};
+    }
+    if (n_points == 0) return no_such_column(arena, column, folders[0], error);
+    for (int l = 0; l < n_levels; l++)
+        curves[panel->n_curves++] = (lud_plot_curve){
+            .name = levels[l].name, .x = ends, .y = levels[l].value, .n = 2, .colour = GREY};
+    return LUD_OK;
+}
+
+static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
+    const plot_values *values = data;
+    if (values->columns.n > MOST_PANELS)
+        return lud_fail(error, LUD_ERROR_INPUT, "at most %d columns fit into one picture", MOST_PANELS);
+    level levels[LUD_FLAG_LIST_ITEMS];
+    lud_plot_panel panels[MOST_PANELS];
+    lud_arena *arena = lud_arena_create(0);
+    lud_status status = arena ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a plot");
+    if (!status && values->columns.n == 0) status = no_such_column(arena, NULL, arguments[0], error);
+    if (!status && !values->out)
+        status = lud_fail(error, LUD_ERROR_INPUT, "'ludus plot' needs -o FILE, for example -o curves.png");
+    for (int l = 0; l < values->levels.n && !status; l++)
+        status = read_level(values->levels.items[l], &levels[l], error);
+    for (int c = 0; c < values->columns.n && !status; c++)
+        status = fill_panel(arena, values->columns.items[c], arguments, n_arguments, levels, values->levels.n,
+                            &panels[c], error);
+    if (!status)
+        status = lud_plot_write(values->out, panels, values->columns.n, PANEL_WIDTH, PANEL_HEIGHT, 2,
+                                LUD_THEME_LIGHT, error);
+    if (!status) printf("%s written\n", values->out);
+    lud_arena_destroy(arena);
+    return status;
+}
+
+const lud_verb lud_verb_plot = {
+    .name = "plot",
+    .about = "draw the learning curves of trainings as a picture",
+    .arguments = "RUN...",
+    .min_arguments = 1,
+    .max_arguments = MOST_RUNS,
+    .flags = flags,
+    .n_flags = sizeof flags / sizeof *flags,
+    .value_bytes = sizeof(plot_values),
+    .notes = "Without -c it says which columns there are.\n\n"
+             "example: ludus plot runs/seed1 runs/seed2 -c return -c success -o curves.png\n",
+    .run = run};
