@@ -1,9 +1,6 @@
 /* Actors in threads: nothing is lost, waiting is counted, the memory fills, weights arrive, saving in the
  * middle keeps every environment, failures are told. Counts are compared, never times or schedules. */
-#include <dlfcn.h>
-#include <errno.h>
 #include <math.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -149,31 +146,6 @@ static void saving_keeps_every_environment(void **state) {
     support_empo_close(&again);
 }
 
-/* A system that gives no more threads. */
-static int threads_left = -1; /* -1: any number */
-
-int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
-                   void *argument) {
-    static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
-    if (threads_left == 0) return EAGAIN;
-    if (threads_left > 0) threads_left--;
-    return real(thread, attributes, start, argument);
-}
-
-static void missing_threads_are_told(void **state) {
-    (void)state;
-    support_empo r;
-    lud_error error = {0};
-    double row[64];
-    support_empo_open(&r, corridor, "", 0, NULL);
-    threads_left = 1; /* for the first of two actors */
-    assert_int_equal(lud_empo_phase2.iterate(&r.learner->base, row, &error), LUD_ERROR_LIMIT);
-    threads_left = -1;
-    assert_string_equal(error.text, "no thread for actor 1");
-    support_empo_close(&r);
-}
-
 static void failures_are_told(void **state) {
     (void)state;
     static const char *const tables[] = {"learner.use_lookup_tables=true"};
@@ -194,7 +166,6 @@ int main(void) {
         cmocka_unit_test(a_full_queue_holds_the_actors),
         cmocka_unit_test(saving_keeps_every_environment),
         cmocka_unit_test(failures_are_told),
-        cmocka_unit_test(missing_threads_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,7 +93,8 @@ static void resuming_drops_later_and_cut_rows(void **state) {
 
 /* Files whose path has this part open as a full disk (with a buffer or without one), or not at all. */
 static const char *failing_part;
-static enum { REFUSED, FULL_BUFFERED, FULL_UNBUFFERED } failing_how;
+enum { REFUSED, FULL_BUFFERED, FULL_UNBUFFERED };
+static int failing_how;
 
 FILE *fopen(const char *path, const char *mode); /* in place of the C library's */
 
