@@ -25,7 +25,8 @@ static const lud_flag flags[] = {
     {"overwrite", 0, LUD_FLAG_SWITCH, offsetof(train_values, overwrite), 0, 0, NULL,
      "start anew in a folder that holds a run"},
     {"strict", 0, LUD_FLAG_SWITCH, offsetof(train_values, strict), 0, 0, NULL,
-     "insist on the same bytes for any number of threads (all operations keep this anyway: no cost)"},
+     "insist on the same bits for any number of CPU threads; every run keeps this anyway (sums have a fixed "
+     "order)"},
     {"checkpoint-every", 0, LUD_FLAG_INT, offsetof(train_values, checkpoint_every), 0, 1e18, "N",
      "iterations between checkpoints; 0: by time only"},
     {"checkpoint-minutes", 0, LUD_FLAG_REAL, offsetof(train_values, checkpoint_minutes), 0, 1e6, "MINUTES",

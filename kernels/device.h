@@ -83,9 +83,9 @@ lud_status lud_device_open(const char *choice, int n_threads, lud_device **devic
 /* Null is allowed. Memory, events and graphs of the device must have been given back. */
 void lud_device_close(lud_device *device);
 
-/* Strict: every result must be the same for any number of threads. Every operation keeps this without being
- * asked, at no measurable cost; the switch binds those that might one day gain by giving it up. Off at first.
- */
+/* Strict: every result must be the same bits for any number of threads of the CPU. Every operation keeps this
+ * without being asked, so the switch changes nothing; docs/performance.md has what the fixed order of sums
+ * costs. It binds operations that might one day gain by giving it up. Off at first. */
 void lud_device_set_strict(lud_device *device, bool strict);
 void lud_device_set_precision(lud_device *device, lud_precision precision);
 
@@ -106,8 +106,9 @@ bool lud_device_reserve(lud_device *device, size_t bytes);
 
 /* Two pieces of work that do not touch each other's results: at the same time where the device has threads
  * for both, else one behind the other. Each calls operations on the device it is handed (half the threads,
- * its own scratch) and not on `device`; memory is common. Results are the same either way. On CUDA the two
- * are queued one behind the other. */
+ * its own scratch) and not on `device`; memory is common. A piece may itself run two on the device it has.
+ * Results are the same either way. On CUDA the two are queued one behind the other, on `device` itself. Both
+ * run in any case: what goes wrong in one is told by its context, or by lud_device_failure. */
 typedef void (*lud_device_work)(lud_device *device, void *context);
 void lud_device_run_both(lud_device *device, lud_device_work first, void *first_context,
                          lud_device_work second, void *second_context);

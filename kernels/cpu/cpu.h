@@ -16,7 +16,9 @@ typedef struct lud_cpu {
     int64_t work_per_thread; /* elementary steps that are worth one more thread */
     void *product_scratch; /* parts of sums of products: an operation that calls one may hold the workspace */
     size_t product_scratch_bytes;
-    struct lud_cpu *half; /* what the second of two pieces of work runs on, made when first needed */
+    /* what the second of two pieces of work runs on, made when first needed; another one for each nested pair
+     */
+    struct lud_cpu *halves, *next_half;
 } lud_cpu;
 
 extern const lud_backend lud_cpu_backend;

@@ -62,36 +62,55 @@ static lud_status cpu_create(int n_threads, lud_device **device, lud_error *erro
 
 static void cpu_destroy(lud_device *device) {
     lud_cpu *cpu = (lud_cpu *)device;
-    if (cpu->half) cpu_destroy(&cpu->half->device);
+    while (cpu->halves) {
+        lud_cpu *half = cpu->halves;
+        cpu->halves = half->next_half;
+        cpu_destroy(&half->device);
+    }
     lud_cpu_conv_cache_destroy(cpu->conv_cache);
     free(device->workspace);
     free(cpu->product_scratch);
     free(cpu);
 }
 
+/* A device for the second of two pieces of work. The first piece has the caller's own, and may itself run
+ * two: a device in use is therefore not in the list. */
+static lud_cpu *half_take(lud_cpu *cpu) {
+    lud_cpu *half = cpu->halves;
+    if (half) {
+        cpu->halves = half->next_half;
+        return half;
+    }
+    lud_device *device;
+    lud_error error;
+    return cpu_create(1, &device, &error) == LUD_OK ? (lud_cpu *)device : 0;
+}
+static void half_give(lud_cpu *cpu, lud_cpu *half) {
+    half->next_half = cpu->halves;
+    cpu->halves = half;
+}
+
 bool lud_cpu_run_both(lud_device *device, lud_device_work first, void *first_context, lud_device_work second,
                       void *second_context) {
-    lud_cpu *cpu = (lud_cpu *)device;
+    lud_cpu *cpu = (lud_cpu *)device, *half = half_take(cpu);
+    if (!half) return false;
     const int n_threads = device->n_threads;
-    if (!cpu->half) {
-        lud_device *half;
-        lud_error error;
-        if (cpu_create(n_threads / 2, &half, &error) != LUD_OK) return false;
-        cpu->half = (lud_cpu *)half;
-    }
-    cpu->half->work_per_thread = cpu->work_per_thread;
-    cpu->half->device.ops = device->ops;
-    cpu->half->device.strict = device->strict;
+    half->work_per_thread = cpu->work_per_thread;
+    half->device.ops = device->ops;
+    half->device.strict = device->strict;
+    half->device.n_threads = n_threads / 2;
     device->n_threads = n_threads - n_threads / 2;
     /* with three threads and more each piece has a team of its own */
-    if (n_threads > 2 && omp_get_max_active_levels() < 2) omp_set_max_active_levels(2);
+    const int levels = omp_get_active_level() + 2;
+    if (n_threads > 2 && omp_get_max_active_levels() < levels) omp_set_max_active_levels(levels);
 #pragma omp parallel num_threads(2)
     {
         const int n = omp_get_num_threads(), self = omp_get_thread_num();
         if (self == 0) first(device, first_context);
-        if (self == n - 1) second(n == 1 ? device : &cpu->half->device, second_context);
+        if (self == n - 1) second(&half->device, second_context);
     }
     device->n_threads = n_threads;
+    half_give(cpu, half);
     return true;
 }
 

@@ -68,6 +68,10 @@ VEC_INLINE vec vec_min(vec a, vec b) {
 VEC_INLINE vec vec_root(vec a) {
     VEC_EACH(real_sqrt(a.at[i]));
 }
+/* The bits of real_exp. */
+VEC_INLINE vec vec_exp(vec a) {
+    VEC_EACH(real_exp(a.at[i]));
+}
 /* a b + c, rounded once where the instruction set has that. */
 VEC_INLINE vec vec_multiply_add(vec a, vec b, vec c) {
     VEC_EACH(a.at[i] * b.at[i] + c.at[i]);
@@ -104,6 +108,29 @@ VEC_INLINE vec vec_min(vec a, vec b) {
 VEC_INLINE vec vec_root(vec a) {
     return (vec){_mm256_sqrt_ps(a.low), _mm256_sqrt_ps(a.high)};
 }
+VEC_INLINE __m256 vec_exp_half(__m256 x) { /* lud_expf, operation by operation */
+    const __m256 magic = _mm256_set1_ps(12582912.0f);
+    x = _mm256_max_ps(_mm256_set1_ps(-105.0f), _mm256_min_ps(_mm256_set1_ps(89.0f), x)); /* NaN stays */
+    const __m256 shifted = _mm256_add_ps(_mm256_mul_ps(x, _mm256_set1_ps(1.44269504f)), magic);
+    const __m256 n = _mm256_sub_ps(shifted, magic);
+    const __m256i exponent = _mm256_sub_epi32(_mm256_castps_si256(shifted), _mm256_set1_epi32(0x4b400000));
+    __m256 r = _mm256_sub_ps(x, _mm256_mul_ps(n, _mm256_set1_ps(0.693145752f)));
+    r = _mm256_sub_ps(r, _mm256_mul_ps(n, _mm256_set1_ps(1.42860677e-06f)));
+    __m256 y = _mm256_set1_ps(1.0f / 5040.0f);
+    y = _mm256_add_ps(_mm256_mul_ps(y, r), _mm256_set1_ps(1.0f / 720.0f));
+    y = _mm256_add_ps(_mm256_mul_ps(y, r), _mm256_set1_ps(1.0f / 120.0f));
+    y = _mm256_add_ps(_mm256_mul_ps(y, r), _mm256_set1_ps(1.0f / 24.0f));
+    y = _mm256_add_ps(_mm256_mul_ps(y, r), _mm256_set1_ps(1.0f / 6.0f));
+    y = _mm256_add_ps(_mm256_mul_ps(y, r), _mm256_set1_ps(0.5f));
+    y = _mm256_add_ps(_mm256_add_ps(_mm256_mul_ps(_mm256_mul_ps(y, r), r), r), _mm256_set1_ps(1.0f));
+    const __m256i half = _mm256_srai_epi32(exponent, 1), bias = _mm256_set1_epi32(127);
+    const __m256i first = _mm256_slli_epi32(_mm256_add_epi32(half, bias), 23);
+    const __m256i second = _mm256_slli_epi32(_mm256_add_epi32(_mm256_sub_epi32(exponent, half), bias), 23);
+    return _mm256_mul_ps(_mm256_mul_ps(y, _mm256_castsi256_ps(first)), _mm256_castsi256_ps(second));
+}
+VEC_INLINE vec vec_exp(vec a) {
+    return (vec){vec_exp_half(a.low), vec_exp_half(a.high)};
+}
 VEC_INLINE vec vec_multiply_add(vec a, vec b, vec c) {
     return (vec){_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
 }
@@ -138,6 +165,22 @@ VEC_INLINE vec vec_min(vec a, vec b) {
 }
 VEC_INLINE vec vec_root(vec a) {
     return _mm512_sqrt_ps(a);
+}
+VEC_INLINE vec vec_exp(vec x) { /* lud_expf, operation by operation; the power of two is one instruction */
+    const __m512 magic = _mm512_set1_ps(12582912.0f);
+    x = _mm512_max_ps(_mm512_set1_ps(-105.0f), _mm512_min_ps(_mm512_set1_ps(89.0f), x)); /* NaN stays */
+    const __m512 shifted = _mm512_add_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504f)), magic);
+    const __m512 n = _mm512_sub_ps(shifted, magic);
+    __m512 r = _mm512_sub_ps(x, _mm512_mul_ps(n, _mm512_set1_ps(0.693145752f)));
+    r = _mm512_sub_ps(r, _mm512_mul_ps(n, _mm512_set1_ps(1.42860677e-06f)));
+    __m512 y = _mm512_set1_ps(1.0f / 5040.0f);
+    y = _mm512_add_ps(_mm512_mul_ps(y, r), _mm512_set1_ps(1.0f / 720.0f));
+    y = _mm512_add_ps(_mm512_mul_ps(y, r), _mm512_set1_ps(1.0f / 120.0f));
+    y = _mm512_add_ps(_mm512_mul_ps(y, r), _mm512_set1_ps(1.0f / 24.0f));
+    y = _mm512_add_ps(_mm512_mul_ps(y, r), _mm512_set1_ps(1.0f / 6.0f));
+    y = _mm512_add_ps(_mm512_mul_ps(y, r), _mm512_set1_ps(0.5f));
+    y = _mm512_add_ps(_mm512_add_ps(_mm512_mul_ps(_mm512_mul_ps(y, r), r), r), _mm512_set1_ps(1.0f));
+    return _mm512_scalef_ps(y, n);
 }
 VEC_INLINE vec vec_multiply_add(vec a, vec b, vec c) {
     return _mm512_fmadd_ps(a, b, c);
@@ -194,6 +237,22 @@ VEC_INLINE vec vec_keep(vec x, int64_t n) {
     vec_store(whole, x);
     return vec_load_some(whole, n);
 #endif
+}
+
+/* The largest of the 16, and their sum: of halves, of halves of these, and so on. */
+VEC_INLINE real vec_largest(vec x) {
+    real all[VEC];
+    vec_store(all, x);
+    for (int half = VEC / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; ++i) all[i] = real_max(all[i], all[i + half]);
+    return all[0];
+}
+VEC_INLINE real vec_sum(vec x) {
+    real all[VEC];
+    vec_store(all, x);
+    for (int half = VEC / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; ++i) all[i] += all[i + half];
+    return all[0];
 }
 
 /* Sum of the numbers of each of the 16: sums of pairs, of pairs of these, and so on. */
@@ -260,5 +319,21 @@ VEC_INLINE void vec_transpose(int64_t n, const real *x, int64_t stride, real *y,
         for (int i = 0; i < VEC; ++i) y[j * width + i] = i < n ? x[i * stride + j] : 0;
 #endif
 }
+
+/* A call with the number of registers a row, at most four, known to the compiler. */
+#define VEC_CALL(width, function, ...)                                                                       \
+    switch (((width) + VEC - 1) / VEC) {                                                                     \
+    case 1:                                                                                                  \
+        function(1, __VA_ARGS__);                                                                            \
+        break;                                                                                               \
+    case 2:                                                                                                  \
+        function(2, __VA_ARGS__);                                                                            \
+        break;                                                                                               \
+    case 3:                                                                                                  \
+        function(3, __VA_ARGS__);                                                                            \
+        break;                                                                                               \
+    default:                                                                                                 \
+        function(4, __VA_ARGS__);                                                                            \
+    }
 
 #endif

@@ -14,13 +14,13 @@ __device__ static inline lru_numbers lru_of(const float *nu_log, const float *th
     return c;
 }
 
-// A thread a complex number of a row walks through time. Long sequences of few rows are cut into chunks as on the CPU:
-// chunks from a zero state, their last states chained, the rest added.
+// A thread a complex number of a row walks through time. Long sequences are cut into chunks as on the CPU, whatever the
+// number of rows: chunks from a zero state, their last states chained, the rest added.
 static const int64_t LRU_CHUNK = 128;
 
 void lru(lud_device *device, int64_t n_steps, int64_t n, int64_t size, const float *nu_log, const float *theta_log,
          const float *gamma_log, const float *v, const float *h0, const float *mask, float *h) {
-    bool chunked = n_steps >= 4 * LRU_CHUNK && n * size <= 65536;
+    bool chunked = n_steps >= 4 * LRU_CHUNK && size <= 1024;
     int64_t length = chunked ? LRU_CHUNK : n_steps, n_chunks = n_steps > 0 ? (n_steps + length - 1) / length : 0;
     each(device, n_chunks * n * size, [=] __device__(int64_t job) {
         int64_t s = job % size, i = job / size % n, chunk = job / (size * n);

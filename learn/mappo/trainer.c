@@ -30,9 +30,10 @@ static bool take_fields(lud_mappo_trainer *t, int64_t rows) {
     }
     t->device_normaliser = lud_device_allocate(t->device, 2 * sizeof t->normaliser);
     t->device_moments = lud_device_allocate(t->device, 2 * sizeof(float));
+    t->device_step = lud_device_allocate(t->device, sizeof *t->device_step);
     const int64_t wide = t->shape.n_discrete > 6 ? t->shape.n_discrete : 6;
     t->scratch = malloc((size_t)(rows * wide) * sizeof *t->scratch);
-    return t->device_normaliser && t->device_moments && t->scratch;
+    return t->device_normaliser && t->device_moments && t->device_step && t->scratch;
 }
 
 static lud_status build(lud_mappo_trainer *t, uint64_t seed, bool own, lud_error *error) {
@@ -63,6 +64,24 @@ static lud_status build(lud_mappo_trainer *t, uint64_t seed, bool own, lud_error
     return lud_optimiser_build(t->optimiser, seed, error);
 }
 
+/* The recorded pieces: they call operations and nothing else. */
+static void queue_slice(void *trainer);
+static void queue_steps(void *trainer);
+static void queue_actions(void *trainer);
+static void queue_values(void *trainer);
+
+/* Runs a piece; everything that shapes one is the rows of the inputs and `number`. */
+static void run(lud_mappo_trainer *t, lud_replay *piece, uint64_t number) {
+    uint64_t key = lud_replay_key(0, number);
+    key = lud_replay_key(key, (uint64_t)t->inputs.n);
+    key = lud_replay_key(key, (uint64_t)t->inputs.n_edges);
+    key = lud_replay_key(key, (uint64_t)t->inputs.n_chunks);
+    if (t->never_record)
+        piece->body(t);
+    else
+        lud_replay_run(piece, key);
+}
+
 lud_status lud_mappo_trainer_create(const lud_model *model, const lud_mappo_options *options,
                                     lud_device *device, uint64_t seed, int64_t max_rows, lud_mappo_use use,
                                     lud_parameters *parameters, lud_mappo_trainer **trainer,
@@ -74,6 +93,10 @@ lud_status lud_mappo_trainer_create(const lud_model *model, const lud_mappo_opti
     t->options = *options;
     t->use = use;
     t->shares_parameters = parameters;
+    lud_replay_start(&t->adding, device, queue_slice, t);
+    lud_replay_start(&t->stepping, device, queue_steps, t);
+    lud_replay_start(&t->acting, device, queue_actions, t);
+    lud_replay_start(&t->valuing, device, queue_values, t);
     lud_status status = lud_mappo_shape_find(model, &t->options, &t->shape, error);
     if (!status)
         status = lud_mappo_inputs_create(device, &t->shape, &t->options, max_rows, &t->inputs, error);
@@ -93,6 +116,8 @@ lud_status lud_mappo_trainer_create(const lud_model *model, const lud_mappo_opti
 
 void lud_mappo_trainer_destroy(lud_mappo_trainer *t) {
     if (!t) return;
+    lud_replay *const recorded[] = {&t->adding, &t->stepping, &t->acting, &t->valuing};
+    for (size_t i = 0; i < sizeof recorded / sizeof *recorded; i++) lud_replay_end(recorded[i]);
     lud_optimiser_destroy(t->optimiser);
     lud_mappo_net_destroy(&t->actor);
     lud_mappo_net_destroy(&t->critic);
@@ -103,6 +128,7 @@ void lud_mappo_trainer_destroy(lud_mappo_trainer *t) {
     }
     if (t->device_normaliser) lud_device_release(t->device, t->device_normaliser);
     if (t->device_moments) lud_device_release(t->device, t->device_moments);
+    if (t->device_step) lud_device_release(t->device, t->device_step);
     if (!t->shares_parameters) lud_parameters_destroy(t->parameters);
     free(t->scratch);
     free(t);
@@ -137,10 +163,11 @@ void lud_mappo_allow(lud_mappo_trainer *t, int64_t n, const int32_t *agent) {
             allowed[i * width + k] = k < t->shape.model->layout.actions[agent[i]].n_discrete;
 }
 
-static const uint8_t *choices(lud_mappo_trainer *t) {
-    if (t->fields[LUD_FIELD_CHOICES].width == 0) return NULL;
-    send(t, LUD_FIELD_CHOICES);
-    return t->fields[LUD_FIELD_CHOICES].device;
+static const uint8_t *choices(const lud_mappo_trainer *t) {
+    return t->fields[LUD_FIELD_CHOICES].width > 0 ? t->fields[LUD_FIELD_CHOICES].device : NULL;
+}
+static void send_choices(lud_mappo_trainer *t) {
+    if (t->fields[LUD_FIELD_CHOICES].width > 0) send(t, LUD_FIELD_CHOICES);
 }
 
 static const float *log_std(const lud_mappo_trainer *t) {
@@ -173,37 +200,49 @@ static head_view view_head(lud_mappo_trainer *t, float *scratch) {
     return view;
 }
 
+/* Whether the network's output is the policy's, so that the host has no part in log-probabilities. */
 static bool direct(const lud_mappo_trainer *t) {
-    return t->options.control == LUD_MAPPO_DIRECT;
+    return t->shape.n_discrete > 0 || t->options.control == LUD_MAPPO_DIRECT;
 }
 
-static void evaluate(lud_mappo_trainer *t, lud_device *device) {
+/* Log-probabilities and entropies of actions that are on the device; not for magnitude and direction. */
+static void queue_evaluation(lud_mappo_trainer *t, lud_device *device) {
     const lud_ops *ops = device->ops;
     const int64_t n = t->inputs.n;
     const float *out = lud_nn_value(t->actor.nn, t->actor.out);
-    if (t->shape.n_discrete > 0) {
-        send(t, LUD_FIELD_ACTION);
+    if (t->shape.n_discrete > 0)
         ops->categorical_log_prob(device, n, t->actor.out_width, out, choices(t),
                                   t->fields[LUD_FIELD_ACTION].device, device_field(t, LUD_FIELD_LOG_PROB),
                                   device_field(t, LUD_FIELD_ENTROPY));
-    } else if (direct(t)) {
-        send(t, LUD_FIELD_NUMBER);
+    else
         ops->gaussian_log_prob(device, n, t->actor.out_width, out, log_std(t), 0,
                                device_field(t, LUD_FIELD_NUMBER), device_field(t, LUD_FIELD_LOG_PROB),
                                device_field(t, LUD_FIELD_ENTROPY));
-    } else {
-        const head_view head = view_head(t, t->scratch);
-        lud_mad_log_prob(&t->options, n, head.mean, head.log_std, head.raw, host_field(t, LUD_FIELD_NUMBER),
-                         host_field(t, LUD_FIELD_LOG_PROB), host_field(t, LUD_FIELD_ENTROPY));
-        send(t, LUD_FIELD_LOG_PROB);
-        return;
-    }
-    fetch(t, LUD_FIELD_LOG_PROB);
-    fetch(t, LUD_FIELD_ENTROPY);
+}
+
+/* The same on the host, for magnitude and direction. */
+static void evaluate_on_host(lud_mappo_trainer *t) {
+    const head_view head = view_head(t, t->scratch);
+    lud_mad_log_prob(&t->options, t->inputs.n, head.mean, head.log_std, head.raw,
+                     host_field(t, LUD_FIELD_NUMBER), host_field(t, LUD_FIELD_LOG_PROB),
+                     host_field(t, LUD_FIELD_ENTROPY));
+    send(t, LUD_FIELD_LOG_PROB);
+}
+
+static void send_actions(lud_mappo_trainer *t) {
+    send(t, t->shape.n_discrete > 0 ? LUD_FIELD_ACTION : LUD_FIELD_NUMBER);
+    send_choices(t);
 }
 
 void lud_mappo_evaluate(lud_mappo_trainer *t) {
-    evaluate(t, t->device);
+    if (!direct(t)) {
+        evaluate_on_host(t);
+        return;
+    }
+    send_actions(t);
+    queue_evaluation(t, t->device);
+    fetch(t, LUD_FIELD_LOG_PROB);
+    fetch(t, LUD_FIELD_ENTROPY);
 }
 
 /* The likeliest choice of every row. */
@@ -225,32 +264,62 @@ static void choose_likeliest(lud_mappo_trainer *t) {
     }
 }
 
-void lud_mappo_act(lud_mappo_trainer *t, const lud_draws *draws, bool deterministic) {
+/* The actor's run and its draws, and what they are worth when the host has no part in it. */
+static void queue_actions(void *trainer) {
+    lud_mappo_trainer *t = trainer;
     const lud_ops *ops = t->device->ops;
     const int64_t n = t->inputs.n;
     lud_mappo_net_forward(&t->actor, false);
     const float *out = lud_nn_value(t->actor.nn, t->actor.out);
-    if (t->shape.n_discrete > 0) {
-        if (deterministic) {
-            choose_likeliest(t);
-        } else {
-            ops->categorical_sample(t->device, n, t->actor.out_width, out, choices(t), draws, NULL,
-                                    t->fields[LUD_FIELD_ACTION].device, NULL);
-            fetch(t, LUD_FIELD_ACTION);
-        }
-    } else {
-        /* a normal number of zero is the mean */
-        ops->gaussian_sample(t->device, n, t->actor.out_width, out, log_std(t), 0, draws,
-                             deterministic ? device_field(t, LUD_FIELD_NORMAL) : NULL,
+    if (t->shape.n_discrete > 0)
+        ops->categorical_sample(t->device, n, t->actor.out_width, out, choices(t), &t->draws, NULL,
+                                t->fields[LUD_FIELD_ACTION].device, NULL);
+    else
+        ops->gaussian_sample(t->device, n, t->actor.out_width, out, log_std(t), 0, &t->draws, NULL,
                              device_field(t, LUD_FIELD_NUMBER), NULL);
+    if (direct(t)) queue_evaluation(t, t->device);
+}
+
+static void act_deterministically(lud_mappo_trainer *t) {
+    lud_mappo_net_forward(&t->actor, false);
+    const float *out = lud_nn_value(t->actor.nn, t->actor.out);
+    if (t->shape.n_discrete > 0) {
+        choose_likeliest(t);
+    } else { /* a normal number of zero is the mean */
+        t->device->ops->gaussian_sample(t->device, t->inputs.n, t->actor.out_width, out, log_std(t), 0,
+                                        &t->draws, device_field(t, LUD_FIELD_NORMAL),
+                                        device_field(t, LUD_FIELD_NUMBER), NULL);
         fetch(t, LUD_FIELD_NUMBER);
-        if (!direct(t)) {
-            const head_view head = view_head(t, t->scratch);
-            float *number = host_field(t, LUD_FIELD_NUMBER);
-            lud_mad_offset(&t->options, n, number, head.raw, number);
-        }
     }
-    lud_mappo_evaluate(t);
+}
+
+void lud_mappo_act(lud_mappo_trainer *t, const lud_draws *draws, bool deterministic) {
+    t->draws = *draws;
+    send_choices(t);
+    if (deterministic) {
+        act_deterministically(t);
+    } else {
+        /* from run to run of a rollout the step alone changes: the graph reads it */
+        lud_device_upload(t->device, t->device_step, &draws->step, sizeof draws->step);
+        t->draws.step = 0;
+        t->draws.step_added = t->device_step;
+        uint64_t key = lud_replay_key(draws->seed, draws->first_environment);
+        key = lud_replay_key(key, draws->n_agents);
+        key = lud_replay_key(key, (uint64_t)draws->purpose << 32 | draws->lane);
+        run(t, &t->acting, lud_replay_key(key, (uint64_t)(uintptr_t)draws->environment));
+        fetch(t, t->shape.n_discrete > 0 ? LUD_FIELD_ACTION : LUD_FIELD_NUMBER);
+    }
+    if (!direct(t)) {
+        const head_view head = view_head(t, t->scratch);
+        float *number = host_field(t, LUD_FIELD_NUMBER);
+        lud_mad_offset(&t->options, t->inputs.n, number, head.raw, number);
+        evaluate_on_host(t);
+    } else if (deterministic) {
+        lud_mappo_evaluate(t);
+    } else {
+        fetch(t, LUD_FIELD_LOG_PROB);
+        fetch(t, LUD_FIELD_ENTROPY);
+    }
 }
 
 static void read_rows(lud_mappo_trainer *t, const lud_mappo_net *net, int value, const int32_t *row,
@@ -273,8 +342,12 @@ void lud_mappo_read_critic(lud_mappo_trainer *t, const int32_t *row, float *crit
     read_rows(t, &t->critic, t->critic.hidden, row, critic_hidden);
 }
 
+static void queue_values(void *trainer) {
+    lud_mappo_net_forward(&((lud_mappo_trainer *)trainer)->critic, false);
+}
+
 void lud_mappo_value(lud_mappo_trainer *t, float *values) {
-    lud_mappo_net_forward(&t->critic, false);
+    run(t, &t->valuing, 0);
     lud_device_download(t->device, values, lud_nn_value(t->critic.nn, t->critic.out),
                         (size_t)t->inputs.n * sizeof *values);
 }
@@ -368,22 +441,17 @@ void lud_mappo_actor_backward(lud_mappo_trainer *t) {
 }
 
 /* One slice for one of the two networks: they share inputs and nothing that is written. */
-typedef struct slice {
-    lud_mappo_trainer *t;
-    double scale;
-} slice;
-
-static void add_actor(lud_device *device, void *context) {
-    lud_mappo_trainer *t = ((slice *)context)->t;
-    const double scale = ((slice *)context)->scale;
+static void queue_actor(lud_device *device, void *trainer) {
+    lud_mappo_trainer *t = trainer;
+    const double scale = t->slice_scale;
     const lud_ops *ops = device->ops;
     const int64_t n = t->inputs.n;
     lud_nn_run_on(t->actor.nn, device);
     lud_mappo_net_forward(&t->actor, true);
-    evaluate(t, device);
-    send(t, LUD_FIELD_OLD_LOG_PROB);
-    send(t, LUD_FIELD_ADVANTAGE);
-    send(t, LUD_FIELD_WEIGHT);
+    if (direct(t))
+        queue_evaluation(t, device);
+    else
+        evaluate_on_host(t);
     ops->ppo_policy_loss(device, n, t->options.clip, device_field(t, LUD_FIELD_LOG_PROB),
                          device_field(t, LUD_FIELD_OLD_LOG_PROB), device_field(t, LUD_FIELD_ADVANTAGE),
                          device_field(t, LUD_FIELD_WEIGHT), scale, device_field(t, LUD_FIELD_LOSS),
@@ -393,31 +461,20 @@ static void add_actor(lud_device *device, void *context) {
     head_backward(t, device);
     lud_nn_backward(t->actor.nn);
     lud_nn_run_on(t->actor.nn, NULL);
-    fetch(t, LUD_FIELD_LOSS);
-    fetch(t, LUD_FIELD_RATIO);
-    t->losses.policy_loss += sum_of(host_field(t, LUD_FIELD_LOSS), host_field(t, LUD_FIELD_WEIGHT), n);
-    for (int64_t i = 0; i < n; i++) t->losses.entropy += (double)host_field(t, LUD_FIELD_ENTROPY)[i];
-    t->losses.ratio += sum_of(host_field(t, LUD_FIELD_RATIO), host_field(t, LUD_FIELD_WEIGHT), n);
-    for (int64_t i = 0; i < n; i++)
-        t->losses.clipped += fabs((double)host_field(t, LUD_FIELD_RATIO)[i] - 1.0) > t->options.clip;
 }
 
-static void add_critic(lud_device *device, void *context) {
-    lud_mappo_trainer *t = ((slice *)context)->t;
-    const double scale = ((slice *)context)->scale;
+static void queue_critic(lud_device *device, void *trainer) {
+    lud_mappo_trainer *t = trainer;
+    const double scale = t->slice_scale;
     const lud_ops *ops = device->ops;
     const int64_t n = t->inputs.n;
     lud_nn_run_on(t->critic.nn, device);
     lud_mappo_net_forward(&t->critic, true);
-    send(t, LUD_FIELD_OLD_VALUE);
-    send(t, LUD_FIELD_RETURN);
     float *target = device_field(t, LUD_FIELD_TARGET);
-    if (t->options.normaliser == LUD_VALUE_PLAIN) {
+    if (t->options.normaliser == LUD_VALUE_PLAIN)
         ops->combine(device, n, 1.0, device_field(t, LUD_FIELD_RETURN), 0.0, NULL, target);
-    } else {
-        lud_device_upload(t->device, t->device_normaliser, t->normaliser, sizeof t->normaliser);
+    else
         ops->normalise(device, n, 1, t->device_normaliser, false, device_field(t, LUD_FIELD_RETURN), target);
-    }
     ops->ppo_value_loss(device, n, t->options.clip_value ? t->options.clip : 0.0, t->options.huber_delta,
                         false, lud_nn_value(t->critic.nn, t->critic.out),
                         device_field(t, LUD_FIELD_OLD_VALUE), target, device_field(t, LUD_FIELD_WEIGHT),
@@ -425,22 +482,69 @@ static void add_critic(lud_device *device, void *context) {
                         lud_nn_gradient(t->critic.nn, t->critic.out), false);
     lud_nn_backward(t->critic.nn);
     lud_nn_run_on(t->critic.nn, NULL);
+}
+
+static void queue_slice(void *trainer) {
+    lud_mappo_trainer *t = trainer;
+    lud_device_run_both(t->device, queue_actor, t, queue_critic, t);
+}
+
+static void send_slice(lud_mappo_trainer *t) {
+    static const lud_mappo_field read[] = {LUD_FIELD_OLD_LOG_PROB, LUD_FIELD_ADVANTAGE, LUD_FIELD_WEIGHT,
+                                           LUD_FIELD_OLD_VALUE, LUD_FIELD_RETURN};
+    for (size_t i = 0; i < sizeof read / sizeof *read; i++) send(t, read[i]);
+    send_actions(t);
+    if (t->options.normaliser != LUD_VALUE_PLAIN)
+        lud_device_upload(t->device, t->device_normaliser, t->normaliser, sizeof t->normaliser);
+}
+
+static void add_losses(lud_mappo_trainer *t) {
+    const int64_t n = t->inputs.n;
+    fetch(t, LUD_FIELD_LOSS);
+    fetch(t, LUD_FIELD_RATIO);
     fetch(t, LUD_FIELD_VALUE_LOSS);
-    t->losses.value_loss += sum_of(host_field(t, LUD_FIELD_VALUE_LOSS), host_field(t, LUD_FIELD_WEIGHT), n);
+    if (direct(t)) fetch(t, LUD_FIELD_ENTROPY); /* else it is the host's already */
+    const float *weight = host_field(t, LUD_FIELD_WEIGHT), *ratio = host_field(t, LUD_FIELD_RATIO);
+    t->losses.policy_loss += sum_of(host_field(t, LUD_FIELD_LOSS), weight, n);
+    t->losses.value_loss += sum_of(host_field(t, LUD_FIELD_VALUE_LOSS), weight, n);
+    t->losses.ratio += sum_of(ratio, weight, n);
+    for (int64_t i = 0; i < n; i++) {
+        t->losses.entropy += (double)host_field(t, LUD_FIELD_ENTROPY)[i];
+        t->losses.clipped += fabs((double)ratio[i] - 1.0) > t->options.clip;
+    }
+    t->losses.rows += (double)n;
 }
 
 void lud_mappo_minibatch_add(lud_mappo_trainer *t, double scale) {
     assert(t->use == LUD_MAPPO_UPDATE);
-    slice s = {t, scale};
-    lud_device_run_both(t->device, add_actor, &s, add_critic, &s);
-    t->losses.rows += (double)t->inputs.n;
+    uint64_t bits;
+    memcpy(&bits, &scale, sizeof bits);
+    t->slice_scale = scale;
+    send_slice(t);
+    if (direct(t))
+        run(t, &t->adding, bits);
+    else
+        queue_slice(t);
+    add_losses(t);
+}
+
+static void queue_steps(void *trainer) {
+    lud_mappo_trainer *t = trainer;
+    const int groups[] = {t->magnitude_group, t->actor_group, t->critic_group};
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        if (groups[i] >= 0) lud_optimiser_apply(t->optimiser, groups[i]);
 }
 
 void lud_mappo_minibatch_end(lud_mappo_trainer *t, double rate) {
     if (t->magnitude_group >= 0)
-        lud_optimiser_step(t->optimiser, t->magnitude_group, rate * t->options.mad.learning_rate);
-    lud_optimiser_step(t->optimiser, t->actor_group, rate * t->options.learning_rate);
-    lud_optimiser_step(t->optimiser, t->critic_group, rate * t->options.critic_learning_rate);
+        lud_optimiser_prepare(t->optimiser, t->magnitude_group, rate * t->options.mad.learning_rate);
+    lud_optimiser_prepare(t->optimiser, t->actor_group, rate * t->options.learning_rate);
+    lud_optimiser_prepare(t->optimiser, t->critic_group, rate * t->options.critic_learning_rate);
+    /* rows do not shape it */
+    if (t->never_record)
+        queue_steps(t);
+    else
+        lud_replay_run(&t->stepping, 0);
     t->losses.actor_norm += lud_optimiser_norm(t->optimiser, t->actor_group);
     t->losses.critic_norm += lud_optimiser_norm(t->optimiser, t->critic_group);
     t->losses.minibatches++;

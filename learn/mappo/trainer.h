@@ -5,6 +5,7 @@
 #define LUDUS_LEARN_MAPPO_TRAINER_H
 
 #include "learn/mappo/network.h"
+#include "learn/nn/replay.h"
 #include "learn/optimiser.h"
 
 /* Arrays of one value per row in device memory with a host view; see lud_mappo_array. */
@@ -57,6 +58,14 @@ typedef struct lud_mappo_trainer {
     float normaliser[LUD_NORMALISER_FIELDS];
     float *device_normaliser, *device_moments; /* [3] twice, [2] */
     lud_mappo_losses losses;                   /* since they were last set to zero */
+    /* On CUDA each is one recorded graph: gradients of a slice, the steps of all groups, the choice of
+     * actions and the critic's values. With magnitude and direction the head is computed on the host,
+     * so gradients are not recorded. */
+    lud_replay adding, stepping, acting, valuing;
+    bool never_record;  /* for tests: calls operations one by one */
+    double slice_scale; /* what `adding` multiplies losses with */
+    lud_draws draws;    /* what `acting` draws with; its step is in device memory */
+    uint32_t *device_step;
 } lud_mappo_trainer;
 
 /* A policy for a model. `options` are copied; at most max_rows rows in a run. With `parameters` (of another

@@ -1,26 +1,39 @@
-/* Recording a piece of device work once and replaying it: on CUDA a whole rollout step or update becomes one
- * graph launch, elsewhere the work is simply called. */
+/* Recording a piece of device work and replaying it: on CUDA a whole rollout step or update becomes one graph
+ * launch, elsewhere the work is simply called. */
 #ifndef LUDUS_LEARN_NN_REPLAY_H
 #define LUDUS_LEARN_NN_REPLAY_H
 
 #include "kernels/device.h"
+
+/* Graphs kept at a time: the whole slices of a minibatch and the rest of it have different sizes. */
+enum { LUD_REPLAY_GRAPHS = 8 };
+
+typedef struct lud_replay_graph {
+    uint64_t key;     /* of the rows the graph was recorded for */
+    int runs;         /* with this key; 0: the place is free */
+    uint64_t last;    /* run that used it */
+    lud_graph *graph; /* null while not recorded */
+    void *workspace;  /* that the graph uses; a device that has taken a larger one since makes it void */
+} lud_replay_graph;
 
 typedef struct lud_replay {
     lud_device *device;
     void (*body)(
         void *context); /* calls operations only: no uploads, downloads, or numbers that change by call */
     void *context;
-    uint64_t key;     /* of the rows the graph was recorded for */
-    int runs;         /* with this key */
-    lud_graph *graph; /* null while not recorded */
+    uint64_t runs, n_recorded, n_replayed; /* so far */
+    lud_replay_graph graphs[LUD_REPLAY_GRAPHS];
 } lud_replay;
 
 /* Fills the struct; takes nothing. */
 void lud_replay_start(lud_replay *replay, lud_device *device, void (*body)(void *context), void *context);
-/* Runs the body. `key` stands for everything that shapes the work (row counts): the first run with a new key
- * runs it plainly, which also grows workspaces; the second records it; later ones replay. */
+/* Runs the body. `key` stands for everything that shapes the work (row counts, constants): the first run with
+ * a new key runs it plainly, which also grows workspaces; the second records it; later ones replay. Of more
+ * keys than are kept the one that was used longest ago is forgotten. */
 void lud_replay_run(lud_replay *replay, uint64_t key);
-/* Gives the graph back. */
+/* A key made of another and one more number that shapes the work. Begin with 0. */
+uint64_t lud_replay_key(uint64_t key, uint64_t number);
+/* Gives the graphs back. */
 void lud_replay_end(lud_replay *replay);
 
 #endif

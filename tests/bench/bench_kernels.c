@@ -176,8 +176,12 @@ static lud_status measure(rig *r, lud_bench_report *report, lud_error *error) {
         double rate = lud_bench_rate(moving[i].work, r, 4e-9 * moving[i].floats, &spread);
         double arithmetic =
             moving[i].steps > 0 ? 4 * moving[i].floats / BIG / moving[i].steps * peak / 2 : floor;
-        status =
-            add(report, moving[i].name, rate, spread, "GB/s", arithmetic < floor ? arithmetic : floor, error);
+        /* what an operation has to compute stands beside its name: then the bound may be arithmetic */
+        if (moving[i].steps > 0)
+            snprintf(name, sizeof name, "%s, %g steps a number", moving[i].name, moving[i].steps);
+        else
+            snprintf(name, sizeof name, "%s", moving[i].name);
+        status = add(report, name, rate, spread, "GB/s", arithmetic < floor ? arithmetic : floor, error);
     }
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes && status == LUD_OK; ++i) {
         r->m = shapes[i].m, r->n = shapes[i].n, r->k = shapes[i].k;

@@ -77,17 +77,36 @@ void case_compare(const kernel_case *c, int variant, const case_layout *l, const
 
 /* ---- layouts ---- */
 
+/* Sums of products run in another order where rows are few. */
+static const double ROW_PRODUCT = 1e-6;
+
 static int32_t *indices(case_layout *l, int i, int64_t n) {
     l->index[i] = n;
     l->index_values[i] = calloc((size_t)n + 1, sizeof(int32_t));
     assert_non_null(l->index_values[i]);
     return l->index_values[i];
 }
+/* Inputs and outputs that are arrays of one row behind another, as bits. */
+static void by_rows(case_layout *l, unsigned in, unsigned out) {
+    for (int i = 0; i < CASE_INPUTS; ++i)
+        if (in >> i & 1) l->in_batch[i] = CASE_ROWS;
+    for (int i = 0; i < CASE_OUTPUTS; ++i)
+        if (out >> i & 1) l->out_batch[i] = CASE_ROWS;
+}
+static void by_steps(case_batch *batch, int64_t *step_width, int i, int64_t width) {
+    batch[i] = CASE_STEPS, step_width[i] = width;
+}
+static void in_steps(case_layout *l, int i, int64_t width) {
+    by_steps(l->in_batch, l->in_step_width, i, width);
+}
+static void out_steps(case_layout *l, int i, int64_t width) {
+    by_steps(l->out_batch, l->out_step_width, i, width);
+}
 static void on_off(case_layout *l, int i) {
     l->low[i] = -0.0, l->high[i] = 1;
 }
 static void random_mask(case_layout *l, int64_t rows, int64_t width) {
-    l->mask = rows * width;
+    l->mask = rows * width; /* index 5: the bytes of rows */
     uint8_t *mask = (uint8_t *)indices(l, 5, (l->mask + 3) / 4);
     for (int64_t i = 0; i < rows * width; ++i)
         mask[i] = case_uniform(55, (uint32_t)i) < 0.7 || i % width == 1;
@@ -95,6 +114,7 @@ static void random_mask(case_layout *l, int64_t rows, int64_t width) {
 /* Segments of 0 .. 5 rows; returns how many rows. */
 static int32_t segments(case_layout *l, int i, int64_t n) {
     int32_t *offsets = indices(l, i, n + 1);
+    l->index_batch[i] = CASE_OFFSETS;
     for (int64_t s = 0; s < n; ++s) offsets[s + 1] = offsets[s] + (int32_t)case_below(9, (uint32_t)s, 6);
     return offsets[n];
 }
@@ -104,6 +124,7 @@ static void elementwise(case_layout *l, uint64_t seed) {
     l->in[0] = l->out[0] = l->rows * l->a;
     l->low[0] = -4, l->high[0] = 4;
     l->gradient[0] = true;
+    by_rows(l, 1, 1);
 }
 static void positive(case_layout *l, uint64_t seed) {
     elementwise(l, seed);
@@ -117,33 +138,44 @@ static void two(case_layout *l, uint64_t seed) {
     elementwise(l, seed);
     l->in[1] = l->in[0];
     l->gradient[1] = true;
+    by_rows(l, 3, 1);
+}
+/* The mask goes by the place in the array. */
+static void dropout(case_layout *l, uint64_t seed) {
+    elementwise(l, seed);
+    l->in_batch[0] = l->out_batch[0] = CASE_WHOLE;
 }
 static void copy_block(case_layout *l, uint64_t seed) {
     (void)seed;
     l->in[0] = l->rows * l->a;
     l->out[0] = l->rows * (l->a + l->b);
     l->gradient[0] = true;
+    by_rows(l, 1, 1);
 }
 static void transpose(case_layout *l, uint64_t seed) {
     (void)seed;
     l->in[0] = l->out[0] = l->rows * l->a * l->b;
     l->gradient[0] = true;
+    by_rows(l, 1, 1);
 }
 static void sums(case_layout *l, uint64_t seed) {
     (void)seed;
     l->in[0] = l->in[1] = l->rows * l->a;
     l->out[0] = 3, l->out[1] = l->a, l->out[2] = l->rows, l->out[3] = l->a;
+    by_rows(l, 3, 4);
 }
 static void groups(case_layout *l, uint64_t seed) {
     (void)seed;
     l->in[0] = l->rows * l->a * l->b;
     l->out[0] = l->rows * l->a;
     l->gradient[0] = true;
+    by_rows(l, 1, 1);
 }
 static void scales(case_layout *l, uint64_t seed) {
     (void)seed;
     l->in[0] = l->out[0] = l->out[1] = l->rows * l->a;
     l->in[1] = l->rows, l->in[2] = l->a;
+    by_rows(l, 3, 3);
 }
 static void randoms(case_layout *l, uint64_t seed) {
     (void)seed;
@@ -154,6 +186,9 @@ static void matmul(case_layout *l, uint64_t seed) {
     l->in[0] = l->in[2] = l->rows * l->a;
     l->in[1] = l->in[3] = l->a * l->b;
     l->out[0] = l->rows * l->b;
+    by_rows(l, 1, 1);
+    in_steps(l, 2, 1);
+    l->row_tolerance = ROW_PRODUCT;
 }
 static void linear(case_layout *l, uint64_t seed) {
     (void)seed;
@@ -161,6 +196,8 @@ static void linear(case_layout *l, uint64_t seed) {
     l->out[0] = l->out[1] = l->rows * l->b;
     l->kept[1] = true;
     l->gradient[0] = l->gradient[1] = l->gradient[2] = true;
+    by_rows(l, 1, 3);
+    l->row_tolerance = ROW_PRODUCT;
 }
 static void conv(case_layout *l, uint64_t seed) {
     (void)seed;
@@ -168,6 +205,8 @@ static void conv(case_layout *l, uint64_t seed) {
     l->in[0] = l->rows * 3 * l->a * l->b, l->in[1] = l->c * 3 * 9, l->in[2] = l->c;
     l->out[0] = l->rows * l->c * l->a * l->b;
     l->gradient[0] = l->gradient[1] = l->gradient[2] = true;
+    by_rows(l, 1, 3);
+    l->row_tolerance = ROW_PRODUCT;
 }
 static void conv_stride(case_layout *l, uint64_t seed) {
     conv(l, seed);
@@ -180,7 +219,9 @@ static void max_pool(case_layout *l, uint64_t seed) {
     l->in[0] = l->rows * l->a * l->b;
     l->out[0] = l->rows * (l->a / 2) * (l->b / 2);
     indices(l, 0, l->out[0]);
+    l->index_batch[0] = CASE_ROWS;
     l->gradient[0] = true;
+    by_rows(l, 1, 1);
 }
 static void grid_conv(case_layout *l, uint64_t seed) {
     (void)seed;
@@ -203,6 +244,8 @@ static void grid_conv(case_layout *l, uint64_t seed) {
     l->out[0] = cells * l->c;
     l->out[1] = cells * LUD_GRID_CHANNELS;
     l->kept[1] = true;
+    l->index_batch[0] = CASE_ROWS;
+    by_rows(l, 0, 3);
 }
 static void gather_rows(case_layout *l, uint64_t seed) {
     (void)seed;
@@ -211,6 +254,8 @@ static void gather_rows(case_layout *l, uint64_t seed) {
     l->in[0] = l->a * l->b;
     l->out[0] = l->rows * l->a;
     l->gradient[0] = true;
+    l->index_batch[0] = CASE_ROWS;
+    by_rows(l, 0, 1);
 }
 static void scatter(case_layout *l, uint64_t seed) {
     gather_rows(l, seed);
@@ -219,22 +264,39 @@ static void scatter(case_layout *l, uint64_t seed) {
     l->in[0] = l->rows * l->a, l->in[1] = l->rows;
     l->out[0] = l->b * l->a, l->out[1] = l->rows * l->a;
     l->gradient[0] = false;
+    l->out_batch[0] = CASE_WHOLE; /* rows go where indices say */
 }
 static void segment(case_layout *l, uint64_t seed) {
     (void)seed;
     int32_t n = segments(l, 0, l->rows);
     indices(l, 1, l->rows * l->a);
-    int32_t *index = indices(l, 2, n);
-    for (int32_t i = 0; i < n; ++i) index[i] = n - 1 - i;
+    int32_t *index = indices(l, 2, n); /* each segment backwards */
+    const int32_t *offsets = l->index_values[0];
+    for (int64_t r = 0; r < l->rows; ++r)
+        for (int32_t e = offsets[r]; e < offsets[r + 1]; ++e) index[e] = offsets[r] + offsets[r + 1] - 1 - e;
     l->in[0] = n * l->a;
     l->out[0] = l->out[1] = l->rows * l->a;
     l->kept[1] = true;
     l->gradient[0] = true;
+    l->in_batch[0] = CASE_SEGMENTS;
+    l->index_batch[1] = CASE_ROWS;
+    l->index_batch[2] = CASE_EDGES;
+    by_rows(l, 0, 3);
+}
+static void segment_indexed(case_layout *l, uint64_t seed) {
+    (void)seed;
+    int32_t n = segments(l, 0, l->rows), *index = indices(l, 2, n);
+    for (int32_t i = 0; i < n; ++i) index[i] = (int32_t)case_below(22, (uint32_t)i, l->b);
+    l->in[0] = l->b * l->a;
+    l->out[0] = l->rows * l->a;
+    l->index_batch[2] = CASE_SEGMENTS;
+    by_rows(l, 0, 1);
 }
 static void segment_softmax(case_layout *l, uint64_t seed) {
     (void)seed;
     l->in[0] = l->out[0] = segments(l, 0, l->rows) * l->a;
     l->gradient[0] = true;
+    l->in_batch[0] = l->out_batch[0] = CASE_SEGMENTS;
 }
 static void layer_norm(case_layout *l, uint64_t seed) {
     (void)seed;
@@ -243,6 +305,7 @@ static void layer_norm(case_layout *l, uint64_t seed) {
     l->out[1] = l->out[2] = l->rows;
     l->kept[1] = l->kept[2] = true;
     l->gradient[0] = l->gradient[1] = l->gradient[2] = true;
+    by_rows(l, 1, 7);
 }
 static void log_softmax(case_layout *l, uint64_t seed) {
     elementwise(l, seed);
@@ -260,15 +323,25 @@ static void categorical(case_layout *l, uint64_t seed) {
         for (int64_t j = 0; j < l->a && !mask[action[i]]; ++j) action[i] = (int32_t)((action[i] + 1) % l->a);
     }
     l->out[0] = l->out[1] = l->rows;
+    l->index_batch[0] = CASE_ROWS;
+    by_rows(l, 1, 3);
 }
 static void cross_entropy(case_layout *l, uint64_t seed) {
     categorical(l, seed);
     l->out[1] = 0;
     if (l->rows > 1) l->index_values[0][1] = -1;
 }
+/* Who draws, for the rows of a batch: environments (index 1) and agents (index 2). */
+static void drawers(case_layout *l) {
+    int32_t *environment = indices(l, 1, l->rows), *agent = indices(l, 2, l->rows);
+    for (int64_t i = 0; i < l->rows; ++i) environment[i] = (int32_t)(i / 3 + 5), agent[i] = (int32_t)(i % 3);
+    l->index_batch[1] = l->index_batch[2] = CASE_ROWS;
+}
 static void categorical_sample(case_layout *l, uint64_t seed) {
     categorical(l, seed);
-    l->out[0] = l->rows, l->out[1] = l->out[2] = l->rows * l->a;
+    drawers(l);
+    l->out[0] = l->out[3] = l->rows, l->out[1] = l->out[2] = l->rows * l->a;
+    by_rows(l, 1, 7);
     l->gradient[0] = false;
     l->discrete = true;
 }
@@ -278,14 +351,17 @@ static void gaussian_shared(case_layout *l, uint64_t seed) {
     l->out[0] = l->out[1] = l->rows;
     l->gradient[0] = l->gradient[1] = l->gradient[2] = true;
     l->tolerance = 1e-4;
+    by_rows(l, 5, 3);
 }
 static void gaussian_rows(case_layout *l, uint64_t seed) {
     gaussian_shared(l, seed);
     l->in[1] = l->rows * l->a;
+    by_rows(l, 2, 0);
 }
 static void gaussian_sample(case_layout *l, uint64_t seed) {
     gaussian_shared(l, seed);
-    l->out[0] = l->rows * l->a;
+    drawers(l);
+    l->out[0] = l->out[2] = l->rows * l->a, l->out[3] = l->rows;
     l->gradient[0] = l->gradient[1] = l->gradient[2] = false;
 }
 /* Sizes of graph attention once offsets (index 0) and sources (index 1) stand. */
@@ -301,12 +377,20 @@ static void graph_attention_sizes(case_layout *l, int64_t heads, int64_t channel
     l->kept[1] = true;
     l->gradient[0] = l->gradient[1] = l->gradient[2] = true;
     l->gradient[4] = true;
+    by_rows(l, 7, 1);
+    l->in_batch[3] = l->out_batch[1] = CASE_SEGMENTS;
+    l->index_batch[0] = l->index_batch[3] = CASE_OFFSETS;
+    l->index_batch[1] = l->index_batch[2] = CASE_NODES;
+    l->index_batch[4] = CASE_EDGES;
 }
 /* Edges from anywhere: one large graph. */
 static void graph_attention(case_layout *l, uint64_t seed) {
     (void)seed;
     int32_t n_edges = segments(l, 0, l->rows), *source = indices(l, 1, n_edges);
     for (int32_t e = 0; e < n_edges; ++e) source[e] = (int32_t)case_below(41, (uint32_t)e, l->rows);
+    l->row_ends = calloc(1, sizeof *l->row_ends);
+    assert_non_null(l->row_ends);
+    l->row_ends[0] = (int32_t)l->rows;
     graph_attention_sizes(l, 1 + l->b % 3, 1 + l->a % 9, l->c % 3);
 }
 /* A batch of graphs of 1 to 40 nodes and one of up to 100, dense and sparse, some nodes without edges, some
@@ -315,9 +399,12 @@ static void graph_attention_graphs(case_layout *l, uint64_t seed) {
     static const int64_t channels[] = {16, 16, 32, 5, 48, 16};
     int32_t *offsets = indices(l, 0, l->rows + 1), n_edges = 0;
     int32_t *source = indices(l, 1, l->rows * 101);
+    l->row_ends = calloc((size_t)l->rows + 1, sizeof *l->row_ends);
+    assert_non_null(l->row_ends);
     for (int64_t first = 0, graph = 0, size; first < l->rows; first += size, ++graph) {
         size = graph == 2 ? 100 : 1 + case_below(seed + 1, (uint32_t)graph, graph % 2 ? 40 : 10);
         if (size > l->rows - first) size = l->rows - first;
+        l->row_ends[graph] = (int32_t)(first + size);
         double share = graph == 2 ? 0.9 : graph % 4 == 0 ? 1 : graph % 4 == 1 ? 0.2 : 0.6;
         for (int64_t i = first; i < first + size; ++i) {
             for (int64_t j = first; j < first + size; ++j) {
@@ -341,6 +428,9 @@ static void attention(case_layout *l, uint64_t seed) {
     l->out[1] = n * 4;
     l->kept[1] = true;
     l->gradient[0] = l->gradient[1] = l->gradient[2] = true;
+    for (int i = 0; i < 3; ++i) l->in_batch[i] = CASE_SEGMENTS;
+    l->out_batch[0] = l->out_batch[1] = CASE_SEGMENTS;
+    l->index_batch[2] = CASE_ROWS;
 }
 /* The cache of a batch: a shared prefix of 3 tokens, then blocks of 8 a row; some keys older than the
  * queries. */
@@ -354,6 +444,8 @@ static void attention_prefix(case_layout *l, uint64_t seed) {
         l->index_values[2][r] += (int32_t)(r % 3);
     }
     l->in[1] = l->in[2] = (3 + 8 * l->rows) * 2 * l->a;
+    l->in_batch[1] = l->in_batch[2] = CASE_WHOLE; /* a cache */
+    l->index_batch[1] = l->index_batch[3] = l->index_batch[4] = CASE_ROWS;
 }
 static void rotary(case_layout *l, uint64_t seed) {
     (void)seed;
@@ -362,6 +454,8 @@ static void rotary(case_layout *l, uint64_t seed) {
     int32_t *position = indices(l, 0, l->rows);
     for (int64_t i = 0; i < l->rows; ++i) position[i] = (int32_t)case_below(71, (uint32_t)i, 300);
     l->gradient[0] = true;
+    l->index_batch[0] = CASE_ROWS;
+    by_rows(l, 1, 1);
 }
 static void lru(case_layout *l, uint64_t seed) {
     (void)seed;
@@ -371,6 +465,10 @@ static void lru(case_layout *l, uint64_t seed) {
     l->in[5] = l->c * l->rows;
     on_off(l, 5);
     for (int i = 0; i < 5; ++i) l->gradient[i] = true;
+    in_steps(l, 3, 2 * l->a);
+    by_rows(l, 1 << 4, 0);
+    in_steps(l, 5, 1);
+    out_steps(l, 0, 2 * l->a);
 }
 static void lru_long(case_layout *l, uint64_t seed) {
     l->c = 700;
@@ -391,16 +489,24 @@ static void gru(case_layout *l, uint64_t seed) {
     l->kept[1] = true;
     for (int i = 0; i < 4; ++i) l->gradient[i] = true;
     l->tolerance = 1e-4;
+    in_steps(l, 0, 3 * l->a);
+    by_rows(l, 1 << 3, 0);
+    in_steps(l, 4, 1);
+    out_steps(l, 0, l->a);
+    out_steps(l, 1, 4 * l->a);
+    l->row_tolerance = 4 * ROW_PRODUCT; /* steps hand differences on */
 }
 static void loss(case_layout *l, uint64_t seed) {
     (void)seed;
     l->in[0] = l->in[1] = l->in[2] = l->out[0] = l->rows;
     l->gradient[0] = true;
+    by_rows(l, 7, 1);
 }
 static void ppo_policy(case_layout *l, uint64_t seed) {
     loss(l, seed);
     l->out[1] = l->rows;
     l->kept[1] = true;
+    by_rows(l, 0, 2);
 }
 static void returns(case_layout *l, uint64_t seed) {
     (void)seed;
@@ -408,6 +514,7 @@ static void returns(case_layout *l, uint64_t seed) {
     l->in[1] = l->in[2] = l->in[3] = (l->c + 1) * l->rows;
     on_off(l, 2);
     on_off(l, 3);
+    for (int i = 0; i < 4; ++i) in_steps(l, i, 1), out_steps(l, i, 1);
 }
 static void windows(case_layout *l, uint64_t seed) {
     (void)seed;
@@ -424,6 +531,12 @@ static void statistics(case_layout *l, uint64_t seed) {
     on_off(l, 1);
     l->out[0] = 2 * l->a, l->out[1] = 3 * l->a;
 }
+static void normalise(case_layout *l, uint64_t seed) {
+    (void)seed;
+    l->in[0] = l->out[0] = l->out[1] = l->rows * l->a, l->in[1] = 3 * l->a;
+    l->low[1] = 0.2, l->high[1] = 1;
+    by_rows(l, 1, 3);
+}
 static void popart(case_layout *l, uint64_t seed) {
     (void)seed;
     l->in[0] = l->in[1] = 3 * l->b, l->in[2] = l->a * l->b, l->in[3] = l->b;
@@ -438,56 +551,92 @@ static void optimisers(case_layout *l, uint64_t seed) {
     l->out[3] = 3;
 }
 
-#define CASE_ROW(name, layout)                                                                               \
-    {#name, layout, name##_forward_f64, name##_backward_f64, name##_forward_f32, name##_backward_f32},
+// clang-format off
+#define CASE_ROW(name, layout) {#name, layout, name##_forward_f64, name##_backward_f64, name##_forward_f32, name##_backward_f32},
 const kernel_case kernel_cases[] = {
-    CASE_ROW(identity, elementwise) CASE_ROW(relu, elementwise) CASE_ROW(gelu, elementwise) CASE_ROW(
-        silu, elementwise) CASE_ROW(tanh, elementwise) CASE_ROW(sigmoid, elementwise) CASE_ROW(softplus,
-                                                                                               elementwise)
-        CASE_ROW(softplus_shifted, elementwise) CASE_ROW(neg_softplus, elementwise) CASE_ROW(
-            neg_softplus_neg, elementwise) CASE_ROW(exp, elementwise) CASE_ROW(one_plus_exp, elementwise)
-            CASE_ROW(neg_power, positive) CASE_ROW(power, positive) CASE_ROW(log, positive) CASE_ROW(
-                log_negated, negative) CASE_ROW(square, elementwise) CASE_ROW(affine, elementwise)
-                CASE_ROW(clamp, elementwise) CASE_ROW(abs_clamp, elementwise)
-                    CASE_ROW(soft_clamp, elementwise) CASE_ROW(combine, two) CASE_ROW(multiply, two) CASE_ROW(
-                        dropout, elementwise) CASE_ROW(copy_block, copy_block)
-                        CASE_ROW(transpose, transpose) CASE_ROW(sums, sums) CASE_ROW(groups, groups)
-                            CASE_ROW(scales, scales) CASE_ROW(randoms, randoms) CASE_ROW(matmul, matmul)
-                                CASE_ROW(linear_relu, linear) CASE_ROW(linear_gelu,
-                                                                       linear) CASE_ROW(linear_plain, linear)
-                                    CASE_ROW(conv2d, conv) CASE_ROW(conv2d_stride, conv_stride) CASE_ROW(
-                                        max_pool,
-                                        max_pool) CASE_ROW(grid_conv, grid_conv) CASE_ROW(gather_rows,
-                                                                                          gather_rows)
-                                        CASE_ROW(scatter, scatter) CASE_ROW(segment_sum, segment) CASE_ROW(
-                                            segment_mean, segment) CASE_ROW(segment_max, segment)
-                                            CASE_ROW(segment_softmax,
-                                                     segment_softmax) CASE_ROW(layer_norm, layer_norm)
-                                                CASE_ROW(softmax, softmax) CASE_ROW(log_softmax, log_softmax)
-                                                    CASE_ROW(categorical,
-                                                             categorical) CASE_ROW(categorical_sample,
-                                                                                   categorical_sample)
-                                                        CASE_ROW(gaussian_shared, gaussian_shared) CASE_ROW(
-                                                            gaussian_rows, gaussian_rows)
-                                                            CASE_ROW(gaussian_sample, gaussian_sample)
-                                                                CASE_ROW(graph_attention, graph_attention)
-                                                                    CASE_ROW(graph_attention_graphs,
-                                                                             graph_attention_graphs)
-                                                                        CASE_ROW(attention, attention)
-                                                                            CASE_ROW(attention_prefix,
-                                                                                     attention_prefix)
-                                                                                CASE_ROW(rotary, rotary)
-                                                                                    CASE_ROW(lru, lru){
-                                                                                        "lru_long", lru_long,
-                                                                                        lru_forward_f64,
-                                                                                        lru_backward_f64,
-                                                                                        lru_forward_f32,
-                                                                                        lru_backward_f32},
-    CASE_ROW(gru, gru) CASE_ROW(mse, loss) CASE_ROW(huber, loss) CASE_ROW(cross_entropy, cross_entropy)
-        CASE_ROW(ppo_policy, ppo_policy) CASE_ROW(ppo_value, loss) CASE_ROW(ppo_value_square, loss)
-            CASE_ROW(returns, returns) CASE_ROW(windows, windows) CASE_ROW(statistics, statistics)
-                CASE_ROW(popart, popart) CASE_ROW(optimisers, optimisers)};
+    CASE_ROW(identity, elementwise)
+    CASE_ROW(relu, elementwise)
+    CASE_ROW(gelu, elementwise)
+    CASE_ROW(silu, elementwise)
+    CASE_ROW(tanh, elementwise)
+    CASE_ROW(sigmoid, elementwise)
+    CASE_ROW(softplus, elementwise)
+    CASE_ROW(softplus_shifted, elementwise)
+    CASE_ROW(neg_softplus, elementwise)
+    CASE_ROW(neg_softplus_neg, elementwise)
+    CASE_ROW(exp, elementwise)
+    CASE_ROW(one_plus_exp, elementwise)
+    CASE_ROW(neg_power, positive)
+    CASE_ROW(power, positive)
+    CASE_ROW(log, positive)
+    CASE_ROW(log_negated, negative)
+    CASE_ROW(square, elementwise)
+    CASE_ROW(affine, elementwise)
+    CASE_ROW(clamp, elementwise)
+    CASE_ROW(abs_clamp, elementwise)
+    CASE_ROW(soft_clamp, elementwise)
+    CASE_ROW(combine, two)
+    CASE_ROW(multiply, two)
+    CASE_ROW(dropout, dropout)
+    CASE_ROW(copy_block, copy_block)
+    CASE_ROW(transpose, transpose)
+    CASE_ROW(sums, sums)
+    CASE_ROW(groups, groups)
+    CASE_ROW(scales, scales)
+    CASE_ROW(randoms, randoms)
+    CASE_ROW(matmul, matmul)
+    CASE_ROW(linear_relu, linear)
+    CASE_ROW(linear_gelu, linear)
+    CASE_ROW(linear_plain, linear)
+    CASE_ROW(conv2d, conv)
+    CASE_ROW(conv2d_stride, conv_stride)
+    CASE_ROW(max_pool, max_pool)
+    CASE_ROW(grid_conv, grid_conv)
+    CASE_ROW(gather_rows, gather_rows)
+    CASE_ROW(scatter, scatter)
+    CASE_ROW(segment_sum, segment)
+    CASE_ROW(segment_mean, segment)
+    CASE_ROW(segment_max, segment)
+    CASE_ROW(segment_softmax, segment_softmax)
+    CASE_ROW(layer_norm, layer_norm)
+    CASE_ROW(softmax, softmax)
+    CASE_ROW(log_softmax, log_softmax)
+    CASE_ROW(categorical, categorical)
+    CASE_ROW(categorical_sample, categorical_sample)
+    CASE_ROW(gaussian_shared, gaussian_shared)
+    CASE_ROW(gaussian_rows, gaussian_rows)
+    CASE_ROW(gaussian_sample, gaussian_sample)
+    CASE_ROW(graph_attention, graph_attention)
+    CASE_ROW(graph_attention_graphs, graph_attention_graphs)
+    CASE_ROW(attention, attention)
+    CASE_ROW(attention_prefix, attention_prefix)
+    CASE_ROW(rotary, rotary)
+    CASE_ROW(lru, lru)
+    {"lru_long", lru_long, lru_forward_f64, lru_backward_f64, lru_forward_f32, lru_backward_f32},
+    CASE_ROW(gru, gru)
+    CASE_ROW(mse, loss)
+    CASE_ROW(huber, loss)
+    CASE_ROW(cross_entropy, cross_entropy)
+    CASE_ROW(ppo_policy, ppo_policy)
+    CASE_ROW(ppo_value, loss)
+    CASE_ROW(ppo_value_square, loss)
+    CASE_ROW(returns, returns)
+    CASE_ROW(windows, windows)
+    CASE_ROW(statistics, statistics)
+    CASE_ROW(popart, popart)
+    CASE_ROW(optimisers, optimisers)
+    /* sizes go by the place in the table: new cases to the end */
+    CASE_ROW(segment_indexed, segment_indexed)
+    CASE_ROW(normalise, normalise)
+};
+// clang-format on
 const int n_kernel_cases = (int)(sizeof kernel_cases / sizeof *kernel_cases);
+
+case_layout case_layout_sized(const kernel_case *c, int64_t rows, int64_t a, int64_t b, int64_t width_c) {
+    case_layout l = {.rows = rows, .a = a, .b = b, .c = width_c};
+    c->layout(&l, 1000 + (uint64_t)rows);
+    return l;
+}
 
 case_layout case_layout_make(const kernel_case *c, int variant) {
     case_layout l = {0};
@@ -504,4 +653,5 @@ case_layout case_layout_make(const kernel_case *c, int variant) {
 
 void case_layout_free(case_layout *l) {
     for (int i = 0; i < CASE_INDICES; ++i) free(l->index_values[i]);
+    free(l->row_ends);
 }

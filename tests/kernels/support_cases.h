@@ -8,6 +8,23 @@
 
 enum { CASE_INPUTS = 8, CASE_INDICES = 6, CASE_OUTPUTS = 4, CASE_VARIANTS = 6 };
 
+/* How an array is made of the rows of a batch. */
+typedef enum case_batch {
+    CASE_WHOLE,    /* not at all: weights, totals over rows */
+    CASE_ROWS,     /* [rows][width] */
+    CASE_STEPS,    /* [steps][rows][width], the width in step_width */
+    CASE_SEGMENTS, /* [offsets[rows]][width], offsets being index 0 */
+    CASE_OFFSETS,  /* indices only: [rows + 1], ascending from 0 */
+    CASE_NODES,    /* indices only: as CASE_SEGMENTS, and the values count rows */
+    CASE_EDGES     /* indices only: as CASE_SEGMENTS, and the values count what is in segments */
+} case_batch;
+
+/* Where the elements of a part of a batch stand in the whole: element j at before + j / block * stride + j %
+ * block; block 0: at j. */
+typedef struct case_slice {
+    int64_t before, block, stride;
+} case_slice;
+
 typedef struct case_layout {
     int64_t rows, a, b, c; /* sizes that the calls need */
     int64_t in[CASE_INPUTS];
@@ -20,6 +37,12 @@ typedef struct case_layout {
     bool kept[CASE_OUTPUTS]; /* not a function value but something kept for backward */
     double tolerance;        /* float against double, relative to the largest value; 0: 2e-5 */
     bool discrete;           /* outputs may jump: not compared between float and double */
+    /* How rows of a batch compare with the same rows alone. */
+    case_batch in_batch[CASE_INPUTS], out_batch[CASE_OUTPUTS], index_batch[CASE_INDICES];
+    int64_t in_step_width[CASE_INPUTS], out_step_width[CASE_OUTPUTS];
+    double row_tolerance; /* relative to the largest number of a row and term of its sums; 0: the same bits */
+    int32_t *row_ends; /* rows that belong together (graphs): where each group ends; null: each row alone */
+    case_slice in_slice[CASE_INPUTS], out_slice[CASE_OUTPUTS]; /* of a part */
 } case_layout;
 
 typedef struct case_f64 {
@@ -48,6 +71,17 @@ extern const int n_kernel_cases;
 /* The layout of a case for one variant: 0 no rows, 1 one row, else random odd sizes. Free with
  * case_layout_free. */
 case_layout case_layout_make(const kernel_case *c, int variant);
+/* The same for given sizes, from which a case may deviate. */
+case_layout case_layout_sized(const kernel_case *c, int64_t rows, int64_t a, int64_t b, int64_t width_c);
+/* Rows first .. end - 1 of a batch as a batch of their own, with the same values. Their results are those of
+ * the elements that the slices name. */
+case_layout case_layout_part(const case_layout *whole, int64_t first, int64_t end);
+static inline int64_t case_place(const case_slice *s, int64_t j) {
+    return s->block == 0 ? j : s->before + j / s->block * s->stride + j % s->block;
+}
+/* Fails where outputs and gradients of rows alone are not those of the batch. Returns how many numbers of
+ * rows were compared: none for what does not work on rows. */
+int64_t case_check_rows(const kernel_case *c, const case_layout *whole, lud_device *device);
 void case_layout_free(case_layout *l);
 
 /* Deterministic test values. */

@@ -358,9 +358,83 @@ static void test_memory(void **state) {
     lud_device_close(device);
 }
 
+/* Row i of a batch is the same row alone. */
+static void test_rows(void **state) {
+    (void)state;
+    need_cuda();
+    static const int64_t sizes[][4] = {{1, 7, 5, 3}, {3, 33, 19, 4}, {17, 13, 64, 3}};
+    for (int i = 0; i < n_kernel_cases; ++i)
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
+            const kernel_case *c = &kernel_cases[i];
+            case_layout l = case_layout_sized(c, sizes[s][0], sizes[s][1], sizes[s][2], sizes[s][3]);
+            case_check_rows(c, &l, cuda);
+            case_layout_free(&l);
+        }
+}
+
+typedef struct piece {
+    int case_index;
+    bool fails;
+    float *results;
+    int64_t n;
+} piece;
+
+static void run_piece(lud_device *device, void *context) {
+    piece *p = context;
+    if (p->fails) { /* a sum whose blocks do not fit into the workspace that a recording finds */
+        float *x = lud_device_allocate(device, sizeof *x);
+        assert_non_null(x);
+        assert_true(lud_device_record_begin(device));
+        device->ops->column_sum(device, (int64_t)(device->workspace_bytes / sizeof(float)) * 65, 1, x, x,
+                                false);
+        assert_null(lud_device_record_end(device));
+        lud_device_release(device, x);
+        return;
+    }
+    case_layout l = case_layout_make(&kernel_cases[p->case_index], 3);
+    p->results = case_run_f32(&kernel_cases[p->case_index], &l, device, &p->n);
+    case_layout_free(&l);
+}
+
+/* One operation whose result nobody looks at. */
+static void add_one(lud_device *device, void *context) {
+    (void)context;
+    float *x = numbers(device, 100, 1);
+    lud_device_release(device, x);
+}
+
+/* Two pieces run one behind the other on the device itself; a failure of either is the device's. */
+static void test_both(void **state) {
+    (void)state;
+    need_cuda();
+    for (int i = 0; i + 1 < n_kernel_cases; i += 2) {
+        piece alone[2] = {{.case_index = i}, {.case_index = i + 1}}, both[2] = {alone[0], alone[1]};
+        for (int k = 0; k < 2; ++k) run_piece(cuda, &alone[k]);
+        lud_device_run_both(cuda, run_piece, &both[0], run_piece, &both[1]);
+        for (int k = 0; k < 2; ++k) {
+            assert_int_equal(alone[k].n, both[k].n);
+            assert_memory_equal(alone[k].results, both[k].results,
+                                (size_t)alone[k].n * sizeof *alone[k].results);
+            free(alone[k].results);
+            free(both[k].results);
+        }
+    }
+    for (int fails = 0; fails < 2; ++fails) {
+        lud_device *device = open_cuda();
+        assert_non_null(device);
+        piece bad = {.fails = true};
+        lud_device_run_both(device, fails == 0 ? run_piece : add_one, &bad, fails == 1 ? run_piece : add_one,
+                            &bad);
+        assert_non_null(lud_device_failure(device));
+        lud_device_close(device);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_operation),
                                        cmocka_unit_test(test_any_order),
+                                       cmocka_unit_test(test_rows),
+                                       cmocka_unit_test(test_both),
                                        cmocka_unit_test(test_products),
                                        cmocka_unit_test(test_large),
                                        cmocka_unit_test(test_convolution_in_pieces),

@@ -226,10 +226,128 @@ static void test_open(void **state) {
     lud_device_close(0);
 }
 
+static const char *const sets[] = {"plain", "avx2", "avx512"};
+
+static lud_device *open_set(const char *set) {
+    setenv("LUDUS_CPU", set, 1);
+    lud_device *device = open_cpu(1);
+    unsetenv("LUDUS_CPU");
+    return device;
+}
+
+/* The exponentials of the vector code are those of lud_expf, bit for bit: two rows in a segment, 0 and x,
+ * give e^x / (1 + e^x). */
+static void test_powers(void **state) {
+    (void)state;
+    enum { N = 1 << 20 };
+    float *x = calloc(2 * N, sizeof *x), *y = calloc(2 * N, sizeof *y);
+    assert_true(x && y);
+    const int32_t offsets[2] = {0, 2};
+    for (int64_t i = 0; i < N; ++i) x[N + i] = (float)(-110.0 * (double)i / N);
+    x[N + 1] = -FLT_MAX;
+    x[N + 2] = -1e-30f;
+    for (int set = 0; set < 3; ++set) {
+        lud_device *device = open_set(sets[set]);
+        device->ops->segment_softmax(device, 1, N, offsets, x, y);
+        for (int64_t i = 0; i < N; ++i) {
+            const float power = lud_expf(x[N + i]), expected = power * (1.0f / (1.0f + power));
+            if (memcmp(&y[N + i], &expected, sizeof expected) != 0)
+                fail_msg("%s: e^%.9g: %.9g, not %.9g", sets[set], (double)x[N + i], (double)y[N + i],
+                         (double)expected);
+        }
+        lud_device_close(device);
+    }
+    free(x);
+    free(y);
+}
+
+/* The action of one row as categorical_sample is defined. */
+static int32_t sampled(int64_t n_choices, const float *x, const uint8_t *mask, double u, float *log_prob) {
+    enum { LANES = 32 };
+    double lanes[LANES] = {0}, total = 0, passed = 0;
+    float largest = -FLT_MAX;
+    int32_t last = 0, n_open = 0;
+    for (int64_t j = 0; j < n_choices; ++j)
+        if (!mask || mask[j]) largest = x[j] > largest ? x[j] : largest, ++n_open;
+    if (n_open == 0) {
+        *log_prob = -lud_logf((float)n_choices);
+        return (int32_t)(u * (double)n_choices);
+    }
+    for (int64_t j = 0; j < n_choices; ++j)
+        lanes[j % LANES] += !mask || mask[j] ? (double)lud_expf(x[j] - largest) : 0;
+    for (int lane = 0; lane < LANES; ++lane) total += lanes[lane];
+    int32_t chosen = -1;
+    for (int32_t j = 0; j < n_choices && chosen < 0; ++j) {
+        if (mask && !mask[j]) continue;
+        const float p = lud_expf(x[j] - largest);
+        passed += (double)p;
+        if (p > 0) last = j;
+        if (passed > u * total) chosen = j;
+    }
+    if (chosen < 0) chosen = last;
+    *log_prob = x[chosen] - largest - lud_logf((float)total);
+    return chosen;
+}
+
+/* Samples are those of the definition for any number of rows and choices, drawn and given. */
+static void test_samples(void **state) {
+    (void)state;
+    enum { ROWS = 37, CHOICES = 41 };
+    float logits[ROWS * CHOICES], uniform[ROWS], log_prob[ROWS];
+    uint8_t mask[ROWS * CHOICES];
+    int32_t action[ROWS];
+    uint32_t environment[ROWS], agent[ROWS];
+    for (int set = 0; set < 3; ++set) {
+        lud_device *device = open_set(sets[set]);
+        for (int64_t choices = 1; choices <= CHOICES; ++choices)
+            for (int64_t rows = 1; rows <= ROWS; rows += rows < 6 ? 1 : 5)
+                for (int variant = 0; variant < 4; ++variant) {
+                    const lud_random_key key = {11, (uint32_t)(choices * 64 + rows)};
+                    for (uint32_t i = 0; i < rows * choices; ++i) {
+                        const lud_words w = lud_draw(key, 1, i, LUD_PURPOSE_USER, 0);
+                        /* some far below the others: no probability at all */
+                        logits[i] = (float)lud_unit(w.v[0]) * 6 - (w.v[1] % 7 == 0 ? 300 : 0);
+                        mask[i] = w.v[2] % 3 != 0 && i / choices != 2; /* row 2: all masked */
+                    }
+                    for (uint32_t i = 0; i < rows; ++i) {
+                        const lud_words w = lud_draw(key, 2, i, LUD_PURPOSE_USER, 0);
+                        uniform[i] = i % 4 == 0 ? 0.99999994f : lud_unit_float(w.v[0]);
+                        environment[i] = w.v[1], agent[i] = w.v[2];
+                    }
+                    lud_draws draws = {.seed = 77ull << 32 | 5,
+                                       .first_environment = 9,
+                                       .n_agents = 3,
+                                       .step = 4,
+                                       .purpose = LUD_PURPOSE_ACTION,
+                                       .lane = 2};
+                    if (variant & 2) draws.environment = environment, draws.agent = agent;
+                    const uint8_t *masked = variant & 1 ? mask : NULL;
+                    const bool given = variant == 3;
+                    device->ops->categorical_sample(device, rows, choices, logits, masked, &draws,
+                                                    given ? uniform : NULL, action, log_prob);
+                    for (uint32_t i = 0; i < rows; ++i) {
+                        const lud_random_key own = {draws.seed, variant & 2 ? environment[i] : 9 + i / 3};
+                        const lud_words w =
+                            lud_draw(own, 4, variant & 2 ? agent[i] : i % 3, LUD_PURPOSE_ACTION, 2);
+                        float expected_log_prob;
+                        const int32_t expected =
+                            sampled(choices, logits + i * choices, masked ? masked + i * choices : NULL,
+                                    given ? (double)uniform[i] : lud_unit(w.v[0]), &expected_log_prob);
+                        if (action[i] != expected ||
+                            memcmp(&log_prob[i], &expected_log_prob, sizeof expected_log_prob) != 0)
+                            fail_msg("%s, %ld choices, row %u of %ld, variant %d: %d (%.9g), not %d (%.9g)",
+                                     sets[set], (long)choices, i, (long)rows, variant, action[i],
+                                     (double)log_prob[i], expected, (double)expected_log_prob);
+                    }
+                }
+        lud_device_close(device);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_functions),  cmocka_unit_test(test_quantile),
-                                       cmocka_unit_test(test_draws),      cmocka_unit_test(test_sampling),
-                                       cmocka_unit_test(test_rows_alone), cmocka_unit_test(test_grid_forms),
-                                       cmocka_unit_test(test_open)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_functions),  cmocka_unit_test(test_quantile),   cmocka_unit_test(test_draws),
+        cmocka_unit_test(test_powers),     cmocka_unit_test(test_samples),    cmocka_unit_test(test_sampling),
+        cmocka_unit_test(test_rows_alone), cmocka_unit_test(test_grid_forms), cmocka_unit_test(test_open)};
     return cmocka_run_group_tests(tests, 0, 0);
 }

@@ -12,7 +12,8 @@
 
 #include <cmocka.h>
 
-#include "learn/train.h"
+#include "learn/mappo/mappo.h"
+#include "learn/support_trainings.h"
 
 static bool have_cuda;
 
@@ -28,136 +29,6 @@ static int look_for_cuda(void **state) {
     return !have_cuda && getenv("LUDUS_CUDA_MODULE") ? -1 : 0; /* asked for and not there */
 }
 
-/* ---- the trainings ---- */
-
-typedef struct training {
-    const char *name;
-    const char *text; /* a scenario, or null: the file */
-    const char *file;
-    const char *set[10];
-    bool continuous;
-    double tolerance; /* of metrics and weights after the first iteration, relative to the largest of each
-                         array */
-} training;
-
-#define CORRIDOR                                                                                             \
-    "ludus: 1\nname: corridor\nworld: multigrid\n"                                                           \
-    "multigrid:\n"                                                                                           \
-    "  map: |\n"                                                                                             \
-    "    We We We We We\n"                                                                                   \
-    "    We Ay Ae .. We\n"                                                                                   \
-    "    We We .. We We\n"                                                                                   \
-    "    We We We We We\n"                                                                                   \
-    "  max_steps: 5\n"                                                                                       \
-    "  actions: small\n"                                                                                     \
-    "goals: [{cell: [1, 1]}, {cell: [2, 1]}, {cell: [3, 1]}, {cell: [2, 2]}]\n"
-#define EMPO                                                                                                 \
-    "learner:\n  type: empo-phase2\n  zeta: 2\n  eta: 1.1\n  gamma_h: 0.95\n  gamma_r: 0.97\n  beta_r: 3\n"  \
-    "  human_prior: {type: random}\n  num_training_steps: 12\n  updates_per_iteration: 4\n  batch_size: 6\n" \
-    "  warmup_v_h_e_steps: 2\n  warmup_x_h_steps: 2\n  warmup_u_r_steps: 2\n  warmup_q_r_steps: 2\n"         \
-    "  warmup_v_r_steps: 2\n  beta_r_rampup_steps: 0\n  v_h_e_target_update_interval: 3\n"                   \
-    "  q_r_target_update_interval: 2\n  buffer_size: 40\n  environments: 2\n  exact_max_states: 0\n"
-#define NAVIGATION(actions, agents)                                                                          \
-    "ludus: 1\nname: t\nworld: particle\nparticle: {task: navigation_graph, agents: " agents                 \
-    ", obstacles: 1, actions: " actions ", episode_length: 4}\nrun: {environments: 3, seed: 5}\n"
-#define MAPPO                                                                                                \
-    "hidden_size: 16, steps: 36, epochs: 1, minibatches: 2, evaluation_episodes: 6, "                        \
-    "graph: {hidden_size: 4, heads: 2, embed_hidden_size: 8, layers: 1}}\n"
-
-static const training trainings[] = {
-    {"empo networks", CORRIDOR EMPO "  hidden_dim: 8\n  goal_feature_dim: 4\n", NULL, {NULL}, false, 1e-4},
-    {"empo networks, all heads",
-     CORRIDOR EMPO
-     "  hidden_dim: 8\n  goal_feature_dim: 4\n  x_h_use_network: true\n  u_r_use_network: true\n"
-     "  v_r_use_network: true\n  dropout: 0.2\n",
-     NULL,
-     {NULL},
-     false,
-     1e-4},
-    {"empo tables", CORRIDOR EMPO "  use_lookup_tables: true\n", NULL, {NULL}, false, 1e-4},
-    {"mappo, magnitude and direction",
-     NAVIGATION("continuous",
-                "2") "learner: {type: graph-mappo, control: mad, rollout_length: 6, "
-                     "chunk_length: 5, centralised: false, mad: {state_size: 6, hidden_size: 8}, " MAPPO,
-     NULL,
-     {NULL},
-     true,
-     1e-3},
-    {"mappo, continuous, recurrent",
-     NAVIGATION("continuous", "3") "learner: {type: graph-mappo, rollout_length: 6, chunk_length: 3, "
-                                   "recurrent: true, " MAPPO,
-     NULL,
-     {NULL},
-     true,
-     1e-3},
-    {"mappo, discrete",
-     NAVIGATION("discrete", "3") "learner: {type: graph-mappo, rollout_length: 6, recurrent: false, " MAPPO,
-     NULL,
-     {NULL},
-     false,
-     1e-3},
-    {"mappo on a grid",
-     NULL,
-     LUDUS_SOURCE_DIR "/scenarios/multigrid/collect_balls.yaml",
-     {"run.environments=2", "learner={type: graph-mappo, rollout_length: 4, hidden_size: 16, steps: 16, "
-                            "epochs: 1, minibatches: 1, evaluation_episodes: 2}"},
-     false,
-     1e-3},
-    {"proof",
-     NULL,
-     LUDUS_SOURCE_DIR "/scenarios/proof/family_tree.yaml",
-     {"learner.network={embedding_size: 12, hidden: 16, layers: 1, dropout: 0.1, constant_scale: 0.02, "
-      "states: concat, temperature: 0.2}",
-      "learner.n_envs=8", "learner.n_steps=8", "learner.batch_size=32", "learner.total_steps=192",
-      "learner.evaluation={every: 2, queries: 3, candidates: 3, slots: 4}"},
-     false,
-     1e-3},
-};
-enum { N_TRAININGS = sizeof trainings / sizeof *trainings };
-
-typedef struct bed {
-    lud_device *device;
-    lud_scenario *scenario;
-    lud_learner *learner;
-} bed;
-
-static bed open_bed(const training *t, const char *device) {
-    bed b = {0};
-    lud_error error = {0};
-    int n_set = 0;
-    while (n_set < 10 && t->set[n_set]) n_set++;
-    if (lud_device_open(device, device[1] == 'p' ? 1 : 0, &b.device, &error)) fail_msg("%s", error.text);
-    lud_status status =
-        t->text ? lud_scenario_read("test.yaml", t->text, strlen(t->text), t->set, n_set, &b.scenario, &error)
-                : lud_scenario_load(t->file, t->set, n_set, &b.scenario, &error);
-    if (status) fail_msg("%s: %s", t->name, error.text);
-    if (lud_learner_create(b.scenario, b.device, &b.learner, &error)) fail_msg("%s: %s", t->name, error.text);
-    return b;
-}
-
-static void close_bed(bed *b) {
-    lud_learner_destroy(b->learner);
-    lud_device_synchronise(b->device);
-    if (lud_device_failure(b->device)) fail_msg("%s", lud_device_failure(b->device));
-    lud_device_close(b->device);
-    lud_scenario_destroy(b->scenario);
-}
-
-static void iterate(const training *t, bed *b, double *row) {
-    lud_error error = {0};
-    if (b->learner->kind->iterate(b->learner, row, &error)) fail_msg("%s: %s", t->name, error.text);
-    if (lud_device_failure(b->device)) fail_msg("%s: %s", t->name, lud_device_failure(b->device));
-}
-
-static lud_checkpoint *save(bed *b) {
-    lud_checkpoint *checkpoint = lud_checkpoint_create();
-    lud_error error = {0};
-    assert_non_null(checkpoint);
-    b->learner->kind->visit(b->learner, checkpoint);
-    if (lud_checkpoint_status(checkpoint, &error)) fail_msg("%s", error.text);
-    return checkpoint;
-}
-
 static double element(const lud_tensor *t, size_t i) {
     if (t->type == LUD_TENSOR_F32) return (double)((const float *)t->data)[i];
     return ((const double *)t->data)[i];
@@ -165,7 +36,7 @@ static double element(const lud_tensor *t, size_t i) {
 
 /* Tensors of numbers are near, everything else (environments, counters, what was drawn) is equal where
  * actions are discrete. */
-static void near(const training *t, lud_checkpoint *a, lud_checkpoint *b) {
+static void near(const support_training *t, lud_checkpoint *a, lud_checkpoint *b) {
     assert_int_equal(lud_checkpoint_n_tensors(a), lud_checkpoint_n_tensors(b));
     for (int k = 0; k < lud_checkpoint_n_tensors(a); k++) {
         const lud_tensor *x = lud_checkpoint_get(a, k), *y = lud_checkpoint_find(b, x->name);
@@ -187,7 +58,8 @@ static void near(const training *t, lud_checkpoint *a, lud_checkpoint *b) {
     }
 }
 
-static void rows_near(const training *t, const lud_metric *columns, int n, const double *a, const double *b) {
+static void rows_near(const support_training *t, const lud_metric *columns, int n, const double *a,
+                      const double *b) {
     for (int i = 0; i < n; i++) {
         if (strstr(columns[i].name, "second") || strstr(columns[i].name, "speed") ||
             strstr(columns[i].name, "per_s") || strstr(columns[i].name, "time"))
@@ -201,15 +73,15 @@ static void rows_near(const training *t, const lud_metric *columns, int n, const
 static void the_first_iteration_is_near(void **state) {
     (void)state;
     if (!have_cuda) skip();
-    for (int k = 0; k < N_TRAININGS; k++) {
-        const training *t = &trainings[k];
-        bed a = open_bed(t, "cuda"), b = open_bed(t, "cpu");
+    for (int k = 0; k < n_support_trainings; k++) {
+        const support_training *t = &support_trainings[k];
+        support_bed a = support_bed_open(t, "cuda", 0), b = support_bed_open(t, "cpu", 1);
         double x[128], y[128];
         assert_in_range(a.learner->n_columns, 1, 128);
-        iterate(t, &a, x);
-        iterate(t, &b, y);
+        support_bed_iterate(t, &a, x);
+        support_bed_iterate(t, &b, y);
         rows_near(t, a.learner->columns, a.learner->n_columns, x, y);
-        lud_checkpoint *of_a = save(&a), *of_b = save(&b);
+        lud_checkpoint *of_a = support_bed_save(&a), *of_b = support_bed_save(&b);
         near(t, of_a, of_b);
         lud_checkpoint_destroy(of_a);
         lud_checkpoint_destroy(of_b);
@@ -219,8 +91,8 @@ static void the_first_iteration_is_near(void **state) {
             if (b.learner->kind->evaluate(b.learner, y, &error)) fail_msg("%s: %s", t->name, error.text);
             rows_near(t, a.learner->evaluation_columns, a.learner->n_evaluation_columns, x, y);
         }
-        close_bed(&a);
-        close_bed(&b);
+        support_bed_close(&a);
+        support_bed_close(&b);
     }
 }
 
@@ -233,25 +105,26 @@ static void resuming_changes_nothing(void **state) {
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/a.safetensors", folder);
     snprintf(previous, sizeof previous, "%s/a.previous.safetensors", folder);
-    for (int k = 0; k < N_TRAININGS; k++) {
-        const training *t = &trainings[k];
+    for (int k = 0; k < n_support_trainings; k++) {
+        const support_training *t = &support_trainings[k];
         lud_error error = {0};
         double row[128];
-        bed whole = open_bed(t, "cuda"), half = open_bed(t, "cuda"), rest = open_bed(t, "cuda");
+        support_bed whole = support_bed_open(t, "cuda", 0), half = support_bed_open(t, "cuda", 0),
+                    rest = support_bed_open(t, "cuda", 0);
         const uint64_t n = whole.learner->n_iterations;
         assert_in_range(n, 2, 100);
-        for (uint64_t i = 0; i < n; i++) iterate(t, &whole, row);
-        for (uint64_t i = 0; i < n / 2; i++) iterate(t, &half, row);
-        lud_checkpoint *saved = save(&half), *loaded = NULL;
+        for (uint64_t i = 0; i < n; i++) support_bed_iterate(t, &whole, row);
+        for (uint64_t i = 0; i < n / 2; i++) support_bed_iterate(t, &half, row);
+        lud_checkpoint *saved = support_bed_save(&half), *loaded = NULL;
         if (lud_checkpoint_write(saved, path, &error)) fail_msg("%s", error.text);
         lud_checkpoint_destroy(saved);
-        close_bed(&half);
+        support_bed_close(&half);
         if (lud_checkpoint_open(path, &loaded, &error)) fail_msg("%s", error.text);
         rest.learner->kind->visit(rest.learner, loaded);
         if (lud_checkpoint_status(loaded, &error)) fail_msg("%s: %s", t->name, error.text);
         lud_checkpoint_destroy(loaded);
-        for (uint64_t i = n / 2; i < n; i++) iterate(t, &rest, row);
-        lud_checkpoint *a = save(&whole), *b = save(&rest);
+        for (uint64_t i = n / 2; i < n; i++) support_bed_iterate(t, &rest, row);
+        lud_checkpoint *a = support_bed_save(&whole), *b = support_bed_save(&rest);
         for (int i = 0; i < lud_checkpoint_n_tensors(a); i++) {
             const lud_tensor *x = lud_checkpoint_get(a, i), *y = lud_checkpoint_find(b, x->name);
             if (strstr(x->name, "seconds")) continue;
@@ -260,16 +133,57 @@ static void resuming_changes_nothing(void **state) {
         }
         lud_checkpoint_destroy(a);
         lud_checkpoint_destroy(b);
-        close_bed(&whole);
-        close_bed(&rest);
+        support_bed_close(&whole);
+        support_bed_close(&rest);
     }
     remove(path);
     remove(previous);
     assert_int_equal(remove(folder), 0);
 }
 
+/* Training of graph MAPPO from recorded graphs and with the same operations called one by one: the same
+ * bytes.
+ */
+static void recorded_training_is_the_same(void **state) {
+    (void)state;
+    if (!have_cuda) skip();
+    int n_recorded = 0;
+    for (int k = 0; k < n_support_trainings; k++) {
+        const support_training *t = &support_trainings[k];
+        if (strncmp(t->name, "mappo", 5) != 0) continue;
+        lud_checkpoint *saved[2];
+        for (int plain = 0; plain < 2; plain++) {
+            double row[128];
+            support_bed b = support_bed_open(t, "cuda", 0);
+            lud_mappo_learner_state *m = (lud_mappo_learner_state *)b.learner;
+            m->update->never_record = m->rollout->never_record = plain;
+            for (uint64_t i = 0; i < b.learner->n_iterations; i++) support_bed_iterate(t, &b, row);
+            const lud_replay *const pieces[] = {&m->update->adding, &m->update->stepping, &m->rollout->acting,
+                                                &m->rollout->valuing};
+            for (int i = 0; i < 4; i++) {
+                if (plain) assert_int_equal(pieces[i]->runs, 0);
+                n_recorded += pieces[i]->n_replayed > 0;
+            }
+            /* the steps of the optimiser have one shape throughout */
+            if (!plain) assert_int_equal(m->update->stepping.n_replayed, m->update->stepping.runs - 1);
+            saved[plain] = support_bed_save(&b);
+            support_bed_close(&b);
+        }
+        for (int i = 0; i < lud_checkpoint_n_tensors(saved[0]); i++) {
+            const lud_tensor *x = lud_checkpoint_get(saved[0], i),
+                             *y = lud_checkpoint_find(saved[1], x->name);
+            if (strstr(x->name, "seconds")) continue;
+            if (memcmp(x->data, y->data, x->bytes) != 0)
+                fail_msg("%s: %s differs when it is recorded", t->name, x->name);
+        }
+        for (int i = 0; i < 2; i++) lud_checkpoint_destroy(saved[i]);
+    }
+    assert_true(n_recorded > 4); /* not the steps alone */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_first_iteration_is_near),
+                                       cmocka_unit_test(recorded_training_is_the_same),
                                        cmocka_unit_test(resuming_changes_nothing)};
     return cmocka_run_group_tests(tests, look_for_cuda, NULL);
 }

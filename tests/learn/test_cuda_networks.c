@@ -280,7 +280,8 @@ static void networks_agree(void **state) {
     }
 }
 
-/* A recorded update gives the bytes of a plain one at every step, also after a run with other rows. */
+/* A recorded update gives the bytes of a plain one at every step, also after a run with other rows and after
+ * the workspace has moved. */
 static void recorded_updates(void **state) {
     (void)state;
     if (!cuda) skip();
@@ -291,11 +292,18 @@ static void recorded_updates(void **state) {
         open_bench(&a, k, cuda);
         open_bench(&b, k, cuda);
         lud_replay_start(&replay, cuda, update, &a);
-        for (uint32_t step = 1; step < 8; step++) {
+        static const struct {
+            uint64_t key;
+            unsigned recorded, replayed; /* so far */
+        } expected[] = {{1, 0, 0}, {1, 1, 1}, {1, 1, 2}, {1, 1, 3}, {2, 1, 3},
+                        {2, 2, 4}, {1, 2, 5}, {1, 3, 6}, {1, 3, 7}};
+        for (uint32_t step = 1; step <= sizeof expected / sizeof *expected; step++) {
             lud_nn_set_step(a.net, 5, step);
             lud_nn_set_step(b.net, 5, step);
-            lud_replay_run(&replay, step < 5 ? 1 : 2);
-            assert_true((replay.graph != NULL) == (step != 1 && step != 5));
+            if (step == 8) assert_true(lud_device_reserve(cuda, 2 * cuda->workspace_bytes));
+            lud_replay_run(&replay, expected[step - 1].key);
+            assert_int_equal(replay.n_recorded, expected[step - 1].recorded);
+            assert_int_equal(replay.n_replayed, expected[step - 1].replayed);
             update(&b);
             float *x = results(&a, &n), *y = results(&b, &n);
             assert_memory_equal(x, y, (size_t)n * sizeof *x);

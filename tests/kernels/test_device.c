@@ -1,0 +1,162 @@
+/* Two pieces of work at the same time (lud_device_run_both): the same bits as one behind the other, scratch
+ * of their own, nested pairs, errors of either. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/cpu/cpu.h"
+#include "kernels/support_cases.h"
+
+static lud_device *open_cpu(int n_threads) {
+    lud_device *device;
+    lud_error error = {0};
+    if (lud_device_open("cpu", n_threads, &device, &error) != LUD_OK) fail_msg("%s", error.text);
+    ((lud_cpu *)device)->work_per_thread = 1; /* all threads, however small the work */
+    return device;
+}
+
+/* Some cases of the table in a row, their results behind each other. */
+typedef struct piece {
+    int first, step;
+    lud_device *ran_on;
+    void *workspace;
+    int n_threads;
+    float *results;
+    int64_t n;
+} piece;
+
+static void run_cases(lud_device *device, void *context) {
+    piece *p = context;
+    p->ran_on = device;
+    p->n_threads = device->n_threads;
+    p->n = 0;
+    for (int i = p->first; i < n_kernel_cases; i += p->step) {
+        case_layout l = case_layout_make(&kernel_cases[i], 2 + i % 4);
+        int64_t n;
+        float *results = case_run_f32(&kernel_cases[i], &l, device, &n);
+        p->results = realloc(p->results, (size_t)(p->n + n + 1) * sizeof *results);
+        memcpy(p->results + p->n, results, (size_t)n * sizeof *results);
+        p->n += n;
+        free(results);
+        case_layout_free(&l);
+    }
+    p->workspace = device->workspace;
+}
+
+static void same(const piece *a, const piece *b) {
+    assert_int_equal(a->n, b->n);
+    assert_true(a->n > 1000);
+    assert_memory_equal(a->results, b->results, (size_t)a->n * sizeof *a->results);
+}
+
+/* Every operation in the one piece beside every other in the other. */
+static void test_both_halves(void **state) {
+    (void)state;
+    lud_device *one = open_cpu(1);
+    piece expected[2] = {{.first = 0, .step = 2}, {.first = 1, .step = 2}};
+    lud_device_run_both(one, run_cases, &expected[0], run_cases, &expected[1]);
+    assert_ptr_equal(expected[0].ran_on, one);
+    assert_ptr_equal(expected[1].ran_on, one); /* one behind the other */
+    for (int n_threads = 2; n_threads <= 5; n_threads++) {
+        lud_device *device = open_cpu(n_threads);
+        for (int again = 0; again < 2; again++) { /* with workspaces that have grown */
+            piece p[2] = {{.first = 0, .step = 2}, {.first = 1, .step = 2}};
+            lud_device_run_both(device, run_cases, &p[0], run_cases, &p[1]);
+            assert_ptr_not_equal(p[0].ran_on, p[1].ran_on);
+            assert_ptr_not_equal(p[0].workspace, p[1].workspace);
+            assert_int_equal(p[0].n_threads + p[1].n_threads, n_threads);
+            assert_true(p[1].n_threads >= 1 && p[0].n_threads >= p[1].n_threads);
+            assert_int_equal(device->n_threads, n_threads);
+            for (int k = 0; k < 2; k++) {
+                same(&expected[k], &p[k]);
+                free(p[k].results);
+            }
+        }
+        /* what ran as a half before runs as a whole afterwards */
+        piece whole = {.first = 0, .step = 2};
+        run_cases(device, &whole);
+        same(&expected[0], &whole);
+        free(whole.results);
+        lud_device_close(device);
+    }
+    for (int k = 0; k < 2; k++) free(expected[k].results);
+    lud_device_close(one);
+}
+
+/* The pair that a piece runs on the device it was handed. */
+static void run_pair(lud_device *device, void *context) {
+    piece *p = context;
+    lud_device_run_both(device, run_cases, &p[0], run_cases, &p[1]);
+}
+
+static void test_nested_pairs(void **state) {
+    (void)state;
+    enum { N = 4 };
+    lud_device *one = open_cpu(1);
+    piece expected[N];
+    for (int k = 0; k < N; k++) {
+        expected[k] = (piece){.first = k, .step = N};
+        run_cases(one, &expected[k]);
+    }
+    lud_device_close(one);
+    for (int n_threads = 1; n_threads <= 8; n_threads++) {
+        lud_device *device = open_cpu(n_threads);
+        piece p[N];
+        for (int k = 0; k < N; k++) p[k] = (piece){.first = k, .step = N};
+        lud_device_run_both(device, run_pair, &p[0], run_pair, &p[2]);
+        for (int k = 0; k < N; k++) same(&expected[k], &p[k]);
+        /* with four threads all four pieces run at once */
+        for (int k = 0; k < N && n_threads >= 4; k++)
+            for (int other = 0; other < k; other++) {
+                assert_ptr_not_equal(p[k].ran_on, p[other].ran_on);
+                assert_ptr_not_equal(p[k].workspace, p[other].workspace);
+            }
+        for (int k = 0; k < N; k++) free(p[k].results);
+        assert_int_equal(device->n_threads, n_threads);
+        lud_device_close(device);
+    }
+    for (int k = 0; k < N; k++) free(expected[k].results);
+}
+
+/* Nothing keeps the one piece from running because the other failed; each tells by its context. */
+typedef struct attempt {
+    bool fails;
+    lud_status status;
+    lud_error error;
+    int runs;
+} attempt;
+
+static void try_something(lud_device *device, void *context) {
+    attempt *a = context;
+    (void)device;
+    lud_device *other;
+    a->runs++;
+    a->status = lud_device_open(a->fails ? "abacus" : "cpu", 1, &other, &a->error);
+    if (!a->status) lud_device_close(other);
+}
+
+static void test_errors_of_either(void **state) {
+    (void)state;
+    for (int n_threads = 1; n_threads <= 3; n_threads++)
+        for (int fails = 0; fails < 4; fails++) {
+            lud_device *device = open_cpu(n_threads);
+            attempt a[2] = {{.fails = fails & 1}, {.fails = fails & 2}};
+            lud_device_run_both(device, try_something, &a[0], try_something, &a[1]);
+            for (int k = 0; k < 2; k++) {
+                assert_int_equal(a[k].runs, 1);
+                assert_int_equal(a[k].status, a[k].fails ? LUD_ERROR_INPUT : LUD_OK);
+                assert_int_equal(strstr(a[k].error.text, "abacus") != NULL, a[k].fails);
+            }
+            lud_device_close(device);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_both_halves),
+                                       cmocka_unit_test(test_nested_pairs),
+                                       cmocka_unit_test(test_errors_of_either)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

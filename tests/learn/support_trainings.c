@@ -1,0 +1,139 @@
+#include "learn/support_trainings.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/cpu/cpu.h"
+
+#define CORRIDOR                                                                                             \
+    "ludus: 1\nname: corridor\nworld: multigrid\n"                                                           \
+    "multigrid:\n"                                                                                           \
+    "  map: |\n"                                                                                             \
+    "    We We We We We\n"                                                                                   \
+    "    We Ay Ae .. We\n"                                                                                   \
+    "    We We .. We We\n"                                                                                   \
+    "    We We We We We\n"                                                                                   \
+    "  max_steps: 5\n"                                                                                       \
+    "  actions: small\n"                                                                                     \
+    "goals: [{cell: [1, 1]}, {cell: [2, 1]}, {cell: [3, 1]}, {cell: [2, 2]}]\n"
+#define EMPO                                                                                                 \
+    "learner:\n  type: empo-phase2\n  zeta: 2\n  eta: 1.1\n  gamma_h: 0.95\n  gamma_r: 0.97\n  beta_r: 3\n"  \
+    "  human_prior: {type: random}\n  num_training_steps: 12\n  updates_per_iteration: 4\n  batch_size: 6\n" \
+    "  warmup_v_h_e_steps: 2\n  warmup_x_h_steps: 2\n  warmup_u_r_steps: 2\n  warmup_q_r_steps: 2\n"         \
+    "  warmup_v_r_steps: 2\n  beta_r_rampup_steps: 0\n  v_h_e_target_update_interval: 3\n"                   \
+    "  q_r_target_update_interval: 2\n  buffer_size: 40\n  environments: 2\n  exact_max_states: 0\n"
+#define NAVIGATION(actions, agents)                                                                          \
+    "ludus: 1\nname: t\nworld: particle\nparticle: {task: navigation_graph, agents: " agents                 \
+    ", obstacles: 1, actions: " actions ", episode_length: 4}\nrun: {environments: 3, seed: 5}\n"
+#define MAPPO                                                                                                \
+    "hidden_size: 16, steps: 36, epochs: 1, minibatches: 2, evaluation_episodes: 6, "                        \
+    "graph: {hidden_size: 4, heads: 2, embed_hidden_size: 8, layers: 1}}\n"
+
+const support_training support_trainings[] = {
+    {"empo networks", CORRIDOR EMPO "  hidden_dim: 8\n  goal_feature_dim: 4\n", NULL, {NULL}, false, 1e-4},
+    {"empo networks, all heads",
+     CORRIDOR EMPO
+     "  hidden_dim: 8\n  goal_feature_dim: 4\n  x_h_use_network: true\n  u_r_use_network: true\n"
+     "  v_r_use_network: true\n  dropout: 0.2\n",
+     NULL,
+     {NULL},
+     false,
+     1e-4},
+    {"empo tables", CORRIDOR EMPO "  use_lookup_tables: true\n", NULL, {NULL}, false, 1e-4},
+    {"mappo, magnitude and direction",
+     NAVIGATION("continuous",
+                "2") "learner: {type: graph-mappo, control: mad, rollout_length: 6, "
+                     "chunk_length: 5, centralised: false, mad: {state_size: 6, hidden_size: 8}, " MAPPO,
+     NULL,
+     {NULL},
+     true,
+     1e-3},
+    {"mappo, continuous, recurrent",
+     NAVIGATION("continuous", "3") "learner: {type: graph-mappo, rollout_length: 6, chunk_length: 3, "
+                                   "recurrent: true, " MAPPO,
+     NULL,
+     {NULL},
+     true,
+     1e-3},
+    {"mappo, discrete",
+     NAVIGATION("discrete", "3") "learner: {type: graph-mappo, rollout_length: 6, recurrent: false, " MAPPO,
+     NULL,
+     {NULL},
+     false,
+     1e-3},
+    {"mappo on a grid",
+     NULL,
+     LUDUS_SOURCE_DIR "/scenarios/multigrid/collect_balls.yaml",
+     {"run.environments=2", "learner={type: graph-mappo, rollout_length: 4, hidden_size: 16, steps: 16, "
+                            "epochs: 1, minibatches: 1, evaluation_episodes: 2}"},
+     false,
+     1e-3},
+    {"empo, people alone",
+     CORRIDOR
+     "learner:\n  type: empo-phase1\n  gamma_h: 0.9\n  beta_h: 5\n  hidden_dim: 8\n  goal_feature_dim: 4\n"
+     "  num_training_steps: 12\n  updates_per_iteration: 4\n  batch_size: 6\n  buffer_size: 40\n"
+     "  environments: 2\n  target_update_interval: 3\n  epsilon_h_decay_steps: 10\n",
+     NULL,
+     {NULL},
+     false,
+     1e-4},
+    {"proof",
+     NULL,
+     LUDUS_SOURCE_DIR "/scenarios/proof/family_tree.yaml",
+     {"learner.network={embedding_size: 12, hidden: 16, layers: 1, dropout: 0.1, constant_scale: 0.02, "
+      "states: concat, temperature: 0.2}",
+      "learner.n_envs=8", "learner.n_steps=8", "learner.batch_size=32", "learner.total_steps=192",
+      "learner.evaluation={every: 2, queries: 3, candidates: 3, slots: 4}"},
+     false,
+     1e-3},
+    {"embeddings of a knowledge graph",
+     NULL,
+     LUDUS_SOURCE_DIR "/scenarios/proof/family_tree.yaml",
+     {"learner={type: kge, scorer: complex, dimension: 12, negatives: 8, epochs: 4}"},
+     false,
+     1e-3},
+};
+const int n_support_trainings = (int)(sizeof support_trainings / sizeof *support_trainings);
+
+support_bed support_bed_open(const support_training *t, const char *device, int n_threads) {
+    support_bed b = {0};
+    lud_error error = {0};
+    int n_set = 0;
+    while (n_set < 10 && t->set[n_set]) n_set++;
+    if (lud_device_open(device, n_threads, &b.device, &error)) fail_msg("%s", error.text);
+    if (b.device->backend == &lud_cpu_backend && n_threads > 1) ((lud_cpu *)b.device)->work_per_thread = 1;
+    lud_status status =
+        t->text ? lud_scenario_read("test.yaml", t->text, strlen(t->text), t->set, n_set, &b.scenario, &error)
+                : lud_scenario_load(t->file, t->set, n_set, &b.scenario, &error);
+    if (status) fail_msg("%s: %s", t->name, error.text);
+    if (lud_learner_create(b.scenario, b.device, &b.learner, &error)) fail_msg("%s: %s", t->name, error.text);
+    return b;
+}
+
+void support_bed_close(support_bed *b) {
+    lud_learner_destroy(b->learner);
+    lud_device_synchronise(b->device);
+    if (lud_device_failure(b->device)) fail_msg("%s", lud_device_failure(b->device));
+    lud_device_close(b->device);
+    lud_scenario_destroy(b->scenario);
+}
+
+void support_bed_iterate(const support_training *t, support_bed *b, double *row) {
+    lud_error error = {0};
+    if (b->learner->kind->iterate(b->learner, row, &error)) fail_msg("%s: %s", t->name, error.text);
+    if (lud_device_failure(b->device)) fail_msg("%s: %s", t->name, lud_device_failure(b->device));
+}
+
+lud_checkpoint *support_bed_save(support_bed *b) {
+    lud_checkpoint *checkpoint = lud_checkpoint_create();
+    lud_error error = {0};
+    assert_non_null(checkpoint);
+    b->learner->kind->visit(b->learner, checkpoint);
+    if (lud_checkpoint_status(checkpoint, &error)) fail_msg("%s", error.text);
+    return checkpoint;
+}

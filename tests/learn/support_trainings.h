@@ -1,0 +1,37 @@
+/* One small training of every learner, opened on any device. */
+#ifndef LUDUS_TESTS_SUPPORT_TRAININGS_H
+#define LUDUS_TESTS_SUPPORT_TRAININGS_H
+
+#include "learn/train.h"
+
+typedef struct support_training {
+    const char *name;
+    const char *text; /* a scenario, or null: the file */
+    const char *file;
+    const char *set[10];
+    bool continuous;
+    double tolerance; /* between devices: of metrics and weights after the first iteration, relative to the
+                         largest of each array */
+} support_training;
+
+extern const support_training support_trainings[];
+extern const int n_support_trainings;
+
+/* A learner before its first iteration. */
+typedef struct support_bed {
+    lud_device *device;
+    lud_scenario *scenario;
+    lud_learner *learner;
+} support_bed;
+
+/* Fails the test when something cannot be opened. On the CPU with so many threads, every operation shared by
+ * all of them, however small, when there are several. */
+support_bed support_bed_open(const support_training *t, const char *device, int n_threads);
+/* Fails the test when the device reports a failure. */
+void support_bed_close(support_bed *b);
+/* One iteration; row holds the learner's columns. */
+void support_bed_iterate(const support_training *t, support_bed *b, double *row);
+/* The learner's state; destroy it with lud_checkpoint_destroy. */
+lud_checkpoint *support_bed_save(support_bed *b);
+
+#endif
