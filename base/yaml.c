@@ -1,5 +1,6 @@
 #include "base/yaml.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -290,12 +291,10 @@ static lud_status read_node(reader *r, struct fy_event *event, int depth, lud_tr
         tag = event->sequence_start.tag;
         anchor_token = event->sequence_start.anchor;
         break;
-    case FYET_MAPPING_START:
+    default: /* what ends early is an error of the parser */
+        assert(event->type == FYET_MAPPING_START);
         tag = event->mapping_start.tag;
         anchor_token = event->mapping_start.anchor;
-        break;
-    default:
-        return lud_fail_at(r->error, LUD_ERROR_INPUT, place, "expected a value, found the end of the text");
     }
     if (tag)
         return lud_fail_at(r->error, LUD_ERROR_INPUT, place,

@@ -156,9 +156,6 @@ static lud_status solve_point(const job *j, int64_t number, lud_text *row, lud_e
     lud_scenario_flags own = *j->flags;
     point_of(j->ranges, j->n_ranges, j->sampled, j->seed, number, values);
     for (int k = 0; k < j->n_ranges; k++) {
-        if (own.set.n == LUD_FLAG_LIST_ITEMS)
-            return lud_fail(error, LUD_ERROR_LIMIT, "too many --set and --vary together; expected at most %d",
-                            (int)LUD_FLAG_LIST_ITEMS);
         snprintf(texts[k], sizeof texts[k], "%s=%.17g", j->ranges[k].key, values[k]);
         own.set.items[own.set.n++] = texts[k];
     }
@@ -281,6 +278,9 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
                         "sweep needs something to vary: --vary learner.beta_r=1:100:10:log");
     if (values->vary.n > MAX_KEYS)
         return lud_fail(error, LUD_ERROR_LIMIT, "more than %d --vary", (int)MAX_KEYS);
+    if (values->scenario.set.n + values->vary.n > LUD_FLAG_LIST_ITEMS)
+        return lud_fail(error, LUD_ERROR_LIMIT, "too many --set and --vary together; expected at most %d",
+                        (int)LUD_FLAG_LIST_ITEMS);
     int64_t n = 1;
     for (int k = 0; k < values->vary.n; k++) {
         lud_status status = read_range(values->vary.items[k], &ranges[k], error);

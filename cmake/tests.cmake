@@ -36,7 +36,7 @@ foreach(source IN LISTS test_sources)
     target_sources(${target} PRIVATE tests/out_of_memory.c)
     foreach(function malloc calloc realloc free aligned_alloc strdup strndup asprintf lud_arena_create lud_arena_take
             lud_arena_take_array lud_arena_text lud_device_allocate lud_device_reserve
-            lud_cpu_workspace lud_cpu_product_scratch lud_cpu_conv lud_font_render)
+            lud_cpu_workspace lud_cpu_product_scratch lud_cpu_conv)
       target_link_options(${target} PRIVATE -Wl,--wrap=${function})
     endforeach()
   elseif(TARGET ludus)

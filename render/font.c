@@ -7,6 +7,31 @@
 
 #include "render/assets.h"
 
+/* What a glyph's outline and its edges take while it is drawn, so that memory is asked for once, where its
+ * lack is an error: stb_truetype does not look whether it got any. A glyph of a thousand pixels takes a tenth
+ * of it. */
+enum { POOL_BYTES = 1 << 20, POOL_ALIGN = 16 };
+
+typedef struct pool {
+    _Alignas(POOL_ALIGN) unsigned char bytes[POOL_BYTES];
+    size_t used;
+} pool;
+
+static void *take(pool *p, size_t n) {
+    const size_t whole = (n + POOL_ALIGN - 1) / POOL_ALIGN * POOL_ALIGN;
+    if (whole > POOL_BYTES - p->used) return malloc(n);
+    p->used += whole;
+    return p->bytes + p->used - whole;
+}
+
+static void give_back(const pool *p, void *piece) {
+    const unsigned char *at = piece;
+    if (at < p->bytes || at >= p->bytes + POOL_BYTES) free(piece);
+}
+
+#define STBTT_malloc(n, owner)   take(owner, n)
+#define STBTT_free(piece, owner) give_back(owner, piece)
+
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wsign-conversion"
@@ -20,14 +45,32 @@
 
 struct lud_font {
     stbtt_fontinfo info;
+    pool *pool;
     int ascent, descent, line_gap;
     int digit_advance; /* of the widest digit, in font units */
 };
 
+/* The 32-bit words of a whole OpenType file sum up to this (OpenType specification, table `head`,
+ * checksumAdjustment). Nothing of a file is looked at before: stb_truetype trusts what it reads. */
+static bool is_whole(lud_asset asset) {
+    uint32_t sum = 0;
+    for (size_t i = 0; i + 4 <= asset.length; i += 4)
+        sum += (uint32_t)asset.bytes[i] << 24 | (uint32_t)asset.bytes[i + 1] << 16 |
+               (uint32_t)asset.bytes[i + 2] << 8 | asset.bytes[i + 3];
+    return asset.length % 4 == 0 && sum == 0xB1B0AFBAu;
+}
+
 lud_status lud_font_create(lud_font **font, lud_error *error) {
     lud_asset asset = lud_asset_font();
+    if (!is_whole(asset))
+        return lud_fail(error, LUD_ERROR_INPUT, "the font of this program is damaged; install it anew");
     lud_font *f = calloc(1, sizeof *f);
-    if (!f) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the font");
+    if (f) f->pool = malloc(sizeof *f->pool);
+    if (!f || !f->pool) {
+        free(f);
+        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the font");
+    }
+    f->info.userdata = f->pool;
     const int read = stbtt_InitFont(&f->info, asset.bytes, stbtt_GetFontOffsetForIndex(asset.bytes, 0));
     assert(read); /* the font is part of the program */
     (void)read;
@@ -42,6 +85,7 @@ lud_status lud_font_create(lud_font **font, lud_error *error) {
 }
 
 void lud_font_destroy(lud_font *font) {
+    if (font) free(font->pool);
     free(font);
 }
 
@@ -83,6 +127,7 @@ lud_glyph lud_font_glyph(const lud_font *font, uint32_t code_point, float size) 
 void lud_font_render(const lud_font *font, uint32_t code_point, float size, uint8_t *mask) {
     float scale = scale_of(font, size);
     lud_glyph glyph = lud_font_glyph(font, code_point, size);
+    font->pool->used = 0;
     stbtt_MakeCodepointBitmap(&font->info, mask, glyph.width, glyph.height, glyph.width, scale, scale,
                               (int)code_point);
 }

@@ -15,6 +15,8 @@ typedef struct lud_glyph {
     int left, top, width, height; /* top counts downwards, so it is negative above the baseline */
 } lud_glyph;
 
+/* The font that is part of the program; LUD_ERROR_INPUT where it is damaged. Takes all the memory that
+ * drawing glyphs needs; a font is used by one thread at a time. */
 lud_status lud_font_create(lud_font **font, lud_error *error);
 void lud_font_destroy(lud_font *font);
 

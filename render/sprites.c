@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "render/assets.h"
 
@@ -29,14 +30,48 @@ static const bool tinted[LUD_SPRITE_COUNT] = {
 #undef X
 };
 
+/* CRC-32 of ISO 3309, as the PNG specification (annex D) has it, four bits at a time. */
+static uint32_t crc32_of(const unsigned char *bytes, size_t n) {
+    static const uint32_t table[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
+                                       0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+                                       0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
+    uint32_t crc = 0xffffffff;
+    for (size_t i = 0; i < n; i++) {
+        crc = table[(crc ^ bytes[i]) & 15] ^ crc >> 4;
+        crc = table[(crc ^ (uint32_t)(bytes[i] >> 4)) & 15] ^ crc >> 4;
+    }
+    return ~crc;
+}
+
+static uint32_t read_u32(const unsigned char *bytes) {
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+/* Whether every chunk up to the last has its checksum; stb_image does not look at them. */
+static bool is_whole(lud_asset asset) {
+    static const unsigned char signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+    if (asset.length < sizeof signature || memcmp(asset.bytes, signature, sizeof signature) != 0)
+        return false;
+    for (size_t at = sizeof signature; asset.length - at >= 12;) {
+        const unsigned char *chunk = asset.bytes + at;
+        const uint32_t n = read_u32(chunk);
+        if (n > asset.length - at - 12 || crc32_of(chunk + 4, n + 4) != read_u32(chunk + 8 + n)) return false;
+        at += n + 12;
+        if (memcmp(chunk + 4, "IEND", 4) == 0) return at == asset.length;
+    }
+    return false;
+}
+
 lud_status lud_sprites_create(lud_sprites **sprites, lud_error *error) {
     lud_asset atlas = lud_asset_atlas();
+    if (!is_whole(atlas))
+        return lud_fail(error, LUD_ERROR_INPUT, "the sprites of this program are damaged; install it anew");
     lud_sprites *s = calloc(1, sizeof *s);
     if (!s) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the sprites");
     int channels;
     s->pixels = stbi_load_from_memory(atlas.bytes, (int)atlas.length, &s->width, &s->height, &channels, 4);
     int rows = (LUD_SPRITE_COUNT + LUD_ATLAS_COLUMNS - 1) / LUD_ATLAS_COLUMNS;
-    if (!s->pixels) { /* the atlas is part of the program: only memory can be lacking */
+    if (!s->pixels) { /* the atlas is whole: only memory can be lacking */
         lud_sprites_destroy(s);
         return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the sprites");
     }

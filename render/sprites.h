@@ -77,7 +77,7 @@ typedef struct lud_rgba {
 
 typedef struct lud_sprites lud_sprites;
 
-/* Unpacks the atlas that is part of the program. */
+/* Unpacks the atlas that is part of the program; LUD_ERROR_INPUT where it is damaged. */
 lud_status lud_sprites_create(lud_sprites **sprites, lud_error *error);
 void lud_sprites_destroy(lud_sprites *sprites);
 

@@ -253,6 +253,17 @@ static lud_status number_kinds(builder *b, worker *w) {
     return LUD_OK;
 }
 
+lud_status lud_statespace_check_numbers(uint64_t n_states, uint64_t n_fresh, uint64_t n_branches,
+                                        int n_layers, lud_error *error) {
+    if (n_branches >= LUD_ROW_NONE - LUD_ROW_BRANCH)
+        return lud_fail(error, LUD_ERROR_LIMIT, "more than 2^31 branching rows after %" PRIu64 " states",
+                        n_states);
+    if (n_states + n_fresh > LUD_MAX_STATES)
+        return lud_fail(error, LUD_ERROR_LIMIT, "more than 2^31 states: reached %" PRIu64 " in layer %d",
+                        n_states, n_layers);
+    return LUD_OK;
+}
+
 /* Between the two halves of a round: room for everything found, and each worker's place for its branches. */
 static lud_status prepare_round(builder *b, int n_workers) {
     lud_statespace *space = b->space;
@@ -273,15 +284,11 @@ static lud_status prepare_round(builder *b, int n_workers) {
         lud_status status = number_kinds(b, w);
         if (status) return status;
     }
-    if (n_branches >= LUD_ROW_NONE - LUD_ROW_BRANCH)
-        return lud_fail(b->error, LUD_ERROR_LIMIT, "more than 2^31 branching rows after %" PRIu64 " states",
-                        space->n_states);
     uint64_t chunks = (uint64_t)b->n_threads * LUD_STATE_CURSOR_CHUNK;
     uint64_t fresh = b->store.n_fresh + n_records + chunks;
-    if (space->n_states + fresh > LUD_MAX_STATES)
-        return lud_fail(b->error, LUD_ERROR_LIMIT, "more than 2^31 states: reached %" PRIu64 " in layer %d",
-                        space->n_states, space->n_layers);
-    lud_status status = grow(b, &b->store.fresh, &b->fresh_capacity, fresh, b->store.state_bytes);
+    lud_status status =
+        lud_statespace_check_numbers(space->n_states, fresh, n_branches, space->n_layers, b->error);
+    if (!status) status = grow(b, &b->store.fresh, &b->fresh_capacity, fresh, b->store.state_bytes);
     if (!status)
         status = grow_array(b, LUD_ARRAY_BRANCH_BEGIN, (n_branches + 1) * sizeof *space->branch_begin);
     if (!status) status = grow_array(b, LUD_ARRAY_BRANCH_KIND, n_branches * sizeof *space->branch_kind);

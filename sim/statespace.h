@@ -101,6 +101,10 @@ static inline bool lud_statespace_terminal(const lud_statespace *space, uint64_t
 lud_status lud_statespace_build(const lud_model *model, const lud_statespace_options *options,
                                 lud_statespace **space, lud_error *error);
 void lud_statespace_destroy(lud_statespace *space);
+/* Whether so many states, with at most so many new ones beside them, and branches can be numbered;
+ * LUD_ERROR_LIMIT with the count reached where not. Asked by lud_statespace_build before each round. */
+lud_status lud_statespace_check_numbers(uint64_t n_states, uint64_t n_fresh, uint64_t n_branches,
+                                        int n_layers, lud_error *error);
 /* Index of a state, or UINT32_MAX when it is not reachable. */
 uint32_t lud_statespace_find(const lud_statespace *space, const uint8_t *state);
 

@@ -17,7 +17,6 @@
 #include "base/arena.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/device.h"
-#include "render/font.h"
 
 enum { MOST = 1 << 16, ALL_UP_TO = 300, DEPTH = 16, SHOWN = 12 };
 
@@ -140,15 +139,6 @@ void __wrap_lud_cpu_conv(lud_device *device, lud_conv_pass pass, const lud_conv 
                          float *x, float *w, const float *b, float *y) {
     const bool armed = atomic_exchange(&now.armed, false);
     __real_lud_cpu_conv(device, pass, shape, relu, add, x, w, b, y);
-    atomic_store(&now.armed, armed);
-}
-
-/* stb_truetype does not look whether it got memory for a glyph's outline. */
-void __real_lud_font_render(const lud_font *font, uint32_t code_point, float size, uint8_t *mask);
-void __wrap_lud_font_render(const lud_font *font, uint32_t code_point, float size, uint8_t *mask);
-void __wrap_lud_font_render(const lud_font *font, uint32_t code_point, float size, uint8_t *mask) {
-    const bool armed = atomic_exchange(&now.armed, false);
-    __real_lud_font_render(font, code_point, size, mask);
     atomic_store(&now.armed, armed);
 }
 

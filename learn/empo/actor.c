@@ -1,5 +1,6 @@
 #include "learn/empo/actor.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,8 +161,7 @@ lud_status lud_empo_actor_create(const lud_empo_actor_options *options, const lu
                                  const lud_empo_prior *prior, lud_empo_actor **actor, lud_error *error) {
     *actor = NULL;
     const lud_model *model = &features->grid->model;
-    if (lud_max_discrete(&model->layout) > MAX_ACTIONS)
-        return lud_fail(error, LUD_ERROR_LIMIT, "an agent has more than %d actions", (int)MAX_ACTIONS);
+    assert(lud_max_discrete(&model->layout) <= MAX_ACTIONS);
     lud_empo_actor *a = calloc(1, sizeof *a);
     if (a) {
         *a = (lud_empo_actor){.options = *options, .features = features, .prior = prior, .model = model};

@@ -38,7 +38,7 @@ lud_status lud_empo_features_create(const lud_model *model, bool step_count, lud
     *f = (lud_empo_features){.step_count = step_count};
     if (!lud_grid_is_model(model))
         return lud_fail(error, LUD_ERROR_UNSUPPORTED,
-                        "the world %s has no compact features; empo-phase2 needs multigrid",
+                        "the world %s has no compact features; networks of EMPO need multigrid",
                         model->world->name);
     lud_status status = lud_empo_layout_find(model, &f->layout, error);
     if (status) return status;

@@ -1,5 +1,6 @@
 #include "learn/empo/human_net.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,18 +122,12 @@ lud_status lud_empo_human_net_create(lud_device *device, const lud_model *model,
     *n = (lud_empo_human_net){.device = device, .options = *options};
     lud_status status = lud_empo_features_create(model, options->include_step_count, &n->features, error);
     if (status) return status;
-    if (n->features.height < 2 || n->features.width < 2) {
-        lud_empo_human_net_free(n);
-        return lud_fail(error, LUD_ERROR_UNSUPPORTED, "networks need a grid of at least 2 x 2");
-    }
+    assert(n->features.height >= 2 && n->features.width >= 2); /* the world's own limit is 3 */
     n->shape = shape_of(&n->features, options);
     for (int h = 0; h < n->features.layout.n_humans; h++)
         if (n->features.layout.n_human_actions[h] > n->n_actions)
             n->n_actions = n->features.layout.n_human_actions[h];
-    if (n->n_actions > 256) {
-        lud_empo_human_net_free(n);
-        return lud_fail(error, LUD_ERROR_LIMIT, "a person has more than 256 actions");
-    }
+    assert(n->n_actions <= 256);
     lud_error reason = {0};
     n->q = make_parameters(n, false, seed, &reason);
     n->q_target = n->q ? lud_parameters_clone(n->q) : NULL;

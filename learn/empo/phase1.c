@@ -1,5 +1,6 @@
 #include "learn/empo/phase1.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -66,7 +67,7 @@ static lud_status make_parts(phase1 *p, lud_error *error) {
     lud_status status = lud_empo_human_net_create(p->device, p->scenario->model, o, seed, &p->net, error);
     if (status) return status;
     const int64_t width = p->net.n_actions * p->net.features.layout.n_robot_actions;
-    if (width > INT32_MAX) return lud_fail(error, LUD_ERROR_LIMIT, "too many joint actions");
+    assert(width <= INT32_MAX); /* so have all agents together (lud_empo_layout_find) */
     p->replay = lud_empo_replay_create(o->buffer_size, (size_t)o->buffer_mebibytes << 20,
                                        p->net.features.words, (int)width, 1, 0);
     if (!p->replay) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");

@@ -110,7 +110,11 @@ static lud_status number_slots(lud_particle_model *m, lud_error *error) {
         m->n_slots += choice->n_slots;
     }
     m->n_ids = m->n_entities + m->n_slots;
-    if (m->n_ids > INT16_MAX / 2) return lud_fail(error, LUD_ERROR_LIMIT, "too many choices");
+    if (m->n_ids > INT16_MAX / 2)
+        return lud_fail_at(
+            error, LUD_ERROR_LIMIT, place_of(m->options.choices, m),
+            "too many choices: %d draws an environment, at most %d are possible with %d bodies", m->n_slots,
+            INT16_MAX / 2 - m->n_entities, m->n_entities);
     return LUD_OK;
 }
 

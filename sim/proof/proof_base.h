@@ -186,8 +186,8 @@ typedef enum lud_proof_syntax {
 lud_proof_builder *lud_proof_builder_create(lud_proof_syntax syntax);
 void lud_proof_builder_destroy(lud_proof_builder *builder);
 
-/* `name` stands for the file in messages. Lines: `p(a,b).`, the dot optional; blank lines and `%` comments
- * skipped; arguments may stand in single or double quotes. */
+/* One text of each kind, of less than 2 GiB. `name` stands for the file in messages. Lines: `p(a,b).`, the
+ * dot optional; blank lines and `%` comments skipped; arguments may stand in single or double quotes. */
 lud_status lud_proof_read_facts(lud_proof_builder *builder, const char *name, const char *text, size_t length,
                                 lud_error *error);
 /* Lines: an atom, optionally followed by a depth (`p(a,b) 3`). */

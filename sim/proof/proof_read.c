@@ -1,4 +1,4 @@
-#include <errno.h>
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +74,8 @@ static bool next_line(cursor *c) {
 
 static cursor begin(lud_proof_builder *builder, const char *file, const char *text, size_t length,
                     lud_error *error) {
+    /* an entry has five bytes or more, so this also keeps their numbers within 32 bits */
+    assert(length <= INT32_MAX);
     cursor c = {builder, file, text, text + length, text, text, text, 0, error};
     if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) c.next += 3; /* byte order mark */
     return c;
@@ -242,8 +244,6 @@ lud_status lud_proof_read_facts(lud_proof_builder *builder, const char *name, co
         lud_status status = read_atom(&c, constant_term, &fact.atom);
         if (!status) status = expect_end(&c);
         if (status) return status;
-        if (builder->facts.n >= INT32_MAX / 2)
-            return fail(&c, c.begin, "over a thousand million facts", "fewer");
         if (!APPEND(builder->facts, fact)) return no_memory(&c);
     }
     return LUD_OK;
@@ -300,7 +300,6 @@ lud_status lud_proof_read_queries(lud_proof_builder *builder, lud_proof_split sp
             status = expect_end(&c);
             if (status) return status;
         }
-        if (builder->queries[split].n >= INT32_MAX / 2) return fail(&c, c.begin, "too many queries", "fewer");
         if (!APPEND(builder->queries[split], query)) return no_memory(&c);
     }
     return LUD_OK;
@@ -379,7 +378,6 @@ static void order_variables(lud_proof_builder *b, raw_rule *rule) {
 static lud_status read_rule(cursor *c) {
     lud_proof_builder *b = c->builder;
     raw_rule fresh = {.body = b->bodies.n, .variables = b->variable_names.n, .name = -1, .weight = 1.0};
-    if (b->rules.n >= INT32_MAX / 2) return fail(c, c->begin, "too many rules", "fewer");
     if (!APPEND(b->rules, fresh)) return no_memory(c);
     raw_rule *rule = &b->rules.items[b->rules.n - 1];
     lud_status status = read_rule_label(c, rule);
@@ -478,7 +476,6 @@ lud_status lud_proof_read_scores(lud_proof_builder *builder, const char *name, c
         if (!status) status = expect_end(&c);
         if (status) return status;
         entry.score = (float)score;
-        if (builder->scores.n >= INT32_MAX / 2) return fail(&c, c.begin, "too many scores", "fewer");
         if (!APPEND(builder->scores, entry)) return no_memory(&c);
         if (as_facts && rank <= top_k && score >= threshold && !APPEND(builder->facts, entry))
             return no_memory(&c);

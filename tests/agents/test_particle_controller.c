@@ -120,7 +120,16 @@ static void test_errors(void **unused) {
                      LUD_OK);
     lud_tree *options = read_text(arena, "{type: controller, target: nobody}");
     assert_int_equal(lud_policy_create(model, options, "test", &policy, &error), LUD_ERROR_INPUT);
-    assert_non_null(strstr(error.text, "nobody"));
+    assert_string_equal(error.text, "test:1:1: target: there is no choice and no body 'nobody'");
+    /* scripts are lists of discrete actions; agents that push with forces have none */
+    lud_particle_world.free(model);
+    assert_int_equal(
+        lud_particle_world.parse(read_text(arena, "particle: {task: navigation_graph, actions: continuous}"),
+                                 "test", 0, &model, &error),
+        LUD_OK);
+    options = read_text(arena, "{type: script, actions: [[0]]}");
+    assert_int_equal(lud_policy_create(model, options, "test", &policy, &error), LUD_ERROR_UNSUPPORTED);
+    assert_string_equal(error.text, "script: agent 0 has no discrete actions");
     lud_particle_world.free(model);
     lud_arena_destroy(arena);
 }

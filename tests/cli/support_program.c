@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_WORDS = 32 };
+enum { MAX_WORDS = 200 };
 
 static char *slurp(FILE *file) {
     fseek(file, 0, SEEK_END);
@@ -25,8 +25,8 @@ static char *slurp(FILE *file) {
  * slow the machine), or after so many milliseconds. */
 enum { NEVER = -1, AT_ONCE = 0 };
 
-static program_result run(const char *const *words, int interruption, const char *to) {
-    char *arguments[MAX_WORDS + 2] = {(char *)LUDUS_BINARY_DIR "/ludus"};
+static program_result run(const char *program, const char *const *words, int interruption, const char *to) {
+    char *arguments[MAX_WORDS + 2] = {(char *)program};
     for (int i = 0; words[i] && i < MAX_WORDS; i++) arguments[i + 1] = (char *)words[i];
     FILE *out = tmpfile(), *err = tmpfile();
     if (!out || !err) abort();
@@ -55,15 +55,15 @@ static program_result run(const char *const *words, int interruption, const char
 }
 
 program_result program_run(const char *const *words) {
-    return run(words, NEVER, NULL);
+    return run(LUDUS_BINARY_DIR "/ludus", words, NEVER, NULL);
 }
 
 program_result program_run_interrupted(const char *const *words) {
-    return run(words, AT_ONCE, NULL);
+    return run(LUDUS_BINARY_DIR "/ludus", words, AT_ONCE, NULL);
 }
 
 program_result program_run_interrupted_after(const char *const *words, int milliseconds) {
-    return run(words, milliseconds > 0 ? milliseconds : 1, NULL);
+    return run(LUDUS_BINARY_DIR "/ludus", words, milliseconds > 0 ? milliseconds : 1, NULL);
 }
 
 void program_free(program_result *result) {
@@ -72,5 +72,9 @@ void program_free(program_result *result) {
 }
 
 program_result program_run_to(const char *path, const char *const *words) {
-    return run(words, NEVER, path);
+    return run(LUDUS_BINARY_DIR "/ludus", words, NEVER, path);
+}
+
+program_result program_run_copy(const char *program, const char *const *words) {
+    return run(program, words, NEVER, NULL);
 }

@@ -7,7 +7,7 @@ typedef struct program_result {
     char *out, *err;
 } program_result;
 
-/* `ludus` with these words (null-terminated). Free with program_free. */
+/* `ludus` with these words (null-terminated, at most 200). Free with program_free. */
 program_result program_run(const char *const *words);
 void program_free(program_result *result);
 /* SIGINT waits for the program and arrives as soon as it listens: the same on every machine. */
@@ -17,6 +17,9 @@ program_result program_run_interrupted_after(const char *const *words, int milli
 
 /* The output goes to the file at `path`, which stays open for writing only; .out is empty. */
 program_result program_run_to(const char *path, const char *const *words);
+
+/* A copy of the program that lies elsewhere. */
+program_result program_run_copy(const char *program, const char *const *words);
 
 #define LUDUS_TO(path, ...) program_run_to(path, (const char *const[]){__VA_ARGS__, NULL})
 #define LUDUS(...)          program_run((const char *const[]){__VA_ARGS__, NULL})

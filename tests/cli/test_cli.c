@@ -85,15 +85,22 @@ static void test_more_mistakes(void **state) {
                   "--precision f8: expected f32, tf32 or bf16");
     check_failure(LUDUS("run", RESCUE, "--query", "p(a, b)"), 2,
                   "--query: only the world 'proof' answers queries");
-    const char *words[2 + 2 * 200] = {"run", RESCUE};
-    int n = 2;
-    while (n < 30) {
-        words[n++] = "--set";
-        words[n++] = "run.seed=3";
+    enum { MOST = 64 };
+    const char *words[2 + 2 * (MOST + 1) + 1] = {"run", RESCUE};
+    for (int k = 0; k < 2 * MOST; k += 2) {
+        words[2 + k] = "--set";
+        words[3 + k] = "run.seed=3";
     }
     r = program_run(words);
     assert_int_equal(r.exit_code, 0);
     program_free(&r);
+    words[2 + 2 * MOST] = "--set=run.seed=3";
+    check_failure(program_run(words), 2, "--set: more than 64 times");
+    words[0] = "sweep";
+    words[1] = "scenarios/empo/fetch_the_key.yaml";
+    words[2 + 2 * MOST] = "--vary=learner.beta_r=1";
+    words[3 + 2 * MOST] = "--output=/tmp/ludus-never-written.csv";
+    check_failure(program_run(words), 1, "too many --set and --vary together; expected at most 64");
     static const struct {
         const char *vary, *message;
     } sweeps[] = {
@@ -108,6 +115,9 @@ static void test_more_mistakes(void **state) {
         {"k=2:1:3", "--vary k=2:1:3: expected KEY=a,b,c"}};
     for (size_t i = 0; i < sizeof sweeps / sizeof *sweeps; i++)
         check_failure(SWEEP "--vary", sweeps[i].vary), 2, sweeps[i].message);
+    const char *varied[2 + 17 + 1] = {"sweep", RESCUE};
+    for (int k = 0; k < 17; k++) varied[2 + k] = "--vary=run.seed=1";
+    check_failure(program_run(varied), 1, "more than 16 --vary");
     check_failure(SWEEP "-q"), 2, "sweep needs something to vary: --vary learner.beta_r=1:100:10:log");
     char many[600] = "k=1";
     for (int i = 0; i < 257; i++) strcat(many, ",1");

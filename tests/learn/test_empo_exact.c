@@ -475,7 +475,15 @@ static void wrong_problems_are_refused(void **context) {
     theory.rho_r = 0.1;
     assert_int_equal(lud_empo_problem_create(space, &theory, &problem, &error), LUD_ERROR_INPUT);
     assert_non_null(strstr(error.text, "rho_r"));
+    theory.rho_r = -0.5;
+    assert_int_equal(lud_empo_problem_create(space, &theory, &problem, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, "rho_r is -0.5; expected a rate >= 0"));
     theory.rho_r = -1;
+    const double beta_h = theory.beta_h;
+    theory.beta_h = 0;
+    assert_int_equal(lud_empo_problem_create(space, &theory, &problem, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, "beta_h is 0; expected a number above 0 or .inf"));
+    theory.beta_h = beta_h;
 
     /* nobody achieves anything any more: power is 0 somewhere, and the message says where */
     memset(m->achieved, 0, sizeof m->achieved);
@@ -491,11 +499,70 @@ static void wrong_problems_are_refused(void **context) {
     free(m);
 }
 
+/* Worlds that EMPO cannot take as its own. */
+static void wrong_worlds_are_refused(void **context) {
+    (void)context;
+    table_model *m = table_world_random(3, 1, 1, 3, 4, 5, false);
+    lud_empo_layout layout;
+    lud_error error = {0};
+    lud_action_space many[65];
+    lud_role roles[65];
+    for (int i = 0; i < 65; i++) {
+        many[i] = (lud_action_space){.n_discrete = 3};
+        roles[i] = i ? LUD_ROLE_ROBOT : LUD_ROLE_HUMAN;
+    }
+    lud_model wide = m->base;
+    wide.layout.actions = many;
+    wide.layout.roles = roles;
+    wide.layout.n_agents = 65;
+    assert_int_equal(lud_empo_layout_find(&wide, &layout, &error), LUD_ERROR_LIMIT);
+    assert_string_equal(error.text, "65 agents; EMPO takes at most 64");
+    wide.layout.n_agents = 20; /* 3^20 joint actions */
+    assert_int_equal(lud_empo_layout_find(&wide, &layout, &error), LUD_ERROR_LIMIT);
+    assert_string_equal(error.text, "too many joint actions; expected at most 2^31 - 1");
+    wide.layout.n_agents = 2;
+    many[1] = (lud_action_space){.n_continuous = 2};
+    assert_int_equal(lud_empo_layout_find(&wide, &layout, &error), LUD_ERROR_UNSUPPORTED);
+    assert_string_equal(error.text, "agent 1 has continuous actions; EMPO needs discrete ones");
+    lud_world inexact = *m->base.world;
+    inexact.successors = NULL;
+    wide = m->base;
+    wide.world = &inexact;
+    assert_int_equal(lud_empo_layout_find(&wide, &layout, &error), LUD_ERROR_UNSUPPORTED);
+    assert_string_equal(error.text, "the world table has no exact model with goals");
+
+    /* a world that can come back to where it was */
+    for (int at = 0; at < 2; at++)
+        for (int k = 0; k < m->n_joint; k++) {
+            m->n_out[at][k] = 1;
+            m->out[at][k][0] = (uint16_t)(1 - at);
+            m->probability[at][k][0] = 1;
+        }
+    const lud_empo_theory theory = theory_with(4, 2, 0.97);
+    lud_statespace *space;
+    lud_empo_problem *problem;
+    if (lud_statespace_build(&m->base, &(lud_statespace_options){0}, &space, &error))
+        fail_msg("%s", error.text);
+    assert_int_equal(space->n_states, 2);
+    if (lud_empo_problem_create(space, &theory, &problem, &error)) fail_msg("%s", error.text);
+    double *records = calloc(space->n_states * (uint64_t)problem->layout.record_doubles, sizeof *records);
+    lud_empo_run run = {.records = records, .first_level = INT32_MAX};
+    assert_int_equal(lud_empo_solve(problem, &run, &error), LUD_ERROR_UNSUPPORTED);
+    assert_string_equal(error.text,
+                        "state 0 can be reached from itself; backward induction needs a world whose "
+                        "episodes end, e.g. by max_steps");
+    free(records);
+    lud_empo_problem_destroy(problem);
+    lud_statespace_destroy(space);
+    free(m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equals_the_slow_solver),        cmocka_unit_test(threads_give_the_same_bytes),
         cmocka_unit_test(resuming_gives_the_same_bytes), cmocka_unit_test(identities_hold),
         cmocka_unit_test(evaluating_a_given_policy),     cmocka_unit_test(wrong_problems_are_refused),
+        cmocka_unit_test(wrong_worlds_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

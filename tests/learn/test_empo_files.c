@@ -1,5 +1,7 @@
 /* The Markov chain of a solution and what is written for other programs; the solution's file; acting on it;
  * the options of the exact solver. */
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -496,6 +500,9 @@ static void damaged_files_are_refused(void **context) {
         assert_int_equal(lud_empo_solution_open(path, &solution, &error), LUD_ERROR_INPUT);
         change(at, 0x40);
     }
+    change((long)offsetof(lud_empo_header, layers_at), 1);
+    refused("solution.empo: damaged header");
+    change((long)offsetof(lud_empo_header, layers_at), 1);
     change((long)header.states_at, 1);
     refused("do not match their checksum");
     change((long)header.states_at, 1);
@@ -519,6 +526,117 @@ static void damaged_files_are_refused(void **context) {
     release(&s);
 }
 
+/* A disk that fills up or a system that refuses at some step; the calls are replaced in this program. */
+static const char *refused_call;
+
+static bool refuses(const char *call, int reason) {
+    if (!refused_call || strcmp(refused_call, call) != 0) return false;
+    errno = reason;
+    return true;
+}
+
+int fstat(int descriptor, struct stat *file) {
+    return refuses("fstat", EIO) ? -1 : fstatat(descriptor, "", file, AT_EMPTY_PATH);
+}
+int ftruncate(int descriptor, off_t length) {
+    return refuses("ftruncate", EFBIG) ? -1 : (int)syscall(SYS_ftruncate, descriptor, length);
+}
+int posix_fallocate(int descriptor, off_t begin, off_t length) {
+    if (refuses("posix_fallocate", 0)) return ENOSPC;
+    return syscall(SYS_fallocate, descriptor, 0, begin, length) ? errno : 0;
+}
+int msync(void *memory, size_t bytes, int how) {
+    return refuses("msync", EIO) ? -1 : (int)syscall(SYS_msync, memory, bytes, how);
+}
+int fsync(int descriptor) {
+    return refuses("fsync", EIO) ? -1 : (int)syscall(SYS_fsync, descriptor);
+}
+void *mmap(void *where, size_t bytes, int protection, int how, int descriptor, off_t begin) {
+    if (descriptor >= 0 && refuses("mmap", ENOMEM)) return MAP_FAILED;
+    return (void *)syscall(SYS_mmap, where, bytes, protection, how, descriptor, begin); // NOLINT
+}
+
+static void failing_disks_are_told(void **context) {
+    (void)context;
+    solved s = solve(45, 1, 1, false);
+    static const struct {
+        const char *call, *message;
+    } cases[] = {{"fstat", ".partial: cannot look at it: Input/output error"},
+                 {"ftruncate", ".partial: cannot make it large enough: File too large"},
+                 {"posix_fallocate", ".partial: cannot reserve its space: No space left on device"},
+                 {"mmap", ".partial: cannot map the file: Cannot allocate memory"},
+                 {"msync", ".partial: cannot write: Input/output error"},
+                 {"fsync", ".partial: cannot rename: Input/output error"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char expected[160];
+        lud_empo_solution *solution = NULL;
+        lud_error error = {0};
+        const bool later = i >= 4;
+        if (later) solution = create(&s, false);
+        refused_call = cases[i].call;
+        const lud_status status = later ? lud_empo_solution_commit(solution, &error)
+                                        : lud_empo_solution_create(path, s.problem, false, &solution, &error);
+        refused_call = NULL;
+        assert_int_equal(status, LUD_ERROR_IO);
+        snprintf(expected, sizeof expected, "%s%s", path, cases[i].message);
+        assert_string_equal(error.text, expected);
+        if (later) lud_empo_solution_close(solution);
+    }
+    /* a folder where the file should be, for writing and for reading */
+    char expected[160];
+    lud_error error = {0};
+    lud_empo_solution *solution = create(&s, false);
+    unlink(path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(lud_empo_solution_commit(solution, &error), LUD_ERROR_IO);
+    snprintf(expected, sizeof expected, "%s.partial: cannot rename: Is a directory", path);
+    assert_string_equal(error.text, expected);
+    lud_empo_solution_close(solution);
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(lud_empo_solution_open(path, &solution, &error), LUD_ERROR_IO);
+    snprintf(expected, sizeof expected, "%s: cannot read: No such file or directory", path);
+    assert_string_equal(error.text, expected);
+    write_solution(&s);
+    refused_call = "mmap";
+    assert_int_equal(lud_empo_solution_open(path, &solution, &error), LUD_ERROR_IO);
+    refused_call = NULL;
+    snprintf(expected, sizeof expected, "%s: cannot map the file: Cannot allocate memory", path);
+    assert_string_equal(error.text, expected);
+    unlink(path);
+    unlink(partial);
+    release(&s);
+}
+
+/* Exports to a disk that is full. */
+static void full_exports_are_told(void **context) {
+    (void)context;
+    if (access("/dev/full", W_OK)) skip();
+    static const char message[] = "cannot write the export: No space left on device";
+    solved s = solve(46, 1, 1, false);
+    lud_empo_chain *chain;
+    lud_error error = {0};
+    if (lud_empo_chain_create(s.problem, s.records, &chain, &error)) fail_msg("%s", error.text);
+    for (int k = 0; k < 5; k++) {
+        FILE *out[4];
+        for (int i = 0; i < 4; i++) {
+            out[i] = fopen("/dev/full", "w");
+            setvbuf(out[i], NULL, _IONBF, 0);
+        }
+        error = (lud_error){0};
+        lud_status status =
+            k == 0   ? lud_empo_chain_write_drn(chain, s.records, out[0], &error)
+            : k == 1 ? lud_empo_graph_write_drn(s.problem, out[0], &error)
+            : k == 2 ? lud_empo_chain_write_prism(chain, s.records, out[0], out[1], out[2], out[3], &error)
+            : k == 3 ? lud_empo_write_csv(s.problem, s.records, out[0], &error)
+                     : lud_empo_chain_write_dot(chain, s.records, 2000, out[0], &error);
+        assert_int_equal(status, LUD_ERROR_IO);
+        assert_string_equal(error.text, message);
+        for (int i = 0; i < 4; i++) fclose(out[i]);
+    }
+    lud_empo_chain_destroy(chain);
+    release(&s);
+}
+
 static void unfinished_files_are_taken_up(void **context) {
     (void)context;
     solved s = solve(43, 1, 1, false), other = solve(44, 1, 1, false);
@@ -536,7 +654,7 @@ static void unfinished_files_are_taken_up(void **context) {
 
     lud_empo_solution *wrong = NULL;
     assert_int_equal(lud_empo_solution_create(path, other.problem, true, &wrong, &error), LUD_ERROR_INPUT);
-    assert_non_null(strstr(error.text, ".partial"));
+    assert_non_null(strstr(error.text, ".partial: belongs to another world"));
     lud_empo_problem *changed;
     lud_empo_theory warmer = theory;
     warmer.beta_h = 6;
@@ -557,6 +675,9 @@ static void unfinished_files_are_taken_up(void **context) {
 
     /* without resume an unfinished file is begun anew */
     lud_empo_solution_close(create(&s, false));
+    assert_int_equal(truncate(partial, 5000), 0);
+    assert_int_equal(lud_empo_solution_create(path, s.problem, true, &wrong, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, ".partial: belongs to another world; remove it to start anew"));
     solution = create(&s, false);
     assert_true(solution->header->first_level == last);
     lud_empo_solution_close(solution);
@@ -651,6 +772,19 @@ static void robots_draw_together(void **context) {
                      LUD_ERROR_INPUT);
     assert_non_null(strstr(error.text, "another world"));
     release(&other);
+    lud_action_space *own = &s.m->actions[layout->humans[0]];
+    own->n_discrete = 257;
+    lud_empo_layout many;
+    assert_int_equal(lud_empo_layout_find(&s.m->base, &many, &error), LUD_OK);
+    lud_empo_header header = *solution->header;
+    header.record_doubles = (uint64_t)many.record_doubles;
+    header.n_policies = (uint32_t)many.policy_begin[many.n_humans];
+    lud_empo_solution of_many = *solution;
+    of_many.header = &header;
+    assert_int_equal(lud_empo_solution_policy_create(&of_many, &s.m->base, &refused_policy, &error),
+                     LUD_ERROR_UNSUPPORTED);
+    assert_string_equal(error.text, "an agent has more than 256 actions");
+    own->n_discrete = layout->n_human_actions[0];
     for (int i = 0; i < 3; i++) lud_policy_destroy(policy[i]);
     lud_empo_solution_close(solution);
     free(tick);
@@ -763,6 +897,8 @@ int main(void) {
         cmocka_unit_test(tables_and_drawings),
         cmocka_unit_test(file_keeps_everything),
         cmocka_unit_test(damaged_files_are_refused),
+        cmocka_unit_test(failing_disks_are_told),
+        cmocka_unit_test(full_exports_are_told),
         cmocka_unit_test(unfinished_files_are_taken_up),
         cmocka_unit_test(robots_draw_together),
         cmocka_unit_test(options_are_checked),

@@ -168,12 +168,12 @@ static void test_check(void **state) {
     assert_int_equal(lud_gate_check(&gate, &error), LUD_OK);
     gate.rate = 0;
     assert_int_equal(lud_gate_check(&gate, &error), LUD_ERROR_INPUT);
-    assert_non_null(strstr(error.text, "rate"));
+    assert_string_equal(error.text, "gate rate 0, expected above 0 and at most 1");
     gate.fixed_price = true; /* then no rate is needed */
     assert_int_equal(lud_gate_check(&gate, &error), LUD_OK);
     gate.temperature = 0;
     assert_int_equal(lud_gate_check(&gate, &error), LUD_ERROR_INPUT);
-    assert_non_null(strstr(error.text, "temperature"));
+    assert_string_equal(error.text, "gate temperature 0, expected above 0");
     gate.mode = LUD_GATE_DELIGHT;
     assert_int_equal(lud_gate_check(&gate, &error), LUD_OK);
 }

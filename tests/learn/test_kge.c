@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/file.h"
 #include "learn/kge/embedding.h"
 #include "learn/kge/kge.h"
 #include "learn/train.h"
@@ -387,8 +388,44 @@ static void other_runs_are_refused(void **state) {
     assert_int_equal(
         lud_kge_load(path, ((const lud_proof_model *)(const void *)scenario->model)->base, &kge, &error),
         LUD_ERROR_INPUT);
-    assert_non_null(strstr(error.text, "other constants"));
+    assert_non_null(
+        strstr(error.text, "trained on other constants or predicates; expected those of this scenario"));
     lud_scenario_destroy(scenario);
+    /* a run of this very scenario of which tables are missing: those of the embeddings, or all */
+    scenario = support_proof_scenario(NULL, 0);
+    const lud_proof_base *base = ((const lud_proof_model *)(const void *)scenario->model)->base;
+    static const char *const kept[] = {"kge.", ""}, *const messages[] = {
+                                                        "the embeddings have another shape",
+                                                        "no embeddings in this run; expected one of "
+                                                        "learner kge"};
+    for (int k = 0; k < 2; k++) {
+        char file[192], expected[256];
+        lud_checkpoint *whole = NULL, *part = lud_checkpoint_create();
+        snprintf(file, sizeof file, "%s/whole/checkpoint.safetensors", folder);
+        assert_int_equal(lud_checkpoint_open(file, &whole, &error), LUD_OK);
+        for (int i = 0; i < lud_checkpoint_n_tensors(whole); i++) {
+            const lud_tensor *t = lud_checkpoint_get(whole, i);
+            if (*kept[k] && strncmp(t->name, kept[k], strlen(kept[k])) == 0)
+                lud_checkpoint_tensor(part, t->name, t->type, t->n_dimensions, t->dimensions,
+                                      (void *)t->data);
+        }
+        snprintf(path, sizeof path, "%s/part", folder);
+        assert_int_equal(lud_folder_make(path, &error), LUD_OK);
+        snprintf(file, sizeof file, "%s/checkpoint.safetensors", path);
+        assert_int_equal(lud_checkpoint_write(part, file, &error), LUD_OK);
+        assert_int_equal(lud_kge_load(path, base, &kge, &error), LUD_ERROR_INPUT);
+        snprintf(expected, sizeof expected, "%s: %s", path, messages[k]);
+        assert_string_equal(error.text, expected);
+        lud_checkpoint_destroy(whole);
+        lud_checkpoint_destroy(part);
+    }
+    lud_scenario_destroy(scenario);
+    /* other settings than those of the run */
+    trained t = make("learner={type: kge, scorer: distmult, dimension: 24}", 1);
+    snprintf(path, sizeof path, "%s/whole", folder);
+    assert_int_equal(lud_train_load(t.learner, path, NULL, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, "kge.scorer: the run was trained with another setting"));
+    drop(&t);
 }
 
 static int make_folder(void **state) {

@@ -294,6 +294,15 @@ static void errors_fall_in_any_direction(void **state) {
                                         &(lud_mappo_play){.directions = LUD_DIRECTIONS_AWAY}, 1, &loop[0],
                                         &error),
                      LUD_ERROR_INPUT);
+    assert_string_equal(error.text, "only a policy with control: mad has a magnitude");
+    static const char aimless[] = "ludus: 1\nworld: particle\nparticle: {task: simple_tag}\n";
+    lud_scenario *scenario;
+    assert_int_equal(lud_scenario_read("test", aimless, sizeof aimless - 1, NULL, 0, &scenario, &error),
+                     LUD_OK);
+    assert_int_equal(lud_mappo_run_loop(plain.scenario, scenario, &(lud_mappo_play){0}, 1, &loop[0], &error),
+                     LUD_ERROR_INPUT);
+    assert_string_equal(error.text, "a closed loop needs a particle world in which everybody has a goal");
+    lud_scenario_destroy(scenario);
     support_mappo_close(&plain);
     support_mappo_close(&more);
     support_mappo_close(&b);

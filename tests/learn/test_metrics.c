@@ -1,5 +1,7 @@
 /* Metrics: the CSV file, continuing it, and TensorBoard event files read back by a decoder of its own. */
 #include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,8 +82,71 @@ static void resuming_drops_later_and_cut_rows(void **state) {
     lud_metrics *metrics = NULL;
     lud_error error = {0};
     assert_int_equal(lud_metrics_open(folder, columns, 2, 3, &metrics, &error), LUD_ERROR_INPUT);
-    assert_non_null(strstr(error.text, "columns"));
+    char expected[200];
+    snprintf(expected, sizeof expected,
+             "%s:1:1: the columns are not those of this run; move the file away to start a new one", path);
+    assert_string_equal(error.text, expected);
     lud_arena_destroy(arena);
+}
+
+/* --- files that cannot be written --- */
+
+/* Files whose path has this part open as a full disk (with a buffer or without one), or not at all. */
+static const char *failing_part;
+enum { REFUSED, FULL_BUFFERED, FULL_UNBUFFERED };
+static int failing_how;
+
+FILE *fopen(const char *path, const char *mode); /* in place of the C library's */
+
+FILE *fopen(const char *path, const char *mode) {
+    static FILE *(*real)(const char *, const char *);
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "fopen");
+    if (!failing_part || !strstr(path, failing_part) || mode[0] != 'a') return real(path, mode);
+    if (failing_how == REFUSED) {
+        errno = EACCES;
+        return NULL;
+    }
+    FILE *file = real("/dev/full", mode);
+    if (file && failing_how == FULL_UNBUFFERED) setvbuf(file, NULL, _IONBF, 0);
+    return file;
+}
+
+static void files_that_cannot_be_written_are_named(void **state) {
+    (void)state;
+    if (!lud_file_exists("/dev/full")) skip();
+    static const struct {
+        const char *part;
+        int how;
+        int fails; /* at which step: opening, a row, flushing, closing */
+    } cases[] = {{"metrics.csv", REFUSED, 0},       {"metrics.csv", FULL_UNBUFFERED, 1},
+                 {"metrics.csv", FULL_BUFFERED, 2}, {"metrics.csv", FULL_BUFFERED, 3},
+                 {"events.out.", REFUSED, 0},       {"events.out.", FULL_UNBUFFERED, 0},
+                 {"events.out.", FULL_BUFFERED, 2}, {"events.out.", FULL_BUFFERED, 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        clean_folder();
+        lud_metrics *metrics = NULL;
+        lud_error error = {0};
+        static const double row[] = {1, 2, 3};
+        failing_part = cases[i].part;
+        failing_how = cases[i].how;
+        lud_status status = lud_metrics_open(folder, columns, 3, 0, &metrics, &error);
+        assert_int_equal(status, cases[i].fails == 0 ? LUD_ERROR_IO : LUD_OK);
+        if (!status) status = lud_metrics_write(metrics, 1, 0.5, row, &error);
+        assert_int_equal(status, cases[i].fails <= 1 ? LUD_ERROR_IO : LUD_OK);
+        if (!status && cases[i].fails == 2) {
+            status = lud_metrics_flush(metrics, &error);
+            assert_int_equal(status, LUD_ERROR_IO);
+        }
+        const lud_status closed = lud_metrics_close(metrics, status ? NULL : &error);
+        if (cases[i].fails == 3) assert_int_equal(closed, LUD_ERROR_IO);
+        failing_part = NULL;
+        char expected[100];
+        snprintf(expected, sizeof expected, "%s/%s", folder, cases[i].part);
+        const char *reason = cases[i].how == REFUSED ? ": cannot write: Permission denied"
+                                                     : ": cannot write: No space left on device";
+        if (strncmp(error.text, expected, strlen(expected)) || !strstr(error.text, reason))
+            fail_msg("case %zu: %s", i, error.text);
+    }
 }
 
 /* --- a decoder of event files that shares nothing with the writer --- */
@@ -285,6 +350,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(csv_has_a_header_and_rows),
         cmocka_unit_test(resuming_drops_later_and_cut_rows),
+        cmocka_unit_test(files_that_cannot_be_written_are_named),
         cmocka_unit_test(event_files_decode),
         cmocka_unit_test(crc32c_of_the_standard),
         cmocka_unit_test(progress_shows_formatted_columns),

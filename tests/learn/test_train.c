@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -246,12 +248,15 @@ static void faults_are_told(void **state) {
     assert_int_equal(train(learner, "fault", true, 0, &result, &error), LUD_ERROR_INPUT);
     assert_non_null(strstr(error.text, "checkpoint.safetensors"));
     assert_int_equal(train(learner, "fault", false, 14, &result, &error), LUD_INTERRUPTED);
+    assert_string_equal(error.text, "stopped after 14 of 40 iterations; --resume continues");
     lud_learner_destroy(learner);
     learner = make(LUD_OPTIMISER_ADAM);
     assert_int_equal(train(learner, "fault", false, 0, &result, &error), LUD_ERROR_INPUT);
-    assert_non_null(strstr(error.text, "--resume"));
+    char path[128], expected[300];
+    snprintf(expected, sizeof expected,
+             "%s/fault: there is a run already; --resume continues it, --overwrite starts anew", folder);
+    assert_string_equal(error.text, expected);
     /* damage the checkpoint: the message offers the previous one */
-    char path[128];
     snprintf(path, sizeof path, "%s/fault/checkpoint.safetensors", folder);
     FILE *file = fopen(path, "r+b");
     fseek(file, -5, SEEK_END);
@@ -269,6 +274,16 @@ static void faults_are_told(void **state) {
                                      .checkpoint_every = 6,
                                      .evaluate_every = 10,
                                      .configuration = "ludus: 1\n"};
+    char aside[160];
+    snprintf(aside, sizeof aside, "%s/checkpoint.aside.safetensors", path);
+    assert_int_equal(mkdir(aside, 0700), 0); /* a folder of that name is in the way */
+    assert_int_equal(lud_train(learner, &again, &result, &error), LUD_ERROR_INPUT);
+    snprintf(expected, sizeof expected, "%s/checkpoint.safetensors: cannot move it aside: Is a directory",
+             path);
+    assert_string_equal(error.text, expected);
+    assert_int_equal(rmdir(aside), 0);
+    lud_learner_destroy(learner);
+    learner = make(LUD_OPTIMISER_ADAM);
     assert_int_equal(lud_train(learner, &again, &result, &error), LUD_OK);
     assert_true(result.finished);
     lud_learner_destroy(learner);
@@ -280,6 +295,20 @@ static void faults_are_told(void **state) {
     lud_arena_destroy(arena);
     snprintf(path, sizeof path, "%s/fault/checkpoint.aside.safetensors", folder);
     assert_true(lud_file_exists(path));
+    lud_learner_destroy(learner);
+    /* the checkpoint of another learner */
+    learner = make(LUD_OPTIMISER_ADAM);
+    snprintf(path, sizeof path, "%s/foreign", folder);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/foreign/checkpoint.safetensors", folder);
+    lud_checkpoint *checkpoint = lud_checkpoint_create();
+    lud_checkpoint_set_text(checkpoint, "learner", "kge");
+    assert_int_equal(lud_checkpoint_write(checkpoint, path, &error), LUD_OK);
+    lud_checkpoint_destroy(checkpoint);
+    assert_int_equal(train(learner, "foreign", true, 0, &result, &error), LUD_ERROR_INPUT);
+    snprintf(expected, sizeof expected, "%s: a checkpoint of learner 'kge', this scenario trains '%s'", path,
+             learner->kind->name);
+    assert_string_equal(error.text, expected);
     lud_learner_destroy(learner);
     /* another optimiser has other state */
     learner = make(LUD_OPTIMISER_SGD);

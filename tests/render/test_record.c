@@ -152,8 +152,16 @@ static void test_errors(void **state) {
     assert_non_null(strstr(error.text, ".mp4, .webm, .gif or .png"));
     assert_int_equal(lud_video_open("x.mp4", (lud_video_options){63, 64, 30}, &video, &error),
                      LUD_ERROR_INPUT);
+    assert_string_equal(error.text,
+                        "x.mp4: a picture of 63 x 64 cannot be recorded; sides go from 16 to 4096 and "
+                        "are even for mp4 and webm");
+    assert_int_equal(lud_video_open("x.gif", (lud_video_options){64, 4097, 30}, &video, &error),
+                     LUD_ERROR_INPUT);
+    assert_string_equal(error.text,
+                        "x.gif: a picture of 64 x 4097 cannot be recorded; sides go from 16 to 4096");
     assert_int_equal(lud_video_open("x.gif", (lud_video_options){64, 64, 0}, &video, &error),
                      LUD_ERROR_INPUT);
+    assert_string_equal(error.text, "x.gif: 0 frames a second; 1 to 240 are possible");
     assert_int_equal(lud_video_open("/no/such/folder/x.mp4", (lud_video_options){64, 64, 30}, &video, &error),
                      LUD_ERROR_IO);
     char path[128], pattern[160];
@@ -167,8 +175,8 @@ static void test_errors(void **state) {
     assert_int_equal(glob(pattern, 0, NULL, &found), GLOB_NOMATCH);
 }
 
-/* What a machine without a library of libav would do. */
-static const char *missing_library;
+/* What a machine without a library of libav would do, or with another one of its name. */
+static const char *missing_library, *wrong_library;
 
 void *dlopen(const char *file, int mode); /* in place of the C library's */
 
@@ -176,6 +184,7 @@ void *dlopen(const char *file, int mode) {
     static void *(*real)(const char *, int);
     if (!real) *(void **)&real = dlsym(RTLD_NEXT, "dlopen");
     if (file && missing_library && strstr(file, missing_library)) file = "/no/such/library.so";
+    if (file && wrong_library && strstr(file, wrong_library)) file = "libm.so.6";
     return real(file, mode);
 }
 
@@ -199,6 +208,11 @@ static void test_missing_libraries(void **state) {
     snprintf(path, sizeof path, "%s/no.png", folder);
     expect_open(path, LUD_OK, NULL); /* pictures need none */
     missing_library = NULL;
+    wrong_library = "libavutil";
+    snprintf(path, sizeof path, "%s/no.mp4", folder);
+    expect_open(path, LUD_ERROR_UNSUPPORTED, " on this machine has no function av_");
+    expect_open(path, LUD_ERROR_UNSUPPORTED, "libavutil.so.");
+    wrong_library = NULL;
 }
 
 /* A disk that fills up at once, in the middle and at the end. */

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "sim/multigrid/grid_observe.h"
+#include "sim/multigrid/grid_parse.h"
 #include "sim/support_grids.h"
 #include "sim/support_sketch.h"
 
@@ -34,6 +35,39 @@ static void states_are_small(void **unused) {
     /* step, cells, agent bytes, carried; four pieces; five conditions in two bytes; a control button */
     assert_int_equal(full->layout.state_bytes, 2 + 4 + 4 + 4 + 4 + 2 + 2);
     lud_grid_model_destroy(full);
+}
+
+/* Grids that have no form as a file. */
+static void some_grids_cannot_be_written(void **unused) {
+    (void)unused;
+    sketch s;
+    lud_error error = {0};
+    lud_arena *arena = lud_arena_create(0);
+    lud_tree *root = lud_arena_take(arena, sizeof *root);
+    root->kind = LUD_TREE_MAPPING;
+    sketch_draw(&s, (const char *[]){"#####", "#e.y#", "#####", NULL}, "ee", false);
+    assert_int_equal(lud_grid_spec_write(&s.spec, arena, root, &error), LUD_OK);
+    const lud_grid_agent first = s.agents[0];
+    s.agents[0] = s.agents[1];
+    s.agents[1] = first;
+    assert_int_equal(lud_grid_spec_write(&s.spec, arena, root, &error), LUD_ERROR_UNSUPPORTED);
+    assert_string_equal(error.text,
+                        "a map whose agents do not come in reading order, each in a cell of its own, "
+                        "cannot be written");
+    /* unsteady ground of thousands of kinds; a legend has a code of two letters for each */
+    enum { SIDE = 80 };
+    lud_grid_object *cells = calloc(SIDE * SIDE, sizeof *cells);
+    for (int c = 0; c < SIDE * SIDE; c++)
+        cells[c] = (lud_grid_object){.type = LUD_UNSTEADY_GROUND, .stumble = (1 + c) / 10000.0};
+    lud_grid_map map = {.cells = cells, .agents = s.agents};
+    lud_grid_spec wide = s.spec;
+    wide.width = wide.height = SIDE;
+    wide.n_agents = 0;
+    wide.maps = &map;
+    assert_int_equal(lud_grid_spec_write(&wide, arena, root, &error), LUD_ERROR_LIMIT);
+    assert_string_equal(error.text, "the map has more kinds of things than there are codes for a legend");
+    free(cells);
+    lud_arena_destroy(arena);
 }
 
 static void equal_states_are_equal_bytes(void **unused) {
@@ -537,6 +571,7 @@ static void observations_of_ranges_are_those_of_states(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(states_are_small),
+        cmocka_unit_test(some_grids_cannot_be_written),
         cmocka_unit_test(equal_states_are_equal_bytes),
         cmocka_unit_test(wide_grids_use_two_bytes_a_cell),
         cmocka_unit_test(wrong_scenes_are_refused),

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/text.h"
 #include "sim/scenario.h"
 #include "support_particle.h"
 
@@ -244,6 +245,48 @@ static void test_errors(void **unused) {
         {"particle:\n  bodies: [{name: a, type: agent, apart_from: b}]", "test:2:47", "neither"},
         {"particle:\n  bodies: 3", "test:2:11", "list"},
         {"particle:\n  bodies: [3]", "test:2:12", "mapping"},
+        {"particle:\n  task: [simple_spread]", "test:2:9", "`task` must be the name of a task"},
+        {"particle:\n  parameters: 3", "test:2:15", "`parameters` must be a mapping of names to values"},
+        {"particle:\n  world_size: {pick: [1, 2]}", "test:2:15",
+         "`pick` needs `by`, the name of a parameter"},
+        {"particle:\n  parameters: {x: 3}\n  world_size: {pick: [1, 2], by: x}", "test:2:19",
+         "`x: 3` is none of the 2 that `pick` offers"},
+        {"particle:\n  bodies: [{name: a, type: agent}]\n  choices: [{name: c}]", "test:3:12",
+         "choice `c` needs `from`, the name of a body"},
+        {"particle:\n  bodies: [{name: a, type: agent, paint: {scale: 1}}]", "test:2:42",
+         "`paint` needs `choice`, the name of a choice"},
+        {"particle:\n  bodies: [{name: a, type: agent}, {name: b, paint: {choice: c}}]\n  choices: [{name: "
+         "c, "
+         "from: a, per: agent}]",
+         "test:2:53", "choice `c` differs between agents, so only agents can be painted by it"},
+        {"particle:\n  bodies: [{name: a, type: agent, paint: {choice: c}}]\n  choices: [{name: c, from: a}]",
+         "test:2:42", "cannot be painted by a body that is painted itself"},
+        {"particle:\n  bodies: [{name: a, type: agent, region: [0, 0, 1]}]", "test:2:11",
+         "`region` of `a` must be four numbers x0, y0, x1, y1"},
+        {"particle:\n  bodies: [{name: a, type: agent, at: [[0, 0, 0]]}]", "test:2:40",
+         "expected a position [x, y]"},
+        {"particle:\n  bodies: [{name: a, type: agent, apart_from: {b: 1}}]", "test:2:47",
+         "expected a name or a list of names"},
+        {"particle:\n  bodies: [{name: a, type: agent}, {name: b}]\n  rewards: [{term: distance, to: [b, "
+         "b]}]",
+         "test:3:38", "`b` is already in the list"},
+        {"particle:\n  bodies:\n    - {name: a, type: agent, observes: [{term: colour, of: [b, c]}]}\n"
+         "    - {name: b, colour: [0, 0, 0]}\n    - {name: c, colour: [0, 0, 0, 0]}",
+         "test:3:41", "the colours to observe have different numbers of components"},
+        {"particle:\n  bodies: [{name: a, type: agent}, {name: b}]\n  rewards: [{term: control, from: b}]",
+         "test:3:13", "only agents have controls"},
+        {"particle:\n  speech_size: 4\n  bodies: [{name: a, type: agent, speaks: true}, {name: b}]\n  "
+         "rewards: "
+         "[{term: speech_error, to: b}]",
+         "test:4:13", "speech_error compares 4 numbers of speech, the colour has only 3"},
+        {"particle:\n  bodies: [{name: a, type: agent}, {name: b}]\n  rewards: [{term: constant, for: b}]",
+         "test:3:35", "only agents receive rewards"},
+        {"particle:\n  bodies:\n    - {name: a, type: agent, observes: [{term: position, of: b, nearest: "
+         "512}, "
+         "{term: position, of: b, nearest: 512}, {term: distance, of: b, nearest: 1}]}\n    - {name: b}",
+         "test:3:40", "an observation of more than 2048 numbers"},
+        {"particle:\n  speech_size: 64\n  bodies: [{name: a, type: agent, speaks: true, count: 100}]",
+         "test:2:3", "the task needs 7566 numbers an environment, at most 4096 are possible"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *message = particle_error(cases[i].text);
@@ -252,6 +295,37 @@ static void test_errors(void **unused) {
             fail_msg("case %zu: expected `%s ... %s`, got `%s`", i, cases[i].place, cases[i].message,
                      message);
     }
+}
+
+/* `n` rows in a list, each made from its number. */
+static void expect_long_list(const char *before, const char *row, int n, const char *after,
+                             const char *expected) {
+    lud_text text = {0};
+    lud_text_append(&text, "%s", before);
+    for (int i = 0; i < n; i++) {
+        const char *number = strchr(row, '#');
+        if (number)
+            lud_text_append(&text, "%s%.*s%d%s", i ? ", " : "", (int)(number - row), row, i, number + 1);
+        else
+            lud_text_append(&text, "%s%s", i ? ", " : "", row);
+    }
+    lud_text_append(&text, "%s", after);
+    assert_false(text.failed);
+    assert_string_equal(particle_error(text.bytes), expected);
+    lud_text_free(&text);
+}
+
+/* Lists that are longer than what the world can number. */
+static void test_limits(void **unused) {
+    (void)unused;
+    expect_long_list("particle:\n  bodies: [", "0", 32768, "]",
+                     "test:2:11: too many rows of `particle.bodies`");
+    expect_long_list("particle:\n  bodies: [", "{name: a#}", 513, "]", "test:2:11: too many bodies");
+    expect_long_list(
+        "particle:\n  bodies: [{name: a, type: agent, count: 511}, {name: b}]\n  choices: [",
+        "{name: c#, from: b, per: agent}", 32, "]",
+        "test:3:12: too many choices: 16352 draws an environment, at most 15871 are possible with 512 "
+        "bodies");
 }
 
 /* A task of one's own, in words only: a dog herds sheep-like balls into a pen. */
@@ -300,6 +374,7 @@ int main(void) {
                                        cmocka_unit_test(test_parameters),
                                        cmocka_unit_test(test_assignments),
                                        cmocka_unit_test(test_errors),
+                                       cmocka_unit_test(test_limits),
                                        cmocka_unit_test(test_own_task)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

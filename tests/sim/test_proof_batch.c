@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -481,6 +482,31 @@ static void test_skip_unary(void **state) {
     lud_proof_model_destroy(model);
 }
 
+/* Batches that cannot be. */
+static void test_refused(void **state) {
+    (void)state;
+    lud_proof_options o = proof_options();
+    lud_proof_model *model = family_model(&o);
+    lud_proof_batch *batch;
+    lud_error error = {0};
+    lud_proof_batch_options options = lud_proof_training_options(model, 0, 1);
+    assert_int_equal(lud_proof_batch_create(model, &options, &batch, &error), LUD_ERROR_INPUT);
+    assert_string_equal(error.text, "a batch needs at least one slot");
+    options = lud_proof_training_options(model, 4, 1);
+    options.pool.n = 0;
+    assert_int_equal(lud_proof_batch_create(model, &options, &batch, &error), LUD_ERROR_INPUT);
+    assert_string_equal(error.text, "no queries to play (after the filters of the scenario)");
+    const int64_t per_slot = (int64_t)model->limits.max_successors * model->limits.max_goals;
+    options = lud_proof_training_options(model, (int)(INT32_MAX / per_slot) + 1, 1);
+    assert_int_equal(lud_proof_batch_create(model, &options, &batch, &error), LUD_ERROR_LIMIT);
+    char expected[160];
+    snprintf(expected, sizeof expected,
+             "%d slots x %d successors x %d goals are more than 2^31 goals in a batch", options.n_slots,
+             model->limits.max_successors, model->limits.max_goals);
+    assert_string_equal(error.text, expected);
+    lud_proof_model_destroy(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_threads),      cmocka_unit_test(test_split),
@@ -489,6 +515,7 @@ int main(void) {
         cmocka_unit_test(test_shaping),      cmocka_unit_test(test_orders),
         cmocka_unit_test(test_side_by_side), cmocka_unit_test(test_memory),
         cmocka_unit_test(test_skip_unary),   cmocka_unit_test(test_snapshot),
+        cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -205,6 +205,10 @@ static void test_limits(void **state) {
     assert_int_equal(answer, LUD_PROVER_UNDECIDED);
     int64_t n;
     assert_int_equal(lud_prover_count(prover, &end, &n, &error), LUD_ERROR_LIMIT);
+    assert_string_equal(error.text, "the prover stopped at a limit with 20 derived atoms");
+    lud_proof_tree tree = {0};
+    assert_int_equal(lud_prover_tree(prover, &end, &tree, &error), LUD_ERROR_INPUT);
+    assert_string_equal(error.text, "the goal has not been proved");
     lud_prover_destroy(prover);
     options = (lud_prover_options){.excluded = -1, .max_work = 100};
     assert_int_equal(lud_prover_create(base, &options, &prover, &error), LUD_OK);

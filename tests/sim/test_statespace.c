@@ -13,6 +13,7 @@
 #include <xxhash.h>
 
 #include "sim/state_sort.h"
+#include "sim/state_table.h"
 #include "sim/statespace.h"
 #include "sim/support_walk.h"
 
@@ -303,6 +304,17 @@ static void test_worlds_without_exact_model(void **state) {
     walk_destroy(walk);
 }
 
+/* More than what 32 bits number, without the hundreds of gigabytes that it would take. */
+static void test_largest_numbers(void **state) {
+    (void)state;
+    lud_error error = {0};
+    assert_int_equal(lud_statespace_check_numbers(LUD_MAX_STATES - 10, 10, 0x7ffffffe, 5, &error), LUD_OK);
+    assert_int_equal(lud_statespace_check_numbers(LUD_MAX_STATES - 10, 11, 0, 5, &error), LUD_ERROR_LIMIT);
+    assert_string_equal(error.text, "more than 2^31 states: reached 2147483636 in layer 5");
+    assert_int_equal(lud_statespace_check_numbers(99, 11, 0x7fffffff, 5, &error), LUD_ERROR_LIMIT);
+    assert_string_equal(error.text, "more than 2^31 branching rows after 99 states");
+}
+
 static void test_guess(void **state) {
     (void)state;
     /* small: exact */
@@ -401,6 +413,7 @@ int main(void) {
         cmocka_unit_test(test_large_array),
         cmocka_unit_test(test_array_on_a_full_disk),
         cmocka_unit_test(test_worlds_without_exact_model),
+        cmocka_unit_test(test_largest_numbers),
         cmocka_unit_test(test_guess),
         cmocka_unit_test(test_memory_per_state),
     };

@@ -1,0 +1,100 @@
+/* What `eval` says where a run cannot be judged in the way that was asked for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli/support_program.h"
+
+#define FAMILY "scenarios/proof/family_tree.yaml"
+
+static char folder[] = "/tmp/ludus-eval-XXXXXX";
+static char mad_run[64], kge_run[64], proof_run[64];
+
+static void succeed(program_result r) {
+    if (r.exit_code) fail_msg("exit code %d: %s", r.exit_code, r.err);
+    program_free(&r);
+}
+
+/* Three runs, each trained for a moment. */
+static int set_up(void **state) {
+    (void)state;
+    if (chdir(LUDUS_SOURCE_DIR) || !mkdtemp(folder)) return -1; /* scenarios are named from there */
+    snprintf(mad_run, sizeof mad_run, "%s/mad", folder);
+    snprintf(kge_run, sizeof kge_run, "%s/kge", folder);
+    snprintf(proof_run, sizeof proof_run, "%s/proof", folder);
+    succeed(LUDUS("train", "scenarios/particle/navigation_5.yaml", "-o", mad_run, "-q", "--set",
+                  "particle.agents=2", "--set", "run.environments=2", "--set", "learner.steps=100", "--set",
+                  "learner.evaluation_episodes=2"));
+    succeed(LUDUS("train", FAMILY, "-o", kge_run, "-q", "--set",
+                  "learner={type: kge, dimension: 4, epochs: 1, negatives: 4, evaluation: {queries: 1}}"));
+    succeed(
+        LUDUS("train", FAMILY, "-o", proof_run, "-q", "--set",
+              "learner={type: proof-ppo, network: {embedding_size: 4, hidden: 4, layers: 1}, total_steps: 8, "
+              "n_envs: 2, n_steps: 4, batch_size: 8, evaluation: {queries: 1, candidates: 2}}"));
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
+/* Exit code 2 and the message; a table may have been printed before. */
+static void check_failure(program_result r, const char *message) {
+    if (r.exit_code != 2) fail_msg("exit code %d: %s", r.exit_code, r.err);
+    if (!strstr(r.err, message)) fail_msg("'%s' is not in '%s'", message, r.err);
+    program_free(&r);
+}
+
+static void test_policy_of_trained_run(void **state) {
+    (void)state;
+    char expected[160];
+    snprintf(expected, sizeof expected,
+             "--policy judges within a solved RUN; %s was trained, `ludus solve` its scenario first",
+             mad_run);
+    check_failure(LUDUS("eval", mad_run, "--policy", "random"), expected);
+    check_failure(LUDUS("eval", proof_run, "--policy", "random"),
+                  "--policy judges policies of solved worlds only");
+}
+
+static void test_split(void **state) {
+    (void)state;
+    check_failure(LUDUS("eval", proof_run, "--split", "train"), "--split train: expected valid or test");
+}
+
+static void test_closed_loop(void **state) {
+    (void)state;
+    char plot[96], expected[160];
+    snprintf(plot, sizeof plot, "%s/loop.png", folder);
+    check_failure(LUDUS("eval", kge_run, "--plot", plot),
+                  "--plot and --against draw the closed loop of graph-mappo in worlds with goals");
+    snprintf(expected, sizeof expected,
+             "--against: %s is not a run of graph-mappo in which everybody has a goal", kge_run);
+    check_failure(LUDUS("eval", mad_run, "--against", kge_run), expected);
+}
+
+/* A question to a run that has no policy for proofs. */
+static void test_query(void **state) {
+    (void)state;
+    char expected[160];
+    snprintf(expected, sizeof expected, "%s: trained by kge; expected a run of proof-ppo", kge_run);
+    check_failure(LUDUS("run", kge_run, "--query", "aunt(X,Y)"), expected);
+    check_failure(LUDUS("run", kge_run, "--query", "aunt(X,Y"),
+                  "--query: query:1:9: expected an argument and then");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_policy_of_trained_run),
+                                       cmocka_unit_test(test_split), cmocka_unit_test(test_closed_loop),
+                                       cmocka_unit_test(test_query)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,235 @@
+/* What is said when a learner cannot be made from a scenario: a wrong section, a world that does not suit it,
+ * files of another learner. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "learn/checkpoint.h"
+#include "learn/learner.h"
+#include "sim/scenario.h"
+
+static char folder[] = "/tmp/ludus-learners-XXXXXX";
+static lud_device *device;
+
+static void put(const char *name, const char *text) {
+    char path[128];
+    lud_error error = {0};
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (lud_file_write(path, text, strlen(text), &error)) fail_msg("%s", error.text);
+}
+
+static int set_up(void **state) {
+    (void)state;
+    if (!mkdtemp(folder) || lud_device_open("cpu", 1, &device, NULL)) return -1;
+    put("pairs.txt", "p(a,b)\nq(b,c)\n");
+    put("single.txt", "r(a)\np(b,c)\n");
+    put("nothing.txt", "% no facts\n");
+    put("rules.txt", "q(X,Y) :- p(X,Y)\n");
+    put("queries.txt", "q(a,b)\n");
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    lud_device_close(device);
+    char command[128];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
+/* Worlds; `%s` in a text stands for the folder with the files. */
+#define PARTICLE(section) "ludus: 1\nworld: particle\nparticle: {" section "}\n"
+#define GRID(row)                                                                                            \
+    "ludus: 1\nworld: multigrid\nmultigrid: {map: \"We We We We\\n" row "\\nWe We We We\\n\", max_steps: "   \
+    "3}\n"
+#define GOALS "goals: [{cell: [1, 1]}, {cell: [2, 1]}]\n"
+#define PROOF(facts, more)                                                                                   \
+    "ludus: 1\nworld: proof\nproof: {folder: %s, facts: " facts ", rules: rules.txt, queries: {train: "      \
+    "queries.txt, valid: queries.txt, test: queries.txt}" more "}\n"
+#define LEARNER(section) "learner: {" section "}\n"
+
+static void expect(const char *text, lud_status status, const char *expected) {
+    lud_text whole = {0};
+    const char *folder_at = strstr(text, "%s");
+    if (folder_at)
+        lud_text_append(&whole, "%.*s%s%s", (int)(folder_at - text), text, folder, folder_at + 2);
+    else
+        lud_text_append(&whole, "%s", text);
+    lud_scenario *scenario = NULL;
+    lud_learner *learner = NULL;
+    lud_error error = {0};
+    if (lud_scenario_read("test.yaml", whole.bytes, whole.length, NULL, 0, &scenario, &error))
+        fail_msg("%s in\n%s", error.text, whole.bytes);
+    if (lud_learner_create(scenario, device, &learner, &error) != status || strcmp(error.text, expected))
+        fail_msg("status %d, `%s`, expected %d, `%s`, of\n%s", (int)error.status, error.text, (int)status,
+                 expected, whole.bytes);
+    assert_null(learner);
+    lud_scenario_destroy(scenario);
+    lud_text_free(&whole);
+}
+
+static void test_sections(void **state) {
+    (void)state;
+    expect(PARTICLE("task: simple"), LUD_ERROR_INPUT,
+           "test.yaml: there is no `learner:` section to train with");
+    expect(PARTICLE("task: simple") LEARNER("steps: 3"), LUD_ERROR_INPUT,
+           "test.yaml:4:10: the `learner:` section has no `type:`");
+    expect(PARTICLE("task: simple") LEARNER("type: kge"), LUD_ERROR_INPUT,
+           "test.yaml:4:10: learner kge needs the world 'proof', this scenario has 'particle'");
+    expect(PARTICLE("task: simple") LEARNER("type: proof-ppo"), LUD_ERROR_INPUT,
+           "test.yaml:4:10: learner proof-ppo needs the world 'proof', this scenario has 'particle'");
+    static const char *const networks[] = {"learner: {type: empo-phase1}\n",
+                                           "learner: {type: empo-phase2}\n"};
+    for (int i = 0; i < 2; i++) {
+        char text[200];
+        snprintf(text, sizeof text, "%s%s", PARTICLE("task: simple"), networks[i]);
+        expect(text, LUD_ERROR_UNSUPPORTED,
+               "the world particle has no compact features; networks of EMPO need multigrid");
+    }
+}
+
+static void test_graph_mappo(void **state) {
+    (void)state;
+    expect(PARTICLE("task: simple") LEARNER("type: graph-mappo, mad: {r_min: 0.9, r_max: 0.8}"),
+           LUD_ERROR_INPUT, "test.yaml:4:10: learner.mad: expected r_min < r_max < 1, not 0.9 and 0.8");
+    expect(
+        PARTICLE(
+            "actions: continuous, bodies: [{name: a, type: agent}, {name: b, type: agent, movable: false}]")
+            LEARNER("type: graph-mappo"),
+        LUD_ERROR_UNSUPPORTED, "graph-mappo: agents must have either discrete or continuous actions");
+    expect(PARTICLE(
+               "actions: continuous, speech_size: 3, bodies: [{name: a, type: agent}, {name: b, type: agent, "
+               "movable: false, speaks: true}]") LEARNER("type: graph-mappo"),
+           LUD_ERROR_UNSUPPORTED, "graph-mappo: agents must have equally many continuous actions");
+    expect(PARTICLE("bodies: [{name: a, type: agent}]") LEARNER("type: graph-mappo"), LUD_ERROR_UNSUPPORTED,
+           "graph-mappo: the world has no observation of numbers");
+    expect(PARTICLE("task: navigation_graph, actions: continuous")
+               LEARNER("type: graph-mappo, control: mad, mad: {input: central}"),
+           LUD_ERROR_INPUT,
+           "learner.mad.input: central needs particle.disturbance.std above 0 and particle.graph: {nodes: "
+           "relative}");
+    expect(PARTICLE("task: navigation_graph, actions: continuous")
+               LEARNER("type: graph-mappo, control: mad, mad: {input: disturbance}"),
+           LUD_ERROR_INPUT,
+           "learner.mad.input: disturbance needs particle.disturbance.std above 0 and a graph");
+    expect(
+        PARTICLE("task: simple") LEARNER("type: graph-mappo, encoder: graph"), LUD_ERROR_INPUT,
+        "learner.encoder: graph needs a particle world with graph nodes and edges (particle.graph: {nodes: "
+        "relative, edges: true})");
+    expect(PARTICLE("task: simple") LEARNER("type: graph-mappo, encoder: grid"), LUD_ERROR_INPUT,
+           "learner.encoder: grid needs a multigrid world with compact observations");
+    expect(PARTICLE("task: simple") LEARNER("type: graph-mappo, control: base"), LUD_ERROR_INPUT,
+           "learner.control: mad and base need two continuous actions and a relative goal in everybody's "
+           "observation (particle.actions: continuous in a navigation task)");
+}
+
+static void test_proofs(void **state) {
+    (void)state;
+    expect(PROOF("single.txt", ", syntax: relations") LEARNER("type: kge"), LUD_ERROR_INPUT,
+           "test.yaml:4:10: learner kge needs predicates with two arguments; r has 1");
+    expect(PROOF("nothing.txt", "") LEARNER("type: kge"), LUD_ERROR_INPUT,
+           "test.yaml:4:10: there are no facts to learn");
+    expect(PROOF("pairs.txt", "") LEARNER("type: kge, learning_rate: {decay: exponential, end: 0}"),
+           LUD_ERROR_INPUT,
+           "test.yaml:4:10: learning_rate: an exponential decay needs start and end above 0");
+    expect(PROOF("pairs.txt", "") LEARNER("type: proof-ppo, learning_rate: {decay: exponential, end: 0}"),
+           LUD_ERROR_INPUT,
+           "test.yaml:4:10: learning_rate: an exponential decay needs start and end above 0");
+    expect(PROOF("pairs.txt", "") LEARNER("type: proof-ppo, entropy: {decay: exponential, end: 0}"),
+           LUD_ERROR_INPUT, "test.yaml:4:10: entropy: an exponential decay needs start and end above 0");
+    expect(PROOF("pairs.txt", "") LEARNER("type: proof-ppo, n_envs: 65536, n_steps: 65536"), LUD_ERROR_LIMIT,
+           "n_envs x n_steps is too large");
+    expect(PROOF("pairs.txt", ", limits: {successors: 64, goals: 6}") LEARNER(
+               "type: proof-ppo, n_envs: 1024, n_steps: 65536, batch_size: 64, evaluation: {slots: 1}, "
+               "network: {embedding_size: 4, hidden: 4, layers: 1}"),
+           LUD_ERROR_LIMIT,
+           "67109888 decisions of up to 64 successors with 6 goals are more than 2^31 goals; lower n_envs, "
+           "n_steps or limits.successors");
+    expect(PROOF("pairs.txt", "") LEARNER("type: proof-ppo, network: {atoms: complex, embedding_size: 3}"),
+           LUD_ERROR_INPUT, "network.atoms: complex needs an even embedding_size and at most two arguments");
+}
+
+static void test_empo(void **state) {
+    (void)state;
+    expect(GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase1, nu_h: 0.5"), LUD_ERROR_INPUT,
+           "test.yaml:5:10: nu_h is 0.5; empo-phase1 learns equation (2) without habit, expected 0");
+    expect(GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase2, nu_h: 0.5"), LUD_ERROR_INPUT,
+           "test.yaml:5:10: nu_h is 0.5; empo-phase2 takes what people do from human_prior, expected 0");
+    expect(GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase1, batch_size: 9, buffer_size: 8"),
+           LUD_ERROR_INPUT, "test.yaml:5:10: batch_size is 9; expected at most buffer_size, 8");
+    expect(GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase2, batch_size: 9, buffer_size: 8"),
+           LUD_ERROR_INPUT, "test.yaml:5:10: batch_size is 9; expected at most buffer_size, 8");
+    expect(GRID("We Ay Ae We")
+               GOALS LEARNER("type: empo-phase2, gamma_h_curriculum: true, gamma_h_rampup_steps: 9, "
+                             "warmup_v_h_e_steps: 8"),
+           LUD_ERROR_INPUT,
+           "test.yaml:5:10: gamma_h_rampup_steps is 9; expected at most warmup_v_h_e_steps, 8");
+    expect(GRID("We Ay Ae We")
+               GOALS LEARNER("type: empo-phase2, gamma_r_curriculum: true, gamma_r_rampup_steps: 9, "
+                             "warmup_q_r_steps: 8"),
+           LUD_ERROR_INPUT,
+           "test.yaml:5:10: gamma_r_rampup_steps is 9; expected at most warmup_q_r_steps, 8");
+    expect(GRID("We Ay Ae We") GOALS LEARNER(
+               "type: empo-phase2, async_training: true, async_min_buffer_size: 9, buffer_size: 8, "
+               "batch_size: 4"),
+           LUD_ERROR_INPUT, "test.yaml:5:10: async_min_buffer_size is 9; expected at most buffer_size, 8");
+    expect(GRID("We Ay Ae We")
+               GOALS LEARNER("type: empo-phase2, use_log_space_transform: true, use_z_space_transform: true"),
+           LUD_ERROR_INPUT,
+           "test.yaml:5:10: use_log_space_transform and use_z_space_transform exclude each other");
+    expect(GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase2, use_z_based_loss: true"), LUD_ERROR_INPUT,
+           "test.yaml:5:10: use_z_based_loss needs use_z_space_transform");
+    expect(GRID("We Ay Ae We") GOALS LEARNER(
+               "type: empo-phase2, use_lookup_tables: true, plasticity_diagnostics_interval: 1"),
+           LUD_ERROR_INPUT, "plasticity_diagnostics_interval needs networks; these are tables");
+    expect(
+        GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase2, human_prior: {type: keyboard}"),
+        LUD_ERROR_INPUT,
+        "test.yaml:5:43: the policy keyboard cannot be a human prior; expected one that looks at the present "
+        "state only");
+    expect(GRID("We Ae .. We") GOALS LEARNER("type: empo-phase2"), LUD_ERROR_INPUT,
+           "the world has no people; EMPO computes the power of people");
+}
+
+/* A folder that holds the checkpoint of another learner, or one that does not say what it is. */
+static void test_learned_people(void **state) {
+    (void)state;
+    static const struct {
+        const char *learner, *message;
+    } runs[] = {{NULL, "a run of the learner ?; expected empo-phase1"},
+                {"kge", "a run of the learner kge; expected empo-phase1"},
+                {"empo-phase1", "the checkpoint does not say its configuration"}};
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        char path[128], text[600], expected[300];
+        snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
+        lud_checkpoint *checkpoint = lud_checkpoint_create();
+        lud_error error = {0};
+        if (runs[i].learner) lud_checkpoint_set_text(checkpoint, "learner", runs[i].learner);
+        if (lud_checkpoint_write(checkpoint, path, &error)) fail_msg("%s", error.text);
+        lud_checkpoint_destroy(checkpoint);
+        snprintf(text, sizeof text,
+                 "%s%slearner: {type: empo-phase2, human_prior: {type: learned, run: %s}}\n",
+                 GRID("We Ay Ae We"), GOALS, folder);
+        snprintf(expected, sizeof expected, "human_prior: %s: %s", folder, runs[i].message);
+        expect(text, LUD_ERROR_INPUT, expected);
+    }
+    expect(GRID("We Ay Ae We")
+               GOALS LEARNER("type: empo-phase2, human_prior: {type: learned, run: /nowhere/at/all}"),
+           LUD_ERROR_INPUT, "test.yaml:5:64: /nowhere/at/all: No such file or directory");
+    expect(GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase2, human_prior: {type: learned}"),
+           LUD_ERROR_INPUT, "test.yaml:5:43: learned people need `run:`, the folder of a run of empo-phase1");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sections), cmocka_unit_test(test_graph_mappo),
+                                       cmocka_unit_test(test_proofs), cmocka_unit_test(test_empo),
+                                       cmocka_unit_test(test_learned_people)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
