@@ -79,8 +79,8 @@ static lud_status fill_panel(lud_arena *arena, const char *column, const char *c
     }
     if (n_points == 0) return no_such_column(arena, column, folders[0], error);
     for (int l = 0; l < n_levels; l++)
-        curves[panel->n_curves++] = (lud_plot_curve){
-            .name = levels[l].name, .x = ends, .y = levels[l].value, .n = 2, .colour = GREY};
+        curves[panel->n_curves++] =
+            (lud_plot_curve){.name = levels[l].name, .x = ends, .y = levels[l].value, .n = 2, .colour = GREY};
     return LUD_OK;
 }
 

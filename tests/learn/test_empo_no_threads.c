@@ -38,9 +38,9 @@ static void missing_threads_are_told(void **state) {
     (void)state;
     support_empo r;
     lud_error error = {0};
-    double row[64];
+    double row[256];
     support_empo_open(&r, support_empo_corridor, learner, 0, NULL);
-    assert_true(r.learner->base.n_columns <= 64);
+    assert_true(r.learner->base.n_columns <= 256);
     threads_left = 1; /* for the first of two actors */
     assert_int_equal(lud_empo_phase2.iterate(&r.learner->base, row, &error), LUD_ERROR_LIMIT);
     threads_left = -1;
