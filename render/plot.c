@@ -13,6 +13,7 @@ typedef struct drawer {
     float s;
     lud_box box; /* of the curves */
     double x0, x1, y0, y1;
+    double up, along; /* between ticks */
 } drawer;
 
 double lud_plot_step(double length, int most) {
@@ -43,9 +44,10 @@ static void find_axes(drawer *d, const lud_plot_panel *panel) {
         }
     if (!(d->x1 > d->x0)) d->x1 = d->x0 + 1.0;
     if (!(d->y1 > d->y0)) d->y1 = d->y0 + 1.0;
-    const double step = lud_plot_step(d->y1 - d->y0, 5);
-    d->y0 = floor(d->y0 / step) * step;
-    d->y1 = ceil(d->y1 / step) * step;
+    d->along = lud_plot_step(d->x1 - d->x0, 5);
+    d->up = lud_plot_step(d->y1 - d->y0, 5);
+    d->y0 = floor(d->y0 / d->up) * d->up;
+    d->y1 = ceil(d->y1 / d->up) * d->up;
 }
 
 static float x_of(const drawer *d, double x) {
@@ -68,7 +70,7 @@ static void number_text(double value, char text[24]) {
 static void draw_axes(const drawer *d, const char *x_name) {
     const float line = lud_canvas_line_height(d->canvas, LUD_TEXT_SMALL);
     char text[24];
-    const double up = lud_plot_step(d->y1 - d->y0, 5), along = lud_plot_step(d->x1 - d->x0, 5);
+    const double up = d->up, along = d->along;
     for (int k = 0; d->y0 + up * k <= d->y1 + 1e-9 * up; k++) {
         const float y = roundf(y_of(d, d->y0 + up * k));
         lud_canvas_rect(d->canvas, (lud_box){d->box.x, y, d->box.w, fmaxf(1, d->s)}, d->theme->grid_line);
@@ -127,8 +129,9 @@ static void draw_panel(drawer *d, const lud_plot_panel *panel, lud_box face) {
         x += width + 14 * d->s;
     }
     const float top = y + line + 14 * d->s, left = face.x + pad + 40 * d->s;
-    d->box =
-        (lud_box){left, top, face.x + face.w - pad - left, face.y + face.h - top - pad - 2 * line - 8 * d->s};
+    const float right = pad + 14 * d->s; /* half of the last number stands beyond the axis */
+    d->box = (lud_box){left, top, face.x + face.w - right - left,
+                       face.y + face.h - top - pad - 2 * line - 8 * d->s};
     find_axes(d, panel);
     draw_axes(d, panel->x_name);
     for (int faint = 1; faint >= 0; faint--)
