@@ -30,7 +30,7 @@ demo: program
 	$(BUILD)/ludus record runs/demo-solved --episodes 3 -o demo-solved.mp4
 	rm -rf runs/demo-learned runs/demo-trained
 	$(BUILD)/ludus train scenarios/empo/learned/step_out_of_the_way.yaml -o runs/demo-learned
-	$(BUILD)/ludus train scenarios/proof/family_tree.yaml -o runs/demo-trained --set learner.total_steps=120000
+	$(BUILD)/ludus train scenarios/proof/family_tree.yaml -o runs/demo-trained --set learner.total_steps=57344
 	$(BUILD)/ludus eval runs/demo-trained --queries 200
 	$(BUILD)/ludus record runs/demo-trained --episodes 5 -o demo-trained.mp4
 	@echo "Watch demo.mp4, demo-solved.mp4 and demo-trained.mp4, or open a world live: $(BUILD)/ludus view runs/demo-solved"

@@ -360,6 +360,28 @@ static void test_record(void **state) {
     rmdir(folder);
 }
 
+/* Sixteen robots with four actions each. */
+static void test_too_many_joint_actions(void **state) {
+    (void)state;
+    char path[] = "/tmp/ludus-cli-XXXXXX.yaml";
+    const int file = mkstemps(path, 5);
+    FILE *out = fdopen(file, "w");
+    assert_non_null(out);
+    fputs("ludus: 1\nworld: multigrid\nmultigrid: {max_steps: 3, actions: small, map: \"", out);
+    for (int row = 0; row < 3; row++)
+        for (int x = 0; x < 18; x++) fputs(x == 17 ? "We\\n" : row != 1 || x == 0 ? "We " : "Ae ", out);
+    fputs("\"}\n", out);
+    assert_int_equal(fclose(out), 0);
+    check_failure(LUDUS("inspect", path, "--count"), 2,
+                  "world 'multigrid' has no finite number of joint actions here (at most 2^31 - 1)");
+    unlink(path);
+}
+
+static void test_interrupted_bench(void **state) {
+    (void)state;
+    check_failure(program_run_interrupted((const char *const[]){"bench", "update", NULL}), 1, "interrupted");
+}
+
 /* Trains a policy with a magnitude for a moment; its closed loop and a team of another size as JSON. */
 static void test_eval_json(void **state) {
     (void)state;
@@ -429,13 +451,22 @@ static void test_eval_json(void **state) {
 int main(void) {
     if (chdir(LUDUS_SOURCE_DIR)) return 1; /* scenarios are named from there */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mistakes),    cmocka_unit_test(test_more_mistakes),
-        cmocka_unit_test(test_full_output), cmocka_unit_test(test_file_with_a_mistake),
-        cmocka_unit_test(test_help),        cmocka_unit_test(test_run_json),
-        cmocka_unit_test(test_run_table),   cmocka_unit_test(test_run_limits),
-        cmocka_unit_test(test_inspect),     cmocka_unit_test(test_inspect_counts),
-        cmocka_unit_test(test_effective),   cmocka_unit_test(test_bench_list),
-        cmocka_unit_test(test_record),      cmocka_unit_test(test_eval_json),
+        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_more_mistakes),
+        cmocka_unit_test(test_full_output),
+        cmocka_unit_test(test_file_with_a_mistake),
+        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_run_json),
+        cmocka_unit_test(test_run_table),
+        cmocka_unit_test(test_run_limits),
+        cmocka_unit_test(test_inspect),
+        cmocka_unit_test(test_inspect_counts),
+        cmocka_unit_test(test_effective),
+        cmocka_unit_test(test_bench_list),
+        cmocka_unit_test(test_record),
+        cmocka_unit_test(test_eval_json),
+        cmocka_unit_test(test_too_many_joint_actions),
+        cmocka_unit_test(test_interrupted_bench),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

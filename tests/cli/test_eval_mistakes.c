@@ -13,6 +13,7 @@
 #include "cli/support_program.h"
 
 #define FAMILY "scenarios/proof/family_tree.yaml"
+#define KEY    "scenarios/empo/fetch_the_key.yaml"
 
 static char folder[] = "/tmp/ludus-eval-XXXXXX";
 static char mad_run[64], kge_run[64], proof_run[64];
@@ -92,9 +93,59 @@ static void test_query(void **state) {
                   "--query: query:1:9: expected an argument and then");
 }
 
+/* A solution judges policies that follow from the state alone, in the scenario that was solved. */
+static void test_solved(void **state) {
+    (void)state;
+    char solved[64], trained[64];
+    snprintf(solved, sizeof solved, "%s/solved", folder);
+    snprintf(trained, sizeof trained, "%s/trained", folder);
+    succeed(LUDUS("solve", KEY, "-o", solved, "-q"));
+    check_failure(LUDUS("eval", solved, "--policy", "random", "--set", "multigrid.max_steps=7"),
+                  "solution.empo: not a solution of this scenario");
+    succeed(
+        LUDUS("train", KEY, "-o", trained, "-q", "--set", "run.environments=2", "--set",
+              "learner={type: graph-mappo, steps: 20, rollout_length: 10, recurrent: true, hidden_size: 8, "
+              "epochs: 1, evaluation_episodes: 2}"));
+    check_failure(
+        LUDUS("eval", solved, "--policy", trained),
+        "the policy 'trained' remembers what was before; an exact value needs one that follows from the "
+        "state alone");
+}
+
+/* A RUN whose scenario was edited after the training. */
+static void test_edited_run(void **state) {
+    (void)state;
+    char command[256];
+    snprintf(command, sizeof command,
+             "cp -r %s %s/edited && sed -i 's/hidden_size: 64/hidden_size: 32/' %s/edited/scenario.yaml",
+             mad_run, folder, folder);
+    assert_int_equal(system(command), 0);
+    snprintf(command, sizeof command, "%s/edited", folder);
+    check_failure(LUDUS("run", command, "--episodes", "1"), "the run's policy does not fit this scenario");
+}
+
+static void test_diverging_training(void **state) {
+    (void)state;
+    char run[64];
+    snprintf(run, sizeof run, "%s/diverging", folder);
+    program_result r = LUDUS(
+        "train", "scenarios/particle/simple.yaml", "-o", run, "-q", "--set", "run.environments=4", "--set",
+        "learner={type: graph-mappo, encoder: mlp, steps: 4000, rollout_length: 10, epochs: 3, "
+        "learning_rate: 10, critic_learning_rate: 10, max_norm: 0, recurrent: false, "
+        "feature_normalisation: false}");
+    assert_int_equal(r.exit_code, 1);
+    if (!strstr(r.err, "a loss is not finite; try a smaller learning_rate or max_norm"))
+        fail_msg("%s", r.err);
+    program_free(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_policy_of_trained_run),
-                                       cmocka_unit_test(test_split), cmocka_unit_test(test_closed_loop),
-                                       cmocka_unit_test(test_query)};
+                                       cmocka_unit_test(test_split),
+                                       cmocka_unit_test(test_closed_loop),
+                                       cmocka_unit_test(test_query),
+                                       cmocka_unit_test(test_solved),
+                                       cmocka_unit_test(test_edited_run),
+                                       cmocka_unit_test(test_diverging_training)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
