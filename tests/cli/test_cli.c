@@ -372,7 +372,7 @@ static void test_too_many_joint_actions(void **state) {
         for (int x = 0; x < 18; x++) fputs(x == 17 ? "We\\n" : row != 1 || x == 0 ? "We " : "Ae ", out);
     fputs("\"}\n", out);
     assert_int_equal(fclose(out), 0);
-    check_failure(LUDUS("inspect", path, "--count"), 2,
+    check_failure(LUDUS("inspect", path, "--count", "--json"), 2,
                   "world 'multigrid' has no finite number of joint actions here (at most 2^31 - 1)");
     unlink(path);
 }
