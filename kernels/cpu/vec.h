@@ -228,6 +228,42 @@ VEC_INLINE void vec_store_some(real *y, int64_t n, vec x) {
 #endif
 }
 
+/* Whether y can be written past the caches: whole lines, which begin where lines do. */
+VEC_INLINE bool vec_can_pass(const real *y) {
+#if defined(VEC_PLAIN)
+    (void)y;
+    return false;
+#else
+    return (uintptr_t)y % (VEC * sizeof *y) == 0;
+#endif
+}
+
+/* Whether a result of n numbers in rows of `width` should go there: it leaves the caches before anybody reads
+ * it, and lines that do not come in one after another are slow to fetch only to be overwritten. */
+VEC_INLINE bool vec_should_pass(int64_t n, int64_t width, const real *y) {
+    enum { MANY = 1 << 21 };
+    return n >= MANY && width % VEC == 0 && vec_can_pass(y);
+}
+
+/* Past the caches where the processor can; y as vec_can_pass wants it, and a vec_fence behind the last. */
+VEC_INLINE void vec_store_past(real *y, vec x) {
+#if defined(VEC_AVX512)
+    _mm512_stream_ps(y, x);
+#elif defined(VEC_AVX2)
+    _mm256_stream_ps(y, x.low);
+    _mm256_stream_ps(y + 8, x.high);
+#else
+    vec_store(y, x);
+#endif
+}
+
+/* What was written past the caches is there for everyone. */
+VEC_INLINE void vec_fence(void) {
+#if !defined(VEC_PLAIN)
+    _mm_sfence();
+#endif
+}
+
 /* Zeros behind the first n numbers. */
 VEC_INLINE vec vec_keep(vec x, int64_t n) {
 #if defined(VEC_AVX512)
@@ -252,20 +288,40 @@ VEC_INLINE vec vec_replace(vec x, int64_t n, real other) {
 }
 
 /* The largest of the 16, and their sum: of halves, of halves of these, and so on. */
+#if defined(VEC_PLAIN)
 VEC_INLINE real vec_largest(vec x) {
-    real all[VEC];
-    vec_store(all, x);
     for (int half = VEC / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; ++i) all[i] = real_max(all[i], all[i + half]);
-    return all[0];
+        for (int i = 0; i < half; ++i) x.at[i] = real_max(x.at[i], x.at[i + half]);
+    return x.at[0];
 }
 VEC_INLINE real vec_sum(vec x) {
-    real all[VEC];
-    vec_store(all, x);
     for (int half = VEC / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; ++i) all[i] += all[i + half];
-    return all[0];
+        for (int i = 0; i < half; ++i) x.at[i] += x.at[i + half];
+    return x.at[0];
 }
+#else
+#if defined(VEC_AVX512)
+#define VEC_LOW(x)  _mm512_castps512_ps256(x)
+#define VEC_HIGH(x) _mm512_extractf32x8_ps(x, 1)
+#else
+#define VEC_LOW(x)  (x).low
+#define VEC_HIGH(x) (x).high
+#endif
+VEC_INLINE float vec_largest(vec x) {
+    __m256 eight = _mm256_max_ps(VEC_LOW(x), VEC_HIGH(x));
+    __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    four = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(four, _mm_movehdup_ps(four)));
+}
+VEC_INLINE float vec_sum(vec x) {
+    __m256 eight = _mm256_add_ps(VEC_LOW(x), VEC_HIGH(x));
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    four = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
+}
+#undef VEC_LOW
+#undef VEC_HIGH
+#endif
 
 /* Neighbours change places: of complex numbers as pairs, real and imaginary parts. */
 VEC_INLINE vec vec_swap_pairs(vec x) {
@@ -364,17 +420,22 @@ VEC_INLINE void vec_transpose_tile(const real *x, int64_t stride, real *y, int64
 #endif
 
 /* m columns of n rows of x (both at most 16; rows `stride` apart) become m rows of n numbers of y, `width`
- * apart. */
+ * apart. `past`: where the processor can, past the caches: whole aligned lines (n = 16) only, and a vec_fence
+ * behind the last. */
 VEC_INLINE void vec_transpose_part(int64_t n, int64_t m, const real *x, int64_t stride, real *y,
-                                   int64_t width) {
+                                   int64_t width, bool past) {
 #if defined(VEC_AVX512)
     const __mmask16 columns = (__mmask16)((1u << m) - 1), rows = (__mmask16)((1u << n) - 1);
     __m512 a[VEC];
     UNROLL for (int i = 0; i < VEC; ++i) a[i] =
         i < n ? _mm512_maskz_loadu_ps(columns, x + i * stride) : _mm512_setzero_ps();
     vec_transpose_registers(a);
-    UNROLL for (int i = 0; i < VEC; ++i) if (i < m) _mm512_mask_storeu_ps(y + i * width, rows, a[i]);
+    UNROLL for (int i = 0; i < VEC; ++i) {
+        if (i < m && past) vec_store_past(y + i * width, a[i]);
+        if (i < m && !past) _mm512_mask_storeu_ps(y + i * width, rows, a[i]);
+    }
 #else
+    (void)past;
     for (int64_t i = 0; i < n; i += VEC_TILE)
         for (int64_t j = 0; j < m; j += VEC_TILE) {
             if (i + VEC_TILE <= n && j + VEC_TILE <= m) {
@@ -397,7 +458,7 @@ VEC_INLINE void vec_transpose(int64_t n, const real *x, int64_t stride, real *y,
     UNROLL for (int i = 0; i < VEC; ++i) _mm512_storeu_ps(y + i * width, a[i]);
 #else
     for (int j = 0; j < VEC && n < VEC; ++j) vec_store(y + j * width, vec_all(0));
-    vec_transpose_part(n, VEC, x, stride, y, width);
+    vec_transpose_part(n, VEC, x, stride, y, width, false);
 #endif
 }
 

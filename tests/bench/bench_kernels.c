@@ -50,38 +50,42 @@ static const lud_map plain = {LUD_MAP_IDENTITY, 0, 0}, relu = {LUD_MAP_RELU, 0, 
 
 /* ---- floors of what moves memory ---- */
 
-enum { LINE = 16 }; /* numbers */
-typedef int32_t line __attribute__((vector_size(4 * LINE), may_alias));
+#if defined(__clang__)
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
 
-static line *line_at(const float *x, int64_t i) {
-    return (line *)__builtin_assume_aligned(x + i * LINE, 64);
+enum { QUAD = 4 }; /* numbers that every processor moves at once */
+typedef int32_t quad __attribute__((vector_size(4 * QUAD), may_alias));
+
+/* Steps first .. end - 1 of a walk through the arrays of the rig: first those that are only read, then those
+ * that are changed in place, then those that are only written, so many quads of each a step. Numbers of the
+ * first array go to what is written; what is changed stays as it is. Returns something of all that was read.
+ */
+static inline __attribute__((always_inline)) int32_t walk_piece(const rig *r, int64_t first, int64_t end,
+                                                                int read, int read_quads, int change,
+                                                                int write, int write_quads) {
+    quad *x[N_ARRAYS], seen = {0}, number = seen + 0x3c000000; /* 1/128, where nothing is read */
+    const int32_t nothing = r->nothing;
+    for (int i = 0; i < N_ARRAYS; ++i) x[i] = (quad *)__builtin_assume_aligned(r->x[i], sizeof(quad));
+    for (int64_t s = first; s < end; ++s) {
+        if (read > 0) number = x[0][s * read_quads];
+        UNROLL for (int i = 0; i < read; ++i) UNROLL for (int l = 0; l < read_quads; ++l) seen |=
+            x[i][s * read_quads + l];
+        UNROLL for (int i = read; i < read + change; ++i) x[i][s] |= nothing;
+        UNROLL for (int i = read + change; i < read + change + write; ++i)
+            UNROLL for (int l = 0; l < write_quads; ++l) x[i][s * write_quads + l] = number;
+    }
+    return seen[0] | seen[1] | seen[2] | seen[3];
 }
 
-/* Walks once through the arrays of the rig: first those that are only read, then those that are changed in
- * place, then those that are only written; every step takes so many lines of each. Numbers of the first array
- * go to what is written; what is changed stays as it is. */
-static inline __attribute__((always_inline)) void walk(rig *r, int64_t steps, int read, int read_lines,
-                                                       int change, int write, int write_lines) {
-    enum { PIECE = 64 };
-    float **x = r->x;
-    int32_t found = 0, nothing = r->nothing;
+static void walk(rig *r, int64_t steps, int32_t (*piece)(const rig *r, int64_t first, int64_t end)) {
+    enum { PIECE = 1024 };
+    int32_t found = 0;
 #pragma omp parallel for schedule(static) num_threads(r->device->n_threads) reduction(| : found)
-    for (int64_t first = 0; first < steps; first += PIECE) {
-        int64_t end = first + PIECE < steps ? first + PIECE : steps;
-        line seen = {0}, number = seen + 0x3c000000; /* 1/128, where nothing is read */
-        for (int64_t s = first; s < end; ++s) {
-            for (int i = 0; i < read; ++i)
-                for (int l = 0; l < read_lines; ++l) {
-                    line own = *line_at(x[i], s * read_lines + l);
-                    seen |= own;
-                    if (i == 0 && l == 0) number = own;
-                }
-            for (int i = read; i < read + change; ++i) *line_at(x[i], s) |= nothing;
-            for (int i = read + change; i < read + change + write; ++i)
-                for (int l = 0; l < write_lines; ++l) *line_at(x[i], s * write_lines + l) = number;
-        }
-        for (int i = 0; i < LINE; ++i) found |= seen[i];
-    }
+    for (int64_t first = 0; first < steps; first += PIECE)
+        found |= piece(r, first, first + PIECE < steps ? first + PIECE : steps);
     r->found = found;
 }
 
@@ -91,24 +95,27 @@ typedef struct moved {
     double floats;
 } moved;
 
-#define MOVED(name, steps, read, read_lines, change, write, write_lines)                                     \
+#define MOVED(name, steps, read, read_quads, change, write, write_quads)                                     \
+    static int32_t name##_piece(const rig *r, int64_t first, int64_t end) {                                  \
+        return walk_piece(r, first, end, read, read_quads, change, write, write_quads);                      \
+    }                                                                                                        \
     static void name##_walk(void *context) {                                                                 \
-        walk(context, steps, read, read_lines, change, write, write_lines);                                  \
+        walk(context, steps, name##_piece);                                                                  \
     }                                                                                                        \
     static const moved name = {name##_walk,                                                                  \
-                               1.0 * LINE * (steps) *                                                        \
-                                   ((read) * (read_lines) + 2 * (change) + (write) * (write_lines))};
+                               1.0 * QUAD * (steps) *                                                        \
+                                   ((read) * (read_quads) + 2 * (change) + (write) * (write_quads))};
 
-MOVED(copied, BIG / LINE, 1, 1, 0, 1, 1)
-MOVED(read_only, BIG / LINE, 1, 1, 0, 0, 0)
-MOVED(written_only, BIG / LINE, 0, 0, 0, 1, 1)
-MOVED(two_to_one, BIG / LINE, 2, 1, 0, 1, 1)
-MOVED(into_another, BIG / LINE, 1, 1, 1, 0, 0)
-MOVED(fours, BIG / LINE / 4, 1, 4, 0, 1, 1)
-MOVED(sixteens, BIG / LINE / 16, 1, 16, 0, 2, 1)
-MOVED(eightfold, BIG / LINE / 8, 1, 1, 0, 1, 8)
-MOVED(of_gae, 128 * ROWS / LINE, 3, 1, 0, 2, 1)
-MOVED(of_adam, BIG / LINE, 1, 1, 3, 0, 0)
+MOVED(copied, BIG / QUAD, 1, 1, 0, 1, 1)
+MOVED(read_only, BIG / QUAD, 1, 1, 0, 0, 0)
+MOVED(written_only, BIG / QUAD, 0, 0, 0, 1, 1)
+MOVED(two_to_one, BIG / QUAD, 2, 1, 0, 1, 1)
+MOVED(into_another, BIG / QUAD, 1, 1, 1, 0, 0)
+MOVED(fours, BIG / QUAD / 4, 1, 4, 0, 1, 1)
+MOVED(sixteens, BIG / QUAD / 16, 1, 16, 0, 2, 1)
+MOVED(eightfold, BIG / QUAD / 8, 1, 1, 0, 1, 8)
+MOVED(of_gae, 128 * ROWS / QUAD, 3, 1, 0, 2, 1)
+MOVED(of_adam, BIG / QUAD, 1, 1, 3, 0, 0)
 
 /* ---- operations ---- */
 
