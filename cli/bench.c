@@ -58,10 +58,12 @@ static lud_status run_one(const lud_bench *bench, const char *rows, json_t *all,
     lud_bench_report report = {.only = rows};
     lud_status status = bench->run(&report, error);
     *kept += report.n;
-    if (!status && all)
-        json_array_append_new(all, report_json(bench, &report));
-    else if (!status)
-        print_report(bench, &report);
+    if (!status && (report.n > 0 || !rows)) {
+        if (all)
+            json_array_append_new(all, report_json(bench, &report));
+        else
+            print_report(bench, &report);
+    }
     lud_bench_report_free(&report);
     fflush(stdout);
     return status;
