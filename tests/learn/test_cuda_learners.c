@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "learn/empo/phase2.h"
 #include "learn/mappo/mappo.h"
 #include "learn/support_trainings.h"
 
@@ -181,9 +182,49 @@ static void recorded_training_is_the_same(void **state) {
     assert_true(n_recorded > 4); /* not the steps alone */
 }
 
+/* The same of EMPO's phase 2, whose batches have other numbers of successors in every update. */
+static void recorded_values_are_the_same(void **state) {
+    (void)state;
+    if (!have_cuda) skip();
+    static const char *const longer[] = {"learner.num_training_steps=40", "learner.updates_per_iteration=20"};
+    for (int k = 0; k < n_support_trainings; k++) {
+        support_training t = support_trainings[k];
+        if (strncmp(t.name, "empo", 4) != 0 || strstr(t.name, "people alone")) continue;
+        int n_set = 0;
+        while (t.set[n_set]) n_set++;
+        for (int i = 0; i < 2; i++) t.set[n_set++] = longer[i];
+        const bool tables = strstr(t.name, "tables") != NULL, steps = strstr(t.name, "several") != NULL;
+        lud_checkpoint *saved[2];
+        for (int plain = 0; plain < 2; plain++) {
+            double row[128];
+            support_bed b = support_bed_open(&t, "cuda", 0);
+            lud_empo_phase2_learner *p = (lud_empo_phase2_learner *)b.learner;
+            p->values.never_record = plain;
+            for (uint64_t i = 0; i < b.learner->n_iterations; i++) support_bed_iterate(&t, &b, row);
+            uint64_t n, n_replayed;
+            lud_empo_trainer_pieces(p->trainer, &n, &n_replayed);
+            if (plain) assert_int_equal(n, 0);
+            /* the rest: the first time with a size, updates that are measured, trajectories, falling rates */
+            if (!plain && !tables && n_replayed * 100 < n * (steps ? 25 : 50))
+                fail_msg("%s: %lu of %lu pieces were replayed", t.name, (unsigned long)n_replayed,
+                         (unsigned long)n);
+            saved[plain] = support_bed_save(&b);
+            support_bed_close(&b);
+        }
+        for (int i = 0; i < lud_checkpoint_n_tensors(saved[0]); i++) {
+            const lud_tensor *x = lud_checkpoint_get(saved[0], i),
+                             *y = lud_checkpoint_find(saved[1], x->name);
+            if (strstr(x->name, "seconds")) continue;
+            if (memcmp(x->data, y->data, x->bytes) != 0)
+                fail_msg("%s: %s differs when it is recorded", t.name, x->name);
+        }
+        for (int i = 0; i < 2; i++) lud_checkpoint_destroy(saved[i]);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_first_iteration_is_near),
-                                       cmocka_unit_test(recorded_training_is_the_same),
-                                       cmocka_unit_test(resuming_changes_nothing)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_iteration_is_near), cmocka_unit_test(recorded_training_is_the_same),
+        cmocka_unit_test(recorded_values_are_the_same), cmocka_unit_test(resuming_changes_nothing)};
     return cmocka_run_group_tests(tests, look_for_cuda, NULL);
 }
