@@ -5,8 +5,8 @@
 
 #include "kernels/device.h"
 
-/* Graphs kept at a time: the whole slices of a minibatch and the rest of it have different sizes. */
-enum { LUD_REPLAY_GRAPHS = 8 };
+/* Graphs kept at a time: the slices of a minibatch and the steps of a rollout have different sizes. */
+enum { LUD_REPLAY_GRAPHS = 32 };
 
 typedef struct lud_replay_graph {
     uint64_t key;     /* of the rows the graph was recorded for */
