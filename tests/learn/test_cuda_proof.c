@@ -63,7 +63,10 @@ typedef struct results {
     double *gradients;
 } results;
 
-static results run(bed *b, const lud_proof_decisions *d) {
+/* Which runs are not recorded. */
+enum { FOR_TRAINING = 1, OTHERS = 2, ALL = 3 };
+
+static results run(bed *b, const lud_proof_decisions *d, int unrecorded) {
     results r = {0};
     const size_t n_logits = (size_t)d->begin[d->n];
     r.logits = malloc(n_logits * sizeof *r.logits);
@@ -75,13 +78,16 @@ static results run(bed *b, const lud_proof_decisions *d) {
     for (int32_t done = 0; done < d->n; r.n_chunks++) {
         lud_proof_net *net = b->net;
         const int32_t taken = lud_proof_net_load(net, d, NULL, done, d->n - done), n = net->begin[taken];
+        net->never_record = unrecorded & OTHERS;
         lud_proof_net_forward(net, false);
         memcpy(r.evaluated + r.n_logits, net->logits, (size_t)n * sizeof *net->logits);
+        net->never_record = unrecorded & FOR_TRAINING;
         lud_proof_net_forward(net, true);
         memcpy(r.logits + r.n_logits, net->logits, (size_t)n * sizeof *net->logits);
         memcpy(r.values + r.n_values, net->values, (size_t)taken * sizeof *net->values);
         for (int32_t i = 0; i < n; i++) net->dlogits[i] = sin(1.0 + r.n_logits + i);
         for (int32_t i = 0; i < taken; i++) net->dvalues[i] = cos(2.0 * (r.n_values + i));
+        net->never_record = unrecorded & OTHERS;
         lud_proof_net_backward(net);
         r.n_logits += n;
         r.n_values += taken;
@@ -144,9 +150,8 @@ static int compare(const lud_proof_net_options *options, int64_t max_rows) {
     bed cpu = open_bed("cpu", model, options, max_rows), cuda = open_bed("cuda", model, options, max_rows);
     lud_proof_decisions d;
     collect(lud_proof_net_sees(cpu.net), max_rows > 100, &d);
-    results expected = run(&cpu, &d);
-    cuda.net->never_record = true;
-    results plain = run(&cuda, &d);
+    results expected = run(&cpu, &d, ALL);
+    results plain = run(&cuda, &d, ALL);
     assert_int_equal(cuda.net->forwards.runs, 0);
     assert_int_equal(plain.n_logits, expected.n_logits);
     near("logit", plain.logits, expected.logits, expected.n_logits, 1e-4);
@@ -154,14 +159,14 @@ static int compare(const lud_proof_net_options *options, int64_t max_rows) {
     near("value", plain.values, expected.values, expected.n_values, 1e-4);
     near("gradient", plain.gradients, expected.gradients, expected.n_gradients, 1e-3);
     assert_true(memcmp(plain.logits, plain.evaluated, (size_t)plain.n_logits * sizeof *plain.logits) != 0);
-    cuda.net->never_record = false;
-    for (int i = 0; i < 3; i++) { /* plainly, recorded, replayed */
-        results again = run(&cuda, &d);
+    /* plainly, recorded, replayed, and a backward run by itself after a forward run that is replayed */
+    for (int i = 0; i < 4; i++) {
+        results again = run(&cuda, &d, i < 3 ? 0 : OTHERS);
         same(&again, &plain);
         free_results(&again);
     }
-    assert_int_equal(cuda.net->forwards.runs, 6 * expected.n_chunks);
-    assert_true(cuda.net->forwards.n_replayed >= 4 * (uint64_t)expected.n_chunks);
+    assert_int_equal(cuda.net->forwards.runs, 7 * expected.n_chunks);
+    assert_true(cuda.net->forwards.n_replayed >= 5 * (uint64_t)expected.n_chunks);
     assert_true(cuda.net->backwards.n_replayed >= 2 * (uint64_t)expected.n_chunks);
     const int n_chunks = expected.n_chunks;
     free_results(&expected);
