@@ -392,7 +392,7 @@ static void write_steps(lud_proof_net *net) {
     lud_nn_write_i32(net->nn, net->last_step, n, net->index);
 }
 
-/* Whether each successor's logit is from and to which row. */
+/* The rows from and to which each successor leads. */
 static void write_successors(lud_proof_net *net) {
     for (int32_t i = 0; i < net->n_decisions; i++)
         for (int32_t s = net->begin[i]; s < net->begin[i + 1]; s++) net->index[s] = net->current[i];
@@ -414,8 +414,8 @@ static int64_t doubled(int64_t unit, int64_t n) {
 }
 
 /* Chooses the sizes of the chunk's runs, and writes what follows its rows and decisions. At least one row is
- * padding: it owns the atoms that are. Atoms and successors go by the rows, so that few different sizes occur
- * together. */
+ * padding; the last owns the atoms of the padding. Atoms and successors go by the rows, so that few different
+ * sizes occur together. */
 static void pad(lud_proof_net *net) {
     const int64_t n_successors = net->begin[net->n_decisions];
     net->padded.rows = net->n_rows;
@@ -524,6 +524,7 @@ static void queue_backward(void *context) {
     lud_nn_backward(((const lud_proof_net *)context)->nn);
 }
 
+/* The key stands for all that shapes a run. */
 static void run(lud_proof_net *net, lud_replay *piece) {
     if (net->never_record) {
         piece->body(net);

@@ -35,10 +35,9 @@ typedef struct lud_proof_net {
     int successor_axis, row_from, row_to, logit; /* on CUDA */
     int64_t max_rows, max_successors, width;     /* in a chunk; of the head */
     bool on_cpu;
-    /* the runs; for tests: operations called one by one instead */
-    lud_replay forwards, backwards;
-    bool never_record;
-    uint64_t seed; /* of dropout */
+    lud_replay forwards, backwards; /* runs */
+    bool never_record;              /* for tests: operations are called one by one */
+    uint64_t seed;                  /* of dropout */
 
     /* The chunk at hand. */
     int32_t n_rows, n_atoms, n_decisions;
