@@ -651,6 +651,12 @@ static void report(lud_learner *learner, lud_text *out) {
     lud_empo_stages_print(&p->options.stages, out);
     lud_text_append(out, "\n");
     lud_profile_print(&p->profile, out);
+    uint64_t pieces, replayed;
+    lud_empo_trainer_pieces(p->trainer, &pieces, &replayed);
+    if (replayed)
+        lud_text_append(out,
+                        "replayed from recorded graphs: %" PRIu64 " of %" PRIu64 " pieces of device work\n",
+                        replayed, pieces);
     lud_text_append(out,
                     "\na stored state takes %zu bytes, a transition %.0f: %.1f distinct successors of %.1f "
                     "listed ones\n",

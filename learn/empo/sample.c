@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "learn/empo/people.h"
+#include "learn/nn/replay.h"
 
 /* ---- making and freeing ---- */
 
@@ -126,7 +127,9 @@ void lud_empo_sample_free(lud_empo_sample *b) {
 /* ---- room that grows with what a batch holds ---- */
 
 static bool room_for_rows(lud_empo_sample *b, int64_t n) {
+    n = lud_replay_rows(b->device, n);
     if (n <= b->row_room) return true;
+    b->n_grown++;
     const size_t rows = (size_t)(n + n / 2);
     free_rows(b);
     release_rows(b);
@@ -144,7 +147,9 @@ static bool room_for_rows(lud_empo_sample *b, int64_t n) {
 }
 
 static bool room_for_links(lud_empo_sample *b, int64_t n) {
+    n = lud_replay_rows(b->device, n);
     if (n <= b->link_room) return true;
+    b->n_grown++;
     const size_t links = (size_t)(n + n / 2), expanded = links * (size_t)b->n_entries;
     free_links(b);
     release_links(b);
@@ -221,6 +226,21 @@ static void weigh_people(lud_empo_sample *b) {
     }
 }
 
+/* Behind the last row and link stand some that lead nowhere. */
+static void pad(lud_empo_sample *b) {
+    b->run_rows = lud_replay_rows(b->device, b->n_rows);
+    b->run_flat = lud_replay_rows(b->device, b->flat.n);
+    for (int64_t i = b->n_rows; i < b->run_rows; i++) b->continues[i] = b->terminal[i] = 0.0f;
+    for (int64_t i = b->flat.n; i < b->run_flat; i++) {
+        b->flat.slot[i] = b->flat_row[i] = -1;
+        b->flat.probability[i] = 0.0f;
+    }
+    for (int64_t i = b->flat.n_expanded; i < b->run_flat * b->n_entries; i++) {
+        b->flat.expanded_slot[i] = b->flat.entry[i] = b->value_index[i] = -1;
+        b->flat.expanded_probability[i] = b->expanded_achieved[i] = b->expanded_continues[i] = 0.0f;
+    }
+}
+
 /* Rows, links and their flat list for the sampled transitions. */
 lud_status lud_empo_sample_collect(lud_empo_sample *b, int64_t step, const lud_empo_now *now,
                                    bool with_states, lud_error *error) {
@@ -284,11 +304,13 @@ lud_status lud_empo_sample_collect(lud_empo_sample *b, int64_t step, const lud_e
         b->expanded_achieved[i] = (float)b->achieved[row * b->n_entries + entry];
         b->expanded_continues[i] = b->continues[row];
     }
+    pad(b);
     return LUD_OK;
 }
 
 void lud_empo_sample_upload(lud_empo_sample *b) {
-    const size_t flat = (size_t)b->flat.n, expanded = (size_t)b->flat.n_expanded, rows = (size_t)b->n_rows;
+    const size_t flat = (size_t)b->run_flat, expanded = flat * (size_t)b->n_entries,
+                 rows = (size_t)b->run_rows;
     const struct {
         void *to;
         const void *from;

@@ -23,9 +23,11 @@ typedef struct lud_empo_sample {
     int64_t first_successor; /* row of the first successor: the states themselves stand before, if at all */
     int64_t first_lived;     /* row of the first state that was lived later, with trajectories */
     int64_t n_rows, n_links;
+    int64_t run_rows, run_flat; /* n_rows and flat.n with the padding of recorded work, lud_replay_rows */
     int64_t row_room, link_room;
-    int64_t *indices;                 /* [n], room for [n * replay_contest] */
-    float *error;                     /* [n] sum over quantities of the mean squared error, for the contest */
+    uint64_t n_grown; /* times that memory on the device was taken anew, which makes recorded work void */
+    int64_t *indices; /* [n], room for [n * replay_contest] */
+    float *error;     /* [n] sum over quantities of the mean squared error, for the contest */
     lud_empo_transition *transitions; /* [n] */
     int32_t *entry_offsets;           /* [n + 1] */
     int32_t *offsets;                 /* [n * n_actions + 1] */

@@ -24,7 +24,8 @@ typedef struct training_net {
 /* Device arrays. */
 typedef struct targets {
     /* [n] of the batch */
-    float *q_r, *v_h_e, *x_h, *y, *v, *uniform, *weight, *loss, *small;
+    float *q_r, *v_h_e, *x_h, *y, *v, *uniform, *weight, *small;
+    float *loss; /* [LUD_EMPO_NETS] of these */
 } targets;
 
 struct lud_empo_trainer {
@@ -40,8 +41,19 @@ struct lud_empo_trainer {
     int groups[LUD_EMPO_NETS]; /* -1: no network */
     lud_empo_sample batch;
     targets targets;
-    float *host;            /* [n * max(n_actions, n_entries)] */
+    int64_t width;          /* max(n_actions, n_entries) */
+    float *host;            /* [n * width] */
     float *host_targets[3]; /* for lud_empo_trainer_targets */
+    /* On CUDA recorded graphs: targets; losses and gradients; the steps of the optimiser. */
+    lud_replay aiming, learning, stepping;
+    struct {
+        const lud_empo_now *now;
+        bool with_states, measure;
+        unsigned heads;
+        training_net *own;
+        const float *x_h; /* its targets */
+    } work;               /* of the update at hand */
+    int stage;            /* of the profile, -1: none */
     double loss[LUD_EMPO_NETS];
     lud_empo_spread spread[LUD_EMPO_NETS];
 };
@@ -108,19 +120,26 @@ static bool make_arrays(lud_empo_trainer *t) {
     const size_t n = (size_t)t->n, entries = (size_t)t->n_entries, actions = (size_t)t->n_actions;
     const size_t width = actions > entries ? actions : entries, real = sizeof(float);
     targets *d = &t->targets;
+    t->width = (int64_t)width;
     t->host = calloc(n * width, real);
     for (int i = 0; i < 3; i++) t->host_targets[i] = calloc(n * width, real);
-    float **const device[] = {&d->q_r,     &d->v_h_e,  &d->x_h,  &d->y,    &d->v,
-                              &d->uniform, &d->weight, &d->loss, &d->small};
+    float **const device[] = {&d->q_r, &d->v_h_e, &d->x_h, &d->y, &d->v, &d->uniform, &d->weight, &d->small};
     bool complete = t->host && t->host_targets[0] && t->host_targets[1] && t->host_targets[2];
     for (size_t i = 0; i < sizeof device / sizeof *device; i++) {
         *device[i] = lud_device_allocate(t->device, n * width * real);
         complete = complete && *device[i];
     }
+    d->loss = lud_device_allocate(t->device, LUD_EMPO_NETS * n * width * real);
+    complete = complete && d->loss;
     if (complete)
         t->device->ops->fill(t->device, t->n * t->n_actions, 1.0 / (double)t->n_actions, d->uniform);
     return complete;
 }
+
+/* The recorded pieces: they call operations and nothing else. */
+static void queue_targets(void *trainer);
+static void queue_learning(void *trainer);
+static void queue_steps(void *trainer);
 
 lud_status lud_empo_trainer_create(lud_empo_values *values, lud_empo_replay *replay,
                                    const lud_empo_learner_options *options, uint64_t seed,
@@ -136,7 +155,11 @@ lud_status lud_empo_trainer_create(lud_empo_values *values, lud_empo_replay *rep
                             .n = options->batch_size,
                             .n_actions = values->features->layout.n_robot_actions,
                             .n_humans = values->features->layout.n_humans,
-                            .n_entries = values->n_entries};
+                            .n_entries = values->n_entries,
+                            .stage = -1};
+    lud_replay_start(&t->aiming, t->device, queue_targets, t);
+    lud_replay_start(&t->learning, t->device, queue_learning, t);
+    lud_replay_start(&t->stepping, t->device, queue_steps, t);
     lud_status status = make_arrays(t) ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a batch");
     if (status == LUD_OK) status = lud_empo_sample_create(values, replay, options, seed, &t->batch, error);
     if (status == LUD_OK) status = make_nets(t, error);
@@ -150,6 +173,8 @@ lud_status lud_empo_trainer_create(lud_empo_values *values, lud_empo_replay *rep
 
 void lud_empo_trainer_destroy(lud_empo_trainer *t) {
     if (!t) return;
+    lud_replay *const recorded[] = {&t->aiming, &t->learning, &t->stepping};
+    for (size_t i = 0; i < sizeof recorded / sizeof *recorded; i++) lud_replay_end(recorded[i]);
     for (int i = 0; i < LUD_EMPO_NETS; i++) lud_nn_destroy(t->nets[i].net);
     lud_optimiser_destroy(t->optimiser);
     lud_empo_sample_free(&t->batch);
@@ -162,6 +187,30 @@ void lud_empo_trainer_destroy(lud_empo_trainer *t) {
     free(t);
 }
 
+/* ---- pieces of an update ---- */
+
+/* The profile goes on with another stage; -1: none. A replayed graph counts for the stage it begins in. */
+static void enter(lud_empo_trainer *t, int stage) {
+    lud_profile *profile = t->values->profile;
+    if (!profile) return;
+    if (t->stage >= 0) lud_profile_end(profile, t->stage);
+    if (stage >= 0) lud_profile_begin(profile, stage);
+    t->stage = stage;
+}
+
+static void run_piece(lud_empo_trainer *t, lud_replay *piece, bool plain, uint64_t key) {
+    if (plain || t->values->never_record)
+        piece->body(t);
+    else
+        lud_replay_run(piece, key);
+}
+
+static uint64_t key_of_real(uint64_t key, double number) {
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return lud_replay_key(key, bits);
+}
+
 /* ---- stages 4 and 5: targets ---- */
 
 static void robot_targets(lud_empo_trainer *t, const lud_empo_now *now) {
@@ -170,10 +219,10 @@ static void robot_targets(lud_empo_trainer *t, const lud_empo_now *now) {
     const lud_empo_values *v = t->values;
     targets *d = &t->targets;
     const lud_empo_theory *theory = &t->options->theory;
-    ops->multiply(t->device, b->n_rows, v->v_r, b->on_device.continues, v->v_r);
-    ops->combine(t->device, b->n_rows, 1.0, v->v_r, 1.0, b->on_device.terminal, v->v_r);
-    ops->gather_rows(t->device, b->flat.n, 1, v->v_r, b->on_device.row, b->on_device.v_r);
-    lud_empo_q_r_targets(t->device, b->flat.n, t->n * t->n_actions, now->gamma_r, b->on_device.slot,
+    ops->multiply(t->device, b->run_rows, v->v_r, b->on_device.continues, v->v_r);
+    ops->combine(t->device, b->run_rows, 1.0, v->v_r, 1.0, b->on_device.terminal, v->v_r);
+    ops->gather_rows(t->device, b->run_flat, 1, v->v_r, b->on_device.row, b->on_device.v_r);
+    lud_empo_q_r_targets(t->device, b->run_flat, t->n * t->n_actions, now->gamma_r, b->on_device.slot,
                          b->on_device.probability, b->on_device.v_r, d->q_r);
     if (t->batch.trajectory) lud_empo_trajectory_robots(t->batch.trajectory, d->q_r);
     if (now->active[LUD_NET_U_R])
@@ -189,15 +238,34 @@ static void human_targets(lud_empo_trainer *t, const lud_empo_now *now, bool wit
     const lud_empo_sample *b = &t->batch;
     const lud_empo_values *v = t->values;
     targets *d = &t->targets;
-    t->device->ops->gather_rows(t->device, b->flat.n_expanded, 1, v->v_h_e, b->on_device.value_index,
+    const int64_t n_expanded = b->run_flat * b->n_entries;
+    t->device->ops->gather_rows(t->device, n_expanded, 1, v->v_h_e, b->on_device.value_index,
                                 b->on_device.v_h_e_next);
     /* until robots learn their policy is uniform */
     const float *pi = with_states && now->beta_r > 0.0 ? v->pi_r : d->uniform;
-    lud_empo_v_h_e_targets(t->device, b->flat.n_expanded, t->n * t->n_entries, now->gamma_h,
-                           b->on_device.entry, b->on_device.expanded_slot, b->on_device.expanded_probability,
+    lud_empo_v_h_e_targets(t->device, n_expanded, t->n * t->n_entries, now->gamma_h, b->on_device.entry,
+                           b->on_device.expanded_slot, b->on_device.expanded_probability,
                            b->on_device.achieved, b->on_device.expanded_continues, pi,
                            b->on_device.v_h_e_next, d->v_h_e, b->on_device.scratch);
     if (t->batch.trajectory) lud_empo_trajectory_people(t->batch.trajectory, d->v_h_e);
+}
+
+static void queue_targets(void *trainer) {
+    lud_empo_trainer *t = trainer;
+    if (t->work.with_states) robot_targets(t, t->work.now);
+    enter(t, LUD_STAGE_V_H_E);
+    human_targets(t, t->work.now, t->work.with_states);
+}
+
+static void run_targets(lud_empo_trainer *t) {
+    const lud_empo_now *now = t->work.now;
+    uint64_t key = lud_replay_key(lud_replay_key(0, t->batch.n_grown), t->values->n_grown);
+    key = lud_replay_key(lud_replay_key(key, (uint64_t)t->batch.run_rows), (uint64_t)t->batch.run_flat);
+    key = key_of_real(key_of_real(key, now->gamma_h), now->gamma_r);
+    key = lud_replay_key(key, (uint64_t)(t->work.with_states | (now->beta_r > 0.0) << 1 |
+                                         now->active[LUD_NET_U_R] << 2 | now->active[LUD_NET_V_R] << 3));
+    /* trajectories have other lengths in every update */
+    run_piece(t, &t->aiming, t->batch.trajectory != NULL, key);
 }
 
 static void power_targets(lud_empo_trainer *t, int64_t step) {
@@ -229,10 +297,14 @@ static const float *power_of_entries(lud_empo_trainer *t) {
     return t->targets.weight;
 }
 
+static float *loss_of(const lud_empo_trainer *t, int net) {
+    return t->targets.loss + net * t->n * t->width;
+}
+
 static void keep_loss(lud_empo_trainer *t, int net, int64_t n) {
     const int64_t width = n / t->n;
     double sum = 0;
-    lud_device_download(t->device, t->host, t->targets.loss, (size_t)n * sizeof(float));
+    lud_device_download(t->device, t->host, loss_of(t, net), (size_t)n * sizeof(float));
     for (int64_t i = 0; i < n; i++) {
         sum += (double)t->host[i];
         t->batch.error[i / width] += t->host[i] / (float)width;
@@ -258,10 +330,9 @@ static void keep_spread(lud_empo_trainer *t, int which, const training_net *own,
 }
 
 static void square_loss(lud_empo_trainer *t, int which, training_net *own, int value, const float *target,
-                        const float *weight, int64_t n, double scale, bool measure) {
+                        const float *weight, int64_t n, double scale) {
     t->device->ops->mse_loss(t->device, n, lud_nn_value(own->net, value), target, weight, scale,
-                             t->targets.loss, lud_nn_gradient(own->net, value), false);
-    if (measure || t->options->replay_contest > 1) keep_loss(t, which, n);
+                             loss_of(t, which), lud_nn_gradient(own->net, value), false);
 }
 
 static void no_gradient(lud_empo_trainer *t, training_net *own, int value, int64_t n) {
@@ -285,11 +356,12 @@ static const float *advantage_weights(lud_empo_trainer *t) {
 
 /* Loss of Q_r or V_r, in the value, in z = (-value)^(-1 / (eta xi)) or in ln(1 - value). */
 static void robot_loss(lud_empo_trainer *t, int which, training_net *own, int value, int z, float *target,
-                       int64_t width, const lud_empo_now *now, bool measure) {
+                       int64_t width) {
+    const lud_empo_now *now = t->work.now;
     const int64_t n = t->n * width;
     const bool weighted = which == LUD_NET_Q_R && t->options->advantage_loss && now->beta_r > 0.0;
     const float *weight = weighted ? advantage_weights(t) : NULL;
-    if (measure) keep_spread(t, which, own, value, target, n);
+    if (t->work.measure) keep_spread(t, which, own, value, target, n);
     const double scale = 1.0 / (double)(weighted ? t->n : n);
     if (now->z_loss) {
         const lud_ops *ops = t->device->ops;
@@ -298,29 +370,82 @@ static void robot_loss(lud_empo_trainer *t, int which, training_net *own, int va
         ops->map(t->device, (lud_map){LUD_MAP_LOG_NEGATED, 0.0, 0.0}, n, target, target);
         ops->map(t->device, (lud_map){LUD_MAP_AFFINE, power, 0.0}, n, target, target);
         ops->map(t->device, (lud_map){LUD_MAP_EXP, 0.0, 0.0}, n, target, target);
-        square_loss(t, which, own, z, target, weight, n, scale, measure);
+        square_loss(t, which, own, z, target, weight, n, scale);
         no_gradient(t, own, value, n);
     } else if (t->options->log_space) {
         const lud_ops *ops = t->device->ops;
         ops->map(t->device, (lud_map){LUD_MAP_AFFINE, 1.0, -1.0}, n, target, target);
         ops->map(t->device, (lud_map){LUD_MAP_LOG_NEGATED, 0.0, 0.0}, n, target, target);
-        square_loss(t, which, own, z, target, weight, n, scale, measure);
+        square_loss(t, which, own, z, target, weight, n, scale);
         no_gradient(t, own, value, n);
     } else {
-        square_loss(t, which, own, value, target, weight, n, scale, measure);
+        square_loss(t, which, own, value, target, weight, n, scale);
         no_gradient(t, own, z, n);
     }
+}
+
+static void queue_learning(void *trainer) {
+    lud_empo_trainer *t = trainer;
+    training_net *own = t->work.own;
+    const lud_empo_graph *g = &own->graph;
+    const targets *d = &t->targets;
+    const unsigned heads = t->work.heads;
+    const bool measure = t->work.measure;
+    const int64_t entries = t->n * t->n_entries;
+    lud_nn_forward(own->net, t->n, true);
+    if (heads & LUD_EMPO_V_H_E) {
+        if (measure) keep_spread(t, LUD_NET_V_H_E, own, g->v_h_e, d->v_h_e, entries);
+        square_loss(t, LUD_NET_V_H_E, own, g->v_h_e, d->v_h_e, t->batch.on_device.entry_weight, entries,
+                    1.0 / (double)entries);
+    }
+    if (heads & LUD_EMPO_X_H) {
+        if (measure) keep_spread(t, LUD_NET_X_H, own, g->x_h, t->work.x_h, entries);
+        square_loss(t, LUD_NET_X_H, own, g->x_h, t->work.x_h, NULL, entries, 1.0 / (double)entries);
+    }
+    if (heads & LUD_EMPO_U_R) {
+        if (measure) keep_spread(t, LUD_NET_U_R, own, g->y, d->y, t->n);
+        square_loss(t, LUD_NET_U_R, own, g->y, d->y, NULL, t->n, 1.0 / (double)t->n);
+        no_gradient(t, own, g->u_r, t->n);
+    }
+    if (heads & LUD_EMPO_Q_R) robot_loss(t, LUD_NET_Q_R, own, g->q_r, g->q_r_z, d->q_r, t->n_actions);
+    if (heads & LUD_EMPO_V_R) robot_loss(t, LUD_NET_V_R, own, g->v_r, g->v_r_z, d->v, 1);
+    enter(t, LUD_STAGE_BACKWARD);
+    lud_parameters_zero_gradients(t->values->online);
+    lud_nn_backward(own->net);
+}
+
+static void run_learning(lud_empo_trainer *t) {
+    const lud_empo_now *now = t->work.now;
+    uint64_t key = lud_replay_key(lud_replay_key(0, t->work.heads), t->values->n_grown);
+    key = lud_replay_key(key, (uint64_t)(now->z_loss | (now->beta_r > 0.0) << 1));
+    /* what is measured is read between operations */
+    run_piece(t, &t->learning, t->work.measure, key);
+}
+
+static void queue_steps(void *trainer) {
+    lud_empo_trainer *t = trainer;
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        if (t->work.heads & 1u << net) lud_optimiser_apply(t->optimiser, t->groups[net]);
+}
+
+static void run_steps(lud_empo_trainer *t) {
+    const lud_empo_now *now = t->work.now;
+    uint64_t key = lud_replay_key(0, t->work.heads);
+    for (int net = 0; net < LUD_EMPO_NETS; net++) {
+        if (!(t->work.heads & 1u << net)) continue;
+        lud_optimiser_set_max_norm(t->optimiser, t->groups[net], now->clip[net]);
+        lud_optimiser_prepare(t->optimiser, t->groups[net], now->lr[net]);
+        key = key_of_real(key, now->clip[net]);
+    }
+    run_piece(t, &t->stepping, false, key);
 }
 
 static void learn_networks(lud_empo_trainer *t, int64_t step, const lud_empo_now *now, bool measure) {
     const unsigned heads = active_heads(now, t->options);
     if (!heads) return;
-    lud_profile *profile = t->values->profile;
     training_net *own = t->nets;
     while (own->heads != heads) own++;
-    targets *d = &t->targets;
-    const int64_t entries = t->n * t->n_entries;
-    if (profile) lud_profile_begin(profile, LUD_STAGE_LOSS);
+    enter(t, LUD_STAGE_LOSS);
     const int32_t **records = t->batch.records, **goals = t->batch.goals; /* collected rows are used up */
     for (int64_t i = 0; i < t->n; i++) {
         records[i] = t->batch.transitions[i].state;
@@ -328,39 +453,18 @@ static void learn_networks(lud_empo_trainer *t, int64_t step, const lud_empo_now
     }
     lud_empo_values_stage(t->values, own->net, &own->graph, t->n, records, goals);
     lud_nn_set_step(own->net, t->seed, (uint32_t)step);
-    lud_nn_forward(own->net, t->n, true);
-    if (heads & LUD_EMPO_V_H_E) {
-        if (measure) keep_spread(t, LUD_NET_V_H_E, own, own->graph.v_h_e, d->v_h_e, entries);
-        square_loss(t, LUD_NET_V_H_E, own, own->graph.v_h_e, d->v_h_e, t->batch.on_device.entry_weight,
-                    entries, 1.0 / (double)entries, measure);
-    }
-    if (heads & LUD_EMPO_X_H) {
-        const float *target = power_of_entries(t);
-        if (measure) keep_spread(t, LUD_NET_X_H, own, own->graph.x_h, target, entries);
-        square_loss(t, LUD_NET_X_H, own, own->graph.x_h, target, NULL, entries, 1.0 / (double)entries,
-                    measure);
-    }
-    if (heads & LUD_EMPO_U_R) {
-        if (measure) keep_spread(t, LUD_NET_U_R, own, own->graph.y, d->y, t->n);
-        square_loss(t, LUD_NET_U_R, own, own->graph.y, d->y, NULL, t->n, 1.0 / (double)t->n, measure);
-        no_gradient(t, own, own->graph.u_r, t->n);
-    }
-    if (heads & LUD_EMPO_Q_R)
-        robot_loss(t, LUD_NET_Q_R, own, own->graph.q_r, own->graph.q_r_z, d->q_r, t->n_actions, now, measure);
-    if (heads & LUD_EMPO_V_R)
-        robot_loss(t, LUD_NET_V_R, own, own->graph.v_r, own->graph.v_r_z, d->v, 1, now, measure);
-    if (profile) lud_profile_end(profile, LUD_STAGE_LOSS);
-    if (profile) lud_profile_begin(profile, LUD_STAGE_BACKWARD);
-    lud_parameters_zero_gradients(t->values->online);
-    lud_nn_backward(own->net);
-    if (profile) lud_profile_end(profile, LUD_STAGE_BACKWARD);
-    if (profile) lud_profile_begin(profile, LUD_STAGE_OPTIMISER);
-    for (int net = 0; net < LUD_EMPO_NETS; net++) {
-        if (!(heads & 1u << net)) continue;
-        lud_optimiser_set_max_norm(t->optimiser, t->groups[net], now->clip[net]);
-        lud_optimiser_step(t->optimiser, t->groups[net], now->lr[net]);
-    }
-    if (profile) lud_profile_end(profile, LUD_STAGE_OPTIMISER);
+    t->work.heads = heads;
+    t->work.own = own;
+    t->work.measure = measure;
+    t->work.x_h = heads & LUD_EMPO_X_H ? power_of_entries(t) : NULL;
+    run_learning(t);
+    const int64_t numbers[LUD_EMPO_NETS] = {t->n * t->n_entries, t->n * t->n_entries, t->n,
+                                            t->n * t->n_actions, t->n};
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        if (heads & 1u << net && (measure || t->options->replay_contest > 1)) keep_loss(t, net, numbers[net]);
+    enter(t, LUD_STAGE_OPTIMISER);
+    run_steps(t);
+    enter(t, -1);
 }
 
 static double deviation_of(double mean, double mean_square) {
@@ -458,26 +562,22 @@ static void keep_targets(lud_empo_trainer *t, bool with_states, bool with_x_h) {
 
 static lud_status compute_targets(lud_empo_trainer *t, int64_t step, const lud_empo_now *now,
                                   lud_error *error) {
-    lud_profile *profile = t->values->profile;
     const bool with_states = now->active[LUD_NET_U_R] || now->active[LUD_NET_Q_R] || now->active[LUD_NET_V_R];
-    if (profile) lud_profile_begin(profile, LUD_STAGE_COLLECT);
+    enter(t, LUD_STAGE_COLLECT);
     lud_status status = lud_empo_sample_collect(&t->batch, step, now, with_states, error);
-    if (profile) lud_profile_end(profile, LUD_STAGE_COLLECT);
+    enter(t, -1);
     if (status) return status;
     const lud_empo_sample *b = &t->batch;
     status =
         lud_empo_values_run(t->values, b->n_rows, b->records, b->goals,
                             with_states ? LUD_WANT_ALL : LUD_WANT_V_H_E, now->beta_r, (uint32_t)step, error);
     if (status) return status;
-    if (profile) lud_profile_begin(profile, LUD_STAGE_CONVERSION);
+    enter(t, LUD_STAGE_CONVERSION);
     lud_empo_sample_upload(&t->batch);
-    if (profile) lud_profile_end(profile, LUD_STAGE_CONVERSION);
-    if (profile) lud_profile_begin(profile, LUD_STAGE_SCATTER);
-    if (with_states) robot_targets(t, now);
-    if (profile) lud_profile_end(profile, LUD_STAGE_SCATTER);
-    if (profile) lud_profile_begin(profile, LUD_STAGE_V_H_E);
-    human_targets(t, now, with_states);
-    if (profile) lud_profile_end(profile, LUD_STAGE_V_H_E);
+    enter(t, LUD_STAGE_SCATTER);
+    t->work.with_states = with_states;
+    run_targets(t);
+    enter(t, -1);
     if (now->active[LUD_NET_X_H]) power_targets(t, step);
     return LUD_OK;
 }
@@ -489,6 +589,7 @@ lud_status lud_empo_trainer_update(lud_empo_trainer *t, int64_t step, const lud_
         t->loss[net] = NAN;
         t->spread[net] = (lud_empo_spread){NAN, NAN, NAN, NAN};
     }
+    t->work.now = now;
     lud_status status = compute_targets(t, step, now, error);
     if (status) return status;
     if (measure) keep_targets(t, now->active[LUD_NET_Q_R], now->active[LUD_NET_X_H]);
@@ -535,6 +636,17 @@ lud_empo_batch_view lud_empo_trainer_targets(lud_empo_trainer *t) {
         .v_h_e = t->host_targets[0],
         .q_r = t->host_targets[1],
         .x_h = t->host_targets[2]};
+}
+
+void lud_empo_trainer_pieces(const lud_empo_trainer *t, uint64_t *n, uint64_t *n_replayed) {
+    const lud_empo_values *v = t->values;
+    const lud_replay *const pieces[] = {&t->aiming,     &t->learning,   &t->stepping, &v->passing[0],
+                                        &v->passing[1], &v->passing[2], &v->closing};
+    *n = *n_replayed = 0;
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        *n += pieces[i]->runs;
+        *n_replayed += pieces[i]->n_replayed;
+    }
 }
 
 void lud_empo_trainer_visit(lud_empo_trainer *t, lud_checkpoint *checkpoint) {

@@ -59,6 +59,10 @@ typedef struct lud_empo_batch_view {
 } lud_empo_batch_view;
 lud_empo_batch_view lud_empo_trainer_targets(lud_empo_trainer *trainer);
 
+/* Pieces of device work so far, of updates and of the values that actors ask for: all, and those replayed
+ * from recorded graphs. */
+void lud_empo_trainer_pieces(const lud_empo_trainer *trainer, uint64_t *n, uint64_t *n_replayed);
+
 void lud_empo_trainer_visit(lud_empo_trainer *trainer, lud_checkpoint *checkpoint);
 
 #endif

@@ -14,18 +14,28 @@
 /* States that go through a network at once (more when a batch is larger), and entries at least. */
 enum { CHUNK = 512, ENTRIES = 2048 };
 
+/* Networks for a pass: with all heads, with V_h^e, with Q_r. */
+enum { FULL, LIGHT, ROBOTS, PASSES };
+
 /* Nets, staging and scratch of the values. */
 struct lud_empo_workshop {
-    int64_t chunk, entries;        /* most states and entries at once */
-    unsigned heads;                /* networks that exist */
-    lud_nn *full, *light, *robots; /* all heads; V_h^e; Q_r; null where there is no such network */
-    lud_empo_graph full_graph, light_graph, robots_graph;
-    lud_empo_staging staging; /* of one chunk */
-    float *entry_value;       /* [entries] read back, host */
-    uint64_t *keys;           /* [capacity] table keys of states, host */
-    float *host;              /* [capacity * width] */
-    float *scratch;           /* [capacity * width] device */
-    int64_t capacity;         /* of states in the results */
+    int64_t chunk, entries; /* most states and entries at once */
+    unsigned heads;         /* networks that exist */
+    lud_nn *nets[PASSES];   /* null where there is no such network */
+    lud_empo_graph graphs[PASSES];
+    lud_empo_staging staging;         /* of one chunk */
+    const int32_t **records, **goals; /* [chunk] with padding */
+    int64_t pass_rows;                /* of the pass in work */
+    struct {
+        int64_t n;
+        unsigned want;
+        double beta_r;
+    } closing;          /* what is in work */
+    float *entry_value; /* [entries] read back, host */
+    uint64_t *keys;     /* [capacity] table keys of states, host */
+    float *host;        /* [capacity * width] */
+    float *scratch;     /* [capacity * width] device */
+    int64_t capacity;   /* of states in the results */
 };
 
 uint64_t lud_empo_state_key(const lud_empo_features *f, const int32_t *record) {
@@ -83,12 +93,13 @@ static unsigned network_heads(const lud_empo_learner_options *o) {
     return heads;
 }
 
-static bool make_net(lud_empo_values *v, unsigned heads, int64_t entries, lud_nn **net, lud_empo_graph *graph,
-                     lud_error *error) {
-    *net = lud_nn_create(v->target, v->workshop->chunk);
-    if (!*net) return false;
-    *graph = lud_empo_declare(*net, &v->shape, heads, entries);
-    return lud_nn_plan(*net, LUD_NN_INFERENCE, error) == LUD_OK && lud_empo_prepare(*net, graph, &v->shape);
+static bool make_net(lud_empo_values *v, int which, unsigned heads, int64_t entries, lud_error *error) {
+    struct lud_empo_workshop *w = v->workshop;
+    lud_nn *net = w->nets[which] = lud_nn_create(v->target, w->chunk);
+    if (!net) return false;
+    w->graphs[which] = lud_empo_declare(net, &v->shape, heads, entries);
+    return lud_nn_plan(net, LUD_NN_INFERENCE, error) == LUD_OK &&
+           lud_empo_prepare(net, &w->graphs[which], &v->shape);
 }
 
 static bool make_networks(lud_empo_values *v, uint64_t seed, lud_error *error) {
@@ -99,11 +110,9 @@ static bool make_networks(lud_empo_values *v, uint64_t seed, lud_error *error) {
         lud_parameters_build(v->online, seed, error) != LUD_OK)
         return false;
     v->target = lud_parameters_clone(v->online);
-    if (!v->target || !make_net(v, w->heads, w->entries, &w->full, &w->full_graph, error)) return false;
-    if (w->heads & LUD_EMPO_V_H_E &&
-        !make_net(v, LUD_EMPO_V_H_E, w->entries, &w->light, &w->light_graph, error))
-        return false;
-    return !(w->heads & LUD_EMPO_Q_R) || make_net(v, LUD_EMPO_Q_R, 0, &w->robots, &w->robots_graph, error);
+    if (!v->target || !make_net(v, FULL, w->heads, w->entries, error)) return false;
+    if (w->heads & LUD_EMPO_V_H_E && !make_net(v, LIGHT, LUD_EMPO_V_H_E, w->entries, error)) return false;
+    return !(w->heads & LUD_EMPO_Q_R) || make_net(v, ROBOTS, LUD_EMPO_Q_R, 0, error);
 }
 
 static bool make_tables(lud_empo_values *v) {
@@ -120,9 +129,17 @@ static bool make_tables(lud_empo_values *v) {
 static bool make_staging(lud_empo_values *v) {
     struct lud_empo_workshop *w = v->workshop;
     w->entry_value = calloc((size_t)w->entries, sizeof(float));
+    w->records = calloc((size_t)w->chunk, sizeof *w->records);
+    w->goals = calloc((size_t)w->chunk, sizeof *w->goals);
     return lud_empo_staging_create(v->device, v->features, w->chunk, w->entries, &w->staging) &&
-           w->entry_value;
+           w->entry_value && w->records && w->goals;
 }
+
+/* The recorded pieces: they call operations and nothing else. */
+static void queue_full(void *values);
+static void queue_light(void *values);
+static void queue_robots(void *values);
+static void queue_closing(void *values);
 
 lud_status lud_empo_values_create(lud_device *device, const lud_empo_features *features,
                                   const lud_empo_learner_options *options, uint64_t seed, lud_empo_values *v,
@@ -137,6 +154,9 @@ lud_status lud_empo_values_create(lud_device *device, const lud_empo_features *f
     if (options->theory.aggregate == LUD_EMPO_SUM)
         v->reward_scale *= pow((double)layout->n_humans, options->theory.eta);
     assert(features->height >= 2 && features->width >= 2); /* the world's own limit is 3 */
+    static void (*const passes[PASSES])(void *) = {queue_full, queue_light, queue_robots};
+    for (int i = 0; i < PASSES; i++) lud_replay_start(&v->passing[i], device, passes[i], v);
+    lud_replay_start(&v->closing, device, queue_closing, v);
     v->workshop = calloc(1, sizeof *v->workshop);
     lud_error reason = {0};
     bool complete = v->workshop;
@@ -169,12 +189,14 @@ static void free_results(lud_empo_values *v) {
 void lud_empo_values_free(lud_empo_values *v) {
     struct lud_empo_workshop *w = v->workshop;
     if (w) {
+        for (int i = 0; i < PASSES; i++) lud_replay_end(&v->passing[i]);
+        lud_replay_end(&v->closing);
         free_results(v);
-        lud_nn_destroy(w->full);
-        lud_nn_destroy(w->light);
-        lud_nn_destroy(w->robots);
+        for (int i = 0; i < PASSES; i++) lud_nn_destroy(w->nets[i]);
         lud_empo_staging_free(&w->staging);
         free(w->entry_value);
+        free(w->records);
+        free(w->goals);
         free(w);
     }
     for (int net = 0; net < LUD_EMPO_NETS; net++) lud_empo_table_destroy(v->tables[net]);
@@ -186,8 +208,9 @@ void lud_empo_values_free(lud_empo_values *v) {
 /* Makes room for the results of n states. */
 static lud_status make_room(lud_empo_values *v, int64_t n, lud_error *error) {
     struct lud_empo_workshop *w = v->workshop;
-    if (n <= w->capacity) return LUD_OK;
-    const int64_t capacity = n + n / 2;
+    if (lud_replay_rows(v->device, n) <= w->capacity) return LUD_OK;
+    const int64_t capacity = lud_replay_rows(v->device, n) + n / 2;
+    v->n_grown++;
     const size_t states = (size_t)capacity, humans = (size_t)v->features->layout.n_humans,
                  entries = (size_t)v->n_entries;
     const size_t actions = (size_t)v->features->layout.n_robot_actions, real = sizeof(float);
@@ -245,6 +268,60 @@ void lud_empo_values_stage(lud_empo_values *v, lud_nn *net, const lud_empo_graph
 
 /* ---- networks ---- */
 
+static void run_piece(lud_empo_values *v, lud_replay *piece, uint64_t key) {
+    if (v->never_record)
+        piece->body(v);
+    else
+        lud_replay_run(piece, key);
+}
+
+static void queue_pass(lud_empo_values *v, int which) {
+    lud_nn_forward(v->workshop->nets[which], v->workshop->pass_rows, false);
+}
+static void queue_full(void *values) {
+    queue_pass(values, FULL);
+}
+static void queue_light(void *values) {
+    queue_pass(values, LIGHT);
+}
+static void queue_robots(void *values) {
+    queue_pass(values, ROBOTS);
+}
+
+/* One pass of a network whose inputs and other rows are set. */
+static void pass(lud_empo_values *v, int which, int64_t rows) {
+    const struct lud_empo_workshop *w = v->workshop;
+    v->workshop->pass_rows = rows;
+    run_piece(v, &v->passing[which],
+              lud_replay_key(lud_replay_key(0, (uint64_t)rows),
+                             (uint64_t)lud_nn_rows(w->nets[which], w->graphs[which].entries)));
+}
+
+/* Writes the inputs of a pass over the given rows, and of the padding, which repeats the last; returns how
+ * many these are. */
+static int64_t stage_pass(lud_empo_values *v, int which, int64_t rows, const int32_t *const *records,
+                          const int32_t *const *goals) {
+    struct lud_empo_workshop *w = v->workshop;
+    const lud_empo_graph *g = &w->graphs[which];
+    int64_t padded = lud_replay_rows(v->device, rows);
+    if (padded > w->chunk) padded = w->chunk;
+    if (padded > rows) {
+        for (int64_t i = 0; i < padded; i++) {
+            w->records[i] = records[i < rows ? i : rows - 1];
+            w->goals[i] = goals ? goals[i < rows ? i : rows - 1] : NULL;
+        }
+        records = w->records;
+        if (goals) goals = w->goals;
+    }
+    if (g->v_h_e >= 0 || g->x_h >= 0) {
+        lud_empo_values_stage(v, w->nets[which], g, padded, records, goals);
+    } else {
+        lud_empo_staging_states(&w->staging, w->nets[which], g, padded, records);
+        lud_nn_set_rows(w->nets[which], g->entries, 0);
+    }
+    return padded;
+}
+
 /* X_h of each person from its entries, which all say the same: to[rows][n_humans]. */
 static void first_entries(lud_empo_values *v, const float *x_h, int64_t rows, float *to) {
     const lud_empo_layout *layout = &v->features->layout;
@@ -263,8 +340,10 @@ static void first_entries(lud_empo_values *v, const float *x_h, int64_t rows, fl
 }
 
 /* Runs a net over all states and keeps the values of its heads. */
-static void run_net(lud_empo_values *v, lud_nn *net, const lud_empo_graph *g, int64_t n,
-                    const int32_t *const *records, const int32_t *const *goals) {
+static void run_net(lud_empo_values *v, int which, int64_t n, const int32_t *const *records,
+                    const int32_t *const *goals) {
+    const lud_nn *net = v->workshop->nets[which];
+    const lud_empo_graph *g = &v->workshop->graphs[which];
     const int64_t n_humans = v->features->layout.n_humans, n_actions = v->shape.n_actions;
     const struct {
         int value;
@@ -278,15 +357,10 @@ static void run_net(lud_empo_values *v, lud_nn *net, const lud_empo_graph *g, in
     for (int64_t first = 0; first < n; first += v->workshop->chunk) {
         const int64_t rows = n - first < v->workshop->chunk ? n - first : v->workshop->chunk;
         begin(v, LUD_STAGE_ENCODE);
-        if (g->v_h_e >= 0 || g->x_h >= 0) {
-            lud_empo_values_stage(v, net, g, rows, records + first, goals ? goals + first : NULL);
-        } else {
-            lud_empo_staging_states(&v->workshop->staging, net, g, rows, records + first);
-            lud_nn_set_rows(net, g->entries, 0);
-        }
+        const int64_t padded = stage_pass(v, which, rows, records + first, goals ? goals + first : NULL);
         end(v, LUD_STAGE_ENCODE);
         begin(v, LUD_STAGE_FORWARD);
-        lud_nn_forward(net, rows, false);
+        pass(v, which, padded);
         for (size_t k = 0; k < sizeof outputs / sizeof *outputs; k++)
             if (outputs[k].value >= 0)
                 lud_device_copy(v->device, outputs[k].to + first * outputs[k].width,
@@ -368,18 +442,29 @@ static double power_floor(const lud_empo_values *v) {
     return v->options->x_h_floor > 0 ? v->options->x_h_floor : 1e-3 * least_weight(v->features);
 }
 
-static void close_forms(lud_empo_values *v, int64_t n, const int32_t *const *records, double beta_r,
-                        uint32_t draw) {
+/* X_h without a network, on the host. */
+static void close_power(lud_empo_values *v, int64_t n, const int32_t *const *records, uint32_t draw) {
+    if (v->options->stages.x_h_network) return;
+    if (v->options->expected_people) {
+        power_from_entries(v, n);
+        return;
+    }
+    lud_empo_values_power(v, n, records, draw, v->workshop->host, NULL);
+    lud_device_upload(v->device, v->x_h, v->workshop->host,
+                      (size_t)(n * v->features->layout.n_humans) * sizeof(float));
+}
+
+static void queue_closing(void *values) {
+    lud_empo_values *v = values;
     const lud_ops *ops = v->device->ops;
     const lud_empo_theory *theory = &v->options->theory;
-    const int64_t n_humans = v->features->layout.n_humans, n_actions = v->shape.n_actions;
-    if (!v->options->stages.x_h_network && v->options->expected_people) {
-        power_from_entries(v, n);
-    } else if (!v->options->stages.x_h_network) {
-        lud_empo_values_power(v, n, records, draw, v->workshop->host, NULL);
-        lud_device_upload(v->device, v->x_h, v->workshop->host, (size_t)(n * n_humans) * sizeof(float));
+    const int64_t n = v->workshop->closing.n, n_humans = v->features->layout.n_humans,
+                  n_actions = v->shape.n_actions;
+    const double beta_r = v->workshop->closing.beta_r;
+    if (v->workshop->closing.want == LUD_WANT_Q_R) {
+        lud_empo_policy(v->device, n, n_actions, beta_r, v->q_r, v->pi_r, v->workshop->scratch);
+        return;
     }
-    begin(v, LUD_STAGE_FORWARD);
     ops->map(v->device, (lud_map){LUD_MAP_CLAMP, power_floor(v), 1e30}, n * n_humans, v->x_h, v->x_h);
     if (!v->options->stages.u_r_network)
         lud_empo_intrinsic_reward(v->device, n, n_humans, theory->xi, theory->eta, v->x_h, v->y, v->u_r,
@@ -393,6 +478,20 @@ static void close_forms(lud_empo_values *v, int64_t n, const int32_t *const *rec
         lud_empo_state_value(v->device, n, n_actions, weighted, v->pi_r, v->q_r, v->v_r,
                              v->workshop->scratch);
     }
+}
+
+/* U_r, pi_r and V_r, as far as they are computed from the rest. */
+static void close_forms(lud_empo_values *v, int64_t n, unsigned want, double beta_r) {
+    struct lud_empo_workshop *w = v->workshop;
+    const int64_t padded = lud_replay_rows(v->device, n);
+    w->closing.n = padded;
+    w->closing.want = want;
+    w->closing.beta_r = beta_r;
+    begin(v, LUD_STAGE_FORWARD);
+    uint64_t key = lud_replay_key(0, (uint64_t)padded), bits;
+    memcpy(&bits, &beta_r, sizeof bits);
+    key = lud_replay_key(lud_replay_key(key, bits), want);
+    run_piece(v, &v->closing, lud_replay_key(key, v->n_grown));
     end(v, LUD_STAGE_FORWARD);
 }
 
@@ -401,18 +500,12 @@ lud_status lud_empo_values_run(lud_empo_values *v, int64_t n, const int32_t *con
                                lud_error *error) {
     lud_status status = make_room(v, n, error);
     if (status) return status;
-    struct lud_empo_workshop *w = v->workshop;
+    const int which = want == LUD_WANT_ALL ? FULL : want == LUD_WANT_V_H_E ? LIGHT : ROBOTS;
     v->n = n;
-    if (want == LUD_WANT_ALL && w->full)
-        run_net(v, w->full, &w->full_graph, n, records, goals);
-    else if (want == LUD_WANT_V_H_E && w->light)
-        run_net(v, w->light, &w->light_graph, n, records, goals);
-    else if (want == LUD_WANT_Q_R && w->robots)
-        run_net(v, w->robots, &w->robots_graph, n, records, NULL);
+    if (v->workshop->nets[which]) run_net(v, which, n, records, want == LUD_WANT_Q_R ? NULL : goals);
     read_tables(v, n, records, goals, want);
-    if (want == LUD_WANT_ALL) close_forms(v, n, records, beta_r, draw);
-    if (want == LUD_WANT_Q_R)
-        lud_empo_policy(v->device, n, v->shape.n_actions, beta_r, v->q_r, v->pi_r, w->scratch);
+    if (want == LUD_WANT_ALL) close_power(v, n, records, draw);
+    if (want != LUD_WANT_V_H_E) close_forms(v, n, want, beta_r);
     return LUD_OK;
 }
 
@@ -454,7 +547,8 @@ static void entry_values(lud_empo_values *v, bool all, int64_t first, int64_t ro
     const lud_empo_table *table = v->tables[LUD_NET_V_H_E];
     int64_t n = 0;
     begin(v, LUD_STAGE_ENCODE);
-    if (!table) lud_empo_staging_states(&w->staging, w->light, &w->light_graph, rows, records + first);
+    if (!table)
+        lud_empo_staging_states(&w->staging, w->nets[LIGHT], &w->graphs[LIGHT], rows, records + first);
     for (int64_t i = 0; i < rows; i++) {
         const int32_t *record = records[first + i];
         const uint64_t key = table ? lud_empo_state_key(v->features, record) : 0;
@@ -467,12 +561,12 @@ static void entry_values(lud_empo_values *v, bool all, int64_t first, int64_t ro
                     lud_empo_staging_entry(&w->staging, n, i, record, h, goal);
             }
     }
-    if (!table) lud_empo_staging_entries(&w->staging, w->light, &w->light_graph, n);
+    if (!table) lud_empo_staging_entries(&w->staging, w->nets[LIGHT], &w->graphs[LIGHT], n);
     end(v, LUD_STAGE_ENCODE);
     if (table) return;
     begin(v, LUD_STAGE_FORWARD);
-    lud_nn_forward(w->light, rows, false);
-    lud_device_download(v->device, w->entry_value, lud_nn_value(w->light, w->light_graph.v_h_e),
+    pass(v, LIGHT, rows);
+    lud_device_download(v->device, w->entry_value, lud_nn_value(w->nets[LIGHT], w->graphs[LIGHT].v_h_e),
                         (size_t)n * sizeof(float));
     end(v, LUD_STAGE_FORWARD);
 }

@@ -15,6 +15,7 @@
 #include "learn/empo/learner_options.h"
 #include "learn/empo/networks.h"
 #include "learn/empo/table.h"
+#include "learn/nn/replay.h"
 #include "learn/profile.h"
 
 typedef struct lud_empo_values lud_empo_values;
@@ -33,10 +34,16 @@ struct lud_empo_values {
 
     lud_profile *profile; /* where encoding and forward passes are timed; may be null */
 
+    /* On CUDA recorded graphs: a pass of each network (with all heads, with V_h^e, with Q_r), and what is
+     * computed from their values. Passes run for a few different numbers of rows, see lud_replay_rows. */
+    lud_replay passing[3], closing;
+    bool never_record; /* for tests, of the trainer too: calls operations one by one */
+
     /* results of the last run, [n] states */
     int64_t n;
-    float *v_h_e; /* [n][n_entries] */
-    float *x_h;   /* [n][n_humans] */
+    uint64_t n_grown; /* times that their memory was taken anew, which makes recorded work void */
+    float *v_h_e;     /* [n][n_entries] */
+    float *x_h;       /* [n][n_humans] */
     float *y, *u_r, *v_r;
     float *q_r, *pi_r; /* [n][n_robot_actions] */
     struct lud_empo_workshop *workshop;
@@ -49,7 +56,7 @@ enum { LUD_WANT_V_H_E = 1, LUD_WANT_Q_R = 2, LUD_WANT_ALL = 7 };
 lud_status lud_empo_values_create(lud_device *device, const lud_empo_features *features,
                                   const lud_empo_learner_options *options, uint64_t seed,
                                   lud_empo_values *values, lud_error *error);
-/* Safe on a zeroed struct. */
+/* Safe on a zeroed struct. The struct must not be moved before. */
 void lud_empo_values_free(lud_empo_values *values);
 
 /* Computes `want` for n states: records[n] pointers, goals[n] pointers to [n_humans] goals (null without

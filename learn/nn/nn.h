@@ -144,6 +144,9 @@ void lud_nn_set_step(lud_nn *net, uint64_t seed, uint32_t step);
 /* The device whose threads and scratch the next runs use, one handed out by lud_device_run_both for the
  * parameters' device; null: the parameters' device. */
 void lud_nn_run_on(lud_nn *net, lud_device *device);
+/* Rows of axis 0 and whether the run is for training, as lud_nn_forward sets them: for a forward run that is
+ * replayed from a graph, before the backward run. */
+void lud_nn_set_run(lud_nn *net, int64_t n_rows, bool training);
 /* Runs on `n_rows` rows of axis 0; `training` picks dropout and the maps of lud_nn_map_by_mode. */
 void lud_nn_forward(lud_nn *net, int64_t n_rows, bool training);
 /* After a forward run with the same rows and inputs, and with the gradients of all outputs written: adds the

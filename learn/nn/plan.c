@@ -295,10 +295,14 @@ size_t lud_nn_bytes_unshared(const lud_nn *net) {
     return net->bytes_unshared;
 }
 
-void lud_nn_forward(lud_nn *net, int64_t n_rows, bool training) {
-    assert(net->planned);
+void lud_nn_set_run(lud_nn *net, int64_t n_rows, bool training) {
     lud_nn_set_rows(net, 0, n_rows);
     net->training = training;
+}
+
+void lud_nn_forward(lud_nn *net, int64_t n_rows, bool training) {
+    assert(net->planned);
+    lud_nn_set_run(net, n_rows, training);
     if (net->parameters->real_bytes == sizeof(float))
         lud_nn_forward_f32(net);
     else

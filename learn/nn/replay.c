@@ -1,5 +1,7 @@
 #include "learn/nn/replay.h"
 
+#include <string.h>
+
 void lud_replay_start(lud_replay *replay, lud_device *device, void (*body)(void *context), void *context) {
     *replay = (lud_replay){.device = device, .body = body, .context = context};
 }
@@ -55,4 +57,11 @@ void lud_replay_run(lud_replay *replay, uint64_t key) {
         replay->body(replay->context);
     }
     if (g->runs < 2) g->runs++; /* what could not be recorded once is not tried again */
+}
+
+int64_t lud_replay_rows(const lud_device *device, int64_t n) {
+    if (strcmp(device->backend->name, "cpu") == 0) return n;
+    int64_t unit = 1;
+    while (7 * unit < n) unit *= 2;
+    return (n + unit - 1) / unit * unit;
 }

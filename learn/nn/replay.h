@@ -5,8 +5,8 @@
 
 #include "kernels/device.h"
 
-/* Graphs kept at a time: the whole slices of a minibatch and the rest of it have different sizes. */
-enum { LUD_REPLAY_GRAPHS = 8 };
+/* Graphs kept at a time: the slices of a minibatch and the steps of a rollout have different sizes. */
+enum { LUD_REPLAY_GRAPHS = 32 };
 
 typedef struct lud_replay_graph {
     uint64_t key;     /* of the rows the graph was recorded for */
@@ -35,5 +35,9 @@ void lud_replay_run(lud_replay *replay, uint64_t key);
 uint64_t lud_replay_key(uint64_t key, uint64_t number);
 /* Gives the graphs back. */
 void lud_replay_end(lud_replay *replay);
+/* Rows to run a recorded piece with where n are there, so that pieces of about one size share a graph: the
+ * next of 4, 5, 6 and 7 times a power of two. What stands beyond row n must be harmless. On the CPU, which
+ * records nothing, n itself. */
+int64_t lud_replay_rows(const lud_device *device, int64_t n);
 
 #endif

@@ -7,6 +7,10 @@
 
 static const double least_length = 1e-12;
 
+/* A decision brings at most one new row less than it has successors: rows bound decisions, but successors may
+ * repeat rows; their number is bounded apart. */
+enum { SUCCESSORS_PER_ROW = 4 };
+
 /* ---- declaring ---- */
 
 /* Uniform in +-sqrt(6 / fan_in): Kaiming for ReLU. */
@@ -142,6 +146,31 @@ static int embed_states(lud_proof_net *net, int atoms) {
     return lud_nn_concat(nn, halves, 2);
 }
 
+static double logit_factor(const lud_proof_net *net) {
+    const lud_proof_net_options *o = &net->options;
+    return (!o->l2_norm && o->sqrt_scale ? 1.0 / sqrt((double)net->width) : 1.0) / o->temperature;
+}
+
+/* Logits as values of the network. The squared length has the least length's square as its least. */
+static void declare_logits(lud_proof_net *net) {
+    lud_nn *nn = net->nn;
+    const int64_t width = net->width;
+    int unit = net->head;
+    if (net->options.l2_norm) {
+        const int square = lud_nn_map(nn, unit, (lud_map){LUD_MAP_SQUARE, 0.0, 0.0});
+        int factor = lud_nn_sum_groups(nn, square, width, 1.0);
+        factor = lud_nn_map(nn, factor, (lud_map){LUD_MAP_CLAMP, least_length * least_length, 1e30});
+        factor = lud_nn_map(nn, factor, (lud_map){LUD_MAP_POWER, -0.5, 0.0});
+        unit = lud_nn_multiply(nn, unit, lud_nn_broadcast_groups(nn, factor, width, 1.0));
+    }
+    net->successor_axis = lud_nn_axis(nn, net->max_successors);
+    net->row_from = lud_nn_input_on(nn, net->successor_axis, LUD_NN_I32, 1, 0);
+    net->row_to = lud_nn_input_on(nn, net->successor_axis, LUD_NN_I32, 1, 0);
+    const int from = lud_nn_gather(nn, unit, net->row_from), to = lud_nn_gather(nn, unit, net->row_to);
+    net->logit = lud_nn_sum_groups(nn, lud_nn_multiply(nn, from, to), width, logit_factor(net));
+    lud_nn_output(nn, net->logit);
+}
+
 static void declare(lud_proof_net *net, int64_t max_atoms) {
     const lud_proof_net_options *o = &net->options;
     lud_nn *nn = net->nn;
@@ -154,7 +183,10 @@ static void declare(lud_proof_net *net, int64_t max_atoms) {
     const int hidden = lud_nn_linear(nn, x, "policy.head1", o->hidden, LUD_RELU);
     orthogonal(nn, sqrt(2.0));
     net->head = lud_nn_linear(nn, hidden, "policy.head2", o->embedding_size, LUD_LINEAR);
-    lud_nn_output(nn, net->head);
+    if (net->on_cpu)
+        lud_nn_output(nn, net->head);
+    else
+        declare_logits(net);
 
     net->position = lud_nn_input_on(nn, net->decision_axis, LUD_NN_I32, 1, 0);
     int y = lud_nn_gather(nn, o->separate_value ? state : x, net->position);
@@ -165,6 +197,10 @@ static void declare(lud_proof_net *net, int64_t max_atoms) {
     net->value = lud_nn_linear(nn, y, "value.head2", 1, LUD_LINEAR);
     lud_nn_output(nn, net->value);
 }
+
+/* The recorded pieces: they call operations and nothing else. */
+static void queue_forward(void *net);
+static void queue_backward(void *net);
 
 lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_net_options *options,
                                 lud_parameters *parameters, int64_t max_rows, lud_proof_net **out,
@@ -185,13 +221,18 @@ lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_ne
     net->parameters = parameters;
     net->max_rows = max_rows;
     net->width = options->embedding_size;
-    /* a decision brings at most one new row less than it has successors: rows bound decisions, but successors
-     * may repeat rows; their number is bounded apart */
-    const int64_t max_atoms = max_rows * model->limits.max_goals, max_successors = 4 * max_rows;
+    net->on_cpu = strcmp(parameters->device->backend->name, "cpu") == 0;
+    lud_replay_start(&net->forwards, parameters->device, queue_forward, net);
+    lud_replay_start(&net->backwards, parameters->device, queue_backward, net);
+    /* one row more, for padding; see pad */
+    const int64_t max_atoms = (max_rows + 1) * model->limits.max_goals;
+    const int64_t max_successors = SUCCESSORS_PER_ROW * max_rows;
+    const int64_t max_index = max_atoms > max_successors ? max_atoms : max_successors;
+    net->max_successors = max_successors;
     uint32_t size = 16;
     while (size < 4 * (uint64_t)max_rows) size *= 2;
     net->mask = size - 1;
-    net->nn = lud_nn_create(parameters, max_rows);
+    net->nn = lud_nn_create(parameters, max_rows + 1);
     net->begin = calloc((size_t)max_rows + 1, sizeof *net->begin);
     net->row = calloc((size_t)max_successors, sizeof *net->row);
     net->current = calloc((size_t)max_rows, sizeof *net->current);
@@ -202,8 +243,8 @@ lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_ne
     net->output = calloc((size_t)(max_rows * net->width), sizeof *net->output);
     net->gradient = calloc((size_t)(max_rows * net->width), sizeof *net->gradient);
     net->length = calloc((size_t)max_rows, sizeof *net->length);
-    net->state_begin = calloc((size_t)max_rows + 1, sizeof *net->state_begin);
-    net->index = calloc((size_t)max_atoms + 1, sizeof *net->index);
+    net->state_begin = calloc((size_t)max_rows + 2, sizeof *net->state_begin);
+    net->index = calloc((size_t)max_index + 1, sizeof *net->index);
     net->step_going = calloc((size_t)max_atoms + 1, sizeof *net->step_going);
     net->state_of_row = calloc((size_t)max_rows, sizeof *net->state_of_row);
     net->found = calloc(size, sizeof *net->found);
@@ -249,6 +290,8 @@ lud_status lud_proof_net_plan(lud_proof_net *net, lud_nn_mode mode, lud_error *e
 
 void lud_proof_net_destroy(lud_proof_net *net) {
     if (!net) return;
+    lud_replay_end(&net->forwards);
+    lud_replay_end(&net->backwards);
     lud_nn_destroy(net->nn);
     free(net->begin);
     free(net->row);
@@ -292,7 +335,7 @@ static void drop_rows(lud_proof_net *net, int32_t n_rows) {
 static bool add_decision(lud_proof_net *net, const lud_proof_decisions *d, int32_t decision) {
     const int32_t rows_before = net->n_rows, at = net->n_decisions;
     const int32_t first = d->begin[decision], n = d->begin[decision + 1] - first;
-    if (at == net->max_rows || net->begin[at] + n > 4 * net->max_rows) return false;
+    if (at == net->max_rows || net->begin[at] + n > net->max_successors) return false;
     net->current[at] = -1;
     bool fits = true;
     if (d->current[decision] >= 0) fits = (net->current[at] = row_of(net, d, d->current[decision])) >= 0;
@@ -317,24 +360,25 @@ static void write_atoms(lud_proof_net *net, const lud_proof_decisions *d, int pa
         for (int32_t a = d->state_begin[state]; a < d->state_begin[state + 1]; a++)
             net->index[at++] = part == MATCHES     ? d->matches[a]
                                : part == PREDICATE ? d->atoms[a].predicate - 1
-                                                   : d->atoms[a].terms[part] - 1; /* padding: -1, zeros */
+                                                   : d->atoms[a].terms[part] - 1; /* none: -1, zeros */
     }
+    while (at < net->padded.atoms) net->index[at++] = -1;
     lud_nn_write_i32(net->nn, input, at, net->index);
 }
 
 /* Which atom is goal g of every row. */
 static void write_places(lud_proof_net *net, int g) {
-    for (int32_t row = 0; row < net->n_rows; row++) {
+    for (int64_t row = 0; row < net->padded.rows; row++) {
         const int32_t atom = net->state_begin[row] + g;
         net->index[row] = atom < net->state_begin[row + 1] ? atom : -1;
     }
-    lud_nn_write_i32(net->nn, net->place[g], net->n_rows, net->index);
+    lud_nn_write_i32(net->nn, net->place[g], net->padded.rows, net->index);
 }
 
 /* Which atom stands at every step of every row, and where the rows' lists begin. */
 static void write_steps(lud_proof_net *net) {
     const int n_goals = net->model->limits.max_goals;
-    const int32_t n = net->n_rows;
+    const int32_t n = (int32_t)net->padded.rows;
     lud_nn_set_rows(net->nn, net->step_axis, (int64_t)n_goals * n);
     for (int t = 0; t < n_goals; t++)
         for (int32_t row = 0; row < n; row++) {
@@ -346,6 +390,48 @@ static void write_steps(lud_proof_net *net) {
     lud_nn_write(net->nn, net->step_mask, (int64_t)n_goals * n, net->step_going);
     for (int32_t row = 0; row < n; row++) net->index[row] = (n_goals - 1) * n + row;
     lud_nn_write_i32(net->nn, net->last_step, n, net->index);
+}
+
+/* The rows from and to which each successor leads. */
+static void write_successors(lud_proof_net *net) {
+    for (int32_t i = 0; i < net->n_decisions; i++)
+        for (int32_t s = net->begin[i]; s < net->begin[i + 1]; s++) net->index[s] = net->current[i];
+    for (int64_t s = net->begin[net->n_decisions]; s < net->padded.successors; s++)
+        net->index[s] = net->row[s] = -1;
+    lud_nn_set_rows(net->nn, net->successor_axis, net->padded.successors);
+    lud_nn_write_i32(net->nn, net->row_from, net->padded.successors, net->index);
+    lud_nn_write_i32(net->nn, net->row_to, net->padded.successors, net->row);
+}
+
+static int64_t lesser(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* `unit` times the least power of two that makes it n or more. */
+static int64_t doubled(int64_t unit, int64_t n) {
+    while (unit < n) unit *= 2;
+    return unit;
+}
+
+/* Chooses the sizes of the chunk's runs, and writes what follows its rows and decisions. At least one row is
+ * padding; the last owns the atoms of the padding. Atoms and successors go by the rows, so that few different
+ * sizes occur together. */
+static void pad(lud_proof_net *net) {
+    const int64_t n_successors = net->begin[net->n_decisions];
+    net->padded.rows = net->n_rows;
+    net->padded.atoms = net->n_atoms;
+    net->padded.decisions = net->n_decisions;
+    net->padded.successors = n_successors;
+    if (net->on_cpu || net->n_rows == 0) return;
+    const lud_device *device = net->parameters->device;
+    const int64_t rows = lesser(lud_replay_rows(device, net->n_rows + 1), net->max_rows + 1);
+    net->padded.rows = rows;
+    net->padded.atoms = lesser(doubled(rows, net->n_atoms), rows * net->model->limits.max_goals);
+    net->padded.decisions = lesser(lud_replay_rows(device, net->n_decisions), net->max_rows);
+    net->padded.successors = lesser(doubled(rows, n_successors), net->max_successors);
+    for (int64_t row = net->n_rows; row < rows; row++) net->state_begin[row + 1] = net->n_atoms;
+    net->state_begin[rows] = (int32_t)net->padded.atoms;
+    for (int64_t i = net->n_decisions; i < net->padded.decisions; i++) net->current[i] = -1;
 }
 
 int32_t lud_proof_net_load(lud_proof_net *net, const lud_proof_decisions *d, const int32_t *order,
@@ -363,27 +449,23 @@ int32_t lud_proof_net_load(lud_proof_net *net, const lud_proof_decisions *d, con
         net->state_begin[row + 1] = net->state_begin[row] + d->state_begin[state + 1] - d->state_begin[state];
     }
     net->n_atoms = net->state_begin[net->n_rows];
-    lud_nn_set_rows(net->nn, net->atom_axis, net->n_atoms);
-    lud_nn_set_rows(net->nn, net->decision_axis, net->n_decisions);
+    pad(net);
+    lud_nn_set_rows(net->nn, net->atom_axis, net->padded.atoms);
     if (net->options.states == LUD_PROOF_STATE_RNN)
         write_steps(net);
     else if (net->options.states == LUD_PROOF_STATE_CONCAT)
         for (int g = 0; g < net->model->limits.max_goals; g++) write_places(net, g);
     else
-        lud_nn_write_i32(net->nn, net->offsets, net->n_rows + 1, net->state_begin);
+        lud_nn_write_i32(net->nn, net->offsets, net->padded.rows + 1, net->state_begin);
     write_atoms(net, d, PREDICATE, net->predicate);
     if (net->options.fact_counts || net->options.look_ahead) write_atoms(net, d, MATCHES, net->matches);
     for (int k = 0; k < net->model->base->max_arity; k++) write_atoms(net, d, k, net->term[k]);
-    lud_nn_write_i32(net->nn, net->position, net->n_decisions, net->current);
+    lud_nn_write_i32(net->nn, net->position, net->padded.decisions, net->current);
+    if (!net->on_cpu) write_successors(net);
     return taken;
 }
 
 /* ---- running ---- */
-
-static double logit_factor(const lud_proof_net *net) {
-    const lud_proof_net_options *o = &net->options;
-    return (!o->l2_norm && o->sqrt_scale ? 1.0 / sqrt((double)net->width) : 1.0) / o->temperature;
-}
 
 static double dot(const double *restrict a, const double *restrict b, int64_t n) {
     double sum = 0.0;
@@ -391,15 +473,10 @@ static double dot(const double *restrict a, const double *restrict b, int64_t n)
     return sum;
 }
 
-void lud_proof_net_forward(lud_proof_net *net, bool training) {
+/* Logits from the heads. */
+static void logits_on_host(lud_proof_net *net) {
     const int64_t width = net->width;
-    if (net->n_rows == 0) {
-        for (int32_t i = 0; i < net->n_decisions; i++) net->values[i] = 0.0;
-        return;
-    }
-    lud_nn_forward(net->nn, net->n_rows, training);
     lud_nn_read(net->nn, net->head, net->n_rows, net->output);
-    lud_nn_read(net->nn, net->value, net->n_decisions, net->values);
     if (net->options.l2_norm)
         for (int32_t row = 0; row < net->n_rows; row++) {
             double *x = net->output + row * width;
@@ -407,21 +484,18 @@ void lud_proof_net_forward(lud_proof_net *net, bool training) {
             for (int64_t k = 0; k < width; k++) x[k] /= net->length[row];
         }
     const double factor = logit_factor(net);
-    for (int32_t i = 0; i < net->n_decisions; i++) {
-        if (net->current[i] < 0) net->values[i] = 0.0;
+    for (int32_t i = 0; i < net->n_decisions; i++)
         for (int32_t s = net->begin[i]; s < net->begin[i + 1]; s++)
             net->logits[s] =
                 factor * dot(net->output + net->current[i] * width, net->output + net->row[s] * width, width);
-    }
 }
 
-void lud_proof_net_backward(lud_proof_net *net) {
+/* Gradients of the heads from those of the logits. */
+static void gradients_on_host(lud_proof_net *net) {
     const int64_t width = net->width;
-    if (net->n_rows == 0) return;
     const double factor = logit_factor(net);
     memset(net->gradient, 0, (size_t)(net->n_rows * width) * sizeof *net->gradient);
-    for (int32_t i = 0; i < net->n_decisions; i++) {
-        if (net->current[i] < 0) net->dvalues[i] = 0.0;
+    for (int32_t i = 0; i < net->n_decisions; i++)
         for (int32_t s = net->begin[i]; s < net->begin[i + 1]; s++) {
             const double d = factor * net->dlogits[s];
             const int64_t a = net->current[i] * width, b = net->row[s] * width;
@@ -431,7 +505,6 @@ void lud_proof_net_backward(lud_proof_net *net) {
                 net->gradient[b + k] += d * from;
             }
         }
-    }
     if (net->options.l2_norm)
         for (int32_t row = 0; row < net->n_rows; row++) {
             const double *u = net->output + row * width;
@@ -440,8 +513,74 @@ void lud_proof_net_backward(lud_proof_net *net) {
             for (int64_t k = 0; k < width; k++) g[k] = (g[k] - along * u[k]) / net->length[row];
         }
     lud_nn_write_gradient(net->nn, net->head, net->n_rows, net->gradient);
-    lud_nn_write_gradient(net->nn, net->value, net->n_decisions, net->dvalues);
-    lud_nn_backward(net->nn);
+}
+
+static void queue_forward(void *context) {
+    const lud_proof_net *net = context;
+    lud_nn_forward(net->nn, net->padded.rows, net->training);
+}
+
+static void queue_backward(void *context) {
+    lud_nn_backward(((const lud_proof_net *)context)->nn);
+}
+
+/* The key stands for all that shapes a run. */
+static void run(lud_proof_net *net, lud_replay *piece) {
+    if (net->never_record) {
+        piece->body(net);
+        return;
+    }
+    const uint64_t shape[] = {(uint64_t)(uintptr_t)net->parameters, (uint64_t)net->padded.rows,
+                              (uint64_t)net->padded.atoms,          (uint64_t)net->padded.decisions,
+                              (uint64_t)net->padded.successors,     net->training,
+                              net->training ? net->seed : 0};
+    uint64_t key = 0;
+    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) key = lud_replay_key(key, shape[i]);
+    lud_replay_run(piece, key);
+}
+
+void lud_proof_net_set_step(lud_proof_net *net, uint64_t seed, uint32_t step) {
+    net->seed = seed;
+    lud_nn_set_step(net->nn, seed, step);
+}
+
+void lud_proof_net_use(lud_proof_net *net, lud_parameters *parameters) {
+    net->parameters = parameters;
+    lud_nn_use(net->nn, parameters);
+}
+
+void lud_proof_net_forward(lud_proof_net *net, bool training) {
+    net->training = training;
+    if (net->n_rows == 0) {
+        for (int32_t i = 0; training && i < net->n_decisions; i++) net->values[i] = 0.0;
+        return;
+    }
+    lud_nn_set_rows(net->nn, net->decision_axis, training ? net->padded.decisions : 0);
+    lud_nn_set_run(net->nn, net->padded.rows, training);
+    run(net, &net->forwards);
+    if (net->on_cpu)
+        logits_on_host(net);
+    else
+        lud_nn_read(net->nn, net->logit, net->begin[net->n_decisions], net->logits);
+    if (!training) return;
+    lud_nn_read(net->nn, net->value, net->n_decisions, net->values);
+    for (int32_t i = 0; i < net->n_decisions; i++)
+        if (net->current[i] < 0) net->values[i] = 0.0;
+}
+
+void lud_proof_net_backward(lud_proof_net *net) {
+    assert(net->training);
+    if (net->n_rows == 0) return;
+    for (int64_t i = 0; i < net->padded.decisions; i++)
+        if (net->current[i] < 0) net->dvalues[i] = 0.0;
+    if (net->on_cpu) {
+        gradients_on_host(net);
+    } else {
+        for (int64_t s = net->begin[net->n_decisions]; s < net->padded.successors; s++) net->dlogits[s] = 0.0;
+        lud_nn_write_gradient(net->nn, net->logit, net->padded.successors, net->dlogits);
+    }
+    lud_nn_write_gradient(net->nn, net->value, net->padded.decisions, net->dvalues);
+    run(net, &net->backwards);
 }
 
 double lud_proof_log_softmax(const double *logits, int32_t n, double *log_probs) {

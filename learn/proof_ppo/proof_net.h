@@ -8,11 +8,17 @@
  *     logits     l_i = <h/|h|, h_i/|h_i|> / temperature, h of the state, h_i of successor i
  *     value      W2 ReLU(W1 y + b1) + b2, y from blocks of its own or x
  *
- * Only states that occur pass through it, each once however often it stands in the decisions of a chunk. */
+ * Only states that occur pass through it, each once however often it stands in the decisions of a chunk.
+ *
+ * On the CPU logits and their gradients are computed in double from the heads. On CUDA they are values of the
+ * network, so that logits and values are all that is downloaded; forward and backward runs are recorded
+ * graphs, and chunks are padded to sizes that recur, by rows without atoms, atoms without embeddings and
+ * successors of no state, which get no gradient. */
 #ifndef LUDUS_LEARN_PROOF_PPO_PROOF_NET_H
 #define LUDUS_LEARN_PROOF_PPO_PROOF_NET_H
 
 #include "learn/nn/nn.h"
+#include "learn/nn/replay.h"
 #include "learn/proof_ppo/decisions.h"
 #include "learn/proof_ppo/options.h"
 
@@ -25,11 +31,20 @@ typedef struct lud_proof_net {
     int offsets, place[LUD_PROOF_MAX_GOALS], predicate, term[LUD_PROOF_MAX_ARITY], matches;
     int position, head, value;
     int atom_axis, decision_axis, step_axis;
-    int step_atom, step_mask, last_step; /* of the recurrent state embedder */
-    int64_t max_rows, width;             /* states in a chunk; of the head */
+    int step_atom, step_mask, last_step;         /* of the recurrent state embedder */
+    int successor_axis, row_from, row_to, logit; /* on CUDA */
+    int64_t max_rows, max_successors, width;     /* in a chunk; of the head */
+    bool on_cpu;
+    lud_replay forwards, backwards; /* runs */
+    bool never_record;              /* for tests: operations are called one by one */
+    uint64_t seed;                  /* of dropout */
 
     /* The chunk at hand. */
     int32_t n_rows, n_atoms, n_decisions;
+    struct {
+        int64_t rows, atoms, decisions, successors;
+    } padded;
+    bool training;    /* its forward run */
     int32_t *begin;   /* [n_decisions + 1] successors of each */
     int32_t *row;     /* [begin[n_decisions]] their rows */
     int32_t *current; /* [n_decisions] rows, -1: none */
@@ -61,9 +76,14 @@ void lud_proof_net_destroy(lud_proof_net *net);
  * fit; returns how many, at least one for n > 0. */
 int32_t lud_proof_net_load(lud_proof_net *net, const lud_proof_decisions *decisions, const int32_t *order,
                            int32_t first, int32_t n);
-/* Fills `logits` and `values`. A decision without a state has the value 0. `training`: with dropout. */
+/* Key and step of the dropout draws of the next runs. */
+void lud_proof_net_set_step(lud_proof_net *net, uint64_t seed, uint32_t step);
+/* Runs with another set of parameters of the same layout from now on. */
+void lud_proof_net_use(lud_proof_net *net, lud_parameters *parameters);
+/* Fills `logits`. For `training` there is dropout, and `values` are filled too (0 for a decision without a
+ * state); else the value network does not run. */
 void lud_proof_net_forward(lud_proof_net *net, bool training);
-/* After a forward run: adds the parameters' gradients for `dlogits` and `dvalues`. */
+/* After a forward run for training: adds the parameters' gradients for `dlogits` and `dvalues`. */
 void lud_proof_net_backward(lud_proof_net *net);
 
 /* What the network sees of a state (LUD_PROOF_SEES_...): what decisions for it must be created with. */

@@ -1,10 +1,12 @@
 #include "learn/proof_ppo/proof_ppo.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "learn/nn/replay.h"
 #include "learn/optimiser.h"
 #include "learn/profile.h"
 #include "learn/proof_ppo/proof_policy.h"
@@ -81,7 +83,8 @@ typedef struct proof_ppo {
     lud_parameters *parameters, *best;
     lud_proof_net *net;
     lud_optimiser *optimiser;
-    int value_group; /* -1: all parameters in one */
+    int value_group;     /* -1: all parameters in one */
+    lud_replay stepping; /* the optimiser's steps */
     lud_proof_batch *batch;
     void *snapshot;
     lud_proof_ranker *ranker;
@@ -110,6 +113,7 @@ typedef struct proof_ppo {
 
 static void destroy(lud_learner *learner) {
     proof_ppo *p = (proof_ppo *)learner;
+    lud_replay_end(&p->stepping);
     lud_proof_ranker_destroy(p->ranker);
     lud_proof_net_destroy(p->net);
     lud_optimiser_destroy(p->optimiser);
@@ -228,6 +232,9 @@ static lud_status build(proof_ppo *p, lud_error *error) {
     return status ? status : take_memory(p, error);
 }
 
+/* A recorded piece: it calls operations and nothing else. */
+static void queue_steps(void *learner);
+
 static lud_status create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
                          lud_error *error) {
     *learner = NULL;
@@ -241,6 +248,7 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
     p->scenario = scenario;
     p->model = (const lud_proof_model *)(const void *)scenario->model;
     p->device = device;
+    lud_replay_start(&p->stepping, device, queue_steps, p);
     p->best_mrr = -1.0;
     p->profile = (lud_profile){.title = "proof-ppo, one iteration", .stages = stages, .n = N_STAGES};
     p->arena = lud_arena_create(0);
@@ -271,7 +279,7 @@ static void decide(proof_ppo *p, int32_t first, uint32_t step, bool choose) {
     uint32_t chunk = 0;
     for (int32_t done = 0; done < p->n_envs; chunk++) {
         lud_profile_begin(&p->profile, STAGE_ROLLOUT_NET);
-        lud_nn_set_step(p->net->nn, (uint64_t)p->scenario->run.seed, (step << 8) + chunk);
+        lud_proof_net_set_step(p->net, (uint64_t)p->scenario->run.seed, (step << 8) + chunk);
         const int32_t taken = lud_proof_net_load(p->net, &p->decisions, NULL, first + done, p->n_envs - done);
         lud_proof_net_forward(p->net, true);
         p->rollout_flops += 2.0 * lud_nn_multiply_adds(p->net->nn);
@@ -447,8 +455,8 @@ static void batch_gradients(proof_ppo *p, int32_t first, int32_t n, double entro
     uint32_t chunk = 0;
     for (int32_t done = 0; done < n; chunk++) {
         lud_profile_begin(&p->profile, STAGE_UPDATE_NET);
-        lud_nn_set_step(p->net->nn, (uint64_t)p->scenario->run.seed ^ UINT64_C(0x9e3779b97f4a7c15),
-                        (uint32_t)(p->n_updates << 8) + chunk);
+        lud_proof_net_set_step(p->net, (uint64_t)p->scenario->run.seed ^ UINT64_C(0x9e3779b97f4a7c15),
+                               (uint32_t)(p->n_updates << 8) + chunk);
         const int32_t taken = lud_proof_net_load(p->net, &p->decisions, p->order, first + done, n - done);
         lud_proof_net_forward(p->net, true);
         lud_profile_end(&p->profile, STAGE_UPDATE_NET);
@@ -472,6 +480,26 @@ static void shuffle(proof_ppo *p, uint32_t epoch) {
         p->order[i] = p->order[j];
         p->order[j] = swap;
     }
+}
+
+static void queue_steps(void *learner) {
+    proof_ppo *p = learner;
+    for (int group = 0; group <= p->value_group + 1; group++) lud_optimiser_apply(p->optimiser, group);
+}
+
+/* The same decay for the value network's own rate. */
+static void step_optimiser(proof_ppo *p, double rate) {
+    const lud_proof_ppo_options *o = &p->options;
+    if (p->value_group >= 0)
+        lud_optimiser_prepare(p->optimiser, p->value_group,
+                              o->learning_rate.start > 0.0
+                                  ? rate / o->learning_rate.start * o->learning_rate.value
+                                  : o->learning_rate.value);
+    lud_optimiser_prepare(p->optimiser, p->value_group + 1, rate);
+    if (p->net->never_record)
+        queue_steps(p);
+    else
+        lud_replay_run(&p->stepping, 0);
 }
 
 static void update(proof_ppo *p, double *row) {
@@ -503,12 +531,7 @@ static void update(proof_ppo *p, double *row) {
             stop = o->target_kl > 0.0 && s.kl / n > 1.5 * o->target_kl;
             if (stop) break;
             lud_profile_begin(&p->profile, STAGE_STEP);
-            if (p->value_group >= 0)
-                lud_optimiser_step(p->optimiser, p->value_group,
-                                   o->learning_rate.start > 0.0
-                                       ? rate / o->learning_rate.start * o->learning_rate.value
-                                       : o->learning_rate.value);
-            lud_optimiser_step(p->optimiser, p->value_group + 1, rate);
+            step_optimiser(p, rate);
             lud_profile_end(&p->profile, STAGE_STEP);
             p->n_updates++;
             taken++;
@@ -592,6 +615,12 @@ static void report(lud_learner *learner, lud_text *out) {
     lud_text_append(out, "matrix products: %.3g GFLOP in rollouts, %.3g in updates, %.0f GFLOP/s\n",
                     p->rollout_flops * 1e-9, p->update_flops * 1e-9,
                     (p->rollout_flops + p->update_flops) * 1e-9 / fmax(seconds, 1e-9));
+    uint64_t pieces, replayed;
+    lud_proof_ppo_pieces(learner, &pieces, &replayed);
+    if (replayed)
+        lud_text_append(out,
+                        "replayed from recorded graphs: %" PRIu64 " of %" PRIu64 " pieces of device work\n",
+                        replayed, pieces);
     lud_text_append(out, "\nbest validation MRR %.4f; ludus eval RUN ranks the test queries\n", p->best_mrr);
 }
 
@@ -615,8 +644,18 @@ const lud_learner_kind lud_learner_proof_ppo = {
 lud_proof_net *lud_proof_ppo_net(lud_learner *learner, bool best) {
     proof_ppo *p = (proof_ppo *)learner;
     const bool kept = best && p->options.evaluation.keep_best && p->best_mrr >= 0.0;
-    lud_nn_use(p->net->nn, kept ? p->best : p->parameters);
+    lud_proof_net_use(p->net, kept ? p->best : p->parameters);
     return p->net;
+}
+
+void lud_proof_ppo_pieces(const lud_learner *learner, uint64_t *n, uint64_t *n_replayed) {
+    const proof_ppo *p = (const proof_ppo *)learner;
+    const lud_replay *const pieces[] = {&p->net->forwards, &p->net->backwards, &p->stepping};
+    *n = *n_replayed = 0;
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        *n += pieces[i]->runs;
+        *n_replayed += pieces[i]->n_replayed;
+    }
 }
 
 const lud_proof_ppo_options *lud_proof_ppo_get_options(const lud_learner *learner) {

@@ -12,7 +12,9 @@
 
 #include <cmocka.h>
 
+#include "learn/empo/phase2.h"
 #include "learn/mappo/mappo.h"
+#include "learn/proof_ppo/proof_ppo.h"
 #include "learn/support_trainings.h"
 
 static bool have_cuda;
@@ -96,6 +98,20 @@ static void the_first_iteration_is_near(void **state) {
     }
 }
 
+/* Gives both back. */
+static void same_bytes(const char *name, lud_checkpoint *a, lud_checkpoint *b, const char *when) {
+    assert_int_equal(lud_checkpoint_n_tensors(a), lud_checkpoint_n_tensors(b));
+    for (int i = 0; i < lud_checkpoint_n_tensors(a); i++) {
+        const lud_tensor *x = lud_checkpoint_get(a, i), *y = lud_checkpoint_find(b, x->name);
+        assert_non_null(y);
+        assert_int_equal(x->bytes, y->bytes);
+        if (strstr(x->name, "seconds")) continue;
+        if (memcmp(x->data, y->data, x->bytes) != 0) fail_msg("%s: %s differs %s", name, x->name, when);
+    }
+    lud_checkpoint_destroy(a);
+    lud_checkpoint_destroy(b);
+}
+
 /* Training to the end, and the same with a checkpoint in between that another device continues: the same
  * bytes. */
 static void resuming_changes_nothing(void **state) {
@@ -124,15 +140,7 @@ static void resuming_changes_nothing(void **state) {
         if (lud_checkpoint_status(loaded, &error)) fail_msg("%s: %s", t->name, error.text);
         lud_checkpoint_destroy(loaded);
         for (uint64_t i = n / 2; i < n; i++) support_bed_iterate(t, &rest, row);
-        lud_checkpoint *a = support_bed_save(&whole), *b = support_bed_save(&rest);
-        for (int i = 0; i < lud_checkpoint_n_tensors(a); i++) {
-            const lud_tensor *x = lud_checkpoint_get(a, i), *y = lud_checkpoint_find(b, x->name);
-            if (strstr(x->name, "seconds")) continue;
-            if (memcmp(x->data, y->data, x->bytes) != 0)
-                fail_msg("%s: %s differs after resuming", t->name, x->name);
-        }
-        lud_checkpoint_destroy(a);
-        lud_checkpoint_destroy(b);
+        same_bytes(t->name, support_bed_save(&whole), support_bed_save(&rest), "after resuming");
         support_bed_close(&whole);
         support_bed_close(&rest);
     }
@@ -169,21 +177,79 @@ static void recorded_training_is_the_same(void **state) {
             saved[plain] = support_bed_save(&b);
             support_bed_close(&b);
         }
-        for (int i = 0; i < lud_checkpoint_n_tensors(saved[0]); i++) {
-            const lud_tensor *x = lud_checkpoint_get(saved[0], i),
-                             *y = lud_checkpoint_find(saved[1], x->name);
-            if (strstr(x->name, "seconds")) continue;
-            if (memcmp(x->data, y->data, x->bytes) != 0)
-                fail_msg("%s: %s differs when it is recorded", t->name, x->name);
-        }
-        for (int i = 0; i < 2; i++) lud_checkpoint_destroy(saved[i]);
+        same_bytes(t->name, saved[0], saved[1], "when it is recorded");
     }
     assert_true(n_recorded > 4); /* not the steps alone */
 }
 
+/* The same of EMPO's phase 2, whose batches have other numbers of successors in every update. */
+static void recorded_values_are_the_same(void **state) {
+    (void)state;
+    if (!have_cuda) skip();
+    static const char *const longer[] = {"learner.num_training_steps=40", "learner.updates_per_iteration=20"};
+    for (int k = 0; k < n_support_trainings; k++) {
+        support_training t = support_trainings[k];
+        if (strncmp(t.name, "empo", 4) != 0 || strstr(t.name, "people alone")) continue;
+        int n_set = 0;
+        while (t.set[n_set]) n_set++;
+        for (int i = 0; i < 2; i++) t.set[n_set++] = longer[i];
+        const bool tables = strstr(t.name, "tables") != NULL, steps = strstr(t.name, "several") != NULL;
+        lud_checkpoint *saved[2];
+        for (int plain = 0; plain < 2; plain++) {
+            double row[128];
+            support_bed b = support_bed_open(&t, "cuda", 0);
+            lud_empo_phase2_learner *p = (lud_empo_phase2_learner *)b.learner;
+            p->values.never_record = plain;
+            for (uint64_t i = 0; i < b.learner->n_iterations; i++) support_bed_iterate(&t, &b, row);
+            uint64_t n, n_replayed;
+            lud_empo_trainer_pieces(p->trainer, &n, &n_replayed);
+            if (plain) assert_int_equal(n, 0);
+            /* the rest: the first time with a size, updates that are measured, trajectories, falling rates */
+            if (!plain && !tables && n_replayed * 100 < n * (steps ? 25 : 50))
+                fail_msg("%s: %lu of %lu pieces were replayed", t.name, (unsigned long)n_replayed,
+                         (unsigned long)n);
+            saved[plain] = support_bed_save(&b);
+            support_bed_close(&b);
+        }
+        same_bytes(t.name, saved[0], saved[1], "when it is recorded");
+    }
+}
+
+/* The same of proofs, whose batches have other numbers of states in every step. */
+static void recorded_proofs_are_the_same(void **state) {
+    (void)state;
+    if (!have_cuda) skip();
+    for (int k = 0; k < n_support_trainings; k++) {
+        support_training t = support_trainings[k];
+        if (strcmp(t.name, "proof") != 0) continue;
+        int n_set = 0;
+        while (t.set[n_set]) n_set++;
+        t.set[n_set++] = "learner.total_steps=512";
+        t.set[n_set++] = "learner.chunk_rows=160";                             /* some batches take several */
+        t.set[n_set++] = "learner.learning_rate={start: 0.001, value: 0.002}"; /* two groups of steps */
+        lud_checkpoint *saved[2];
+        for (int plain = 0; plain < 2; plain++) {
+            double row[128];
+            support_bed b = support_bed_open(&t, "cuda", 0);
+            lud_proof_ppo_net(b.learner, false)->never_record = plain;
+            for (uint64_t i = 0; i < b.learner->n_iterations; i++) support_bed_iterate(&t, &b, row);
+            uint64_t n, n_replayed;
+            lud_proof_ppo_pieces(b.learner, &n, &n_replayed);
+            if (plain) assert_int_equal(n, 0);
+            /* the rest: the first time with a size, of which small batches have many */
+            if (!plain && n_replayed * 100 < n * 40)
+                fail_msg("%lu of %lu pieces were replayed", (unsigned long)n_replayed, (unsigned long)n);
+            saved[plain] = support_bed_save(&b);
+            support_bed_close(&b);
+        }
+        same_bytes(t.name, saved[0], saved[1], "when it is recorded");
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_first_iteration_is_near),
-                                       cmocka_unit_test(recorded_training_is_the_same),
-                                       cmocka_unit_test(resuming_changes_nothing)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_iteration_is_near), cmocka_unit_test(recorded_training_is_the_same),
+        cmocka_unit_test(recorded_values_are_the_same), cmocka_unit_test(recorded_proofs_are_the_same),
+        cmocka_unit_test(resuming_changes_nothing)};
     return cmocka_run_group_tests(tests, look_for_cuda, NULL);
 }

@@ -1,5 +1,6 @@
 /* The scenarios of scenarios/empo still show what their comments say: how an episode ends under the exact
- * solution, against how it ends when the robot acts at random. */
+ * solution, against how it ends when the robot acts at random. Those of scenarios/empo/learned train. */
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include <cmocka.h>
 
 #include "learn/empo/chain.h"
+#include "learn/empo/phase2.h"
 #include "learn/empo/solve.h"
 #include "sim/multigrid/grid_view.h"
 
@@ -52,28 +54,39 @@ static bool rock_stands_halfway(const lud_grid_scene *s) {
 static bool robot_is_in_the_niche(const lud_grid_scene *s) {
     return robot_is_at(s, 3, 2);
 }
+static bool robot_is_in_the_western_niche(const lud_grid_scene *s) {
+    return robot_is_at(s, 2, 2);
+}
+static bool robot_is_in_the_northern_niche(const lud_grid_scene *s) {
+    return robot_is_at(s, 4, 1);
+}
 static bool lava_is_bridged(const lud_grid_scene *s) {
     return piece_is_at(s, 3, 3);
 }
 
 typedef struct expectation {
     const char *file;
+    int seed; /* draws the map of an ensemble */
     bool (*ends_with)(const lud_grid_scene *scene);
     double at_least, at_most;               /* probability under the exact solution */
     double random_at_least, random_at_most; /* and with a robot that acts at random */
 } expectation;
 
 static const expectation expectations[] = {
-    {"fetch_the_key", door_is_open, 0.9, 1, 0, 0.01},
-    {"open_the_box", door_is_open, 0.95, 1, 0, 0.01},
-    {"push_the_rock_aside", rock_left_the_corridor, 0.99, 1, 0.4, 0.6},
-    {"keep_off_the_button", somebody_is_dead, 0, 0.005, 0.3, 0.5},
-    {"step_out_of_the_way", robot_is_in_the_niche, 0.95, 1, 0, 0.3},
-    {"trample_the_bush", bush_is_trampled, 0.8, 1, 0, 0.2},
-    {"bridge_the_lava", lava_is_bridged, 0.6, 1, 0, 0.4},
-    {"steady_the_bridge", lava_is_bridged, 0.55, 1, 0, 0.4},
-    {"one_rock_two_people", rock_is_past_both, 0.7, 1, 0, 0.2},
-    {"one_rock_two_people", rock_stands_halfway, 0, 0.01, 0.1, 1},
+    {"fetch_the_key", 1, door_is_open, 0.9, 1, 0, 0.01},
+    {"open_the_box", 1, door_is_open, 0.95, 1, 0, 0.01},
+    {"push_the_rock_aside", 1, rock_left_the_corridor, 0.99, 1, 0.4, 0.6},
+    {"keep_off_the_button", 1, somebody_is_dead, 0, 0.005, 0.3, 0.5},
+    {"step_out_of_the_way", 1, robot_is_in_the_niche, 0.95, 1, 0, 0.3},
+    {"trample_the_bush", 1, bush_is_trampled, 0.8, 1, 0, 0.2},
+    {"bridge_the_lava", 1, lava_is_bridged, 0.6, 1, 0, 0.4},
+    {"steady_the_bridge", 1, lava_is_bridged, 0.55, 1, 0, 0.4},
+    {"between_two_people", 1, robot_is_in_the_niche, 0.95, 1, 0, 0.3},
+    {"three_niches", 1, robot_is_in_the_niche, 0.8, 1, 0, 0.3},
+    {"three_niches", 2, robot_is_in_the_western_niche, 0.8, 1, 0, 0.3},
+    {"three_niches", 8, robot_is_in_the_northern_niche, 0.8, 1, 0, 0.3},
+    {"one_rock_two_people", 1, rock_is_past_both, 0.7, 1, 0, 0.2},
+    {"one_rock_two_people", 1, rock_stands_halfway, 0, 0.01, 0.1, 1},
 };
 
 /* Probability that an episode ends in a state with the property, robots following `hooks` or the solution. */
@@ -116,7 +129,10 @@ static void scenarios_show_what_they_say(void **context) {
         lud_empo_case c;
         char path[512];
         snprintf(path, sizeof path, LUDUS_SOURCE_DIR "/scenarios/empo/%s.yaml", e->file);
-        if (lud_scenario_load(path, NULL, 0, &scenario, &error)) fail_msg("%s", error.text);
+        char seed[32];
+        snprintf(seed, sizeof seed, "run.seed=%d", e->seed);
+        if (lud_scenario_load(path, (const char *const[]){seed}, 1, &scenario, &error))
+            fail_msg("%s", error.text);
         if (lud_empo_case_open(scenario, &(lud_empo_solve_options){0}, &c, &error))
             fail_msg("%s: %s", path, error.text);
         int n_robot = c.problem->layout.n_robot_actions;
@@ -155,8 +171,50 @@ static void the_key_is_left_to_the_person(void **context) {
     lud_scenario_destroy(scenario);
 }
 
+/* A few updates of every configuration that ships, with all quantities learning in the last. */
+static void what_is_learned_can_be_trained(void **context) {
+    (void)context;
+    static const char *const people[] = {"learner.num_training_steps=4", "learner.updates_per_iteration=2"};
+    static const char *const robots[] = {"learner.num_training_steps=4",  "learner.updates_per_iteration=2",
+                                         "learner.warmup_v_h_e_steps=1",  "learner.warmup_q_r_steps=1",
+                                         "learner.beta_r_rampup_steps=1", "learner.buffer_mebibytes=8",
+                                         "learner.human_prior=exact"};
+    DIR *folder = opendir(LUDUS_SOURCE_DIR "/scenarios/empo/learned");
+    assert_non_null(folder);
+    int n = 0;
+    for (const struct dirent *entry; (entry = readdir(folder));) {
+        if (!strstr(entry->d_name, ".yaml")) continue;
+        const bool alone = strcmp(entry->d_name, "people_who_pass.yaml") == 0;
+        char path[512];
+        lud_error error = {0};
+        lud_scenario *scenario;
+        lud_device *device;
+        lud_learner *learner;
+        double row[256];
+        snprintf(path, sizeof path, LUDUS_SOURCE_DIR "/scenarios/empo/learned/%s", entry->d_name);
+        if (lud_scenario_load(path, alone ? people : robots,
+                              alone ? sizeof people / sizeof *people : sizeof robots / sizeof *robots,
+                              &scenario, &error))
+            fail_msg("%s", error.text);
+        if (lud_device_open("cpu", 1, &device, &error) ||
+            lud_learner_create(scenario, device, &learner, &error))
+            fail_msg("%s: %s", path, error.text);
+        assert_in_range(learner->n_columns, 1, 256);
+        assert_int_equal(learner->n_iterations, 2);
+        for (uint64_t i = 0; i < learner->n_iterations; i++)
+            if (learner->kind->iterate(learner, row, &error)) fail_msg("%s: %s", path, error.text);
+        lud_learner_destroy(learner);
+        lud_device_close(device);
+        lud_scenario_destroy(scenario);
+        n++;
+    }
+    closedir(folder);
+    assert_true(n >= 13);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(scenarios_show_what_they_say),
-                                       cmocka_unit_test(the_key_is_left_to_the_person)};
+                                       cmocka_unit_test(the_key_is_left_to_the_person),
+                                       cmocka_unit_test(what_is_learned_can_be_trained)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -160,7 +160,7 @@ static void ragged_equals_padded(void **state) {
     assert_int_equal(lud_proof_net_load(s.net, d, NULL, 0, d->n), d->n);
     assert_int_equal(s.net->n_rows, d->n_states); /* every state once */
     assert_true(d->n_states < d->n + d->begin[d->n]);
-    lud_proof_net_forward(s.net, false);
+    lud_proof_net_forward(s.net, true);
     const double factor = 1.0 / options.temperature;
     for (int32_t i = 0; i < d->n; i++) {
         double from[EMBEDDING], to[EMBEDDING];
@@ -185,12 +185,12 @@ static void batches_do_not_matter(void **state) {
     open(&small, &options, 16); /* raised to what one decision may need */
     const lud_proof_decisions *d = &s.decisions;
     lud_proof_net_load(s.net, d, NULL, 0, d->n);
-    lud_proof_net_forward(s.net, false);
+    lud_proof_net_forward(s.net, true);
     int32_t order[4 * SLOTS], chunks = 0;
     for (int32_t i = 0; i < d->n; i++) order[i] = d->n - 1 - i;
     for (int32_t done = 0; done < d->n; chunks++) {
         const int32_t taken = lud_proof_net_load(small.net, d, order, done, d->n - done);
-        lud_proof_net_forward(small.net, false);
+        lud_proof_net_forward(small.net, true);
         for (int32_t i = 0; i < taken; i++) {
             const int32_t decision = order[done + i], n = d->begin[decision + 1] - d->begin[decision];
             assert_int_equal(small.net->begin[i + 1] - small.net->begin[i], n);
@@ -204,6 +204,33 @@ static void batches_do_not_matter(void **state) {
     assert_true(chunks > 1);
     close_setup(&small);
     close_setup(&s);
+}
+
+/* Without training there are the same logits, in every bit, and the value network does not run. */
+static void logits_need_no_values(void **state) {
+    (void)state;
+    for (int separate = 0; separate < 2; separate++) {
+        setup s;
+        lud_proof_net_options options = small_options();
+        options.separate_value = separate;
+        open(&s, &options, 4096);
+        const lud_proof_decisions *d = &s.decisions;
+        lud_proof_net_load(s.net, d, NULL, 0, d->n);
+        lud_proof_net_forward(s.net, true);
+        const size_t bytes = (size_t)d->begin[d->n] * sizeof(double);
+        double *logits = malloc(bytes);
+        memcpy(logits, s.net->logits, bytes);
+        const double whole = lud_nn_multiply_adds(s.net->nn);
+        for (int32_t i = 0; i < d->n; i++) s.net->values[i] = 7.0;
+        lud_proof_net_forward(s.net, false);
+        assert_memory_equal(s.net->logits, logits, bytes);
+        for (int32_t i = 0; i < d->n; i++) assert_true(s.net->values[i] == 7.0);
+        const double value_weights =
+            (HIDDEN / 2) * HIDDEN + HIDDEN / 2 + (separate ? HIDDEN * (EMBEDDING + 2 * HIDDEN) : 0);
+        assert_true(lud_nn_multiply_adds(s.net->nn) == whole - d->n * value_weights);
+        free(logits);
+        close_setup(&s);
+    }
 }
 
 static double weighted(setup *s, bool gradients) {
@@ -351,9 +378,9 @@ static void look_ahead_is_what_comes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ragged_equals_padded),     cmocka_unit_test(batches_do_not_matter),
-        cmocka_unit_test(gradients_are_right),      cmocka_unit_test(decisions_keep_states_once),
-        cmocka_unit_test(look_ahead_is_what_comes),
+        cmocka_unit_test(ragged_equals_padded),       cmocka_unit_test(batches_do_not_matter),
+        cmocka_unit_test(logits_need_no_values),      cmocka_unit_test(gradients_are_right),
+        cmocka_unit_test(decisions_keep_states_once), cmocka_unit_test(look_ahead_is_what_comes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
