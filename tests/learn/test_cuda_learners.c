@@ -246,10 +246,29 @@ static void recorded_proofs_are_the_same(void **state) {
     }
 }
 
+static void sizes_recur(void **state) {
+    (void)state;
+    if (!have_cuda) skip();
+    static const int64_t given[] = {0, 1, 7, 8, 9, 511, 512, 513, 641, 897},
+                         rows[] = {0, 1, 7, 8, 10, 512, 512, 640, 768, 1024};
+    lud_error error = {0};
+    lud_device *cuda, *cpu;
+    if (lud_device_open("cuda", 0, &cuda, &error) || lud_device_open("cpu", 1, &cpu, &error))
+        fail_msg("%s", error.text);
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(lud_replay_rows(cuda, given[i]), rows[i]);
+        assert_int_equal(lud_replay_rows(cpu, given[i]), given[i]);
+    }
+    lud_device_close(cuda);
+    lud_device_close(cpu);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_iteration_is_near), cmocka_unit_test(recorded_training_is_the_same),
-        cmocka_unit_test(recorded_values_are_the_same), cmocka_unit_test(recorded_proofs_are_the_same),
-        cmocka_unit_test(resuming_changes_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_first_iteration_is_near),
+                                       cmocka_unit_test(recorded_training_is_the_same),
+                                       cmocka_unit_test(recorded_values_are_the_same),
+                                       cmocka_unit_test(recorded_proofs_are_the_same),
+                                       cmocka_unit_test(sizes_recur),
+                                       cmocka_unit_test(resuming_changes_nothing)};
     return cmocka_run_group_tests(tests, look_for_cuda, NULL);
 }
