@@ -10,6 +10,11 @@
 #include <math.h>
 #include <stdint.h>
 
+/* Philox needs no vector instructions; their headers are 70,000 lines, ten times what most files read else.
+ */
+#ifndef R123_USE_SSE
+#define R123_USE_SSE 0
+#endif
 #include <Random123/philox.h>
 
 #if defined(__CUDACC__)

@@ -29,6 +29,9 @@ ludus_dependency(xxhash LINK PkgConfig::XXHASH)
 ludus_dependency(random INCLUDE ${RANDOM123_INCLUDE})
 ludus_dependency(dnnl INCLUDE ${DNNL_INCLUDE} LINK ${DNNL_LIBRARY})
 ludus_dependency(sdl LINK PkgConfig::SDL2)
+# SDL would read the headers of all vector instructions, 50,000 lines, in every file that draws.
+target_compile_definitions(ludus_sdl INTERFACE SDL_DISABLE_IMMINTRIN_H SDL_DISABLE_XMMINTRIN_H SDL_DISABLE_EMMINTRIN_H
+  SDL_DISABLE_MMINTRIN_H SDL_DISABLE_PMMINTRIN_H)
 ludus_dependency(cglm INCLUDE ${CGLM_INCLUDE})
 ludus_dependency(stb INCLUDE ${STB_INCLUDE})
 ludus_dependency(video INCLUDE ${AV_INCLUDE_DIRS} LINK ${CMAKE_DL_LIBS}) # loaded when the first video is opened: render/av.c

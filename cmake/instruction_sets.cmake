@@ -4,6 +4,9 @@ set(kernel_flags $<$<NOT:$<CONFIG:Debug>>:-O3> -fno-trapping-math)
 # The plain ones run on no machine of the last ten years, those in double precision only in checks: built in half the time,
 # and with sanitizers, where they take minutes each, without optimisation.
 set(checking_flags $<$<NOT:$<CONFIG:Debug>>:-O1> -fno-trapping-math)
+if(LUDUS_FUZZ)
+  list(APPEND kernel_flags -O0) # where no target computes much and clang would take minutes
+endif()
 if(LUDUS_SANITIZE)
   list(APPEND checking_flags -O0)
 endif()

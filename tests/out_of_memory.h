@@ -16,9 +16,10 @@
 typedef lud_status (*out_of_memory_work)(const void *argument, uint64_t *result, lud_error *error);
 
 /* Counts the work's allocations, then repeats it with the k-th refused, and with the k-th and all later ones.
- * Up to some hundred allocations every k is tried, beyond that the first four and then the 8th, 16th, 32nd
- * ... of each place that allocates. Each run must either fail with LUD_ERROR_MEMORY and a message about
- * memory, or do without and give the same result, and must give back what it took. */
+ * Up to some hundred allocations every k is tried, beyond that the first four (under a sanitizer the first)
+ * and then the 8th, 16th, 32nd ... of each place that allocates. Each run must either fail with
+ * LUD_ERROR_MEMORY and a message about memory, or do without and give the same result, and must give back
+ * what it took. */
 void out_of_memory_test(const char *name, out_of_memory_work work, const void *argument);
 
 /* For what a work does before and after: allocations between the two are neither counted nor refused. */

@@ -502,9 +502,26 @@ static void test_reference(void **state) {
     assert_true(s.goals[0].cell && !s.goals[1].cell && s.goals[1].x1 == 1 && s.goals[1].x2 == 2);
 }
 
+/* Goals that name agents again and again are counted as what they become. */
+static void too_many_goals(void **state) {
+    (void)state;
+    lud_text text = {0};
+    lud_text_append(&text, "%s", OWN SMALL "goals:\n  - cell: [1, 1]\n    agents: [0");
+    for (int i = 1; i < 65536; i++) lud_text_append(&text, "%s", ", 0");
+    lud_text_append(&text, "%s", "]\n");
+    lud_grid_spec spec;
+    lud_error error = {0};
+    if (read_spec(text.bytes, &spec, &error)) fail_msg("%s", error.text);
+    assert_int_equal(spec.n_goals, 65536);
+    lud_text_append(&text, "%s", "  - {cell: [1, 1]}\n");
+    assert_int_equal(read_spec(text.bytes, &spec, &error), LUD_ERROR_INPUT);
+    assert_string_equal(error.text, "g:7:5: expected at most 65536 goals, found more");
+    lud_text_free(&text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_everything), cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(too_many_goals), cmocka_unit_test(test_everything), cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_ensemble),   cmocka_unit_test(test_goals),
         cmocka_unit_test(test_own_errors), cmocka_unit_test(test_too_large),
         cmocka_unit_test(test_reference),  cmocka_unit_test(test_reference_errors)};
