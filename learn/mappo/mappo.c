@@ -11,7 +11,8 @@
 
 typedef lud_mappo_learner_state mappo;
 
-/* Rows of one run of a network: enough to keep the machine busy, few enough to stay in its caches. */
+/* Rows of one run of a network: enough to keep the machine busy, few enough to stay in its caches; on a
+ * device, few enough for its memory. */
 enum { SLICE_ROWS = 1024, DEVICE_SLICE_ROWS = 16384, FIRST_TRIAL = 1 << 24, MAX_TRIALS = 128 };
 
 static const lud_metric columns[LUD_MAPPO_COLUMNS] = {
@@ -291,29 +292,6 @@ static void slot_parts(const lud_mappo_buffer *b, int64_t t, void **parts) {
         parts[p] = b->parts[p] ? (char *)b->parts[p] + (size_t)(t * b->n_envs) * b->part_bytes[p] : NULL;
 }
 
-static lud_status end_step(mappo *m, lud_mappo_buffer *b, const lud_batch *batch, int64_t t, double *returns,
-                           int64_t *left, episode_sums *sums, lud_error *error);
-
-/* Steps the world from slot t to slot t + 1 and counts episodes that end; `left` (null: no limit) is how many
- * each environment may still count. */
-static lud_status step_world(mappo *m, lud_mappo_buffer *b, lud_batch *batch, int64_t t, double *returns,
-                             int64_t *left, episode_sums *sums, lud_error *error) {
-    void *parts[LUD_MAX_OBSERVATION_PARTS];
-    slot_parts(b, t + 1, parts);
-    const lud_batch_out out = {.observations = parts,
-                               .rewards = b->rewards + t * b->n_rows,
-                               .terminated = m->terminated,
-                               .truncated = m->truncated,
-                               .final_states = m->final_states};
-    const int32_t *discrete = b->actions ? b->actions + t * b->n_rows : NULL;
-    lud_batch_step(batch, (lud_actions){discrete, b->actions ? NULL : m->actions}, &out);
-    if (!batch->auto_reset) { /* nothing begins anew, so nothing has ended */
-        memset(m->terminated, 0, (size_t)b->n_envs);
-        memset(m->truncated, 0, (size_t)b->n_envs);
-    }
-    return end_step(m, b, batch, t, returns, left, sums, error);
-}
-
 /* What follows from step t: values of what was seen last, episodes that begin anew, and the tallies of those
  * that ended. */
 static lud_status end_step(mappo *m, lud_mappo_buffer *b, const lud_batch *batch, int64_t t, double *returns,
@@ -348,6 +326,26 @@ static lud_status end_step(mappo *m, lud_mappo_buffer *b, const lud_batch *batch
         returns[e] = 0.0;
     }
     return status;
+}
+
+/* Steps the world from slot t to slot t + 1 and counts episodes that end; `left` (null: no limit) is how many
+ * each environment may still count. */
+static lud_status step_world(mappo *m, lud_mappo_buffer *b, lud_batch *batch, int64_t t, double *returns,
+                             int64_t *left, episode_sums *sums, lud_error *error) {
+    void *parts[LUD_MAX_OBSERVATION_PARTS];
+    slot_parts(b, t + 1, parts);
+    const lud_batch_out out = {.observations = parts,
+                               .rewards = b->rewards + t * b->n_rows,
+                               .terminated = m->terminated,
+                               .truncated = m->truncated,
+                               .final_states = m->final_states};
+    const int32_t *discrete = b->actions ? b->actions + t * b->n_rows : NULL;
+    lud_batch_step(batch, (lud_actions){discrete, b->actions ? NULL : m->actions}, &out);
+    if (!batch->auto_reset) { /* nothing begins anew, so nothing has ended */
+        memset(m->terminated, 0, (size_t)b->n_envs);
+        memset(m->truncated, 0, (size_t)b->n_envs);
+    }
+    return end_step(m, b, batch, t, returns, left, sums, error);
 }
 
 /* The first observations; everybody begins, so that the first decisions get the kick. */

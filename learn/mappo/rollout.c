@@ -30,9 +30,12 @@ static bool take_kept(lud_mappo_rollout *r, keep_time time, void *array, int64_t
     void *current, *to;
     assert(kept->n < LUD_MAPPO_MAX_KEPT && bytes % 4 == 0);
     if (!take(r, &current, bytes)) return false;
-    memcpy(array, &current, sizeof current);
     const int64_t n_slots = r->n_steps + (time == KEEP_AFTER ? 0 : 1);
-    if (!take(r, &to, n_slots * bytes)) return false;
+    if (!take(r, &to, n_slots * bytes)) {
+        lud_device_release(r->device, current);
+        return false;
+    }
+    memcpy(array, &current, sizeof current);
     kept->items[kept->n].from = current;
     kept->items[kept->n].to = to;
     kept->items[kept->n++].words = bytes / 4;
