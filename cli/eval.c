@@ -19,7 +19,7 @@
 typedef struct eval_values {
     lud_scenario_flags scenario;
     const char *policy, *split, *against, *plot;
-    int64_t queries;
+    int64_t queries, episodes;
     bool json;
 } eval_values;
 
@@ -30,6 +30,8 @@ static const lud_flag flags[] = {
      "proof: queries to rank, valid or test (test)"},
     {"queries", 0, LUD_FLAG_INT, offsetof(eval_values, queries), 0, 1e9, "N",
      "proof: the first N queries; 0: all (500)"},
+    {"episodes", 0, LUD_FLAG_INT, offsetof(eval_values, episodes), 1, 1e9, "N",
+     "graph-mappo in a team of another size than it was trained in: episodes to play (100)"},
     {"plot", 0, LUD_FLAG_TEXT, offsetof(eval_values, plot), 0, 0, "FILE",
      "graph-mappo with goals: draw the closed loop's error norms into a PNG file"},
     {"against", 0, LUD_FLAG_TEXT, offsetof(eval_values, against), 0, 0, "RUN",
@@ -206,12 +208,13 @@ static lud_status measure(const char *run, const lud_scenario *scenario, json_t 
 
 /* A policy that was trained in a team of another size: episodes of the scenario as it is now. */
 static lud_status measure_transferred(const char *folder, const lud_scenario *trained,
-                                      const lud_scenario *scenario, json_t *json, lud_error *error) {
+                                      const lud_scenario *scenario, int64_t episodes, json_t *json,
+                                      lud_error *error) {
     lud_cast *cast;
     lud_rollout result = {0};
     lud_status status = lud_cast_open(folder, scenario, &cast, error);
     if (status) return status;
-    status = lud_rollout_run(scenario, cast, 100, 0, NULL, &result, error);
+    status = lud_rollout_run(scenario, cast, episodes, 0, NULL, &result, error);
     if (!status) {
         double sum = 0.0;
         for (int i = 0; i < result.n_agents; i++)
@@ -268,8 +271,13 @@ static lud_status eval_learner(const lud_scenario *scenario, const char *folder,
     json_t *json = values->json ? json_object() : NULL;
     if (values->json && !json) status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
     if (!status)
-        status = transferred ? measure_transferred(folder, trained, scenario, json, error)
-                             : measure(folder, scenario, json, error);
+        status = transferred ? measure_transferred(folder, trained, scenario,
+                                                   values->episodes ? values->episodes : 100, json, error)
+                 : values->episodes
+                     ? lud_fail(error, LUD_ERROR_INPUT,
+                                "--episodes is for a team of another size; what the learner itself plays is "
+                                "set with --set learner.evaluation_episodes=N")
+                     : measure(folder, scenario, json, error);
     if (!status && lud_stability_applies(trained)) {
         status = lud_stability_report(trained, folder, &values->scenario, values->against, values->plot, json,
                                       error);

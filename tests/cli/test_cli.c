@@ -418,10 +418,11 @@ static void test_eval_json(void **state) {
     json_decref(root);
     program_free(&r);
 
-    r = LUDUS("eval", run, "--json", "--set", "particle.agents=4", "--against", run);
+    r = LUDUS("eval", run, "--json", "--set", "particle.agents=4", "--against", run, "--episodes", "7");
     root = json_of(&r);
     assert_int_equal(number(root, "trained_agents"), 2);
     assert_int_equal(number(root, "agents"), 4);
+    assert_int_equal(number(root, "episodes"), 7);
     assert_true(json_is_number(
         json_object_get(json_object_get(json_object_get(root, "measures"), "success"), "mean")));
     loops = json_object_get(json_object_get(root, "closed_loop"), "loops");
@@ -430,6 +431,8 @@ static void test_eval_json(void **state) {
     assert_int_equal(number(json_array_get(loops, 1), "agents"), 2);
     json_decref(root);
     program_free(&r);
+
+    check_failure(LUDUS("eval", run, "--episodes", "7"), 2, "--set learner.evaluation_episodes=N");
 
     /* the likeliest actions, as it was trained to be evaluated, or drawn ones */
     double returns[3];
