@@ -1,6 +1,7 @@
 /* Scripted control of particle agents: a force towards a target in proportion to the distance, u = gain
  * (target - position) - brake velocity, the base controller of the magnitude-and-direction policy when brake
- * is 0. With discrete actions the larger component decides the direction. */
+ * is 0; or pursuit of a target that moves, or flight from all of its kind. With discrete actions the larger
+ * component decides the direction. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +11,12 @@
 
 typedef struct controller_options {
     const char *type, *target;
-    int of;
+    int course, of;
     double gain, brake, rest;
 } controller_options;
 
+typedef enum controller_course { COURSE_TOWARDS, COURSE_INTERCEPT, COURSE_AWAY } controller_course;
+static const char *const course_names[] = {"towards", "intercept", "away", NULL};
 static const char *const owner_names[] = {"self", "next", NULL};
 
 static const lud_option option_list[] = {
@@ -25,6 +28,13 @@ static const lud_option option_list[] = {
      .type = LUD_OPTION_TEXT,
      .offset = offsetof(controller_options, target),
      .help = "a choice, or a body whose nearest member it goes to; without: what the success rule asks for"},
+    {.key = "course",
+     .type = LUD_OPTION_CHOICE,
+     .offset = offsetof(controller_options, course),
+     .default_value = "towards",
+     .choices = course_names,
+     .help = "towards: where the target is; intercept: where it will be met; away: from all bodies of the "
+             "target's name, from what stands in the way and from the edges of the world"},
     {.key = "of",
      .type = LUD_OPTION_CHOICE,
      .offset = offsetof(controller_options, of),
@@ -37,7 +47,7 @@ static const lud_option option_list[] = {
      .default_value = "0.5",
      .minimum = -1e6,
      .maximum = 1e6,
-     .help = "action for each unit of distance; negative flees"},
+     .help = "action for each unit of distance (away: action); negative turns round"},
     {.key = "brake",
      .type = LUD_OPTION_REAL,
      .offset = offsetof(controller_options, brake),
@@ -61,7 +71,8 @@ static const lud_option_table option_table = {.name = "controller",
 typedef struct controller {
     lud_policy policy;
     char *target; /* null: the success rule's goal */
-    int of;       /* a choice is that of the agent so many behind */
+    controller_course course;
+    int of; /* a choice is that of the agent so many behind */
     double gain, brake, rest;
     int moves[4]; /* discrete actions of +x, -x, +y, -y */
 } controller;
@@ -102,6 +113,77 @@ static int find_target(const controller *self, const lud_particle_model *m, cons
                                    (agent + self->of) % ((const lud_model *)m)->layout.n_agents);
 }
 
+/* Seconds until a body that goes straight at `speed` meets one that is `gap` away and keeps its velocity: the
+ * smallest t with |gap + velocity t| = speed t, but never longer than the way there takes now, so that nobody
+ * is led astray by a target that will turn. */
+static double meeting_time(const double *gap, const double *velocity, double speed) {
+    const double a = velocity[0] * velocity[0] + velocity[1] * velocity[1] - speed * speed;
+    const double b = gap[0] * velocity[0] + gap[1] * velocity[1], c = gap[0] * gap[0] + gap[1] * gap[1];
+    const double straight = speed > 0 ? sqrt(c) / speed : 0, root = b * b - a * c;
+    if (speed <= 0 || root < 0) return straight;
+    /* c / (sqrt(root) - b) is the smallest positive root of a t^2 + 2 b t + c whichever sign a has */
+    const double divisor = sqrt(root) - b;
+    return divisor > 0 && c / divisor < straight ? c / divisor : straight;
+}
+
+/* Adds the push of something at a distance `d` in direction (x, y) from the agent: towards the other side,
+ * with the square of the nearness. */
+static void push(double *sum, double x, double y, double d) {
+    const double near = d > 1e-3 ? d : 1e-3, length = hypot(x, y);
+    if (length <= 0) return;
+    sum[0] -= x / length / (near * near);
+    sum[1] -= y / length / (near * near);
+}
+
+/* The direction of flight, of length 1 or 0. Bodies of the target's kind push from their centres; others that
+ * collide and do not act push from their rims when they are near, the edges of the square where bodies start
+ * in the same way. */
+static void flight(const controller *self, const lud_particle_model *m, const uint8_t *state, int agent,
+                   double *direction) {
+    const double nearby = 0.25, weak = 0.1;
+    const lud_particle_body own = lud_particle_get_body(m, state, agent);
+    const lud_particle_entity me = lud_particle_get_entity(m, agent);
+    const double half = lud_particle_world_size(m) / 2;
+    double sum[2] = {0, 0}, hindered[2] = {0, 0};
+    for (int e = 0; e < lud_particle_entity_count(m); e++) {
+        const lud_particle_entity entity = lud_particle_get_entity(m, e);
+        if (e == agent) continue;
+        const lud_particle_body body = lud_particle_get_body(m, state, e);
+        const double x = body.position[0] - own.position[0], y = body.position[1] - own.position[1];
+        const double gap = hypot(x, y) - entity.radius - me.radius;
+        if (!strcmp(entity.kind, self->target))
+            push(sum, x, y, hypot(x, y));
+        else if (entity.collides && entity.type != LUD_PARTICLE_AGENT && gap < nearby)
+            push(hindered, x, y, gap);
+    }
+    for (int k = 0; k < 2; k++)
+        for (int side = -1; side <= 1; side += 2) {
+            const double gap = half - side * own.position[k];
+            if (gap < nearby) push(hindered, k == 0 ? side : 0, k == 1 ? side : 0, gap);
+        }
+    for (int k = 0; k < 2; k++) direction[k] = sum[k] + weak * hindered[k];
+    const double length = hypot(direction[0], direction[1]);
+    for (int k = 0; k < 2 && length > 0; k++) direction[k] /= length;
+}
+
+/* What the agent would push with, before discrete actions round it. */
+static void find_wish(const controller *self, const lud_particle_model *m, const uint8_t *state, int agent,
+                      double *wish) {
+    const int target = find_target(self, m, state, agent);
+    wish[0] = wish[1] = 0;
+    if (target < 0 || !lud_particle_get_entity(m, agent).movable) return;
+    const lud_particle_body own = lud_particle_get_body(m, state, agent);
+    const lud_particle_body to = lud_particle_get_body(m, state, target);
+    double way[2] = {to.position[0] - own.position[0], to.position[1] - own.position[1]};
+    if (self->course == COURSE_AWAY) {
+        flight(self, m, state, agent, way);
+    } else if (self->course == COURSE_INTERCEPT) {
+        const double t = meeting_time(way, to.velocity, lud_particle_get_entity(m, agent).max_speed);
+        for (int k = 0; k < 2; k++) way[k] += t * to.velocity[k];
+    }
+    for (int k = 0; k < 2; k++) wish[k] = self->gain * way[k] - self->brake * own.velocity[k];
+}
+
 static void act(lud_policy *policy, const lud_act *act) {
     const controller *self = (const controller *)policy;
     const lud_particle_model *m = (const lud_particle_model *)act->model;
@@ -112,14 +194,8 @@ static void act(lud_policy *policy, const lud_act *act) {
             int agent = act->agents[slot];
             const uint8_t *state = act->states + (size_t)e * layout->state_bytes;
             const lud_action_space *space = &layout->actions[agent];
-            int target = find_target(self, m, state, agent);
-            double wish[2] = {0, 0};
-            if (target >= 0 && lud_particle_get_entity(m, agent).movable) {
-                lud_particle_body own = lud_particle_get_body(m, state, agent);
-                lud_particle_body to = lud_particle_get_body(m, state, target);
-                for (int k = 0; k < 2; k++)
-                    wish[k] = self->gain * (to.position[k] - own.position[k]) - self->brake * own.velocity[k];
-            }
+            double wish[2];
+            find_wish(self, m, state, agent, wish);
             if (space->n_discrete > 0) {
                 int axis = fabs(wish[1]) > fabs(wish[0]);
                 int move = fabs(wish[axis]) > self->rest ? self->moves[2 * axis + (wish[axis] < 0)] : 0;
@@ -166,6 +242,7 @@ static lud_status create(const lud_policy_kind *kind, const lud_model *model, lu
     lud_status status = lud_options_read(&option_table, arena, options, &values, error);
     if (!status) {
         self->policy = (lud_policy){.kind = kind, .model = model};
+        self->course = (controller_course)values.course;
         self->of = values.of;
         self->gain = values.gain;
         self->brake = values.brake;
@@ -177,6 +254,9 @@ static lud_status create(const lud_policy_kind *kind, const lud_model *model, lu
         else if (self->target && !is_kind(m, self->target) && !lud_particle_has_choice(m, self->target))
             status = lud_fail_at(error, LUD_ERROR_INPUT, place, "target: there is no choice and no body '%s'",
                                  self->target);
+        else if (values.course == COURSE_AWAY && !(self->target && is_kind(m, self->target)))
+            status = lud_fail_at(error, LUD_ERROR_INPUT, place,
+                                 "course: away needs a target, the name of bodies to flee from");
     }
     lud_arena_destroy(arena);
     if (status)

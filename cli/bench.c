@@ -12,11 +12,14 @@
 typedef struct bench_values {
     bool list, json;
     int64_t threads;
+    const char *rows;
 } bench_values;
 
 static const lud_flag flags[] = {
     {"list", 'l', LUD_FLAG_SWITCH, offsetof(bench_values, list), 0, 0, NULL, "name the benchmarks and stop"},
     {"threads", 't', LUD_FLAG_INT, offsetof(bench_values, threads), 1, 4096, "N", "threads to use"},
+    {"rows", 'r', LUD_FLAG_TEXT, offsetof(bench_values, rows), 0, 0, "TEXT",
+     "only the rows whose name contains this"},
     {"json", 'j', LUD_FLAG_SWITCH, offsetof(bench_values, json), 0, 0, NULL,
      "results as JSON on standard output"},
 };
@@ -49,13 +52,18 @@ static json_t *report_json(const lud_bench *bench, const lud_bench_report *repor
     return json_pack("{s:s, s:s, s:o}", "name", bench->name, "about", bench->about, "rows", rows);
 }
 
-static lud_status run_one(const lud_bench *bench, json_t *all, lud_error *error) {
-    lud_bench_report report = {0};
+/* *kept counts the rows that are left. */
+static lud_status run_one(const lud_bench *bench, const char *rows, json_t *all, int *kept,
+                          lud_error *error) {
+    lud_bench_report report = {.only = rows};
     lud_status status = bench->run(&report, error);
-    if (!status && all)
-        json_array_append_new(all, report_json(bench, &report));
-    else if (!status)
-        print_report(bench, &report);
+    *kept += report.n;
+    if (!status && (report.n > 0 || !rows)) {
+        if (all)
+            json_array_append_new(all, report_json(bench, &report));
+        else
+            print_report(bench, &report);
+    }
     lud_bench_report_free(&report);
     fflush(stdout);
     return status;
@@ -95,13 +103,17 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     if (status) return status;
     if (values->threads) omp_set_num_threads((int)values->threads);
     json_t *all = values->json ? json_array() : NULL;
+    int kept = 0;
     for (int i = 0; !status && i < n; i++) {
         if (!chosen(benches[i], arguments, n_arguments)) continue;
         if (lud_interrupted())
             status = lud_fail(error, LUD_INTERRUPTED, "interrupted");
         else
-            status = run_one(benches[i], all, error);
+            status = run_one(benches[i], values->rows, all, &kept, error);
     }
+    if (!status && values->rows && kept == 0)
+        status =
+            lud_fail(error, LUD_ERROR_INPUT, "no row of these benchmarks has '%s' in its name", values->rows);
     if (!all) return status;
     lud_status printed = lud_print_json(all, status ? NULL : error);
     return status ? status : printed;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "kernels/cpu/conv.h"
@@ -114,11 +115,25 @@ bool lud_cpu_run_both(lud_device *device, lud_device_work first, void *first_con
     return true;
 }
 
+/* Memory of a multiple of `alignment` bytes. What is much larger than a large page consists of such pages
+ * where the system has them: rows in any order would else miss the processor's table of pages at every step.
+ */
+static void *allocate_aligned(size_t alignment, size_t bytes) {
+    enum { PAGE = 1 << 21 };
+    const bool large = bytes >= 4 * (size_t)PAGE && bytes <= SIZE_MAX - PAGE;
+    if (large) bytes = (bytes + PAGE - 1) / PAGE * PAGE;
+    void *memory = aligned_alloc(large ? PAGE : alignment, bytes);
+#if defined(MADV_HUGEPAGE)
+    if (memory && large) madvise(memory, bytes, MADV_HUGEPAGE); /* a wish: memory is as good without */
+#endif
+    return memory;
+}
+
 static void *cpu_allocate(lud_device *device, size_t bytes) {
     (void)device;
     if (bytes > SIZE_MAX - 512) return 0;
     size_t rounded = (bytes + 255) / 256 * 256;
-    void *memory = aligned_alloc(256, rounded ? rounded : 256);
+    void *memory = allocate_aligned(256, rounded ? rounded : 256);
     if (memory) memset(memory, 0, rounded);
     return memory;
 }
@@ -145,7 +160,7 @@ static void cpu_synchronise(lud_device *device) {
 static bool grow(void **memory, size_t *size, size_t bytes) {
     if (bytes <= *size) return true;
     size_t rounded = (bytes + bytes / 4 + 4095) / 4096 * 4096;
-    void *larger = aligned_alloc(4096, rounded);
+    void *larger = allocate_aligned(4096, rounded);
     if (!larger) return false;
     free(*memory); /* nothing in it outlives one operation */
     *memory = larger;

@@ -200,6 +200,8 @@ VEC_INLINE vec vec_load_some(const real *x, int64_t n) {
 #if defined(VEC_AVX512)
     return _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), x);
 #elif defined(VEC_AVX2)
+    if (__builtin_constant_p(n) && n == VEC)
+        return vec_load(x); /* masks are slow, all the more when storing */
     const int32_t *mask = vec_masks + VEC - n;
     __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)mask);
     __m256i high = _mm256_loadu_si256((const __m256i *)(const void *)(mask + VEC / 2));
@@ -216,6 +218,10 @@ VEC_INLINE void vec_store_some(real *y, int64_t n, vec x) {
 #if defined(VEC_AVX512)
     _mm512_mask_storeu_ps(y, (__mmask16)((1u << n) - 1), x);
 #elif defined(VEC_AVX2)
+    if (__builtin_constant_p(n) && n == VEC) {
+        vec_store(y, x);
+        return;
+    }
     const int32_t *mask = vec_masks + VEC - n;
     __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)mask);
     __m256i high = _mm256_loadu_si256((const __m256i *)(const void *)(mask + VEC / 2));
@@ -225,6 +231,42 @@ VEC_INLINE void vec_store_some(real *y, int64_t n, vec x) {
     real whole[VEC];
     vec_store(whole, x);
     for (int64_t i = 0; i < n; ++i) y[i] = whole[i];
+#endif
+}
+
+/* Whether y can be written past the caches: whole lines, which begin where lines do. */
+VEC_INLINE bool vec_can_pass(const real *y) {
+#if defined(VEC_PLAIN)
+    (void)y;
+    return false;
+#else
+    return (uintptr_t)y % (VEC * sizeof *y) == 0;
+#endif
+}
+
+/* Whether a result of n numbers in rows of `width` should go there: it leaves the caches before anybody reads
+ * it, and lines that do not come in one after another are slow to fetch only to be overwritten. */
+VEC_INLINE bool vec_should_pass(int64_t n, int64_t width, const real *y) {
+    enum { MANY = 1 << 21 };
+    return n >= MANY && width % VEC == 0 && vec_can_pass(y);
+}
+
+/* Past the caches where the processor can; y as vec_can_pass wants it, and a vec_fence behind the last. */
+VEC_INLINE void vec_store_past(real *y, vec x) {
+#if defined(VEC_AVX512)
+    _mm512_stream_ps(y, x);
+#elif defined(VEC_AVX2)
+    _mm256_stream_ps(y, x.low);
+    _mm256_stream_ps(y + 8, x.high);
+#else
+    vec_store(y, x);
+#endif
+}
+
+/* What was written past the caches is there for everyone. */
+VEC_INLINE void vec_fence(void) {
+#if !defined(VEC_PLAIN)
+    _mm_sfence();
 #endif
 }
 
@@ -239,20 +281,65 @@ VEC_INLINE vec vec_keep(vec x, int64_t n) {
 #endif
 }
 
+/* x with `other` in the place of its first n (at most 16) numbers. */
+VEC_INLINE vec vec_replace(vec x, int64_t n, real other) {
+#if defined(VEC_AVX512)
+    return _mm512_mask_mov_ps(x, (__mmask16)((1u << n) - 1), _mm512_set1_ps(other));
+#else
+    real whole[VEC];
+    vec_store(whole, x);
+    for (int64_t i = 0; i < n; ++i) whole[i] = other;
+    return vec_load(whole);
+#endif
+}
+
 /* The largest of the 16, and their sum: of halves, of halves of these, and so on. */
+#if defined(VEC_PLAIN)
 VEC_INLINE real vec_largest(vec x) {
-    real all[VEC];
-    vec_store(all, x);
     for (int half = VEC / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; ++i) all[i] = real_max(all[i], all[i + half]);
-    return all[0];
+        for (int i = 0; i < half; ++i) x.at[i] = real_max(x.at[i], x.at[i + half]);
+    return x.at[0];
 }
 VEC_INLINE real vec_sum(vec x) {
-    real all[VEC];
-    vec_store(all, x);
     for (int half = VEC / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; ++i) all[i] += all[i + half];
-    return all[0];
+        for (int i = 0; i < half; ++i) x.at[i] += x.at[i + half];
+    return x.at[0];
+}
+#else
+#if defined(VEC_AVX512)
+#define VEC_LOW(x)  _mm512_castps512_ps256(x)
+#define VEC_HIGH(x) _mm512_extractf32x8_ps(x, 1)
+#else
+#define VEC_LOW(x)  (x).low
+#define VEC_HIGH(x) (x).high
+#endif
+VEC_INLINE float vec_largest(vec x) {
+    __m256 eight = _mm256_max_ps(VEC_LOW(x), VEC_HIGH(x));
+    __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    four = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(four, _mm_movehdup_ps(four)));
+}
+VEC_INLINE float vec_sum(vec x) {
+    __m256 eight = _mm256_add_ps(VEC_LOW(x), VEC_HIGH(x));
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    four = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
+}
+#undef VEC_LOW
+#undef VEC_HIGH
+#endif
+
+/* Neighbours change places: of complex numbers as pairs, real and imaginary parts. */
+VEC_INLINE vec vec_swap_pairs(vec x) {
+#if defined(VEC_AVX512)
+    return _mm512_permute_ps(x, 0xb1);
+#elif defined(VEC_AVX2)
+    return (vec){_mm256_permute_ps(x.low, 0xb1), _mm256_permute_ps(x.high, 0xb1)};
+#else
+    vec y;
+    for (int i = 0; i < VEC; ++i) y.at[i] = x.at[i ^ 1];
+    return y;
+#endif
 }
 
 /* Sum of the numbers of each of the 16: sums of pairs, of pairs of these, and so on. */
@@ -284,17 +371,15 @@ VEC_INLINE vec vec_sums(const vec rows[VEC]) {
 #endif
 }
 
-/* Columns 0 .. 15 of x (n rows, at most 16, `stride` apart) become rows of y, `width` apart, of 16 numbers
- * each: zeros behind the n-th. */
-VEC_INLINE void vec_transpose(int64_t n, const real *x, int64_t stride, real *y, int64_t width) {
 #if defined(VEC_AVX512)
-    __m512 a[VEC], b[VEC];
-    for (int i = 0; i < VEC; ++i) a[i] = i < n ? _mm512_loadu_ps(x + i * stride) : _mm512_setzero_ps();
-    for (int i = 0; i < VEC; i += 2) { /* pairs */
+/* Rows become columns. */
+VEC_INLINE void vec_transpose_registers(__m512 a[VEC]) {
+    __m512 b[VEC];
+    UNROLL for (int i = 0; i < VEC; i += 2) { /* pairs */
         b[i] = _mm512_unpacklo_ps(a[i], a[i + 1]);
         b[i + 1] = _mm512_unpackhi_ps(a[i], a[i + 1]);
     }
-    for (int i = 0; i < VEC; i += 4) { /* fours */
+    UNROLL for (int i = 0; i < VEC; i += 4) { /* fours */
         a[i] = _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(b[i]), _mm512_castps_pd(b[i + 2])));
         a[i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(b[i]), _mm512_castps_pd(b[i + 2])));
         a[i + 2] =
@@ -302,21 +387,84 @@ VEC_INLINE void vec_transpose(int64_t n, const real *x, int64_t stride, real *y,
         a[i + 3] =
             _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(b[i + 1]), _mm512_castps_pd(b[i + 3])));
     }
-    for (int i = 0; i < 4; ++i) { /* quarters of four registers, twice */
+    UNROLL for (int i = 0; i < 4; ++i) { /* quarters of four registers, twice */
         b[i] = _mm512_shuffle_f32x4(a[i], a[i + 4], 0x88);
         b[i + 4] = _mm512_shuffle_f32x4(a[i], a[i + 4], 0xdd);
         b[i + 8] = _mm512_shuffle_f32x4(a[i + 8], a[i + 12], 0x88);
         b[i + 12] = _mm512_shuffle_f32x4(a[i + 8], a[i + 12], 0xdd);
     }
+    UNROLL for (int i = 0; i < 4; ++i) {
+        a[i] = _mm512_shuffle_f32x4(b[i], b[i + 8], 0x88);
+        a[i + 8] = _mm512_shuffle_f32x4(b[i], b[i + 8], 0xdd);
+        a[i + 4] = _mm512_shuffle_f32x4(b[i + 4], b[i + 12], 0x88);
+        a[i + 12] = _mm512_shuffle_f32x4(b[i + 4], b[i + 12], 0xdd);
+    }
+}
+#else
+/* A tile of 8 x 8 through registers: three rounds of exchanging halves, quarters, pairs. */
+typedef real vec_tile_row __attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(real)), may_alias));
+enum { VEC_TILE = 8 };
+
+VEC_INLINE void vec_transpose_tile(const real *x, int64_t stride, real *y, int64_t width) {
+    vec_tile_row a[VEC_TILE], b[VEC_TILE];
+    for (int i = 0; i < 8; ++i) memcpy(&a[i], x + i * stride, sizeof a[i]);
     for (int i = 0; i < 4; ++i) {
-        _mm512_storeu_ps(y + i * width, _mm512_shuffle_f32x4(b[i], b[i + 8], 0x88));
-        _mm512_storeu_ps(y + (i + 8) * width, _mm512_shuffle_f32x4(b[i], b[i + 8], 0xdd));
-        _mm512_storeu_ps(y + (i + 4) * width, _mm512_shuffle_f32x4(b[i + 4], b[i + 12], 0x88));
-        _mm512_storeu_ps(y + (i + 12) * width, _mm512_shuffle_f32x4(b[i + 4], b[i + 12], 0xdd));
+        b[i] = __builtin_shufflevector(a[i], a[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        b[i + 4] = __builtin_shufflevector(a[i], a[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+    for (int k = 0; k < 8; k += 4)
+        for (int i = k; i < k + 2; ++i) {
+            a[i] = __builtin_shufflevector(b[i], b[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+            a[i + 2] = __builtin_shufflevector(b[i], b[i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    for (int k = 0; k < 8; k += 2) {
+        b[k] = __builtin_shufflevector(a[k], a[k + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+        b[k + 1] = __builtin_shufflevector(a[k], a[k + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+    for (int i = 0; i < 8; ++i) memcpy(y + i * width, &b[i], sizeof b[i]);
+}
+#endif
+
+/* m columns of n rows of x (both at most 16; rows `stride` apart) become m rows of n numbers of y, `width`
+ * apart. `past`: where the processor can, past the caches: whole aligned lines (n = 16) only, and a vec_fence
+ * behind the last. */
+VEC_INLINE void vec_transpose_part(int64_t n, int64_t m, const real *x, int64_t stride, real *y,
+                                   int64_t width, bool past) {
+#if defined(VEC_AVX512)
+    const __mmask16 columns = (__mmask16)((1u << m) - 1), rows = (__mmask16)((1u << n) - 1);
+    __m512 a[VEC];
+    UNROLL for (int i = 0; i < VEC; ++i) a[i] =
+        i < n ? _mm512_maskz_loadu_ps(columns, x + i * stride) : _mm512_setzero_ps();
+    vec_transpose_registers(a);
+    UNROLL for (int i = 0; i < VEC; ++i) {
+        if (i < m && past) vec_store_past(y + i * width, a[i]);
+        if (i < m && !past) _mm512_mask_storeu_ps(y + i * width, rows, a[i]);
     }
 #else
-    for (int j = 0; j < VEC; ++j)
-        for (int i = 0; i < VEC; ++i) y[j * width + i] = i < n ? x[i * stride + j] : 0;
+    (void)past;
+    for (int64_t i = 0; i < n; i += VEC_TILE)
+        for (int64_t j = 0; j < m; j += VEC_TILE) {
+            if (i + VEC_TILE <= n && j + VEC_TILE <= m) {
+                vec_transpose_tile(x + i * stride + j, stride, y + j * width + i, width);
+                continue;
+            }
+            for (int64_t l = j; l < m && l < j + VEC_TILE; ++l)
+                for (int64_t k = i; k < n && k < i + VEC_TILE; ++k) y[l * width + k] = x[k * stride + l];
+        }
+#endif
+}
+
+/* Columns 0 .. 15 of x (n rows, at most 16, `stride` apart) become rows of y, `width` apart, of 16 numbers
+ * each: zeros behind the n-th. */
+VEC_INLINE void vec_transpose(int64_t n, const real *x, int64_t stride, real *y, int64_t width) {
+#if defined(VEC_AVX512)
+    __m512 a[VEC];
+    UNROLL for (int i = 0; i < VEC; ++i) a[i] = i < n ? _mm512_loadu_ps(x + i * stride) : _mm512_setzero_ps();
+    vec_transpose_registers(a);
+    UNROLL for (int i = 0; i < VEC; ++i) _mm512_storeu_ps(y + i * width, a[i]);
+#else
+    for (int j = 0; j < VEC && n < VEC; ++j) vec_store(y + j * width, vec_all(0));
+    vec_transpose_part(n, VEC, x, stride, y, width, false);
 #endif
 }
 

@@ -28,6 +28,16 @@ static bool is_vector(const lud_observation_part *part) {
     return part->dtype == LUD_F32;
 }
 
+static int count_words(const lud_mappo_shape *shape) {
+    if (shape->model->world != &lud_particle_world || shape->n_discrete == 0) return 0;
+    const lud_particle_model *m = (const lud_particle_model *)shape->model;
+    for (int i = 0; i < shape->n_agents; i++) {
+        const lud_particle_entity agent = lud_particle_get_entity(m, i);
+        if (!agent.movable || !agent.speaks) return 0;
+    }
+    return lud_particle_speech_size(m);
+}
+
 static lud_status find_actions(const lud_layout *layout, const lud_mappo_options *options,
                                lud_mappo_shape *shape, lud_error *error) {
     shape->n_discrete = lud_max_discrete(layout);
@@ -41,6 +51,11 @@ static lud_status find_actions(const lud_layout *layout, const lud_mappo_options
             return lud_fail(error, LUD_ERROR_UNSUPPORTED,
                             "graph-mappo: agents must have equally many continuous actions");
     }
+    shape->n_words = count_words(shape);
+    if (options->factored && shape->n_words == 0)
+        return lud_fail(error, LUD_ERROR_INPUT,
+                        "learner.factored: needs a particle world in which every agent moves and speaks with "
+                        "discrete actions");
     if (options->control == LUD_MAPPO_DIRECT) return LUD_OK;
     if (shape->n_continuous != 2 || shape->goal_offset < 0 || shape->identify)
         return lud_fail(error, LUD_ERROR_INPUT,
@@ -159,7 +174,10 @@ static bool find_scales(lud_mappo_inputs *inputs) {
 lud_status lud_mappo_inputs_create(lud_device *device, const lud_mappo_shape *shape,
                                    const lud_mappo_options *options, int64_t max_rows,
                                    lud_mappo_inputs *inputs, lud_error *error) {
-    *inputs = (lud_mappo_inputs){.device = device, .shape = shape, .max_rows = max_rows};
+    *inputs = (lud_mappo_inputs){.device = device,
+                                 .shape = shape,
+                                 .max_rows = max_rows,
+                                 .pads_edges = strcmp(device->backend->name, "cpu") != 0};
     const int64_t n = max_rows, nodes = n * shape->n_nodes;
     const int64_t edges = nodes > 0 ? nodes * (shape->n_nodes - 1) : 0;
     const bool graph = options->encoder == LUD_MAPPO_GRAPH, mad = options->control == LUD_MAPPO_MAD;
@@ -311,6 +329,20 @@ static void observe_entities(lud_mappo_inputs *inputs, const void *const *parts,
     }
 }
 
+/* Edges that end nowhere, up to a multiple of a sixteenth of what there could be. Returns the number. */
+static int64_t pad_edges(lud_mappo_inputs *inputs, int64_t n_nodes, int64_t n_edges) {
+    const int64_t most = n_nodes * (inputs->shape->n_nodes - 1), part = most < 16 ? 1 : most / 16;
+    int64_t padded = (n_edges + part - 1) / part * part;
+    if (padded > most) padded = most;
+    int32_t *source = inputs->items[LUD_MAPPO_EDGE_SOURCE].host;
+    float *length = inputs->items[LUD_MAPPO_EDGE_LENGTH].host;
+    for (int64_t e = n_edges; e < padded; e++) {
+        source[e] = (int32_t)(e % n_nodes); /* anywhere, but not all at one node */
+        length[e] = 0.0f;
+    }
+    return padded;
+}
+
 void lud_mappo_inputs_set_edges(lud_mappo_inputs *inputs, int64_t n_nodes, int64_t n_edges) {
     int32_t *pool = inputs->items[LUD_MAPPO_POOL_OFFSETS].host;
     const int64_t per_row = inputs->shape->n_nodes;
@@ -318,9 +350,10 @@ void lud_mappo_inputs_set_edges(lud_mappo_inputs *inputs, int64_t n_nodes, int64
     lud_edges_by_source(n_nodes, n_edges, inputs->items[LUD_MAPPO_NODE_OFFSETS].host,
                         inputs->items[LUD_MAPPO_EDGE_SOURCE].host, inputs->edge_target.host,
                         inputs->source_offsets.host, inputs->source_edges.host);
+    inputs->edge_target.rows = inputs->source_edges.rows = n_edges;
+    if (inputs->pads_edges) n_edges = pad_edges(inputs, n_nodes, n_edges);
     inputs->edges.n_nodes = n_nodes;
     inputs->edges.n_edges = inputs->n_edges = n_edges;
-    inputs->edge_target.rows = inputs->source_edges.rows = n_edges;
     inputs->source_offsets.rows = n_nodes + 1;
 }
 

@@ -20,6 +20,7 @@ typedef struct lud_mappo_shape {
     int n_agents, n_discrete, n_continuous; /* the largest of all agents */
     int n_pieces;
     lud_mappo_piece pieces[LUD_MAX_OBSERVATION_PARTS];
+    int n_words; /* an action is the pair 5 * word + move for all agents, of so many words; 0: it is not */
     int64_t observation;                /* numbers of one agent, with its one-hot number when told apart */
     int64_t shared;                     /* numbers the critic sees */
     bool identify, centralised, masked; /* masked: agents have different numbers of choices */
@@ -31,6 +32,8 @@ typedef struct lud_mappo_shape {
     const lud_model *model;
 } lud_mappo_shape;
 
+/* Moves of an action that is a word and a move. */
+enum { LUD_MAPPO_MOVES = 5 };
 enum { LUD_MAPPO_NODE_NUMBERS = 6, LUD_MAPPO_NODE_WIDTH = 7, LUD_MAPPO_NODE_TYPES = 3 };
 
 /* Reads the model's layout, turns `auto` in options->encoder into what it stands for. LUD_ERROR_INPUT when
@@ -73,6 +76,7 @@ typedef struct lud_mappo_inputs {
     lud_mappo_array edge_target, source_offsets, source_edges; /* the edges by source, for gradients */
     lud_edges edges;                                           /* in device memory */
     int64_t n, n_chunks, n_edges;
+    bool pads_edges; /* n_edges counts more edges than end in a node */
     int64_t max_rows;
     float *scale; /* [own numbers] factors of the observed numbers, null: all 1 */
 } lud_mappo_inputs;
@@ -86,7 +90,8 @@ void lud_mappo_inputs_destroy(lud_mappo_inputs *inputs);
 void lud_mappo_inputs_observe(lud_mappo_inputs *inputs, const void *const *parts, int64_t n,
                               const int32_t *place, const int32_t *agent);
 /* The edges of the whole block-diagonal graph: host arrays offsets[n_nodes + 1], source and length were
- * written. Fills the orders that gradients need. */
+ * written. Fills the orders that gradients need. On devices that record work, edges of length 0 that end
+ * nowhere are added up to a few sizes, which graphs with other edges share. */
 void lud_mappo_inputs_set_edges(lud_mappo_inputs *inputs, int64_t n_nodes, int64_t n_edges);
 /* What was stored with samples: one row a sample. Null where these options have no such state. */
 typedef struct lud_mappo_memory {

@@ -8,9 +8,7 @@
 
 #include <stdint.h>
 
-#include "learn/mappo/options.h"
-
-enum { LUD_MAD_NUMBERS = 2 };
+#include "learn/mappo/mad_row.h"
 
 /* Magnitude of the block's output `raw`; in log-probabilities it is at least the floor, in actions only with
  * floor_in_action. *slope (may be null) is its derivative. Without a block (control: base) it is 1. */

@@ -11,8 +11,9 @@
 
 typedef lud_mappo_learner_state mappo;
 
-/* Rows of one run of a network: enough to keep the machine busy, few enough to stay in its caches. */
-enum { SLICE_ROWS = 1024, FIRST_TRIAL = 1 << 24, MAX_TRIALS = 128 };
+/* Rows of one run of a network: enough to keep the machine busy, few enough to stay in its caches; on a
+ * device, few enough for its memory. */
+enum { SLICE_ROWS = 1024, DEVICE_SLICE_ROWS = 16384, FIRST_TRIAL = 1 << 24, MAX_TRIALS = 128 };
 
 static const lud_metric columns[LUD_MAPPO_COLUMNS] = {
     [LUD_MAPPO_STEPS] = {"steps", NULL, "environment steps so far"},
@@ -41,11 +42,23 @@ static const lud_metric evaluation_columns[EVAL_COLUMNS] = {
     [EVAL_COLLISIONS] = {"evaluation/collisions", NULL, "collisions in an episode"},
     [EVAL_ERROR] = {"evaluation/error", NULL, "mean error norm at the ends of episodes"}};
 
-enum { STAGE_ACT, STAGE_WORLD, STAGE_VALUE, STAGE_RETURNS, STAGE_GATHER, STAGE_GRADIENT, STAGE_STEP, STAGES };
-static const char *const stages[STAGES] = {"act", "world", "values", "returns", "gather", "gradient", "step"};
+enum {
+    STAGE_ACT,
+    STAGE_WORLD,
+    STAGE_VALUE,
+    STAGE_RETURNS,
+    STAGE_GATHER,
+    STAGE_GRADIENT,
+    STAGE_STEP,
+    STAGE_ROLLOUT,
+    STAGES
+};
+static const char *const stages[STAGES] = {"act",    "world",    "values", "returns",
+                                           "gather", "gradient", "step",   "rollout"};
 
 static void destroy(lud_learner *learner) {
     mappo *m = (mappo *)learner;
+    lud_mappo_rollout_destroy(m->device_rollout);
     lud_mappo_trainer_destroy(m->rollout);
     lud_mappo_trainer_destroy(m->update);
     lud_mappo_buffer_destroy(&m->buffer);
@@ -100,7 +113,8 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
     if (o->chunk_length > o->rollout_length) o->chunk_length = o->rollout_length;
     const int64_t n_agents = s->model->layout.n_agents, envs = s->run.environments;
     m->seed = (uint64_t)s->run.seed;
-    m->slice_envs = SLICE_ROWS / n_agents > 0 ? SLICE_ROWS / n_agents : 1;
+    const int64_t most = strcmp(device->backend->name, "cpu") == 0 ? SLICE_ROWS : DEVICE_SLICE_ROWS;
+    m->slice_envs = most / n_agents > 0 ? most / n_agents : 1;
     if (m->slice_envs > envs) m->slice_envs = envs;
     const int64_t slice = o->chunk_length > SLICE_ROWS ? o->chunk_length : SLICE_ROWS;
     const int64_t trials = envs < MAX_TRIALS ? envs : MAX_TRIALS;
@@ -118,6 +132,9 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
         status = lud_mappo_buffer_create(&m->rollout->shape, o, device, 1, trials, &m->trial_buffer, error);
     if (!status) status = lud_batch_create(s->model, (int)envs, m->seed, 0, &m->batch, error);
     if (!status) status = lud_batch_create(s->model, (int)trials, m->seed, FIRST_TRIAL, &m->trial, error);
+    if (!status)
+        status = lud_mappo_rollout_create(m->rollout, &m->buffer, m->batch, m->slice_envs, &m->device_rollout,
+                                          error);
     if (!status && !take_arrays(m, envs, o->rollout_length))
         status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
     if (status) return status;
@@ -275,26 +292,13 @@ static void slot_parts(const lud_mappo_buffer *b, int64_t t, void **parts) {
         parts[p] = b->parts[p] ? (char *)b->parts[p] + (size_t)(t * b->n_envs) * b->part_bytes[p] : NULL;
 }
 
-/* Steps the world from slot t to slot t + 1 and counts episodes that end; `left` (null: no limit) is how many
- * each environment may still count. */
-static lud_status step_world(mappo *m, lud_mappo_buffer *b, lud_batch *batch, int64_t t, double *returns,
-                             int64_t *left, episode_sums *sums, lud_error *error) {
+/* What follows from step t: values of what was seen last, episodes that begin anew, and the tallies of those
+ * that ended. */
+static lud_status end_step(mappo *m, lud_mappo_buffer *b, const lud_batch *batch, int64_t t, double *returns,
+                           int64_t *left, episode_sums *sums, lud_error *error) {
     const lud_model *model = m->scenario->model;
     const int64_t n_agents = b->shape->n_agents;
-    void *parts[LUD_MAX_OBSERVATION_PARTS];
-    slot_parts(b, t + 1, parts);
-    float *rewards = b->rewards + t * b->n_rows;
-    const lud_batch_out out = {.observations = parts,
-                               .rewards = rewards,
-                               .terminated = m->terminated,
-                               .truncated = m->truncated,
-                               .final_states = m->final_states};
-    const int32_t *discrete = b->actions ? b->actions + t * b->n_rows : NULL;
-    lud_batch_step(batch, (lud_actions){discrete, b->actions ? NULL : m->actions}, &out);
-    if (!batch->auto_reset) { /* nothing begins anew, so nothing has ended */
-        memset(m->terminated, 0, (size_t)b->n_envs);
-        memset(m->truncated, 0, (size_t)b->n_envs);
-    }
+    const float *rewards = b->rewards + t * b->n_rows;
     lud_status status = b == &m->buffer && b->final_values ? value_final(m, b, batch, t, error) : LUD_OK;
     lud_mappo_buffer_end_episodes(b, t, m->terminated, m->truncated);
     for (int64_t e = 0; e < b->n_envs; e++) {
@@ -324,6 +328,26 @@ static lud_status step_world(mappo *m, lud_mappo_buffer *b, lud_batch *batch, in
     return status;
 }
 
+/* Steps the world from slot t to slot t + 1 and counts episodes that end; `left` (null: no limit) is how many
+ * each environment may still count. */
+static lud_status step_world(mappo *m, lud_mappo_buffer *b, lud_batch *batch, int64_t t, double *returns,
+                             int64_t *left, episode_sums *sums, lud_error *error) {
+    void *parts[LUD_MAX_OBSERVATION_PARTS];
+    slot_parts(b, t + 1, parts);
+    const lud_batch_out out = {.observations = parts,
+                               .rewards = b->rewards + t * b->n_rows,
+                               .terminated = m->terminated,
+                               .truncated = m->truncated,
+                               .final_states = m->final_states};
+    const int32_t *discrete = b->actions ? b->actions + t * b->n_rows : NULL;
+    lud_batch_step(batch, (lud_actions){discrete, b->actions ? NULL : m->actions}, &out);
+    if (!batch->auto_reset) { /* nothing begins anew, so nothing has ended */
+        memset(m->terminated, 0, (size_t)b->n_envs);
+        memset(m->truncated, 0, (size_t)b->n_envs);
+    }
+    return end_step(m, b, batch, t, returns, left, sums, error);
+}
+
 /* The first observations; everybody begins, so that the first decisions get the kick. */
 static void start(lud_mappo_buffer *b, lud_batch *batch) {
     void *parts[LUD_MAX_OBSERVATION_PARTS];
@@ -338,20 +362,42 @@ static void start(lud_mappo_buffer *b, lud_batch *batch) {
     for (int64_t i = 0; i < b->n_rows; i++) b->bad_masks[i] = 1.0f;
 }
 
+static lud_status roll_out_on_host(mappo *m, episode_sums *sums, lud_error *error) {
+    lud_mappo_buffer *b = &m->buffer;
+    for (int64_t t = 0; t < b->n_steps; t++) {
+        lud_status status = decide(m, b, m->batch, t, true, false, false, error);
+        if (status) return status;
+        lud_profile_begin(&m->profile, STAGE_WORLD);
+        status = step_world(m, b, m->batch, t, m->episode_return, NULL, sums, error);
+        lud_profile_end(&m->profile, STAGE_WORLD);
+        if (status) return status;
+    }
+    return decide(m, b, m->batch, b->n_steps, true, true, false, error);
+}
+
+static lud_status roll_out_on_device(mappo *m, episode_sums *sums, lud_error *error) {
+    lud_mappo_buffer *b = &m->buffer;
+    lud_status status = LUD_OK;
+    lud_profile_begin(&m->profile, STAGE_ROLLOUT);
+    lud_mappo_rollout_run(m->device_rollout, b, m->batch);
+    lud_profile_end(&m->profile, STAGE_ROLLOUT);
+    lud_profile_begin(&m->profile, STAGE_WORLD);
+    for (int64_t t = 0; t < b->n_steps && !status; t++) {
+        lud_mappo_rollout_ends(m->device_rollout, t, m->terminated, m->truncated, m->final_states);
+        status = end_step(m, b, m->batch, t, m->episode_return, NULL, sums, error);
+    }
+    lud_profile_end(&m->profile, STAGE_WORLD);
+    return status;
+}
+
 lud_status lud_mappo_collect(mappo *m, double *row, lud_error *error) {
     lud_mappo_buffer *b = &m->buffer;
     if (!m->started) start(b, m->batch);
     m->started = true;
     episode_sums sums = {0};
-    for (int64_t t = 0; t < b->n_steps; t++) {
-        lud_status status = decide(m, b, m->batch, t, true, false, false, error);
-        if (status) return status;
-        lud_profile_begin(&m->profile, STAGE_WORLD);
-        status = step_world(m, b, m->batch, t, m->episode_return, NULL, &sums, error);
-        lud_profile_end(&m->profile, STAGE_WORLD);
-        if (status) return status;
-    }
-    lud_status status = decide(m, b, m->batch, b->n_steps, true, true, false, error);
+    lud_status status =
+        m->device_rollout ? roll_out_on_device(m, &sums, error) : roll_out_on_host(m, &sums, error);
+    if (status) return status;
     double reward = 0.0;
     for (int64_t i = 0; i < b->n_steps * b->n_rows; i++) reward += (double)b->rewards[i];
     const int limit = m->scenario->model->layout.max_steps;

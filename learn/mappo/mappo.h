@@ -5,6 +5,7 @@
 
 #include "learn/learner.h"
 #include "learn/mappo/buffer.h"
+#include "learn/mappo/rollout.h"
 #include "learn/mappo/trainer.h"
 #include "learn/profile.h"
 #include "sim/batch.h"
@@ -22,7 +23,8 @@ typedef struct lud_mappo_learner_state {
     lud_mappo_trainer *rollout; /* shares them */
     lud_mappo_buffer buffer;
     lud_batch *batch;
-    int64_t slice_envs; /* environments in one run of the rollout networks */
+    lud_mappo_rollout *device_rollout; /* null: the host steps the world */
+    int64_t slice_envs;                /* environments in one run of the rollout networks */
     uint64_t iteration, seed;
     bool started; /* slot 0 of the buffer holds observations */
     lud_mappo_chunk *chunks, *order;

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "sim/particle/particle.h"
+
 static const double norm_epsilon = 1e-5;
 
 /* Declaring one network: where names begin and what the options say. */
@@ -115,7 +117,8 @@ static int graph(builder *b, bool plain, bool pool) {
         if (!plain && b->options->feature_normalisation)
             x = lud_nn_layer_norm(b->nn, x, name(b, "graph.message.norm"), norm_epsilon);
     }
-    x = lud_nn_segment_reduce(b->nn, x, offsets, LUD_REDUCE_SUM);
+    x = net->inputs->pads_edges ? lud_nn_segment_reduce_part(b->nn, x, offsets, LUD_REDUCE_SUM)
+                                : lud_nn_segment_reduce(b->nn, x, offsets, LUD_REDUCE_SUM);
     for (int k = 0; k <= g->layers; k++) x = attention(b, x, length, k, path, !plain);
     if (pool)
         return lud_nn_segment_reduce(b->nn, x, input(b, LUD_MAPPO_POOL_OFFSETS, 0, 1),
@@ -242,6 +245,24 @@ static int central_trunk(builder *b) {
     return x;
 }
 
+/* Logits of 5 * word + move as sums of one for the word and one for the move: the product of two
+ * distributions. */
+static int pairs(builder *b, int x, int n_words) {
+    enum { GROUP = 8, GROUPS = LUD_PARTICLE_MAX_SPEECH / GROUP }; /* a concatenation takes few pieces */
+    int groups[GROUPS], n_groups = 0;
+    const int moves = lud_nn_linear(b->nn, x, name(b, "move"), LUD_MAPPO_MOVES, LUD_LINEAR);
+    const int words = lud_nn_linear(b->nn, x, name(b, "word"), n_words, LUD_LINEAR);
+    for (int first = 0; first < n_words; first += GROUP) {
+        int each[GROUP], n = 0;
+        for (int w = first; w < n_words && n < GROUP; w++)
+            each[n++] =
+                lud_nn_broadcast_groups(b->nn, lud_nn_slice(b->nn, words, w, 1), LUD_MAPPO_MOVES, 1.0);
+        groups[n_groups++] = lud_nn_concat(b->nn, each, n);
+    }
+    return lud_nn_add(b->nn, lud_nn_concat(b->nn, groups, n_groups),
+                      lud_nn_broadcast_groups(b->nn, moves, n_words, 1.0));
+}
+
 void lud_mappo_net_declare(lud_mappo_net *net, lud_parameters *parameters, lud_mappo_part part,
                            const lud_mappo_options *options, lud_mappo_inputs *inputs, lud_nn_mode mode) {
     const lud_mappo_shape *shape = inputs->shape;
@@ -264,7 +285,9 @@ void lud_mappo_net_declare(lud_mappo_net *net, lud_parameters *parameters, lud_m
     const int x = actor && is_central(options) ? central_trunk(&b) : trunk(&b, part);
     net->out_width = !actor ? 1 : shape->n_discrete > 0 ? shape->n_discrete : shape->n_continuous;
     init_layers(&b, actor ? options->output_gain : 1.0, NULL);
-    net->out = lud_nn_linear(net->nn, x, name(&b, "out"), net->out_width, LUD_LINEAR);
+    net->out = actor && options->factored
+                   ? pairs(&b, x, shape->n_words)
+                   : lud_nn_linear(net->nn, x, name(&b, "out"), net->out_width, LUD_LINEAR);
     if (actor && options->control == LUD_MAPPO_MAD) magnitude(&b);
     if (actor && shape->n_discrete == 0)
         lud_parameters_add(parameters, "actor.log_std", 1, &net->out_width,

@@ -221,6 +221,12 @@ static const lud_option mappo_options[] = {
      .offset = offsetof(lud_mappo_options, identify),
      .default_value = "false",
      .help = "observations carry the number of the agent (one-hot); fixes the number of agents"},
+    {.key = "factored",
+     .type = LUD_OPTION_BOOL,
+     .offset = offsetof(lud_mappo_options, factored),
+     .default_value = "false",
+     .help =
+         "of agents that move and speak: a move and a word are drawn independently, else one of all pairs"},
     {.key = "recurrent",
      .type = LUD_OPTION_BOOL,
      .offset = offsetof(lud_mappo_options, recurrent),

@@ -55,7 +55,7 @@ typedef struct lud_mappo_mad_options {
 typedef struct lud_mappo_options {
     const char *type;
     int encoder, control;
-    bool centralised, recurrent, identify;
+    bool centralised, recurrent, identify, factored;
     int64_t steps, rollout_length;
     int64_t hidden_size, layers, chunk_length, channels, convolutions;
     bool tanh, orthogonal, feature_normalisation;

@@ -163,6 +163,16 @@ void lud_mappo_allow(lud_mappo_trainer *t, int64_t n, const int32_t *agent) {
             allowed[i * width + k] = k < t->shape.model->layout.actions[agent[i]].n_discrete;
 }
 
+void lud_mappo_allow_all(lud_mappo_trainer *t, int64_t n) {
+    const lud_mappo_array *field = &t->fields[LUD_FIELD_CHOICES];
+    for (int64_t i = 0; i < n && field->width > 0; i++)
+        for (int64_t k = 0; k < field->width; k++)
+            ((uint8_t *)field->host)[i * field->width + k] =
+                k < t->shape.model->layout.actions[i % t->shape.n_agents].n_discrete;
+    if (field->width > 0 && field->host != field->device)
+        lud_device_upload(t->device, field->device, field->host, field_bytes(field, n));
+}
+
 static const uint8_t *choices(const lud_mappo_trainer *t) {
     return t->fields[LUD_FIELD_CHOICES].width > 0 ? t->fields[LUD_FIELD_CHOICES].device : NULL;
 }
@@ -280,6 +290,11 @@ static void queue_actions(void *trainer) {
     if (direct(t)) queue_evaluation(t, t->device);
 }
 
+void lud_mappo_queue_actions(lud_mappo_trainer *t, const lud_draws *draws) {
+    t->draws = *draws;
+    queue_actions(t);
+}
+
 static void act_deterministically(lud_mappo_trainer *t) {
     lud_mappo_net_forward(&t->actor, false);
     const float *out = lud_nn_value(t->actor.nn, t->actor.out);
@@ -344,6 +359,10 @@ void lud_mappo_read_critic(lud_mappo_trainer *t, const int32_t *row, float *crit
 
 static void queue_values(void *trainer) {
     lud_mappo_net_forward(&((lud_mappo_trainer *)trainer)->critic, false);
+}
+
+void lud_mappo_queue_values(lud_mappo_trainer *t) {
+    queue_values(t);
 }
 
 void lud_mappo_value(lud_mappo_trainer *t, float *values) {

@@ -79,6 +79,14 @@ void lud_mappo_trainer_destroy(lud_mappo_trainer *trainer);
 
 /* Writes the field LUD_FIELD_CHOICES for the rows' agents, when agents have different numbers of choices. */
 void lud_mappo_allow(lud_mappo_trainer *trainer, int64_t n, const int32_t *agent);
+/* The same for n rows of all agents in turn, and sends it to the device. */
+void lud_mappo_allow_all(lud_mappo_trainer *trainer, int64_t n);
+/* The actor's run with its draws, and the critic's, on rows that are on the device, where results stay:
+ * fields ACTION, or NUMBER, and LOG_PROB; lud_nn_value of the networks. Work is only queued, for recording
+ * together with other work. With a magnitude, NUMBER is what the directions are made of and LOG_PROB is not
+ * written. */
+void lud_mappo_queue_actions(lud_mappo_trainer *trainer, const lud_draws *draws);
+void lud_mappo_queue_values(lud_mappo_trainer *trainer);
 /* Runs the actor on the rows in the inputs and draws actions (or takes the likeliest): fields ACTION or
  * NUMBER, and LOG_PROB, on the host. */
 void lud_mappo_act(lud_mappo_trainer *trainer, const lud_draws *draws, bool deterministic);

@@ -64,7 +64,8 @@ typedef struct lud_node {
     lud_conv conv;
     lud_grid_form form;
     lud_reduce reduce;
-    int64_t k; /* heads, group size, pool size, first column */
+    bool partial; /* segments leave rows out */
+    int64_t k;    /* heads, group size, pool size, first column */
     int64_t height, width;
     int state_axis;
     double factor; /* rate, epsilon, scale, base */

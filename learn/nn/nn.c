@@ -391,14 +391,22 @@ int lud_nn_gather(lud_nn *net, int x, int index) {
         ->output;
 }
 
-int lud_nn_segment_reduce(lud_nn *net, int x, int offsets, lud_reduce reduce) {
+static int reduce_segments(lud_nn *net, int x, int offsets, lud_reduce reduce, bool partial) {
     assert(net->values[offsets].type == LUD_NN_I32 && net->values[offsets].extra_rows == 1);
     const int axis = axis_of(net, offsets);
     lud_node *node =
         add_node(net, LUD_NODE_SEGMENT_REDUCE, axis, width_of(net, x), 2, (const int[]){x, offsets});
     node->reduce = reduce;
+    node->partial = partial;
     if (reduce == LUD_REDUCE_MAX) keep(net, node, 0, LUD_NN_I32, axis, width_of(net, x));
     return node->output;
+}
+
+int lud_nn_segment_reduce(lud_nn *net, int x, int offsets, lud_reduce reduce) {
+    return reduce_segments(net, x, offsets, reduce, false);
+}
+int lud_nn_segment_reduce_part(lud_nn *net, int x, int offsets, lud_reduce reduce) {
+    return reduce_segments(net, x, offsets, reduce, true);
 }
 
 int lud_nn_segment_softmax(lud_nn *net, int x, int offsets) {

@@ -112,6 +112,8 @@ int lud_nn_stop_gradient(lud_nn *net, int x);
 int lud_nn_gather(lud_nn *net, int x, int index);
 /* Sum, mean or largest over segments: offsets is an I32 input with one extra row on the segments' axis. */
 int lud_nn_segment_reduce(lud_nn *net, int x, int offsets, lud_reduce reduce);
+/* The same where rows of x may lie behind the last segment: they count nothing. */
+int lud_nn_segment_reduce_part(lud_nn *net, int x, int offsets, lud_reduce reduce);
 /* Softmax over the rows of each segment, every column by itself. */
 int lud_nn_segment_softmax(lud_nn *net, int x, int offsets);
 /* Along each row; mask[rows][width] (a U8 input or -1): 0 leaves an entry out. */

@@ -245,6 +245,7 @@ static void NAME(backward_node)(const lud_nn *net, const lud_node *node) {
         break;
     }
     case LUD_NODE_SEGMENT_REDUCE:
+        if (node->partial && !add) ops->fill(device, rows_of(net, x_value) * width, 0.0, dx);
         ops->segment_reduce_backward(device, node->reduce, n, width, second, kept, dy, dx, add);
         break;
     case LUD_NODE_SEGMENT_SOFTMAX:

@@ -109,6 +109,63 @@ static void test_goes_to_what_the_next_agent_knows(void **unused) {
     assert_true(next > 0.7 * own); /* rewards are negative */
 }
 
+/* Mean reward of a step of the first hunter and of the prey, in simple_tag with three hunters. */
+static void hunt(const char *hunters, const char *prey, double reward[2]) {
+    enum { STEPS = 50, AGENTS = 4 };
+    lud_arena *arena = lud_arena_create(0);
+    lud_error error = {0};
+    lud_model *model;
+    lud_cast *cast;
+    lud_batch *batch;
+    char text[300];
+    snprintf(text, sizeof text, "{other: %s, 3: %s}", hunters, prey);
+    if (lud_particle_world.parse(read_text(arena, "particle: {task: simple_tag}"), "test", 0, &model,
+                                 &error) ||
+        lud_cast_create(model, read_text(arena, text), "test", &cast, &error))
+        fail_msg("%s", error.text);
+    assert_int_equal(model->layout.n_agents, AGENTS);
+    assert_int_equal(lud_batch_create(model, ENVS, 5, 0, &batch, &error), LUD_OK);
+    lud_batch_reset(batch, NULL);
+    int32_t actions[ENVS * AGENTS];
+    float rewards[ENVS * AGENTS];
+    const lud_range range = {5, 0, ENVS, batch->tick};
+    uint8_t *hidden = calloc(ENVS, lud_cast_hidden_bytes(cast));
+    lud_cast_reset(cast, range, batch->states, hidden);
+    reward[0] = reward[1] = 0;
+    for (int t = 0; t < STEPS; t++) {
+        lud_cast_act(cast, range, batch->states, NULL, hidden, actions, NULL);
+        lud_batch_step(batch, (lud_actions){actions, NULL}, &(lud_batch_out){.rewards = rewards});
+        for (int e = 0; e < ENVS; e++) {
+            reward[0] += (double)rewards[e * AGENTS] / (ENVS * STEPS);
+            reward[1] += (double)rewards[e * AGENTS + 3] / (ENVS * STEPS);
+        }
+    }
+    free(hidden);
+    lud_batch_destroy(batch);
+    lud_cast_destroy(cast);
+    lud_particle_world.free(model);
+    lud_arena_destroy(arena);
+}
+
+static void test_hunts_and_flees(void **unused) {
+    (void)unused;
+    const char *intercept = "{type: controller, target: agent, course: intercept, gain: 5, brake: 2}";
+    const char *towards = "{type: controller, target: agent, gain: 5, brake: 2}";
+    const char *away = "{type: controller, target: adversary, course: away, gain: 1}";
+    const char *nearest = "{type: controller, target: adversary, gain: -1}";
+    double chased[2], random[2], headed_off[2], cornered[2], resting[2];
+    hunt(towards, away, chased);
+    hunt("random", away, random);
+    hunt(intercept, away, headed_off);
+    hunt(intercept, nearest, cornered);
+    hunt(intercept, "{type: controller, target: adversary, rest: 100}", resting);
+    assert_true(chased[0] > 2 * random[0]);
+    assert_true(headed_off[0] > 1.1 * chased[0]);
+    /* the prey is better off to flee than to stand, and to mind all hunters and the edges than the nearest */
+    assert_true(headed_off[1] > 0.7 * resting[1]);
+    assert_true(headed_off[1] > 0.7 * cornered[1]);
+}
+
 static void test_errors(void **unused) {
     (void)unused;
     lud_arena *arena = lud_arena_create(0);
@@ -121,6 +178,9 @@ static void test_errors(void **unused) {
     lud_tree *options = read_text(arena, "{type: controller, target: nobody}");
     assert_int_equal(lud_policy_create(model, options, "test", &policy, &error), LUD_ERROR_INPUT);
     assert_string_equal(error.text, "test:1:1: target: there is no choice and no body 'nobody'");
+    options = read_text(arena, "{type: controller, course: away}");
+    assert_int_equal(lud_policy_create(model, options, "test", &policy, &error), LUD_ERROR_INPUT);
+    assert_string_equal(error.text, "test:1:1: course: away needs a target, the name of bodies to flee from");
     /* scripts are lists of discrete actions; agents that push with forces have none */
     lud_particle_world.free(model);
     assert_int_equal(
@@ -137,6 +197,6 @@ static void test_errors(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_reaches_goals),
                                        cmocka_unit_test(test_goes_to_what_the_next_agent_knows),
-                                       cmocka_unit_test(test_errors)};
+                                       cmocka_unit_test(test_hunts_and_flees), cmocka_unit_test(test_errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,12 @@ bool lud_bench_is(const lud_bench *bench, const char *name) {
     return strncmp(bench->name, name, n) == 0 && (bench->name[n] == 0 || bench->name[n] == '/');
 }
 
+bool lud_bench_wants(const lud_bench_report *report, const char *name) {
+    return !report->only || strstr(name, report->only);
+}
+
 lud_status lud_bench_add(lud_bench_report *report, lud_bench_row row, lud_error *error) {
+    if (!lud_bench_wants(report, row.name)) return LUD_OK;
     if (report->n == report->capacity) {
         int capacity = report->capacity ? 2 * report->capacity : 16;
         lud_bench_row *rows = realloc(report->rows, (size_t)capacity * sizeof *rows);
@@ -63,16 +68,27 @@ static int compare_doubles(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-double lud_bench_rate(void (*work)(void *context), void *context, double items, double *spread) {
-    double rate[N_REPETITIONS];
-    work(context); /* caches and pages */
-    for (int r = 0; r < N_REPETITIONS; r++) {
-        double begin = lud_clock_seconds(), elapsed = 0;
-        long calls = 0;
-        for (; elapsed < repetition_seconds; elapsed = lud_clock_seconds() - begin, calls++) work(context);
-        rate[r] = items * (double)calls / elapsed;
+void lud_bench_rates(int n, lud_bench_piece *pieces, void *context) {
+    double rate[LUD_BENCH_PIECES][N_REPETITIONS];
+    for (int i = 0; i < n; i++) pieces[i].work(context); /* caches and pages */
+    for (int r = 0; r < N_REPETITIONS; r++)
+        for (int i = 0; i < n; i++) {
+            double begin = lud_clock_seconds(), elapsed = 0;
+            long calls = 0;
+            for (; elapsed < repetition_seconds; elapsed = lud_clock_seconds() - begin, calls++)
+                pieces[i].work(context);
+            rate[i][r] = pieces[i].items * (double)calls / elapsed;
+        }
+    for (int i = 0; i < n; i++) {
+        qsort(rate[i], N_REPETITIONS, sizeof **rate, compare_doubles);
+        pieces[i].rate = rate[i][N_REPETITIONS / 2];
+        pieces[i].spread = (rate[i][N_REPETITIONS * 3 / 4] - rate[i][N_REPETITIONS / 4]) / 2;
     }
-    qsort(rate, N_REPETITIONS, sizeof *rate, compare_doubles);
-    if (spread) *spread = (rate[N_REPETITIONS * 3 / 4] - rate[N_REPETITIONS / 4]) / 2;
-    return rate[N_REPETITIONS / 2];
+}
+
+double lud_bench_rate(void (*work)(void *context), void *context, double items, double *spread) {
+    lud_bench_piece piece = {work, items, 0, 0};
+    lud_bench_rates(1, &piece, context);
+    if (spread) *spread = piece.spread;
+    return piece.rate;
 }

@@ -23,6 +23,7 @@ typedef struct lud_bench_row {
 typedef struct lud_bench_report {
     int n, capacity;
     lud_bench_row *rows;
+    const char *only; /* null, or what the name of a row has to contain for the row to be kept */
 } lud_bench_report;
 
 typedef struct lud_bench {
@@ -51,12 +52,25 @@ const lud_bench *const *lud_benches(int *n);
 /* Whether `name` is the name of this one or of its group. */
 bool lud_bench_is(const lud_bench *bench, const char *name);
 
-/* Adds a row; all texts are copied. */
+/* Whether a row of this name is kept: a benchmark may ask before it measures. */
+bool lud_bench_wants(const lud_bench_report *report, const char *name);
+/* Adds a row, where the report wants it; all texts are copied. */
 lud_status lud_bench_add(lud_bench_report *report, lud_bench_row row, lud_error *error);
 void lud_bench_report_free(lud_bench_report *report);
 
 /* Calls `work` again and again for several repetitions and returns the median of `items` done a second (items
  * is what one call does); *spread gets half the distance between the quartiles. */
 double lud_bench_rate(void (*work)(void *context), void *context, double items, double *spread);
+
+/* The same for several pieces of work, at most LUD_BENCH_PIECES, one repetition of each in turns: what else
+ * runs on the machine falls on all of them alike, so that their ratios can be trusted more than their rates.
+ */
+enum { LUD_BENCH_PIECES = 4 };
+typedef struct lud_bench_piece {
+    void (*work)(void *context);
+    double items;        /* of one call */
+    double rate, spread; /* results, as of lud_bench_rate */
+} lud_bench_piece;
+void lud_bench_rates(int n, lud_bench_piece *pieces, void *context);
 
 #endif

@@ -1,6 +1,7 @@
-/* Speed of the operations, one row each, with the floor beside it: for what moves memory the rate of a plain
- * copy of as many bytes or, where that is lower, the rate at which the processor could do the operation's
- * arithmetic; for what computes the rate of bare library products (of the same shapes for linear layers). */
+/* Speed of the operations, one row each, with the floor beside it, measured in turns with the operation. For
+ * what moves memory: the rate of a plain loop over the same arrays that reads, changes and writes as many
+ * bytes or, where that is lower, the rate at which the processor could do the operation's arithmetic; for
+ * what computes: the rate of bare library products (of the same shapes for linear layers). */
 #include <dnnl.h>
 #include <omp.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@ enum {
 typedef struct rig {
     lud_device *device;
     float *x[N_ARRAYS];
+    int32_t nothing, found; /* 0, which the compiler does not know, and what a walk has read */
     int32_t *index, *offsets, *code;
     int64_t m, n, k; /* of a product */
     lud_edges edges; /* complete graphs of GRAPH_NODES nodes */
@@ -45,6 +47,77 @@ static const lud_map plain = {LUD_MAP_IDENTITY, 0, 0}, relu = {LUD_MAP_RELU, 0, 
         float **x = r->x;                                                                                    \
         (void)ops, (void)x, (void)d;
 #define END }
+
+/* ---- floors of what moves memory ---- */
+
+#if defined(__clang__)
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+enum { QUAD = 4 }; /* numbers that every processor moves at once */
+typedef int32_t quad __attribute__((vector_size(4 * QUAD), may_alias));
+
+/* Steps first .. end - 1 of a walk through the arrays of the rig: first those that are only read, then those
+ * that are changed in place, then those that are only written, so many quads of each a step. Numbers of the
+ * first array go to what is written; what is changed stays as it is. Returns something of all that was read.
+ */
+static inline __attribute__((always_inline)) int32_t walk_piece(const rig *r, int64_t first, int64_t end,
+                                                                int read, int read_quads, int change,
+                                                                int write, int write_quads) {
+    quad *x[N_ARRAYS], seen = {0}, number = seen + 0x3c000000; /* 1/128, where nothing is read */
+    const int32_t nothing = r->nothing;
+    for (int i = 0; i < N_ARRAYS; ++i) x[i] = (quad *)__builtin_assume_aligned(r->x[i], sizeof(quad));
+    for (int64_t s = first; s < end; ++s) {
+        if (read > 0) number = x[0][s * read_quads];
+        UNROLL for (int i = 0; i < read; ++i) UNROLL for (int l = 0; l < read_quads; ++l) seen |=
+            x[i][s * read_quads + l];
+        UNROLL for (int i = read; i < read + change; ++i) x[i][s] |= nothing;
+        UNROLL for (int i = read + change; i < read + change + write; ++i)
+            UNROLL for (int l = 0; l < write_quads; ++l) x[i][s * write_quads + l] = number;
+    }
+    return seen[0] | seen[1] | seen[2] | seen[3];
+}
+
+static void walk(rig *r, int64_t steps, int32_t (*piece)(const rig *r, int64_t first, int64_t end)) {
+    enum { PIECE = 1024 };
+    int32_t found = 0;
+#pragma omp parallel for schedule(static) num_threads(r->device->n_threads) reduction(| : found)
+    for (int64_t first = 0; first < steps; first += PIECE)
+        found |= piece(r, first, first + PIECE < steps ? first + PIECE : steps);
+    r->found = found;
+}
+
+/* What an operation moves, of what cannot stay in a cache, and the walk that does no more. */
+typedef struct moved {
+    void (*walk)(void *context);
+    double floats;
+} moved;
+
+#define MOVED(name, steps, read, read_quads, change, write, write_quads)                                     \
+    static int32_t name##_piece(const rig *r, int64_t first, int64_t end) {                                  \
+        return walk_piece(r, first, end, read, read_quads, change, write, write_quads);                      \
+    }                                                                                                        \
+    static void name##_walk(void *context) {                                                                 \
+        walk(context, steps, name##_piece);                                                                  \
+    }                                                                                                        \
+    static const moved name = {name##_walk,                                                                  \
+                               1.0 * QUAD * (steps) *                                                        \
+                                   ((read) * (read_quads) + 2 * (change) + (write) * (write_quads))};
+
+MOVED(copied, BIG / QUAD, 1, 1, 0, 1, 1)
+MOVED(read_only, BIG / QUAD, 1, 1, 0, 0, 0)
+MOVED(written_only, BIG / QUAD, 0, 0, 0, 1, 1)
+MOVED(two_to_one, BIG / QUAD, 2, 1, 0, 1, 1)
+MOVED(into_another, BIG / QUAD, 1, 1, 1, 0, 0)
+MOVED(fours, BIG / QUAD / 4, 1, 4, 0, 1, 1)
+MOVED(sixteens, BIG / QUAD / 16, 1, 16, 0, 2, 1)
+MOVED(eightfold, BIG / QUAD / 8, 1, 1, 0, 1, 8)
+MOVED(of_gae, 128 * ROWS / QUAD, 3, 1, 0, 2, 1)
+MOVED(of_adam, BIG / QUAD, 1, 1, 3, 0, 0)
+
+/* ---- operations ---- */
 
 WORK(copy) ops->copy_block(d, ROWS, WIDTH, x[0], WIDTH, x[1], WIDTH, false);
 END WORK(map_relu) ops->map(d, relu, BIG, x[0], x[1]);
@@ -121,113 +194,178 @@ END WORK(grid_dense_backward) ops->grid_decode(d, LUD_GRID_FULL, GRIDS, SIDE *SI
 ops->conv2d_backward(d, plain, &r->conv, x[0], x[4], 0, x[1], x[1], 0, 0, false, x[4], x[5]);
 END
 
-    /* Name, work, floats moved a call (read and written, of what cannot stay in a cache), and vector
-     * instructions an element beside loads and stores where these bound it: e^x 27, ln 30, a division or root
-     * 8, a Philox word 70, a step of a polynomial 2. */
+    /* Name, work, what it moves, and vector instructions an element beside loads and stores where these may
+     * bound it: e^x 27, ln 30, a division or root 8, a Philox word 70, a step of a polynomial 2, what is done
+     * in double twice as many. */
     static const struct {
     const char *name;
     void (*work)(void *);
-    double floats, steps;
-} moving[] = {{"map relu", map_relu, 2.0 * BIG, 0},
-              {"map gelu", map_gelu, 2.0 * BIG, 105},
-              {"map silu", map_silu, 2.0 * BIG, 45},
-              {"map tanh", map_tanh, 2.0 * BIG, 65},
-              {"map softplus", map_softplus, 2.0 * BIG, 100},
-              {"map_backward relu", map_backward, 3.0 * BIG, 0},
-              {"combine (Polyak copy)", combine, 3.0 * BIG, 0},
-              {"transpose", transpose, 2.0 * BIG, 0},
-              {"dropout", dropout, 2.0 * BIG, 75},
-              {"random_normal", random_normal, 1.0 * BIG, 180},
-              {"sum_squares", sum_squares, 1.0 * BIG, 0},
-              {"column_sum", column_sum, 1.0 * BIG, 0},
-              {"gather_rows", gather_rows, 2.0 * BIG, 0},
-              {"scatter_add", scatter_add, 3.0 * BIG, 0},
-              {"segment_reduce sum", segment_sum, 1.25 * BIG, 0},
-              {"segment_softmax", segment_softmax, 2.0 * BIG, 34},
-              {"layer_norm", layer_norm, 2.0 * BIG, 0},
-              {"layer_norm_backward", layer_norm_backward, 3.0 * BIG, 0},
-              {"softmax", softmax, 2.0 * BIG, 34},
-              {"log_softmax", log_softmax, 2.0 * BIG, 36},
-              {"categorical_sample of 16", categorical_sample, 1.125 * BIG, 60},
-              {"gae", gae, 5.0 * 128 * ROWS, 0},
-              {"gather_windows", gather_windows, 1.125 * BIG, 0},
-              {"lru 64 steps", lru, 2.0 * BIG, 0},
-              {"adam_step", adam_step, 7.0 * BIG, 0}};
+    const moved *moves;
+    double steps;
+} moving[] = {{"copy_block", copy, &copied, 0},
+              {"map relu", map_relu, &copied, 0},
+              {"map gelu", map_gelu, &copied, 105},
+              {"map silu", map_silu, &copied, 45},
+              {"map tanh", map_tanh, &copied, 65},
+              {"map softplus", map_softplus, &copied, 100},
+              {"map_backward relu", map_backward, &two_to_one, 0},
+              {"combine (Polyak copy)", combine, &into_another, 0},
+              {"transpose", transpose, &copied, 0},
+              {"dropout", dropout, &copied, 75},
+              {"random_normal", random_normal, &written_only, 180},
+              {"sum_squares", sum_squares, &read_only, 6},
+              {"column_sum", column_sum, &read_only, 0},
+              {"gather_rows", gather_rows, &copied, 0},
+              {"scatter_add", scatter_add, &into_another, 0},
+              {"segment_reduce sum", segment_sum, &fours, 0},
+              {"segment_softmax", segment_softmax, &copied, 34},
+              {"layer_norm", layer_norm, &copied, 0},
+              {"layer_norm_backward", layer_norm_backward, &two_to_one, 0},
+              {"softmax", softmax, &copied, 34},
+              {"log_softmax", log_softmax, &copied, 36},
+              {"categorical_sample of 16", categorical_sample, &sixteens, 60},
+              {"gae", gae, &of_gae, 0},
+              {"gather_windows", gather_windows, &eightfold, 0},
+              {"lru 64 steps", lru, &copied, 0},
+              {"adam_step", adam_step, &of_adam, 0}};
 
 static const struct {
     int64_t m, n, k;
 } shapes[] = {{1, 64, 64},      {32, 64, 64},   {32, 64, 6},     {1024, 64, 64},
               {1024, 256, 256}, {4096, 64, 64}, {1024, 512, 512}};
 
-static lud_status add(lud_bench_report *report, const char *name, double value, double spread,
+static lud_status add(lud_bench_report *report, const char *name, const lud_bench_piece *piece,
                       const char *unit, double floor, lud_error *error) {
-    return lud_bench_add(report, (lud_bench_row){name, value, spread, unit, floor}, error);
+    return lud_bench_add(report, (lud_bench_row){name, piece->rate, piece->spread, unit, floor}, error);
+}
+
+/* A fused multiply-add of a product is one instruction on a register and two operations on each of its
+ * numbers. */
+enum { PEAK_SIDE = 512 };
+static void peak_product(void *context) {
+    rig *r = context;
+    r->m = r->n = r->k = PEAK_SIDE;
+    bare_product(r);
+}
+static const lud_bench_piece peak = {.work = peak_product, .items = 2e-9 * PEAK_SIDE * PEAK_SIDE * PEAK_SIDE};
+
+static lud_status measure_moving(rig *r, lud_bench_report *report, lud_error *error) {
+    char name[96];
+    lud_status status = LUD_OK;
+    for (size_t i = 0; i < sizeof moving / sizeof *moving && status == LUD_OK; ++i) {
+        const double steps = moving[i].steps, bytes = 4e-9 * moving[i].moves->floats;
+        /* what an operation has to compute stands beside its name: then the bound may be arithmetic */
+        if (steps > 0)
+            snprintf(name, sizeof name, "%s, %g steps a number", moving[i].name, steps);
+        else
+            snprintf(name, sizeof name, "%s", moving[i].name);
+        if (!lud_bench_wants(report, name)) continue;
+        lud_bench_piece pieces[] = {
+            {.work = moving[i].work, .items = bytes}, {.work = moving[i].moves->walk, .items = bytes}, peak};
+        lud_bench_rates(steps > 0 ? 3 : 2, pieces, r);
+        const double memory = pieces[1].rate;
+        const double arithmetic = steps > 0 ? bytes * 1e9 / BIG / steps * pieces[2].rate / 2 : memory;
+        status = add(report, name, &pieces[0], "GB/s", arithmetic < memory ? arithmetic : memory, error);
+    }
+    return status;
+}
+
+/* Layers beside the bare products of the same shapes. */
+static lud_status measure_linear(rig *r, lud_bench_report *report, lud_error *error) {
+    static const struct {
+        const char *name;
+        void (*work)(void *);
+        bool backward;
+    } layers[] = {{"linear", linear, false},
+                  {"linear bias relu", linear_relu, false},
+                  {"linear_backward", linear_backward, true}};
+    char name[96];
+    lud_status status = LUD_OK;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
+        for (size_t l = 0; l < sizeof layers / sizeof *layers && status == LUD_OK; ++l) {
+            r->m = shapes[i].m, r->n = shapes[i].n, r->k = shapes[i].k;
+            snprintf(name, sizeof name, "%s %ld x %ld -> %ld", layers[l].name, (long)r->m, (long)r->k,
+                     (long)r->n);
+            if (!lud_bench_wants(report, name)) continue;
+            const double flops = 2e-9 * (double)(r->m * r->n * r->k) * (layers[l].backward ? 2 : 1);
+            lud_bench_piece pieces[] = {
+                {.work = layers[l].work, .items = flops},
+                {.work = layers[l].backward ? bare_backward : bare_product, .items = flops}};
+            lud_bench_rates(2, pieces, r);
+            status = add(report, name, &pieces[0], "GFLOP/s", pieces[1].rate, error);
+        }
+    return status;
+}
+
+/* What is made of products: multiplications and additions, and the vector instructions beside them that
+ * cannot be spared, as so many multiplications and additions. */
+static lud_status measure_products(rig *r, lud_bench_report *report, lud_error *error) {
+    /* e^x and what a softmax does beside it; two logistic functions, a tanh and what mixes them */
+    enum { SCORES = 8 * 4 * 128 * 129 / 2, SOFTMAX_STEPS = 34, UNITS = 8 * 512 * 64, GATE_STEPS = 147 };
+    static const struct {
+        const char *name;
+        void (*work)(void *);
+        double flops, beside;
+    } made[] = {
+        {"gru 8 x 512 x 64", gru, 2.0 * 192 * UNITS, 2.0 * GATE_STEPS * UNITS},
+        {"attention 8 x 128 tokens, 4 x 32", attention, 4.0 * 32 * SCORES, 2.0 * SOFTMAX_STEPS * SCORES},
+        /* four multiplications forward an edge and channel, and twice as many backward: scores, values */
+        {"graph_attention 128 x 9 nodes, 3 x 16", graph, 4.0 * EDGES * 48, 0},
+        {"graph_attention_backward 128 x 9 nodes", graph_backward, 8.0 * EDGES * 48, 0}};
+    lud_status status = LUD_OK;
+    for (size_t i = 0; i < sizeof made / sizeof *made && status == LUD_OK; ++i) {
+        if (!lud_bench_wants(report, made[i].name)) continue;
+        lud_bench_piece pieces[] = {{.work = made[i].work, .items = 1e-9 * made[i].flops}, peak};
+        lud_bench_rates(2, pieces, r);
+        const double floor = pieces[1].rate * made[i].flops / (made[i].flops + made[i].beside);
+        status = add(report, made[i].name, &pieces[0], "GFLOP/s", floor, error);
+    }
+    return status;
+}
+
+/* The floor of the sparse convolution is what was asked for: five times the dense way. */
+static lud_status measure_grids(rig *r, lud_bench_report *report, lud_error *error) {
+    static const struct {
+        const char *dense_name, *sparse_name;
+        void (*dense)(void *), (*sparse)(void *);
+    } passes[] = {
+        {"grid_decode + conv2d", "grid_conv", grid_dense, grid_sparse},
+        {"grid_decode + conv2d_backward", "grid_conv_backward", grid_dense_backward, grid_sparse_backward}};
+    char dense[96], sparse[96];
+    lud_status status = LUD_OK;
+    for (int filters = 32; filters <= FILTERS; filters *= 2)
+        for (size_t i = 0; i < sizeof passes / sizeof *passes && status == LUD_OK; ++i) {
+            snprintf(dense, sizeof dense, "%s, %d filters", passes[i].dense_name, filters);
+            snprintf(sparse, sizeof sparse, "%s, %d filters", passes[i].sparse_name, filters);
+            if (!lud_bench_wants(report, dense) && !lud_bench_wants(report, sparse)) continue;
+            r->conv = (lud_conv){GRIDS, LUD_GRID_CHANNELS, SIDE, SIDE, filters, 3, 1, 1};
+            lud_bench_piece pieces[] = {{.work = passes[i].dense, .items = GRIDS},
+                                        {.work = passes[i].sparse, .items = GRIDS}};
+            lud_bench_rates(2, pieces, r);
+            status = add(report, dense, &pieces[0], "grids/s", 0, error);
+            if (status == LUD_OK)
+                status = add(report, sparse, &pieces[1], "grids/s", 5 * pieces[0].rate, error);
+        }
+    return status;
+}
+
+/* What the machine can do. */
+static lud_status measure_machine(rig *r, lud_bench_report *report, lud_error *error) {
+    lud_bench_piece product = peak;
+    lud_status status = LUD_OK;
+    if (lud_bench_wants(report, "product 512 x 512 x 512")) {
+        lud_bench_rates(1, &product, r);
+        status = add(report, "product 512 x 512 x 512", &product, "GFLOP/s", 0, error);
+    }
+    return status;
 }
 
 static lud_status measure(rig *r, lud_bench_report *report, lud_error *error) {
-    char name[96];
-    double spread, floor = lud_bench_rate(copy, r, 8e-9 * BIG, &spread);
-    lud_status status = add(report, "copy", floor, spread, "GB/s", 0, error);
-    /* a fused multiply-add of a product is one instruction and two operations */
-    r->m = r->n = r->k = 512;
-    double peak = lud_bench_rate(bare_product, r, 2e-9 * 512 * 512 * 512, &spread);
-    if (status == LUD_OK) status = add(report, "product 512 x 512 x 512", peak, spread, "GFLOP/s", 0, error);
-    for (size_t i = 0; i < sizeof moving / sizeof *moving && status == LUD_OK; ++i) {
-        double rate = lud_bench_rate(moving[i].work, r, 4e-9 * moving[i].floats, &spread);
-        double arithmetic =
-            moving[i].steps > 0 ? 4 * moving[i].floats / BIG / moving[i].steps * peak / 2 : floor;
-        /* what an operation has to compute stands beside its name: then the bound may be arithmetic */
-        if (moving[i].steps > 0)
-            snprintf(name, sizeof name, "%s, %g steps a number", moving[i].name, moving[i].steps);
-        else
-            snprintf(name, sizeof name, "%s", moving[i].name);
-        status = add(report, name, rate, spread, "GB/s", arithmetic < floor ? arithmetic : floor, error);
-    }
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes && status == LUD_OK; ++i) {
-        r->m = shapes[i].m, r->n = shapes[i].n, r->k = shapes[i].k;
-        double flops = 2e-9 * (double)(r->m * r->n * r->k);
-        double bare = lud_bench_rate(bare_product, r, flops, &spread);
-        if (bare > peak) peak = bare;
-        double rate = lud_bench_rate(linear, r, flops, &spread);
-        snprintf(name, sizeof name, "linear %ld x %ld -> %ld", (long)r->m, (long)r->k, (long)r->n);
-        status = add(report, name, rate, spread, "GFLOP/s", bare, error);
-        rate = lud_bench_rate(linear_relu, r, flops, &spread);
-        snprintf(name, sizeof name, "linear bias relu %ld x %ld -> %ld", (long)r->m, (long)r->k, (long)r->n);
-        if (status == LUD_OK) status = add(report, name, rate, spread, "GFLOP/s", bare, error);
-        bare = lud_bench_rate(bare_backward, r, 2 * flops, &spread);
-        rate = lud_bench_rate(linear_backward, r, 2 * flops, &spread);
-        snprintf(name, sizeof name, "linear_backward %ld x %ld -> %ld", (long)r->m, (long)r->k, (long)r->n);
-        if (status == LUD_OK) status = add(report, name, rate, spread, "GFLOP/s", bare, error);
-    }
-    if (status != LUD_OK) return status;
-    double rate = lud_bench_rate(gru, r, 8 * 2e-9 * 512 * 192 * 64, &spread);
-    status = add(report, "gru 8 x 512 x 64", rate, spread, "GFLOP/s", peak, error);
-    rate = lud_bench_rate(attention, r, 4e-9 * 8 * 4 * 32 * 128 * 64.5, &spread);
-    if (status == LUD_OK)
-        status = add(report, "attention 8 x 128 tokens, 4 x 32", rate, spread, "GFLOP/s", peak, error);
-    /* four multiplications forward an edge and channel, and twice as many backward: scores, values */
-    rate = lud_bench_rate(graph, r, 4e-9 * EDGES * 48, &spread);
-    snprintf(name, sizeof name, "graph_attention %d x %d nodes, 3 x 16", GRAPHS, GRAPH_NODES);
-    if (status == LUD_OK) status = add(report, name, rate, spread, "GFLOP/s", peak, error);
-    rate = lud_bench_rate(graph_backward, r, 8e-9 * EDGES * 48, &spread);
-    snprintf(name, sizeof name, "graph_attention_backward %d x %d nodes", GRAPHS, GRAPH_NODES);
-    if (status == LUD_OK) status = add(report, name, rate, spread, "GFLOP/s", peak, error);
-    /* the floor of the sparse convolution is what was asked for: five times the dense way */
-    for (int64_t filters = 32; filters <= FILTERS && status == LUD_OK; filters *= 2) {
-        r->conv = (lud_conv){GRIDS, LUD_GRID_CHANNELS, SIDE, SIDE, filters, 3, 1, 1};
-        double dense = lud_bench_rate(grid_dense, r, GRIDS, &spread);
-        snprintf(name, sizeof name, "grid_decode + conv2d, %ld filters", (long)filters);
-        status = add(report, name, dense, spread, "grids/s", 0, error);
-        rate = lud_bench_rate(grid_sparse, r, GRIDS, &spread);
-        snprintf(name, sizeof name, "grid_conv, %ld filters", (long)filters);
-        if (status == LUD_OK) status = add(report, name, rate, spread, "grids/s", 5 * dense, error);
-        dense = lud_bench_rate(grid_dense_backward, r, GRIDS, &spread);
-        snprintf(name, sizeof name, "grid_decode + conv2d_backward, %ld filters", (long)filters);
-        if (status == LUD_OK) status = add(report, name, dense, spread, "grids/s", 0, error);
-        rate = lud_bench_rate(grid_sparse_backward, r, GRIDS, &spread);
-        snprintf(name, sizeof name, "grid_conv_backward, %ld filters", (long)filters);
-        if (status == LUD_OK) status = add(report, name, rate, spread, "grids/s", 5 * dense, error);
-    }
+    static lud_status (*const parts[])(rig *, lud_bench_report *, lud_error *) = {
+        measure_machine, measure_moving, measure_linear, measure_products, measure_grids};
+    lud_status status = LUD_OK;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && status == LUD_OK; ++i)
+        status = parts[i](r, report, error);
     return status;
 }
 
@@ -260,7 +398,7 @@ static void fill_graphs(rig *r) {
 
 static lud_status run(lud_bench_report *report, lud_error *error) {
     rig r = {0};
-    lud_status status = lud_device_open("cpu", 0, &r.device, error);
+    lud_status status = lud_device_open("cpu", omp_get_max_threads(), &r.device, error);
     if (status != LUD_OK) return status;
     bool ok = true;
     for (int i = 0; i < N_ARRAYS; ++i) {

@@ -50,6 +50,8 @@ static void test_mistakes(void **state) {
     check_failure(LUDUS("run", RESCUE, "--set", "run.sede=3"), 2, "seed");
     check_failure(LUDUS("run", RESCUE, "--set", "policies.robot.type=radnom"), 2, "random");
     check_failure(LUDUS("bench", "multigird"), 2, "unknown benchmark 'multigird', did you mean 'multigrid'?");
+    check_failure(LUDUS("bench", "kernels", "--rows", "no such row"), 2,
+                  "no row of these benchmarks has 'no such row' in its name");
     check_failure(LUDUS("help", "scenaro"), 2, "no help on 'scenaro', did you mean 'ludus help scenario'?");
     check_failure(LUDUS("help", "xyzzy"), 2, "no help on 'xyzzy'; 'ludus help' lists what there is");
     check_failure(LUDUS("inspect", RESCUE, "--state", "12"), 2, "hexadecimal digits, found 2");

@@ -90,9 +90,75 @@ static void test_rows_of_long_recurrences(void **state) {
     lud_device_close(device);
 }
 
+/* Results of millions of numbers are written past the caches: they are those of parts, which are not. */
+static void check_large(const char *set) {
+    enum {
+        LARGE = 1 << 21,
+        STEPS = 64,
+        WIDTH = 128,
+        ROWS = LARGE / WIDTH,
+        N = LARGE / STEPS,
+        SIZE = 32,
+        ROOM = LARGE / 4 * 5
+    };
+    lud_device *device = open_set(set);
+    const lud_ops *ops = device->ops;
+    float *x[3], *whole[2], *parts[2], *ones = lud_device_allocate(device, sizeof(float) * ROOM);
+    int32_t *index = lud_device_allocate(device, sizeof(int32_t) * ROWS);
+    assert_true(ones && index);
+    for (int i = 0; i < 3; ++i) {
+        x[i] = lud_device_allocate(device, sizeof(float) * ROOM);
+        assert_non_null(x[i]);
+        ops->random_uniform(device, ROOM, 5, (uint32_t)i, 0, -1, 1, x[i]);
+    }
+    for (int i = 0; i < 2; ++i) {
+        whole[i] = lud_device_allocate(device, sizeof(float) * ROOM);
+        parts[i] = lud_device_allocate(device, sizeof(float) * ROOM);
+        assert_true(whole[i] && parts[i]);
+    }
+    ops->fill(device, ROOM, 1, ones);
+
+    const int64_t rows = 192, columns = LARGE / 8 / rows, block = rows * columns;
+    ops->transpose(device, 9, rows, columns, x[0], whole[0]); /* more than LARGE with the ninth block */
+    for (int64_t b = 0; b < 8; ++b)
+        ops->transpose(device, 1, rows, columns, x[0] + b * block, parts[0] + b * block);
+    assert_memory_equal(whole[0], parts[0], sizeof(float) * (size_t)(8 * block));
+
+    for (int32_t i = 0; i < ROWS; ++i) index[i] = i % 7 == 0 ? -1 : (int32_t)((uint32_t)i * 7919u % ROWS);
+    ops->gather_rows(device, ROWS, WIDTH, x[0], index, whole[0]);
+    for (int64_t i = 0; i < ROWS; i += ROWS / 4)
+        ops->gather_rows(device, ROWS / 4, WIDTH, x[0], index + i, parts[0] + i * WIDTH);
+    assert_memory_equal(whole[0], parts[0], sizeof(float) * LARGE);
+
+    /* a mask of ones asks for the general way */
+    ops->gae(device, STEPS, N, 0.99, 0.95, x[0], x[1], ones, 0, whole[0], whole[1]);
+    ops->gae(device, STEPS, N, 0.99, 0.95, x[0], x[1], ones, ones, parts[0], parts[1]);
+    for (int i = 0; i < 2; ++i) assert_memory_equal(whole[i], parts[i], sizeof(float) * LARGE);
+
+    const int64_t n = N / 2 / SIZE, step = N;
+    for (int64_t i = 0; i < STEPS * n; i += 5) ones[i] = 0;
+    ops->lru(device, STEPS, n, SIZE, x[2], x[2] + SIZE, x[2] + 64, x[0], x[1], ones, whole[0]);
+    for (int64_t t = 0; t < STEPS; t += 16)
+        ops->lru(device, 16, n, SIZE, x[2], x[2] + SIZE, x[2] + 64, x[0] + t * step,
+                 t == 0 ? x[1] : parts[0] + (t - 1) * step, ones + t * n, parts[0] + t * step);
+    assert_memory_equal(whole[0], parts[0], sizeof(float) * LARGE);
+
+    float *const all[] = {x[0], x[1], x[2], whole[0], whole[1], parts[0], parts[1], ones};
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) lud_device_release(device, all[i]);
+    lud_device_release(device, index);
+    lud_device_close(device);
+}
+static void test_large_results(void **state) {
+    (void)state;
+    check_large("plain");
+    check_large("avx2");
+    check_large("avx512");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows_plain), cmocka_unit_test(test_rows_avx2),
                                        cmocka_unit_test(test_rows_avx512),
-                                       cmocka_unit_test(test_rows_of_long_recurrences)};
+                                       cmocka_unit_test(test_rows_of_long_recurrences),
+                                       cmocka_unit_test(test_large_results)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,11 @@
 #define NAVIGATION(actions, agents)                                                                          \
     "ludus: 1\nname: t\nworld: particle\nparticle: {task: navigation_graph, agents: " agents                 \
     ", obstacles: 1, actions: " actions ", episode_length: 4}\nrun: {environments: 3, seed: 5}\n"
+#define DISTURBED                                                                                            \
+    "ludus: 1\nname: t\nworld: particle\nparticle: {task: navigation_graph, agents: 2, obstacles: 1, "       \
+    "actions: continuous, episode_length: 4, graph: {nodes: relative, edges: true}, disturbance: {std: "     \
+    "0.1}}"                                                                                                  \
+    "\nrun: {environments: 3, seed: 5}\n"
 #define MAPPO                                                                                                \
     "hidden_size: 16, steps: 36, epochs: 1, minibatches: 2, evaluation_episodes: 6, "                        \
     "graph: {hidden_size: 4, heads: 2, embed_hidden_size: 8, layers: 1}}\n"
@@ -77,6 +82,38 @@ const support_training support_trainings[] = {
      1e-3},
     {"mappo, discrete",
      NAVIGATION("discrete", "3") "learner: {type: graph-mappo, rollout_length: 6, recurrent: false, " MAPPO,
+     NULL,
+     {NULL},
+     false,
+     1e-3},
+    {"mappo, magnitude of disturbances",
+     DISTURBED "learner: {type: graph-mappo, control: mad, rollout_length: 6, chunk_length: 4, "
+               "mad: {state_size: 4, hidden_size: 6, input: disturbance}, " MAPPO,
+     NULL,
+     {NULL},
+     true,
+     1e-3},
+    {"mappo, central magnitude",
+     DISTURBED
+     "learner: {type: graph-mappo, control: mad, encoder: mlp, rollout_length: 6, recurrent: false, "
+     "mad: {state_size: 4, hidden_size: 6, input: central}, " MAPPO,
+     NULL,
+     {NULL},
+     true,
+     1e-3},
+    {"mappo, unlike agents, cut off by length",
+     "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple_world_comm, agents: 1, adversaries: 1, "
+     "episode_length: 4}\nrun: {environments: 3, seed: 5}\n"
+     "learner: {type: graph-mappo, rollout_length: 6, chunk_length: 3, identify: true, "
+     "time_limits: bootstrap, " MAPPO,
+     NULL,
+     {NULL},
+     false,
+     1e-3},
+    {"mappo, words and moves",
+     "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple_reference, episode_length: 4}\n"
+     "run: {environments: 3, seed: 5}\n"
+     "learner: {type: graph-mappo, rollout_length: 6, recurrent: false, factored: true, " MAPPO,
      NULL,
      {NULL},
      false,

@@ -414,15 +414,43 @@ static void other_worlds_train(void **state) {
     }
 }
 
+/* Logits of 5 * word + move: differences between moves do not depend on the word, nor the other way round; a
+ * number of words that is no multiple of the pieces they are put together from. */
+static void words_and_moves_are_drawn_apart(void **state) {
+    (void)state;
+    support_mappo b = support_mappo_open(
+        "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple_reference, speech_size: 11}\n"
+        "run: {environments: 3, seed: 5}\n"
+        "learner: {type: graph-mappo, rollout_length: 4, factored: true, output_gain: 1, " SUPPORT_MAPPO_SMALL
+        "}\n");
+    assert_int_equal(support_mappo_collect(&b), LUD_OK);
+    const lud_mappo_net *actor = &b.learner->rollout->actor;
+    assert_int_equal(actor->out_width, 55);
+    const float *logits = lud_nn_value(actor->nn, actor->out);
+    float spread[2] = {0, 0};
+    for (int row = 0; row < 6; row++, logits += 55)
+        for (int k = 0; k < 55; k++) {
+            const int word = k / 5, move = k % 5;
+            assert_float_equal(logits[k] - logits[5 * word], logits[move] - logits[0], 1e-5);
+            spread[0] = fmaxf(spread[0], fabsf(logits[move] - logits[0]));
+            spread[1] = fmaxf(spread[1], fabsf(logits[5 * word] - logits[0]));
+        }
+    assert_true(spread[0] > 0.01f && spread[1] > 0.01f);
+    double row[LUD_MAPPO_COLUMNS];
+    lud_error error = {0};
+    for (int i = 0; i < 2; i++)
+        if (b.learner->base.kind->iterate(&b.learner->base, row, &error)) fail_msg("%s", error.text);
+    assert_true(row[LUD_MAPPO_ACTOR_NORM] > 0.0);
+    support_mappo_close(&b);
+}
+
 static void wrong_options_are_told(void **state) {
     (void)state;
     static const struct {
         const char *learner, *part;
-    } cases[] = {{"control: mad", "control"},
-                 {"encoder: graph", "graph"},
-                 {"encoder: grid", "grid"},
-                 {"hiden_size: 3", "hidden_size"},
-                 {"mad: {r_min: 0.9, r_max: 0.8}", "r_min"}};
+    } cases[] = {{"control: mad", "control"},      {"encoder: graph", "graph"},
+                 {"encoder: grid", "grid"},        {"factored: true", "learner.factored"},
+                 {"hiden_size: 3", "hidden_size"}, {"mad: {r_min: 0.9, r_max: 0.8}", "r_min"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[400];
         snprintf(text, sizeof text,
@@ -455,6 +483,7 @@ int main(void) {
         cmocka_unit_test(training_improves),
         cmocka_unit_test(resuming_is_exact),
         cmocka_unit_test(other_worlds_train),
+        cmocka_unit_test(words_and_moves_are_drawn_apart),
         cmocka_unit_test(wrong_options_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -182,6 +182,33 @@ static void rows_between_axes(void **state) {
     lud_parameters_destroy(parameters);
 }
 
+/* Rows behind the last segment: no sum takes them in, and no gradient reaches the layers below them. A first
+ * run without them leaves other gradients in their memory. */
+static void segments_that_leave_rows_out(void **state) {
+    (void)state;
+    lud_parameters *parameters = lud_parameters_create(device, true);
+    lud_nn *net = lud_nn_create(parameters, 3);
+    const int entries = lud_nn_axis(net, 8);
+    const int x = lud_nn_input(net, 4);
+    const int index = lud_nn_input_on(net, entries, LUD_NN_I32, 1, 0);
+    const int offsets = lud_nn_input_on(net, 0, LUD_NN_I32, 1, 1);
+    const int h = lud_nn_gather(net, lud_nn_linear(net, x, "h", 6, LUD_TANH), index);
+    const int sums =
+        lud_nn_segment_reduce_part(net, lud_nn_linear(net, h, "entry", 5, LUD_SILU), offsets, LUD_REDUCE_SUM);
+    const int out = lud_nn_linear(net, sums, "out", 2, LUD_LINEAR);
+    lud_nn_output(net, out);
+    build(parameters, net);
+    fill(net, x, 3, 2);
+    lud_nn_set_rows(net, entries, 8);
+    lud_nn_write_i32(net, index, 8, (const int32_t[]){2, 0, 0, 1, 1, 2, 1, 0});
+    lud_nn_write_i32(net, offsets, 4, (const int32_t[]){0, 3, 6, 8});
+    check_gradients(parameters, net, 3, out, 3);
+    lud_nn_write_i32(net, offsets, 4, (const int32_t[]){0, 2, 2, 5});
+    check_gradients(parameters, net, 3, out, 3);
+    lud_nn_destroy(net);
+    lud_parameters_destroy(parameters);
+}
+
 static void recurrences(void **state) {
     (void)state;
     enum { STEPS = 4, N = 3 };
@@ -680,6 +707,7 @@ int main(void) {
         cmocka_unit_test(dense_operations),
         cmocka_unit_test(image_operations),
         cmocka_unit_test(rows_between_axes),
+        cmocka_unit_test(segments_that_leave_rows_out),
         cmocka_unit_test(recurrences),
         cmocka_unit_test(attentions),
         cmocka_unit_test(dropout_has_the_gradient_of_its_mask),

@@ -521,9 +521,10 @@ static void too_many_goals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(too_many_goals), cmocka_unit_test(test_everything), cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_ensemble),   cmocka_unit_test(test_goals),
-        cmocka_unit_test(test_own_errors), cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_reference),  cmocka_unit_test(test_reference_errors)};
+        cmocka_unit_test(too_many_goals),       cmocka_unit_test(test_everything),
+        cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_ensemble),
+        cmocka_unit_test(test_goals),           cmocka_unit_test(test_own_errors),
+        cmocka_unit_test(test_too_large),       cmocka_unit_test(test_reference),
+        cmocka_unit_test(test_reference_errors)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
