@@ -15,7 +15,7 @@
 #include "learn/proof_ppo/proof_net.h"
 #include "support_proof.h"
 
-enum { SLOTS = 6, STEPS = 4 };
+enum { SLOTS = 4, STEPS = 3 };
 
 static bool have_cuda;
 
