@@ -15,10 +15,11 @@
 
 enum { SEEDS = 3, MAX_COLUMNS = 64 };
 
-/* Lines with the same scenario follow each other and share the training. */
+/* Lines with the same scenario follow each other and share the training, which the first one describes. */
 typedef struct training_result {
     const char *label, *scenario;
-    const char *set;    /* evaluated with this assignment (another number of agents), null: as trained */
+    const char *world;  /* trained and evaluated with this assignment, null: the scenario as it is */
+    const char *set;    /* evaluated with this one (another number of agents), null: as trained */
     const char *column; /* of the evaluation */
     const char *unit;
     double target; /* 0: none */
@@ -27,19 +28,26 @@ typedef struct training_result {
 #define KEY        "scenarios/multigrid/key_door_8x8.yaml"
 #define OTHER      "scenarios/multigrid/open_for_the_other.yaml"
 #define NAVIGATION "scenarios/particle/navigation_3.yaml"
+#define FIVE       "scenarios/particle/navigation_5.yaml"
 #define LISTENER   "scenarios/particle/simple_speaker_listener.yaml"
+#define SPREAD     "scenarios/particle/simple_spread.yaml"
+#define REFERENCE  "scenarios/particle/simple_reference.yaml"
+#define TAG        "scenarios/particle/simple_tag.yaml"
+#define SUCCESS    "evaluation/success"
+#define RETURN     "evaluation/return"
 
 static const training_result results[] = {
-    {"key, door and goal 8x8, episodes solved", KEY, NULL, "evaluation/ended", "share", 0.95},
-    {"open for the other, episodes solved", OTHER, NULL, "evaluation/ended", "share", 0.95},
-    {"navigation, 3 agents, success", NAVIGATION, NULL, "evaluation/success", "share", 0.98},
-    {"navigation, trained with 3, 5 agents", NAVIGATION, "particle.agents=5", "evaluation/success", "share",
-     0.96},
-    {"navigation, trained with 3, 7 agents", NAVIGATION, "particle.agents=7", "evaluation/success", "share",
-     0.94},
-    {"navigation, trained with 3, 10 agents", NAVIGATION, "particle.agents=10", "evaluation/success", "share",
-     0},
-    {"speaker and listener, return", LISTENER, NULL, "evaluation/return", "", 0},
+    {"key, door and goal 8x8, episodes solved", KEY, NULL, NULL, "evaluation/ended", "share", 0.95},
+    {"open for the other, episodes solved", OTHER, NULL, NULL, "evaluation/ended", "share", 0.95},
+    {"navigation, 3 agents, success", NAVIGATION, NULL, NULL, SUCCESS, "share", 0.98},
+    {"navigation, trained with 3, 5 agents", NAVIGATION, NULL, "particle.agents=5", SUCCESS, "share", 0.96},
+    {"navigation, trained with 3, 7 agents", NAVIGATION, NULL, "particle.agents=7", SUCCESS, "share", 0.94},
+    {"navigation, trained with 3, 10 agents", NAVIGATION, NULL, "particle.agents=10", SUCCESS, "share", 0},
+    {"speaker and listener, return", LISTENER, NULL, NULL, RETURN, "", 0},
+    {"spread, return", SPREAD, NULL, NULL, RETURN, "", 0},
+    {"reference, return", REFERENCE, "particle.local_ratio=0", NULL, RETURN, "", 0},
+    {"tag, return", TAG, NULL, NULL, RETURN, "", 0},
+    {"navigation with magnitude and direction, 5 agents, success", FIVE, NULL, NULL, SUCCESS, "share", 0.96},
 };
 enum { N_RESULTS = sizeof results / sizeof *results };
 
@@ -85,8 +93,11 @@ static lud_status open_learner(const training_result *result, const char *extra,
                                lud_error *error) {
     char set[32];
     snprintf(set, sizeof set, "run.seed=%d", seed);
-    const char *const sets[] = {set, extra};
-    lud_status status = lud_scenario_load(result->scenario, sets, extra ? 2 : 1, &t->scenario, error);
+    const char *sets[3] = {set};
+    int n = 1;
+    if (result->world) sets[n++] = result->world;
+    if (extra) sets[n++] = extra;
+    lud_status status = lud_scenario_load(result->scenario, sets, n, &t->scenario, error);
     if (!status) status = lud_device_open("cpu", (int)t->scenario->run.threads, &t->device, error);
     return status ? status : lud_learner_create(t->scenario, t->device, &t->learner, error);
 }
@@ -147,7 +158,7 @@ static lud_status add_rows(const training_result *result, double value[SEEDS], l
                          .floor = result->target};
     lud_status status = lud_bench_add(report, row, error);
     char name[128];
-    snprintf(name, sizeof name, "  lowest of %d seeds", SEEDS);
+    snprintf(name, sizeof name, "%s, lowest of %d seeds", result->label, SEEDS);
     row = (lud_bench_row){.name = name, .value = value[0], .unit = result->unit};
     return status ? status : lud_bench_add(report, row, error);
 }
@@ -157,12 +168,17 @@ static lud_status run_training(lud_bench_report *report, lud_error *error) {
     lud_interrupt_install();
     for (int first = 0, end = 0; first < N_RESULTS && !status; first = end) {
         while (end < N_RESULTS && strcmp(results[end].scenario, results[first].scenario) == 0) end++;
+        bool wanted = false;
+        for (int r = first; r < end; r++) wanted = wanted || lud_bench_wants(report, results[r].label);
+        if (!wanted) continue;
         double value[N_RESULTS][SEEDS], seconds = 0.0;
         for (int s = 1; s <= SEEDS && !status; s++)
             status = train(results + first, end - first, s, value, &seconds, error);
         for (int r = first; r < end && !status; r++)
             status = add_rows(&results[r], value[r - first], report, error);
-        const lud_bench_row row = {.name = "  processor time of a training", .value = seconds, .unit = "s"};
+        char name[128];
+        snprintf(name, sizeof name, "%s, processor time", results[first].label);
+        const lud_bench_row row = {.name = name, .value = seconds, .unit = "s"};
         if (!status) status = lud_bench_add(report, row, error);
     }
     return status;

@@ -189,7 +189,7 @@ static void what_is_learned_can_be_trained(void **context) {
         lud_error error = {0};
         lud_scenario *scenario;
         lud_device *device;
-        lud_learner *learner;
+        lud_learner *learner = NULL;
         double row[256];
         snprintf(path, sizeof path, LUDUS_SOURCE_DIR "/scenarios/empo/learned/%s", entry->d_name);
         if (lud_scenario_load(path, alone ? people : robots,
