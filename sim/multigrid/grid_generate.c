@@ -206,15 +206,13 @@ static void make_open(maker *m) {
         bool border = x == 0 || y == 0 || x == g->width - 1 || y == g->height - 1;
         set(m, c, border || happens(m, g->walls) ? LUD_WALL : LUD_EMPTY);
     }
-    int n_parts = number_parts(m), best = 0, best_size = 0;
-    for (int p = 1; p <= n_parts; p++) {
-        int size = 0;
-        for (int c = 0; c < m->n_cells; c++) size += m->room[c] == p;
-        if (size > best_size) {
-            best_size = size;
-            best = p;
-        }
-    }
+    const int n_parts = number_parts(m);
+    int *size = m->free, best = 0; /* not filled yet: room for the size of every part */
+    for (int p = 0; p < n_parts; p++) size[p] = 0;
+    for (int c = 0; c < m->n_cells; c++)
+        if (m->room[c]) size[m->room[c] - 1]++;
+    for (int p = 1; p <= n_parts; p++)
+        if (best == 0 || size[p - 1] > size[best - 1]) best = p;
     for (int c = 0; c < m->n_cells; c++)
         if (m->room[c] && m->room[c] != best) set(m, c, LUD_WALL);
 }
