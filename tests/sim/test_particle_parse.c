@@ -287,6 +287,8 @@ static void test_errors(void **unused) {
          "test:3:40", "an observation of more than 2048 numbers"},
         {"particle:\n  speech_size: 64\n  bodies: [{name: a, type: agent, speaks: true, count: 100}]",
          "test:2:3", "the task needs 7566 numbers an environment, at most 4096 are possible"},
+        {"particle:\n  bodies:\n    - {name: a, type: agent, count: 300}\n    - {name: b, count: 300}",
+         "test:3:5", "600 bodies, at most 512 are possible"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *message = particle_error(cases[i].text);
