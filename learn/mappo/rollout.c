@@ -313,12 +313,6 @@ static void queue_end(void *rollout) {
 
 /* --- a rollout --- */
 
-/* Slots of the device and of the host: the current array in the step in progress tells which is which. */
-typedef struct pairing {
-    const void *current;
-    void *host;
-} pairing;
-
 /* Environments go to the device as they are in the batch, and come back. */
 static void move_worlds(lud_mappo_rollout *r, lud_batch *batch, bool back) {
     const size_t n = (size_t)batch->n_envs;
@@ -338,16 +332,19 @@ static void move_worlds(lud_mappo_rollout *r, lud_batch *batch, bool back) {
 
 /* The host's slots of an array of the step in progress. */
 static void *slots_of(const lud_mappo_rollout *r, const lud_mappo_buffer *b, const void *current) {
-    const pairing pairs[] = {{r->actor_hidden, b->actor_hidden},
-                             {r->critic_hidden, b->critic_hidden},
-                             {r->states, b->states},
-                             {r->values, b->values},
-                             {r->actions, b->actions},
-                             {r->numbers, b->numbers},
-                             {r->log_probs, b->log_probs},
-                             {r->rewards, b->rewards},
-                             {r->terminated, r->trace->terminated},
-                             {r->truncated, r->trace->truncated}};
+    const struct {
+        const void *current;
+        void *host;
+    } pairs[] = {{r->actor_hidden, b->actor_hidden},
+                 {r->critic_hidden, b->critic_hidden},
+                 {r->states, b->states},
+                 {r->values, b->values},
+                 {r->actions, b->actions},
+                 {r->numbers, b->numbers},
+                 {r->log_probs, b->log_probs},
+                 {r->rewards, b->rewards},
+                 {r->terminated, r->trace->terminated},
+                 {r->truncated, r->trace->truncated}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         if (pairs[i].current == current) return pairs[i].host;
     for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++)

@@ -152,6 +152,17 @@ const support_training support_trainings[] = {
 };
 const int n_support_trainings = (int)(sizeof support_trainings / sizeof *support_trainings);
 
+bool support_has_cuda(void) {
+    lud_error error = {0};
+    lud_device *device;
+    const bool opens = lud_device_open("cuda", 0, &device, &error) == LUD_OK;
+    if (opens)
+        lud_device_close(device);
+    else
+        print_message("no CUDA: %s\n", error.text);
+    return opens;
+}
+
 support_bed support_bed_open(const support_training *t, const char *device, int n_threads) {
     support_bed b = {0};
     lud_error error = {0};

@@ -17,6 +17,9 @@ typedef struct support_training {
 extern const support_training support_trainings[];
 extern const int n_support_trainings;
 
+/* Whether a device cuda opens; says why when it does not. */
+bool support_has_cuda(void);
+
 /* A learner before its first iteration. */
 typedef struct support_bed {
     lud_device *device;

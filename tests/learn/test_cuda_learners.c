@@ -21,13 +21,7 @@ static bool have_cuda, emulated;
 
 static int look_for_cuda(void **state) {
     (void)state;
-    lud_error error = {0};
-    lud_device *device;
-    have_cuda = lud_device_open("cuda", 0, &device, &error) == LUD_OK;
-    if (have_cuda)
-        lud_device_close(device);
-    else
-        print_message("no CUDA: %s\n", error.text);
+    have_cuda = support_has_cuda();
     emulated = getenv("LUDUS_CUDA_MODULE") != NULL;
     return !have_cuda && emulated ? -1 : 0; /* asked for and not there */
 }

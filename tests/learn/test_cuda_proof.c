@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "learn/proof_ppo/proof_net.h"
+#include "learn/support_trainings.h"
 #include "support_proof.h"
 
 enum { SLOTS = 4, STEPS = 3 };
@@ -21,13 +22,7 @@ static bool have_cuda;
 
 static int look_for_cuda(void **state) {
     (void)state;
-    lud_error error = {0};
-    lud_device *device;
-    have_cuda = lud_device_open("cuda", 0, &device, &error) == LUD_OK;
-    if (have_cuda)
-        lud_device_close(device);
-    else
-        print_message("no CUDA: %s\n", error.text);
+    have_cuda = support_has_cuda();
     return !have_cuda && getenv("LUDUS_CUDA_MODULE") ? -1 : 0; /* asked for and not there */
 }
 

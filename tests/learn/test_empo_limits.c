@@ -27,8 +27,12 @@ static const char section[] = "learner:\n"
                               "  environments: 3\n"
                               "  exact_max_states: 0\n";
 
-/* Room for one word: less than any record of a state. */
-enum { TOO_FEW_BYTES = 4 };
+/* A memory with room for one word: less than any record of a state. */
+static lud_empo_replay *too_small(const lud_empo_features *features, int n_actions, int n_humans) {
+    lud_empo_replay *replay = lud_empo_replay_create(10, 4, features->words, n_actions, n_humans, 0);
+    assert_non_null(replay);
+    return replay;
+}
 
 static void expect_too_large(lud_status status, const lud_error *error) {
     assert_int_equal(status, LUD_ERROR_LIMIT);
@@ -46,9 +50,7 @@ static void a_transition_larger_than_the_memory(void **state) {
     support_empo_open(&r, support_empo_corridor, section, 0, NULL);
     lud_empo_phase2_learner *l = r.learner;
     const lud_empo_layout *layout = &l->features.layout;
-    lud_empo_replay *small = lud_empo_replay_create(10, TOO_FEW_BYTES, l->features.words,
-                                                    layout->n_robot_actions, layout->n_humans, 0);
-    assert_non_null(small);
+    lud_empo_replay *small = too_small(&l->features, layout->n_robot_actions, layout->n_humans);
     const lud_empo_now now = lud_empo_stages_at(&l->options.stages, 0);
     lud_error error = {0};
     expect_too_large(lud_empo_actor_step(l->actor, &now, 0, NULL, NULL, small, &error), &error);
@@ -65,9 +67,7 @@ static void a_handed_transition_larger_than_the_memory(void **state) {
     support_empo_open(&r, support_empo_corridor, section, 3, set);
     lud_empo_phase2_learner *l = r.learner;
     const lud_empo_layout *layout = &l->features.layout;
-    lud_empo_replay *small = lud_empo_replay_create(10, TOO_FEW_BYTES, l->features.words,
-                                                    layout->n_robot_actions, layout->n_humans, 0);
-    assert_non_null(small);
+    lud_empo_replay *small = too_small(&l->features, layout->n_robot_actions, layout->n_humans);
     lud_error error = {0};
     assert_int_equal(lud_empo_async_run(l->async, 0, &error), LUD_OK);
     assert_int_equal(lud_empo_async_take(l->async, small, 0, 1, &error), LUD_ERROR_LIMIT);
@@ -100,9 +100,7 @@ static void a_persons_transition_larger_than_the_memory(void **state) {
     int width = 0;
     for (int h = 0; h < layout->n_humans; h++)
         if (layout->n_human_actions[h] > width) width = layout->n_human_actions[h];
-    lud_empo_replay *small = lud_empo_replay_create(10, TOO_FEW_BYTES, l->net.features.words,
-                                                    width * layout->n_robot_actions, 1, 0);
-    assert_non_null(small);
+    lud_empo_replay *small = too_small(&l->net.features, width * layout->n_robot_actions, 1);
     expect_too_large(lud_empo_phase1_actor_step(l->actor, 0.1, 0, small, &error), &error);
     lud_empo_replay_destroy(small);
     lud_learner_destroy(made);
