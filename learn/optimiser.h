@@ -64,7 +64,8 @@ void lud_optimiser_step(lud_optimiser *optimiser, int group, double lr);
  * recorded: its step sizes and skipped updates are decided on the host. */
 void lud_optimiser_prepare(lud_optimiser *optimiser, int group, double lr);
 void lud_optimiser_apply(lud_optimiser *optimiser, int group);
-/* Another limit of the group's gradient norm from the next step on; 0: none. Not for recorded updates. */
+/* Another limit of the group's gradient norm, before lud_optimiser_prepare or lud_optimiser_step; 0: none. In
+ * recorded updates the limit may change, but not from or to none. */
 void lud_optimiser_set_max_norm(lud_optimiser *optimiser, int group, double max_norm);
 /* The norm of the group's gradient at the last step, before clipping. */
 double lud_optimiser_norm(const lud_optimiser *optimiser, int group);

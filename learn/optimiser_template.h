@@ -15,7 +15,7 @@ static double NAME(apollo_step_size)(const lud_optimiser_options *o, double lr, 
 static void NAME(prepare_group)(lud_optimiser *optimiser, const group *g) {
     const lud_optimiser_options *o = &g->options;
     const double t = (double)g->updates, lr = g->lr;
-    double schedule[3] = {lr, 0.0, 0.0};
+    double schedule[GROUP_LIMIT + 1] = {lr, 0.0, 0.0, o->max_norm};
     switch (o->kind) {
     case LUD_OPTIMISER_SGD:
         break;
@@ -31,7 +31,17 @@ static void NAME(prepare_group)(lud_optimiser *optimiser, const group *g) {
         schedule[2] = lr * o->weight_decay;
     }
     lud_write_reals(optimiser->parameters->device, sizeof(real),
-                    NAME(state_at)(optimiser, g->scalars + GROUP_SCHEDULE), 3, schedule);
+                    NAME(state_at)(optimiser, g->scalars + GROUP_SCHEDULE), GROUP_LIMIT + 1, schedule);
+}
+
+/* norm and scale of clip_scale with a limit in device memory: scale = min(1, limit / (norm + 1e-6)). */
+static void NAME(clip_by)(lud_device *device, const LUD_OPS *ops, const real *limit, const real *squares,
+                          real *norm, real *scale) {
+    ops->clip_scale(device, 0.0, squares, norm, scale);
+    ops->map(device, (lud_map){LUD_MAP_AFFINE, 1.0, 1e-6}, 1, norm, scale);
+    ops->map(device, (lud_map){LUD_MAP_POWER, -1.0, 0.0}, 1, scale, scale);
+    ops->multiply(device, 1, scale, limit, scale);
+    ops->map(device, (lud_map){LUD_MAP_CLAMP, 0.0, 1.0}, 1, scale, scale);
 }
 
 static void NAME(step_ranges)(lud_optimiser *optimiser, const group *g, const real *scale) {
@@ -185,7 +195,10 @@ static void NAME(apply_group)(lud_optimiser *optimiser, int index) {
             ops->sum_squares(device, optimiser->matrices[i].rows * optimiser->matrices[i].columns,
                              lud_parameters_gradient(optimiser->parameters, optimiser->matrices[i].parameter),
                              squares, true);
-    ops->clip_scale(device, g->options.max_norm, squares, norm, scale);
+    if (g->limit_moves && g->options.max_norm > 0.0)
+        NAME(clip_by)(device, ops, NAME(state_at)(optimiser, g->scalars + GROUP_LIMIT), squares, norm, scale);
+    else
+        ops->clip_scale(device, g->options.max_norm, squares, norm, scale);
     NAME(step_ranges)(optimiser, g, scale);
     for (int i = 0; i < optimiser->n_matrices; i++) {
         matrix *low = &optimiser->matrices[i];
