@@ -43,8 +43,10 @@ typedef struct group {
     int64_t numbers; /* parameters of the group */
     int64_t scalars;
     uint64_t updates;
-    double lr;        /* of the update in work */
-    bool limit_moves; /* the limit of the norm may change, and device memory has it */
+    double lr;                     /* of the update in work */
+    bool limit_moves;              /* the limit of the norm may change, and device memory has it */
+    float packed[GROUP_LIMIT + 1]; /* rates and limit in a parcel */
+    const void *sent;              /* where they are on the device; null: in the state block */
 } group;
 
 struct lud_optimiser {
@@ -236,6 +238,17 @@ void lud_optimiser_prepare(lud_optimiser *optimiser, int index, double lr) {
         prepare_group_f32(optimiser, g);
     else
         prepare_group_f64(optimiser, g);
+}
+
+void lud_optimiser_pack(lud_optimiser *optimiser, int index, double lr, lud_parcel *parcel) {
+    group *g = &optimiser->groups[index];
+    double schedule[GROUP_LIMIT + 1];
+    assert(optimiser->parameters->real_bytes == sizeof *g->packed);
+    g->updates++;
+    g->lr = lr;
+    schedule_group_f32(g, schedule);
+    for (int i = 0; i <= GROUP_LIMIT; i++) g->packed[i] = (float)schedule[i];
+    lud_parcel_add(parcel, &g->sent, g->packed, sizeof g->packed);
 }
 
 void lud_optimiser_apply(lud_optimiser *optimiser, int index) {

@@ -11,11 +11,13 @@ static double NAME(apollo_step_size)(const lud_optimiser_options *o, double lr, 
     return lr * sqrt(1.0 - pow(o->beta2, (double)t)) / (1.0 - pow(o->beta1, (double)t));
 }
 
-/* Sends the rates of the group's next update to the device. */
-static void NAME(prepare_group)(lud_optimiser *optimiser, const group *g) {
+/* The rates of the group's next update and its limit. */
+static void NAME(schedule_group)(const group *g, double schedule[GROUP_LIMIT + 1]) {
     const lud_optimiser_options *o = &g->options;
     const double t = (double)g->updates, lr = g->lr;
-    double schedule[GROUP_LIMIT + 1] = {lr, 0.0, 0.0, o->max_norm};
+    schedule[0] = lr;
+    schedule[1] = schedule[2] = 0.0;
+    schedule[GROUP_LIMIT] = o->max_norm;
     switch (o->kind) {
     case LUD_OPTIMISER_SGD:
         break;
@@ -30,8 +32,20 @@ static void NAME(prepare_group)(lud_optimiser *optimiser, const group *g) {
         schedule[1] = 1.0;
         schedule[2] = lr * o->weight_decay;
     }
+}
+
+/* Sends them to the device. */
+static void NAME(prepare_group)(lud_optimiser *optimiser, group *g) {
+    double schedule[GROUP_LIMIT + 1];
+    NAME(schedule_group)(g, schedule);
+    g->sent = NULL;
     lud_write_reals(optimiser->parameters->device, sizeof(real),
                     NAME(state_at)(optimiser, g->scalars + GROUP_SCHEDULE), GROUP_LIMIT + 1, schedule);
+}
+
+/* Where they are there. */
+static const real *NAME(schedule_of)(const lud_optimiser *optimiser, const group *g) {
+    return g->sent ? g->sent : NAME(state_at)(optimiser, g->scalars + GROUP_SCHEDULE);
 }
 
 /* norm and scale of clip_scale with a limit in device memory: scale = min(1, limit / (norm + 1e-6)). */
@@ -53,7 +67,7 @@ static void NAME(step_ranges)(lud_optimiser *optimiser, const group *g, const re
                            .epsilon = o->epsilon,
                            .l2 = o->kind == LUD_OPTIMISER_ADAM ? o->weight_decay : 0.0,
                            .decay_after = is_apollo(o->kind)};
-    const real *schedule = NAME(state_at)(optimiser, g->scalars + GROUP_SCHEDULE);
+    const real *schedule = NAME(schedule_of)(optimiser, g);
     for (int i = g->first_range; i < g->first_range + g->n_ranges; i++) {
         const range *r = &optimiser->ranges[i];
         real *w = (real *)optimiser->parameters->values + r->offset;
@@ -196,7 +210,7 @@ static void NAME(apply_group)(lud_optimiser *optimiser, int index) {
                              lud_parameters_gradient(optimiser->parameters, optimiser->matrices[i].parameter),
                              squares, true);
     if (g->limit_moves && g->options.max_norm > 0.0)
-        NAME(clip_by)(device, ops, NAME(state_at)(optimiser, g->scalars + GROUP_LIMIT), squares, norm, scale);
+        NAME(clip_by)(device, ops, NAME(schedule_of)(optimiser, g) + GROUP_LIMIT, squares, norm, scale);
     else
         ops->clip_scale(device, g->options.max_norm, squares, norm, scale);
     NAME(step_ranges)(optimiser, g, scale);

@@ -31,7 +31,6 @@ typedef struct learning {
     lud_device *device;
     unsigned heads;
     lud_nn *net;
-    const lud_empo_graph *graph;
 } learning;
 
 /* Device arrays. */
@@ -393,7 +392,7 @@ static void learn_part(lud_device *device, int k, lud_empo_trainer *t) {
     const lud_empo_graph *g = &own->part[k].graph;
     const targets *d = &t->targets;
     const int64_t entries = t->n * t->n_entries;
-    const learning l = {t, device, own->part[k].heads, own->part[k].net, g};
+    const learning l = {t, device, own->part[k].heads, own->part[k].net};
     lud_nn_run_on(l.net, device);
     lud_empo_staging_bind(&t->staging, l.net, g, 0, 0, entries);
     lud_nn_forward(l.net, t->n, true);
@@ -423,7 +422,7 @@ static void learn_second(lud_device *device, void *trainer) {
 static void queue_learning(lud_empo_trainer *t) {
     const targets *d = &t->targets;
     enter(t, LUD_STAGE_LOSS);
-    if (t->work.x_h == d->x_h_entry)
+    if (t->work.heads & LUD_EMPO_X_H && t->work.x_h == d->x_h_entry)
         t->device->ops->gather_rows(t->device, t->n * t->n_entries, 1, d->x_h, d->person, d->x_h_entry);
     lud_parameters_zero_gradients(t->values->online);
     if (t->work.own->n_parts > 1)
@@ -504,14 +503,14 @@ static lud_status send_update(lud_empo_trainer *t, int64_t step, lud_error *erro
         lud_empo_values_note(t->values, &t->staging, t->n, t->n, records, goals, t->n, t->n_entries);
         lud_empo_staging_pack(&t->staging, t->n, t->n * t->n_entries, &t->parcel);
     }
-    complete = complete && lud_parcel_send(&t->parcel);
     for (int net = 0; net < LUD_EMPO_NETS && t->work.heads; net++) {
         if (!(t->work.heads & 1u << net)) continue;
         lud_optimiser_set_max_norm(t->optimiser, t->groups[net], now->clip[net]);
-        lud_optimiser_prepare(t->optimiser, t->groups[net], now->lr[net]);
+        lud_optimiser_pack(t->optimiser, t->groups[net], now->lr[net], &t->parcel);
     }
     for (int k = 0; t->work.heads && k < t->work.own->n_parts; k++)
-        lud_nn_set_step(t->work.own->part[k].net, t->seed, (uint32_t)step);
+        lud_nn_pack_step(t->work.own->part[k].net, t->seed, (uint32_t)step, &t->parcel);
+    complete = complete && lud_parcel_send(&t->parcel);
     enter(t, -1);
     return complete ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for an update");
 }

@@ -297,10 +297,14 @@ static void recorded_values_are_the_same(void **state) {
 
 /* Calls of a device, counted. */
 static const lud_backend *counted;
-static int n_launches, n_copies;
+static int n_launches, n_uploads, n_copies;
 static void count_launch(lud_device *device, lud_graph *graph) {
     n_launches++;
     counted->graph_launch(device, graph);
+}
+static void count_upload(lud_device *device, void *to, const void *from, size_t bytes) {
+    n_uploads++;
+    counted->upload(device, to, from, bytes);
 }
 static void count_copy(lud_device *device, void *to, const void *from, size_t bytes) {
     n_copies++;
@@ -311,8 +315,8 @@ static void count_zero(lud_device *device, void *memory, size_t bytes) {
     counted->zero(device, memory, bytes);
 }
 
-/* In the steady state an update of EMPO's phase 2 is one replay and nothing else that the device works on,
- * whatever the schedules say. */
+/* In the steady state an update of EMPO's phase 2 is one upload, one replay and nothing else that the device
+ * works on, whatever the schedules say. */
 static void an_update_is_one_replay(void **state) {
     (void)state;
     if (!have_cuda) skip();
@@ -327,6 +331,7 @@ static void an_update_is_one_replay(void **state) {
         lud_backend counting = *b.device->backend;
         counted = b.device->backend;
         counting.graph_launch = count_launch;
+        counting.upload = count_upload;
         counting.copy = count_copy;
         counting.zero = count_zero;
         const lud_ops *ops = b.device->ops;
@@ -339,7 +344,7 @@ static void an_update_is_one_replay(void **state) {
                 b.device->backend = &counting;
                 b.device->ops = &none;
             }
-            n_launches = n_copies = 0;
+            n_launches = n_uploads = n_copies = 0;
             lud_empo_trainer_replays(p->trainer, &n[0], &n_replayed[0]);
             const lud_status status = lud_empo_trainer_update(p->trainer, 1000, &now, i % 2, &error);
             b.device->backend = counted;
@@ -351,6 +356,7 @@ static void an_update_is_one_replay(void **state) {
                 assert_int_equal(n_replayed[1] - n_replayed[0], 1);
                 assert_int_equal(n_launches, 1);
                 assert_int_equal(n_copies, 0);
+                assert_int_equal(n_uploads, strstr(t->name, "tables") ? 3 : 1); /* two tables are read */
             }
             now.beta_r *= 1.5;
             now.gamma_h *= 0.9;
