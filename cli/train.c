@@ -17,7 +17,9 @@ static const lud_flag flags[] = {
     {"out", 'o', LUD_FLAG_TEXT, offsetof(train_values, out), 0, 0, "RUN", "folder of the run"},
     {"device", 'd', LUD_FLAG_TEXT, offsetof(train_values, device), 0, 0, "DEVICE", "cpu, cuda or auto"},
     {"precision", 0, LUD_FLAG_TEXT, offsetof(train_values, precision), 0, 0, "WORD",
-     "of matrix products on cuda: f32, tf32 or bf16 (weights stay f32)"},
+     "of matrix products: f32, bf16 (twice as fast on processors that have it) or, on cuda, tf32; weights "
+     "stay "
+     "f32"},
     {"resume", 'r', LUD_FLAG_SWITCH, offsetof(train_values, resume), 0, 0, NULL,
      "go on from the run's checkpoint; the result is as if it had not stopped"},
     {"resume-previous", 0, LUD_FLAG_SWITCH, offsetof(train_values, resume_previous), 0, 0, NULL,
