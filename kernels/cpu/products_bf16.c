@@ -16,7 +16,14 @@
 /* The result is cut into tiles of so many rows, of gradients of weights (first factor transposed), which have
  * few rows, into smaller ones. Sums are cut into chunks of CHUNK terms; the last one is filled with zeros up
  * to a multiple of GRAIN, so that few shapes exist. */
-enum { TILE_ROWS = 128, GRADIENT_ROWS = 64, CHUNK = 1024, GRAIN = 32, MAX_PRIMITIVES = 256 };
+enum {
+    TILE_ROWS = 128,
+    GRADIENT_ROWS = 64,
+    CHUNK = 1024,
+    GRAIN = 32,
+    MAX_PRIMITIVES = 256,
+    TILE_SIZE = TILE_ROWS * CHUNK
+};
 
 /* Layers with fewer weights gain nothing, and most of their products are panels' work (ops_dense.inc). */
 enum { LEAST_WEIGHTS = 64 * 192 };
@@ -210,8 +217,10 @@ static void round_matrix(int64_t rows, int64_t columns, const float *x, int64_t 
 
 typedef struct product {
     bool transpose_a, transpose_b, add;
-    int64_t m, n, k, lda, ldb, ldc, tile_rows, ld_tile; /* ldb: of the rounded factor */
+    int64_t m, n, k, lda, ldb, ldc, tile_rows; /* ldb: of the rounded factor */
     const float *a;
+    uint16_t *rounded_a; /* null: each tile rounds its own; else lda belongs to it, with zeros up to a grain
+                            of terms */
     uint16_t *b;
     float *c;
 } product;
@@ -229,10 +238,16 @@ static void tile_job(const lud_cpu_bf16 *bf16, slot *s, const product *p, int64_
     const int64_t rows = least(p->tile_rows, p->m - first);
     for (int64_t l = 0; l < p->k; l += CHUNK) {
         const int64_t terms = least(CHUNK, p->k - l), padded = grains(terms);
-        if (p->transpose_a)
-            round_matrix(terms, rows, p->a + l * p->lda + first, p->lda, padded, p->ld_tile, tile);
-        else
-            round_matrix(rows, terms, p->a + first * p->lda + l, p->lda, rows, padded, tile);
+        const int64_t from = p->transpose_a ? l * p->lda + first : first * p->lda + l;
+        int64_t lda = p->lda;
+        uint16_t *a = p->rounded_a ? p->rounded_a + from : tile;
+        if (!p->rounded_a) {
+            lda = p->transpose_a ? p->tile_rows : padded;
+            if (p->transpose_a)
+                round_matrix(terms, rows, p->a + from, p->lda, padded, lda, tile);
+            else
+                round_matrix(rows, terms, p->a + from, p->lda, rows, lda, tile);
+        }
         uint16_t *b = p->b + (p->transpose_b ? l : l * p->ldb);
         /* the rows in powers of two: few shapes */
         for (int64_t i = 0, piece = p->tile_rows; i < rows; i += piece) {
@@ -242,37 +257,39 @@ static void tile_job(const lud_cpu_bf16 *bf16, slot *s, const product *p, int64_
             key = (product_key){.m = piece,
                                 .n = p->n,
                                 .k = padded,
-                                .lda = p->transpose_a ? p->ld_tile : padded,
+                                .lda = lda,
                                 .ldb = p->ldb,
                                 .ldc = p->ldc,
                                 .transpose_a = p->transpose_a,
                                 .transpose_b = p->transpose_b,
                                 .add = p->add || l > 0};
-            primitive_run(bf16, s, &key, tile + (p->transpose_a ? i : i * padded), b,
-                          p->c + (first + i) * p->ldc);
+            primitive_run(bf16, s, &key, a + (p->transpose_a ? i : i * lda), b, p->c + (first + i) * p->ldc);
         }
     }
 }
 
-/* The rounded second factor: [n][ld] when transposed, else [ld][n] with ld = k and zeros up to a grain. */
-static void round_second(lud_device *device, const product *p, const float *b, int64_t ldb) {
+/* A whole factor, rounded: to[padded_rows][ld_to] from x[rows][columns]. */
+static void round_factor(lud_device *device, int64_t rows, int64_t columns, const float *x, int64_t ld,
+                         int64_t padded_rows, int64_t ld_to, uint16_t *to) {
     enum { ROWS = 64 };
-    const int64_t rows = p->transpose_b ? p->n : p->k, columns = p->transpose_b ? p->k : p->n;
-    const int64_t padded = p->transpose_b ? rows : grains(rows), n_jobs = (rows + ROWS - 1) / ROWS;
+    const int64_t n_jobs = (rows + ROWS - 1) / ROWS;
     const int n_threads = lud_cpu_threads(device, 2 * rows * columns);
 #pragma omp parallel for schedule(static) num_threads(n_threads) if (n_threads > 1)
     for (int64_t job = 0; job < n_jobs; ++job) {
         const int64_t first = job * ROWS, n = least(ROWS, rows - first);
-        round_matrix(n, columns, b + first * ldb, ldb, job + 1 < n_jobs ? n : padded - first, p->ldb,
-                     p->b + first * p->ldb);
+        round_matrix(n, columns, x + first * ld, ld, job + 1 < n_jobs ? n : padded_rows - first, ld_to,
+                     to + first * ld_to);
     }
 }
 
-static void run_tiles(lud_device *device, const product *p, const float *b, int64_t ldb, uint16_t *tiles,
-                      int64_t tile_size) {
+/* The second factor is rounded into p->b: [n][ldb] when transposed, else [terms up to a grain][ldb]. */
+static void run(lud_device *device, const product *p, const float *b, int64_t ldb, uint16_t *tiles) {
     lud_cpu_bf16 *bf16 = state_of(device);
     lud_onednn_use_one_thread();
-    round_second(device, p, b, ldb);
+    if (p->transpose_b)
+        round_factor(device, p->n, p->k, b, ldb, p->n, p->ldb, p->b);
+    else
+        round_factor(device, p->k, p->n, b, ldb, grains(p->k), p->ldb, p->b);
     const int64_t n_jobs = (p->m + p->tile_rows - 1) / p->tile_rows;
     const int n_threads = n_jobs == 1 ? 1 : lud_cpu_threads(device, p->m * p->n * p->k / 16);
 #pragma omp parallel num_threads(n_threads) if (n_threads > 1)
@@ -282,7 +299,7 @@ static void run_tiles(lud_device *device, const product *p, const float *b, int6
         const unsigned before = lud_cpu_flush_subnormals();
 #pragma omp for schedule(dynamic)
         for (int64_t job = 0; job < n_jobs; ++job)
-            tile_job(bf16, &bf16->slots[self], p, job * p->tile_rows, tiles + self * tile_size);
+            tile_job(bf16, &bf16->slots[self], p, job * p->tile_rows, tiles + self * TILE_SIZE);
         lud_cpu_restore_subnormals(before);
     }
 }
@@ -309,22 +326,51 @@ void lud_cpu_bf16_product(lud_device *device, bool transpose_a, bool transpose_b
                       b_columns, beta, c, ldc);
         return;
     }
-    product p = {.transpose_a = transpose_a,
-                 .transpose_b = transpose_b,
-                 .add = beta != 0,
-                 .m = m,
-                 .n = n,
-                 .k = k,
-                 .lda = lda,
-                 .ldc = ldc,
-                 .a = a,
-                 .c = c};
-    p.tile_rows = transpose_a ? GRADIENT_ROWS : TILE_ROWS;
-    p.ld_tile = p.tile_rows;
-    p.ldb = transpose_b ? grains(k) : n;
-    const int64_t tile_size = p.tile_rows * CHUNK, b_size = transpose_b ? n * p.ldb : grains(k) * n;
-    uint16_t *memory = lud_cpu_operand_scratch(device, (size_t)(b_size + device->n_threads * tile_size + 32) *
-                                                           sizeof *memory);
-    p.b = memory + device->n_threads * tile_size; /* tiles first: both begin at a line of 64 bytes */
-    run_tiles(device, &p, b, ldb, memory, tile_size);
+    /* tiles first: all begin at a line of 64 bytes */
+    const int64_t n_tiles = device->n_threads * TILE_SIZE;
+    const int64_t b_size = transpose_b ? n * grains(k) : grains(k) * n;
+    uint16_t *memory = lud_cpu_operand_scratch(device, (size_t)(n_tiles + b_size) * sizeof *memory);
+    const product p = {.transpose_a = transpose_a,
+                       .transpose_b = transpose_b,
+                       .add = beta != 0,
+                       .m = m,
+                       .n = n,
+                       .k = k,
+                       .lda = lda,
+                       .ldb = transpose_b ? grains(k) : n,
+                       .ldc = ldc,
+                       .tile_rows = transpose_a ? GRADIENT_ROWS : TILE_ROWS,
+                       .a = a,
+                       .b = memory + n_tiles,
+                       .c = c};
+    run(device, &p, b, ldb, memory);
+}
+
+bool lud_cpu_bf16_linear_backward(lud_device *device, int64_t n, int64_t n_in, int64_t n_out, const float *g,
+                                  const float *x, const float *w, float *dx, bool add, float *dw) {
+    if (n_in * n_out < LEAST_WEIGHTS || !((lud_cpu *)device)->has_bf16) return false;
+    const int64_t n_tiles = device->n_threads * TILE_SIZE, ld = grains(n_out);
+    const int64_t g_size = grains(n) * ld, x_size = grains(n) * n_in, w_size = ld * n_in;
+    uint16_t *memory = lud_cpu_operand_scratch(
+        device, (size_t)(n_tiles + g_size + (x_size > w_size ? x_size : w_size)) * sizeof *memory);
+    product p = {.add = add,
+                 .m = n,
+                 .n = n_in,
+                 .k = n_out,
+                 .lda = ld,
+                 .ldb = n_in,
+                 .ldc = n_in,
+                 .tile_rows = TILE_ROWS,
+                 .rounded_a = memory + n_tiles,
+                 .b = memory + n_tiles + g_size,
+                 .c = dx};
+    round_factor(device, n, n_out, g, n_out, grains(n), ld, p.rounded_a);
+    run(device, &p, w, n_in, memory);
+    p.transpose_a = p.add = true;
+    p.m = n_out;
+    p.k = n;
+    p.tile_rows = GRADIENT_ROWS;
+    p.c = dw;
+    run(device, &p, x, n_in, memory);
+    return true;
 }

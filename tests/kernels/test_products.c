@@ -153,6 +153,31 @@ static void test_bf16(void **state) {
     check_bf16("plain");
 }
 
+/* The gradients of a layer, whose first factor is rounded once for both, are the two products. */
+static void test_bf16_layer(void **state) {
+    (void)state;
+    enum { ROWS = 1501, IN = 130, OUT = 190 };
+    for (int add = 0; add < 2; ++add)
+        for (int n_threads = 1; n_threads <= 3; n_threads += 2) {
+            lud_device *device = open_cpu(n_threads);
+            lud_device_set_precision(device, LUD_PRECISION_BF16);
+            float *g = numbers(device, ROWS * OUT, 1), *x = numbers(device, ROWS * IN, 2);
+            float *w = numbers(device, OUT * IN, 3), *z = numbers(device, ROWS * OUT, 4);
+            float *dx = numbers(device, ROWS * IN, 5), *dw = numbers(device, OUT * IN, 6);
+            float *dx_too = numbers(device, ROWS * IN, 5), *dw_too = numbers(device, OUT * IN, 6);
+            const lud_map identity = {LUD_MAP_IDENTITY, 0, 0};
+            device->ops->linear_backward(device, identity, ROWS, IN, OUT, x, w, z, z, g, z, dx, add, dw,
+                                         NULL);
+            device->ops->matmul(device, false, false, ROWS, IN, OUT, 1, g, OUT, w, IN, add, dx_too, IN);
+            device->ops->matmul(device, true, false, OUT, IN, ROWS, 1, g, OUT, x, IN, 1, dw_too, IN);
+            for (int64_t i = 0; i < ROWS * IN; ++i) assert_true(fabsf(dx[i] - dx_too[i]) < 1e-5F);
+            for (int64_t i = 0; i < OUT * IN; ++i) assert_true(fabsf(dw[i] - dw_too[i]) < 1e-4F);
+            float *const all[] = {g, x, w, z, dx, dw, dx_too, dw_too};
+            for (int i = 0; i < 8; ++i) lud_device_release(device, all[i]);
+            lud_device_close(device);
+        }
+}
+
 /* A product of one precision behind that of the other, shapes that come back, and the largest and smallest
  * numbers. */
 static void test_bf16_again(void **state) {
@@ -248,8 +273,9 @@ static void test_uniform_range(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_products), cmocka_unit_test(test_bf16),
-                                       cmocka_unit_test(test_bf16_again), cmocka_unit_test(test_convolutions),
-                                       cmocka_unit_test(test_uniform_range)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_products),     cmocka_unit_test(test_bf16),
+        cmocka_unit_test(test_bf16_layer),   cmocka_unit_test(test_bf16_again),
+        cmocka_unit_test(test_convolutions), cmocka_unit_test(test_uniform_range)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
