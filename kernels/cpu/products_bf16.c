@@ -21,7 +21,7 @@ enum {
     GRADIENT_ROWS = 64,
     CHUNK = 1024,
     GRAIN = 32,
-    MAX_PRIMITIVES = 256,
+    MAX_PRIMITIVES = 1024,
     TILE_SIZE = TILE_ROWS * CHUNK
 };
 
@@ -36,14 +36,15 @@ typedef struct product_key {
 typedef struct product_primitive {
     product_key key;
     dnnl_primitive_t primitive;
-    dnnl_memory_t a, b, c, scratch;
-    void *scratch_buffer;
+    dnnl_memory_t a, b, c, scratch; /* scratch: null where none is needed */
     struct product_primitive *next;
 } product_primitive;
 
 /* What one thread has: the library's objects hold pointers. */
 typedef struct slot {
     dnnl_stream_t stream;
+    void *scratch; /* as much as the most demanding primitive needs */
+    size_t scratch_bytes;
     product_primitive *first;
     int64_t n_primitives;
 } slot;
@@ -65,7 +66,6 @@ static void primitives_destroy(slot *s) {
         dnnl_memory_destroy(p->c);
         if (p->scratch) dnnl_memory_destroy(p->scratch);
         dnnl_primitive_destroy(p->primitive);
-        free(p->scratch_buffer);
         free(p);
     }
     s->n_primitives = 0;
@@ -76,6 +76,7 @@ void lud_cpu_bf16_destroy(lud_cpu_bf16 *bf16) {
     for (int i = 0; i < bf16->n_slots; ++i) {
         primitives_destroy(&bf16->slots[i]);
         dnnl_stream_destroy(bf16->slots[i].stream);
+        free(bf16->slots[i].scratch);
     }
     dnnl_engine_destroy(bf16->engine);
     free(bf16->slots);
@@ -140,10 +141,12 @@ static product_primitive *primitive_create(const lud_cpu_bf16 *bf16, slot *s, co
     const dnnl_memory_desc_t *scratch =
         dnnl_primitive_desc_query_md(description, dnnl_query_scratchpad_md, 0);
     const size_t bytes = scratch ? dnnl_memory_desc_get_size(scratch) : 0;
-    if (bytes > 0) {
-        p->scratch_buffer = aligned_alloc(64, (bytes + 63) / 64 * 64);
-        if (!p->scratch_buffer) lud_onednn_check(dnnl_out_of_memory, "allocation");
-        LUD_ONEDNN(dnnl_memory_create(&p->scratch, scratch, bf16->engine, p->scratch_buffer));
+    if (bytes > 0) LUD_ONEDNN(dnnl_memory_create(&p->scratch, scratch, bf16->engine, DNNL_MEMORY_NONE));
+    if (bytes > s->scratch_bytes) {
+        free(s->scratch);
+        s->scratch_bytes = (bytes + 4095) / 4096 * 4096;
+        s->scratch = aligned_alloc(4096, s->scratch_bytes);
+        if (!s->scratch) lud_onednn_check(dnnl_out_of_memory, "allocation");
     }
     LUD_ONEDNN(dnnl_primitive_desc_destroy(description));
     LUD_ONEDNN(dnnl_primitive_attr_destroy(attributes));
@@ -162,6 +165,7 @@ static void primitive_run(const lud_cpu_bf16 *bf16, slot *s, const product_key *
     LUD_ONEDNN(dnnl_memory_set_data_handle(p->a, a));
     LUD_ONEDNN(dnnl_memory_set_data_handle(p->b, b));
     LUD_ONEDNN(dnnl_memory_set_data_handle(p->c, c));
+    if (p->scratch) LUD_ONEDNN(dnnl_memory_set_data_handle(p->scratch, s->scratch));
     const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, p->a},
                                          {DNNL_ARG_WEIGHTS, p->b},
                                          {DNNL_ARG_DST, p->c},
