@@ -344,6 +344,52 @@ static void nothing_disturbed_is_nothing_done(void **state) {
     }
 }
 
+/* `mad.learning_rate` is that of the whole magnitude, of both blocks where there are two, and of nothing
+ * else. */
+static void the_magnitude_has_its_own_rate(void **state) {
+    (void)state;
+    static const char *const drives[] = {"goal", "disturbance", "central"};
+    for (int d = 0; d < 3; d++) {
+        char text[700];
+        snprintf(
+            text, sizeof text,
+            "ludus: 1\nname: t\nworld: particle\n"
+            "particle: {task: navigation_graph, agents: 2, obstacles: 1, actions: continuous, disturbance: "
+            "{std: 0.1}}\nrun: {environments: 3, seed: 5}\n"
+            "learner: {type: graph-mappo, control: mad, rollout_length: 6, centralised: false, recurrent: "
+            "false, learning_rate: 0.01, mad: {input: %s, state_size: 6, hidden_size: 8, learning_rate: "
+            "1e-9}, " SUPPORT_MAPPO_SMALL "}\n",
+            drives[d]);
+        support_mappo b = support_mappo_open(text);
+        lud_error error = {0};
+        const lud_parameters *p = support_mappo_parameters(&b);
+        enum { MOST = 1 << 15 };
+        static double before[MOST], after[MOST];
+        double fast = 0.0, slow = 0.0;
+        int64_t n = 0;
+        for (int round = 0; round < 2; round++) {
+            double *to = round ? after : before;
+            n = 0;
+            for (int i = 0; i < p->n; i++) {
+                assert_true(n + p->items[i].n <= MOST);
+                lud_parameters_read(p, i, to + n);
+                n += p->items[i].n;
+            }
+            if (round == 0) assert_int_equal(support_mappo_collect(&b), LUD_OK);
+            if (round == 0) assert_int_equal(lud_mappo_update(b.learner, &error), LUD_OK);
+        }
+        n = 0;
+        for (int i = 0; i < p->n; i++)
+            for (int64_t k = 0; k < p->items[i].n; k++, n++) {
+                double *change = strncmp(p->items[i].name, "actor.magnitude.", 16) == 0 ? &slow : &fast;
+                *change = fmax(*change, fabs(after[n] - before[n]));
+                if (strstr(p->items[i].name, "lru.nu_log")) assert_true(fabs(after[n] - before[n]) < 1e-6);
+            }
+        assert_true(slow < 1e-6 && fast > 1e-3);
+        support_mappo_close(&b);
+    }
+}
+
 /* Evaluations begin as episodes do, whatever was before: mask 0, no states, and the kick, which comes with
  * the first step of an episode and no other. A policy that is played decides the same. */
 static void evaluation_begins_with_the_kick(void **state) {
@@ -436,6 +482,7 @@ int main(void) {
         cmocka_unit_test(untrained_agents_reach_their_goals),
         cmocka_unit_test(errors_fall_in_any_direction),
         cmocka_unit_test(nothing_disturbed_is_nothing_done),
+        cmocka_unit_test(the_magnitude_has_its_own_rate),
         cmocka_unit_test(evaluation_begins_with_the_kick),
         cmocka_unit_test(attention_is_shared_out),
     };
