@@ -7,6 +7,14 @@
 #include "base/file.h"
 #include "base/text.h"
 
+const char *lud_run_name(const char *folder) {
+    size_t end = strlen(folder), begin;
+    while (end > 1 && folder[end - 1] == '/') end--;
+    for (begin = end; begin > 0 && folder[begin - 1] != '/'; begin--) {
+    }
+    return folder + begin;
+}
+
 static int column_of(const char *line, const char *name) {
     const size_t length = strlen(name);
     for (int k = 0;; k++) {

@@ -5,6 +5,9 @@
 #include "base/arena.h"
 #include "base/status.h"
 
+/* What pictures call a run: the last part of its folder's path. */
+const char *lud_run_name(const char *folder);
+
 /* One column over the training; rows that did not measure it are left out. */
 typedef struct lud_history {
     const double *steps, *value; /* [n], in the arena */

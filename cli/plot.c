@@ -48,15 +48,6 @@ static lud_status no_such_column(lud_arena *arena, const char *column, const cha
                     folder, names);
 }
 
-/* The last part of a run's path. */
-static const char *name_of(const char *folder) {
-    size_t end = strlen(folder), begin;
-    while (end > 1 && folder[end - 1] == '/') end--;
-    for (begin = end; begin > 0 && folder[begin - 1] != '/'; begin--) {
-    }
-    return folder + begin;
-}
-
 static lud_status fill_panel(lud_arena *arena, const char *column, const char *const *folders, int n_folders,
                              const level *levels, int n_levels, lud_plot_panel *panel, lud_error *error) {
     static const int colours[MOST_RUNS] = {2, 0, 1, 3, 4, 6, 5};
@@ -75,7 +66,7 @@ static lud_status fill_panel(lud_arena *arena, const char *column, const char *c
         panel->x_name = h.steps_name;
         ends[1] = fmax(ends[1], h.steps[h.n - 1]);
         curves[panel->n_curves++] = (lud_plot_curve){
-            .name = name_of(folders[r]), .x = h.steps, .y = h.value, .n = h.n, .colour = colours[r]};
+            .name = lud_run_name(folders[r]), .x = h.steps, .y = h.value, .n = h.n, .colour = colours[r]};
     }
     if (n_points == 0) return no_such_column(arena, column, folders[0], error);
     for (int l = 0; l < n_levels; l++)

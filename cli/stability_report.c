@@ -77,18 +77,19 @@ static lud_status draw(const report *mine, const report *other, const char *plot
     enum { RED, GREEN, BLUE, PURPLE, YELLOW, GREY, BROWN };
     static const int team_colours[] = {BLUE, GREEN, PURPLE, RED};
     lud_plot_curve loops[MOST_CURVES], sizes[MOST_CURVES], training[2];
-    char names[MOST_LOOPS][80];
+    char names[MOST_LOOPS][128];
     int n_loops = 0, n_sizes = 0, n_training = 0;
     const struct {
         const report *r;
+        const char *name;
         int colour;
-    } runs[] = {{mine, BLUE}, {other, RED}};
+    } runs[] = {{mine, lud_run_name(mine->folder), BLUE},
+                {other, other ? lud_run_name(other->folder) : NULL, RED}};
     for (int k = 0, named = 0; k < 2; k++)
         for (int i = 0; runs[k].r && i < runs[k].r->n && n_loops < MOST_CURVES; i++) {
             const curve *c = &runs[k].r->curves[i];
             if (c->judged) continue;
-            snprintf(names[named], sizeof names[named], "%s%s%s", k ? "other run" : "", k ? ", " : "",
-                     c->name);
+            snprintf(names[named], sizeof names[named], "%s, %s", runs[k].name, c->name);
             loops[n_loops++] = (lud_plot_curve){.name = names[named++],
                                                 .x = time,
                                                 .y = c->error_norm,
@@ -118,7 +119,7 @@ static lud_status draw(const report *mine, const report *other, const char *plot
     if (!status && other) status = lud_history_read(arena, other->folder, "error", &h[1], error);
     for (int k = 0; k < 2; k++)
         if (h[k].n > 0)
-            training[n_training++] = (lud_plot_curve){.name = k ? "other run" : "this run",
+            training[n_training++] = (lud_plot_curve){.name = runs[k].name,
                                                       .x = h[k].steps,
                                                       .y = h[k].value,
                                                       .n = h[k].n,

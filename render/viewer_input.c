@@ -14,6 +14,8 @@ static const struct {
                    {"left", SDLK_LEFT, "Left"},
                    {"right", SDLK_RIGHT, "Right"},
                    {"still", SDLK_DOWN, "Down"},
+                   {"up", SDLK_UP, "Up"},
+                   {"down", SDLK_DOWN, "Down"},
                    {"pickup", SDLK_e, "E"},
                    {"drop", SDLK_q, "Q"},
                    {"toggle", SDLK_RETURN, "Enter"},
@@ -42,6 +44,13 @@ void lud_viewer_action_keys(const lud_viewer *v, int agent, lud_text *out) {
     }
 }
 
+static bool has_action(const lud_viewer *v, int agent, const char *name) {
+    const lud_action_space *space = &v->scenario->model->layout.actions[agent];
+    for (int a = 0; a < space->n_discrete; a++)
+        if (!strcmp(space->names[a], name)) return true;
+    return false;
+}
+
 static void take_over(lud_viewer *v) {
     const lud_layout *layout = &v->scenario->model->layout;
     if (v->selected_agent < 0 && layout->n_agents > 0) v->selected_agent = 0;
@@ -53,10 +62,11 @@ static void take_over(lud_viewer *v) {
     v->taken[agent] = !v->taken[agent];
     v->chosen[agent] = v->taken[agent] ? 0 : -1;
     lud_viewer_forget_plans(v);
+    const char *keys = lud_viewer_key_action(v, agent, SDLK_LEFT) < 0 ? "1 to 9 are its actions"
+                       : has_action(v, agent, "forward") ? "Up forward, Left and Right turn, Down waits"
+                                                         : "the arrows move it, 1 waits";
     if (v->taken[agent])
-        lud_viewer_say(v, false, 5,
-                       "You act for agent %d: Up forward, Left and Right turn, Down waits, C gives back",
-                       agent);
+        lud_viewer_say(v, false, 5, "You act for agent %d: %s, C gives back", agent, keys);
     else
         lud_viewer_say(v, false, 3, "Agent %d acts by itself again", agent);
 }

@@ -93,7 +93,7 @@ static int attention(builder *b, int x, int length, int layer, const char *path,
 static int graph(builder *b, bool plain, bool pool) {
     const lud_mappo_graph_options *g = &b->options->graph;
     lud_mappo_net *net = b->net;
-    const char *path = plain ? "disturbance" : "graph";
+    const char *path = plain ? "magnitude.graph" : "graph";
     const lud_map map = g->embed_relu ? LUD_RELU : LUD_TANH;
     const int source = input(b, LUD_MAPPO_EDGE_SOURCE, net->edge_axis, 0);
     const int offsets = input(b, LUD_MAPPO_NODE_OFFSETS, net->node_axis, 1);
@@ -227,7 +227,7 @@ static void magnitude(builder *b) {
     int states[2];
     const int disturbed = state_space(b, "magnitude", entities(b, LUD_MAPPO_DISTURBANCE),
                                       lud_nn_slice(b->nn, before, 0, width), &states[0]);
-    const int started = state_space(b, "start_magnitude", entities(b, LUD_MAPPO_DRIVE),
+    const int started = state_space(b, "magnitude.start", entities(b, LUD_MAPPO_DRIVE),
                                     lud_nn_slice(b->nn, before, width, width), &states[1]);
     net->magnitude = lud_nn_add(b->nn, disturbed, started);
     net->state = lud_nn_concat(b->nn, states, 2);

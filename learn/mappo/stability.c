@@ -10,7 +10,7 @@
 #include "sim/particle/particle.h"
 
 /* The state-space blocks that an actor may have. */
-static const char *const blocks[] = {"actor.magnitude", "actor.start_magnitude"};
+static const char *const blocks[] = {"actor.magnitude", "actor.magnitude.start"};
 enum { N_BLOCKS = 2, FIRST_LOOP = 1 << 25 };
 
 /* A parameter's numbers in double, to be freed; null when memory is out. */

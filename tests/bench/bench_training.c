@@ -1,5 +1,5 @@
 /* What the learners reach: each group of rows trains a shipped scenario with several seeds and evaluates the
- * result, so that the figures of the documentation can be made again. Minutes; run from the folder that holds
+ * result, so that the figures of the documentation can be made again. Hours; run from the folder that holds
  * `scenarios`.
  *
  * To add a result: one line in `results`. */
@@ -13,14 +13,17 @@
 #include "learn/mappo/mappo.h"
 #include "tests/bench/bench.h"
 
-enum { SEEDS = 3, MAX_COLUMNS = 64 };
+enum { SEEDS = 3, MAX_COLUMNS = 64, MAX_SETS = 4 };
 
-/* Lines with the same scenario follow each other and share the training, which the first one describes. */
+/* Assignments to keys of a scenario, as --set has them, ended by a null. */
+typedef const char *assignments[MAX_SETS + 1];
+
+/* Lines with the same scenario and `trained` follow each other and share the training. */
 typedef struct training_result {
     const char *label, *scenario;
-    const char *world;  /* trained and evaluated with this assignment, null: the scenario as it is */
-    const char *set;    /* evaluated with this one (another number of agents), null: as trained */
-    const char *column; /* of the evaluation */
+    assignments trained;   /* hold in training and evaluation */
+    assignments evaluated; /* hold in the evaluation too (another number of agents); none: as trained */
+    const char *column;    /* of the evaluation */
     const char *unit;
     double target; /* 0: none */
 } training_result;
@@ -33,21 +36,52 @@ typedef struct training_result {
 #define SPREAD     "scenarios/particle/simple_spread.yaml"
 #define REFERENCE  "scenarios/particle/simple_reference.yaml"
 #define TAG        "scenarios/particle/simple_tag.yaml"
+#define ENDED      "evaluation/ended"
 #define SUCCESS    "evaluation/success"
 #define RETURN     "evaluation/return"
 
+/* navigation_5.yaml trained with three agents ... */
+#define THREE(steps) "particle.agents=3", "learner.steps=" steps
+#define PLAIN                                                                                                \
+    { THREE("400000"), "learner.control=direct" }
+#define MAD                                                                                                  \
+    { THREE("400000"), "learner.mad.learning_rate=0.0001" }
+#define MAD_LONG                                                                                             \
+    { THREE("1200000"), "learner.mad.learning_rate=0.0003" }
+/* ... and put into the world of the logged reference runs: five, who get the sum of all rewards, and draw
+ * their actions. */
+#define IN_FIVE "particle.agents=5", "particle.collaborative=true"
+#define DRAWN                                                                                                \
+    { IN_FIVE, "learner.deterministic=false" }
+#define LIKELY                                                                                               \
+    { IN_FIVE }
+
 static const training_result results[] = {
-    {"key, door and goal 8x8, episodes solved", KEY, NULL, NULL, "evaluation/ended", "share", 0.95},
-    {"open for the other, episodes solved", OTHER, NULL, NULL, "evaluation/ended", "share", 0.95},
-    {"navigation, 3 agents, success", NAVIGATION, NULL, NULL, SUCCESS, "share", 0.98},
-    {"navigation, trained with 3, 5 agents", NAVIGATION, NULL, "particle.agents=5", SUCCESS, "share", 0.96},
-    {"navigation, trained with 3, 7 agents", NAVIGATION, NULL, "particle.agents=7", SUCCESS, "share", 0.94},
-    {"navigation, trained with 3, 10 agents", NAVIGATION, NULL, "particle.agents=10", SUCCESS, "share", 0},
-    {"speaker and listener, return", LISTENER, NULL, NULL, RETURN, "", 0},
-    {"spread, return", SPREAD, NULL, NULL, RETURN, "", 0},
-    {"reference, return", REFERENCE, "particle.local_ratio=0", NULL, RETURN, "", 0},
-    {"tag, return", TAG, NULL, NULL, RETURN, "", 0},
-    {"navigation with magnitude and direction, 5 agents, success", FIVE, NULL, NULL, SUCCESS, "share", 0.96},
+    {"key, door and goal 8x8, episodes solved", KEY, {0}, {0}, ENDED, "share", 0.95},
+    {"open for the other, episodes solved", OTHER, {0}, {0}, ENDED, "share", 0.95},
+    {"navigation, 3 agents, success", NAVIGATION, {0}, {0}, SUCCESS, "share", 0.98},
+    {"navigation, trained with 3, 5 agents", NAVIGATION, {0}, {"particle.agents=5"}, SUCCESS, "share", 0.96},
+    {"navigation, trained with 3, 7 agents", NAVIGATION, {0}, {"particle.agents=7"}, SUCCESS, "share", 0.94},
+    {"navigation, trained with 3, 10 agents", NAVIGATION, {0}, {"particle.agents=10"}, SUCCESS, "share", 0},
+    {"speaker and listener, return", LISTENER, {0}, {0}, RETURN, "", 0},
+    {"spread, return", SPREAD, {0}, {0}, RETURN, "", 0},
+    {"reference, return", REFERENCE, {"particle.local_ratio=0"}, {0}, RETURN, "", 0},
+    {"tag, return", TAG, {0}, {0}, RETURN, "", 0},
+    {"world of five, plain, 0.4 M, drawn reward", FIVE, PLAIN, DRAWN, RETURN, "", 160},
+    {"world of five, plain, 0.4 M, likeliest reward", FIVE, PLAIN, LIKELY, RETURN, "", 0},
+    {"world of five, plain, 0.4 M, success", FIVE, PLAIN, LIKELY, SUCCESS, "share", 0.96},
+    {"world of five, MAD, 0.4 M, drawn reward", FIVE, MAD, DRAWN, RETURN, "", 160},
+    {"world of five, MAD, 0.4 M, likeliest reward", FIVE, MAD, LIKELY, RETURN, "", 0},
+    {"world of five, MAD, 0.4 M, success", FIVE, MAD, LIKELY, SUCCESS, "share", 0.96},
+    {"world of five, MAD, 1.2 M, drawn reward", FIVE, MAD_LONG, DRAWN, RETURN, "", 261},
+    {"world of five, MAD, 1.2 M, likeliest reward", FIVE, MAD_LONG, LIKELY, RETURN, "", 0},
+    {"world of five, MAD, 1.2 M, success", FIVE, MAD_LONG, LIKELY, SUCCESS, "share", 0.96},
+    {"navigation_5.yaml, drawn reward", FIVE, {0}, DRAWN, RETURN, "", 160},
+    {"navigation_5.yaml, likeliest reward", FIVE, {0}, LIKELY, RETURN, "", 0},
+    {"navigation_5.yaml, success", FIVE, {0}, {0}, SUCCESS, "share", 0.96},
+    {"navigation_5.yaml, success with 3 agents", FIVE, {0}, {"particle.agents=3"}, SUCCESS, "share", 0},
+    {"navigation_5.yaml, success with 7 agents", FIVE, {0}, {"particle.agents=7"}, SUCCESS, "share", 0},
+    {"navigation_5.yaml, success with 10 agents", FIVE, {0}, {"particle.agents=10"}, SUCCESS, "share", 0},
 };
 enum { N_RESULTS = sizeof results / sizeof *results };
 
@@ -89,14 +123,14 @@ typedef struct training {
     lud_learner *learner;
 } training;
 
-static lud_status open_learner(const training_result *result, const char *extra, int seed, training *t,
+static lud_status open_learner(const training_result *result, bool evaluated, int seed, training *t,
                                lud_error *error) {
-    char set[32];
-    snprintf(set, sizeof set, "run.seed=%d", seed);
-    const char *sets[3] = {set};
+    char seeded[32];
+    snprintf(seeded, sizeof seeded, "run.seed=%d", seed);
+    const char *sets[2 * MAX_SETS + 1] = {seeded};
     int n = 1;
-    if (result->world) sets[n++] = result->world;
-    if (extra) sets[n++] = extra;
+    for (int i = 0; result->trained[i]; i++) sets[n++] = result->trained[i];
+    for (int i = 0; evaluated && result->evaluated[i]; i++) sets[n++] = result->evaluated[i];
     lud_status status = lud_scenario_load(result->scenario, sets, n, &t->scenario, error);
     if (!status) status = lud_scenario_device(t->scenario, "cpu", &t->device, error);
     return status ? status : lud_learner_create(t->scenario, t->device, &t->learner, error);
@@ -108,13 +142,13 @@ static void close_learner(training *t) {
     lud_scenario_destroy(t->scenario);
 }
 
-/* Evaluates what was learned in the scenario with the result's assignment. */
+/* Evaluates what was learned in the scenario with the result's other assignments. */
 static lud_status transfer(const training_result *result, int seed, const lud_learner *learned, double *value,
                            lud_error *error) {
     if (learned->kind != &lud_mappo_learner)
         return lud_fail(error, LUD_ERROR_UNSUPPORTED, "%s does not transfer", learned->kind->name);
     training other = {0};
-    lud_status status = open_learner(result, result->set, seed, &other, error);
+    lud_status status = open_learner(result, true, seed, &other, error);
     if (!status) {
         lud_parameters_copy(((lud_mappo_learner_state *)other.learner)->update->parameters,
                             ((const lud_mappo_learner_state *)learned)->update->parameters);
@@ -127,20 +161,31 @@ static lud_status transfer(const training_result *result, int seed, const lud_le
 /* Trains the scenario of results[0] and evaluates it for `n` results; value[n][SEEDS]. */
 static lud_status train(const training_result *group, int n, int seed, double (*value)[SEEDS],
                         double *seconds, lud_error *error) {
-    char label[128];
-    snprintf(label, sizeof label, "%s, seed %d", group->scenario, seed);
+    char label[256];
+    int length = snprintf(label, sizeof label, "%s", group->scenario);
+    for (int i = 0; group->trained[i]; i++)
+        length += snprintf(label + length, sizeof label - (size_t)length, " %s", group->trained[i]);
+    snprintf(label + length, sizeof label - (size_t)length, ", seed %d", seed);
     training t = {0};
     const double began = processor_seconds();
-    lud_status status = open_learner(group, NULL, seed, &t, error);
+    lud_status status = open_learner(group, false, seed, &t, error);
     if (!status) status = iterate(t.learner, label, error);
     *seconds += (processor_seconds() - began) / SEEDS;
     for (int r = 0; r < n && !status; r++) {
         double *to = &value[r][seed - 1];
-        status = group[r].set ? transfer(&group[r], seed, t.learner, to, error)
-                              : evaluate(t.learner, group[r].column, to, error);
+        status = group[r].evaluated[0] ? transfer(&group[r], seed, t.learner, to, error)
+                                       : evaluate(t.learner, group[r].column, to, error);
     }
     close_learner(&t);
     return status;
+}
+
+/* Whether two results come from one training. */
+static bool trained_alike(const training_result *a, const training_result *b) {
+    if (strcmp(a->scenario, b->scenario) != 0) return false;
+    int i = 0;
+    while (a->trained[i] && b->trained[i] && strcmp(a->trained[i], b->trained[i]) == 0) i++;
+    return !a->trained[i] && !b->trained[i];
 }
 
 static int ascending(const void *a, const void *b) {
@@ -167,7 +212,7 @@ static lud_status run_training(lud_bench_report *report, lud_error *error) {
     lud_status status = LUD_OK;
     lud_interrupt_install();
     for (int first = 0, end = 0; first < N_RESULTS && !status; first = end) {
-        while (end < N_RESULTS && strcmp(results[end].scenario, results[first].scenario) == 0) end++;
+        while (end < N_RESULTS && trained_alike(&results[end], &results[first])) end++;
         bool wanted = false;
         for (int r = first; r < end; r++) wanted = wanted || lud_bench_wants(report, results[r].label);
         if (!wanted) continue;

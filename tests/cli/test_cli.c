@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "base/file.h"
 #include "cli/support_program.h"
 
 #define RESCUE "scenarios/multigrid/rescue.yaml"
@@ -384,6 +385,38 @@ static void test_interrupted_bench(void **state) {
     check_failure(program_run_interrupted((const char *const[]){"bench", "update", NULL}), 1, "interrupted");
 }
 
+/* What was learned in pictures: error norms as curves, and frames with attention and the error norm beside.
+ */
+static void check_pictures(const char *folder, const char *run) {
+    char plot[80], path[80], frame[80];
+    snprintf(plot, sizeof plot, "%s/loop.png", folder);
+    snprintf(path, sizeof path, "%s/frame.png", folder);
+    snprintf(frame, sizeof frame, "%s/frame-00002.png", folder);
+    program_result r = LUDUS("eval", run, "--against", run, "--plot", plot);
+    if (r.exit_code != 0) fail_msg("%s", r.err);
+    assert_non_null(strstr(r.out, "loop.png written"));
+    program_free(&r);
+    lud_arena *arena = lud_arena_create(0);
+    lud_error error = {0};
+    char *bytes[4];
+    size_t n[4];
+    assert_int_equal(lud_file_read(arena, plot, 0, &bytes[0], &n[0], &error), LUD_OK);
+    assert_true(n[0] > 1000 && memcmp(bytes[0], "\x89PNG", 4) == 0);
+    static const char *const overlays[] = {"none", "edges", "edges,trace"};
+    static const int widths[] = {640, 640, 920}; /* curves stand beside the world */
+    for (int k = 0; k < 3; k++) {
+        r = LUDUS("record", run, "-o", path, "-f", "1", "--steps", "2", "--overlay", overlays[k], "--json",
+                  "-q");
+        json_t *root = json_of(&r);
+        assert_int_equal(number(root, "width"), widths[k]);
+        json_decref(root);
+        program_free(&r);
+        assert_int_equal(lud_file_read(arena, frame, 0, &bytes[k + 1], &n[k + 1], &error), LUD_OK);
+    }
+    assert_true(n[1] != n[2] || memcmp(bytes[1], bytes[2], n[1]) != 0);
+    lud_arena_destroy(arena);
+}
+
 /* Trains a policy with a magnitude for a moment; its closed loop and a team of another size as JSON. */
 static void test_eval_json(void **state) {
     (void)state;
@@ -449,6 +482,7 @@ static void test_eval_json(void **state) {
     }
     assert_true(returns[0] == returns[1]);
     assert_true(returns[0] != returns[2]);
+    check_pictures(folder, run);
     snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);
 }

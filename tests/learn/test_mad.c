@@ -308,6 +308,136 @@ static void errors_fall_in_any_direction(void **state) {
     support_mappo_close(&b);
 }
 
+/* Zero states and zero disturbances give exactly no magnitude, wherever bodies are and whatever was learned.
+ */
+static void nothing_disturbed_is_nothing_done(void **state) {
+    (void)state;
+    static const char *const drives[] = {"disturbance", "central"};
+    for (int k = 0; k < 2; k++) {
+        char text[700];
+        snprintf(
+            text, sizeof text,
+            "ludus: 1\nname: t\nworld: particle\n"
+            "particle: {task: navigation_graph, agents: 2, obstacles: 1, actions: continuous, disturbance: "
+            "{std: 0.1}}\nrun: {environments: 3, seed: 5}\n"
+            "learner: {type: graph-mappo, control: mad, rollout_length: 6, centralised: false, recurrent: "
+            "false, mad: {input: %s, state_size: 6, hidden_size: 8}, " SUPPORT_MAPPO_SMALL "}\n",
+            drives[k]);
+        support_mappo b = support_mappo_open(text);
+        lud_mappo_learner_state *m = b.learner;
+        lud_error error = {0};
+        assert_int_equal(support_mappo_collect(&b), LUD_OK);
+        assert_int_equal(lud_mappo_update(m, &error), LUD_OK);
+        lud_mappo_buffer_cut(&m->buffer, 1, m->chunks);
+        assert_int_equal(lud_mappo_gather(m, m->chunks, 6, &error), LUD_OK);
+        lud_mappo_net *actor = &m->update->actor;
+        lud_mappo_net_forward(actor, true);
+        assert_false(support_mappo_all_zero(lud_nn_value(actor->nn, actor->magnitude), 6));
+        static const lud_mappo_input driving[] = {LUD_MAPPO_DISTURBANCE, LUD_MAPPO_DRIVE, LUD_MAPPO_STATE};
+        for (size_t i = 0; i < sizeof driving / sizeof *driving; i++) {
+            const lud_mappo_array *item = &m->update->inputs.items[driving[i]];
+            if (item->host) memset(item->host, 0, (size_t)(item->max_rows * item->width) * sizeof(float));
+        }
+        lud_mappo_net_forward(actor, true);
+        assert_true(support_mappo_all_zero(lud_nn_value(actor->nn, actor->magnitude), 6));
+        support_mappo_close(&b);
+    }
+}
+
+/* `mad.learning_rate` is that of the whole magnitude, of both blocks where there are two, and of nothing
+ * else. */
+static void the_magnitude_has_its_own_rate(void **state) {
+    (void)state;
+    static const char *const drives[] = {"goal", "disturbance", "central"};
+    for (int d = 0; d < 3; d++) {
+        char text[700];
+        snprintf(
+            text, sizeof text,
+            "ludus: 1\nname: t\nworld: particle\n"
+            "particle: {task: navigation_graph, agents: 2, obstacles: 1, actions: continuous, disturbance: "
+            "{std: 0.1}}\nrun: {environments: 3, seed: 5}\n"
+            "learner: {type: graph-mappo, control: mad, rollout_length: 6, centralised: false, recurrent: "
+            "false, learning_rate: 0.01, mad: {input: %s, state_size: 6, hidden_size: 8, learning_rate: "
+            "1e-9}, " SUPPORT_MAPPO_SMALL "}\n",
+            drives[d]);
+        support_mappo b = support_mappo_open(text);
+        lud_error error = {0};
+        const lud_parameters *p = support_mappo_parameters(&b);
+        enum { MOST = 1 << 15 };
+        static double before[MOST], after[MOST];
+        double fast = 0.0, slow = 0.0;
+        int64_t n = 0;
+        for (int round = 0; round < 2; round++) {
+            double *to = round ? after : before;
+            n = 0;
+            for (int i = 0; i < p->n; i++) {
+                assert_true(n + p->items[i].n <= MOST);
+                lud_parameters_read(p, i, to + n);
+                n += p->items[i].n;
+            }
+            if (round == 0) assert_int_equal(support_mappo_collect(&b), LUD_OK);
+            if (round == 0) assert_int_equal(lud_mappo_update(b.learner, &error), LUD_OK);
+        }
+        n = 0;
+        for (int i = 0; i < p->n; i++)
+            for (int64_t k = 0; k < p->items[i].n; k++, n++) {
+                double *change = strncmp(p->items[i].name, "actor.magnitude.", 16) == 0 ? &slow : &fast;
+                *change = fmax(*change, fabs(after[n] - before[n]));
+                if (strstr(p->items[i].name, "lru.nu_log")) assert_true(fabs(after[n] - before[n]) < 1e-6);
+            }
+        assert_true(slow < 1e-6 && fast > 1e-3);
+        support_mappo_close(&b);
+    }
+}
+
+/* Evaluations begin as episodes do, whatever was before: mask 0, no states, and the kick, which comes with
+ * the first step of an episode and no other. A policy that is played decides the same. */
+static void evaluation_begins_with_the_kick(void **state) {
+    (void)state;
+    support_mappo b = support_mappo_open(support_mappo_mad); /* episodes of 4 steps */
+    lud_mappo_learner_state *m = b.learner;
+    const lud_mappo_buffer *trial = &m->trial_buffer;
+    const int64_t rows = trial->n_rows;
+    const size_t n_envs = (size_t)trial->n_envs;
+    lud_error error = {0};
+    lud_cast *cast = NULL;
+    assert_int_equal(lud_cast_create(b.scenario->model, NULL, NULL, &cast, &error), LUD_OK);
+    const lud_mappo_play play = {.deterministic = true};
+    assert_int_equal(lud_mappo_join_as(b.scenario, b.scenario, &play, cast, &error), LUD_OK);
+    uint8_t *hidden = calloc(n_envs, lud_cast_hidden_bytes(cast));
+    float played[6 * 2];
+    assert_int_equal(rows, 6);
+    for (int round = 0; round < 2; round++) {
+        lud_mappo_trial_start(m);
+        assert_true(support_mappo_all_zero(trial->masks, rows));
+        assert_true(support_mappo_all_zero(trial->states, rows * trial->state_width));
+        assert_true(support_mappo_all_zero(trial->actor_hidden, rows * trial->hidden_width));
+        for (int t = 0; t < 10; t++) {
+            assert_int_equal(lud_mappo_trial_decide(m, true, &error), LUD_OK);
+            const float *drive = m->rollout->inputs.items[LUD_MAPPO_DRIVE].host;
+            const float *seen = m->rollout->inputs.items[LUD_MAPPO_OBSERVATION].host;
+            for (int64_t i = 0; i < 2 * rows; i++)
+                assert_true(drive[i] == (t % 4 == 0 ? seen[6 * (i / 2) + 4 + i % 2] : 0.0f));
+            if (round == 0) { /* both untrained */
+                const lud_range range = {.seed = m->trial->seed,
+                                         .first_environment = m->trial->first_environment,
+                                         .n = m->trial->n_envs,
+                                         .tick = m->trial->tick};
+                if (t % 4 == 0) lud_cast_reset(cast, range, m->trial->states, hidden);
+                lud_cast_act(cast, range, m->trial->states, trial->parts, hidden, NULL, played);
+                for (int i = 0; i < 12; i++) assert_float_equal(played[i], m->actions[i], 1e-6);
+            }
+            lud_mappo_trial_step(m);
+        }
+        assert_false(support_mappo_all_zero(trial->states, rows * trial->state_width)); /* in mid-episode */
+        assert_int_equal(support_mappo_collect(&b), LUD_OK);
+        assert_int_equal(lud_mappo_update(m, &error), LUD_OK);
+    }
+    free(hidden);
+    lud_cast_destroy(cast);
+    support_mappo_close(&b);
+}
+
 /* Attention of trained agents for the viewer: shares of what is within reach. */
 static void attention_is_shared_out(void **state) {
     (void)state;
@@ -346,9 +476,15 @@ static void attention_is_shared_out(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(log_prob_gradients_are_right), cmocka_unit_test(entropy_gradients_are_pathwise),
-        cmocka_unit_test(the_magnitude_is_stable),      cmocka_unit_test(untrained_agents_reach_their_goals),
-        cmocka_unit_test(errors_fall_in_any_direction), cmocka_unit_test(attention_is_shared_out),
+        cmocka_unit_test(log_prob_gradients_are_right),
+        cmocka_unit_test(entropy_gradients_are_pathwise),
+        cmocka_unit_test(the_magnitude_is_stable),
+        cmocka_unit_test(untrained_agents_reach_their_goals),
+        cmocka_unit_test(errors_fall_in_any_direction),
+        cmocka_unit_test(nothing_disturbed_is_nothing_done),
+        cmocka_unit_test(the_magnitude_has_its_own_rate),
+        cmocka_unit_test(evaluation_begins_with_the_kick),
+        cmocka_unit_test(attention_is_shared_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,6 +35,7 @@ static void states_live_as_they_should(void **state) {
             assert_true((buffer->masks[at] == 0.0f) == reset);
             assert_true(support_mappo_all_zero(buffer->states + at * width, width) == reset);
             if (reset) assert_true(support_mappo_all_zero(buffer->actor_hidden + at * 16, 16));
+            if (reset) assert_true(support_mappo_all_zero(buffer->critic_hidden + at * 16, 16));
             n_reset += reset;
         }
     assert_true(n_reset > 0);
@@ -444,6 +445,36 @@ static void words_and_moves_are_drawn_apart(void **state) {
     support_mappo_close(&b);
 }
 
+/* Defaults: magnitudes by absolute value, a floor in logarithms only, the kick of the goal, and the settings
+ * of the published programs as far as they have the same. */
+static void defaults_are_the_published_ones(void **state) {
+    (void)state;
+    lud_arena *arena = lud_arena_create(0);
+    lud_mappo_options o;
+    lud_error error = {0};
+    assert_int_equal(lud_options_default(&lud_mappo_option_table, arena, &o, &error), LUD_OK);
+    assert_int_equal(o.control, LUD_MAPPO_DIRECT);
+    assert_int_equal(o.mad.magnitude, LUD_MAGNITUDE_ABS);
+    assert_int_equal(o.mad.drive, LUD_DRIVE_GOAL);
+    assert_false(o.mad.floor_in_action || o.mad.detach);
+    assert_true(o.mad.floor == 0.01 && o.mad.limit == 10.0 && o.mad.base_gain == 1.0);
+    assert_true(o.mad.r_min == 0.85 && o.mad.r_max == 0.9);
+    assert_true(o.mad.state_size == 64 && o.mad.hidden_size == 64);
+    assert_true(o.hidden_size == 64 && o.layers == 1 && o.chunk_length == 10 && o.output_gain == 0.01);
+    assert_true(o.centralised && o.recurrent && o.orthogonal && o.feature_normalisation && !o.tanh);
+    assert_true(o.graph.embedding_size == 2 && o.graph.embed_hidden_size == 16 && o.graph.embed_layers == 1);
+    assert_true(o.graph.hidden_size == 16 && o.graph.heads == 3 && o.graph.layers == 2);
+    assert_true(o.graph.embed_relu && o.graph.relu && !o.graph.concatenate_heads);
+    assert_true(o.graph.pooling == LUD_REDUCE_MEAN && !o.graph.actor_pools && !o.graph.ego_critic);
+    assert_true(o.learning_rate == 5e-4 && o.critic_learning_rate == 5e-4 && o.epsilon == 1e-5);
+    assert_true(o.weight_decay == 0.0 && !o.decay_learning_rate && o.epochs == 15 && o.minibatches == 1);
+    assert_true(o.clip == 0.2 && o.clip_value && o.entropy_coefficient == 0.01 && o.value_coefficient == 1.0);
+    assert_true(o.max_norm == 10.0 && o.discount == 0.99 && o.lambda == 0.95 && o.gae);
+    assert_true(o.huber_delta == 10.0 && o.normaliser == LUD_VALUE_NORM && o.normaliser_beta == 0.99999);
+    assert_int_equal(o.time_limits, LUD_LIMIT_TERMINAL);
+    lud_arena_destroy(arena);
+}
+
 static void wrong_options_are_told(void **state) {
     (void)state;
     static const struct {
@@ -484,6 +515,7 @@ int main(void) {
         cmocka_unit_test(resuming_is_exact),
         cmocka_unit_test(other_worlds_train),
         cmocka_unit_test(words_and_moves_are_drawn_apart),
+        cmocka_unit_test(defaults_are_the_published_ones),
         cmocka_unit_test(wrong_options_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

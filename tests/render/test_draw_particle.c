@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "render/draw_particle.h"
+#include "render/overlay.h"
 #include "render/picture.h"
 #include "render/record.h"
 #include "sim/particle/particle.h"
@@ -147,8 +148,230 @@ static void test_words_and_events(void **unused) {
     free(before);
 }
 
+/* --- each thing that is shown --- */
+
+/* Two agents in the upper half with their goals below them, an obstacle between and above the agents; agents
+ * and obstacle are 0.67 apart, everything else more than 1. */
+static const double places[5][2] = {{-0.6, 0.5}, {0.6, 0.5}, {-0.6, -0.6}, {0.6, -0.6}, {0.0, 0.8}};
+
+typedef struct scene {
+    lud_model *model;
+    const lud_particle_model *particle;
+    lud_drawing *drawing;
+    lud_canvas *canvas;
+    lud_camera camera;
+    uint8_t *state, *before; /* one step apart */
+} scene;
+
+static scene open_scene(const char *section) {
+    scene s = {.model = read_model(section)};
+    lud_error error = {0};
+    s.particle = (const lud_particle_model *)s.model;
+    s.state = malloc(s.model->layout.state_bytes);
+    s.before = malloc(s.model->layout.state_bytes);
+    play(s.model, s.state, s.before, 1);
+    assert_int_equal(lud_drawing_create(s.model, &s.drawing, &error), LUD_OK);
+    assert_int_equal(lud_canvas_create_offscreen(SIDE, SIDE, 1, &s.canvas, &error), LUD_OK);
+    lud_camera_fit(&s.camera, (lud_box){0, 0, SIDE, SIDE}, s.drawing->kind->extent(s.drawing), 0, false);
+    return s;
+}
+
+static scene open_navigation(const char *edge_distance) {
+    char section[160];
+    snprintf(section, sizeof section,
+             "particle: {task: navigation_graph, agents: 2, obstacles: 1, graph: {edge_distance: %s}}",
+             edge_distance);
+    scene s = open_scene(section);
+    for (int e = 0; e < 5; e++) {
+        const lud_particle_body body = {.position = {places[e][0], places[e][1]}};
+        lud_particle_set_body(s.particle, s.state, e, body);
+        lud_particle_set_body(s.particle, s.before, e, body);
+    }
+    return s;
+}
+
+static void close_scene(scene *s) {
+    lud_canvas_destroy(s->canvas);
+    lud_drawing_destroy(s->drawing);
+    lud_particle_world.free(s->model);
+    free(s->state);
+    free(s->before);
+}
+
+/* The pixels of a moment, [SIDE][SIDE], to be freed. */
+static uint32_t *paint(scene *s, lud_moment moment) {
+    moment.state = s->state;
+    moment.progress = 1;
+    lud_draw_frame(s->drawing, s->canvas, lud_theme_get(LUD_THEME_LIGHT), &moment);
+    int pitch;
+    const char *pixels = (const char *)lud_canvas_pixels(s->canvas, &pitch);
+    uint32_t *copy = malloc(SIDE * SIDE * sizeof *copy);
+    for (int y = 0; y < SIDE; y++) memcpy(copy + y * SIDE, pixels + y * pitch, SIDE * sizeof *copy);
+    return copy;
+}
+
+/* Pixels that differ within `half` of a point of the world, in both directions. */
+static int changed(const scene *s, const uint32_t *a, const uint32_t *b, double x, double y, double half) {
+    float left, top, right, bottom;
+    lud_camera_to_screen(&s->camera, (float)(x - half), (float)(-y - half), &left, &top);
+    lud_camera_to_screen(&s->camera, (float)(x + half), (float)(-y + half), &right, &bottom);
+    int n = 0;
+    for (int row = (int)fmaxf(top, 0); row < (int)fminf(bottom, SIDE); row++)
+        for (int column = (int)fmaxf(left, 0); column < (int)fminf(right, SIDE); column++)
+            n += a[row * SIDE + column] != b[row * SIDE + column];
+    return n;
+}
+
+static const double everywhere = 10;
+
+static void test_edges(void **unused) {
+    (void)unused;
+    scene near = open_navigation("0.5"), far = open_navigation("0.7");
+    uint32_t *without = paint(&near, (lud_moment){.selected_agent = -1}),
+             *with = paint(&far, (lud_moment){.selected_agent = -1});
+    /* from both agents to the obstacle, nowhere else */
+    const int n[] = {changed(&near, without, with, -0.3, 0.65, 0.3),
+                     changed(&near, without, with, 0.3, 0.65, 0.3)};
+    assert_true(n[0] > 100 && n[1] > 100);
+    assert_int_equal(changed(&near, without, with, 0, 0, everywhere), n[0] + n[1]);
+    free(without);
+    free(with);
+    close_scene(&near);
+    close_scene(&far);
+}
+
+static void test_motion_marks(void **unused) {
+    (void)unused;
+    scene s = open_navigation("0.5");
+    const lud_moment plain = {.selected_agent = -1};
+    uint32_t *still = paint(&s, plain);
+    /* where agent 0 was: a trail, which ends where the episode began */
+    lud_particle_set_body(s.particle, s.before, 0, (lud_particle_body){.position = {-0.9, 0.5}});
+    const uint8_t *trail[] = {s.before};
+    uint32_t *moved = paint(&s, (lud_moment){.selected_agent = -1, .trail = trail, .n_trail = 1});
+    assert_true(changed(&s, still, moved, -0.75, 0.5, 0.1) > 100);
+    assert_int_equal(changed(&s, still, moved, 0.5, 0, 1), 0);
+    free(moved);
+    trail[0] = s.state; /* not earlier: of another episode */
+    moved = paint(&s, (lud_moment){.selected_agent = -1, .trail = trail, .n_trail = 1});
+    assert_int_equal(changed(&s, still, moved, 0, 0, everywhere), 0);
+    free(moved);
+    /* where it will be: an arrow ahead of it and nothing behind */
+    lud_particle_set_body(
+        s.particle, s.state, 0,
+        (lud_particle_body){.position = {places[0][0], places[0][1]}, .velocity = {0.8, 0}});
+    moved = paint(&s, plain);
+    assert_true(changed(&s, still, moved, -0.45, 0.5, 0.08) > 30);
+    assert_int_equal(changed(&s, still, moved, -0.75, 0.5, 0.09), 0);
+    free(moved);
+    free(still);
+    close_scene(&s);
+}
+
+/* Pixels of exactly this colour. */
+static int count_colour(const uint32_t *pixels, lud_rgba colour) {
+    const uint32_t sought = (uint32_t)colour.r << 16 | (uint32_t)colour.g << 8 | colour.b;
+    int n = 0;
+    for (int i = 0; i < SIDE * SIDE; i++) n += (pixels[i] & 0xffffff) == sought;
+    return n;
+}
+
+static void test_contacts_and_goals(void **unused) {
+    (void)unused;
+    scene s = open_navigation("0.1");
+    const lud_moment plain = {.selected_agent = -1};
+    const lud_rgba red = lud_theme_get(LUD_THEME_LIGHT)->bad;
+    int n[2];
+    for (int touch = 0; touch < 2; touch++) { /* radii are 0.05 */
+        const lud_particle_body obstacle = {.position = {places[1][0] + (touch ? 0.09 : 0.11), places[1][1]}};
+        lud_particle_set_body(s.particle, s.state, 4, obstacle);
+        uint32_t *pixels = paint(&s, plain);
+        n[touch] = count_colour(pixels, red);
+        free(pixels);
+    }
+    assert_true(n[0] == 0 && n[1] > 20);
+    /* a goal is where it is, and the way there leads to it */
+    uint32_t *before = paint(&s, plain);
+    lud_particle_set_body(s.particle, s.state, 2, (lud_particle_body){.position = {-0.1, -0.6}});
+    uint32_t *after = paint(&s, plain);
+    assert_true(changed(&s, before, after, -0.6, -0.6, 0.06) > 50);
+    assert_true(changed(&s, before, after, -0.1, -0.6, 0.06) > 50);
+    assert_true(changed(&s, before, after, -0.35, -0.05, 0.06) > 5);
+    assert_int_equal(changed(&s, before, after, 0.7, 0, 0.5), 0);
+    free(before);
+    free(after);
+    close_scene(&s);
+}
+
+static void test_words(void **unused) {
+    (void)unused;
+    scene s = open_scene("particle: {task: simple_speaker_listener}");
+    const lud_moment plain = {.selected_agent = -1};
+    lud_particle_set_body(s.particle, s.state, 0, (lud_particle_body){.position = {0, 0}});
+    uint32_t *pixels[3];
+    for (int k = 0; k < 3; k++) { /* silence, the first word, the second */
+        const double speech[3] = {k == 1, k == 2, 0};
+        lud_particle_set_speech(s.particle, s.state, 0, speech);
+        pixels[k] = paint(&s, plain);
+    }
+    const int bubble = changed(&s, pixels[0], pixels[1], 0, 0, everywhere),
+              letter = changed(&s, pixels[1], pixels[2], 0, 0, everywhere);
+    assert_true(letter > 5 && bubble > 2 * letter);
+    assert_int_equal(changed(&s, pixels[0], pixels[1], 0.15, 0.15, 0.3), bubble); /* beside the speaker */
+    for (int k = 0; k < 3; k++) free(pixels[k]);
+    close_scene(&s);
+}
+
+/* Agent 0 attends to the obstacle, so strongly. */
+typedef struct attentive {
+    lud_overlay_source base;
+    float weight;
+} attentive;
+
+static bool attend(lud_overlay_source *source, const uint8_t *state, int agent, float *weights) {
+    (void)state;
+    for (int e = 0; e < 5; e++) weights[e] = agent == 0 && e == 4 ? ((attentive *)source)->weight : 0.0f;
+    return true;
+}
+
+static void forget(lud_overlay_source *source) {
+    free(source);
+}
+
+static void test_attention(void **unused) {
+    (void)unused;
+    scene s = open_navigation("0.1");
+    uint32_t *none = paint(&s, (lud_moment){.selected_agent = -1});
+    int n[2];
+    for (int strong = 0; strong < 2; strong++) {
+        attentive *source = calloc(1, sizeof *source);
+        source->base = (lud_overlay_source){.attention = attend, .destroy = forget};
+        source->weight = strong ? 0.9f : 0.3f;
+        lud_overlay *overlay;
+        lud_error error = {0};
+        assert_int_equal(lud_overlay_create(&source->base, s.drawing, &overlay, &error), LUD_OK);
+        uint32_t *with = paint(&s, (lud_moment){.selected_agent = -1, .overlay = overlay});
+        n[strong] = changed(&s, none, with, 0, 0, everywhere);
+        assert_int_equal(changed(&s, none, with, -0.3, 0.65, 0.32), n[strong]);
+        free(with);
+        lud_overlay_show(overlay, LUD_OVERLAY_ALL & ~LUD_OVERLAY_EDGES);
+        with = paint(&s, (lud_moment){.selected_agent = -1, .overlay = overlay});
+        assert_int_equal(changed(&s, none, with, 0, 0, everywhere), 0);
+        free(with);
+        lud_overlay_destroy(overlay);
+    }
+    assert_true(n[0] > 100 && n[1] > n[0] + n[0] / 2); /* wider */
+    free(none);
+    close_scene(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_task),
-                                       cmocka_unit_test(test_words_and_events)};
+                                       cmocka_unit_test(test_words_and_events),
+                                       cmocka_unit_test(test_edges),
+                                       cmocka_unit_test(test_motion_marks),
+                                       cmocka_unit_test(test_contacts_and_goals),
+                                       cmocka_unit_test(test_words),
+                                       cmocka_unit_test(test_attention)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

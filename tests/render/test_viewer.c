@@ -200,6 +200,38 @@ static void test_dragging_things(void **state) {
     lud_viewer_destroy(plane.viewer);
 }
 
+/* In the plane every arrow is a push its way, and the first action waits. */
+static void test_take_over_in_the_plane(void **state) {
+    stage *s = *state;
+    write_file("plane.yaml", "ludus: 1\nname: plane\nworld: particle\n"
+                             "particle: {task: navigation_graph, agents: 2, obstacles: 0}\nrun: {seed: 5}\n");
+    stage plane = {.options = {.path = "plane.yaml"}, .canvas = s->canvas};
+    lud_error error = {0};
+    if (lud_viewer_create(&plane.options, &plane.viewer, &error)) fail_msg("%s", error.text);
+    key(&plane, SDLK_TAB, 0);
+    key(&plane, SDLK_c, 0);
+    const struct {
+        SDL_Keycode code;
+        double push[2];
+    } keys[] = {{SDLK_LEFT, {-1, 0}},
+                {SDLK_RIGHT, {1, 0}},
+                {SDLK_UP, {0, 1}},
+                {SDLK_DOWN, {0, -1}},
+                {SDLK_1, {0, 0}}};
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        const lud_particle_body before = body_of(&plane, 0);
+        key(&plane, keys[k].code, 0);
+        assert_int_equal(position(&plane), k + 1);
+        const lud_particle_body after = body_of(&plane, 0);
+        for (int i = 0; i < 2;
+             i++) { /* a quarter of the velocity is lost, then 5 * 0.1 of the push is gained */
+            const double gained = after.velocity[i] - 0.75 * before.velocity[i];
+            assert_true(fabs(gained - 0.5 * keys[k].push[i]) < 1e-5);
+        }
+    }
+    lud_viewer_destroy(plane.viewer);
+}
+
 static void test_every_key_draws(void **state) {
     stage *s = *state;
     const char keys[] = "bolpmtghfp[]+-gbsc,.";
@@ -288,10 +320,11 @@ static void test_window(void **state) {
 int main(void) {
 #define WITH_VIEWER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        WITH_VIEWER(test_step_and_rewind),    WITH_VIEWER(test_play),
-        WITH_VIEWER(test_take_over),          WITH_VIEWER(test_mouse),
-        WITH_VIEWER(test_dragging_things),    WITH_VIEWER(test_every_key_draws),
-        WITH_VIEWER(test_recording),          WITH_VIEWER(test_reload),
-        WITH_VIEWER(test_reload_of_includes), WITH_VIEWER(test_window)};
+        WITH_VIEWER(test_step_and_rewind), WITH_VIEWER(test_play),
+        WITH_VIEWER(test_take_over),       WITH_VIEWER(test_mouse),
+        WITH_VIEWER(test_dragging_things), WITH_VIEWER(test_take_over_in_the_plane),
+        WITH_VIEWER(test_every_key_draws), WITH_VIEWER(test_recording),
+        WITH_VIEWER(test_reload),          WITH_VIEWER(test_reload_of_includes),
+        WITH_VIEWER(test_window)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
