@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "learn/proof_ppo/decisions.h"
+
 #define AT(field)  offsetof(lud_proof_ppo_options, field)
 #define NET(field) offsetof(lud_proof_net_options, field)
 #define IN(section, field)                                                                                   \
@@ -29,10 +31,9 @@ static const lud_option network_options[] = {
      "what holds for all constants"},
     {"fact_counts", LUD_OPTION_BOOL, NET(fact_counts), "false", 0, 0, NULL, NULL, NULL,
      "add to a goal's embedding how many facts match it: 0, 1, 2, 3-4, 5-8 and so on"},
-    {"look_ahead", LUD_OPTION_BOOL, NET(look_ahead), "false", 0, 0, NULL, NULL, NULL,
-     "fact_counts, and for a state's first goal instead how many successors the state has, or that the next "
-     "step "
-     "is a proof"},
+    {"look_ahead", LUD_OPTION_INT, NET(look_ahead), "0", 0, LUD_PROOF_MAX_LOOK_AHEAD, NULL, NULL, NULL,
+     "fact_counts, and for a state's first goal instead how many successors the state has, or in how many "
+     "steps it is proved, up to this many"},
     {"hidden", LUD_OPTION_INT, NET(hidden), "512", 1, 65536, NULL, NULL, NULL, "width of the layers"},
     {"layers", LUD_OPTION_INT, NET(layers), "8", 0, 256, NULL, NULL, NULL, "residual blocks"},
     {"dropout", LUD_OPTION_REAL, NET(dropout), "0.05", 0, 0.99, NULL, NULL, NULL,
@@ -152,6 +153,9 @@ static const lud_option learner_options[] = {
      "the update stops when a batch's divergence passes 1.5 of it; 0: never"},
     {"normalise_advantage", LUD_OPTION_BOOL, AT(normalise_advantage), "false", 0, 0, NULL, NULL, NULL,
      "advantages of a batch get mean 0 and deviation 1"},
+    {"average", LUD_OPTION_REAL, AT(average), "0", 0, 0.999999, NULL, NULL, NULL,
+     "share of the weights' running average that is kept at each update, where the averaged weights are "
+     "ranked and used; 0: the weights themselves are"},
     {"learning_rate", LUD_OPTION_SECTION, AT(learning_rate), NULL, 0, 0, NULL, &rate_table, NULL,
      "step size of Adam"},
     {"entropy", LUD_OPTION_SECTION, AT(entropy), NULL, 0, 0, NULL, &entropy_table, NULL,
