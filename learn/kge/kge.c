@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/kge/embedding.h"
 #include "learn/optimiser.h"
 #include "learn/proof_ppo/ranking.h"
 #include "learn/schedule.h"
@@ -455,14 +454,23 @@ static void project(kge *k) {
 
 /* ---- ranking ---- */
 
+static lud_kge view_of(const kge *k, const lud_parameters *parameters) {
+    return (lud_kge){.shape = k->options.shape,
+                     .n_entities = k->model->base->n_constants,
+                     .n_relations = k->model->base->n_predicates,
+                     .entities = lud_parameters_value(parameters, k->entity),
+                     .relations = lud_parameters_value(parameters, k->relation),
+                     .query = k->q}; /* no batch is in progress */
+}
+
+lud_kge lud_kge_learned(lud_learner *learner) {
+    const kge *k = (const kge *)learner;
+    return view_of(k, k->best);
+}
+
 static lud_status rank(kge *k, lud_parameters *parameters, lud_proof_split split, int32_t n,
                        lud_proof_ranking_summary *summary, lud_error *error) {
-    const lud_kge view = {.shape = k->options.shape,
-                          .n_entities = k->model->base->n_constants,
-                          .n_relations = k->model->base->n_predicates,
-                          .entities = lud_parameters_value(parameters, k->entity),
-                          .relations = lud_parameters_value(parameters, k->relation),
-                          .query = k->q}; /* no batch is in progress */
+    const lud_kge view = view_of(k, parameters);
     lud_proof_ranker_use_kge(k->ranker, &view);
     lud_status status = lud_proof_rank(k->ranker, k->model->pools[split], 0, n, k->ranking, error);
     if (!status) *summary = lud_proof_ranking_summarise(&k->options.evaluation.rank, k->ranking, n, NULL);

@@ -153,9 +153,6 @@ static const lud_option learner_options[] = {
      "the update stops when a batch's divergence passes 1.5 of it; 0: never"},
     {"normalise_advantage", LUD_OPTION_BOOL, AT(normalise_advantage), "false", 0, 0, NULL, NULL, NULL,
      "advantages of a batch get mean 0 and deviation 1"},
-    {"average", LUD_OPTION_REAL, AT(average), "0", 0, 0.999999, NULL, NULL, NULL,
-     "share of the weights' running average that is kept at each update, where the averaged weights are "
-     "ranked and used; 0: the weights themselves are"},
     {"learning_rate", LUD_OPTION_SECTION, AT(learning_rate), NULL, 0, 0, NULL, &rate_table, NULL,
      "step size of Adam"},
     {"entropy", LUD_OPTION_SECTION, AT(entropy), NULL, 0, 0, NULL, &entropy_table, NULL,

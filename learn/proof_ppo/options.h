@@ -100,8 +100,7 @@ typedef struct lud_proof_ppo_options {
     const char *type;
     lud_proof_net_options network;
     int64_t total_steps, n_envs, n_steps, batch_size, n_epochs;
-    double gamma, gae_lambda, clip_range, value_clip_range, value_coefficient, max_grad_norm, target_kl,
-        average;
+    double gamma, gae_lambda, clip_range, value_clip_range, value_coefficient, max_grad_norm, target_kl;
     bool normalise_advantage;
     struct {
         double start, end;

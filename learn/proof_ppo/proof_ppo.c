@@ -81,7 +81,6 @@ typedef struct proof_ppo {
     lud_device *device;
     lud_proof_ppo_options options;
     lud_parameters *parameters, *best;
-    lud_parameters *average; /* of `parameters` over their updates; null when they are not averaged */
     lud_proof_net *net;
     lud_optimiser *optimiser;
     int value_group;     /* -1: all parameters in one */
@@ -119,7 +118,6 @@ static void destroy(lud_learner *learner) {
     lud_proof_net_destroy(p->net);
     lud_optimiser_destroy(p->optimiser);
     lud_parameters_destroy(p->best);
-    lud_parameters_destroy(p->average);
     lud_parameters_destroy(p->parameters);
     lud_proof_batch_destroy(p->batch);
     lud_proof_decisions_free(&p->decisions);
@@ -183,10 +181,8 @@ static lud_status build_network(proof_ppo *p, lud_error *error) {
     if (!status) status = lud_proof_net_plan(p->net, LUD_NN_TRAIN, error);
     if (status) return status;
     p->best = lud_parameters_clone(p->parameters);
-    if (o->average > 0.0) p->average = lud_parameters_clone(p->parameters);
     p->optimiser = lud_optimiser_create(p->parameters);
-    if (!p->best || !p->optimiser || (o->average > 0.0 && !p->average))
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
+    if (!p->best || !p->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
     lud_optimiser_options adam = lud_optimiser_defaults(LUD_OPTIMISER_ADAM);
     adam.epsilon = 1e-5;
     adam.max_norm = o->max_grad_norm;
@@ -536,12 +532,8 @@ static void update(proof_ppo *p, double *row) {
             if (stop) break;
             lud_profile_begin(&p->profile, STAGE_STEP);
             step_optimiser(p, rate);
-            p->n_updates++;
-            /* the plain mean at first, so that the initial weights leave no trace */
-            if (p->average)
-                lud_parameters_blend(p->average, p->parameters,
-                                     fmax(1.0 - o->average, 1.0 / (double)p->n_updates));
             lud_profile_end(&p->profile, STAGE_STEP);
+            p->n_updates++;
             taken++;
         }
     }
@@ -558,25 +550,18 @@ static void update(proof_ppo *p, double *row) {
 
 /* ---- validation ---- */
 
-/* The weights that are ranked and kept. */
-static lud_parameters *learned(const proof_ppo *p) {
-    return p->average ? p->average : p->parameters;
-}
-
 static lud_status validate(proof_ppo *p, double *row, lud_error *error) {
     if (p->n_ranked == 0) return LUD_OK;
     lud_profile_begin(&p->profile, STAGE_RANK);
-    lud_proof_net_use(p->net, learned(p));
     lud_status status =
         lud_proof_rank(p->ranker, p->model->pools[LUD_PROOF_VALID], 0, p->n_ranked, p->ranking, error);
-    lud_proof_net_use(p->net, p->parameters);
     lud_profile_end(&p->profile, STAGE_RANK);
     if (status) return status;
     const lud_proof_ranking_summary s =
         lud_proof_ranking_summarise(&p->options.evaluation.rank, p->ranking, p->n_ranked, NULL);
     if (s.mrr >= p->best_mrr) { /* of equal ones the later, which has learned longer */
         p->best_mrr = s.mrr;
-        lud_parameters_copy(p->best, learned(p));
+        lud_parameters_copy(p->best, p->parameters);
     }
     row[MRR] = s.mrr;
     row[HITS1] = s.hits1;
@@ -589,7 +574,7 @@ static lud_status validate(proof_ppo *p, double *row, lud_error *error) {
 static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     proof_ppo *p = (proof_ppo *)learner;
     double before[N_COLUMNS];
-    lud_proof_net_use(p->net, p->parameters);
+    lud_proof_net_use(p->net, p->parameters); /* who looked in between may have left others in use */
     lud_status status = p->iteration == 0 ? validate(p, before, error) : LUD_OK;
     if (status) return status;
     collect(p, row);
@@ -615,7 +600,6 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     lud_checkpoint_real(checkpoint, "proof_ppo.best_mrr", &p->best_mrr);
     lud_parameters_visit(p->parameters, "", checkpoint);
     lud_parameters_visit(p->best, "best.", checkpoint);
-    if (p->average) lud_parameters_visit(p->average, "average.", checkpoint);
     lud_optimiser_visit(p->optimiser, "optimiser.", checkpoint);
     const bool loading = lud_checkpoint_loading(checkpoint);
     if (!loading) lud_proof_batch_save(p->batch, p->snapshot);
@@ -661,7 +645,7 @@ const lud_learner_kind lud_learner_proof_ppo = {
 lud_proof_net *lud_proof_ppo_net(lud_learner *learner, bool best) {
     proof_ppo *p = (proof_ppo *)learner;
     const bool kept = best && p->options.evaluation.keep_best && p->best_mrr >= 0.0;
-    lud_proof_net_use(p->net, kept ? p->best : learned(p));
+    lud_proof_net_use(p->net, kept ? p->best : p->parameters);
     return p->net;
 }
 

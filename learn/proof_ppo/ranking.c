@@ -137,12 +137,7 @@ static void choose(lud_proof_ranker *r) {
                 if (r->log_probs[k] > r->log_probs[best]) best = k;
             r->actions[done + i] = best;
             if (count == 0) continue;
-            if (getenv("XS") && may_end && best < count - 1)
-                r->running[done + i] += log(fmax(-expm1(r->log_probs[count - 1]), 1e-30));
-            else if (getenv("XS") && !may_end)
-                ;
-            else
-                r->running[done + i] += r->log_probs[best];
+            r->running[done + i] += r->log_probs[best];
         }
         done += taken;
     }

@@ -436,39 +436,6 @@ static void without_giving_up(void **state) {
 
 /* ---- learning ---- */
 
-/* The averaged weights are the mean of those after each update as long as that weighs no less than the share,
- * and are what is ranked; the training itself is the same. */
-static void averages_are_means(void **state) {
-    (void)state;
-    const char *set[N_SMALL + 1];
-    memcpy(set, small, sizeof small);
-    set[1] = "learner.n_envs=8"; /* one batch a pass */
-    set[N_SMALL] = "learner.average=0.999";
-    set[3] = "learner.n_epochs=1";
-    trained t[2] = {make(set, N_SMALL), make(set, N_SMALL + 1)};
-    enum { ROUNDS = 3 };
-    lud_parameters *own = lud_proof_ppo_net(t[0].learner, false)->parameters;
-    double *sum = calloc((size_t)own->size, sizeof *sum), row[64];
-    assert_non_null(sum);
-    for (int i = 0; i < ROUNDS; i++) {
-        for (int k = 0; k < 2; k++)
-            assert_int_equal(t[k].learner->kind->iterate(t[k].learner, row, NULL), LUD_OK);
-        assert_true(row[column(t[1].learner, "batches")] == 1.0);
-        const float *now = own->values;
-        for (int64_t w = 0; w < own->size; w++) sum[w] += (double)now[w];
-    }
-    const float *averaged = lud_proof_ppo_net(t[1].learner, false)->parameters->values;
-    double change = 0.0;
-    for (int64_t w = 0; w < own->size; w++) {
-        assert_true(fabs((double)averaged[w] - sum[w] / ROUNDS) < 1e-5);
-        change = fmax(change, fabs(sum[w] / ROUNDS - (double)((const float *)own->values)[w]));
-    }
-    assert_true(change > 1e-4);
-    free(sum);
-    drop(&t[0]);
-    drop(&t[1]);
-}
-
 static lud_proof_ranking_summary rank_valid(trained *t, bool best) {
     enum { QUERIES = 60 };
     lud_proof_rank_options options = lud_proof_ppo_get_options(t->learner)->evaluation.rank;
@@ -535,7 +502,6 @@ int main(void) {
         cmocka_unit_test(no_false_proof),
         cmocka_unit_test(best_first_is_best),
         cmocka_unit_test(without_giving_up),
-        cmocka_unit_test(averages_are_means),
         cmocka_unit_test(training_learns),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
