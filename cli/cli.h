@@ -79,6 +79,7 @@ void lud_verb_print_help(const lud_verb *verb, FILE *out);
 typedef struct lud_scenario_flags {
     lud_flag_list set;
     int64_t seed, environments, episodes, threads;
+    const char *precision; /* null: as the scenario says */
 } lud_scenario_flags;
 void lud_scenario_flags_default(lud_scenario_flags *flags);
 
@@ -89,6 +90,11 @@ void lud_scenario_flags_default(lud_scenario_flags *flags);
         {"seed", 's', LUD_FLAG_INT, offsetof(type, field.seed), 0, 9.2e18, "S", "seed of every random draw"}, \
     {                                                                                                         \
         "threads", 't', LUD_FLAG_INT, offsetof(type, field.threads), 1, 4096, "N", "threads to use"           \
+    }
+#define LUD_PRECISION_FLAG_ROW(type, field)                                                                  \
+    {                                                                                                        \
+        "precision", 0, LUD_FLAG_TEXT, offsetof(type, field.precision), 0, 0, "WORD",                        \
+            "of matrix products: f32, bf16 or tf32 (run.precision)"                                          \
     }
 #define LUD_BATCH_FLAG_ROWS(type, field)                                                                     \
     {"episodes", 'n', LUD_FLAG_INT, offsetof(type, field.episodes), 1, 1e12, "N", "episodes to run"}, {      \

@@ -37,6 +37,7 @@ static const lud_flag flags[] = {
     {"against", 0, LUD_FLAG_TEXT, offsetof(eval_values, against), 0, 0, "RUN",
      "graph-mappo with goals: another run to compare the closed loop with"},
     LUD_SCENARIO_FLAG_ROWS(eval_values, scenario),
+    LUD_PRECISION_FLAG_ROW(eval_values, scenario),
     {"json", 'j', LUD_FLAG_SWITCH, offsetof(eval_values, json), 0, 0, NULL,
      "results as JSON on standard output"},
 };

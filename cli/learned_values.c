@@ -54,7 +54,7 @@ lud_status lud_learned_overlay(const char *path, const lud_scenario *scenario, l
     if (!is_run(path, scenario)) return LUD_OK;
     learned_records *l = calloc(1, sizeof *l);
     if (!l) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for what was learned");
-    lud_status status = lud_device_open("cpu", (int)scenario->run.threads, &l->device, error);
+    lud_status status = lud_scenario_device(scenario, "cpu", &l->device, error);
     if (!status) status = lud_learner_create(scenario, l->device, &l->learner, error);
     if (!status) status = lud_train_load(l->learner, path, NULL, error);
     if (!status) {

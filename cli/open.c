@@ -11,6 +11,7 @@
 
 void lud_scenario_flags_default(lud_scenario_flags *flags) {
     flags->seed = flags->environments = flags->episodes = flags->threads = -1;
+    flags->precision = NULL;
 }
 
 /* A message for a file that is not there, with the nearest name of its folder. */
@@ -51,14 +52,18 @@ lud_status lud_scenario_open(const char *path, const lud_scenario_flags *flags, 
                    {"run.episodes", flags->episodes},
                    {"run.threads", flags->threads}};
     enum { N_NUMBERS = sizeof numbers / sizeof *numbers };
-    const char *set[LUD_FLAG_LIST_ITEMS + N_NUMBERS];
-    char text[N_NUMBERS][64];
+    const char *set[LUD_FLAG_LIST_ITEMS + N_NUMBERS + 1];
+    char text[N_NUMBERS][64], precision[64];
     int n = 0;
     for (int i = 0; i < flags->set.n; i++) set[n++] = flags->set.items[i];
     for (int i = 0; i < N_NUMBERS; i++) {
         if (numbers[i].value < 0) continue;
         snprintf(text[i], sizeof text[i], "%s=%" PRId64, numbers[i].key, numbers[i].value);
         set[n++] = text[i];
+    }
+    if (flags->precision) {
+        snprintf(precision, sizeof precision, "run.precision=%s", flags->precision);
+        set[n++] = precision;
     }
     /* a RUN folder stands for the scenario it was made from */
     lud_text run_path = {0};

@@ -7,7 +7,6 @@
 typedef struct train_values {
     lud_scenario_flags scenario;
     const char *out, *device;
-    const char *precision;
     bool resume, resume_previous, overwrite, strict, quiet;
     int64_t checkpoint_every, evaluate_every;
     double checkpoint_minutes;
@@ -16,8 +15,6 @@ typedef struct train_values {
 static const lud_flag flags[] = {
     {"out", 'o', LUD_FLAG_TEXT, offsetof(train_values, out), 0, 0, "RUN", "folder of the run"},
     {"device", 'd', LUD_FLAG_TEXT, offsetof(train_values, device), 0, 0, "DEVICE", "cpu, cuda or auto"},
-    {"precision", 0, LUD_FLAG_TEXT, offsetof(train_values, precision), 0, 0, "WORD",
-     "of matrix products on cuda: f32, tf32 or bf16 (weights stay f32)"},
     {"resume", 'r', LUD_FLAG_SWITCH, offsetof(train_values, resume), 0, 0, NULL,
      "go on from the run's checkpoint; the result is as if it had not stopped"},
     {"resume-previous", 0, LUD_FLAG_SWITCH, offsetof(train_values, resume_previous), 0, 0, NULL,
@@ -34,6 +31,7 @@ static const lud_flag flags[] = {
     {"evaluate-every", 0, LUD_FLAG_INT, offsetof(train_values, evaluate_every), 0, 1e18, "N",
      "iterations between evaluations; 0: at the end only"},
     LUD_SCENARIO_FLAG_ROWS(train_values, scenario),
+    LUD_PRECISION_FLAG_ROW(train_values, scenario),
     {"quiet", 'q', LUD_FLAG_SWITCH, offsetof(train_values, quiet), 0, 0, NULL, "no progress line"},
 };
 
@@ -41,7 +39,6 @@ static void set_defaults(void *data) {
     train_values *values = data;
     lud_scenario_flags_default(&values->scenario);
     values->device = "auto";
-    values->precision = "f32";
     values->checkpoint_minutes = 5.0;
 }
 
@@ -89,17 +86,6 @@ static lud_status train(const train_values *values, const lud_scenario *scenario
     return status;
 }
 
-static lud_status set_precision(lud_device *device, const char *word, lud_error *error) {
-    static const char *const names[] = {
-        [LUD_PRECISION_F32] = "f32", [LUD_PRECISION_TF32] = "tf32", [LUD_PRECISION_BF16] = "bf16"};
-    for (int i = 0; i < 3; i++)
-        if (strcmp(word, names[i]) == 0) {
-            lud_device_set_precision(device, (lud_precision)i);
-            return LUD_OK;
-        }
-    return lud_fail(error, LUD_ERROR_INPUT, "--precision %s: expected f32, tf32 or bf16", word);
-}
-
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
     (void)n_arguments;
     const train_values *values = data;
@@ -108,8 +94,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     lud_status status = lud_scenario_open(arguments[0], &values->scenario, &scenario, error);
     if (status) return status;
     lud_device *device = NULL;
-    status = lud_device_open(values->device, (int)scenario->run.threads, &device, error);
-    if (status == LUD_OK) status = set_precision(device, values->precision, error);
+    status = lud_scenario_device(scenario, values->device, &device, error);
     if (status == LUD_OK) {
         lud_device_set_strict(device, values->strict);
         status = train(values, scenario, device, error);

@@ -19,11 +19,13 @@
 extern "C" {
 #endif
 
-/* Arithmetic of matrix products. The CPU always computes in float32. */
+/* Arithmetic of matrix products; everything else is float32. */
 typedef enum lud_precision {
     LUD_PRECISION_F32,  /* full float32 */
-    LUD_PRECISION_TF32, /* CUDA: float32 in memory, tensor cores with 10-bit mantissas */
-    LUD_PRECISION_BF16  /* CUDA: operands rounded to bfloat16, float32 accumulation */
+    LUD_PRECISION_TF32, /* CUDA: float32 in memory, tensor cores with 10-bit mantissas; the CPU computes in
+                           float32 */
+    LUD_PRECISION_BF16 /* operands rounded to bfloat16, float32 accumulation; on the CPU in layers with 12,288
+                          weights and more, convolutions in float32 */
 } lud_precision;
 
 struct lud_empo_batch;

@@ -16,7 +16,7 @@ bool lud_learned_is(const char *folder) {
 lud_status lud_learned_open(const char *folder, const lud_scenario *scenario, const char *device,
                             const lud_learner_kind *kind, lud_learned *learned, lud_error *error) {
     *learned = (lud_learned){0};
-    lud_status status = lud_device_open(device, (int)scenario->run.threads, &learned->device, error);
+    lud_status status = lud_scenario_device(scenario, device, &learned->device, error);
     if (!status) status = lud_learner_create(scenario, learned->device, &learned->learner, error);
     if (!status && kind && learned->learner->kind != kind)
         status = lud_fail(error, LUD_ERROR_INPUT, "%s: trained by %s; expected a run of %s", folder,

@@ -3,6 +3,9 @@
 #include <assert.h>
 #include <string.h>
 
+static const char *const precisions[] = {
+    [LUD_PRECISION_F32] = "f32", [LUD_PRECISION_TF32] = "tf32", [LUD_PRECISION_BF16] = "bf16", NULL};
+
 static const lud_option run_options[] = {
     {.key = "environments",
      .type = LUD_OPTION_INT,
@@ -39,6 +42,14 @@ static const lud_option run_options[] = {
      .minimum = 0,
      .maximum = 4096,
      .help = "threads to use; 0: one a core"},
+    {.key = "precision",
+     .type = LUD_OPTION_CHOICE,
+     .offset = offsetof(lud_run_options, precision),
+     .default_value = "f32",
+     .choices = precisions,
+     .help = "of the matrix products of networks: f32; bf16, factors rounded to bfloat16, sums and weights "
+             "in f32; tf32, "
+             "the same with ten bits on cuda, f32 elsewhere"},
 };
 
 const lud_option_table lud_run_option_table = {.name = "run",
@@ -49,6 +60,13 @@ const lud_option_table lud_run_option_table = {.name = "run",
 
 static lud_status out_of_memory(lud_error *error) {
     return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+}
+
+lud_status lud_scenario_device(const lud_scenario *scenario, const char *choice, lud_device **device,
+                               lud_error *error) {
+    lud_status status = lud_device_open(choice, (int)scenario->run.threads, device, error);
+    if (!status) lud_device_set_precision(*device, (lud_precision)scenario->run.precision);
+    return status;
 }
 
 /* The file's name without folder and ending. */

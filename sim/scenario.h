@@ -6,6 +6,7 @@
 #define LUDUS_SIM_SCENARIO_H
 
 #include "base/options.h"
+#include "kernels/device.h"
 #include "sim/world.h"
 
 typedef struct lud_run_options {
@@ -14,6 +15,7 @@ typedef struct lud_run_options {
     int64_t episodes;
     int64_t steps;
     int64_t threads; /* 0: all cores */
+    int precision;   /* lud_precision of devices */
 } lud_run_options;
 extern const lud_option_table lud_run_option_table;
 
@@ -29,6 +31,10 @@ typedef struct lud_scenario {
     lud_tree *learner;
     lud_tree *view;
 } lud_scenario;
+
+/* Opens a device (lud_device_open) with the run's number of threads and precision. */
+lud_status lud_scenario_device(const lud_scenario *scenario, const char *choice, lud_device **device,
+                               lud_error *error);
 
 /* Loads a file and applies `n_set` assignments of the form `section.key=value` (see lud_tree_set). */
 lud_status lud_scenario_load(const char *path, const char *const *set, int n_set, lud_scenario **scenario,

@@ -1,95 +1,10 @@
 #include "kernels/cpu/conv.h"
 
-#include <dnnl.h>
 #include <omp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* oneDNN fails only when memory is out or a call is malformed: neither can be repaired while a network runs.
- */
-static void check(dnnl_status_t status, const char *what) {
-    if (status == dnnl_success) return;
-    fprintf(stderr, "ludus: oneDNN: %s failed with status %d\n", what, (int)status);
-    abort();
-}
-#define CHECK(call) check(call, #call)
-
-/* The library takes as many threads as OpenMP would; it always runs on the thread that calls it, and the work
- * is cut here: by shape alone, so that no result depends on the number of threads. (Its own threads also wait
- * in a loop for each other, which is ruinous where a processor is shared.) */
-static void use_one_thread(void) {
-    if (omp_get_max_threads() != 1) omp_set_num_threads(1);
-}
-
-/* An output tile has at most so many columns, and as many rows (a power of two) as are worth a thread. Of a
- * product with few tiles the sum is cut as well, into pieces of at least SUM_PIECE. */
-enum {
-    TILE_MIN_ROWS = 256,
-    TILE_COLUMNS = 512,
-    TILE_WORK = 1 << 22,
-    SUM_PIECE = 1024,
-    FEW_TILES = 4,
-    MAX_PIECES = 16
-};
-
-typedef struct product_shape {
-    bool transpose_a, transpose_b;
-    int64_t m, n, k, lda, ldb, tile_rows, n_tiles, n_pieces;
-} product_shape;
-
-/* One tile of the output, one piece of its sum. */
-static void product_job(const product_shape *s, int64_t job, float alpha, const float *a, const float *b,
-                        float beta, float *c, int64_t ldc) {
-    int64_t tile = job % s->n_tiles, piece = job / s->n_tiles;
-    int64_t first_k = s->k * piece / s->n_pieces, end_k = s->k * (piece + 1) / s->n_pieces;
-    int64_t n_rows = (s->m + s->tile_rows - 1) / s->tile_rows;
-    int64_t i = tile % n_rows * s->tile_rows, j = tile / n_rows * TILE_COLUMNS;
-    int64_t rows = s->m - i < s->tile_rows ? s->m - i : s->tile_rows;
-    int64_t columns = s->n - j < TILE_COLUMNS ? s->n - j : TILE_COLUMNS;
-    a += s->transpose_a ? first_k * s->lda + i : i * s->lda + first_k;
-    b += s->transpose_b ? j * s->ldb + first_k : first_k * s->ldb + j;
-    c += piece * s->m * s->n + i * ldc + j; /* pieces lie behind each other */
-    unsigned before = lud_cpu_flush_subnormals();
-    CHECK(dnnl_sgemm(s->transpose_a ? 'T' : 'N', s->transpose_b ? 'T' : 'N', rows, columns, end_k - first_k,
-                     alpha, a, s->lda, b, s->ldb, beta, c, ldc));
-    lud_cpu_restore_subnormals(before);
-}
-
-void lud_cpu_sgemm(lud_device *device, bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
-                   float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
-                   float *c, int64_t ldc) {
-    int64_t tile_rows = TILE_MIN_ROWS, tile_columns = n < TILE_COLUMNS ? n : TILE_COLUMNS;
-    while (tile_rows < m && tile_rows * tile_columns * k < TILE_WORK) tile_rows *= 2;
-    int64_t n_tiles = (m + tile_rows - 1) / tile_rows * ((n + TILE_COLUMNS - 1) / TILE_COLUMNS);
-    /* few tiles with long sums are gradients of weights: their sums over rows are cut too */
-    int64_t n_pieces = n_tiles <= FEW_TILES ? k / SUM_PIECE : 1;
-    n_pieces = n_pieces < 1 ? 1 : n_pieces > MAX_PIECES ? MAX_PIECES : n_pieces;
-    const product_shape shape = {transpose_a, transpose_b, m, n, k, lda, ldb, tile_rows, n_tiles, n_pieces};
-    float *parts =
-        n_pieces > 1 ? lud_cpu_product_scratch(device, (size_t)(n_pieces * m * n) * sizeof *parts) : 0;
-    float *to = parts ? parts : c, keep = parts ? 0 : beta;
-    int64_t stride = parts ? n : ldc, n_jobs = n_tiles * n_pieces;
-    int n_threads = n_jobs == 1 ? 1 : lud_cpu_threads(device, m * n * k / 8);
-    use_one_thread();
-    if (n_threads == 1) { /* small products do without the cost of a parallel region */
-        for (int64_t job = 0; job < n_jobs; ++job) product_job(&shape, job, alpha, a, b, keep, to, stride);
-    } else {
-#pragma omp parallel for schedule(static) num_threads(n_threads)
-        for (int64_t job = 0; job < n_jobs; ++job) {
-            use_one_thread();
-            product_job(&shape, job, alpha, a, b, keep, to, stride);
-        }
-    }
-    for (int64_t i = 0; i < m && parts; ++i)
-        for (int64_t j = 0; j < n; ++j) {
-            float sum = 0;
-            for (int64_t piece = 0; piece < n_pieces; ++piece) sum += parts[piece * m * n + i * n + j];
-            c[i * ldc + j] = sum + (beta != 0 ? beta * c[i * ldc + j] : 0);
-        }
-}
-
-/* ---- convolution ---- */
+#include "kernels/cpu/onednn.h"
 
 enum { OPERANDS = 4 }; /* input, weights, bias, output */
 enum { INPUT, WEIGHTS, BIAS, OUTPUT };
@@ -162,31 +77,31 @@ void lud_cpu_conv_cache_destroy(lud_cpu_conv_cache *cache) {
 static dnnl_memory_t buffer_create(lud_cpu_conv_cache *cache, const dnnl_memory_desc_t *description,
                                    void **buffer) {
     *buffer = aligned_alloc(64, (dnnl_memory_desc_get_size(description) + 63) / 64 * 64);
-    if (!*buffer) check(dnnl_out_of_memory, "allocation");
+    if (!*buffer) lud_onednn_check(dnnl_out_of_memory, "allocation");
     dnnl_memory_t memory;
-    CHECK(dnnl_memory_create(&memory, description, cache->engine, *buffer));
+    LUD_ONEDNN(dnnl_memory_create(&memory, description, cache->engine, *buffer));
     return memory;
 }
 
 /* Memory objects and the reorder of one operand. `written`: by the pass. */
 static void operand_create(lud_cpu_conv_cache *cache, conv_operand *o, const dnnl_memory_desc_t *plain,
                            const dnnl_memory_desc_t *preferred, bool written) {
-    CHECK(dnnl_memory_create(&o->plain, plain, cache->engine, DNNL_MEMORY_NONE));
+    LUD_ONEDNN(dnnl_memory_create(&o->plain, plain, cache->engine, DNNL_MEMORY_NONE));
     if (dnnl_memory_desc_equal(plain, preferred)) {
         o->blocked = o->plain;
         return;
     }
     o->blocked = buffer_create(cache, preferred, &o->buffer);
     dnnl_primitive_desc_t description;
-    CHECK(dnnl_reorder_primitive_desc_create(&description, written ? preferred : plain, cache->engine,
-                                             written ? plain : preferred, cache->engine, 0));
-    CHECK(dnnl_primitive_create(&o->reorder, description));
-    CHECK(dnnl_primitive_desc_destroy(description));
+    LUD_ONEDNN(dnnl_reorder_primitive_desc_create(&description, written ? preferred : plain, cache->engine,
+                                                  written ? plain : preferred, cache->engine, 0));
+    LUD_ONEDNN(dnnl_primitive_create(&o->reorder, description));
+    LUD_ONEDNN(dnnl_primitive_desc_destroy(description));
 }
 
 static conv_primitive *conv_create(lud_cpu_conv_cache *cache, const conv_key *key) {
     conv_primitive *conv = calloc(1, sizeof *conv);
-    if (!conv) check(dnnl_out_of_memory, "allocation");
+    if (!conv) lud_onednn_check(dnnl_out_of_memory, "allocation");
     conv->key = *key;
     const lud_conv *s = &key->shape;
     dnnl_dims_t x_dims = {s->n, s->channels_in, s->height, s->width};
@@ -194,48 +109,48 @@ static conv_primitive *conv_create(lud_cpu_conv_cache *cache, const conv_key *ke
     dnnl_dims_t y_dims = {s->n, s->channels_out, lud_conv_height_out(s), lud_conv_width_out(s)};
     dnnl_dims_t strides = {s->stride, s->stride}, padding = {s->padding, s->padding};
     dnnl_memory_desc_t plain[OPERANDS], any[OPERANDS];
-    CHECK(dnnl_memory_desc_init_by_tag(&plain[INPUT], 4, x_dims, dnnl_f32, dnnl_nchw));
-    CHECK(dnnl_memory_desc_init_by_tag(&plain[WEIGHTS], 4, w_dims, dnnl_f32, dnnl_oihw));
-    CHECK(dnnl_memory_desc_init_by_tag(&plain[BIAS], 1, b_dims, dnnl_f32, dnnl_x));
-    CHECK(dnnl_memory_desc_init_by_tag(&plain[OUTPUT], 4, y_dims, dnnl_f32, dnnl_nchw));
-    CHECK(dnnl_memory_desc_init_by_tag(&any[INPUT], 4, x_dims, dnnl_f32, dnnl_format_tag_any));
-    CHECK(dnnl_memory_desc_init_by_tag(&any[WEIGHTS], 4, w_dims, dnnl_f32, dnnl_format_tag_any));
-    CHECK(dnnl_memory_desc_init_by_tag(&any[OUTPUT], 4, y_dims, dnnl_f32, dnnl_format_tag_any));
+    LUD_ONEDNN(dnnl_memory_desc_init_by_tag(&plain[INPUT], 4, x_dims, dnnl_f32, dnnl_nchw));
+    LUD_ONEDNN(dnnl_memory_desc_init_by_tag(&plain[WEIGHTS], 4, w_dims, dnnl_f32, dnnl_oihw));
+    LUD_ONEDNN(dnnl_memory_desc_init_by_tag(&plain[BIAS], 1, b_dims, dnnl_f32, dnnl_x));
+    LUD_ONEDNN(dnnl_memory_desc_init_by_tag(&plain[OUTPUT], 4, y_dims, dnnl_f32, dnnl_nchw));
+    LUD_ONEDNN(dnnl_memory_desc_init_by_tag(&any[INPUT], 4, x_dims, dnnl_f32, dnnl_format_tag_any));
+    LUD_ONEDNN(dnnl_memory_desc_init_by_tag(&any[WEIGHTS], 4, w_dims, dnnl_f32, dnnl_format_tag_any));
+    LUD_ONEDNN(dnnl_memory_desc_init_by_tag(&any[OUTPUT], 4, y_dims, dnnl_f32, dnnl_format_tag_any));
     any[BIAS] = plain[BIAS];
     dnnl_convolution_desc_t forward, desc;
-    CHECK(dnnl_convolution_forward_desc_init(&forward, dnnl_forward_training, dnnl_convolution_direct,
-                                             &any[INPUT], &any[WEIGHTS], key->has_bias ? &any[BIAS] : 0,
-                                             &any[OUTPUT], strides, padding, padding));
+    LUD_ONEDNN(dnnl_convolution_forward_desc_init(&forward, dnnl_forward_training, dnnl_convolution_direct,
+                                                  &any[INPUT], &any[WEIGHTS], key->has_bias ? &any[BIAS] : 0,
+                                                  &any[OUTPUT], strides, padding, padding));
     /* the library's own scratch memory belongs to the thread that makes the primitive */
     dnnl_primitive_attr_t attributes;
-    CHECK(dnnl_primitive_attr_create(&attributes));
-    CHECK(dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user));
+    LUD_ONEDNN(dnnl_primitive_attr_create(&attributes));
+    LUD_ONEDNN(dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user));
     if (key->relu) {
         dnnl_post_ops_t after;
-        CHECK(dnnl_post_ops_create(&after));
-        CHECK(dnnl_post_ops_append_eltwise(after, 1, dnnl_eltwise_relu, 0, 0));
-        CHECK(dnnl_primitive_attr_set_post_ops(attributes, after));
-        CHECK(dnnl_post_ops_destroy(after));
+        LUD_ONEDNN(dnnl_post_ops_create(&after));
+        LUD_ONEDNN(dnnl_post_ops_append_eltwise(after, 1, dnnl_eltwise_relu, 0, 0));
+        LUD_ONEDNN(dnnl_primitive_attr_set_post_ops(attributes, after));
+        LUD_ONEDNN(dnnl_post_ops_destroy(after));
     }
     dnnl_primitive_desc_t description, hint;
-    CHECK(dnnl_primitive_desc_create(&hint, &forward, attributes, cache->engine, 0));
+    LUD_ONEDNN(dnnl_primitive_desc_create(&hint, &forward, attributes, cache->engine, 0));
     if (key->pass == LUD_CONV_FORWARD) {
         description = hint;
     } else {
         if (key->pass == LUD_CONV_DATA)
-            CHECK(dnnl_convolution_backward_data_desc_init(&desc, dnnl_convolution_direct, &any[INPUT],
-                                                           &any[WEIGHTS], &any[OUTPUT], strides, padding,
-                                                           padding));
+            LUD_ONEDNN(dnnl_convolution_backward_data_desc_init(&desc, dnnl_convolution_direct, &any[INPUT],
+                                                                &any[WEIGHTS], &any[OUTPUT], strides, padding,
+                                                                padding));
         else
-            CHECK(dnnl_convolution_backward_weights_desc_init(&desc, dnnl_convolution_direct, &any[INPUT],
-                                                              &any[WEIGHTS], 0, &any[OUTPUT], strides,
-                                                              padding, padding));
-        CHECK(dnnl_primitive_desc_create(&description, &desc, attributes, cache->engine, hint));
-        CHECK(dnnl_primitive_desc_destroy(hint));
+            LUD_ONEDNN(dnnl_convolution_backward_weights_desc_init(&desc, dnnl_convolution_direct,
+                                                                   &any[INPUT], &any[WEIGHTS], 0,
+                                                                   &any[OUTPUT], strides, padding, padding));
+        LUD_ONEDNN(dnnl_primitive_desc_create(&description, &desc, attributes, cache->engine, hint));
+        LUD_ONEDNN(dnnl_primitive_desc_destroy(hint));
     }
-    CHECK(dnnl_primitive_attr_destroy(attributes));
-    CHECK(dnnl_primitive_create(&conv->primitive, description));
-    CHECK(dnnl_stream_create(&conv->stream, cache->engine, dnnl_stream_default_flags));
+    LUD_ONEDNN(dnnl_primitive_attr_destroy(attributes));
+    LUD_ONEDNN(dnnl_primitive_create(&conv->primitive, description));
+    LUD_ONEDNN(dnnl_stream_create(&conv->stream, cache->engine, dnnl_stream_default_flags));
     const dnnl_memory_desc_t *scratch =
         dnnl_primitive_desc_query_md(description, dnnl_query_scratchpad_md, 0);
     if (scratch && dnnl_memory_desc_get_size(scratch) > 0)
@@ -252,7 +167,7 @@ static conv_primitive *conv_create(lud_cpu_conv_cache *cache, const conv_key *ke
             dnnl_primitive_desc_query_md(description, queries[key->pass][i], i == BIAS ? 1 : 0);
         operand_create(cache, &conv->operand[i], &plain[i], preferred, i == written[key->pass]);
     }
-    CHECK(dnnl_primitive_desc_destroy(description));
+    LUD_ONEDNN(dnnl_primitive_desc_destroy(description));
     conv->next = cache->first;
     cache->first = conv;
     return conv;
@@ -267,7 +182,7 @@ static conv_primitive *conv_find(lud_cpu_conv_cache *cache, const conv_key *key)
 static void reorder_run(const conv_primitive *conv, const conv_operand *o, bool written) {
     dnnl_exec_arg_t arguments[2] = {{DNNL_ARG_FROM, written ? o->blocked : o->plain},
                                     {DNNL_ARG_TO, written ? o->plain : o->blocked}};
-    CHECK(dnnl_primitive_execute(o->reorder, conv->stream, 2, arguments));
+    LUD_ONEDNN(dnnl_primitive_execute(o->reorder, conv->stream, 2, arguments));
 }
 
 static void conv_run(conv_primitive *conv, float *const data[OPERANDS]) {
@@ -282,16 +197,16 @@ static void conv_run(conv_primitive *conv, float *const data[OPERANDS]) {
     for (int i = 0; i < OPERANDS; ++i) {
         conv_operand *o = &conv->operand[i];
         if (!o->plain) continue;
-        CHECK(dnnl_memory_set_data_handle(o->plain, data[i]));
+        LUD_ONEDNN(dnnl_memory_set_data_handle(o->plain, data[i]));
         if (o->reorder && i != written[pass]) reorder_run(conv, o, false);
         arguments[n].arg = names[pass][i];
         arguments[n++].memory = o->blocked;
     }
     if (conv->scratch) arguments[n++] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, conv->scratch};
-    CHECK(dnnl_primitive_execute(conv->primitive, conv->stream, n, arguments));
+    LUD_ONEDNN(dnnl_primitive_execute(conv->primitive, conv->stream, n, arguments));
     const conv_operand *result = &conv->operand[written[pass]];
     if (result->reorder) reorder_run(conv, result, true);
-    CHECK(dnnl_stream_wait(conv->stream));
+    LUD_ONEDNN(dnnl_stream_wait(conv->stream));
 }
 
 /* Images are run in pieces, at most so many whole ones and the rest in powers of two; a piece is worth a
@@ -325,7 +240,7 @@ void lud_cpu_conv(lud_device *device, lud_conv_pass pass, const lud_conv *shape,
     int64_t n_jobs = conv_jobs(shape->n, (double)work, jobs);
     int n_threads = n_jobs == 1 ? 1 : lud_cpu_threads(device, shape->n * work / 4);
     if (n_threads > n_jobs) n_threads = (int)n_jobs;
-    use_one_thread();
+    lud_onednn_use_one_thread();
     for (int64_t job = 0; job < n_jobs; ++job) {
         conv_key key;
         memset(&key, 0, sizeof key); /* compared as bytes */
@@ -343,7 +258,7 @@ void lud_cpu_conv(lud_device *device, lud_conv_pass pass, const lud_conv *shape,
     float *sums = sum ? lud_cpu_workspace(device, (size_t)sum_size * sizeof *sums) : 0;
 #pragma omp parallel for schedule(static, 1) num_threads(n_threads)
     for (int t = 0; t < n_threads; ++t) {
-        use_one_thread();
+        lud_onednn_use_one_thread();
         unsigned before = lud_cpu_flush_subnormals();
         for (int64_t job = 0; job < n_jobs; ++job) {
             if (job * n_threads / n_jobs != t) continue;

@@ -1,4 +1,4 @@
-/* Matrix products and convolutions of the CPU through oneDNN (see cpu.h for the calls themselves). */
+/* Convolutions of the CPU through oneDNN (see cpu.h for the call itself). */
 #ifndef LUDUS_KERNELS_CPU_CONV_H
 #define LUDUS_KERNELS_CPU_CONV_H
 

@@ -9,6 +9,7 @@
 #endif
 
 typedef struct lud_cpu_conv_cache lud_cpu_conv_cache;
+typedef struct lud_cpu_bf16 lud_cpu_bf16;
 
 typedef struct lud_cpu {
     lud_device device;
@@ -16,6 +17,10 @@ typedef struct lud_cpu {
     int64_t work_per_thread; /* elementary steps that are worth one more thread */
     void *product_scratch; /* parts of sums of products: an operation that calls one may hold the workspace */
     size_t product_scratch_bytes;
+    void *operand_scratch; /* factors of products in bfloat16 */
+    size_t operand_scratch_bytes;
+    lud_cpu_bf16 *bf16; /* made by the first such product */
+    bool has_bf16;      /* the processor multiplies such numbers */
     /* what the second of two pieces of work runs on, made when first needed; another one for each nested pair
      */
     struct lud_cpu *halves, *next_half;
@@ -30,6 +35,19 @@ extern const lud_ops lud_cpu_ops_plain, lud_cpu_ops_avx2, lud_cpu_ops_avx512;
 void lud_cpu_sgemm(lud_device *device, bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
                    float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
                    float *c, int64_t ldc);
+
+/* The same with both factors rounded to bfloat16 (LUD_PRECISION_BF16); layers with fewer than 12,288 weights
+ * are left in float32. */
+void lud_cpu_bf16_product(lud_device *device, bool transpose_a, bool transpose_b, int64_t m, int64_t n,
+                          int64_t k, float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
+                          float beta, float *c, int64_t ldc);
+/* dx (+)= g w and dw += g^T x for g[n][n_out], x[n][n_in], w[n_out][n_in], with g rounded only once. False,
+ * and nothing done, where lud_cpu_bf16_product would not multiply rounded factors by instructions for them.
+ */
+bool lud_cpu_bf16_linear_backward(lud_device *device, int64_t n, int64_t n_in, int64_t n_out, const float *g,
+                                  const float *x, const float *w, float *dx, bool add, float *dw);
+/* Null is allowed. */
+void lud_cpu_bf16_destroy(lud_cpu_bf16 *bf16);
 
 typedef enum lud_conv_pass { LUD_CONV_FORWARD, LUD_CONV_DATA, LUD_CONV_WEIGHTS } lud_conv_pass;
 
@@ -50,6 +68,9 @@ void *lud_cpu_workspace(lud_device *device, size_t bytes);
 
 /* The same for the products inside an operation. */
 void *lud_cpu_product_scratch(lud_device *device, size_t bytes);
+
+/* The same for the rounded factors of a product, which may itself need scratch. */
+void *lud_cpu_operand_scratch(lud_device *device, size_t bytes);
 
 /* Inside products subnormal numbers count as zero: the weights of units that weight decay lets die end there,
  * and arithmetic with them is ten times slower. Returns what to restore. */

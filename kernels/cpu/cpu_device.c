@@ -20,8 +20,9 @@ static int processors(void) {
     return n > 0 ? n : 1;
 }
 
-static const lud_ops *choose_ops(const char **name) {
+static const lud_ops *choose_ops(const char **name, bool *has_bf16) {
     const char *limit = getenv("LUDUS_CPU");
+    *has_bf16 = false;
     int level = !limit ? 2 : strcmp(limit, "plain") == 0 ? 0 : strcmp(limit, "avx2") == 0 ? 1 : 2;
 #if defined(__x86_64__)
     __builtin_cpu_init();
@@ -30,6 +31,7 @@ static const lud_ops *choose_ops(const char **name) {
                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
     if (level >= 2 && avx512) {
         *name = "AVX-512";
+        *has_bf16 = __builtin_cpu_supports("avx512bf16");
         return &lud_cpu_ops_avx512;
     }
     if (level >= 1 && avx2) {
@@ -53,7 +55,7 @@ static lud_status cpu_create(int n_threads, lud_device **device, lud_error *erro
     const char *set;
     cpu->work_per_thread = 150000;
     cpu->device.backend = &lud_cpu_backend;
-    cpu->device.ops = choose_ops(&set);
+    cpu->device.ops = choose_ops(&set, &cpu->has_bf16);
     cpu->device.n_threads = n_threads > 0 ? n_threads : processors();
     snprintf(cpu->device.name, sizeof cpu->device.name, "cpu, %d thread%s, %s", cpu->device.n_threads,
              cpu->device.n_threads == 1 ? "" : "s", set);
@@ -71,6 +73,8 @@ static void cpu_destroy(lud_device *device) {
     lud_cpu_conv_cache_destroy(cpu->conv_cache);
     free(device->workspace);
     free(cpu->product_scratch);
+    free(cpu->operand_scratch);
+    lud_cpu_bf16_destroy(cpu->bf16);
     free(cpu);
 }
 
@@ -99,6 +103,7 @@ bool lud_cpu_run_both(lud_device *device, lud_device_work first, void *first_con
     half->work_per_thread = cpu->work_per_thread;
     half->device.ops = device->ops;
     half->device.strict = device->strict;
+    half->device.precision = device->precision;
     half->device.n_threads = n_threads / 2;
     device->n_threads = n_threads - n_threads / 2;
     /* with three threads and more each piece has a team of its own */
@@ -186,6 +191,12 @@ void *lud_cpu_product_scratch(lud_device *device, size_t bytes) {
     lud_cpu *cpu = (lud_cpu *)device;
     if (!grow(&cpu->product_scratch, &cpu->product_scratch_bytes, bytes)) out_of_scratch(bytes);
     return cpu->product_scratch;
+}
+
+void *lud_cpu_operand_scratch(lud_device *device, size_t bytes) {
+    lud_cpu *cpu = (lud_cpu *)device;
+    if (!grow(&cpu->operand_scratch, &cpu->operand_scratch_bytes, bytes)) out_of_scratch(bytes);
+    return cpu->operand_scratch;
 }
 
 static lud_event *event_create(lud_device *device) {

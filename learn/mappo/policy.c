@@ -244,7 +244,7 @@ static lud_status read_options(lud_arena *arena, const lud_scenario *trained, co
 static lud_status open_core(core *c, const lud_scenario *trained, const lud_scenario *scenario,
                             lud_error *error) {
     lud_mappo_options options;
-    lud_status status = lud_device_open("cpu", (int)scenario->run.threads, &c->device, error);
+    lud_status status = lud_scenario_device(scenario, "cpu", &c->device, error);
     c->arena = lud_arena_create(0);
     if (!status && !c->arena) status = lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
     if (!status) status = read_options(c->arena, trained, scenario, &options, error);

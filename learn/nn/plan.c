@@ -94,6 +94,23 @@ static void mark_adds(lud_nn *net, bool *written) {
     }
 }
 
+/* A sum hands its gradient on as it is: one input whose gradient holds nothing yet takes it over, memory and
+ * all. owner[i]: the value whose memory the gradient of value i has. */
+static void share_gradients(const lud_nn *net, int *owner) {
+    for (int i = 0; i < net->n_values; i++) owner[i] = i;
+    for (int i = net->n_nodes - 1; i >= 0; i--) {
+        const lud_node *node = &net->nodes[i];
+        const lud_nn_slot *sum = &net->values[node->output];
+        if (node->kind != LUD_NODE_ADD || !node->backward || sum->output) continue;
+        for (int k = 0; k < node->n_inputs; k++) {
+            const lud_nn_slot *input = &net->values[node->inputs[k]];
+            if (!input->gradient || input->output || input->axis != sum->axis || node->add[k]) continue;
+            owner[node->inputs[k]] = owner[node->output];
+            break;
+        }
+    }
+}
+
 static void extend(int *first, int *last, int time) {
     if (time < *first) *first = time;
     if (time > *last) *last = time;
@@ -103,7 +120,7 @@ static void add_buffer(planner *p, size_t bytes, int first, int last, size_t *pl
     p->buffers[p->n++] = (buffer){.bytes = bytes, .first = first, .last = last, .place = place};
 }
 
-static void collect_buffers(lud_nn *net, bool training, planner *p, int *first, int *last) {
+static void collect_buffers(lud_nn *net, const int *owner, bool training, planner *p, int *first, int *last) {
     const int n = net->n_nodes, end = 2 * n;
     for (int i = 0; i < net->n_values; i++) {
         first[i] = end;
@@ -136,8 +153,8 @@ static void collect_buffers(lud_nn *net, bool training, planner *p, int *first, 
     /* an alias that is an output keeps the memory of its owner */
     for (int i = 0; i < net->n_values; i++)
         if (net->values[i].alias >= 0 && last[i] >= 0) {
-            const int owner = lud_nn_owner(net, i);
-            extend(&first[owner], &last[owner], last[i]);
+            const int own = lud_nn_owner(net, i);
+            extend(&first[own], &last[own], last[i]);
         }
     for (int i = 0; i < net->n_values; i++)
         if (net->values[i].alias < 0 && last[i] >= 0)
@@ -152,12 +169,13 @@ static void collect_buffers(lud_nn *net, bool training, planner *p, int *first, 
         const lud_node *node = &net->nodes[i];
         if (!node->backward) continue;
         const int back = 2 * n - 1 - i;
-        extend(&first[node->output], &last[node->output], back);
+        extend(&first[owner[node->output]], &last[owner[node->output]], back);
         for (int k = 0; k < node->n_inputs; k++)
-            if (node->inputs[k] >= 0) extend(&first[node->inputs[k]], &last[node->inputs[k]], back);
+            if (node->inputs[k] >= 0)
+                extend(&first[owner[node->inputs[k]]], &last[owner[node->inputs[k]]], back);
     }
     for (int i = 0; i < net->n_values; i++)
-        if ((net->values[i].gradient || net->values[i].output) && last[i] >= 0)
+        if ((net->values[i].gradient || net->values[i].output) && owner[i] == i && last[i] >= 0)
             add_buffer(p, slot_bytes(net, &net->values[i]), first[i], last[i],
                        &net->values[i].gradient_offset);
 }
@@ -198,18 +216,21 @@ lud_status lud_nn_plan(lud_nn *net, lud_nn_mode mode, lud_error *error) {
     assert(!net->planned && net->parameters->values);
     const size_t n = (size_t)net->n_values + 1;
     bool *marks = calloc(n, sizeof *marks);
-    int *times = calloc(2 * n, sizeof *times);
+    int *times = calloc(2 * n, sizeof *times), *owner = calloc(n, sizeof *owner);
     planner p = {.buffers = calloc(2 * n, sizeof *p.buffers)};
     const bool training = mode == LUD_NN_TRAIN;
-    bool ok = !net->failed && marks && times && p.buffers;
+    bool ok = !net->failed && marks && times && owner && p.buffers;
     if (ok) {
         if (training) {
             mark_gradients(net, marks);
             mark_adds(net, marks);
+            share_gradients(net, owner);
         }
-        collect_buffers(net, training, &p, times, times + n);
+        collect_buffers(net, owner, training, &p, times, times + n);
         for (int i = 0; i < p.n; i++) net->bytes_unshared += p.buffers[i].bytes;
         net->bytes = place_buffers(&p);
+        for (int i = 0; i < net->n_values && training; i++)
+            net->values[i].gradient_offset = net->values[owner[i]].gradient_offset;
         net->memory =
             lud_device_allocate(net->parameters->device, net->bytes ? net->bytes : BUFFER_ALIGNMENT);
         net->step = lud_device_allocate(net->parameters->device, sizeof *net->step);
@@ -217,6 +238,7 @@ lud_status lud_nn_plan(lud_nn *net, lud_nn_mode mode, lud_error *error) {
     }
     free(marks);
     free(times);
+    free(owner);
     free(p.buffers);
     if (!ok) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network of %zu bytes", net->bytes);
     net->planned = true;

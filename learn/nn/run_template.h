@@ -209,8 +209,9 @@ static void NAME(backward_node)(const lud_nn *net, const lud_node *node) {
         break;
     case LUD_NODE_DROPOUT:
         if (net->training)
-            ops->dropout(device, n * width, node->factor, net->seed, node->stream, 0, net->step, dy, dy);
-        ops->combine(device, n * width, 1.0, dy, 1.0, add ? dx : NULL, dx);
+            ops->dropout(device, n * width, node->factor, net->seed, node->stream, 0, net->step, dy,
+                         add ? dy : dx);
+        if (add || !net->training) ops->combine(device, n * width, 1.0, dy, 1.0, add ? dx : NULL, dx);
         break;
     case LUD_NODE_CONCAT: {
         int64_t at = 0;
@@ -229,7 +230,8 @@ static void NAME(backward_node)(const lud_nn *net, const lud_node *node) {
     case LUD_NODE_ADD:
         for (int i = 0; i < 2; i++) {
             real *dinput = NAME(input_gradient)(net, node->inputs[i]);
-            if (dinput) ops->combine(device, n * width, 1.0, dy, 1.0, node->add[i] ? dinput : NULL, dinput);
+            if (dinput && (dinput != dy || node->add[i])) /* else taken over (plan.c); x + x doubles it */
+                ops->combine(device, n * width, 1.0, dy, 1.0, node->add[i] ? dinput : NULL, dinput);
         }
         break;
     case LUD_NODE_MULTIPLY: {

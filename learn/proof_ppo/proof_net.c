@@ -472,39 +472,53 @@ static double dot(const double *restrict a, const double *restrict b, int64_t n)
     return sum;
 }
 
+/* The work on heads is worth a second thread from some thousand rows on. */
+static int threads_for(const lud_proof_net *net) {
+    return net->n_rows * net->width < 100000 ? 1 : net->parameters->device->n_threads;
+}
+
 /* Logits from the heads. */
 static void logits_on_host(lud_proof_net *net) {
     const int64_t width = net->width;
     lud_nn_read(net->nn, net->head, net->n_rows, net->output);
+    const int n_threads = threads_for(net);
     if (net->options.l2_norm)
+#pragma omp parallel for num_threads(n_threads) if (n_threads > 1)
         for (int32_t row = 0; row < net->n_rows; row++) {
             double *x = net->output + row * width;
             net->length[row] = fmax(sqrt(dot(x, x, width)), least_length);
             for (int64_t k = 0; k < width; k++) x[k] /= net->length[row];
         }
     const double factor = logit_factor(net);
+#pragma omp parallel for num_threads(n_threads) if (n_threads > 1)
     for (int32_t i = 0; i < net->n_decisions; i++)
         for (int32_t s = net->begin[i]; s < net->begin[i + 1]; s++)
             net->logits[s] =
                 factor * dot(net->output + net->current[i] * width, net->output + net->row[s] * width, width);
 }
 
-/* Gradients of the heads from those of the logits. */
+/* Gradients of the heads from those of the logits. Decisions share rows, so threads share the columns. */
 static void gradients_on_host(lud_proof_net *net) {
     const int64_t width = net->width;
     const double factor = logit_factor(net);
+    const int n_threads = threads_for(net);
     memset(net->gradient, 0, (size_t)(net->n_rows * width) * sizeof *net->gradient);
-    for (int32_t i = 0; i < net->n_decisions; i++)
-        for (int32_t s = net->begin[i]; s < net->begin[i + 1]; s++) {
-            const double d = factor * net->dlogits[s];
-            const int64_t a = net->current[i] * width, b = net->row[s] * width;
-            for (int64_t k = 0; k < width; k++) {
-                const double from = net->output[a + k], to = net->output[b + k];
-                net->gradient[a + k] += d * to;
-                net->gradient[b + k] += d * from;
+#pragma omp parallel for num_threads(n_threads) if (n_threads > 1)
+    for (int part = 0; part < n_threads; part++) {
+        const int64_t first = width * part / n_threads, end = width * (part + 1) / n_threads;
+        for (int32_t i = 0; i < net->n_decisions; i++)
+            for (int32_t s = net->begin[i]; s < net->begin[i + 1]; s++) {
+                const double d = factor * net->dlogits[s];
+                const int64_t a = net->current[i] * width, b = net->row[s] * width;
+                for (int64_t k = first; k < end; k++) {
+                    const double from = net->output[a + k], to = net->output[b + k];
+                    net->gradient[a + k] += d * to;
+                    net->gradient[b + k] += d * from;
+                }
             }
-        }
+    }
     if (net->options.l2_norm)
+#pragma omp parallel for num_threads(n_threads) if (n_threads > 1)
         for (int32_t row = 0; row < net->n_rows; row++) {
             const double *u = net->output + row * width;
             double *g = net->gradient + row * width;

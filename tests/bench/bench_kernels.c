@@ -182,6 +182,12 @@ END WORK(linear) ops->linear(d, plain, r->m, r->k, r->n, x[0], x[1], 0, 0, x[2])
 END WORK(linear_relu) ops->linear(d, relu, r->m, r->k, r->n, x[0], x[1], x[4], 0, x[2]);
 END WORK(linear_backward) ops->linear_backward(d, plain, r->m, r->k, r->n, x[0], x[1], 0, x[2], x[2], 0, x[3],
                                                false, x[5], x[4]);
+END WORK(rounded_linear) lud_device_set_precision(d, LUD_PRECISION_BF16);
+linear(r);
+lud_device_set_precision(d, LUD_PRECISION_F32);
+END WORK(rounded_backward) lud_device_set_precision(d, LUD_PRECISION_BF16);
+linear_backward(r);
+lud_device_set_precision(d, LUD_PRECISION_F32);
 END WORK(gru) ops->gru(d, 8, 512, 64, x[0], x[1], x[4], 0, 0, x[2], x[3]);
 END
 
@@ -195,7 +201,7 @@ ops->conv2d_backward(d, plain, &r->conv, x[0], x[4], 0, x[1], x[1], 0, 0, false,
 END
 
     /* Name, work, what it moves, and vector instructions an element beside loads and stores where these may
-     * bound it: e^x 27, ln 30, a division or root 8, a Philox word 70, a step of a polynomial 2, what is done
+     * bound it: e^x 27, ln 30, a division or root 8, a Philox word 39, a step of a polynomial 2, what is done
      * in double twice as many. */
     static const struct {
     const char *name;
@@ -211,8 +217,8 @@ END
               {"map_backward relu", map_backward, &two_to_one, 0},
               {"combine (Polyak copy)", combine, &into_another, 0},
               {"transpose", transpose, &copied, 0},
-              {"dropout", dropout, &copied, 75},
-              {"random_normal", random_normal, &written_only, 180},
+              {"dropout", dropout, &copied, 44},
+              {"random_normal", random_normal, &written_only, 149},
               {"sum_squares", sum_squares, &read_only, 6},
               {"column_sum", column_sum, &read_only, 0},
               {"gather_rows", gather_rows, &copied, 0},
@@ -223,7 +229,7 @@ END
               {"layer_norm_backward", layer_norm_backward, &two_to_one, 0},
               {"softmax", softmax, &copied, 34},
               {"log_softmax", log_softmax, &copied, 36},
-              {"categorical_sample of 16", categorical_sample, &sixteens, 60},
+              {"categorical_sample of 16", categorical_sample, &sixteens, 52},
               {"gae", gae, &of_gae, 0},
               {"gather_windows", gather_windows, &eightfold, 0},
               {"lru 64 steps", lru, &copied, 0},
@@ -270,27 +276,30 @@ static lud_status measure_moving(rig *r, lud_bench_report *report, lud_error *er
     return status;
 }
 
-/* Layers beside the bare products of the same shapes. */
+/* Layers beside the bare products of the same shapes, and in bfloat16 beside themselves in float32. */
 static lud_status measure_linear(rig *r, lud_bench_report *report, lud_error *error) {
     static const struct {
         const char *name;
-        void (*work)(void *);
+        void (*work)(void *), (*beside)(void *);
         bool backward;
-    } layers[] = {{"linear", linear, false},
-                  {"linear bias relu", linear_relu, false},
-                  {"linear_backward", linear_backward, true}};
+    } layers[] = {{"linear", linear, bare_product, false},
+                  {"linear bias relu", linear_relu, bare_product, false},
+                  {"linear_backward", linear_backward, bare_backward, true},
+                  {"bfloat16 linear", rounded_linear, linear, false},
+                  {"bfloat16 linear_backward", rounded_backward, linear_backward, true}};
     char name[96];
     lud_status status = LUD_OK;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
         for (size_t l = 0; l < sizeof layers / sizeof *layers && status == LUD_OK; ++l) {
             r->m = shapes[i].m, r->n = shapes[i].n, r->k = shapes[i].k;
+            const bool rounded = layers[l].beside == linear || layers[l].beside == linear_backward;
+            if (rounded && r->n * r->k < 12288) continue; /* stays float32 */
             snprintf(name, sizeof name, "%s %ld x %ld -> %ld", layers[l].name, (long)r->m, (long)r->k,
                      (long)r->n);
             if (!lud_bench_wants(report, name)) continue;
             const double flops = 2e-9 * (double)(r->m * r->n * r->k) * (layers[l].backward ? 2 : 1);
-            lud_bench_piece pieces[] = {
-                {.work = layers[l].work, .items = flops},
-                {.work = layers[l].backward ? bare_backward : bare_product, .items = flops}};
+            lud_bench_piece pieces[] = {{.work = layers[l].work, .items = flops},
+                                        {.work = layers[l].beside, .items = flops}};
             lud_bench_rates(2, pieces, r);
             status = add(report, name, &pieces[0], "GFLOP/s", pieces[1].rate, error);
         }

@@ -100,7 +100,7 @@ static lud_status open_learner(const training_result *result, const char *extra,
     if (result->world) sets[n++] = result->world;
     if (extra) sets[n++] = extra;
     lud_status status = lud_scenario_load(result->scenario, sets, n, &t->scenario, error);
-    if (!status) status = lud_device_open("cpu", (int)t->scenario->run.threads, &t->device, error);
+    if (!status) status = lud_scenario_device(t->scenario, "cpu", &t->device, error);
     return status ? status : lud_learner_create(t->scenario, t->device, &t->learner, error);
 }
 

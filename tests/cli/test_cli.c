@@ -84,7 +84,7 @@ static void test_more_mistakes(void **state) {
                   "--state: expected hexadecimal digits, found 'x0'");
     check_failure(LUDUS("train", RESCUE), 2, "train: where to? Give a folder with -o RUN");
     check_failure(LUDUS("train", RESCUE, "-o", "/tmp/ludus-never-written", "--precision", "f8"), 2,
-                  "--precision f8: expected f32, tf32 or bf16");
+                  "run.precision=f8: precision: expected f32, tf32 or bf16, found 'f8'");
     check_failure(LUDUS("run", RESCUE, "--query", "p(a, b)"), 2,
                   "--query: only the world 'proof' answers queries");
     enum { MOST = 64 };

@@ -46,6 +46,24 @@ static void test_read(void **state) {
     lud_scenario_destroy(NULL);
 }
 
+/* A device has the run's threads and precision; the effective scenario, which a training's folder keeps, says
+ * both. */
+static void test_device(void **state) {
+    (void)state;
+    const char *const set[] = {"run.threads=3", "run.precision=bf16"};
+    for (int n_set = 0; n_set <= 2; n_set += 2) {
+        lud_scenario *s = read_ok(small, set, n_set);
+        lud_device *device;
+        lud_error error = {0};
+        assert_int_equal(lud_scenario_device(s, "cpu", &device, &error), LUD_OK);
+        assert_int_equal(device->precision, n_set ? LUD_PRECISION_BF16 : LUD_PRECISION_F32);
+        if (n_set) assert_int_equal(device->n_threads, 3);
+        lud_device_close(device);
+        assert_int_equal(lud_scenario_device(s, "abacus", &device, &error), LUD_ERROR_INPUT);
+        lud_scenario_destroy(s);
+    }
+}
+
 static void test_errors(void **state) {
     (void)state;
     read_fails("", "s.yaml:1:1: expected a scenario: lines of `key: value`, the first of them `ludus: 1`, "
@@ -74,9 +92,10 @@ static void test_errors(void **state) {
     read_fails("ludus: 1\nworld: multigrid\n", "s.yaml:1:1: expected the section 'multigrid', found none");
     const char *const set[] = {"run.sede=1"};
     assert_int_equal(lud_scenario_read("s.yaml", small, strlen(small), set, 1, &s, &error), LUD_ERROR_INPUT);
-    assert_string_equal(error.text,
-                        "--set run.sede=1: expected environments, seed, episodes, steps or threads as key in "
-                        "'run', found 'sede'; did you mean 'seed'?");
+    assert_string_equal(
+        error.text,
+        "--set run.sede=1: expected environments, seed, episodes, steps, threads or precision as key in "
+        "'run', found 'sede'; did you mean 'seed'?");
     assert_int_equal(lud_scenario_load("no/such.yaml", NULL, 0, &s, &error), LUD_ERROR_INPUT);
     assert_string_equal(error.text, "no/such.yaml: no such file");
     assert_null(s);
@@ -178,6 +197,7 @@ static void test_worlds(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_read),      cmocka_unit_test(test_errors),
                                        cmocka_unit_test(test_effective), cmocka_unit_test(test_reference),
-                                       cmocka_unit_test(test_include),   cmocka_unit_test(test_worlds)};
+                                       cmocka_unit_test(test_include),   cmocka_unit_test(test_worlds),
+                                       cmocka_unit_test(test_device)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
