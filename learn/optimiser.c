@@ -12,7 +12,14 @@ const char *const lud_optimiser_names[LUD_OPTIMISER_KINDS + 1] = {"sgd",    "ada
                                                                   "apollo", "apollo_mini", NULL};
 
 /* Scalars in device memory, per group and per low-rank matrix. */
-enum { GROUP_SCHEDULE = 0, GROUP_SQUARES = 3, GROUP_NORM = 4, GROUP_SCALE = 5, GROUP_SCALARS = 16 };
+enum {
+    GROUP_SCHEDULE = 0,
+    GROUP_LIMIT = 3,
+    GROUP_SQUARES = 4,
+    GROUP_NORM = 5,
+    GROUP_SCALE = 6,
+    GROUP_SCALARS = 16
+};
 enum { MATRIX_NORM = 0, MATRIX_STORED = 1, MATRIX_DIVISOR = 2, MATRIX_RATIO = 3, MATRIX_SCALARS = 16 };
 
 /* Parameters side by side that are stepped together. */
@@ -36,7 +43,10 @@ typedef struct group {
     int64_t numbers; /* parameters of the group */
     int64_t scalars;
     uint64_t updates;
-    double lr; /* of the update in work */
+    double lr;                     /* of the update in work */
+    bool limit_moves;              /* the limit of the norm may change, and device memory has it */
+    float packed[GROUP_LIMIT + 1]; /* rates and limit in a parcel */
+    const void *sent;              /* where they are on the device; null: in the state block */
 } group;
 
 struct lud_optimiser {
@@ -230,6 +240,17 @@ void lud_optimiser_prepare(lud_optimiser *optimiser, int index, double lr) {
         prepare_group_f64(optimiser, g);
 }
 
+void lud_optimiser_pack(lud_optimiser *optimiser, int index, double lr, lud_parcel *parcel) {
+    group *g = &optimiser->groups[index];
+    double schedule[GROUP_LIMIT + 1];
+    assert(optimiser->parameters->real_bytes == sizeof *g->packed);
+    g->updates++;
+    g->lr = lr;
+    schedule_group_f32(g, schedule);
+    for (int i = 0; i <= GROUP_LIMIT; i++) g->packed[i] = (float)schedule[i];
+    lud_parcel_add(parcel, &g->sent, g->packed, sizeof g->packed);
+}
+
 void lud_optimiser_apply(lud_optimiser *optimiser, int index) {
     if (optimiser->parameters->real_bytes == sizeof(float))
         apply_group_f32(optimiser, index);
@@ -252,7 +273,10 @@ static void read_state(const lud_optimiser *optimiser, int64_t at, int64_t n, do
 }
 
 void lud_optimiser_set_max_norm(lud_optimiser *optimiser, int index, double max_norm) {
-    optimiser->groups[index].options.max_norm = max_norm;
+    group *g = &optimiser->groups[index];
+    g->options.max_norm = max_norm;
+    /* the CPU records nothing, so the limit can stay a number of the call */
+    g->limit_moves = strcmp(optimiser->parameters->device->backend->name, "cpu") != 0;
 }
 
 double lud_optimiser_norm(const lud_optimiser *optimiser, int index) {

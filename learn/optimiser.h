@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "learn/nn/parameters.h"
+#include "learn/nn/parcel.h"
 
 typedef enum lud_optimiser_kind {
     LUD_OPTIMISER_SGD,    /* m = momentum m + g + decay w;  w -= lr m */
@@ -64,7 +65,10 @@ void lud_optimiser_step(lud_optimiser *optimiser, int group, double lr);
  * recorded: its step sizes and skipped updates are decided on the host. */
 void lud_optimiser_prepare(lud_optimiser *optimiser, int group, double lr);
 void lud_optimiser_apply(lud_optimiser *optimiser, int group);
-/* Another limit of the group's gradient norm from the next step on; 0: none. Not for recorded updates. */
+/* The first part with the rates in a parcel, which is sent before the second; parameters are floats. */
+void lud_optimiser_pack(lud_optimiser *optimiser, int group, double lr, lud_parcel *parcel);
+/* Another limit of the group's gradient norm, before the next update is prepared; 0: none. In
+ * recorded updates the limit may change, but not from or to none. */
 void lud_optimiser_set_max_norm(lud_optimiser *optimiser, int group, double max_norm);
 /* The norm of the group's gradient at the last step, before clipping. */
 double lud_optimiser_norm(const lud_optimiser *optimiser, int group);

@@ -11,11 +11,13 @@ static double NAME(apollo_step_size)(const lud_optimiser_options *o, double lr, 
     return lr * sqrt(1.0 - pow(o->beta2, (double)t)) / (1.0 - pow(o->beta1, (double)t));
 }
 
-/* Sends the rates of the group's next update to the device. */
-static void NAME(prepare_group)(lud_optimiser *optimiser, const group *g) {
+/* The rates of the group's next update and its limit. */
+static void NAME(schedule_group)(const group *g, double schedule[GROUP_LIMIT + 1]) {
     const lud_optimiser_options *o = &g->options;
     const double t = (double)g->updates, lr = g->lr;
-    double schedule[3] = {lr, 0.0, 0.0};
+    schedule[0] = lr;
+    schedule[1] = schedule[2] = 0.0;
+    schedule[GROUP_LIMIT] = o->max_norm;
     switch (o->kind) {
     case LUD_OPTIMISER_SGD:
         break;
@@ -30,8 +32,30 @@ static void NAME(prepare_group)(lud_optimiser *optimiser, const group *g) {
         schedule[1] = 1.0;
         schedule[2] = lr * o->weight_decay;
     }
+}
+
+/* Sends them to the device. */
+static void NAME(prepare_group)(lud_optimiser *optimiser, group *g) {
+    double schedule[GROUP_LIMIT + 1];
+    NAME(schedule_group)(g, schedule);
+    g->sent = NULL;
     lud_write_reals(optimiser->parameters->device, sizeof(real),
-                    NAME(state_at)(optimiser, g->scalars + GROUP_SCHEDULE), 3, schedule);
+                    NAME(state_at)(optimiser, g->scalars + GROUP_SCHEDULE), GROUP_LIMIT + 1, schedule);
+}
+
+/* Where they are there. */
+static const real *NAME(schedule_of)(const lud_optimiser *optimiser, const group *g) {
+    return g->sent ? g->sent : NAME(state_at)(optimiser, g->scalars + GROUP_SCHEDULE);
+}
+
+/* norm and scale of clip_scale with a limit in device memory: scale = min(1, limit / (norm + 1e-6)). */
+static void NAME(clip_by)(lud_device *device, const LUD_OPS *ops, const real *limit, const real *squares,
+                          real *norm, real *scale) {
+    ops->clip_scale(device, 0.0, squares, norm, scale);
+    ops->map(device, (lud_map){LUD_MAP_AFFINE, 1.0, 1e-6}, 1, norm, scale);
+    ops->map(device, (lud_map){LUD_MAP_POWER, -1.0, 0.0}, 1, scale, scale);
+    ops->multiply(device, 1, scale, limit, scale);
+    ops->map(device, (lud_map){LUD_MAP_CLAMP, 0.0, 1.0}, 1, scale, scale);
 }
 
 static void NAME(step_ranges)(lud_optimiser *optimiser, const group *g, const real *scale) {
@@ -43,7 +67,7 @@ static void NAME(step_ranges)(lud_optimiser *optimiser, const group *g, const re
                            .epsilon = o->epsilon,
                            .l2 = o->kind == LUD_OPTIMISER_ADAM ? o->weight_decay : 0.0,
                            .decay_after = is_apollo(o->kind)};
-    const real *schedule = NAME(state_at)(optimiser, g->scalars + GROUP_SCHEDULE);
+    const real *schedule = NAME(schedule_of)(optimiser, g);
     for (int i = g->first_range; i < g->first_range + g->n_ranges; i++) {
         const range *r = &optimiser->ranges[i];
         real *w = (real *)optimiser->parameters->values + r->offset;
@@ -185,7 +209,10 @@ static void NAME(apply_group)(lud_optimiser *optimiser, int index) {
             ops->sum_squares(device, optimiser->matrices[i].rows * optimiser->matrices[i].columns,
                              lud_parameters_gradient(optimiser->parameters, optimiser->matrices[i].parameter),
                              squares, true);
-    ops->clip_scale(device, g->options.max_norm, squares, norm, scale);
+    if (g->limit_moves && g->options.max_norm > 0.0)
+        NAME(clip_by)(device, ops, NAME(schedule_of)(optimiser, g) + GROUP_LIMIT, squares, norm, scale);
+    else
+        ops->clip_scale(device, g->options.max_norm, squares, norm, scale);
     NAME(step_ranges)(optimiser, g, scale);
     for (int i = 0; i < optimiser->n_matrices; i++) {
         matrix *low = &optimiser->matrices[i];

@@ -164,6 +164,12 @@ lud_empo_graph lud_empo_declare_inputs(lud_nn *net, const lud_empo_shape *s, int
     return g;
 }
 
+bool lud_empo_heads_apart(const lud_device *device, unsigned heads, unsigned parts[2]) {
+    parts[1] = heads & (LUD_EMPO_U_R | LUD_EMPO_Q_R | LUD_EMPO_V_R);
+    parts[0] = heads & ~parts[1];
+    return device->n_threads > 1 && parts[0] && parts[1];
+}
+
 lud_empo_graph lud_empo_declare(lud_nn *net, const lud_empo_shape *s, unsigned heads, int64_t max_entries) {
     lud_empo_graph g = lud_empo_declare_inputs(net, s, max_entries);
     const int shared_state = lud_empo_state_encoder(net, &g, s, "v_h_e.state_encoder");

@@ -65,6 +65,10 @@ typedef struct lud_empo_graph {
     int q_r_z, v_r_z;            /* z-space outputs, or ln(1 - value) in log space; -1 without either */
 } lud_empo_graph;
 
+/* Heads that can run apart, as two networks at the same time: those on people (V_h^e, X_h) and those on
+ * robots (U_r, Q_r, V_r). Both encode states by the shared encoder, whose work is then done twice; results
+ * are the same bits. True when both have some of `heads` and the device has threads for both. */
+bool lud_empo_heads_apart(const lud_device *device, unsigned heads, unsigned parts[2]);
 /* Declares the encoders and the chosen heads, and marks their values as outputs. Heads beyond V_h^e read the
  * shared encoders, so those are declared in any case. The net is created with the largest number of states.
  */

@@ -425,9 +425,9 @@ static void learn_novelty(phase2 *p) {
 }
 
 /* How well the networks can still learn, on states from the memory. */
-static void diagnose(phase2 *p) {
+static lud_status diagnose(phase2 *p, lud_error *error) {
     const lud_empo_learner_options *o = &p->options;
-    if (!p->plasticity || p->step % o->plasticity_interval) return;
+    if (!p->plasticity || p->step % o->plasticity_interval) return LUD_OK;
     const int64_t stored = lud_empo_replay_count(p->replay);
     const int64_t n = stored < o->plasticity_batch_size ? stored : o->plasticity_batch_size;
     lud_empo_replay_sample(p->replay, n, INT64_MIN, (uint64_t)p->scenario->run.seed ^ 0x706c6173746963u,
@@ -437,7 +437,9 @@ static void diagnose(phase2 *p) {
         p->sampled[i] = t.state;
         p->sampled_goals[i] = t.goals;
     }
-    lud_empo_plasticity_measure(p->plasticity, n, p->sampled, p->sampled_goals);
+    return lud_empo_plasticity_measure(p->plasticity, n, p->sampled, p->sampled_goals)
+               ? LUD_OK
+               : lud_fail(error, LUD_ERROR_MEMORY, "no memory for diagnostics of %lld states", (long long)n);
 }
 
 /* Learning rates by how novel the last batch was. */
@@ -480,7 +482,8 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
         learn_novelty(p);
         if (!p->async) p->credit -= 1.0;
         p->step++;
-        diagnose(p);
+        status = diagnose(p, error);
+        if (status) return status;
         if (p->async) lud_empo_async_trained(p->async, p->step);
     }
     fill_row(p, &now, row);
@@ -559,7 +562,9 @@ static lud_status learned_values(phase2 *p, learned_arrays *a, lud_error *error)
         for (size_t k = 0; k < sizeof moves / sizeof *moves; k++)
             lud_device_download(p->device, moves[k].to + first * moves[k].width, moves[k].from,
                                 n * moves[k].width * sizeof(float));
-        lud_empo_values_power(&p->values, (int64_t)n, a->records, 0, a->x_direct, a->v_h_e + first * goals);
+        status = lud_empo_values_power(&p->values, (int64_t)n, a->records, 0, a->x_direct,
+                                       a->v_h_e + first * goals, error);
+        if (status) return status;
     }
     return LUD_OK;
 }
@@ -651,12 +656,14 @@ static void report(lud_learner *learner, lud_text *out) {
     lud_empo_stages_print(&p->options.stages, out);
     lud_text_append(out, "\n");
     lud_profile_print(&p->profile, out);
-    uint64_t pieces, replayed;
-    lud_empo_trainer_pieces(p->trainer, &pieces, &replayed);
+    const lud_replay *asking = &p->values.asking;
+    uint64_t updates, replayed;
+    lud_empo_trainer_replays(p->trainer, &updates, &replayed);
     if (replayed)
         lud_text_append(out,
-                        "replayed from recorded graphs: %" PRIu64 " of %" PRIu64 " pieces of device work\n",
-                        replayed, pieces);
+                        "replayed from recorded graphs: %" PRIu64 " of %" PRIu64 " updates, and %" PRIu64
+                        " of %" PRIu64 " questions of the actor and others\n",
+                        replayed, updates, asking->n_replayed, asking->runs);
     lud_text_append(out,
                     "\na stored state takes %zu bytes, a transition %.0f: %.1f distinct successors of %.1f "
                     "listed ones\n",

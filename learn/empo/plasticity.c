@@ -207,9 +207,9 @@ static void measure_norms(lud_empo_plasticity *p) {
     p->figures.norm_total = sqrt(total);
 }
 
-void lud_empo_plasticity_measure(lud_empo_plasticity *p, int64_t n, const int32_t *const *records,
+bool lud_empo_plasticity_measure(lud_empo_plasticity *p, int64_t n, const int32_t *const *records,
                                  const int32_t *const *goals) {
-    lud_empo_values_stage(p->values, p->net, &p->graph, n, records, goals);
+    if (!lud_empo_values_stage(p->values, p->net, &p->graph, n, records, goals)) return false;
     lud_nn_forward(p->net, n, false);
     double units = 0;
     p->figures.dormant = p->figures.dead = 0;
@@ -229,6 +229,7 @@ void lud_empo_plasticity_measure(lud_empo_plasticity *p, int64_t n, const int32_
     }
     measure_norms(p);
     p->measured = true;
+    return true;
 }
 
 lud_empo_plasticity_figures lud_empo_plasticity_get(const lud_empo_plasticity *p) {

@@ -26,7 +26,7 @@ typedef struct lud_empo_plasticity_figures {
     double norm_total;
 } lud_empo_plasticity_figures;
 /* Measures on n <= n_states states with goals[n] pointers to [n_humans]. */
-void lud_empo_plasticity_measure(lud_empo_plasticity *plasticity, int64_t n, const int32_t *const *records,
+bool lud_empo_plasticity_measure(lud_empo_plasticity *plasticity, int64_t n, const int32_t *const *records,
                                  const int32_t *const *goals);
 /* Of the last measurement; NaN before it. */
 lud_empo_plasticity_figures lud_empo_plasticity_get(const lud_empo_plasticity *plasticity);

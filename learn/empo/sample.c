@@ -30,28 +30,13 @@ static void free_links(lud_empo_sample *b) {
     free(b->flat.expanded_probability);
     free(b->value_index);
     free(b->expanded_achieved);
-    free(b->expanded_continues);
-}
-
-static void release(lud_device *device, void *memory) {
-    if (memory) lud_device_release(device, memory);
-}
-
-static void release_rows(lud_empo_sample *b) {
-    lud_device *device = b->device;
-    release(device, b->on_device.continues);
-    release(device, b->on_device.terminal);
+    free(b->expanded_discount);
 }
 
 static void release_links(lud_empo_sample *b) {
-    lud_device *device = b->device;
-    void *const all[] = {b->on_device.slot,          b->on_device.row,
-                         b->on_device.expanded_slot, b->on_device.entry,
-                         b->on_device.value_index,   b->on_device.probability,
-                         b->on_device.v_r,           b->on_device.expanded_probability,
-                         b->on_device.achieved,      b->on_device.expanded_continues,
-                         b->on_device.v_h_e_next,    b->on_device.scratch};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) release(device, all[i]);
+    float *const all[] = {b->on_device.v_r, b->on_device.v_h_e_next, b->on_device.scratch};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i]) lud_device_release(b->device, all[i]);
 }
 
 static lud_status make_lives(lud_empo_sample *b, lud_error *error) {
@@ -59,10 +44,7 @@ static lud_status make_lives(lud_empo_sample *b, lud_error *error) {
     if (o->hindsight_prob > 0) {
         b->hindsight = lud_empo_hindsight_create(b->values->features, b->replay, b->n, o->hindsight_prob,
                                                  o->hindsight_whole, b->seed);
-        b->on_device.entry_weight =
-            lud_device_allocate(b->device, (size_t)(b->n * b->n_entries) * sizeof(float));
-        if (!b->hindsight || !b->on_device.entry_weight)
-            return lud_fail(error, LUD_ERROR_MEMORY, "no memory for goals in hindsight");
+        if (!b->hindsight) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for goals in hindsight");
     }
     return lud_empo_learner_uses_trajectories(o)
                ? lud_empo_trajectory_create(b->values, b->replay, o, b->n, &b->trajectory, error)
@@ -116,11 +98,7 @@ void lud_empo_sample_free(lud_empo_sample *b) {
     free(b->parts);
     free_rows(b);
     free_links(b);
-    if (b->device) {
-        release_rows(b);
-        release_links(b);
-        release(b->device, b->on_device.entry_weight);
-    }
+    if (b->device) release_links(b);
     *b = (lud_empo_sample){0};
 }
 
@@ -129,19 +107,14 @@ void lud_empo_sample_free(lud_empo_sample *b) {
 static bool room_for_rows(lud_empo_sample *b, int64_t n) {
     n = lud_replay_rows(b->device, n);
     if (n <= b->row_room) return true;
-    b->n_grown++;
     const size_t rows = (size_t)(n + n / 2);
     free_rows(b);
-    release_rows(b);
     b->records = malloc(rows * sizeof *b->records);
     b->goals = malloc(rows * sizeof *b->goals);
     b->continues = malloc(rows * sizeof *b->continues);
     b->terminal = malloc(rows * sizeof *b->terminal);
     b->achieved = malloc(rows * (size_t)b->n_entries);
-    b->on_device.continues = lud_device_allocate(b->device, rows * sizeof(float));
-    b->on_device.terminal = lud_device_allocate(b->device, rows * sizeof(float));
-    const bool complete = b->records && b->goals && b->continues && b->terminal && b->achieved &&
-                          b->on_device.continues && b->on_device.terminal;
+    const bool complete = b->records && b->goals && b->continues && b->terminal && b->achieved;
     b->row_room = complete ? (int64_t)rows : 0;
     return complete;
 }
@@ -159,7 +132,7 @@ static bool room_for_links(lud_empo_sample *b, int64_t n) {
     int32_t **const expanded_words[] = {&b->flat.expanded_row, &b->flat.entry, &b->flat.expanded_slot,
                                         &b->value_index};
     float **const expanded_reals[] = {&b->flat.expanded_probability, &b->expanded_achieved,
-                                      &b->expanded_continues};
+                                      &b->expanded_discount};
     bool complete = b->probability;
     b->flat.probability = malloc(links * sizeof(float));
     complete = complete && b->flat.probability;
@@ -168,26 +141,10 @@ static bool room_for_links(lud_empo_sample *b, int64_t n) {
         complete = (*expanded_words[i] = malloc(expanded * sizeof(int32_t))) && complete;
     for (int i = 0; i < 3; i++)
         complete = (*expanded_reals[i] = malloc(expanded * sizeof(float))) && complete;
-    const struct {
-        void *pointer; /* the address of a pointer */
-        size_t n;
-    } device[] = {{&b->on_device.slot, links},
-                  {&b->on_device.row, links},
-                  {&b->on_device.probability, links},
-                  {&b->on_device.v_r, links},
-                  {&b->on_device.expanded_slot, expanded},
-                  {&b->on_device.entry, expanded},
-                  {&b->on_device.value_index, expanded},
-                  {&b->on_device.expanded_probability, expanded},
-                  {&b->on_device.achieved, expanded},
-                  {&b->on_device.expanded_continues, expanded},
-                  {&b->on_device.v_h_e_next, expanded},
-                  {&b->on_device.scratch, 2 * expanded}};
-    for (size_t i = 0; i < sizeof device / sizeof *device; i++) {
-        void *memory = lud_device_allocate(b->device, device[i].n * sizeof(float));
-        memcpy(device[i].pointer, &memory, sizeof memory);
-        complete = complete && memory;
-    }
+    b->on_device.v_r = lud_device_allocate(b->device, links * sizeof(float));
+    b->on_device.v_h_e_next = lud_device_allocate(b->device, expanded * sizeof(float));
+    b->on_device.scratch = lud_device_allocate(b->device, 2 * expanded * sizeof(float));
+    complete = complete && b->on_device.v_r && b->on_device.v_h_e_next && b->on_device.scratch;
     b->link_room = complete ? (int64_t)links : 0;
     return complete;
 }
@@ -237,7 +194,7 @@ static void pad(lud_empo_sample *b) {
     }
     for (int64_t i = b->flat.n_expanded; i < b->run_flat * b->n_entries; i++) {
         b->flat.expanded_slot[i] = b->flat.entry[i] = b->value_index[i] = -1;
-        b->flat.expanded_probability[i] = b->expanded_achieved[i] = b->expanded_continues[i] = 0.0f;
+        b->flat.expanded_probability[i] = b->expanded_achieved[i] = b->expanded_discount[i] = 0.0f;
     }
 }
 
@@ -302,34 +259,34 @@ lud_status lud_empo_sample_collect(lud_empo_sample *b, int64_t step, const lud_e
         const int64_t row = b->flat_row[b->flat.expanded_row[i]], entry = b->flat.entry[i] % b->n_entries;
         b->value_index[i] = (int32_t)(row * b->n_entries + entry);
         b->expanded_achieved[i] = (float)b->achieved[row * b->n_entries + entry];
-        b->expanded_continues[i] = b->continues[row];
+        b->expanded_discount[i] = (float)now->gamma_h * b->continues[row];
     }
     pad(b);
     return LUD_OK;
 }
 
-void lud_empo_sample_upload(lud_empo_sample *b) {
+void lud_empo_sample_pack(lud_empo_sample *b, lud_parcel *parcel) {
     const size_t flat = (size_t)b->run_flat, expanded = flat * (size_t)b->n_entries,
                  rows = (size_t)b->run_rows;
     const struct {
-        void *to;
+        void *pointer; /* the address of a pointer */
         const void *from;
         size_t n;
-    } moves[] = {{b->on_device.slot, b->flat.slot, flat},
-                 {b->on_device.row, b->flat_row, flat},
-                 {b->on_device.probability, b->flat.probability, flat},
-                 {b->on_device.expanded_slot, b->flat.expanded_slot, expanded},
-                 {b->on_device.entry, b->flat.entry, expanded},
-                 {b->on_device.value_index, b->value_index, expanded},
-                 {b->on_device.expanded_probability, b->flat.expanded_probability, expanded},
-                 {b->on_device.achieved, b->expanded_achieved, expanded},
-                 {b->on_device.expanded_continues, b->expanded_continues, expanded},
-                 {b->on_device.continues, b->continues, rows},
-                 {b->on_device.terminal, b->terminal, rows}};
-    for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
-        lud_device_upload(b->device, moves[i].to, moves[i].from, moves[i].n * sizeof(float));
-    if (b->trajectory) lud_empo_trajectory_upload(b->trajectory, b->first_lived);
+    } arrays[] = {{&b->on_device.slot, b->flat.slot, flat},
+                  {&b->on_device.row, b->flat_row, flat},
+                  {&b->on_device.probability, b->flat.probability, flat},
+                  {&b->on_device.expanded_slot, b->flat.expanded_slot, expanded},
+                  {&b->on_device.entry, b->flat.entry, expanded},
+                  {&b->on_device.value_index, b->value_index, expanded},
+                  {&b->on_device.expanded_probability, b->flat.expanded_probability, expanded},
+                  {&b->on_device.achieved, b->expanded_achieved, expanded},
+                  {&b->on_device.expanded_discount, b->expanded_discount, expanded},
+                  {&b->on_device.continues, b->continues, rows},
+                  {&b->on_device.terminal, b->terminal, rows}};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        lud_parcel_add(parcel, arrays[i].pointer, arrays[i].from, arrays[i].n * sizeof(float));
+    if (b->trajectory) lud_empo_trajectory_pack(b->trajectory, b->first_lived, parcel);
     if (b->hindsight)
-        lud_device_upload(b->device, b->on_device.entry_weight, lud_empo_hindsight_weights(b->hindsight),
-                          (size_t)(b->n * b->n_entries) * sizeof(float));
+        lud_parcel_add(parcel, &b->on_device.entry_weight, lud_empo_hindsight_weights(b->hindsight),
+                       (size_t)(b->n * b->n_entries) * sizeof(float));
 }

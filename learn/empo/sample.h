@@ -41,14 +41,16 @@ typedef struct lud_empo_sample {
     double *marginal, *pursuing;      /* of a transition: [n_human_profiles], [n_goals][n_human_profiles] */
     double *parts;                    /* [n_humans][n_human_profiles] */
     lud_empo_flat flat;
-    int32_t *value_index;                          /* [link_room * n_entries] place of V_h^e(row, entry) */
-    float *expanded_achieved, *expanded_continues; /* [link_room * n_entries] */
-    /* on the device, as far as they are not those above */
+    int32_t *value_index; /* [link_room * n_entries] place of V_h^e(row, entry) */
+    float *expanded_achieved,
+        *expanded_discount; /* [link_room * n_entries] discount: of V_h^e beyond, or 0 */
+    /* on the device, once the parcel was sent: those above and what is made there */
     struct {
-        int32_t *slot, *row, *expanded_slot, *entry, *value_index;
-        float *probability, *v_r, *continues, *terminal;
-        float *expanded_probability, *achieved, *expanded_continues, *v_h_e_next, *scratch;
-        float *entry_weight; /* [n * n_entries] of V_h^e, with hindsight only */
+        const int32_t *slot, *row, *expanded_slot, *entry, *value_index;
+        const float *probability, *continues, *terminal;
+        const float *expanded_probability, *achieved, *expanded_discount;
+        const float *entry_weight; /* [n * n_entries] of V_h^e, null without hindsight */
+        float *v_r, *v_h_e_next, *scratch;
     } on_device;
 } lud_empo_sample;
 
@@ -62,7 +64,7 @@ void lud_empo_sample_free(lud_empo_sample *batch);
  * Q_r may learn. Its pointers hold until the memory changes. */
 lud_status lud_empo_sample_collect(lud_empo_sample *batch, int64_t step, const lud_empo_now *now,
                                    bool with_states, lud_error *error);
-/* Sends what collecting found to the device. */
-void lud_empo_sample_upload(lud_empo_sample *batch);
+/* Adds what collecting found to a parcel. */
+void lud_empo_sample_pack(lud_empo_sample *batch, lud_parcel *parcel);
 
 #endif

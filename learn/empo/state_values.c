@@ -51,8 +51,8 @@ lud_status lud_empo_state_values(lud_empo_phase2_learner *l, const uint8_t *stat
             lud_device_download(l->device, rest, l->values.v_r, real);
             lud_device_download(l->device, rest + 1, l->values.u_r, real);
             lud_device_download(l->device, s.reals, l->values.x_h, humans * real);
-            lud_empo_values_power(&l->values, 1, records, 0, rest + 2, s.reals + humans);
-            fill(l, s.reals, record);
+            status = lud_empo_values_power(&l->values, 1, records, 0, rest + 2, s.reals + humans, error);
+            if (status == LUD_OK) fill(l, s.reals, record);
         }
         l->values.profile = profile;
     }

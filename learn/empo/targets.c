@@ -26,17 +26,29 @@ void lud_empo_flatten(const lud_empo_transitions *transitions, lud_empo_flat *fl
         }
 }
 
-void lud_empo_policy(lud_device *device, int64_t n, int64_t n_actions, double beta, const float *q, float *pi,
-                     float *scratch) {
+/* The power law with the factor of ln(-q): `factor`, or of each action its own in device memory. */
+static void power_law(lud_device *device, int64_t n, int64_t n_actions, double factor, const float *factors,
+                      const float *q, float *pi, float *scratch) {
     const lud_ops *ops = device->ops;
     const int64_t size = n * n_actions;
     ops->map(device, (lud_map){LUD_MAP_CLAMP, -1e30, -floor_value}, size, q, pi);
     ops->map(device, (lud_map){LUD_MAP_LOG_NEGATED, 0.0, 0.0}, size, pi, pi);
-    ops->softmax(device, n, n_actions, -beta, pi, NULL, pi);
+    if (factors) ops->scale_columns(device, n, n_actions, pi, factors, pi);
+    ops->softmax(device, n, n_actions, factor, pi, NULL, pi);
     ops->map(device, (lud_map){LUD_MAP_CLAMP, floor_value, 1.0}, size, pi, pi);
     ops->sum_groups(device, n, n_actions, 1, 1.0, pi, scratch, false);
     ops->map(device, (lud_map){LUD_MAP_POWER, -1.0, 0.0}, n, scratch, scratch);
     ops->scale_rows(device, n, n_actions, pi, scratch, pi);
+}
+
+void lud_empo_policy(lud_device *device, int64_t n, int64_t n_actions, double beta, const float *q, float *pi,
+                     float *scratch) {
+    power_law(device, n, n_actions, -beta, NULL, q, pi, scratch);
+}
+
+void lud_empo_policy_by(lud_device *device, int64_t n, int64_t n_actions, const float *exponents,
+                        const float *q, float *pi, float *scratch) {
+    power_law(device, n, n_actions, 1.0, exponents, q, pi, scratch);
 }
 
 void lud_empo_state_value(lud_device *device, int64_t n, int64_t n_actions, const float *u_r, const float *pi,

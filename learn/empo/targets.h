@@ -37,6 +37,10 @@ void lud_empo_flatten(const lud_empo_transitions *transitions, lud_empo_flat *fl
  * normalisation. `scratch` [n] floats. */
 void lud_empo_policy(lud_device *device, int64_t n, int64_t n_actions, double beta, const float *q, float *pi,
                      float *scratch);
+/* The same bits with an exponent that may change between replays of a recorded piece: exponents[n_actions],
+ * each -beta, in device memory. */
+void lud_empo_policy_by(lud_device *device, int64_t n, int64_t n_actions, const float *exponents,
+                        const float *q, float *pi, float *scratch);
 /* v[n] = u_r + sum_a pi q. `scratch` [n][n_actions]. */
 void lud_empo_state_value(lud_device *device, int64_t n, int64_t n_actions, const float *u_r, const float *pi,
                           const float *q, float *v, float *scratch);
@@ -50,9 +54,9 @@ void lud_empo_x_h_targets(lud_device *device, int64_t n, double zeta, const floa
 void lud_empo_q_r_targets(lud_device *device, int64_t n, int64_t n_slots, double gamma_r, const int32_t *slot,
                           const float *probability, const float *v_r, float *q);
 /* Stage 5: v[n_entries] = sum over expanded successors of pi(action) x probability x t, t = achieved + (1 -
- * achieved) gamma_h continues v_h_e. achieved, continues[n_expanded] are 0 or 1; continues (may be null:
- * ones) is 0 where the episode ends, so that only achievements count there. pi[n_slots]. `scratch`
- * [2][n_expanded]. */
+ * achieved) gamma_h continues v_h_e. achieved[n_expanded] is 0 or 1; continues[n_expanded] (may be null:
+ * ones) is 0 where the episode ends, so that only achievements count there, and elsewhere 1, or a discount of
+ * its own beside a gamma_h of 1. pi[n_slots]. `scratch` [2][n_expanded]. */
 void lud_empo_v_h_e_targets(lud_device *device, int64_t n_expanded, int64_t n_entries, double gamma_h,
                             const int32_t *entry, const int32_t *expanded_slot,
                             const float *expanded_probability, const float *achieved, const float *continues,

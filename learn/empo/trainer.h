@@ -59,9 +59,8 @@ typedef struct lud_empo_batch_view {
 } lud_empo_batch_view;
 lud_empo_batch_view lud_empo_trainer_targets(lud_empo_trainer *trainer);
 
-/* Pieces of device work so far, of updates and of the values that actors ask for: all, and those replayed
- * from recorded graphs. */
-void lud_empo_trainer_pieces(const lud_empo_trainer *trainer, uint64_t *n, uint64_t *n_replayed);
+/* Updates so far, and those whose device work was replayed from one recorded graph. */
+void lud_empo_trainer_replays(const lud_empo_trainer *trainer, uint64_t *n, uint64_t *n_replayed);
 
 void lud_empo_trainer_visit(lud_empo_trainer *trainer, lud_checkpoint *checkpoint);
 

@@ -6,11 +6,12 @@
 
 /* Weighted values of states on the way that go into slots (transition, joint robot action). */
 typedef struct terms {
-    int64_t n;
+    int64_t n, run_n;    /* run_n: with padding */
     int32_t *row, *slot; /* [n] row: of the states on the way */
     float *weight;       /* [n] */
-    int32_t *device_row, *device_slot;
-    float *device_weight, *device_value;
+    const int32_t *device_row, *device_slot;
+    const float *device_weight;
+    float *device_value;
 } terms;
 
 struct lud_empo_trajectory {
@@ -20,33 +21,30 @@ struct lud_empo_trajectory {
     lud_device *device;
     int64_t n, n_entries, n_actions;
     /* of an entry: target = keep x one-step target + constant + factor x V_h^e at place */
-    float *keep, *constant, *factor, *device_keep, *device_constant, *device_factor, *device_value;
-    int32_t *place, *device_place;
-    float *keep_action, *device_keep_action; /* [n][n_actions] */
-    lud_empo_transition *path;               /* [path_room] steps of one transition */
-    int64_t *row_of; /* [path_room] row of the state after a step, -1: it is not asked for */
+    float *keep, *constant, *factor;
+    int32_t *place;
+    float *keep_action; /* [n][n_actions] */
+    const float *device_keep, *device_constant, *device_factor, *device_keep_action;
+    const int32_t *device_place;
+    float *device_value;
+    lud_empo_transition *path; /* [path_room] steps of one transition */
+    int64_t *row_of;           /* [path_room] row of the state after a step, -1: it is not asked for */
     int64_t path_room;
     lud_empo_lived_state *states; /* [state_room] */
     int64_t n_states, state_room;
     terms rewards, values_beyond; /* U_r on the way, V_r at its end: [state_room] each */
     int64_t steps, n_people, n_achieved, n_people_bootstrapped, n_robots, n_robots_bootstrapped;
     bool with_robots;
+    uint64_t n_grown;
 };
 
 /* ---- making and freeing ---- */
-
-static void release(lud_device *device, void *memory) {
-    if (memory) lud_device_release(device, memory);
-}
 
 static void free_terms(lud_device *device, terms *t) {
     free(t->row);
     free(t->slot);
     free(t->weight);
-    release(device, t->device_row);
-    release(device, t->device_slot);
-    release(device, t->device_weight);
-    release(device, t->device_value);
+    if (t->device_value) lud_device_release(device, t->device_value);
     *t = (terms){0};
 }
 
@@ -55,21 +53,19 @@ static bool make_terms(lud_device *device, int64_t room, terms *t) {
     t->row = malloc(n * sizeof *t->row);
     t->slot = malloc(n * sizeof *t->slot);
     t->weight = malloc(n * sizeof *t->weight);
-    t->device_row = lud_device_allocate(device, n * sizeof *t->device_row);
-    t->device_slot = lud_device_allocate(device, n * sizeof *t->device_slot);
-    t->device_weight = lud_device_allocate(device, n * sizeof *t->device_weight);
     t->device_value = lud_device_allocate(device, n * sizeof *t->device_value);
-    return t->row && t->slot && t->weight && t->device_row && t->device_slot && t->device_weight &&
-           t->device_value;
+    return t->row && t->slot && t->weight && t->device_value;
 }
 
 /* Room for one more state. */
 static bool room_for_state(lud_empo_trajectory *t) {
     if (t->n_states < t->state_room) return true;
-    const int64_t room = 2 * t->state_room + 64;
+    int64_t room = 64; /* a power of two, and at least the size of a batch */
+    while (room < t->n || room <= t->state_room) room *= 2;
     lud_empo_lived_state *larger = realloc(t->states, (size_t)room * sizeof *larger);
     if (!larger) return false;
     t->states = larger;
+    t->n_grown++;
     terms *const all[] = {&t->rewards, &t->values_beyond};
     for (int i = 0; i < 2; i++) {
         terms made = {.n = all[i]->n};
@@ -115,19 +111,14 @@ lud_status lud_empo_trajectory_create(lud_empo_values *values, const lud_empo_re
                                .n_entries = values->n_entries,
                                .n_actions = values->features->layout.n_robot_actions};
     const size_t entries = (size_t)(n * t->n_entries), actions = (size_t)(n * t->n_actions);
-    float **const host[] = {&t->keep, &t->constant, &t->factor},
-                  **const device[] = {&t->device_keep, &t->device_constant, &t->device_factor,
-                                      &t->device_value};
-    bool complete = (t->place = malloc(entries * sizeof *t->place)) != NULL;
-    for (int i = 0; i < 3; i++) complete = (*host[i] = malloc(entries * sizeof(float))) && complete;
-    for (int i = 0; i < 4; i++)
-        complete = (*device[i] = lud_device_allocate(t->device, entries * sizeof(float))) && complete;
-    t->device_place = lud_device_allocate(t->device, entries * sizeof *t->device_place);
+    t->place = malloc(entries * sizeof *t->place);
+    t->keep = malloc(entries * sizeof *t->keep);
+    t->constant = malloc(entries * sizeof *t->constant);
+    t->factor = malloc(entries * sizeof *t->factor);
     t->keep_action = malloc(actions * sizeof *t->keep_action);
-    t->device_keep_action = lud_device_allocate(t->device, actions * sizeof(float));
-    complete = complete && t->device_place && t->keep_action && t->device_keep_action && room_for_state(t) &&
-               room_for_step(t, 0);
-    if (!complete) {
+    t->device_value = lud_device_allocate(t->device, entries * sizeof *t->device_value);
+    if (!t->place || !t->keep || !t->constant || !t->factor || !t->keep_action || !t->device_value ||
+        !room_for_state(t) || !room_for_step(t, 0)) {
         lud_empo_trajectory_destroy(t);
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for trajectories");
     }
@@ -139,10 +130,8 @@ void lud_empo_trajectory_destroy(lud_empo_trajectory *t) {
     if (!t) return;
     void *const host[] = {t->keep,        t->constant, t->factor, t->place,
                           t->keep_action, t->path,     t->row_of, t->states};
-    void *const device[] = {t->device_keep,  t->device_constant, t->device_factor,
-                            t->device_value, t->device_place,    t->device_keep_action};
     for (size_t i = 0; i < sizeof host / sizeof *host; i++) free(host[i]);
-    for (size_t i = 0; i < sizeof device / sizeof *device; i++) release(t->device, device[i]);
+    if (t->device_value) lud_device_release(t->device, t->device_value);
     free_terms(t->device, &t->rewards);
     free_terms(t->device, &t->values_beyond);
     free(t);
@@ -274,31 +263,42 @@ const lud_empo_lived_state *lud_empo_trajectory_states(const lud_empo_trajectory
 
 /* ---- on the device ---- */
 
-static void upload_terms(lud_device *device, terms *t, int64_t first_row) {
-    const size_t n = (size_t)t->n;
+/* Off the CPU up to run_n, so that sizes recur. */
+static void pack_terms(terms *t, int64_t run_n, int64_t first_row, lud_parcel *parcel) {
+    t->run_n = parcel->direct ? t->n : run_n;
+    const size_t n = (size_t)t->run_n;
     for (int64_t i = 0; i < t->n; i++) t->row[i] += (int32_t)first_row;
-    lud_device_upload(device, t->device_row, t->row, n * sizeof *t->row);
-    lud_device_upload(device, t->device_slot, t->slot, n * sizeof *t->slot);
-    lud_device_upload(device, t->device_weight, t->weight, n * sizeof *t->weight);
+    for (int64_t i = t->n; i < t->run_n; i++) {
+        t->row[i] = t->slot[i] = -1;
+        t->weight[i] = 0.0f;
+    }
+    lud_parcel_add(parcel, &t->device_row, t->row, n * sizeof *t->row);
+    lud_parcel_add(parcel, &t->device_slot, t->slot, n * sizeof *t->slot);
+    lud_parcel_add(parcel, &t->device_weight, t->weight, n * sizeof *t->weight);
 }
 
-void lud_empo_trajectory_upload(lud_empo_trajectory *t, int64_t first_row) {
+void lud_empo_trajectory_pack(lud_empo_trajectory *t, int64_t first_row, lud_parcel *parcel) {
     const size_t entries = (size_t)(t->n * t->n_entries), actions = (size_t)(t->n * t->n_actions);
     for (size_t e = 0; e < entries; e++)
         if (t->place[e] >= 0) t->place[e] += (int32_t)(first_row * t->n_entries);
-    lud_device_upload(t->device, t->device_keep, t->keep, entries * sizeof *t->keep);
-    lud_device_upload(t->device, t->device_constant, t->constant, entries * sizeof *t->constant);
-    lud_device_upload(t->device, t->device_factor, t->factor, entries * sizeof *t->factor);
-    lud_device_upload(t->device, t->device_place, t->place, entries * sizeof *t->place);
-    lud_device_upload(t->device, t->device_keep_action, t->keep_action, actions * sizeof *t->keep_action);
-    upload_terms(t->device, &t->rewards, first_row);
-    upload_terms(t->device, &t->values_beyond, first_row);
+    lud_parcel_add(parcel, &t->device_keep, t->keep, entries * sizeof *t->keep);
+    lud_parcel_add(parcel, &t->device_constant, t->constant, entries * sizeof *t->constant);
+    lud_parcel_add(parcel, &t->device_factor, t->factor, entries * sizeof *t->factor);
+    lud_parcel_add(parcel, &t->device_place, t->place, entries * sizeof *t->place);
+    lud_parcel_add(parcel, &t->device_keep_action, t->keep_action, actions * sizeof *t->keep_action);
+    int64_t most = 64;
+    while (most < t->n || most < t->rewards.n) most *= 2;
+    pack_terms(&t->rewards, most, first_row, parcel);
+    pack_terms(&t->values_beyond, t->n, first_row, parcel); /* one of a transition at most */
+}
+
+uint64_t lud_empo_trajectory_grown(const lud_empo_trajectory *t) {
+    return t->n_grown;
 }
 
 void lud_empo_trajectory_people(lud_empo_trajectory *t, float *v_h_e) {
     const lud_ops *ops = t->device->ops;
     const int64_t n = t->n * t->n_entries;
-    if (t->n_people == 0) return;
     ops->gather_rows(t->device, n, 1, t->values->v_h_e, t->device_place, t->device_value);
     ops->multiply(t->device, n, t->device_value, t->device_factor, t->device_value);
     ops->combine(t->device, n, 1.0, t->device_value, 1.0, t->device_constant, t->device_value);
@@ -308,13 +308,12 @@ void lud_empo_trajectory_people(lud_empo_trajectory *t, float *v_h_e) {
 
 static void add_up(lud_empo_trajectory *t, const terms *given, const float *value, float *q_r) {
     const lud_ops *ops = t->device->ops;
-    ops->gather_rows(t->device, given->n, 1, value, given->device_row, given->device_value);
-    ops->scatter_add(t->device, given->n, 1, t->n * t->n_actions, given->device_value, given->device_weight,
-                     given->device_slot, q_r);
+    ops->gather_rows(t->device, given->run_n, 1, value, given->device_row, given->device_value);
+    ops->scatter_add(t->device, given->run_n, 1, t->n * t->n_actions, given->device_value,
+                     given->device_weight, given->device_slot, q_r);
 }
 
 void lud_empo_trajectory_robots(lud_empo_trajectory *t, float *q_r) {
-    if (t->n_robots == 0) return;
     t->device->ops->multiply(t->device, t->n * t->n_actions, q_r, t->device_keep_action, q_r);
     add_up(t, &t->rewards, t->values->u_r, q_r);
     add_up(t, &t->values_beyond, t->values->v_r, q_r);

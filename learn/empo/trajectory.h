@@ -46,10 +46,12 @@ lud_status lud_empo_trajectory_follow(lud_empo_trajectory *trajectory, const int
                                       bool robots, lud_error *error);
 /* States whose values are needed then; the pointer holds until the next call. */
 const lud_empo_lived_state *lud_empo_trajectory_states(const lud_empo_trajectory *trajectory, int64_t *n);
-/* Sends everything to the device; those states stand in rows `first_row` and on of the values' results. */
-void lud_empo_trajectory_upload(lud_empo_trajectory *trajectory, int64_t first_row);
-/* Replaces one-step targets: v_h_e[n][n_entries], q_r[n][n_robot_actions] on the device. The values' results
- * are of the run with those states, V_r of terminal ones already set. */
+/* Adds everything to a parcel; those states stand in rows `first_row` and on of the values' results. */
+void lud_empo_trajectory_pack(lud_empo_trajectory *trajectory, int64_t first_row, lud_parcel *parcel);
+/* Times that memory on the device was taken anew, which makes recorded work void. */
+uint64_t lud_empo_trajectory_grown(const lud_empo_trajectory *trajectory);
+/* Queues operations that replace one-step targets: v_h_e[n][n_entries], q_r[n][n_robot_actions] on the
+ * device. The values' results are of the run with those states, V_r of terminal ones already set. */
 void lud_empo_trajectory_people(lud_empo_trajectory *trajectory, float *v_h_e);
 void lud_empo_trajectory_robots(lud_empo_trajectory *trajectory, float *q_r);
 

@@ -7,15 +7,14 @@
 
 #include <xxhash.h>
 
-#include "base/random.h"
-#include "learn/empo/staging.h"
 #include "learn/empo/targets.h"
 
 /* States that go through a network at once (more when a batch is larger), and entries at least. */
 enum { CHUNK = 512, ENTRIES = 2048 };
 
-/* Networks for a pass: with all heads, with V_h^e, with Q_r. */
-enum { FULL, LIGHT, ROBOTS, PASSES };
+/* Networks for a pass: with all heads, with V_h^e, with Q_r; and what is left of all heads where some run at
+ * the same time in another network (lud_empo_heads_apart). */
+enum { FULL, LIGHT, ROBOTS, REST, PASSES };
 
 /* Nets, staging and scratch of the values. */
 struct lud_empo_workshop {
@@ -23,19 +22,21 @@ struct lud_empo_workshop {
     unsigned heads;         /* networks that exist */
     lud_nn *nets[PASSES];   /* null where there is no such network */
     lud_empo_graph graphs[PASSES];
-    lud_empo_staging staging;         /* of one chunk */
-    const int32_t **records, **goals; /* [chunk] with padding */
-    int64_t pass_rows;                /* of the pass in work */
+    lud_empo_staging staging; /* of what is asked for */
+    lud_empo_ability ability; /* X_h without its network */
+    lud_parcel parcel;        /* of lud_empo_values_run */
+    int32_t *first_entry;     /* [chunk][n_humans] of each person, device; with several entries of a person */
+    float *exponents;         /* [n_actions] -beta_r */
     struct {
-        int64_t n;
+        int64_t n, rows; /* states, with padding */
         unsigned want;
-        double beta_r;
-    } closing;          /* what is in work */
-    float *entry_value; /* [entries] read back, host */
-    uint64_t *keys;     /* [capacity] table keys of states, host */
-    float *host;        /* [capacity * width] */
-    float *scratch;     /* [capacity * width] device */
-    int64_t capacity;   /* of states in the results */
+        int which;              /* network */
+        const float *exponents; /* on the device */
+    } asked;
+    uint64_t *keys;   /* [capacity] table keys of states, host */
+    float *host;      /* [capacity * width] */
+    float *scratch;   /* [capacity * width] device */
+    int64_t capacity; /* of states in the results */
 };
 
 uint64_t lud_empo_state_key(const lud_empo_features *f, const int32_t *record) {
@@ -110,7 +111,10 @@ static bool make_networks(lud_empo_values *v, uint64_t seed, lud_error *error) {
         lud_parameters_build(v->online, seed, error) != LUD_OK)
         return false;
     v->target = lud_parameters_clone(v->online);
-    if (!v->target || !make_net(v, FULL, w->heads, w->entries, error)) return false;
+    unsigned parts[2];
+    const bool apart = lud_empo_heads_apart(v->device, w->heads, parts);
+    if (!v->target || !make_net(v, FULL, apart ? parts[0] : w->heads, w->entries, error)) return false;
+    if (apart && !make_net(v, REST, parts[1], 0, error)) return false;
     if (w->heads & LUD_EMPO_V_H_E && !make_net(v, LIGHT, LUD_EMPO_V_H_E, w->entries, error)) return false;
     return !(w->heads & LUD_EMPO_Q_R) || make_net(v, ROBOTS, LUD_EMPO_Q_R, 0, error);
 }
@@ -126,20 +130,48 @@ static bool make_tables(lud_empo_values *v) {
     return true;
 }
 
-static bool make_staging(lud_empo_values *v) {
+/* Where X_h of each person stands in the values of a chunk's entries, all of which say the same. */
+static bool make_first_entries(lud_empo_values *v) {
     struct lud_empo_workshop *w = v->workshop;
-    w->entry_value = calloc((size_t)w->entries, sizeof(float));
-    w->records = calloc((size_t)w->chunk, sizeof *w->records);
-    w->goals = calloc((size_t)w->chunk, sizeof *w->goals);
-    return lud_empo_staging_create(v->device, v->features, w->chunk, w->entries, &w->staging) &&
-           w->entry_value && w->records && w->goals;
+    const lud_empo_layout *layout = &v->features->layout;
+    if (!(w->heads & LUD_EMPO_X_H) || !v->options->expected_people) return true;
+    const size_t bytes = (size_t)(w->chunk * layout->n_humans) * sizeof(int32_t);
+    int32_t *index = malloc(bytes);
+    w->first_entry = lud_device_allocate(v->device, bytes);
+    const bool complete = index && w->first_entry;
+    for (int64_t i = 0; complete && i < w->chunk; i++)
+        for (int h = 0; h < layout->n_humans; h++)
+            index[i * layout->n_humans + h] = (int32_t)(i * v->n_entries + layout->goal_begin[h]);
+    if (complete) lud_device_upload(v->device, w->first_entry, index, bytes);
+    free(index);
+    return complete;
 }
 
-/* The recorded pieces: they call operations and nothing else. */
-static void queue_full(void *values);
-static void queue_light(void *values);
-static void queue_robots(void *values);
-static void queue_closing(void *values);
+bool lud_empo_values_start_ability(lud_empo_values *v, lud_empo_ability *ability) {
+    struct lud_empo_workshop *w = v->workshop;
+    *ability = (lud_empo_ability){.device = v->device,
+                                  .features = v->features,
+                                  .options = v->options,
+                                  .table = v->tables[LUD_NET_V_H_E],
+                                  .net = w->nets[LIGHT],
+                                  .graph = &w->graphs[LIGHT],
+                                  .max_states = w->chunk,
+                                  .max_entries = w->entries,
+                                  .n_grown = &v->n_grown};
+    return lud_empo_ability_start(ability);
+}
+
+static bool make_staging(lud_empo_values *v) {
+    struct lud_empo_workshop *w = v->workshop;
+    w->exponents = calloc((size_t)v->shape.n_actions, sizeof *w->exponents);
+    return w->exponents &&
+           lud_empo_staging_create(v->device, v->features, w->chunk, w->entries, &w->staging) &&
+           make_first_entries(v) && lud_empo_values_start_ability(v, &w->ability);
+}
+
+static void queue_asked(void *values) {
+    lud_empo_values_queue(values);
+}
 
 lud_status lud_empo_values_create(lud_device *device, const lud_empo_features *features,
                                   const lud_empo_learner_options *options, uint64_t seed, lud_empo_values *v,
@@ -154,14 +186,13 @@ lud_status lud_empo_values_create(lud_device *device, const lud_empo_features *f
     if (options->theory.aggregate == LUD_EMPO_SUM)
         v->reward_scale *= pow((double)layout->n_humans, options->theory.eta);
     assert(features->height >= 2 && features->width >= 2); /* the world's own limit is 3 */
-    static void (*const passes[PASSES])(void *) = {queue_full, queue_light, queue_robots};
-    for (int i = 0; i < PASSES; i++) lud_replay_start(&v->passing[i], device, passes[i], v);
-    lud_replay_start(&v->closing, device, queue_closing, v);
+    lud_replay_start(&v->asking, device, queue_asked, v);
     v->workshop = calloc(1, sizeof *v->workshop);
     lud_error reason = {0};
     bool complete = v->workshop;
     if (complete) {
         struct lud_empo_workshop *w = v->workshop;
+        lud_parcel_start(&w->parcel, device);
         w->chunk = options->batch_size > CHUNK ? options->batch_size : CHUNK;
         w->entries = w->chunk * v->n_entries;
         if (w->entries < ENTRIES) w->entries = ENTRIES;
@@ -189,14 +220,14 @@ static void free_results(lud_empo_values *v) {
 void lud_empo_values_free(lud_empo_values *v) {
     struct lud_empo_workshop *w = v->workshop;
     if (w) {
-        for (int i = 0; i < PASSES; i++) lud_replay_end(&v->passing[i]);
-        lud_replay_end(&v->closing);
+        lud_replay_end(&v->asking);
         free_results(v);
         for (int i = 0; i < PASSES; i++) lud_nn_destroy(w->nets[i]);
+        lud_empo_ability_free(&w->ability);
         lud_empo_staging_free(&w->staging);
-        free(w->entry_value);
-        free(w->records);
-        free(w->goals);
+        lud_parcel_end(&w->parcel);
+        if (w->first_entry) lud_device_release(v->device, w->first_entry);
+        free(w->exponents);
         free(w);
     }
     for (int net = 0; net < LUD_EMPO_NETS; net++) lud_empo_table_destroy(v->tables[net]);
@@ -253,98 +284,59 @@ void lud_empo_values_entry(const lud_empo_values *v, int k, const int32_t *goals
     }
 }
 
-void lud_empo_values_stage(lud_empo_values *v, lud_nn *net, const lud_empo_graph *g, int64_t n,
-                           const int32_t *const *records, const int32_t *const *goals) {
-    lud_empo_staging *staging = &v->workshop->staging;
-    lud_empo_staging_states(staging, net, g, n, records);
-    for (int64_t i = 0; i < n; i++)
-        for (int k = 0; k < v->n_entries; k++) {
+void lud_empo_values_note(const lud_empo_values *v, lud_empo_staging *staging, int64_t n, int64_t rows,
+                          const int32_t *const *records, const int32_t *const *goals, int64_t at_once,
+                          int64_t n_entries) {
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t from = i < n ? i : n - 1;
+        lud_empo_staging_state(staging, i, records[from]);
+        for (int k = 0; k < n_entries; k++) {
             int h, goal;
-            lud_empo_values_entry(v, k, goals ? goals[i] : NULL, &h, &goal);
-            lud_empo_staging_entry(staging, i * v->n_entries + k, i, records[i], h, goal);
+            lud_empo_values_entry(v, k, goals ? goals[from] : NULL, &h, &goal);
+            lud_empo_staging_entry(staging, i * n_entries + k, i % at_once, records[from], h, goal);
         }
-    lud_empo_staging_entries(staging, net, g, n * v->n_entries);
+    }
+}
+
+bool lud_empo_values_stage(lud_empo_values *v, lud_nn *net, const lud_empo_graph *g, int64_t n,
+                           const int32_t *const *records, const int32_t *const *goals) {
+    struct lud_empo_workshop *w = v->workshop;
+    const int64_t entries = n * v->n_entries;
+    if (!lud_empo_staging_room(&w->staging, n, entries)) return false;
+    lud_parcel_clear(&w->parcel);
+    lud_empo_values_note(v, &w->staging, n, n, records, goals, n, v->n_entries);
+    lud_empo_staging_pack(&w->staging, n, entries, &w->parcel);
+    if (!lud_parcel_send(&w->parcel)) return false;
+    lud_empo_staging_bind(&w->staging, net, g, 0, 0, entries);
+    return true;
 }
 
 /* ---- networks ---- */
 
-static void run_piece(lud_empo_values *v, lud_replay *piece, uint64_t key) {
-    if (v->never_record)
-        piece->body(v);
-    else
-        lud_replay_run(piece, key);
-}
-
-static void queue_pass(lud_empo_values *v, int which) {
-    lud_nn_forward(v->workshop->nets[which], v->workshop->pass_rows, false);
-}
-static void queue_full(void *values) {
-    queue_pass(values, FULL);
-}
-static void queue_light(void *values) {
-    queue_pass(values, LIGHT);
-}
-static void queue_robots(void *values) {
-    queue_pass(values, ROBOTS);
-}
-
-/* One pass of a network whose inputs and other rows are set. */
-static void pass(lud_empo_values *v, int which, int64_t rows) {
-    const struct lud_empo_workshop *w = v->workshop;
-    v->workshop->pass_rows = rows;
-    run_piece(v, &v->passing[which],
-              lud_replay_key(lud_replay_key(0, (uint64_t)rows),
-                             (uint64_t)lud_nn_rows(w->nets[which], w->graphs[which].entries)));
-}
-
-/* Writes the inputs of a pass over the given rows, and of the padding, which repeats the last; returns how
- * many these are. */
-static int64_t stage_pass(lud_empo_values *v, int which, int64_t rows, const int32_t *const *records,
-                          const int32_t *const *goals) {
-    struct lud_empo_workshop *w = v->workshop;
-    const lud_empo_graph *g = &w->graphs[which];
-    int64_t padded = lud_replay_rows(v->device, rows);
-    if (padded > w->chunk) padded = w->chunk;
-    if (padded > rows) {
-        for (int64_t i = 0; i < padded; i++) {
-            w->records[i] = records[i < rows ? i : rows - 1];
-            w->goals[i] = goals ? goals[i < rows ? i : rows - 1] : NULL;
-        }
-        records = w->records;
-        if (goals) goals = w->goals;
-    }
-    if (g->v_h_e >= 0 || g->x_h >= 0) {
-        lud_empo_values_stage(v, w->nets[which], g, padded, records, goals);
-    } else {
-        lud_empo_staging_states(&w->staging, w->nets[which], g, padded, records);
-        lud_nn_set_rows(w->nets[which], g->entries, 0);
-    }
-    return padded;
-}
-
-/* X_h of each person from its entries, which all say the same: to[rows][n_humans]. */
-static void first_entries(lud_empo_values *v, const float *x_h, int64_t rows, float *to) {
-    const lud_empo_layout *layout = &v->features->layout;
-    const int n_humans = layout->n_humans;
-    if (!v->options->expected_people) {
-        lud_device_copy(v->device, to, x_h, (size_t)(rows * n_humans) * sizeof(float));
-        return;
-    }
-    float *host = v->workshop->host;
-    float *entries = v->workshop->entry_value;
-    lud_device_download(v->device, entries, x_h, (size_t)(rows * v->n_entries) * sizeof(float));
-    for (int64_t i = 0; i < rows; i++)
-        for (int h = 0; h < n_humans; h++)
-            host[i * n_humans + h] = entries[i * v->n_entries + layout->goal_begin[h]];
-    lud_device_upload(v->device, to, host, (size_t)(rows * n_humans) * sizeof(float));
-}
-
-/* Runs a net over all states and keeps the values of its heads. */
-static void run_net(lud_empo_values *v, int which, int64_t n, const int32_t *const *records,
-                    const int32_t *const *goals) {
-    const lud_nn *net = v->workshop->nets[which];
+/* Entries of a state that a pass needs. */
+static int64_t entries_of(const lud_empo_values *v, int which) {
     const lud_empo_graph *g = &v->workshop->graphs[which];
-    const int64_t n_humans = v->features->layout.n_humans, n_actions = v->shape.n_actions;
+    return g->v_h_e >= 0 || g->x_h >= 0 ? v->n_entries : 0;
+}
+
+/* X_h of each person from the entries of a chunk: to[rows][n_humans]. */
+static void first_entries(const lud_empo_values *v, lud_device *device, const float *x_h, int64_t rows,
+                          float *to) {
+    const int32_t *index = v->workshop->first_entry;
+    const int64_t n = rows * v->features->layout.n_humans;
+    if (index)
+        device->ops->gather_rows(device, n, 1, x_h, index, to);
+    else
+        lud_device_copy(device, to, x_h, (size_t)n * sizeof(float));
+}
+
+/* Passes of a network over all rows, which keep the values of its heads. */
+static void queue_passes(lud_empo_values *v, lud_device *device, int which) {
+    struct lud_empo_workshop *w = v->workshop;
+    lud_nn *net = w->nets[which];
+    const lud_empo_graph *g = &w->graphs[which];
+    const int64_t n_humans = v->features->layout.n_humans, n_actions = v->shape.n_actions,
+                  n_entries = entries_of(v, which);
     const struct {
         int value;
         float *to;
@@ -354,21 +346,27 @@ static void run_net(lud_empo_values *v, int which, int64_t n, const int32_t *con
                    {g->u_r, v->u_r, 1},
                    {g->q_r, v->q_r, n_actions},
                    {g->v_r, v->v_r, 1}};
-    for (int64_t first = 0; first < n; first += v->workshop->chunk) {
-        const int64_t rows = n - first < v->workshop->chunk ? n - first : v->workshop->chunk;
-        begin(v, LUD_STAGE_ENCODE);
-        const int64_t padded = stage_pass(v, which, rows, records + first, goals ? goals + first : NULL);
-        end(v, LUD_STAGE_ENCODE);
-        begin(v, LUD_STAGE_FORWARD);
-        pass(v, which, padded);
+    lud_nn_run_on(net, device);
+    for (int64_t first = 0; first < w->asked.rows; first += w->chunk) {
+        const int64_t rows = w->asked.rows - first < w->chunk ? w->asked.rows - first : w->chunk;
+        lud_empo_staging_bind(&w->staging, net, g, first, first * n_entries, rows * n_entries);
+        lud_nn_forward(net, rows, false);
         for (size_t k = 0; k < sizeof outputs / sizeof *outputs; k++)
             if (outputs[k].value >= 0)
-                lud_device_copy(v->device, outputs[k].to + first * outputs[k].width,
+                lud_device_copy(device, outputs[k].to + first * outputs[k].width,
                                 lud_nn_value(net, outputs[k].value),
                                 (size_t)(rows * outputs[k].width) * sizeof(float));
-        if (g->x_h >= 0) first_entries(v, lud_nn_value(net, g->x_h), rows, v->x_h + first * n_humans);
-        end(v, LUD_STAGE_FORWARD);
+        if (g->x_h >= 0) first_entries(v, device, lud_nn_value(net, g->x_h), rows, v->x_h + first * n_humans);
     }
+    lud_nn_run_on(net, NULL);
+}
+
+static void queue_first(lud_device *device, void *values) {
+    lud_empo_values *v = values;
+    queue_passes(v, device, v->workshop->asked.which);
+}
+static void queue_rest(lud_device *device, void *values) {
+    queue_passes(values, device, REST);
 }
 
 /* ---- tables ---- */
@@ -413,99 +411,112 @@ static void read_tables(lud_empo_values *v, int64_t n, const int32_t *const *rec
 
 /* ---- closed forms ---- */
 
-/* X_h = sum_g w_g V_h^e^zeta of n states whose V_h^e of all goals stands in the results. */
-static void power_from_entries(lud_empo_values *v, int64_t n) {
-    const lud_empo_layout *layout = &v->features->layout;
-    const double zeta = v->options->theory.zeta;
-    const int64_t width = v->n_entries, n_humans = layout->n_humans;
-    float *entries = v->workshop->entry_value;
-    for (int64_t first = 0; first < n; first += v->workshop->chunk) {
-        const int64_t rows = n - first < v->workshop->chunk ? n - first : v->workshop->chunk;
-        lud_device_download(v->device, entries, v->v_h_e + first * width,
-                            (size_t)(rows * width) * sizeof *entries);
-        for (int64_t i = 0; i < rows; i++)
-            for (int h = 0; h < n_humans; h++) {
-                double sum = 0;
-                for (int g = layout->goal_begin[h]; g < layout->goal_begin[h + 1]; g++) {
-                    const double value = (double)entries[i * width + g];
-                    sum += v->features->goal_weight[g] * (zeta == 2.0 ? value * value : pow(value, zeta));
-                }
-                v->workshop->host[i * n_humans + h] = (float)sum;
-            }
-        lud_device_upload(v->device, v->x_h + first * n_humans, v->workshop->host,
-                          (size_t)(rows * n_humans) * sizeof(float));
-    }
-}
-
 /* Least X_h of the closed form and of tables: far below any real one, but -X_h^-xi stays finite. */
 static double power_floor(const lud_empo_values *v) {
     return v->options->x_h_floor > 0 ? v->options->x_h_floor : 1e-3 * least_weight(v->features);
 }
 
-/* X_h without a network, on the host. */
-static void close_power(lud_empo_values *v, int64_t n, const int32_t *const *records, uint32_t draw) {
-    if (v->options->stages.x_h_network) return;
-    if (v->options->expected_people) {
-        power_from_entries(v, n);
-        return;
-    }
-    lud_empo_values_power(v, n, records, draw, v->workshop->host, NULL);
-    lud_device_upload(v->device, v->x_h, v->workshop->host,
-                      (size_t)(n * v->features->layout.n_humans) * sizeof(float));
+/* Whether X_h is asked for and has no network. */
+static bool needs_power(const lud_empo_values *v) {
+    return v->workshop->asked.want == LUD_WANT_ALL && !v->options->stages.x_h_network;
 }
 
-static void queue_closing(void *values) {
-    lud_empo_values *v = values;
+/* U_r, pi_r and V_r, as far as they are computed from the rest. */
+static void queue_closing(lud_empo_values *v) {
+    const struct lud_empo_workshop *w = v->workshop;
     const lud_ops *ops = v->device->ops;
     const lud_empo_theory *theory = &v->options->theory;
-    const int64_t n = v->workshop->closing.n, n_humans = v->features->layout.n_humans,
-                  n_actions = v->shape.n_actions;
-    const double beta_r = v->workshop->closing.beta_r;
-    if (v->workshop->closing.want == LUD_WANT_Q_R) {
-        lud_empo_policy(v->device, n, n_actions, beta_r, v->q_r, v->pi_r, v->workshop->scratch);
+    const int64_t n = w->asked.rows, n_humans = v->features->layout.n_humans, n_actions = v->shape.n_actions;
+    const float *exponents = w->asked.exponents;
+    if (w->asked.want == LUD_WANT_Q_R) {
+        lud_empo_policy_by(v->device, n, n_actions, exponents, v->q_r, v->pi_r, w->scratch);
         return;
     }
     ops->map(v->device, (lud_map){LUD_MAP_CLAMP, power_floor(v), 1e30}, n * n_humans, v->x_h, v->x_h);
     if (!v->options->stages.u_r_network)
         lud_empo_intrinsic_reward(v->device, n, n_humans, theory->xi, theory->eta, v->x_h, v->y, v->u_r,
-                                  v->workshop->scratch);
+                                  w->scratch);
     else if (v->tables[LUD_NET_U_R])
         ops->map(v->device, (lud_map){LUD_MAP_NEG_POWER, theory->eta, 0.0}, n, v->y, v->u_r);
-    lud_empo_policy(v->device, n, n_actions, beta_r, v->q_r, v->pi_r, v->workshop->scratch);
+    lud_empo_policy_by(v->device, n, n_actions, exponents, v->q_r, v->pi_r, w->scratch);
     if (!v->options->stages.v_r_network) {
         float *weighted = v->y; /* y is not read any more once V_r is composed from U_r */
         ops->combine(v->device, n, v->reward_scale, v->u_r, 0.0, NULL, weighted);
-        lud_empo_state_value(v->device, n, n_actions, weighted, v->pi_r, v->q_r, v->v_r,
-                             v->workshop->scratch);
+        lud_empo_state_value(v->device, n, n_actions, weighted, v->pi_r, v->q_r, v->v_r, w->scratch);
     }
 }
 
-/* U_r, pi_r and V_r, as far as they are computed from the rest. */
-static void close_forms(lud_empo_values *v, int64_t n, unsigned want, double beta_r) {
+lud_status lud_empo_values_ask(lud_empo_values *v, int64_t n, const int32_t *const *records,
+                               const int32_t *const *goals, unsigned want, double beta_r, uint32_t draw,
+                               lud_parcel *parcel, lud_error *error) {
+    lud_status status = make_room(v, n, error);
+    if (status) return status;
     struct lud_empo_workshop *w = v->workshop;
-    const int64_t padded = lud_replay_rows(v->device, n);
-    w->closing.n = padded;
-    w->closing.want = want;
-    w->closing.beta_r = beta_r;
+    const int which = want == LUD_WANT_ALL ? FULL : want == LUD_WANT_V_H_E ? LIGHT : ROBOTS;
+    const int64_t rows = lud_replay_rows(v->device, n), n_entries = entries_of(v, which);
+    v->n = w->asked.n = n;
+    w->asked.rows = rows;
+    w->asked.want = want;
+    w->asked.which = which;
+    bool complete = true;
+    begin(v, LUD_STAGE_ENCODE);
+    if (w->nets[which]) {
+        complete = lud_empo_staging_room(&w->staging, rows, rows * n_entries);
+        if (complete) {
+            lud_empo_values_note(v, &w->staging, n, rows, records, want == LUD_WANT_Q_R ? NULL : goals,
+                                 w->chunk, n_entries);
+            lud_empo_staging_pack(&w->staging, rows, rows * n_entries, parcel);
+        }
+    }
+    end(v, LUD_STAGE_ENCODE);
+    read_tables(v, n, records, goals, want);
+    begin(v, LUD_STAGE_ENCODE);
+    if (needs_power(v) && complete)
+        complete =
+            v->options->expected_people
+                ? lud_empo_ability_stage_given(&w->ability, rows, v->v_h_e, parcel)
+                : lud_empo_ability_stage(&w->ability, n, rows, records, draw, INT64_MAX, false, parcel);
+    for (int64_t a = 0; a < v->shape.n_actions; a++) w->exponents[a] = (float)-beta_r;
+    lud_parcel_add(parcel, &w->asked.exponents, w->exponents,
+                   (size_t)v->shape.n_actions * sizeof *w->exponents);
+    end(v, LUD_STAGE_ENCODE);
+    return complete
+               ? LUD_OK
+               : lud_fail(error, LUD_ERROR_MEMORY, "no memory for the values of %lld states", (long long)n);
+}
+
+void lud_empo_values_queue(lud_empo_values *v) {
+    struct lud_empo_workshop *w = v->workshop;
     begin(v, LUD_STAGE_FORWARD);
-    uint64_t key = lud_replay_key(0, (uint64_t)padded), bits;
-    memcpy(&bits, &beta_r, sizeof bits);
-    key = lud_replay_key(lud_replay_key(key, bits), want);
-    run_piece(v, &v->closing, lud_replay_key(key, v->n_grown));
+    if (w->asked.which == FULL && w->nets[REST])
+        lud_device_run_both(v->device, queue_first, v, queue_rest, v);
+    else if (w->nets[w->asked.which])
+        queue_first(v->device, v);
+    if (needs_power(v)) lud_empo_ability_queue(&w->ability, v->x_h);
+    if (w->asked.want != LUD_WANT_V_H_E) queue_closing(v);
     end(v, LUD_STAGE_FORWARD);
+}
+
+uint64_t lud_empo_values_key(const lud_empo_values *v) {
+    const struct lud_empo_workshop *w = v->workshop;
+    uint64_t key = lud_replay_key(lud_replay_key(0, v->n_grown), (uint64_t)w->asked.rows);
+    key = lud_replay_key(key, (uint64_t)w->ability.n);
+    return lud_replay_key(key, w->asked.want);
 }
 
 lud_status lud_empo_values_run(lud_empo_values *v, int64_t n, const int32_t *const *records,
                                const int32_t *const *goals, unsigned want, double beta_r, uint32_t draw,
                                lud_error *error) {
-    lud_status status = make_room(v, n, error);
+    lud_parcel *parcel = &v->workshop->parcel;
+    lud_parcel_clear(parcel);
+    lud_status status = lud_empo_values_ask(v, n, records, goals, want, beta_r, draw, parcel, error);
     if (status) return status;
-    const int which = want == LUD_WANT_ALL ? FULL : want == LUD_WANT_V_H_E ? LIGHT : ROBOTS;
-    v->n = n;
-    if (v->workshop->nets[which]) run_net(v, which, n, records, want == LUD_WANT_Q_R ? NULL : goals);
-    read_tables(v, n, records, goals, want);
-    if (want == LUD_WANT_ALL) close_power(v, n, records, draw);
-    if (want != LUD_WANT_V_H_E) close_forms(v, n, want, beta_r);
+    if (!lud_parcel_send(parcel))
+        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the inputs of %lld states", (long long)n);
+    if (v->never_record)
+        lud_empo_values_queue(v);
+    else
+        lud_replay_run(&v->asking, lud_replay_key(lud_empo_values_key(v), lud_parcel_key(parcel)));
     return LUD_OK;
 }
 
@@ -524,81 +535,23 @@ lud_status lud_empo_values_for_search(lud_empo_values *v, int n, const int32_t *
     return LUD_OK;
 }
 
-/* ---- X_h from V_h^e ---- */
-
-/* Goal k of person h: the k-th of all, or a draw. */
-static int goal_of(const lud_empo_values *v, bool all, int64_t row, int h, int k, uint32_t draw) {
-    if (all) return k;
-    const lud_random_key key = {(uint64_t)draw, (uint32_t)row};
-    const lud_words words = lud_draw(key, (uint32_t)k, (uint32_t)h, LUD_PURPOSE_GOAL, 0x100);
-    return lud_empo_features_draw_goal(v->features, h, lud_unit53(words.v[0], words.v[1]));
-}
-
-static int goals_of(const lud_empo_values *v, bool all, int h) {
-    const lud_empo_layout *layout = &v->features->layout;
-    return all ? layout->goal_begin[h + 1] - layout->goal_begin[h] : (int)v->options->x_h_goals;
-}
-
-/* V_h^e of all entries of rows first .. first + rows - 1, in order of row, person, goal. */
-static void entry_values(lud_empo_values *v, bool all, int64_t first, int64_t rows,
-                         const int32_t *const *records, uint32_t draw) {
-    struct lud_empo_workshop *w = v->workshop;
-    const int n_humans = v->features->layout.n_humans;
-    const lud_empo_table *table = v->tables[LUD_NET_V_H_E];
-    int64_t n = 0;
-    begin(v, LUD_STAGE_ENCODE);
-    if (!table)
-        lud_empo_staging_states(&w->staging, w->nets[LIGHT], &w->graphs[LIGHT], rows, records + first);
-    for (int64_t i = 0; i < rows; i++) {
-        const int32_t *record = records[first + i];
-        const uint64_t key = table ? lud_empo_state_key(v->features, record) : 0;
-        for (int h = 0; h < n_humans; h++)
-            for (int k = 0; k < goals_of(v, all, h); k++, n++) {
-                const int goal = goal_of(v, all, first + i, h, k, draw);
-                if (table)
-                    w->entry_value[n] = *lud_empo_table_read(table, lud_empo_goal_key(key, h, goal));
-                else
-                    lud_empo_staging_entry(&w->staging, n, i, record, h, goal);
-            }
-    }
-    if (!table) lud_empo_staging_entries(&w->staging, w->nets[LIGHT], &w->graphs[LIGHT], n);
-    end(v, LUD_STAGE_ENCODE);
-    if (table) return;
-    begin(v, LUD_STAGE_FORWARD);
-    pass(v, LIGHT, rows);
-    lud_device_download(v->device, w->entry_value, lud_nn_value(w->nets[LIGHT], w->graphs[LIGHT].v_h_e),
-                        (size_t)n * sizeof(float));
-    end(v, LUD_STAGE_FORWARD);
-}
-
-void lud_empo_values_power(lud_empo_values *v, int64_t n, const int32_t *const *records, uint32_t draw,
-                           float *x, float *v_h_e) {
+lud_status lud_empo_values_power(lud_empo_values *v, int64_t n, const int32_t *const *records, uint32_t draw,
+                                 float *x, float *v_h_e, lud_error *error) {
     struct lud_empo_workshop *w = v->workshop;
     const lud_empo_layout *layout = &v->features->layout;
-    const bool all = v_h_e || v->options->x_h_goals == 0;
-    const double zeta = v->options->theory.zeta;
-    int64_t per_row = 0;
-    for (int h = 0; h < layout->n_humans; h++) per_row += goals_of(v, all, h);
-    int64_t chunk = w->entries / per_row;
-    if (chunk > w->chunk) chunk = w->chunk;
-    for (int64_t first = 0; first < n; first += chunk) {
-        const int64_t rows = n - first < chunk ? n - first : chunk;
-        entry_values(v, all, first, rows, records, draw);
-        const float *value = w->entry_value;
-        for (int64_t i = first; i < first + rows; i++)
-            for (int h = 0; h < layout->n_humans; h++) {
-                const int n_goals = goals_of(v, all, h);
-                double sum = 0;
-                for (int k = 0; k < n_goals; k++, value++) {
-                    const double weight = all ? v->features->goal_weight[layout->goal_begin[h] + k]
-                                              : v->features->weight_sum[h] / n_goals;
-                    sum +=
-                        weight * (zeta == 2.0 ? (double)*value * (double)*value : pow((double)*value, zeta));
-                    if (v_h_e) v_h_e[i * layout->n_goals + layout->goal_begin[h] + k] = *value;
-                }
-                x[i * layout->n_humans + h] = (float)sum;
-            }
-    }
+    lud_status status = make_room(v, n, error);
+    if (status) return status;
+    lud_parcel_clear(&w->parcel);
+    if (!lud_empo_ability_stage(&w->ability, n, n, records, draw, INT64_MAX, v_h_e != NULL, &w->parcel) ||
+        !lud_parcel_send(&w->parcel))
+        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the power of people in %lld states",
+                        (long long)n);
+    lud_empo_ability_queue(&w->ability, w->scratch);
+    lud_device_download(v->device, x, w->scratch, (size_t)(n * layout->n_humans) * sizeof(float));
+    if (v_h_e)
+        lud_device_download(v->device, v_h_e, w->ability.value,
+                            (size_t)(n * layout->n_goals) * sizeof(float));
+    return LUD_OK;
 }
 
 void lud_empo_values_visit(lud_empo_values *v, lud_checkpoint *checkpoint) {

@@ -11,6 +11,7 @@
 #ifndef LUDUS_LEARN_EMPO_VALUES_H
 #define LUDUS_LEARN_EMPO_VALUES_H
 
+#include "learn/empo/ability.h"
 #include "learn/empo/features.h"
 #include "learn/empo/learner_options.h"
 #include "learn/empo/networks.h"
@@ -34,14 +35,12 @@ struct lud_empo_values {
 
     lud_profile *profile; /* where encoding and forward passes are timed; may be null */
 
-    /* On CUDA recorded graphs: a pass of each network (with all heads, with V_h^e, with Q_r), and what is
-     * computed from their values. Passes run for a few different numbers of rows, see lud_replay_rows. */
-    lud_replay passing[3], closing;
+    lud_replay asking; /* lud_empo_values_run, on CUDA from a recorded graph */
     bool never_record; /* for tests, of the trainer too: calls operations one by one */
 
     /* results of the last run, [n] states */
     int64_t n;
-    uint64_t n_grown; /* times that their memory was taken anew, which makes recorded work void */
+    uint64_t n_grown; /* times that memory on the device was taken anew, which makes recorded work void */
     float *v_h_e;     /* [n][n_entries] */
     float *x_h;       /* [n][n_humans] */
     float *y, *u_r, *v_r;
@@ -65,6 +64,15 @@ void lud_empo_values_free(lud_empo_values *values);
 lud_status lud_empo_values_run(lud_empo_values *values, int64_t n, const int32_t *const *records,
                                const int32_t *const *goals, unsigned want, double beta_r, uint32_t draw,
                                lud_error *error);
+/* The same in two steps, for recorded pieces that go on with the results. The first does what the host has to
+ * do: it notes everything (padded to lud_replay_rows), reads tables and adds what the device needs to the
+ * parcel. Once that was sent the second only queues operations. The key stands for their shapes, beside the
+ * parcel's own. */
+lud_status lud_empo_values_ask(lud_empo_values *values, int64_t n, const int32_t *const *records,
+                               const int32_t *const *goals, unsigned want, double beta_r, uint32_t draw,
+                               lud_parcel *parcel, lud_error *error);
+void lud_empo_values_queue(lud_empo_values *values);
+uint64_t lud_empo_values_key(const lud_empo_values *values);
 /* For a search while acting: q[n][n_robot_actions], u[n] = U_r as it enters V_r, v[n], on the host. goals[n]
  * pointers to [n_humans]. */
 lud_status lud_empo_values_for_search(lud_empo_values *values, int n, const int32_t *const *records,
@@ -72,13 +80,22 @@ lud_status lud_empo_values_for_search(lud_empo_values *values, int n, const int3
                                       float *v, lud_error *error);
 /* On the host: x[n][n_humans] = sum_g w_g V_h^e^zeta over all goals, or over options->x_h_goals drawn ones;
  * v_h_e[n][n_goals] (may be null; then all goals are used). */
-void lud_empo_values_power(lud_empo_values *values, int64_t n, const int32_t *const *records, uint32_t draw,
-                           float *x, float *v_h_e);
+lud_status lud_empo_values_power(lud_empo_values *values, int64_t n, const int32_t *const *records,
+                                 uint32_t draw, float *x, float *v_h_e, lud_error *error);
+/* Another such sum for pieces that hold more than one, on the networks of `values`; lud_empo_ability_free
+ * gives it back. False when memory is out. */
+bool lud_empo_values_start_ability(lud_empo_values *values, lud_empo_ability *ability);
 
-/* Fills the inputs of a declared graph for n rows; entries follow each other by state. goals may be null:
- * zeros, or with expected_people not needed. The net must have room. */
-void lud_empo_values_stage(lud_empo_values *values, lud_nn *net, const lud_empo_graph *graph, int64_t n,
+/* Fills the inputs of a declared graph for n rows, until the next call of anything here; entries follow each
+ * other by state. goals may be null: zeros, or with expected_people not needed. The net must have room. False
+ * when memory is out. */
+bool lud_empo_values_stage(lud_empo_values *values, lud_nn *net, const lud_empo_graph *graph, int64_t n,
                            const int32_t *const *records, const int32_t *const *goals);
+/* Notes the same, `n_entries` of each state, in a staging with room; rows n .. `rows` - 1 repeat the last. A
+ * pass takes `at_once` rows. */
+void lud_empo_values_note(const lud_empo_values *values, lud_empo_staging *staging, int64_t n, int64_t rows,
+                          const int32_t *const *records, const int32_t *const *goals, int64_t at_once,
+                          int64_t n_entries);
 
 /* Person and goal of entry k of a state with the given goals[n_humans]. */
 void lud_empo_values_entry(const lud_empo_values *values, int k, const int32_t *goals, int *h, int *goal);

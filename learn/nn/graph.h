@@ -87,8 +87,10 @@ struct lud_nn {
     bool planned, training_plan;
     bool training; /* the run in progress */
     uint64_t seed;
-    lud_device *device; /* that runs it, the parameters' unless lud_nn_run_on */
-    uint32_t *step;     /* in device memory, so that recorded runs see new values */
+    lud_device *device;        /* that runs it, the parameters' unless lud_nn_run_on */
+    uint32_t *step;            /* in device memory, so that recorded runs see new values */
+    uint32_t step_packed;      /* the same in a parcel */
+    const uint32_t *step_read; /* the one of both that runs read */
     char *memory;
     size_t bytes, bytes_unshared;
 };

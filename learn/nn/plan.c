@@ -234,6 +234,7 @@ lud_status lud_nn_plan(lud_nn *net, lud_nn_mode mode, lud_error *error) {
         net->memory =
             lud_device_allocate(net->parameters->device, net->bytes ? net->bytes : BUFFER_ALIGNMENT);
         net->step = lud_device_allocate(net->parameters->device, sizeof *net->step);
+        net->step_read = net->step;
         ok = net->memory && net->step;
     }
     free(marks);
@@ -270,7 +271,14 @@ int64_t lud_nn_rows(const lud_nn *net, int axis) {
 
 void lud_nn_set_step(lud_nn *net, uint64_t seed, uint32_t step) {
     net->seed = seed;
+    net->step_read = net->step;
     lud_device_upload(net->parameters->device, net->step, &step, sizeof step);
+}
+
+void lud_nn_pack_step(lud_nn *net, uint64_t seed, uint32_t step, lud_parcel *parcel) {
+    net->seed = seed;
+    net->step_packed = step;
+    lud_parcel_add(parcel, &net->step_read, &net->step_packed, sizeof net->step_packed);
 }
 
 void lud_nn_run_on(lud_nn *net, lud_device *device) {

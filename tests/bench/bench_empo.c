@@ -1,5 +1,7 @@
 /* The neural EMPO learner on the reference's setting: random 7 x 7 maps, two people, two robots with 16 joint
- * actions, batch 32, F = 64, all five networks learning. One thread, and training on two. */
+ * actions, batch 32, F = 64, all five networks learning. One thread, training on two, and on CUDA, where
+ * there is a device, with larger batches too. */
+#include <inttypes.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,10 +113,13 @@ static void naive_targets(void *context) {
     v->profile = profile;
 }
 
-static lud_status open_run(run *r, int threads, lud_error *error) {
+static lud_status open_run(run *r, const char *device, int threads, int64_t batch, lud_error *error) {
+    char batch_size[48];
+    const char *const set[] = {batch_size};
+    snprintf(batch_size, sizeof batch_size, "learner.batch_size=%" PRId64, batch);
     lud_status status =
-        lud_scenario_read("ensemble", scenario_text, sizeof scenario_text - 1, NULL, 0, &r->scenario, error);
-    if (!status) status = lud_device_open("cpu", threads, &r->device, error);
+        lud_scenario_read("ensemble", scenario_text, sizeof scenario_text - 1, set, 1, &r->scenario, error);
+    if (!status) status = lud_device_open(device, threads, &r->device, error);
     lud_learner *learner = NULL;
     if (!status) status = lud_learner_create(r->scenario, r->device, &learner, error);
     r->learner = (lud_empo_phase2_learner *)learner;
@@ -179,7 +184,9 @@ static lud_status measure(run *r, lud_bench_report *report, lud_error *error) {
 }
 
 static lud_status fill(run *r, lud_error *error) {
-    for (int i = 0; i < 32 && !r->status; i++) act(r); /* something to learn from */
+    const int64_t batches = 2 * r->learner->options.batch_size;
+    for (int i = 0; !r->status && (i < 32 || lud_empo_replay_count(r->learner->replay) < batches); i++)
+        act(r); /* something to learn from */
     if (r->status && error) *error = r->error;
     return r->status;
 }
@@ -190,20 +197,38 @@ static void close_run(run *r) {
     lud_scenario_destroy(r->scenario);
 }
 
-static lud_status measure_two_threads(lud_bench_report *report, lud_error *error) {
+/* Training steps alone. */
+static lud_status measure_training(const char *name, const char *device, int threads, int64_t batch,
+                                   double bound, lud_bench_report *report, lud_error *error) {
     run r = {0};
     double spread = 0;
-    lud_status status = open_run(&r, 2, error);
+    lud_status status = open_run(&r, device, threads, batch, error);
     if (!status) status = fill(&r, error);
     if (!status) {
         const double updates = lud_bench_rate(update, &r, 1, &spread);
         status = r.status;
         if (status && error) *error = r.error;
+        const char *failure = lud_device_failure(r.device);
+        if (!status && failure) status = lud_fail(error, LUD_ERROR_UNSUPPORTED, "%s", failure);
         if (!status)
-            status = lud_bench_add(
-                report, (lud_bench_row){"training, two threads", updates, spread, "steps/s", 100}, error);
+            status = lud_bench_add(report, (lud_bench_row){name, updates, spread, "steps/s", bound}, error);
     }
     close_run(&r);
+    return status;
+}
+
+static lud_status measure_cuda(lud_bench_report *report, lud_error *error) {
+    static const int64_t batches[] = {32, 256, 2048};
+    lud_error none = {0};
+    lud_device *device;
+    if (lud_device_open("cuda", 0, &device, &none)) return LUD_OK;
+    lud_device_close(device);
+    lud_status status = LUD_OK;
+    for (size_t i = 0; i < sizeof batches / sizeof *batches && !status; i++) {
+        char name[48];
+        snprintf(name, sizeof name, "training on CUDA, batch %" PRId64, batches[i]);
+        status = measure_training(name, "cuda", 0, batches[i], 0, report, error);
+    }
     return status;
 }
 
@@ -211,13 +236,14 @@ static lud_status bench(lud_bench_report *report, lud_error *error) {
     const int threads = omp_get_max_threads();
     omp_set_num_threads(1);
     run r = {0};
-    lud_status status = open_run(&r, 1, error);
+    lud_status status = open_run(&r, "cpu", 1, 32, error);
     if (!status) status = fill(&r, error);
     if (!status) status = measure(&r, report, error);
     close_run(&r);
     omp_set_num_threads(2);
-    if (!status) status = measure_two_threads(report, error);
+    if (!status) status = measure_training("training, two threads", "cpu", 2, 32, 100, report, error);
     omp_set_num_threads(threads);
+    if (!status) status = measure_cuda(report, error);
     return status;
 }
 

@@ -64,6 +64,28 @@ const support_training support_trainings[] = {
      {NULL},
      false,
      1e-4},
+    {"empo in expectation",
+     CORRIDOR EMPO "  hidden_dim: 8\n  goal_feature_dim: 4\n  expected_people: true\n"
+                   "  x_h_use_network: false\n  use_log_space_transform: true\n",
+     NULL,
+     {NULL},
+     false,
+     1e-4},
+    {"empo in expectation, all heads",
+     CORRIDOR EMPO
+     "  hidden_dim: 8\n  goal_feature_dim: 4\n  expected_people: true\n  u_r_use_network: true\n"
+     "  v_r_use_network: true\n  q_r_advantage_weighted_loss: true\n",
+     NULL,
+     {NULL},
+     false,
+     1e-4},
+    {"empo, goals of X_h drawn",
+     CORRIDOR EMPO "  hidden_dim: 8\n  goal_feature_dim: 4\n  x_h_use_network: false\n  x_h_goals: 3\n"
+                   "  gamma_r_curriculum: true\n  gamma_r_rampup_steps: 2\n",
+     NULL,
+     {NULL},
+     false,
+     1e-4},
     {"empo tables", CORRIDOR EMPO "  use_lookup_tables: true\n", NULL, {NULL}, false, 1e-4},
     {"mappo, magnitude and direction",
      NAVIGATION("continuous",

@@ -252,18 +252,24 @@ static void slices_with_other_edges_are_replayed(void **state) {
     fail();
 }
 
+/* Whether a training is of EMPO's phase 2. */
+static bool is_phase2(const support_training *t) {
+    return strncmp(t->name, "empo", 4) == 0 && !strstr(t->name, "people alone");
+}
+
 /* The same of EMPO's phase 2, whose batches have other numbers of successors in every update. */
 static void recorded_values_are_the_same(void **state) {
     (void)state;
     if (!have_cuda) skip();
-    static const char *const longer[] = {"learner.num_training_steps=40", "learner.updates_per_iteration=20"};
+    /* rates, exponents and limits of gradients change in nearly every update */
+    static const char *const longer[] = {"learner.num_training_steps=40", "learner.updates_per_iteration=20",
+                                         "learner.beta_r_rampup_steps=8", "learner.lr_constant_fraction=0.4"};
     for (int k = 0; k < n_support_trainings; k++) {
         support_training t = support_trainings[k];
-        if (strncmp(t.name, "empo", 4) != 0 || strstr(t.name, "people alone")) continue;
+        if (!is_phase2(&t)) continue;
         int n_set = 0;
         while (t.set[n_set]) n_set++;
-        for (int i = 0; i < 2; i++) t.set[n_set++] = longer[i];
-        const bool tables = strstr(t.name, "tables") != NULL, steps = strstr(t.name, "several") != NULL;
+        for (int i = 0; i < 4; i++) t.set[n_set++] = longer[i];
         lud_checkpoint *saved[2];
         for (int plain = 0; plain < 2; plain++) {
             double row[128];
@@ -272,16 +278,97 @@ static void recorded_values_are_the_same(void **state) {
             p->values.never_record = plain;
             for (uint64_t i = 0; i < b.learner->n_iterations; i++) support_bed_iterate(&t, &b, row);
             uint64_t n, n_replayed;
-            lud_empo_trainer_pieces(p->trainer, &n, &n_replayed);
-            if (plain) assert_int_equal(n, 0);
-            /* the rest: the first time with a size, updates that are measured, trajectories, falling rates */
-            if (!plain && !tables && n_replayed * 100 < n * (steps ? 25 : 50))
-                fail_msg("%s: %lu of %lu pieces were replayed", t.name, (unsigned long)n_replayed,
+            lud_empo_trainer_replays(p->trainer, &n, &n_replayed);
+            assert_int_equal(n, plain ? 0 : 40);
+            if (plain) assert_int_equal(p->values.asking.runs, 0);
+            /* the rest: the first time with a size, and with each stage's networks */
+            if (!plain && n_replayed * 100 < n * 50)
+                fail_msg("%s: %lu of %lu updates were replayed", t.name, (unsigned long)n_replayed,
                          (unsigned long)n);
+            if (!plain && p->values.asking.n_replayed * 100 < p->values.asking.runs * 75)
+                fail_msg("%s: %lu of %lu questions were replayed", t.name,
+                         (unsigned long)p->values.asking.n_replayed, (unsigned long)p->values.asking.runs);
             saved[plain] = support_bed_save(&b);
             support_bed_close(&b);
         }
         same_bytes(t.name, saved[0], saved[1], "when it is recorded");
+    }
+}
+
+/* Calls of a device, counted. */
+static const lud_backend *counted;
+static int n_launches, n_uploads, n_copies;
+static void count_launch(lud_device *device, lud_graph *graph) {
+    n_launches++;
+    counted->graph_launch(device, graph);
+}
+static void count_upload(lud_device *device, void *to, const void *from, size_t bytes) {
+    n_uploads++;
+    counted->upload(device, to, from, bytes);
+}
+static void count_copy(lud_device *device, void *to, const void *from, size_t bytes) {
+    n_copies++;
+    counted->copy(device, to, from, bytes);
+}
+static void count_zero(lud_device *device, void *memory, size_t bytes) {
+    n_copies++;
+    counted->zero(device, memory, bytes);
+}
+
+/* In the steady state an update of EMPO's phase 2 is one upload, beside those of tables, one replay and
+ * nothing else that the device works on, whatever the schedules say. */
+static void an_update_is_one_replay(void **state) {
+    (void)state;
+    if (!have_cuda) skip();
+    static const lud_ops none; /* calling anything of it is the end of the test */
+    for (int k = 0; k < n_support_trainings; k++) {
+        const support_training *t = &support_trainings[k];
+        if (!is_phase2(t)) continue;
+        double row[128];
+        support_bed b = support_bed_open(t, "cuda", 0);
+        lud_empo_phase2_learner *p = (lud_empo_phase2_learner *)b.learner;
+        for (uint64_t i = 0; i < b.learner->n_iterations; i++) support_bed_iterate(t, &b, row);
+        lud_backend counting = *b.device->backend;
+        counted = b.device->backend;
+        counting.graph_launch = count_launch;
+        counting.upload = count_upload;
+        counting.copy = count_copy;
+        counting.zero = count_zero;
+        const lud_ops *ops = b.device->ops;
+        int n_tables = 0;
+        for (int net = 0; net < LUD_EMPO_NETS; net++) n_tables += p->values.tables[net] != NULL;
+        lud_empo_now now = lud_empo_stages_at(&p->options.stages, p->options.stages.total);
+        for (int i = 0; i < 8; i++) {
+            /* the same batch again and again: known sizes, from the third time on a record */
+            lud_error error = {0};
+            uint64_t n[2], n_replayed[2];
+            if (i >= 2) {
+                b.device->backend = &counting;
+                b.device->ops = &none;
+            }
+            n_launches = n_uploads = n_copies = 0;
+            lud_empo_trainer_replays(p->trainer, &n[0], &n_replayed[0]);
+            const lud_status status = lud_empo_trainer_update(p->trainer, 1000, &now, i % 2, &error);
+            b.device->backend = counted;
+            b.device->ops = ops;
+            if (status) fail_msg("%s: %s", t->name, error.text);
+            lud_empo_trainer_replays(p->trainer, &n[1], &n_replayed[1]);
+            assert_int_equal(n[1] - n[0], 1);
+            if (i >= 2) {
+                assert_int_equal(n_replayed[1] - n_replayed[0], 1);
+                assert_int_equal(n_launches, 1);
+                assert_int_equal(n_copies, 0);
+                assert_int_equal(n_uploads, 1 + n_tables); /* what is read of each goes by itself */
+            }
+            now.beta_r *= 1.5;
+            now.gamma_h *= 0.9;
+            now.gamma_r *= 0.9;
+            for (int net = 0; net < LUD_EMPO_NETS; net++) {
+                now.lr[net] *= 0.7;
+                now.clip[net] *= 0.7;
+            }
+        }
+        support_bed_close(&b);
     }
 }
 
@@ -339,6 +426,7 @@ int main(void) {
                                        cmocka_unit_test(recorded_training_is_the_same),
                                        cmocka_unit_test(slices_with_other_edges_are_replayed),
                                        cmocka_unit_test(recorded_values_are_the_same),
+                                       cmocka_unit_test(an_update_is_one_replay),
                                        cmocka_unit_test(recorded_proofs_are_the_same),
                                        cmocka_unit_test(sizes_recur),
                                        cmocka_unit_test(resuming_changes_nothing)};

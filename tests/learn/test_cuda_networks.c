@@ -345,8 +345,9 @@ static void reduced_precision(void **state) {
 
 /* ---- optimisers: the same gradients on both devices ---- */
 
-static void step_both(lud_optimiser *const optimisers[2], lud_parameters *const parameters[2],
-                      uint32_t step) {
+/* `packed`: the rates go with a parcel. */
+static void step_both(lud_optimiser *const optimisers[2], lud_parameters *const parameters[2], uint32_t step,
+                      bool packed) {
     const int64_t n = parameters[0]->size;
     float *gradients = malloc((size_t)n * sizeof *gradients);
     assert_non_null(gradients);
@@ -354,7 +355,16 @@ static void step_both(lud_optimiser *const optimisers[2], lud_parameters *const 
     for (int d = 0; d < 2; d++) {
         lud_device_upload(parameters[d]->device, parameters[d]->gradients, gradients,
                           (size_t)n * sizeof *gradients);
-        lud_optimiser_step(optimisers[d], 0, 0.01);
+        if (!packed) {
+            lud_optimiser_step(optimisers[d], 0, 0.01);
+            continue;
+        }
+        lud_parcel parcel;
+        lud_parcel_start(&parcel, parameters[d]->device);
+        lud_optimiser_pack(optimisers[d], 0, 0.01, &parcel);
+        assert_true(lud_parcel_send(&parcel));
+        lud_optimiser_apply(optimisers[d], 0);
+        lud_parcel_end(&parcel);
     }
     free(gradients);
 }
@@ -363,14 +373,14 @@ static void optimisers_agree(void **state) {
     (void)state;
     if (!cuda) skip();
     for (int kind = 0; kind < LUD_OPTIMISER_KINDS; kind++)
-        for (int variant = 0; variant < 2; variant++) {
+        for (int variant = 0; variant < 3; variant++) { /* plain, clipped, by a limit that moves */
             lud_optimiser_options o = lud_optimiser_defaults((lud_optimiser_kind)kind);
             if (o.rank > 2) o.rank = 2;
             o.weight_decay = variant ? 0.1 : 0;
             o.max_norm = variant ? 0.5 : 0;
             o.momentum = variant ? 0.9 : 0;
-            o.tensor_scaling ^= variant;
-            o.scale_front = variant;
+            o.tensor_scaling ^= variant > 0;
+            o.scale_front = variant > 0;
             o.projection_gap = 3;
             lud_device *const devices[2] = {cuda, cpu};
             lud_parameters *parameters[2];
@@ -390,7 +400,11 @@ static void optimisers_agree(void **state) {
                 assert_int_equal(lud_optimiser_group(optimisers[d], "", &o, true), 0);
                 if (lud_optimiser_build(optimisers[d], 4, &error)) fail_msg("%s", error.text);
             }
-            for (uint32_t step = 0; step < 10; step++) step_both(optimisers, parameters, step);
+            for (uint32_t step = 0; step < 10; step++) {
+                for (int d = 0; d < 2 && variant == 2; d++)
+                    lud_optimiser_set_max_norm(optimisers[d], 0, 3.0 - 0.25 * step);
+                step_both(optimisers, parameters, step, variant == 2);
+            }
             for (int p = 0; p < parameters[0]->n; p++) {
                 double a[300], b[300];
                 assert_in_range(parameters[0]->items[p].n, 1, 300);
