@@ -110,7 +110,8 @@ static int32_t keep_predicate(table *t, int32_t predicate) {
 enum { MAX_DEPTH_ROW = 64 };
 
 static void print_ranking(table *t) {
-    char search[64] = "most probable path", beside[96] = "";
+    char search[64] = "most probable path", beside[96] = "", among[32] = "all";
+    if (t->options->candidates) snprintf(among, sizeof among, "%" PRId64 " sampled", t->options->candidates);
     if (t->options->best_first > 0)
         snprintf(search, sizeof search, "best-first search, %" PRId64 " expansions", t->options->best_first);
     else if (t->options->beam > 1)
@@ -118,8 +119,7 @@ static void print_ranking(table *t) {
     if (t->options->fusion.run && t->options->fusion.kind != LUD_PROOF_FUSION_NONE)
         snprintf(beside, sizeof beside, ", %s with embeddings", lud_proof_fusions[t->options->fusion.kind]);
     printf("%d %s queries, %s corruptions of each argument, ties by %s, %s%s, %.1f s\n\n", t->n, t->split,
-           t->options->candidates ? "sampled" : "all",
-           t->options->ties == LUD_PROOF_TIES_MEAN ? "mean rank" : "draw", search, beside, t->seconds);
+           among, t->options->ties == LUD_PROOF_TIES_MEAN ? "mean rank" : "draw", search, beside, t->seconds);
     printf("%-22s %7s %7s %7s %7s %7s  %7s %9s  %9s %7s\n", "", "queries", "MRR", "Hits@1", "Hits@3",
            "Hits@10", "proved", "derivable", "corrupted", "length");
     print_row(t, "all", NULL);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/kge/embedding.h"
 #include "learn/optimiser.h"
 #include "learn/proof_ppo/ranking.h"
 #include "learn/schedule.h"
@@ -140,6 +139,8 @@ typedef struct kge {
     int32_t *order;    /* [n_facts] */
     uint8_t *side;     /* [batch] lud_kge_side of the candidates */
     int32_t *negative; /* [negatives] constants */
+    int32_t *drawn;    /* [constants + 1] the first of `negative` that is this constant, plus 1; 0: none is */
+    int32_t *again;    /* [negatives] the next that is the same constant, plus 1 */
     uint8_t *skip;     /* [batch][negatives] */
     float *q, *dq, *e, *de, *score, *dscore;
     double *positive, *dpositive;
@@ -183,6 +184,8 @@ static lud_status take_memory(kge *k, lud_error *error) {
     TAKE(k->order, (size_t)k->n_facts);
     TAKE(k->side, batch);
     TAKE(k->negative, n);
+    TAKE(k->drawn, (size_t)k->model->base->n_constants + 1);
+    TAKE(k->again, n);
     TAKE(k->skip, batch * n);
     TAKE(k->q, batch * width);
     TAKE(k->dq, batch * width);
@@ -319,6 +322,18 @@ static void shuffle(kge *k) {
     }
 }
 
+/* Marks the negatives that make a fact of a fact when they replace its argument at `side`, itself among
+ * them. */
+static void mark_facts(const kge *k, const lud_proof_atom *fact, int side, uint8_t *skip) {
+    const lud_proof_base *base = k->model->base;
+    memset(skip, 0, (size_t)k->options.negatives);
+    const lud_proof_range range = lud_proof_facts_with(base, fact->predicate, !side, fact->terms[!side]);
+    for (int32_t i = range.begin; i < range.end; i++) {
+        const lud_proof_atom *other = &base->facts[range.order ? range.order[i] : i];
+        for (int32_t j = k->drawn[other->terms[side]]; j; j = k->again[j - 1]) skip[j - 1] = 1;
+    }
+}
+
 /* Draws the batch's negatives and each fact's side; marks negatives that are the fact's own answer or facts
  * themselves. */
 static void draw(kge *k, int32_t first, int32_t n, uint32_t batch) {
@@ -328,19 +343,17 @@ static void draw(kge *k, int32_t first, int32_t n, uint32_t batch) {
     for (int64_t j = 0; j < n_negatives; j++) {
         const lud_words w = lud_draw(key, batch, (uint32_t)j, LUD_PURPOSE_NEGATIVE, 0);
         k->negative[j] = 1 + (int32_t)lud_below(w.v[0], (uint32_t)base->n_constants);
+        k->again[j] = k->drawn[k->negative[j]];
+        k->drawn[k->negative[j]] = (int32_t)j + 1;
     }
 #pragma omp parallel for schedule(static) num_threads(k->device->n_threads)
     for (int32_t i = 0; i < n; i++) {
         const lud_proof_atom *fact = &base->facts[k->order[first + i]];
         const lud_words w = lud_draw(key, batch, (uint32_t)i, LUD_PURPOSE_NEGATIVE, 1);
         k->side[i] = lud_unit_float(w.v[0]) < k->head_share[fact->predicate] ? LUD_KGE_HEAD : LUD_KGE_TAIL;
-        lud_proof_atom other = *fact;
-        for (int64_t j = 0; j < n_negatives; j++) {
-            other.terms[k->side[i]] = k->negative[j];
-            k->skip[i * n_negatives + j] =
-                lud_proof_find_fact(base, &other, lud_proof_atom_hash(&other)) >= 0;
-        }
+        mark_facts(k, fact, k->side[i], k->skip + i * n_negatives);
     }
+    for (int64_t j = 0; j < n_negatives; j++) k->drawn[k->negative[j]] = 0;
 }
 
 static double log_sigmoid(double x) {
@@ -441,14 +454,23 @@ static void project(kge *k) {
 
 /* ---- ranking ---- */
 
+static lud_kge view_of(const kge *k, const lud_parameters *parameters) {
+    return (lud_kge){.shape = k->options.shape,
+                     .n_entities = k->model->base->n_constants,
+                     .n_relations = k->model->base->n_predicates,
+                     .entities = lud_parameters_value(parameters, k->entity),
+                     .relations = lud_parameters_value(parameters, k->relation),
+                     .query = k->q}; /* no batch is in progress */
+}
+
+lud_kge lud_kge_learned(lud_learner *learner) {
+    const kge *k = (const kge *)learner;
+    return view_of(k, k->best);
+}
+
 static lud_status rank(kge *k, lud_parameters *parameters, lud_proof_split split, int32_t n,
                        lud_proof_ranking_summary *summary, lud_error *error) {
-    const lud_kge view = {.shape = k->options.shape,
-                          .n_entities = k->model->base->n_constants,
-                          .n_relations = k->model->base->n_predicates,
-                          .entities = lud_parameters_value(parameters, k->entity),
-                          .relations = lud_parameters_value(parameters, k->relation),
-                          .query = k->q}; /* no batch is in progress */
+    const lud_kge view = view_of(k, parameters);
     lud_proof_ranker_use_kge(k->ranker, &view);
     lud_status status = lud_proof_rank(k->ranker, k->model->pools[split], 0, n, k->ranking, error);
     if (!status) *summary = lud_proof_ranking_summarise(&k->options.evaluation.rank, k->ranking, n, NULL);

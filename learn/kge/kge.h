@@ -13,10 +13,13 @@
 #ifndef LUDUS_LEARN_KGE_KGE_H
 #define LUDUS_LEARN_KGE_KGE_H
 
-#include "learn/kge/scores.h"
+#include "learn/kge/embedding.h"
 #include "learn/learner.h"
 
 extern const lud_learner_kind lud_learner_kge;
+
+/* The embeddings of a learner of this kind that ranked best so far; they belong to it. */
+lud_kge lud_kge_learned(lud_learner *learner);
 
 /* The loss of scores positive[n] and negative[n][k] and its gradients; skip[n][k] leaves negatives out. All
  * overwritten; the loss is the mean over n. */

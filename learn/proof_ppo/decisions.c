@@ -30,16 +30,20 @@ lud_status lud_proof_decisions_create(const lud_proof_model *model, int64_t n, i
     d->successor = calloc((size_t)successors + 1, sizeof *d->successor);
     d->place = calloc((size_t)states, sizeof *d->place);
     d->table = calloc(size, sizeof *d->table);
+    bool looks = true;
     const size_t room = (size_t)model->limits.max_successors;
-    if (sees & LUD_PROOF_SEES_WAYS) {
-        d->next = calloc(1, model->model.layout.state_bytes);
-        d->ahead.begin = calloc(room + 1, sizeof *d->ahead.begin);
-        d->ahead.atoms = calloc(room * (size_t)model->limits.max_goals, sizeof *d->ahead.atoms);
-        d->ahead.hash = calloc(room, sizeof *d->ahead.hash);
-        d->ahead.step = calloc(room, sizeof *d->ahead.step);
+    d->look_ahead = sees / LUD_PROOF_SEES_WAYS;
+    assert(d->look_ahead <= LUD_PROOF_MAX_LOOK_AHEAD);
+    if (d->look_ahead) looks = (d->ways = calloc(room, sizeof *d->ways)) != NULL;
+    for (int i = 0; i < d->look_ahead; i++) {
+        lud_proof_successors *out = &d->ahead[i].successors;
+        d->ahead[i].state = calloc(1, model->model.layout.state_bytes);
+        out->begin = calloc(room + 1, sizeof *out->begin);
+        out->atoms = calloc(room * (size_t)model->limits.max_goals, sizeof *out->atoms);
+        out->hash = calloc(room, sizeof *out->hash);
+        out->step = calloc(room, sizeof *out->step);
+        looks = looks && d->ahead[i].state && out->begin && out->atoms && out->hash && out->step;
     }
-    const bool looks = !(sees & LUD_PROOF_SEES_WAYS) ||
-                       (d->next && d->ahead.begin && d->ahead.atoms && d->ahead.hash && d->ahead.step);
     if (looks && d->state_begin && d->atoms && d->hash && d->current && d->begin && d->successor &&
         d->place && d->table && (d->matches || !(sees & LUD_PROOF_SEES_MATCHES)))
         return LUD_OK;
@@ -57,11 +61,14 @@ void lud_proof_decisions_free(lud_proof_decisions *d) {
     free(d->successor);
     free(d->place);
     free(d->table);
-    free(d->next);
-    free(d->ahead.begin);
-    free(d->ahead.atoms);
-    free(d->ahead.hash);
-    free(d->ahead.step);
+    free(d->ways);
+    for (int i = 0; i < d->look_ahead; i++) {
+        free(d->ahead[i].state);
+        free(d->ahead[i].successors.begin);
+        free(d->ahead[i].successors.atoms);
+        free(d->ahead[i].successors.hash);
+        free(d->ahead[i].successors.step);
+    }
     *d = (lud_proof_decisions){0};
 }
 
@@ -76,22 +83,61 @@ static uint8_t class_of(int64_t n) {
     return class;
 }
 
-/* The class of a running state's n successors, the first of which begins with `goal`. Giving up is none, nor
- * is a dead end. */
-static uint8_t way_class(const lud_proof_decisions *d, int32_t n, const lud_proof_atom *goal) {
-    if (n > 0 && goal->predicate == lud_proof_true(d->base)) return LUD_PROOF_WAY_CLASSES - 1;
+/* The class of a running state that has n successors, the first of which begins with `goal`, and is `steps`
+ * away from a proof, 0: more than are looked ahead. Giving up is no successor, nor is a dead end. */
+static uint8_t way_class(const lud_proof_decisions *d, int32_t n, const lud_proof_atom *goal, int steps) {
+    if (steps > 0) return (uint8_t)(LUD_PROOF_MATCH_CLASSES + steps - 1);
     if (n > 0 && goal->predicate == lud_proof_false(d->base)) return class_of(0);
     return class_of(n > 0 && d->model->limits.end_action ? n - 1 : n);
 }
 
-/* The class of a successor of the state at `bytes`, as it would be with that state behind it. */
-static uint8_t look_ahead(lud_proof_decisions *d, const uint8_t *bytes, const lud_proof_atom *goals,
-                          int32_t n_goals) {
-    memcpy(d->next, bytes, d->model->model.layout.state_bytes);
-    lud_proof_enter(d->model, goals, n_goals, (lud_proof_step){.kind = LUD_PROOF_STAY}, d->next);
-    d->ahead.n = d->ahead.begin[0] = 0;
-    lud_proof_successors_of(d->model, d->next, &d->ahead, NULL);
-    return way_class(d, d->ahead.n, d->ahead.atoms);
+static int steps_to_proof(lud_proof_decisions *d, int level, int most);
+
+/* Puts a state that follows the one at `bytes` into ahead[level], as it would be with that one behind it, and
+ * returns its steps_to_proof. */
+static int follow(lud_proof_decisions *d, int level, const uint8_t *bytes, const lud_proof_atom *goals,
+                  int32_t n_goals, int most) {
+    memcpy(d->ahead[level].state, bytes, d->model->model.layout.state_bytes);
+    lud_proof_enter(d->model, goals, n_goals, (lud_proof_step){.kind = LUD_PROOF_STAY},
+                    d->ahead[level].state);
+    return steps_to_proof(d, level, most);
+}
+
+/* The least number of steps from the state in ahead[level] to a proof, 0: more than `most`. Leaves its
+ * successors there. */
+static int steps_to_proof(lud_proof_decisions *d, int level, int most) {
+    lud_proof_successors *out = &d->ahead[level].successors;
+    out->n = out->begin[0] = 0;
+    lud_proof_successors_of(d->model, d->ahead[level].state, out, NULL);
+    if (out->n > 0 && out->atoms[0].predicate == lud_proof_true(d->base)) return 1;
+    int least = 0;
+    for (int32_t i = 0; i < out->n && most > 1 && least != 2; i++) {
+        const lud_proof_atom *goals = out->atoms + out->begin[i];
+        if (goals->predicate > d->base->n_predicates) continue; /* a dead end, or giving up */
+        const int rest =
+            follow(d, level + 1, d->ahead[level].state, goals, out->begin[i + 1] - out->begin[i], most - 1);
+        if (rest > 0) {
+            least = rest + 1;
+            most = rest; /* only a shorter one counts from now on */
+        }
+    }
+    return least;
+}
+
+/* The classes of a decision's successors, lists first .. first + n - 1, in `ways`; returns that of the state
+ * at hand. */
+static uint8_t look_ahead(lud_proof_decisions *d, const uint8_t *bytes, const lud_proof_lists *lists,
+                          int32_t first, int32_t n) {
+    int here = 0;
+    for (int32_t i = 0; i < n; i++) {
+        const lud_proof_atom *goals = lists->atoms + lists->begin[first + i];
+        const int32_t n_goals = lists->begin[first + i + 1] - lists->begin[first + i];
+        if (goals->predicate == lud_proof_true(d->base)) here = 1;
+        const int steps = follow(d, 0, bytes, goals, n_goals, d->look_ahead);
+        d->ways[i] = way_class(d, d->ahead[0].successors.n, d->ahead[0].successors.atoms, steps);
+        if (steps > 0 && steps < d->look_ahead && (here == 0 || steps + 1 < here)) here = steps + 1;
+    }
+    return way_class(d, n, n > 0 ? lists->atoms + lists->begin[first] : NULL, here);
 }
 
 static uint64_t mix(uint64_t hash) {
@@ -119,7 +165,7 @@ static int32_t state_number(lud_proof_decisions *d, const lud_proof_atom *goals,
     uint8_t matches[LUD_PROOF_MAX_GOALS];
     for (int32_t g = 0; d->matches && g < n_goals; g++)
         matches[g] = class_of(lud_proof_count_matches(d->base, &goals[g], excluded));
-    if (d->ahead.begin && n_goals > 0) matches[0] = ways;
+    if (d->look_ahead && n_goals > 0) matches[0] = ways;
     hash = seen_hash(d, goals, matches, n_goals, hash);
     uint32_t i = (uint32_t)hash & d->mask;
     for (; d->table[i] != 0; i = (i + 1) & d->mask)
@@ -140,16 +186,14 @@ void lud_proof_decisions_add(lud_proof_decisions *d, const uint8_t *bytes, const
     assert(d->n < d->capacity);
     const lud_proof_state *head = (const lud_proof_state *)(const void *)bytes;
     const lud_proof_atom *goals = lud_proof_goals_const(bytes);
-    const uint8_t here = d->ahead.begin && n > 0 ? way_class(d, n, lists->atoms + lists->begin[first]) : 0;
+    const uint8_t here = d->look_ahead && n > 0 ? look_ahead(d, bytes, lists, first, n) : 0;
     d->current[d->n] = state_number(d, goals, head->n_goals, lud_proof_state_hash(goals, head->n_goals),
                                     head->excluded, here);
     int32_t at = d->begin[d->n];
-    for (int32_t i = first; i < first + n; i++) {
-        const lud_proof_atom *next = lists->atoms + lists->begin[i];
-        const int32_t n_next = lists->begin[i + 1] - lists->begin[i];
-        const uint8_t ways = d->ahead.begin ? look_ahead(d, bytes, next, n_next) : 0;
-        d->successor[at++] = state_number(d, next, n_next, lists->hash[i], head->excluded, ways);
-    }
+    for (int32_t i = first; i < first + n; i++)
+        d->successor[at++] =
+            state_number(d, lists->atoms + lists->begin[i], lists->begin[i + 1] - lists->begin[i],
+                         lists->hash[i], head->excluded, d->look_ahead ? d->ways[i - first] : 0);
     d->begin[++d->n] = at;
 }
 

@@ -9,10 +9,13 @@
 enum {
     LUD_PROOF_SEES_ORDER = 1,   /* the order of the goals */
     LUD_PROOF_SEES_MATCHES = 2, /* how many facts each goal can be resolved with */
-    LUD_PROOF_SEES_WAYS = 4     /* and for the first goal, how many successors its state has */
+    /* and for the first goal, how many successors its state has or how near a proof is; this times the number
+     * of steps that proofs are seen from */
+    LUD_PROOF_SEES_WAYS = 4
 };
-/* 0, 1, 2, 3-4, 5-8, 9-16, 17-32 and more facts or successors; for ways also that a proof comes next. */
-enum { LUD_PROOF_MATCH_CLASSES = 8, LUD_PROOF_WAY_CLASSES = LUD_PROOF_MATCH_CLASSES + 1 };
+/* 0, 1, 2, 3-4, 5-8, 9-16, 17-32 and more facts or successors; for ways there follow a proof in one step, in
+ * two, and so on. */
+enum { LUD_PROOF_MATCH_CLASSES = 8, LUD_PROOF_MAX_LOOK_AHEAD = 8 };
 
 /* States are told apart by a hash of what is seen of them. */
 typedef struct lud_proof_decisions {
@@ -24,8 +27,12 @@ typedef struct lud_proof_decisions {
     int sees;
     const lud_proof_base *base;
     const lud_proof_model *model;
-    uint8_t *next;              /* one state, to look at a successor's successors */
-    lud_proof_successors ahead; /* those; no arrays when that is not seen */
+    int look_ahead; /* steps; 0: successors' successors are not seen */
+    struct {
+        uint8_t *state;
+        lud_proof_successors successors;
+    } ahead[LUD_PROOF_MAX_LOOK_AHEAD]; /* [look_ahead]: a successor, one of its successors, ... */
+    uint8_t *ways;                     /* [largest number of successors] their classes */
 
     int32_t n;
     int32_t *current;   /* [n] state of each decision, -1: none (a resting slot) */

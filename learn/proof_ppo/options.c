@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "learn/proof_ppo/decisions.h"
+
 #define AT(field)  offsetof(lud_proof_ppo_options, field)
 #define NET(field) offsetof(lud_proof_net_options, field)
 #define IN(section, field)                                                                                   \
@@ -29,10 +31,9 @@ static const lud_option network_options[] = {
      "what holds for all constants"},
     {"fact_counts", LUD_OPTION_BOOL, NET(fact_counts), "false", 0, 0, NULL, NULL, NULL,
      "add to a goal's embedding how many facts match it: 0, 1, 2, 3-4, 5-8 and so on"},
-    {"look_ahead", LUD_OPTION_BOOL, NET(look_ahead), "false", 0, 0, NULL, NULL, NULL,
-     "fact_counts, and for a state's first goal instead how many successors the state has, or that the next "
-     "step "
-     "is a proof"},
+    {"look_ahead", LUD_OPTION_INT, NET(look_ahead), "0", 0, LUD_PROOF_MAX_LOOK_AHEAD, NULL, NULL, NULL,
+     "fact_counts, and for a state's first goal instead how many successors the state has, or in how many "
+     "steps it is proved, up to this many"},
     {"hidden", LUD_OPTION_INT, NET(hidden), "512", 1, 65536, NULL, NULL, NULL, "width of the layers"},
     {"layers", LUD_OPTION_INT, NET(layers), "8", 0, 256, NULL, NULL, NULL, "residual blocks"},
     {"dropout", LUD_OPTION_REAL, NET(dropout), "0.05", 0, 0.99, NULL, NULL, NULL,

@@ -22,9 +22,9 @@ typedef enum lud_proof_ties { LUD_PROOF_TIES_RANDOM, LUD_PROOF_TIES_MEAN } lud_p
 
 typedef struct lud_proof_net_options {
     int atoms, states; /* lud_proof_atom_embedder, lud_proof_state_embedder */
-    int64_t embedding_size, hidden, layers;
+    int64_t embedding_size, hidden, layers, look_ahead;
     double constant_scale, dropout;
-    bool fact_counts, look_ahead;
+    bool fact_counts;
     bool l2_norm, sqrt_scale;
     double temperature;
     bool separate_value;

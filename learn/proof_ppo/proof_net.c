@@ -45,7 +45,7 @@ int lud_proof_net_sees(const lud_proof_net *net) {
     const lud_proof_net_options *o = &net->options;
     return (order ? LUD_PROOF_SEES_ORDER : 0) |
            (o->fact_counts || o->look_ahead ? LUD_PROOF_SEES_MATCHES : 0) |
-           (o->look_ahead ? LUD_PROOF_SEES_WAYS : 0);
+           LUD_PROOF_SEES_WAYS * (int)o->look_ahead;
 }
 
 /* The product of complex numbers x and y, or x and conj(y); real parts before imaginary ones. */
@@ -85,8 +85,7 @@ static int embed(lud_proof_net *net) {
     if (o->fact_counts || o->look_ahead) {
         net->matches = lud_nn_input_on(nn, net->atom_axis, LUD_NN_I32, 1, 0);
         counts = lud_nn_embedding(nn, net->matches, "embedding.count",
-                                  o->look_ahead ? LUD_PROOF_WAY_CLASSES : LUD_PROOF_MATCH_CLASSES,
-                                  o->embedding_size);
+                                  LUD_PROOF_MATCH_CLASSES + o->look_ahead, o->embedding_size);
     }
     if (o->atoms == LUD_PROOF_EMBED_CONCAT) {
         if (counts >= 0) parts[n++] = counts;

@@ -574,6 +574,7 @@ static lud_status validate(proof_ppo *p, double *row, lud_error *error) {
 static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     proof_ppo *p = (proof_ppo *)learner;
     double before[N_COLUMNS];
+    lud_proof_net_use(p->net, p->parameters); /* who looked in between may have left others in use */
     lud_status status = p->iteration == 0 ? validate(p, before, error) : LUD_OK;
     if (status) return status;
     collect(p, row);
@@ -646,6 +647,13 @@ lud_proof_net *lud_proof_ppo_net(lud_learner *learner, bool best) {
     const bool kept = best && p->options.evaluation.keep_best && p->best_mrr >= 0.0;
     lud_proof_net_use(p->net, kept ? p->best : p->parameters);
     return p->net;
+}
+
+void lud_proof_ppo_rollout(lud_learner *learner) {
+    proof_ppo *p = (proof_ppo *)learner;
+    double row[N_COLUMNS];
+    lud_proof_net_use(p->net, p->parameters);
+    collect(p, row);
 }
 
 void lud_proof_ppo_pieces(const lud_learner *learner, uint64_t *n, uint64_t *n_replayed) {

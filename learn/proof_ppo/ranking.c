@@ -13,7 +13,6 @@ enum { MAX_CANDIDATES = 1 << 20 }; /* played in one go; bounds memory */
 struct lud_proof_ranker {
     lud_proof_net *net;
     const lud_proof_model *model;
-    lud_proof_model playing; /* the model with the limits of `give_up`; it owns nothing */
     lud_proof_rank_options options;
     lud_proof_corrupt corrupt;
     const lud_kge *kge;     /* or null */
@@ -31,6 +30,7 @@ struct lud_proof_ranker {
     double *embedded;           /* the same: scores of the embeddings */
     double *score, *draw;       /* [1 + width] */
     lud_profile profile;
+    uint64_t steps;
 };
 
 static const char *const stages[LUD_PROOF_RANK_STAGES] = {"network", "environments", "the rest"};
@@ -46,12 +46,10 @@ static lud_status open_player(lud_proof_ranker *r, int n_threads, lud_error *err
     lud_proof_batch_options batch =
         lud_proof_evaluation_options((lud_proof_pool){0}, n_slots, (uint64_t)o->tie_seed);
     batch.n_threads = n_threads;
-    r->playing = *r->model;
-    r->playing.limits.end_action = r->model->limits.end_action && o->give_up;
-    lud_status status = lud_proof_batch_create(&r->playing, &batch, &r->batch, error);
+    lud_status status = lud_proof_batch_create(r->model, &batch, &r->batch, error);
     return status ? status
-                  : lud_proof_decisions_create(&r->playing, n_slots, lud_proof_net_sees(r->net),
-                                               &r->decisions, error);
+                  : lud_proof_decisions_create(r->model, n_slots, lud_proof_net_sees(r->net), &r->decisions,
+                                               error);
 }
 
 lud_status lud_proof_ranker_create(const lud_proof_model *model, lud_proof_net *net,
@@ -112,6 +110,13 @@ void lud_proof_ranker_destroy(lud_proof_ranker *r) {
 
 /* ---- playing ---- */
 
+/* Whether the last successor of a slot's state is to give up. */
+static bool offers_end(const lud_proof_batch *batch, int32_t slot) {
+    const lud_proof_lists *lists = &batch->successors;
+    const lud_proof_atom *last = lists->atoms + lists->begin[batch->slot_begin[slot + 1] - 1];
+    return last->predicate == lud_proof_end(batch->model->base);
+}
+
 /* The most probable action of every slot, and its log-probability added up. */
 static void choose(lud_proof_ranker *r) {
     lud_proof_decisions *d = &r->decisions;
@@ -126,10 +131,13 @@ static void choose(lud_proof_ranker *r) {
             const int32_t begin = r->net->begin[i], count = r->net->begin[i + 1] - begin;
             int32_t best = 0;
             if (count > 0) lud_proof_log_softmax(r->net->logits + begin, count, r->log_probs);
-            for (int32_t k = 1; k < count; k++)
+            const bool may_end = count > 1 && offers_end(r->batch, done + i);
+            const int32_t n = may_end && !r->options.give_up ? count - 1 : count;
+            for (int32_t k = 1; k < n; k++)
                 if (r->log_probs[k] > r->log_probs[best]) best = k;
             r->actions[done + i] = best;
-            if (count > 0) r->running[done + i] += r->log_probs[best];
+            if (count == 0) continue;
+            r->running[done + i] += r->log_probs[best];
         }
         done += taken;
     }
@@ -148,6 +156,7 @@ static void play_greedily(lud_proof_ranker *r, const lud_proof_atom *atoms, int3
         lud_profile_begin(&r->profile, LUD_PROOF_RANK_EXPANSION);
         lud_proof_batch_step_reset(batch, r->actions);
         lud_profile_end(&r->profile, LUD_PROOF_RANK_EXPANSION);
+        r->steps++;
         for (int slot = 0; slot < batch->n_slots; slot++) {
             if (!batch->terminated[slot] && !batch->truncated[slot]) continue;
             out[batch->query[slot]] =
@@ -162,6 +171,10 @@ static void play_greedily(lud_proof_ranker *r, const lud_proof_atom *atoms, int3
 
 const lud_profile *lud_proof_ranker_profile(const lud_proof_ranker *r) {
     return &r->profile;
+}
+
+uint64_t lud_proof_ranker_steps(const lud_proof_ranker *r) {
+    return r->steps;
 }
 
 static void play_beams(lud_proof_ranker *r, const lud_proof_atom *atoms, int32_t n, lud_proof_found *out) {

@@ -52,6 +52,8 @@ typedef enum lud_proof_ranker_stage {
     LUD_PROOF_RANK_STAGES
 } lud_proof_ranker_stage;
 const lud_profile *lud_proof_ranker_profile(const lud_proof_ranker *ranker);
+/* How many steps of all slots that took. */
+uint64_t lud_proof_ranker_steps(const lud_proof_ranker *ranker);
 /* Null is allowed. */
 void lud_proof_ranker_destroy(lud_proof_ranker *ranker);
 /* Ranks queries first .. first + n - 1 of a pool; out[n]. */

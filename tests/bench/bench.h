@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "base/status.h"
+#include "learn/learner.h"
 
 typedef struct lud_bench_row {
     const char *name; /* copied by lud_bench_add */
@@ -46,6 +47,11 @@ extern const lud_bench lud_bench_particle;
 extern const lud_bench lud_bench_mappo;
 extern const lud_bench lud_bench_proof;
 extern const lud_bench lud_bench_training;
+extern const lud_bench lud_bench_proving;
+
+/* Runs all iterations of a learner, with a progress line of this label; adds the processor time to *seconds.
+ * An interruption is an error. */
+lud_status lud_bench_learn(lud_learner *learner, const char *label, double *seconds, lud_error *error);
 
 /* All benchmarks; *n is their number. */
 const lud_bench *const *lud_benches(int *n);

@@ -1,7 +1,8 @@
 /* Speed of the proof world on the family tree that ships, or on the data set in the folder that the
  * environment variable LUDUS_PROOF_DATA names (train.txt, rules.txt): expansion of states whose first goal
  * has a bound argument (canonical renaming, ground-fact pruning, look-ahead and memory included), environment
- * steps with random actions and resets, the exact prover, reading, and the learner proof-ppo. */
+ * steps with random actions and resets, the exact prover, reading, and the learner proof-ppo, its steps also
+ * on a CUDA device where there is one. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -207,6 +208,70 @@ static lud_status learner_rows(lud_bench_report *report, lud_error *error) {
     return status;
 }
 
+enum { DEVICE_STEPS = 16, DEVICE_ENVS = 2048, DEVICE_SLOTS = 256 };
+
+static void play_rollout(void *learner) {
+    lud_proof_ppo_rollout(learner);
+}
+
+/* Milliseconds of a step of 2,048 environments in a rollout, and of one of 256 candidates in a ranking, the
+ * second time that they are ranked: then the device has seen the sizes. */
+static lud_status device_step_rows(lud_bench_report *report, lud_device *device, lud_error *error) {
+    enum { N_QUERIES = 20, N_CANDIDATES = 100 };
+    char set[160];
+    const char *const sets[] = {set};
+    snprintf(set, sizeof set,
+             "learner={type: proof-ppo, n_envs: %d, n_steps: %d, evaluation: {queries: 1, candidates: 1}}",
+             DEVICE_ENVS, DEVICE_STEPS);
+    lud_scenario *scenario = NULL;
+    lud_learner *learner = NULL;
+    lud_proof_ranker *ranker = NULL;
+    lud_proof_ranking_query ranked[N_QUERIES];
+    lud_status status = lud_scenario_load("scenarios/proof/family_tree.yaml", sets, 1, &scenario, error);
+    if (!status) status = lud_learner_create(scenario, device, &learner, error);
+    lud_bench_row row = {.name = "proof-ppo: cuda, rollout step of 2,048", .unit = "ms", .floor = 1.5};
+    if (!status) {
+        const double rate = lud_bench_rate(play_rollout, learner, DEVICE_STEPS, &row.spread);
+        row.value = 1000.0 / rate;
+        row.spread *= row.value / rate;
+        status = lud_bench_add(report, row, error);
+    }
+    if (!status) {
+        lud_proof_rank_options options = lud_proof_ppo_get_options(learner)->evaluation.rank;
+        options.candidates = N_CANDIDATES;
+        options.n_slots = DEVICE_SLOTS;
+        status = lud_proof_ranker_create(lud_proof_ppo_model(learner), lud_proof_ppo_net(learner, false),
+                                         &options, LUD_PROOF_BOTH, 0, &ranker, error);
+    }
+    for (int pass = 0; pass < 2 && !status; pass++) {
+        const double start = lud_clock_seconds();
+        const uint64_t before = lud_proof_ranker_steps(ranker);
+        status = lud_proof_rank(ranker, lud_proof_ppo_model(learner)->pools[LUD_PROOF_TEST], 0, N_QUERIES,
+                                ranked, error);
+        row = (lud_bench_row){.name = "proof-ppo: cuda, evaluation step of 256", .unit = "ms", .floor = 0.88};
+        if (!status)
+            row.value =
+                1000.0 * (lud_clock_seconds() - start) / (double)(lud_proof_ranker_steps(ranker) - before);
+    }
+    if (!status) status = lud_bench_add(report, row, error);
+    const char *failure = lud_device_failure(device);
+    if (!status && failure) status = lud_fail(error, LUD_ERROR_NUMERIC, "%s", failure);
+    lud_proof_ranker_destroy(ranker);
+    lud_learner_destroy(learner);
+    lud_scenario_destroy(scenario);
+    return status;
+}
+
+/* Nothing where there is no CUDA device. */
+static lud_status cuda_rows(lud_bench_report *report, lud_error *error) {
+    lud_device *device = NULL;
+    lud_error none = {0};
+    if (lud_device_open("cuda", 0, &device, &none)) return LUD_OK;
+    lud_status status = device_step_rows(report, device, error);
+    lud_device_close(device);
+    return status;
+}
+
 static lud_status run_proof(lud_bench_report *report, lud_error *error) {
     lud_arena *arena = lud_arena_create(0);
     lud_proof_model *model = NULL;
@@ -241,7 +306,10 @@ static lud_status run_proof(lud_bench_report *report, lud_error *error) {
         status = add_rate(report, "proof: reading and indexing facts", "MB/s", 0, read_facts, &r,
                           (double)text.length / 1e6, error);
     lud_text_free(&text);
-    if (!status && lud_file_exists("scenarios/proof/family_tree.yaml")) status = learner_rows(report, error);
+    if (!status && lud_file_exists("scenarios/proof/family_tree.yaml")) {
+        status = learner_rows(report, error);
+        if (!status) status = cuda_rows(report, error);
+    }
     lud_proof_model_destroy(model);
     lud_arena_destroy(arena);
     return status;

@@ -91,8 +91,9 @@ static double processor_seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static lud_status iterate(lud_learner *learner, const char *label, lud_error *error) {
+lud_status lud_bench_learn(lud_learner *learner, const char *label, double *seconds, lud_error *error) {
     double row[MAX_COLUMNS];
+    const double began = processor_seconds();
     lud_progress progress;
     lud_progress_start(&progress, stderr, label, "iterations", learner->n_iterations);
     lud_status status = LUD_OK;
@@ -102,6 +103,7 @@ static lud_status iterate(lud_learner *learner, const char *label, lud_error *er
         lud_progress_update(&progress, i + 1);
     }
     lud_progress_finish(&progress);
+    *seconds += processor_seconds() - began;
     return status;
 }
 
@@ -167,10 +169,10 @@ static lud_status train(const training_result *group, int n, int seed, double (*
         length += snprintf(label + length, sizeof label - (size_t)length, " %s", group->trained[i]);
     snprintf(label + length, sizeof label - (size_t)length, ", seed %d", seed);
     training t = {0};
-    const double began = processor_seconds();
+    double spent = 0.0;
     lud_status status = open_learner(group, false, seed, &t, error);
-    if (!status) status = iterate(t.learner, label, error);
-    *seconds += (processor_seconds() - began) / SEEDS;
+    if (!status) status = lud_bench_learn(t.learner, label, &spent, error);
+    *seconds += spent / SEEDS;
     for (int r = 0; r < n && !status; r++) {
         double *to = &value[r][seed - 1];
         status = group[r].evaluated[0] ? transfer(&group[r], seed, t.learner, to, error)

@@ -199,7 +199,7 @@ static void every_network_is_near(void **state) {
     assert_int_equal(compare(&options, 512), 1);
     options = small_options();
     options.states = LUD_PROOF_STATE_CONCAT;
-    options.look_ahead = true;
+    options.look_ahead = 1;
     assert_int_equal(compare(&options, 512), 1);
     options.atoms = LUD_PROOF_EMBED_COMPLEX;
     options.states = LUD_PROOF_STATE_ATTENTION;

@@ -337,11 +337,11 @@ static void look_ahead_is_what_comes(void **state) {
     (void)state;
     setup s;
     lud_proof_net_options options = small_options();
-    options.look_ahead = true;
+    options.look_ahead = 1;
     open(&s, &options, 512);
     lud_proof_decisions *d = &s.decisions;
     const lud_proof_base *base = s.model->base;
-    const int last = LUD_PROOF_WAY_CLASSES - 1;
+    const int last = LUD_PROOF_MATCH_CLASSES;
     int went_on = 0, proofs = 0, dead_ends = 0;
     lud_proof_batch_reset(s.batch);
     for (uint32_t step = 0; step < 60; step++) {
@@ -376,11 +376,85 @@ static void look_ahead_is_what_comes(void **state) {
     close_setup(&s);
 }
 
+/* The least number of steps from a state to a proof, 0: more than `most`. */
+static int steps_to_proof(const lud_proof_model *model, const uint8_t *state, int most) {
+    const size_t room = (size_t)model->limits.max_successors, bytes = model->model.layout.state_bytes;
+    lud_proof_successors out = {.begin = calloc(room + 1, sizeof *out.begin),
+                                .atoms = calloc(room * (size_t)model->limits.max_goals, sizeof *out.atoms),
+                                .hash = calloc(room, sizeof *out.hash),
+                                .step = calloc(room, sizeof *out.step)};
+    uint8_t *next = calloc(1, bytes);
+    assert_true(next && out.begin && out.atoms && out.hash && out.step);
+    lud_proof_successors_of(model, state, &out, NULL);
+    int least = 0;
+    for (int32_t i = 0; i < out.n && most > 0; i++) {
+        memcpy(next, state, bytes);
+        lud_proof_enter(model, out.atoms + out.begin[i], out.begin[i + 1] - out.begin[i], out.step[i], next);
+        const int32_t outcome = ((const lud_proof_state *)(const void *)next)->outcome;
+        const int rest = outcome == LUD_PROOF_RUNNING ? steps_to_proof(model, next, most - 1) : 0;
+        const int steps = outcome == LUD_PROOF_PROVED ? 1 : rest ? rest + 1 : 0;
+        if (steps && (!least || steps < least)) least = steps;
+    }
+    free(out.begin);
+    free(out.atoms);
+    free(out.hash);
+    free(out.step);
+    free(next);
+    return least;
+}
+
+/* Every state and successor says how near a proof is, up to the number of steps looked ahead. */
+static void look_ahead_counts_steps(void **state) {
+    (void)state;
+    enum { STEPS = 3 };
+    setup s;
+    lud_proof_net_options options = small_options();
+    options.look_ahead = STEPS;
+    open(&s, &options, 512);
+    lud_proof_decisions *d = &s.decisions;
+    const size_t bytes = s.model->model.layout.state_bytes;
+    int met[STEPS + 1] = {0}, found[STEPS + 1] = {0};
+    uint8_t *next = calloc(1, bytes);
+    assert_non_null(next);
+    lud_proof_batch_reset(s.batch);
+    for (uint32_t step = 0; step < 6; step++) {
+        int32_t actions[SLOTS];
+        lud_proof_decisions_clear(d);
+        lud_proof_decisions_add_batch(d, s.batch);
+        for (int32_t slot = 0; slot < SLOTS; slot++) {
+            const uint8_t *here = s.batch->states + (size_t)slot * bytes;
+            const lud_proof_lists *lists = &s.batch->successors;
+            const int32_t first = s.batch->slot_begin[slot], n = s.batch->slot_begin[slot + 1] - first;
+            int class = d->matches[d->state_begin[d->current[slot]]];
+            int steps = class < LUD_PROOF_MATCH_CLASSES ? 0 : class - LUD_PROOF_MATCH_CLASSES + 1;
+            assert_int_equal(steps, steps_to_proof(s.model, here, STEPS));
+            met[steps]++;
+            for (int32_t i = 0; i < n; i++) {
+                memcpy(next, here, bytes);
+                lud_proof_enter(s.model, lists->atoms + lists->begin[first + i],
+                                lists->begin[first + i + 1] - lists->begin[first + i],
+                                s.batch->steps[first + i], next);
+                class = d->matches[d->state_begin[d->successor[d->begin[slot] + i]]];
+                steps = class < LUD_PROOF_MATCH_CLASSES ? 0 : class - LUD_PROOF_MATCH_CLASSES + 1;
+                const bool runs = ((const lud_proof_state *)(const void *)next)->outcome == LUD_PROOF_RUNNING;
+                assert_int_equal(steps, runs ? steps_to_proof(s.model, next, STEPS) : 0);
+                found[steps]++;
+            }
+            actions[slot] = n > 1 ? (int32_t)((step * 7 + (uint32_t)slot * 5) % (uint32_t)(n - 1)) : 0;
+        }
+        lud_proof_batch_step_reset(s.batch, actions);
+    }
+    for (int k = 0; k <= STEPS; k++) assert_true(met[k] > 0 && found[k] > 0);
+    free(next);
+    close_setup(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ragged_equals_padded),       cmocka_unit_test(batches_do_not_matter),
         cmocka_unit_test(logits_need_no_values),      cmocka_unit_test(gradients_are_right),
         cmocka_unit_test(decisions_keep_states_once), cmocka_unit_test(look_ahead_is_what_comes),
+        cmocka_unit_test(look_ahead_counts_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
