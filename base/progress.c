@@ -1,6 +1,7 @@
 #include "base/progress.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
@@ -123,9 +124,38 @@ void lud_progress_finish(lud_progress *progress) {
 
 static volatile sig_atomic_t interrupted;
 
+/* Some send a signal twice at once, to the program and to its group (timeout, batch systems): a second one
+ * that means it comes later. */
 static void on_interrupt(int signal_number) {
+    static const double twice = 0.3; /* seconds */
+    static double first;
+    const double now = lud_clock_seconds();
+    if (!interrupted) first = now;
+    if (interrupted && now - first > twice) {
+        signal(signal_number, SIG_DFL);
+        raise(signal_number);
+    }
     interrupted = 1;
-    signal(signal_number, SIG_DFL); /* the second one ends the program */
+}
+
+static void *listen_for_signals(void *unused) {
+    (void)unused;
+    for (;;) pause();
+    return NULL;
+}
+
+/* Starts a thread that does nothing but take signals; false when there is none. */
+static bool start_listener(void) {
+    static bool listens;
+    enum { STACK_BYTES = 1 << 17 }; /* a handler's frame holds all registers */
+    pthread_attr_t attributes;
+    pthread_t thread;
+    if (listens || pthread_attr_init(&attributes) != 0) return listens;
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    listens = pthread_create(&thread, &attributes, listen_for_signals, NULL) == 0;
+    pthread_attr_destroy(&attributes);
+    return listens;
 }
 
 void lud_interrupt_install(void) {
@@ -139,7 +169,10 @@ void lud_interrupt_install(void) {
     sigemptyset(&listened);
     sigaddset(&listened, SIGINT);
     sigaddset(&listened, SIGTERM);
-    sigprocmask(SIG_UNBLOCK, &listened, NULL);
+    pthread_sigmask(SIG_UNBLOCK, &listened, NULL);
+    /* the stack pointer of generated code (products of oneDNN) points into its arrays for a while: a handler
+     * that ran on it would write there. Threads that come to be later inherit the mask. */
+    if (start_listener()) pthread_sigmask(SIG_BLOCK, &listened, NULL);
 }
 
 bool lud_interrupted(void) {

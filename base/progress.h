@@ -33,7 +33,8 @@ char *lud_format_count(double value, char text[16]);
 char *lud_format_seconds(double seconds, char text[24]);
 
 /* Installs a handler for Ctrl-C and SIGTERM and lets them through where a parent had blocked them; the first
- * sets the flag below, the second ends the program. */
+ * sets the flag below, one that comes 0.3 seconds later or more ends the program. The handler runs on a
+ * thread of its own: the caller and the threads it makes from then on are never interrupted. */
 void lud_interrupt_install(void);
 bool lud_interrupted(void);
 
