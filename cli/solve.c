@@ -212,7 +212,7 @@ static lud_status solve_on(lud_device *device, const lud_scenario *scenario, con
 
 static lud_status solve(const lud_scenario *scenario, const solve_values *values, lud_error *error) {
     lud_device *device = NULL;
-    lud_status status = lud_device_open(values->device, (int)scenario->run.threads, &device, error);
+    lud_status status = lud_scenario_device(scenario, values->device, &device, error);
     if (!status) status = solve_on(device, scenario, values, error);
     lud_device_close(device);
     return status;

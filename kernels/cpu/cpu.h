@@ -31,6 +31,9 @@ extern const lud_backend lud_cpu_backend;
 /* The float table compiled for three instruction sets, in kernels/cpu/ops_*.c. */
 extern const lud_ops lud_cpu_ops_plain, lud_cpu_ops_avx2, lud_cpu_ops_avx512;
 
+/* Products with so few weights are panels' work (ops_dense.inc), and are not worth rounding. */
+enum { LUD_CPU_FEW_WEIGHTS = 64 * 192 };
+
 /* c = alpha op(a) op(b) + beta c through oneDNN; arguments as the operation `matmul`. */
 void lud_cpu_sgemm(lud_device *device, bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
                    float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float beta,

@@ -25,9 +25,6 @@ enum {
     TILE_SIZE = TILE_ROWS * CHUNK
 };
 
-/* Layers with fewer weights gain nothing, and most of their products are panels' work (ops_dense.inc). */
-enum { LEAST_WEIGHTS = 64 * 192 };
-
 /* c[m][n] (+)= op(a)[m][k] op(b)[k][n]: everything the library must know in advance. Compared as bytes. */
 typedef struct product_key {
     int64_t m, n, k, lda, ldb, ldc, transpose_a, transpose_b, add;
@@ -317,7 +314,7 @@ static void round_copy(int64_t rows, int64_t columns, const float *x, int64_t ld
 void lud_cpu_bf16_product(lud_device *device, bool transpose_a, bool transpose_b, int64_t m, int64_t n,
                           int64_t k, float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
                           float beta, float *c, int64_t ldc) {
-    if ((transpose_a ? m * n : k * n) < LEAST_WEIGHTS) {
+    if ((transpose_a ? m * n : k * n) < LUD_CPU_FEW_WEIGHTS) {
         lud_cpu_sgemm(device, transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
         return;
     }
@@ -352,7 +349,7 @@ void lud_cpu_bf16_product(lud_device *device, bool transpose_a, bool transpose_b
 
 bool lud_cpu_bf16_linear_backward(lud_device *device, int64_t n, int64_t n_in, int64_t n_out, const float *g,
                                   const float *x, const float *w, float *dx, bool add, float *dw) {
-    if (n_in * n_out < LEAST_WEIGHTS || !((lud_cpu *)device)->has_bf16) return false;
+    if (n_in * n_out < LUD_CPU_FEW_WEIGHTS || !((lud_cpu *)device)->has_bf16) return false;
     const int64_t n_tiles = device->n_threads * TILE_SIZE, ld = grains(n_out);
     const int64_t g_size = grains(n) * ld, x_size = grains(n) * n_in, w_size = ld * n_in;
     uint16_t *memory = lud_cpu_operand_scratch(

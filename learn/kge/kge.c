@@ -243,7 +243,7 @@ static lud_status build(kge *k, lud_error *error) {
     const lud_place place = k->scenario->learner->place;
     const lud_proof_base *base = k->model->base;
     if (strcmp(k->device->backend->name, "cpu") != 0) { /* there are no CUDA definitions of the scores */
-        status = lud_device_open("cpu", (int)k->scenario->run.threads, &k->own_device, error);
+        status = lud_scenario_device(k->scenario, "cpu", &k->own_device, error);
         if (status) return status;
         k->device = k->own_device;
     }

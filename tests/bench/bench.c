@@ -39,6 +39,11 @@ bool lud_bench_wants(const lud_bench_report *report, const char *name) {
     return !report->only || strstr(name, report->only);
 }
 
+static int compare_doubles(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
 lud_status lud_bench_add(lud_bench_report *report, lud_bench_row row, lud_error *error) {
     if (!lud_bench_wants(report, row.name)) return LUD_OK;
     if (report->n == report->capacity) {
@@ -55,6 +60,14 @@ lud_status lud_bench_add(lud_bench_report *report, lud_bench_row row, lud_error 
     return LUD_OK;
 }
 
+lud_status lud_bench_add_runs(lud_bench_report *report, lud_bench_row row, int n, double *values,
+                              lud_error *error) {
+    qsort(values, (size_t)n, sizeof *values, compare_doubles);
+    row.value = values[n / 2];
+    row.spread = (values[n - 1] - values[0]) / 2.0;
+    return lud_bench_add(report, row, error);
+}
+
 void lud_bench_report_free(lud_bench_report *report) {
     for (int i = 0; i < report->n; i++) {
         free((void *)report->rows[i].name);
@@ -62,11 +75,6 @@ void lud_bench_report_free(lud_bench_report *report) {
     }
     free(report->rows);
     *report = (lud_bench_report){0};
-}
-
-static int compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 void lud_bench_rates(int n, lud_bench_piece *pieces, void *context) {

@@ -62,6 +62,10 @@ bool lud_bench_is(const lud_bench *bench, const char *name);
 bool lud_bench_wants(const lud_bench_report *report, const char *name);
 /* Adds a row, where the report wants it; all texts are copied. */
 lud_status lud_bench_add(lud_bench_report *report, lud_bench_row row, lud_error *error);
+/* Adds a row whose value is the median of n values and whose spread is half the distance between the smallest
+ * and the largest. Sorts the values. */
+lud_status lud_bench_add_runs(lud_bench_report *report, lud_bench_row row, int n, double *values,
+                              lud_error *error);
 void lud_bench_report_free(lud_bench_report *report);
 
 /* Calls `work` again and again for several repetitions and returns the median of `items` done a second (items

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/device.h"
+#include "kernels/cpu/cpu.h"
 #include "tests/bench/bench.h"
 
 /* Arrays of BIG floats: well beyond the second-level cache. */
@@ -293,7 +293,7 @@ static lud_status measure_linear(rig *r, lud_bench_report *report, lud_error *er
         for (size_t l = 0; l < sizeof layers / sizeof *layers && status == LUD_OK; ++l) {
             r->m = shapes[i].m, r->n = shapes[i].n, r->k = shapes[i].k;
             const bool rounded = layers[l].beside == linear || layers[l].beside == linear_backward;
-            if (rounded && r->n * r->k < 12288) continue; /* stays float32 */
+            if (rounded && r->n * r->k < LUD_CPU_FEW_WEIGHTS) continue; /* stays float32 */
             snprintf(name, sizeof name, "%s %ld x %ld -> %ld", layers[l].name, (long)r->m, (long)r->k,
                      (long)r->n);
             if (!lud_bench_wants(report, name)) continue;

@@ -13,11 +13,6 @@
 /* Trainings in MANY environments are measured once. */
 enum { ENVS = 128, STEPS = 25, AGENTS = 3, REPETITIONS = 3, MANY = 65536 };
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static lud_status measure(lud_mappo_learner_state *m, const char *rollout_name, const char *update_name,
                           lud_bench_report *report, lud_error *error) {
     double rollout[REPETITIONS], update[REPETITIONS], row[LUD_MAPPO_COLUMNS];
@@ -31,17 +26,11 @@ static lud_status measure(lud_mappo_learner_state *m, const char *rollout_name, 
         update[i] = lud_clock_seconds() - collected;
     }
     if (status) return status;
-    qsort(rollout, REPETITIONS, sizeof *rollout, ascending);
-    qsort(update, REPETITIONS, sizeof *update, ascending);
-    lud_bench_row r = {.name = rollout_name, .unit = "samples/s", .value = rollout[REPETITIONS / 2]};
-    r.spread = (rollout[REPETITIONS - 1] - rollout[0]) / 2.0;
-    status = lud_bench_add(report, r, error);
-    r.name = update_name;
-    r.unit = "s";
-    r.value = update[REPETITIONS / 2];
-    r.spread = (update[REPETITIONS - 1] - update[0]) / 2.0;
-    r.floor = 2.5; /* what is asked for on two cores */
-    return status ? status : lud_bench_add(report, r, error);
+    status = lud_bench_add_runs(report, (lud_bench_row){.name = rollout_name, .unit = "samples/s"},
+                                REPETITIONS, rollout, error);
+    /* what is asked for on two cores */
+    const lud_bench_row updates = {.name = update_name, .unit = "s", .floor = 2.5};
+    return status ? status : lud_bench_add_runs(report, updates, REPETITIONS, update, error);
 }
 
 /* A learner for a scenario text; free with close_training, also after a failure. */
@@ -121,13 +110,8 @@ static lud_status measure_training(const char *label, const char *where, const c
     }
     close_training(&t);
     if (status) return status;
-    qsort(rate, (size_t)repetitions, sizeof *rate, ascending);
-    return lud_bench_add(report,
-                         (lud_bench_row){.name = name,
-                                         .value = rate[repetitions / 2],
-                                         .spread = (rate[repetitions - 1] - rate[0]) / 2.0,
-                                         .unit = "steps/s"},
-                         error);
+    return lud_bench_add_runs(report, (lud_bench_row){.name = name, .unit = "steps/s"}, repetitions, rate,
+                              error);
 }
 
 /* Trainings as navigation_3.yaml and navigation_5.yaml have them, on the CPU and on a GPU where there is one.

@@ -50,7 +50,7 @@ static lud_status train(const char *file, const char *folder, int seed, trained 
     snprintf(set_folder, sizeof set_folder, "proof.folder=%s", folder);
     snprintf(label, sizeof label, "%s, seed %d", file, seed);
     lud_status status = lud_scenario_load(file, set, 2, &t->scenario, error);
-    if (!status) status = lud_device_open("cpu", (int)t->scenario->run.threads, &t->device, error);
+    if (!status) status = lud_scenario_device(t->scenario, "cpu", &t->device, error);
     if (!status) status = lud_learner_create(t->scenario, t->device, &t->learner, error);
     return status ? status : lud_bench_learn(t->learner, label, seconds, error);
 }
@@ -114,24 +114,13 @@ static lud_status run_seed(const proof_set *set, const char *folder, int seed, d
     return status;
 }
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The median of the seeds and, for ranks, the lowest. */
 static lud_status add(lud_bench_report *report, const char *set, const char *what, double value[SEEDS],
                       const char *unit, double published, bool lowest, lud_error *error) {
     char name[128];
-    qsort(value, SEEDS, sizeof *value, ascending);
     snprintf(name, sizeof name, "%s, %s", set, what);
-    lud_status status = lud_bench_add(report,
-                                      (lud_bench_row){.name = name,
-                                                      .value = value[SEEDS / 2],
-                                                      .spread = (value[SEEDS - 1] - value[0]) / 2.0,
-                                                      .unit = unit,
-                                                      .floor = published},
-                                      error);
+    const lud_bench_row row = {.name = name, .unit = unit, .floor = published};
+    lud_status status = lud_bench_add_runs(report, row, SEEDS, value, error);
     if (status || !lowest) return status;
     snprintf(name, sizeof name, "%s, %s, lowest of %d seeds", set, what, SEEDS);
     return lud_bench_add(report, (lud_bench_row){.name = name, .value = value[0], .unit = unit}, error);

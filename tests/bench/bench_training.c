@@ -190,20 +190,10 @@ static bool trained_alike(const training_result *a, const training_result *b) {
     return !a->trained[i] && !b->trained[i];
 }
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static lud_status add_rows(const training_result *result, double value[SEEDS], lud_bench_report *report,
                            lud_error *error) {
-    qsort(value, SEEDS, sizeof *value, ascending);
-    lud_bench_row row = {.name = result->label,
-                         .value = value[SEEDS / 2],
-                         .spread = (value[SEEDS - 1] - value[0]) / 2.0,
-                         .unit = result->unit,
-                         .floor = result->target};
-    lud_status status = lud_bench_add(report, row, error);
+    lud_bench_row row = {.name = result->label, .unit = result->unit, .floor = result->target};
+    lud_status status = lud_bench_add_runs(report, row, SEEDS, value, error);
     char name[128];
     snprintf(name, sizeof name, "%s, lowest of %d seeds", result->label, SEEDS);
     row = (lud_bench_row){.name = name, .value = value[0], .unit = result->unit};

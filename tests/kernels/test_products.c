@@ -98,7 +98,7 @@ static void check_bf16(const char *set) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         const int64_t m = cases[i].m, n = cases[i].n, k = cases[i].k;
         const bool ta = cases[i].transpose_a, tb = cases[i].transpose_b,
-                   narrow = (ta ? m * n : n * k) < 64 * 192;
+                   narrow = (ta ? m * n : n * k) < LUD_CPU_FEW_WEIGHTS;
         const int64_t lda = (ta ? m : k) + PAD, ldb = (tb ? k : n) + PAD, ldc = n + PAD;
         float *first = NULL;
         for (int n_threads = 1; n_threads <= 3; ++n_threads) {

@@ -308,22 +308,26 @@ static void errors_fall_in_any_direction(void **state) {
     support_mappo_close(&b);
 }
 
+/* A policy with a magnitude in a small disturbed world; keys of `mad` and others of the learner. */
+static support_mappo open_disturbed(const char *mad, const char *others) {
+    char text[700];
+    snprintf(text, sizeof text,
+             "ludus: 1\nname: t\nworld: particle\n"
+             "particle: {task: navigation_graph, agents: 2, obstacles: 1, actions: continuous, disturbance: "
+             "{std: 0.1}}\nrun: {environments: 3, seed: 5}\n"
+             "learner: {type: graph-mappo, control: mad, rollout_length: 6, centralised: false, recurrent: "
+             "false, %smad: {state_size: 6, hidden_size: 8, %s}, " SUPPORT_MAPPO_SMALL "}\n",
+             others, mad);
+    return support_mappo_open(text);
+}
+
 /* Zero states and zero disturbances give exactly no magnitude, wherever bodies are and whatever was learned.
  */
 static void nothing_disturbed_is_nothing_done(void **state) {
     (void)state;
-    static const char *const drives[] = {"disturbance", "central"};
+    static const char *const drives[] = {"input: disturbance", "input: central"};
     for (int k = 0; k < 2; k++) {
-        char text[700];
-        snprintf(
-            text, sizeof text,
-            "ludus: 1\nname: t\nworld: particle\n"
-            "particle: {task: navigation_graph, agents: 2, obstacles: 1, actions: continuous, disturbance: "
-            "{std: 0.1}}\nrun: {environments: 3, seed: 5}\n"
-            "learner: {type: graph-mappo, control: mad, rollout_length: 6, centralised: false, recurrent: "
-            "false, mad: {input: %s, state_size: 6, hidden_size: 8}, " SUPPORT_MAPPO_SMALL "}\n",
-            drives[k]);
-        support_mappo b = support_mappo_open(text);
+        support_mappo b = open_disturbed(drives[k], "");
         lud_mappo_learner_state *m = b.learner;
         lud_error error = {0};
         assert_int_equal(support_mappo_collect(&b), LUD_OK);
@@ -348,19 +352,11 @@ static void nothing_disturbed_is_nothing_done(void **state) {
  * else. */
 static void the_magnitude_has_its_own_rate(void **state) {
     (void)state;
-    static const char *const drives[] = {"goal", "disturbance", "central"};
+    static const char *const drives[] = {"input: goal, learning_rate: 1e-9",
+                                         "input: disturbance, learning_rate: 1e-9",
+                                         "input: central, learning_rate: 1e-9"};
     for (int d = 0; d < 3; d++) {
-        char text[700];
-        snprintf(
-            text, sizeof text,
-            "ludus: 1\nname: t\nworld: particle\n"
-            "particle: {task: navigation_graph, agents: 2, obstacles: 1, actions: continuous, disturbance: "
-            "{std: 0.1}}\nrun: {environments: 3, seed: 5}\n"
-            "learner: {type: graph-mappo, control: mad, rollout_length: 6, centralised: false, recurrent: "
-            "false, learning_rate: 0.01, mad: {input: %s, state_size: 6, hidden_size: 8, learning_rate: "
-            "1e-9}, " SUPPORT_MAPPO_SMALL "}\n",
-            drives[d]);
-        support_mappo b = support_mappo_open(text);
+        support_mappo b = open_disturbed(drives[d], "learning_rate: 0.01, ");
         lud_error error = {0};
         const lud_parameters *p = support_mappo_parameters(&b);
         enum { MOST = 1 << 15 };
