@@ -537,19 +537,22 @@ static void queue_backward(void *context) {
     lud_nn_backward(((const lud_proof_net *)context)->nn);
 }
 
-/* The key stands for all that shapes a run. */
-static void run(lud_proof_net *net, lud_replay *piece) {
-    if (net->never_record) {
-        piece->body(net);
-        return;
-    }
+/* Stands for all that shapes a run. */
+static uint64_t key_of(const lud_proof_net *net) {
     const uint64_t shape[] = {(uint64_t)(uintptr_t)net->parameters, (uint64_t)net->padded.rows,
                               (uint64_t)net->padded.atoms,          (uint64_t)net->padded.decisions,
                               (uint64_t)net->padded.successors,     net->training,
                               net->training ? net->seed : 0};
     uint64_t key = 0;
     for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) key = lud_replay_key(key, shape[i]);
-    lud_replay_run(piece, key);
+    return key;
+}
+
+static void run(lud_proof_net *net, lud_replay *piece) {
+    if (net->never_record)
+        piece->body(net);
+    else
+        lud_replay_run(piece, key_of(net));
 }
 
 void lud_proof_net_set_step(lud_proof_net *net, uint64_t seed, uint32_t step) {
@@ -562,14 +565,19 @@ void lud_proof_net_use(lud_proof_net *net, lud_parameters *parameters) {
     lud_nn_use(net->nn, parameters);
 }
 
-void lud_proof_net_forward(lud_proof_net *net, bool training) {
+uint64_t lud_proof_net_prepare(lud_proof_net *net, bool training) {
     net->training = training;
+    lud_nn_set_rows(net->nn, net->decision_axis, training ? net->padded.decisions : 0);
+    lud_nn_set_run(net->nn, net->padded.rows, training);
+    return key_of(net);
+}
+
+void lud_proof_net_forward(lud_proof_net *net, bool training) {
+    lud_proof_net_prepare(net, training);
     if (net->n_rows == 0) {
         for (int32_t i = 0; training && i < net->n_decisions; i++) net->values[i] = 0.0;
         return;
     }
-    lud_nn_set_rows(net->nn, net->decision_axis, training ? net->padded.decisions : 0);
-    lud_nn_set_run(net->nn, net->padded.rows, training);
     run(net, &net->forwards);
     if (net->on_cpu)
         logits_on_host(net);

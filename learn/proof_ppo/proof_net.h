@@ -11,9 +11,9 @@
  * Only states that occur pass through it, each once however often it stands in the decisions of a chunk.
  *
  * On the CPU logits and their gradients are computed in double from the heads. On CUDA they are values of the
- * network, so that logits and values are all that is downloaded; forward and backward runs are recorded
- * graphs, and chunks are padded to sizes that recur, by rows without atoms, atoms without embeddings and
- * successors of no state, which get no gradient. */
+ * network, so that logits and values are all that is downloaded, or less (device_ppo.h); forward and backward
+ * runs are recorded graphs, and chunks are padded to sizes that recur, by rows without atoms, atoms without
+ * embeddings and successors of no state, which get no gradient. */
 #ifndef LUDUS_LEARN_PROOF_PPO_PROOF_NET_H
 #define LUDUS_LEARN_PROOF_PPO_PROOF_NET_H
 
@@ -80,6 +80,9 @@ int32_t lud_proof_net_load(lud_proof_net *net, const lud_proof_decisions *decisi
 void lud_proof_net_set_step(lud_proof_net *net, uint64_t seed, uint32_t step);
 /* Runs with another set of parameters of the same layout from now on. */
 void lud_proof_net_use(lud_proof_net *net, lud_parameters *parameters);
+/* Sets the rows of runs of the loaded chunk, for a recorded piece of work that holds such runs beside others.
+ * Returns what stands for all that shapes them (lud_replay_run). */
+uint64_t lud_proof_net_prepare(lud_proof_net *net, bool training);
 /* Fills `logits`. For `training` there is dropout, and `values` are filled too (0 for a decision without a
  * state); else the value network does not run. */
 void lud_proof_net_forward(lud_proof_net *net, bool training);

@@ -9,6 +9,7 @@
 #include "learn/nn/replay.h"
 #include "learn/optimiser.h"
 #include "learn/profile.h"
+#include "learn/proof_ppo/device_ppo.h"
 #include "learn/proof_ppo/proof_policy.h"
 
 enum column {
@@ -82,6 +83,7 @@ typedef struct proof_ppo {
     lud_proof_ppo_options options;
     lud_parameters *parameters, *best;
     lud_proof_net *net;
+    lud_proof_device_ppo *on_device; /* null on the CPU */
     lud_optimiser *optimiser;
     int value_group;     /* -1: all parameters in one */
     lud_replay stepping; /* the optimiser's steps */
@@ -100,6 +102,7 @@ typedef struct proof_ppo {
     int32_t *action;
     double *log_prob, *value, *reward, *mask, *advantage, *returns; /* value, mask: n_steps + 1 rows */
     double *log_probs;                                              /* [largest number of successors] */
+    double *uniform;                                                /* [n_envs] */
     int32_t *order;
 
     /* one minibatch on the device, and its host sides */
@@ -115,6 +118,7 @@ static void destroy(lud_learner *learner) {
     proof_ppo *p = (proof_ppo *)learner;
     lud_replay_end(&p->stepping);
     lud_proof_ranker_destroy(p->ranker);
+    lud_proof_device_ppo_destroy(p->on_device);
     lud_proof_net_destroy(p->net);
     lud_optimiser_destroy(p->optimiser);
     lud_parameters_destroy(p->best);
@@ -133,6 +137,7 @@ static void destroy(lud_learner *learner) {
     free(p->advantage);
     free(p->returns);
     free(p->log_probs);
+    free(p->uniform);
     free(p->order);
     free(p->host);
     free(p->chosen);
@@ -154,6 +159,7 @@ static lud_status take_memory(proof_ppo *p, lud_error *error) {
     p->advantage = calloc(n, sizeof *p->advantage);
     p->returns = calloc(n, sizeof *p->returns);
     p->log_probs = calloc((size_t)p->model->limits.max_successors, sizeof *p->log_probs);
+    p->uniform = calloc((size_t)p->n_envs, sizeof *p->uniform);
     p->order = calloc(n, sizeof *p->order);
     p->host = calloc(more, sizeof *p->host);
     p->chosen = calloc(n, sizeof *p->chosen);
@@ -162,8 +168,8 @@ static lud_status take_memory(proof_ppo *p, lud_error *error) {
     p->ranking = calloc((size_t)p->n_ranked + 1, sizeof *p->ranking);
     p->snapshot = calloc(1, lud_proof_batch_snapshot_bytes(p->batch));
     bool complete = p->action && p->log_prob && p->value && p->reward && p->mask && p->advantage &&
-                    p->returns && p->log_probs && p->order && p->host && p->chosen && p->gradient_log_prob &&
-                    p->ratio && p->ranking && p->snapshot;
+                    p->returns && p->log_probs && p->uniform && p->order && p->host && p->chosen &&
+                    p->gradient_log_prob && p->ratio && p->ranking && p->snapshot;
     for (size_t i = 0; i < sizeof p->reals / sizeof *p->reals; i++) {
         p->reals[i] = lud_device_allocate(p->device, more * p->parameters->real_bytes);
         complete = complete && p->reals[i];
@@ -222,6 +228,12 @@ static lud_status build(proof_ppo *p, lud_error *error) {
     batch.n_threads = n_threads;
     status = lud_proof_batch_create(p->model, &batch, &p->batch, error);
     if (!status) status = build_network(p, error);
+    if (!status && !p->net->on_cpu) {
+        const int64_t batch_size = o->batch_size < p->n_samples ? o->batch_size : p->n_samples;
+        status = lud_proof_device_ppo_create(p->net, o->clip_range, o->value_clip_range,
+                                             batch_size > p->n_envs ? batch_size : p->n_envs, &p->on_device,
+                                             error);
+    }
     if (!status)
         status = lud_proof_ranker_create(p->model, p->net, &o->evaluation.rank,
                                          (lud_proof_corrupt)p->model->options.negatives.corrupt, n_threads,
@@ -263,35 +275,50 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
 
 /* ---- collecting ---- */
 
-static int32_t draw_action(const proof_ppo *p, int32_t slot, uint32_t step, int32_t n) {
-    const lud_words w = lud_draw((lud_random_key){(uint64_t)p->scenario->run.seed, (uint32_t)slot}, step, 0,
-                                 LUD_PURPOSE_ACTION, 0);
-    double left = lud_unit53(w.v[0], w.v[1]);
+static int32_t draw_action(const double *log_probs, double uniform, int32_t n) {
     for (int32_t i = 0; i + 1 < n; i++) {
-        left -= exp(p->log_probs[i]);
-        if (left < 0.0) return i;
+        uniform -= exp(log_probs[i]);
+        if (uniform < 0.0) return i;
     }
     return n > 0 ? n - 1 : 0;
 }
 
+/* Choices for the decisions that the network has run on, decisions at, at + 1, ... of the rollout. */
+static void choose_on_host(proof_ppo *p, int32_t at, const double *uniform) {
+    const lud_proof_net *net = p->net;
+    for (int32_t i = 0; i < net->n_decisions; i++) {
+        const int32_t begin = net->begin[i], n = net->begin[i + 1] - begin;
+        if (n > 0) lud_proof_log_softmax(net->logits + begin, n, p->log_probs);
+        p->action[at + i] = draw_action(p->log_probs, uniform[i], n);
+        p->log_prob[at + i] = n > 0 ? p->log_probs[p->action[at + i]] : 0.0;
+    }
+}
+
 /* Values of the decisions from `first` on, and, with actions, choices for them. */
 static void decide(proof_ppo *p, int32_t first, uint32_t step, bool choose) {
+    const uint64_t seed = (uint64_t)p->scenario->run.seed;
+    for (int32_t slot = 0; choose && slot < p->n_envs; slot++) {
+        const lud_words w = lud_draw((lud_random_key){seed, (uint32_t)slot}, step, 0, LUD_PURPOSE_ACTION, 0);
+        p->uniform[slot] = lud_unit53(w.v[0], w.v[1]);
+    }
     uint32_t chunk = 0;
     for (int32_t done = 0; done < p->n_envs; chunk++) {
+        const int32_t at = first + done;
         lud_profile_begin(&p->profile, STAGE_ROLLOUT_NET);
-        lud_proof_net_set_step(p->net, (uint64_t)p->scenario->run.seed, (step << 8) + chunk);
-        const int32_t taken = lud_proof_net_load(p->net, &p->decisions, NULL, first + done, p->n_envs - done);
-        lud_proof_net_forward(p->net, true);
+        lud_proof_net_set_step(p->net, seed, (step << 8) + chunk);
+        const int32_t taken = lud_proof_net_load(p->net, &p->decisions, NULL, at, p->n_envs - done);
+        if (!p->on_device)
+            lud_proof_net_forward(p->net, true);
+        else if (choose)
+            lud_proof_device_act(p->on_device, p->uniform + done, p->action + at, p->log_prob + at,
+                                 p->value + at);
+        else
+            lud_proof_device_act(p->on_device, NULL, NULL, NULL, p->value + at);
         p->rollout_flops += 2.0 * lud_nn_multiply_adds(p->net->nn);
         lud_profile_end(&p->profile, STAGE_ROLLOUT_NET);
-        for (int32_t i = 0; i < taken; i++) {
-            const int32_t at = first + done + i, begin = p->net->begin[i];
-            const int32_t n = p->net->begin[i + 1] - begin;
-            p->value[at] = p->net->values[i];
-            if (!choose) continue;
-            if (n > 0) lud_proof_log_softmax(p->net->logits + begin, n, p->log_probs);
-            p->action[at] = draw_action(p, done + i, step, n);
-            p->log_prob[at] = n > 0 ? p->log_probs[p->action[at]] : 0.0;
+        if (!p->on_device) {
+            memcpy(p->value + at, p->net->values, (size_t)taken * sizeof *p->value);
+            if (choose) choose_on_host(p, at, p->uniform + done);
         }
         done += taken;
     }
@@ -376,17 +403,14 @@ static void estimate_advantages(proof_ppo *p, double *row) {
 
 /* ---- updating ---- */
 
-typedef struct sums {
-    double policy, value, entropy, kl, clipped; /* over decisions of one minibatch */
-} sums;
-
-/* Losses and gradients of the loaded chunk, decisions order[first ..]; `scale` is 1 / the batch's size. */
-static void chunk_losses(proof_ppo *p, int32_t first, int32_t n, double scale, double entropy_coefficient,
-                         double mean, double deviation, sums *s) {
+/* Losses and gradients of the loaded chunk after a forward run, decisions order[0], order[1], ... */
+static void losses_on_host(proof_ppo *p, const lud_proof_samples *samples, const int32_t *order,
+                           lud_proof_sums *s) {
     const lud_proof_ppo_options *o = &p->options;
     const lud_ops *ops = p->device->ops;
     lud_proof_net *net = p->net;
-    const int32_t *order = p->order + first;
+    const int32_t n = net->n_decisions;
+    const double scale = samples->scale;
     for (int32_t i = 0; i < n; i++) { /* for now dlogits holds log-probabilities */
         const int32_t begin = net->begin[i], count = net->begin[i + 1] - begin;
         p->ratio[i] =
@@ -398,12 +422,13 @@ static void chunk_losses(proof_ppo *p, int32_t first, int32_t n, double scale, d
     for (int32_t i = 0; i < n; i++)
         for (int32_t k = net->begin[i]; k < net->begin[i + 1]; k++) {
             const double lp = net->dlogits[k];
-            net->logits[k] = scale * entropy_coefficient * exp(lp) * (lp + p->ratio[i]);
+            net->logits[k] = scale * samples->entropy_coefficient * exp(lp) * (lp + p->ratio[i]);
         }
     upload(p, 0, n, p->chosen);
     for (int32_t i = 0; i < n; i++) p->host[i] = p->log_prob[order[i]];
     upload(p, 1, n, p->host);
-    for (int32_t i = 0; i < n; i++) p->host[i] = (p->advantage[order[i]] - mean) / deviation;
+    for (int32_t i = 0; i < n; i++)
+        p->host[i] = (p->advantage[order[i]] - samples->mean) / samples->deviation;
     upload(p, 2, n, p->host);
     ops->ppo_policy_loss(p->device, n, o->clip_range, p->reals[0], p->reals[1], p->reals[2], NULL, scale,
                          p->reals[3], p->reals[4], p->reals[5], false);
@@ -427,7 +452,7 @@ static void chunk_losses(proof_ppo *p, int32_t first, int32_t n, double scale, d
     for (int32_t i = 0; i < n; i++) p->host[i] = p->returns[order[i]];
     upload(p, 2, n, p->host);
     ops->ppo_value_loss(p->device, n, o->value_clip_range, 0.0, true, p->reals[0], p->reals[1], p->reals[2],
-                        NULL, scale * o->value_coefficient, p->reals[3], p->reals[4], false);
+                        NULL, scale * samples->value_coefficient, p->reals[3], p->reals[4], false);
     download(p, 3, n, p->host);
     download(p, 4, n, net->dvalues);
     for (int32_t i = 0; i < n; i++) s->value += p->host[i];
@@ -447,10 +472,34 @@ static void advantage_moments(const proof_ppo *p, int32_t first, int32_t n, doub
     *deviation = sqrt(squares / (n - 1)) + 1e-8;
 }
 
+/* Adds the gradients of the loaded chunk, decisions order[0], order[1], ...; within STAGE_UPDATE_NET. */
+static void learn_chunk(proof_ppo *p, const lud_proof_samples *samples, const int32_t *order,
+                        lud_proof_sums *s) {
+    if (p->on_device) {
+        lud_proof_device_learn(p->on_device, samples, order, s);
+        return;
+    }
+    lud_proof_net_forward(p->net, true);
+    lud_profile_end(&p->profile, STAGE_UPDATE_NET);
+    lud_profile_begin(&p->profile, STAGE_LOSS);
+    losses_on_host(p, samples, order, s);
+    lud_profile_end(&p->profile, STAGE_LOSS);
+    lud_profile_begin(&p->profile, STAGE_UPDATE_NET);
+    lud_proof_net_backward(p->net);
+}
+
 /* Gradients of one minibatch, in as many chunks as it takes: the sum is the same for any size of chunk. */
-static void batch_gradients(proof_ppo *p, int32_t first, int32_t n, double entropy_coefficient, sums *s) {
-    double mean, deviation;
-    advantage_moments(p, first, n, &mean, &deviation);
+static void batch_gradients(proof_ppo *p, int32_t first, int32_t n, double entropy_coefficient,
+                            lud_proof_sums *s) {
+    lud_proof_samples samples = {.action = p->action,
+                                 .log_prob = p->log_prob,
+                                 .advantage = p->advantage,
+                                 .value = p->value,
+                                 .returns = p->returns,
+                                 .scale = 1.0 / n,
+                                 .value_coefficient = p->options.value_coefficient,
+                                 .entropy_coefficient = entropy_coefficient};
+    advantage_moments(p, first, n, &samples.mean, &samples.deviation);
     lud_parameters_zero_gradients(p->parameters);
     uint32_t chunk = 0;
     for (int32_t done = 0; done < n; chunk++) {
@@ -458,13 +507,7 @@ static void batch_gradients(proof_ppo *p, int32_t first, int32_t n, double entro
         lud_proof_net_set_step(p->net, (uint64_t)p->scenario->run.seed ^ UINT64_C(0x9e3779b97f4a7c15),
                                (uint32_t)(p->n_updates << 8) + chunk);
         const int32_t taken = lud_proof_net_load(p->net, &p->decisions, p->order, first + done, n - done);
-        lud_proof_net_forward(p->net, true);
-        lud_profile_end(&p->profile, STAGE_UPDATE_NET);
-        lud_profile_begin(&p->profile, STAGE_LOSS);
-        chunk_losses(p, first + done, taken, 1.0 / n, entropy_coefficient, mean, deviation, s);
-        lud_profile_end(&p->profile, STAGE_LOSS);
-        lud_profile_begin(&p->profile, STAGE_UPDATE_NET);
-        lud_proof_net_backward(p->net);
+        learn_chunk(p, &samples, p->order + first + done, s);
         p->update_flops += 6.0 * lud_nn_multiply_adds(p->net->nn); /* backward: two products for each */
         lud_profile_end(&p->profile, STAGE_UPDATE_NET);
         done += taken;
@@ -506,7 +549,7 @@ static void update(proof_ppo *p, double *row) {
     const lud_proof_ppo_options *o = &p->options;
     const int32_t batch_size = (int32_t)(o->batch_size < p->n_samples ? o->batch_size : p->n_samples);
     const int32_t n_batches = (p->n_samples + batch_size - 1) / batch_size;
-    sums all = {0};
+    lud_proof_sums all = {0};
     double n_all = 0.0, taken = 0.0, epoch_kl = 0.0, epoch_n = 0.0, rate = 0.0, coefficient = 0.0;
     bool stop = false;
     for (int32_t epoch = 0; epoch < o->n_epochs && !stop; epoch++) {
@@ -519,7 +562,7 @@ static void update(proof_ppo *p, double *row) {
             const double place = ((double)p->iteration * (double)o->n_epochs + epoch) * n_batches + b;
             rate = lud_schedule_at(&p->rate, place);
             coefficient = lud_schedule_at(&p->entropy, place);
-            sums s = {0};
+            lud_proof_sums s = {0};
             batch_gradients(p, first, n, coefficient, &s);
             all.policy += s.policy;
             all.value += s.value;
@@ -658,9 +701,12 @@ void lud_proof_ppo_rollout(lud_learner *learner) {
 
 void lud_proof_ppo_pieces(const lud_learner *learner, uint64_t *n, uint64_t *n_replayed) {
     const proof_ppo *p = (const proof_ppo *)learner;
-    const lud_replay *const pieces[] = {&p->net->forwards, &p->net->backwards, &p->stepping};
+    const lud_proof_device_ppo *d = p->on_device;
+    const lud_replay *const pieces[] = {&p->net->forwards, &p->net->backwards, &p->stepping,
+                                        d ? &d->acting : NULL, d ? &d->learning : NULL};
     *n = *n_replayed = 0;
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        if (!pieces[i]) continue;
         *n += pieces[i]->runs;
         *n_replayed += pieces[i]->n_replayed;
     }

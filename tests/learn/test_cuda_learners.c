@@ -403,6 +403,22 @@ static void recorded_proofs_are_the_same(void **state) {
     }
 }
 
+/* A step of a rollout is one piece of device work, and so are the values behind the last. */
+static void a_step_of_proofs_is_one_piece(void **state) {
+    (void)state;
+    if (!have_cuda) skip();
+    for (int k = 0; k < n_support_trainings; k++) {
+        const support_training *t = &support_trainings[k];
+        if (strcmp(t->name, "proof") != 0) continue;
+        support_bed b = support_bed_open(t, "cuda", 0);
+        uint64_t n, n_replayed;
+        lud_proof_ppo_rollout(b.learner);
+        lud_proof_ppo_pieces(b.learner, &n, &n_replayed);
+        assert_int_equal(n, lud_proof_ppo_get_options(b.learner)->n_steps + 1);
+        support_bed_close(&b);
+    }
+}
+
 static void sizes_recur(void **state) {
     (void)state;
     if (!have_cuda) skip();
@@ -428,6 +444,7 @@ int main(void) {
                                        cmocka_unit_test(recorded_values_are_the_same),
                                        cmocka_unit_test(an_update_is_one_replay),
                                        cmocka_unit_test(recorded_proofs_are_the_same),
+                                       cmocka_unit_test(a_step_of_proofs_is_one_piece),
                                        cmocka_unit_test(sizes_recur),
                                        cmocka_unit_test(resuming_changes_nothing)};
     return cmocka_run_group_tests(tests, look_for_cuda, NULL);

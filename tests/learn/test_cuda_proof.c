@@ -1,6 +1,8 @@
 /* The proof network on CUDA, padded and with logits of its own, against the CPU's: logits, values and
- * gradients are near, for every way to embed atoms and states; replayed graphs give what single operations
- * give. Runs on a GPU where there is one, and in any case as `test_cuda_proof_emulated` on tests/emulation.
+ * gradients are near, for every way to embed atoms and states; so are choices and what is learned from them,
+ * computed on the device, and what formulas give for the CPU's logits. Replayed graphs give what single
+ * operations give. Runs on a GPU where there is one, and in any case as `test_cuda_proof_emulated` on
+ * tests/emulation.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -12,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "learn/proof_ppo/proof_net.h"
+#include "learn/proof_ppo/device_ppo.h"
 #include "learn/support_trainings.h"
 #include "support_proof.h"
 
@@ -120,20 +122,20 @@ static void same(const results *a, const results *b) {
 static lud_scenario *scenario;
 static const lud_proof_model *model;
 
-/* Decisions of a few steps, in which some slot may rest. */
+/* Decisions of a few steps; behind them one of a slot that rests and one without successors, if asked for. */
 static void collect(int sees, bool rest, lud_proof_decisions *d) {
     lud_proof_batch_options options = lud_proof_training_options(model, SLOTS, 3);
     options.n_threads = 1;
     lud_proof_batch *batch;
     assert_int_equal(lud_proof_batch_create(model, &options, &batch, NULL), LUD_OK);
-    assert_int_equal(lud_proof_decisions_create(model, STEPS * SLOTS + 1, sees, d, NULL), LUD_OK);
+    assert_int_equal(lud_proof_decisions_create(model, STEPS * SLOTS + 2, sees, d, NULL), LUD_OK);
     int32_t actions[SLOTS] = {0};
     for (int step = 0; step < STEPS; step++) {
         lud_proof_decisions_add_batch(d, batch);
         lud_proof_batch_step_reset(batch, actions);
     }
-    if (rest) {
-        d->current[d->n] = -1;
+    for (int i = 0; i < 2 && rest; i++) {
+        d->current[d->n] = i == 0 ? -1 : d->current[1];
         d->begin[d->n + 1] = d->begin[d->n];
         d->n++;
     }
@@ -217,6 +219,330 @@ static void full_chunks_are_near(void **state) {
     assert_true(compare(&options, 65) > 1);
 }
 
+/* ---- choices and learning ---- */
+
+enum { MOST = STEPS * SLOTS + 2 };
+static const double clip = 0.2, value_clip = 0.3;
+
+static double wave(double x) {
+    return sin(1.7 * x) * cos(0.3 * x);
+}
+
+static double uniform_of(int32_t i) {
+    return fmod(0.37 + 0.618034 * i, 1.0);
+}
+
+typedef struct acts {
+    int32_t n, action[MOST];
+    double log_prob[MOST], value[MOST];
+} acts;
+
+/* By the device, in as many chunks as it takes. */
+static acts act(bed *b, lud_proof_device_ppo *ppo, const lud_proof_decisions *d, bool choose) {
+    acts a = {0};
+    double uniform[MOST];
+    for (int32_t i = 0; i < d->n; i++) uniform[i] = uniform_of(i);
+    lud_proof_net_set_step(b->net, 3, 9);
+    while (a.n < d->n) {
+        const int32_t taken = lud_proof_net_load(b->net, d, NULL, a.n, d->n - a.n);
+        if (choose)
+            lud_proof_device_act(ppo, uniform + a.n, a.action + a.n, a.log_prob + a.n, a.value + a.n);
+        else
+            lud_proof_device_act(ppo, NULL, NULL, NULL, a.value + a.n);
+        a.n += taken;
+    }
+    return a;
+}
+
+/* The same from the CPU's logits; `edge`: how far a draw is from where the action changes. */
+static acts expected_acts(bed *b, const lud_proof_decisions *d, double *edge) {
+    acts a = {0};
+    double log_probs[256];
+    lud_proof_net *net = b->net;
+    lud_proof_net_set_step(net, 3, 9);
+    while (a.n < d->n) {
+        const int32_t taken = lud_proof_net_load(net, d, NULL, a.n, d->n - a.n);
+        lud_proof_net_forward(net, true);
+        for (int32_t i = 0; i < taken; i++) {
+            const int32_t at = a.n + i, n = net->begin[i + 1] - net->begin[i];
+            double sum = 0.0;
+            edge[at] = 1.0;
+            a.value[at] = net->values[i];
+            assert_true(n < 256);
+            if (n > 0) lud_proof_log_softmax(net->logits + net->begin[i], n, log_probs);
+            for (int32_t k = 0; k < n; k++) {
+                sum += exp(log_probs[k]);
+                if (k + 1 < n) edge[at] = fmin(edge[at], fabs(sum - uniform_of(at)));
+                if (k + 1 < n && sum <= uniform_of(at)) a.action[at] = k + 1;
+            }
+            if (n > 0) a.log_prob[at] = log_probs[a.action[at]];
+        }
+        a.n += taken;
+    }
+    return a;
+}
+
+/* What a minibatch of all decisions, in some order, gives. */
+typedef struct lesson {
+    lud_proof_sums sums;
+    int32_t n_chunks;
+    int64_t n_gradients;
+    double *gradients;
+} lesson;
+
+typedef struct remembered {
+    double log_prob[MOST], advantage[MOST], value[MOST], returns[MOST];
+    int32_t order[MOST];
+    lud_proof_samples samples;
+} remembered;
+
+/* Ratios and changes of values within and beyond their clip ranges, advantages of both signs. */
+static void remember(const lud_proof_decisions *d, const acts *a, remembered *r) {
+    for (int32_t i = 0; i < d->n; i++) {
+        r->order[i] = (5 * i + 3) % d->n;
+        r->log_prob[i] = d->begin[i + 1] > d->begin[i] ? a->log_prob[i] + 0.4 * wave(i) : 0.0;
+        r->advantage[i] = wave(i + 40.0);
+        r->value[i] = d->current[i] >= 0 ? a->value[i] + 0.6 * wave(i + 80.0) : 0.0;
+        r->returns[i] = wave(i + 120.0);
+    }
+    r->samples = (lud_proof_samples){.action = a->action,
+                                     .log_prob = r->log_prob,
+                                     .advantage = r->advantage,
+                                     .value = r->value,
+                                     .returns = r->returns,
+                                     .mean = 0.05,
+                                     .deviation = 0.7,
+                                     .scale = 1.0 / d->n,
+                                     .value_coefficient = 0.6,
+                                     .entropy_coefficient = 0.04};
+}
+
+static double clamped(double x, double limit) {
+    return fmax(-limit, fmin(limit, x));
+}
+
+/* From the definition, for the chunk that the CPU's network has run on. */
+static void expected_losses(lud_proof_net *net, const lud_proof_samples *s, const int32_t *order,
+                            lud_proof_sums *sums) {
+    double log_probs[256];
+    for (int32_t i = 0; i < net->n_decisions; i++) {
+        const int32_t at = order[i], begin = net->begin[i], n = net->begin[i + 1] - begin;
+        const double entropy = n > 0 ? lud_proof_log_softmax(net->logits + begin, n, log_probs) : 0.0;
+        const double ratio = exp((n > 0 ? log_probs[s->action[at]] : 0.0) - s->log_prob[at]);
+        const double advantage = (s->advantage[at] - s->mean) / s->deviation;
+        const double cut = (1.0 + clamped(ratio - 1.0, clip)) * advantage;
+        const double slope = ratio * advantage <= cut ? -ratio * advantage : 0.0;
+        for (int32_t k = 0; k < n; k++) {
+            const double p = exp(log_probs[k]);
+            net->dlogits[begin + k] = s->scale * (slope * ((k == s->action[at]) - p) +
+                                                  s->entropy_coefficient * p * (log_probs[k] + entropy));
+        }
+        const double change = net->values[i] - s->value[at];
+        const double error = s->value[at] + clamped(change, value_clip) - s->returns[at];
+        net->dvalues[i] = fabs(change) > value_clip ? 0.0 : s->scale * s->value_coefficient * 2.0 * error;
+        sums->policy -= fmin(ratio * advantage, cut);
+        sums->value += error * error;
+        sums->entropy += entropy;
+        sums->kl += ratio - 1.0 - log(ratio);
+        sums->clipped += fabs(ratio - 1.0) > clip;
+    }
+}
+
+/* On the CPU with ppo null. */
+static lesson learn(bed *b, lud_proof_device_ppo *ppo, const lud_proof_decisions *d, const remembered *r) {
+    lesson l = {.gradients = malloc((size_t)b->parameters->size * sizeof *l.gradients)};
+    lud_parameters_zero_gradients(b->parameters);
+    lud_proof_net_set_step(b->net, 3, 9);
+    for (int32_t done = 0; done < d->n; l.n_chunks++) {
+        const int32_t taken = lud_proof_net_load(b->net, d, r->order, done, d->n - done);
+        if (ppo) {
+            lud_proof_device_learn(ppo, &r->samples, r->order + done, &l.sums);
+        } else {
+            lud_proof_net_forward(b->net, true);
+            expected_losses(b->net, &r->samples, r->order + done, &l.sums);
+            lud_proof_net_backward(b->net);
+        }
+        done += taken;
+    }
+    for (int p = 0; p < b->parameters->n; p++) {
+        lud_parameters_read_gradient(b->parameters, p, l.gradients + l.n_gradients);
+        l.n_gradients += b->parameters->items[p].n;
+    }
+    return l;
+}
+
+static void acts_are_near(const acts *x, const acts *y, const double *edge) {
+    int n_actions = 0;
+    near("value", x->value, y->value, y->n, 1e-4);
+    for (int32_t i = 0; i < y->n; i++) {
+        if (edge[i] < 1e-5) continue;
+        n_actions += y->action[i] > 0;
+        assert_int_equal(x->action[i], y->action[i]);
+        near("log-probability", x->log_prob + i, y->log_prob + i, 1, 1e-4);
+    }
+    assert_true(n_actions > y->n / 2);
+}
+
+/* Device calls, counted. */
+static const lud_backend *counted;
+static int n_launches, n_uploads, n_downloads;
+static void count_launch(lud_device *device, lud_graph *graph) {
+    n_launches++;
+    counted->graph_launch(device, graph);
+}
+static void count_upload(lud_device *device, void *to, const void *from, size_t bytes) {
+    n_uploads++;
+    counted->upload(device, to, from, bytes);
+}
+static void count_download(lud_device *device, void *to, const void *from, size_t bytes) {
+    n_downloads++;
+    counted->download(device, to, from, bytes);
+}
+
+/* With chunks whose sizes are known: one array up, one launch, one array down and nothing else. */
+static void calls_are_launches(bed *b, lud_proof_device_ppo *ppo, const lud_proof_decisions *d,
+                               const remembered *r) {
+    static const lud_ops none; /* calling anything of it is the end of the test */
+    lud_backend counting = *b->device->backend;
+    const lud_ops *ops = b->device->ops;
+    counted = b->device->backend;
+    counting.graph_launch = count_launch;
+    counting.upload = count_upload;
+    counting.download = count_download;
+    counting.copy = NULL;
+    counting.zero = NULL;
+    for (int what = 0; what < 2; what++) {
+        int32_t action[MOST];
+        double log_prob[MOST], value[MOST], uniform[MOST] = {0};
+        lud_proof_sums sums = {0};
+        lud_proof_net_set_step(b->net, 3, 9);
+        lud_proof_net_load(b->net, d, what ? r->order : NULL, 0, d->n);
+        n_launches = n_uploads = n_downloads = 0;
+        b->device->backend = &counting;
+        b->device->ops = &none;
+        if (what)
+            lud_proof_device_learn(ppo, &r->samples, r->order, &sums);
+        else
+            lud_proof_device_act(ppo, uniform, action, log_prob, value);
+        b->device->backend = counted;
+        b->device->ops = ops;
+        assert_int_equal(n_launches, 1);
+        assert_int_equal(n_uploads, 1);
+        assert_int_equal(n_downloads, 1);
+    }
+}
+
+/* A chunk in which nobody stands anywhere. */
+static void nothing_is_learned_from_rest(bed *b, lud_proof_device_ppo *ppo, const lud_proof_decisions *d,
+                                         const remembered *r) {
+    const int32_t order[2] = {d->n - 2, d->n - 2};
+    const double uniform[2] = {0.5, 0.9};
+    int32_t action[2] = {7, 7};
+    double log_prob[2] = {7.0, 7.0}, value[2] = {7.0, 7.0};
+    lud_proof_sums sums = {0};
+    lud_parameters_zero_gradients(b->parameters);
+    assert_int_equal(lud_proof_net_load(b->net, d, order, 0, 2), 2);
+    lud_proof_device_act(ppo, uniform, action, log_prob, value);
+    lud_proof_device_learn(ppo, &r->samples, order, &sums);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(action[i], 0);
+        assert_true(log_prob[i] == 0.0 && value[i] == 0.0);
+    }
+    const double advantage = (r->advantage[d->n - 2] - 0.05) / 0.7, error = r->returns[d->n - 2];
+    assert_true(fabs(sums.policy + 2.0 * advantage) < 1e-5);
+    assert_true(fabs(sums.value - 2.0 * error * error) < 1e-5);
+    assert_true(sums.entropy == 0.0 && sums.kl == 0.0 && sums.clipped == 0.0);
+    double *gradient = malloc((size_t)b->parameters->size * sizeof *gradient);
+    for (int p = 0; p < b->parameters->n; p++) {
+        lud_parameters_read_gradient(b->parameters, p, gradient);
+        for (int64_t k = 0; k < b->parameters->items[p].n; k++) assert_true(gradient[k] == 0.0);
+    }
+    free(gradient);
+}
+
+/* An action is one that there is even where logits are no numbers. */
+static void actions_exist_without_numbers(bed *b, lud_proof_device_ppo *ppo, const lud_proof_decisions *d) {
+    const int bias = lud_parameters_find(b->parameters, "policy.head2.bias");
+    const int64_t n = b->parameters->items[bias].n;
+    double *values = malloc((size_t)n * sizeof *values);
+    for (int64_t i = 0; i < n; i++) values[i] = NAN;
+    lud_parameters_write(b->parameters, bias, values);
+    free(values);
+    const acts a = act(b, ppo, d, true);
+    for (int32_t i = 0; i < d->n; i++) {
+        const int32_t n_successors = d->begin[i + 1] - d->begin[i];
+        assert_in_range(a.action[i], 0, n_successors > 0 ? n_successors - 1 : 0);
+    }
+    assert_true(isnan(a.log_prob[0]));
+}
+
+/* Returns how many chunks a minibatch took. */
+static int compare_learning(const lud_proof_net_options *options, int64_t max_rows) {
+    bed cpu = open_bed("cpu", model, options, max_rows), cuda = open_bed("cuda", model, options, max_rows);
+    lud_proof_decisions d;
+    lud_proof_device_ppo *ppo;
+    double edge[MOST];
+    remembered r;
+    collect(lud_proof_net_sees(cpu.net), true, &d);
+    assert_int_equal(d.n, MOST);
+    assert_int_equal(lud_proof_device_ppo_create(cuda.net, clip, value_clip, MOST, &ppo, NULL), LUD_OK);
+    const acts expected = expected_acts(&cpu, &d, edge);
+    remember(&d, &expected, &r);
+    lesson right = learn(&cpu, NULL, &d, &r);
+    assert_true(right.sums.clipped > 2.0 && right.sums.clipped < d.n - 4.0);
+
+    cuda.net->never_record = true;
+    const acts plain = act(&cuda, ppo, &d, true);
+    lesson learned = learn(&cuda, ppo, &d, &r);
+    assert_int_equal(ppo->acting.runs + ppo->learning.runs + cuda.net->forwards.runs, 0);
+    acts_are_near(&plain, &expected, edge);
+    assert_int_equal(learned.n_chunks, right.n_chunks);
+    assert_true(fabs(learned.sums.policy - right.sums.policy) < 1e-4);
+    assert_true(fabs(learned.sums.value - right.sums.value) < 1e-4);
+    assert_true(fabs(learned.sums.entropy - right.sums.entropy) < 1e-4);
+    assert_true(fabs(learned.sums.kl - right.sums.kl) < 1e-4);
+    assert_true(learned.sums.clipped == right.sums.clipped);
+    near("gradient", learned.gradients, right.gradients, right.n_gradients, 1e-3);
+
+    cuda.net->never_record = false; /* plainly, recorded, replayed */
+    for (int i = 0; i < 3; i++) {
+        const acts again = act(&cuda, ppo, &d, true), values = act(&cuda, ppo, &d, false);
+        assert_memory_equal(again.action, plain.action, sizeof plain.action);
+        assert_memory_equal(again.log_prob, plain.log_prob, sizeof plain.log_prob);
+        assert_memory_equal(again.value, plain.value, sizeof plain.value);
+        assert_memory_equal(values.value, plain.value, sizeof plain.value);
+        lesson repeated = learn(&cuda, ppo, &d, &r);
+        assert_memory_equal(&repeated.sums, &learned.sums, sizeof learned.sums);
+        assert_memory_equal(repeated.gradients, learned.gradients,
+                            (size_t)learned.n_gradients * sizeof *learned.gradients);
+        free(repeated.gradients);
+    }
+    assert_int_equal(ppo->learning.runs, 3 * right.n_chunks);
+    assert_true(ppo->learning.n_replayed >= 2 * (uint64_t)right.n_chunks);
+    calls_are_launches(&cuda, ppo, &d, &r);
+    nothing_is_learned_from_rest(&cuda, ppo, &d, &r);
+    actions_exist_without_numbers(&cuda, ppo, &d);
+    const int n_chunks = right.n_chunks;
+    free(learned.gradients);
+    free(right.gradients);
+    lud_proof_decisions_free(&d);
+    lud_proof_device_ppo_destroy(ppo);
+    close_bed(&cpu);
+    close_bed(&cuda);
+    return n_chunks;
+}
+
+static void learning_is_near(void **state) {
+    (void)state;
+    if (!have_cuda) skip();
+    lud_proof_net_options options = small_options();
+    options.dropout = 0.02; /* it goes by places in a chunk, so that ratios are not only those remembered */
+    assert_int_equal(compare_learning(&options, 512), 1);
+    options.states = LUD_PROOF_STATE_CONCAT;
+    options.separate_value = false;
+    assert_true(compare_learning(&options, 65) > 1);
+}
+
 static int load_scenario(void **state) {
     scenario = support_proof_scenario(NULL, 0);
     model = (const lud_proof_model *)(const void *)scenario->model;
@@ -231,6 +557,7 @@ static int drop_scenario(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_network_is_near),
-                                       cmocka_unit_test(full_chunks_are_near)};
+                                       cmocka_unit_test(full_chunks_are_near),
+                                       cmocka_unit_test(learning_is_near)};
     return cmocka_run_group_tests(tests, load_scenario, drop_scenario);
 }
