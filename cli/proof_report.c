@@ -116,6 +116,8 @@ static void print_ranking(table *t) {
         snprintf(search, sizeof search, "best-first search, %" PRId64 " expansions", t->options->best_first);
     else if (t->options->beam > 1)
         snprintf(search, sizeof search, "beam of %" PRId64, t->options->beam);
+    else if (t->options->score == LUD_PROOF_SCORE_ODDS)
+        snprintf(search, sizeof search, "odds of going on along the most probable path");
     if (t->options->fusion.run && t->options->fusion.kind != LUD_PROOF_FUSION_NONE)
         snprintf(beside, sizeof beside, ", %s with embeddings", lud_proof_fusions[t->options->fusion.kind]);
     printf("%d %s queries, %s corruptions of each argument, ties by %s, %s%s, %.1f s\n\n", t->n, t->split,

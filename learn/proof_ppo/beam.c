@@ -90,7 +90,7 @@ static void finish(lud_proof_found *result, const uint8_t *state, size_t bytes, 
     if (result->length >= 0 &&
         (result->proved > proved || (result->proved == proved && result->log_prob >= log_prob)))
         return;
-    *result = (lud_proof_found){log_prob, head->depth, proved};
+    *result = (lud_proof_found){log_prob, head->depth, proved, 0.0};
     if (end) memcpy(end, state, bytes);
 }
 
@@ -128,7 +128,7 @@ void lud_proof_beam_run(lud_proof_beam *b, const lud_proof_atom *queries, int32_
         const lud_proof_state *head = (const lud_proof_state *)(const void *)state;
         b->n_open[q] = head->outcome == LUD_PROOF_RUNNING;
         b->log_prob[first] = 0.0;
-        results[q] = (lud_proof_found){0.0, -1, false};
+        results[q] = (lud_proof_found){0.0, -1, false, 0.0};
         if (states) memcpy(states + (size_t)q * b->state_bytes, state, b->state_bytes);
         open += b->n_open[q];
     }

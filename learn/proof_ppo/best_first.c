@@ -111,7 +111,7 @@ static void begin(lud_proof_best_first *b, slot *s, const lud_proof_atom *query,
     s->ended = false;
     s->expansions = s->n_open = s->next_age = s->n_places = 0;
     for (int32_t i = b->budget + 1; i >= 0; i--) s->places[s->n_places++] = i;
-    *result = (lud_proof_found){0.0, 0, false};
+    *result = (lud_proof_found){0.0, 0, false, 0.0};
     lud_proof_start(b->model, query, 1, number, b->scratch);
     if (end) memcpy(end, b->scratch, b->state_bytes);
     const lud_proof_state *head = (const lud_proof_state *)(const void *)b->scratch;
@@ -136,7 +136,7 @@ static bool advance(lud_proof_best_first *b, slot *s, int32_t i, lud_proof_found
         }
         /* a proof is the only successor of its state, which was the most probable open one */
         if (!proved && s->ended && result->log_prob >= next.log_prob) continue;
-        *result = (lud_proof_found){next.log_prob, head->depth, proved};
+        *result = (lud_proof_found){next.log_prob, head->depth, proved, 0.0};
         s->ended = true;
         if (end) memcpy(end, b->scratch, b->state_bytes);
         if (proved) return true;

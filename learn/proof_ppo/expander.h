@@ -10,6 +10,8 @@ typedef struct lud_proof_found {
     double log_prob; /* of the most probable proof found, or of the most probable path that ended without */
     int32_t length;  /* actions of that path */
     bool proved;
+    double odds; /* lud_proof_log_odds_of_going_on, mean over that path's decisions with a choice; 0 where
+                    there is none and in searches */
 } lud_proof_found;
 
 typedef struct lud_proof_expander {

@@ -13,6 +13,7 @@
 static const char *const atom_embedders[] = {"transe", "sum", "concat", "complex", NULL};
 static const char *const state_embedders[] = {"mean", "sum", "concat", "attention", "rnn", NULL};
 const char *const lud_proof_tie_rules[] = {"random", "mean", NULL};
+static const char *const scores[] = {"path", "odds", NULL};
 static const char *const failures[] = {"path", "complement", NULL};
 const char *const lud_proof_fusions[] = {"none", "hybrid", "paper", "linear", "kge", NULL};
 static const char *const decays[] = {"constant", "linear", "cosine", "exponential", NULL};
@@ -108,10 +109,13 @@ static const lud_option evaluation_options[] = {
     {"slots", LUD_OPTION_INT, IN(evaluation, rank.n_slots), "128", 1, 65536, NULL, NULL, NULL,
      "candidates played side by side"},
     LUD_PROOF_RANK_ROWS(IN(evaluation, rank)),
+    {"score", LUD_OPTION_CHOICE, IN(evaluation, rank.score), "path", 0, 0, scores, NULL, NULL,
+     "what a candidate is ranked by: path, the log-probability of its path; odds, the mean over the path of "
+     "ln((1 - p) / p), p the probability of giving up there"},
     {"fail_penalty", LUD_OPTION_REAL, IN(evaluation, rank.fail_penalty), "100", 0, 1e9, NULL, NULL, NULL,
      "taken from the score of a candidate that was not proved"},
     {"failure", LUD_OPTION_CHOICE, IN(evaluation, rank.failure), "path", 0, 0, failures, NULL, NULL,
-     "its score before that: the log-probability ln p of the path that failed, or ln(1 - p)"},
+     "by its path its score before that is the log-probability ln p of the path that failed, or ln(1 - p)"},
     {"beam", LUD_OPTION_INT, IN(evaluation, rank.beam), "1", 1, 4096, NULL, NULL, NULL,
      "paths followed for each candidate; 1: the most probable action only"},
     {"best_first", LUD_OPTION_INT, IN(evaluation, rank.best_first), "0", 0, 1 << 20, NULL, NULL, NULL,
@@ -179,6 +183,11 @@ lud_status lud_proof_ppo_options_read(lud_arena *arena, lud_tree *learner, lud_p
         (values->entropy.start <= 0.0 || values->entropy.end <= 0.0))
         return lud_fail_at(error, LUD_ERROR_INPUT, place,
                            "entropy: an exponential decay needs start and end above 0");
+    const lud_proof_rank_options *rank = &values->evaluation.rank;
+    if (rank->score == LUD_PROOF_SCORE_ODDS && (rank->beam > 1 || rank->best_first > 0))
+        return lud_fail_at(error, LUD_ERROR_INPUT, place,
+                           "evaluation: score: odds is that of the most probable path; it needs beam: 1 and "
+                           "best_first: 0");
     return LUD_OK;
 }
 

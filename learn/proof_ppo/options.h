@@ -48,17 +48,24 @@ typedef struct lud_proof_fusion {
     double kge_weight, proof_weight, fail_penalty, alpha;
 } lud_proof_fusion;
 
-/* What a candidate without proof scores before the penalty is taken. */
+/* What a candidate without proof scores by its path before the penalty is taken. */
 typedef enum lud_proof_failure {
     LUD_PROOF_FAILURE_PATH,      /* the log-probability of the path that failed */
     LUD_PROOF_FAILURE_COMPLEMENT /* that of not taking it: ln(1 - p) */
 } lud_proof_failure;
+
+/* What a candidate is ranked by. */
+typedef enum lud_proof_score_kind {
+    LUD_PROOF_SCORE_PATH, /* ln p of its path */
+    LUD_PROOF_SCORE_ODDS  /* the log-odds of going on along its path, their mean */
+} lud_proof_score_kind;
 
 typedef struct lud_proof_rank_options {
     int64_t n_slots;    /* candidates played side by side */
     int64_t candidates; /* corruptions for each mode, 0: all */
     int ties;           /* lud_proof_ties */
     int64_t tie_seed;
+    int score; /* lud_proof_score_kind */
     double fail_penalty;
     int failure;        /* lud_proof_failure */
     int64_t beam;       /* width; 1: the most probable action only */

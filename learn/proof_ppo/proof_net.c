@@ -615,3 +615,10 @@ double lud_proof_log_softmax(const double *logits, int32_t n, double *log_probs)
     }
     return entropy;
 }
+
+double lud_proof_log_odds_of_going_on(const double *logits, int32_t n) {
+    double most = logits[0], sum = 0.0;
+    for (int32_t i = 1; i < n - 1; i++) most = fmax(most, logits[i]);
+    for (int32_t i = 0; i < n - 1; i++) sum += exp(logits[i] - most);
+    return most + log(sum) - logits[n - 1];
+}

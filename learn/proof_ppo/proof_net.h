@@ -94,5 +94,7 @@ int lud_proof_net_sees(const lud_proof_net *net);
 
 /* Softmax of logits[n], n > 0: log-probabilities; returns the entropy in nats. */
 double lud_proof_log_softmax(const double *logits, int32_t n, double *log_probs);
+/* Of a decision whose last successor, of n > 1, is to give up: ln((1 - p) / p), p its probability. */
+double lud_proof_log_odds_of_going_on(const double *logits, int32_t n);
 
 #endif

@@ -22,6 +22,8 @@ struct lud_proof_ranker {
     lud_proof_decisions decisions;
     int32_t *actions;  /* [slots] */
     double *running;   /* [slots] log-probability so far */
+    double *odds;      /* [slots] log-odds of going on so far, summed over */
+    int32_t *n_odds;   /* [slots] so many decisions */
     double *log_probs; /* [largest number of successors] */
     int32_t width;     /* candidates of a query in one mode, the true triple not counted */
     int32_t n_modes, max_queries;
@@ -74,14 +76,16 @@ lud_status lud_proof_ranker_create(const lud_proof_model *model, lud_proof_net *
     lud_status status = open_player(r, n_threads, error);
     r->actions = calloc(n_slots, sizeof *r->actions);
     r->running = calloc(n_slots, sizeof *r->running);
+    r->odds = calloc(n_slots, sizeof *r->odds);
+    r->n_odds = calloc(n_slots, sizeof *r->n_odds);
     r->log_probs = calloc((size_t)model->limits.max_successors, sizeof *r->log_probs);
     r->candidates = calloc(n, sizeof *r->candidates);
     r->played = calloc(n, sizeof *r->played);
     r->embedded = calloc(n, sizeof *r->embedded);
     r->score = calloc((size_t)r->width + 1, sizeof *r->score);
     r->draw = calloc((size_t)r->width + 1, sizeof *r->draw);
-    if (!status && (!r->actions || !r->running || !r->log_probs || !r->candidates || !r->played ||
-                    !r->embedded || !r->score || !r->draw))
+    if (!status && (!r->actions || !r->running || !r->odds || !r->n_odds || !r->log_probs || !r->candidates ||
+                    !r->played || !r->embedded || !r->score || !r->draw))
         status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a ranking");
     if (status) {
         lud_proof_ranker_destroy(r);
@@ -99,6 +103,8 @@ void lud_proof_ranker_destroy(lud_proof_ranker *r) {
     lud_proof_decisions_free(&r->decisions);
     free(r->actions);
     free(r->running);
+    free(r->odds);
+    free(r->n_odds);
     free(r->log_probs);
     free(r->candidates);
     free(r->played);
@@ -138,9 +144,17 @@ static void choose(lud_proof_ranker *r) {
             r->actions[done + i] = best;
             if (count == 0) continue;
             r->running[done + i] += r->log_probs[best];
+            if (!may_end) continue;
+            r->odds[done + i] += lud_proof_log_odds_of_going_on(r->net->logits + begin, count);
+            r->n_odds[done + i]++;
         }
         done += taken;
     }
+}
+
+static void begin_slot(lud_proof_ranker *r, int slot) {
+    r->running[slot] = r->odds[slot] = 0.0;
+    r->n_odds[slot] = 0;
 }
 
 /* Slots take the next candidate as soon as they are free, until all have been played. */
@@ -149,7 +163,7 @@ static void play_greedily(lud_proof_ranker *r, const lud_proof_atom *atoms, int3
     double *seconds = r->profile.seconds;
     const double start =
         lud_clock_seconds() - seconds[LUD_PROOF_RANK_NETWORK] - seconds[LUD_PROOF_RANK_EXPANSION];
-    for (int slot = 0; slot < batch->n_slots; slot++) r->running[slot] = 0.0;
+    for (int slot = 0; slot < batch->n_slots; slot++) begin_slot(r, slot);
     lud_proof_batch_play(batch, (lud_proof_pool){.atoms = atoms, .n = n}, NULL);
     while (!lud_proof_batch_is_done(batch)) {
         choose(r);
@@ -159,9 +173,13 @@ static void play_greedily(lud_proof_ranker *r, const lud_proof_atom *atoms, int3
         r->steps++;
         for (int slot = 0; slot < batch->n_slots; slot++) {
             if (!batch->terminated[slot] && !batch->truncated[slot]) continue;
-            out[batch->query[slot]] =
-                (lud_proof_found){r->running[slot], batch->length[slot], batch->success[slot] != 0};
-            r->running[slot] = 0.0;
+            out[batch->query[slot]] = (lud_proof_found){
+                .log_prob = r->running[slot],
+                .length = batch->length[slot],
+                .proved = batch->success[slot] != 0,
+                .odds = r->n_odds[slot] > 0 ? r->odds[slot] / r->n_odds[slot] : 0.0,
+            };
+            begin_slot(r, slot);
         }
     }
     seconds[LUD_PROOF_RANK_REST] +=
@@ -188,7 +206,7 @@ static void play_beams(lud_proof_ranker *r, const lud_proof_atom *atoms, int32_t
 lud_status lud_proof_play(lud_proof_ranker *r, const lud_proof_atom *atoms, int32_t n, lud_proof_found *out,
                           lud_error *error) {
     (void)error;
-    for (int32_t i = 0; i < n; i++) out[i] = (lud_proof_found){-1e9, 0, false};
+    for (int32_t i = 0; i < n; i++) out[i] = (lud_proof_found){-1e9, 0, false, -1e9};
     if (r->best_first)
         lud_proof_best_first_run(r->best_first, atoms, n, out, NULL);
     else if (r->beam)
@@ -217,6 +235,8 @@ void lud_proof_ranker_use_kge(lud_proof_ranker *r, const lud_kge *kge) {
 
 /* The score of a proof, or of none. */
 static double proof_score(const lud_proof_ranker *r, const lud_proof_found *played) {
+    if (r->options.score == LUD_PROOF_SCORE_ODDS)
+        return played->odds - (played->proved ? 0.0 : r->options.fail_penalty);
     if (played->proved) return played->log_prob;
     double failure = played->log_prob;
     if (r->options.failure == LUD_PROOF_FAILURE_COMPLEMENT)

@@ -1,10 +1,14 @@
 /* Ranking true triples among corruptions by what a policy proves: link prediction.
  *
  * Every candidate is played to its end with the most probable action (or a beam search); its score is the sum
- * of the log-probabilities of the path, less a penalty when nothing was proved. The rank of the true triple
- * is 1 + (corruptions with a higher score) + (those with the same score that win the draw); with the mean
- * rule half of those with the same score count. Corruptions that are known positives are left out (the
- * filtered setting of Bordes et al., 2013). */
+ * of the log-probabilities of the path, or the mean log-odds of going on along it, less a penalty when
+ * nothing was proved. A sum of log-probabilities counts which of several good rules is taken and hardly tells
+ * sure decisions apart; whether to go on is where the policy says if it believes the triple, and with an
+ * entropy bonus beta in training the log-odds of the optimal policy are the difference of the two soft values
+ * over beta (Haarnoja et al., "Soft actor-critic", 2018). The rank of the true triple is 1 + (corruptions
+ * with a higher score) + (those with the same score that win the draw); with the mean rule half of those with
+ * the same score count. Corruptions that are known positives are left out (the filtered setting of Bordes et
+ * al., 2013). */
 #ifndef LUDUS_LEARN_PROOF_PPO_RANKING_H
 #define LUDUS_LEARN_PROOF_PPO_RANKING_H
 

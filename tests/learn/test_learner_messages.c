@@ -144,6 +144,19 @@ static void test_proofs(void **state) {
            "test.yaml:4:10: learning_rate: an exponential decay needs start and end above 0");
     expect(PROOF("pairs.txt", "") LEARNER("type: proof-ppo, entropy: {decay: exponential, end: 0}"),
            LUD_ERROR_INPUT, "test.yaml:4:10: entropy: an exponential decay needs start and end above 0");
+    expect(PROOF("pairs.txt", "") LEARNER("type: proof-ppo, evaluation: {score: odds, beam: 2}"),
+           LUD_ERROR_INPUT,
+           "test.yaml:4:10: evaluation: score: odds is that of the most probable path; it needs beam: 1 and "
+           "best_first: 0");
+    expect(PROOF("pairs.txt", "") LEARNER("type: proof-ppo, evaluation: {score: odds, best_first: 8}"),
+           LUD_ERROR_INPUT,
+           "test.yaml:4:10: evaluation: score: odds is that of the most probable path; it needs beam: 1 and "
+           "best_first: 0");
+    expect(PROOF("pairs.txt", ", limits: {end_action: false}")
+               LEARNER("type: proof-ppo, evaluation: {score: odds}"),
+           LUD_ERROR_INPUT,
+           "test.yaml:4:10: evaluation: score: odds is that of giving up, which this world does not offer "
+           "(proof.limits.end_action)");
     expect(PROOF("pairs.txt", "") LEARNER("type: proof-ppo, n_envs: 65536, n_steps: 65536"), LUD_ERROR_LIMIT,
            "n_envs x n_steps is too large");
     expect(PROOF("pairs.txt", ", limits: {successors: 64, goals: 6}") LEARNER(

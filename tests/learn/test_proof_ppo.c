@@ -166,7 +166,7 @@ static void ranks_follow_the_rule(void **state) {
 }
 
 /* One candidate by itself, step by step, without batches. */
-static lud_proof_found play_naively(lud_proof_net *net, const lud_proof_atom *query) {
+static lud_proof_found play_naively(lud_proof_net *net, const lud_proof_atom *query, bool give_up) {
     const lud_proof_model *model = net->model;
     const size_t lists = (size_t)model->limits.max_successors;
     lud_proof_decisions d;
@@ -180,6 +180,7 @@ static lud_proof_found play_naively(lud_proof_net *net, const lud_proof_atom *qu
     lud_proof_state *head = (lud_proof_state *)(void *)bytes;
     lud_proof_start(model, query, 1, 0, bytes);
     lud_proof_found played = {0};
+    int n_odds = 0;
     while (head->outcome == LUD_PROOF_RUNNING) {
         out.n = 0;
         out.begin[0] = 0;
@@ -190,15 +191,23 @@ static lud_proof_found play_naively(lud_proof_net *net, const lud_proof_atom *qu
         lud_proof_net_load(net, &d, NULL, 0, 1);
         lud_proof_net_forward(net, false);
         lud_proof_log_softmax(net->logits, out.n, log_probs);
+        const bool may_end =
+            out.n > 1 && out.atoms[out.begin[out.n - 1]].predicate == lud_proof_end(model->base);
         int best = 0;
-        for (int i = 1; i < out.n; i++)
+        for (int i = 1; i < (may_end && !give_up ? out.n - 1 : out.n); i++)
             if (log_probs[i] > log_probs[best]) best = i;
+        if (may_end) {
+            const double p = exp(log_probs[out.n - 1]);
+            played.odds += log((1.0 - p) / p);
+            n_odds++;
+        }
         played.log_prob += log_probs[best];
         lud_proof_enter(model, out.atoms + out.begin[best], out.begin[best + 1] - out.begin[best],
                         out.step[best], bytes);
     }
     played.proved = head->outcome == LUD_PROOF_PROVED;
     played.length = head->depth;
+    if (n_odds > 0) played.odds /= n_odds;
     lud_proof_decisions_free(&d);
     free(out.begin);
     free(out.atoms);
@@ -207,6 +216,11 @@ static lud_proof_found play_naively(lud_proof_net *net, const lud_proof_atom *qu
     free(bytes);
     free(log_probs);
     return played;
+}
+
+static double naive_score(const lud_proof_rank_options *options, const lud_proof_found *played) {
+    const double score = options->score == LUD_PROOF_SCORE_ODDS ? played->odds : played->log_prob;
+    return score - (played->proved ? 0.0 : options->fail_penalty);
 }
 
 static void ranking_equals_naive(void **state) {
@@ -221,36 +235,45 @@ static void ranking_equals_naive(void **state) {
     options.candidates = CANDIDATES;
     options.n_slots = 4; /* fewer than candidates: slots are used again */
     const lud_proof_pool pool = t.model->pools[LUD_PROOF_TEST];
-    lud_proof_ranker *ranker = NULL;
-    assert_int_equal(lud_proof_ranker_create(net->model, net, &options, LUD_PROOF_BOTH, 1, &ranker, NULL),
-                     LUD_OK);
-    lud_proof_ranking_query ranked[QUERIES];
-    assert_int_equal(lud_proof_rank(ranker, pool, 0, QUERIES, ranked, NULL), LUD_OK);
-    lud_proof_ranker_destroy(ranker);
-    for (int q = 0; q < QUERIES; q++) {
-        const lud_proof_found truth = play_naively(net, &pool.atoms[q]);
-        assert_int_equal(ranked[q].played.proved, truth.proved);
-        assert_int_equal(ranked[q].played.length, truth.length);
-        assert_true(fabs(ranked[q].played.log_prob - truth.log_prob) < 1e-4);
-        for (int mode = 0; mode < 2; mode++) {
-            lud_proof_atom list[CANDIDATES];
-            const int32_t n =
-                lud_proof_corruptions(t.model, &pool.atoms[q], (lud_proof_corrupt)mode, CANDIDATES,
-                                      (lud_random_key){0, (uint32_t)q}, (uint32_t)mode, list, CANDIDATES);
-            double scores[CANDIDATES + 1], rank = 1.0;
-            scores[0] = truth.log_prob - (truth.proved ? 0.0 : options.fail_penalty);
-            bool close = false; /* sums of logits in another batch may differ in the last bits */
-            for (int32_t i = 0; i < n; i++) {
-                const lud_proof_found played = play_naively(net, &list[i]);
-                scores[i + 1] = played.log_prob - (played.proved ? 0.0 : options.fail_penalty);
-                close |= fabs(scores[i + 1] - scores[0]) < 1e-4;
-                rank += scores[i + 1] > scores[0];
-                assert_false(lud_proof_is_known(t.model, &list[i]));
+    int n_compared = 0;
+    for (int kind = 0; kind < 4; kind++) {
+        options.score = kind / 2 ? LUD_PROOF_SCORE_ODDS : LUD_PROOF_SCORE_PATH;
+        options.give_up = kind % 2;
+        options.fail_penalty = kind / 2 ? 1.0 : 100.0;
+        lud_proof_ranker *ranker = NULL;
+        assert_int_equal(lud_proof_ranker_create(net->model, net, &options, LUD_PROOF_BOTH, 1, &ranker, NULL),
+                         LUD_OK);
+        lud_proof_ranking_query ranked[QUERIES];
+        assert_int_equal(lud_proof_rank(ranker, pool, 0, QUERIES, ranked, NULL), LUD_OK);
+        lud_proof_ranker_destroy(ranker);
+        for (int q = 0; q < QUERIES; q++) {
+            const lud_proof_found truth = play_naively(net, &pool.atoms[q], options.give_up);
+            assert_int_equal(ranked[q].played.proved, truth.proved);
+            assert_int_equal(ranked[q].played.length, truth.length);
+            assert_true(fabs(ranked[q].played.log_prob - truth.log_prob) < 1e-4);
+            assert_true(fabs(ranked[q].played.odds - truth.odds) < 1e-4);
+            for (int mode = 0; mode < 2; mode++) {
+                lud_proof_atom list[CANDIDATES];
+                const int32_t n =
+                    lud_proof_corruptions(t.model, &pool.atoms[q], (lud_proof_corrupt)mode, CANDIDATES,
+                                          (lud_random_key){0, (uint32_t)q}, (uint32_t)mode, list, CANDIDATES);
+                double scores[CANDIDATES + 1], rank = 1.0;
+                scores[0] = naive_score(&options, &truth);
+                bool close = false; /* sums of logits in another batch may differ in the last bits */
+                for (int32_t i = 0; i < n; i++) {
+                    const lud_proof_found played = play_naively(net, &list[i], options.give_up);
+                    scores[i + 1] = naive_score(&options, &played);
+                    close |= fabs(scores[i + 1] - scores[0]) < 1e-4;
+                    rank += scores[i + 1] > scores[0];
+                    assert_false(lud_proof_is_known(t.model, &list[i]));
+                }
+                assert_int_equal(ranked[q].modes[mode].n_negatives, n);
+                if (!close) assert_true(ranked[q].modes[mode].rank == rank);
+                n_compared += !close;
             }
-            assert_int_equal(ranked[q].modes[mode].n_negatives, n);
-            if (!close) assert_true(ranked[q].modes[mode].rank == rank);
         }
     }
+    assert_true(n_compared > 4 * QUERIES);
     drop(&t);
 }
 
@@ -291,7 +314,7 @@ static void no_false_proof(void **state) {
     int proved = 0, proved_greedily = 0;
     for (int i = 0; i < N; i++) {
         if (i % 10 == 0) { /* a beam of one path is the greedy search */
-            const lud_proof_found played = play_naively(net, &queries[i]);
+            const lud_proof_found played = play_naively(net, &queries[i], true);
             assert_int_equal(played.proved, greedy[i].proved);
             assert_int_equal(played.length, greedy[i].length);
         }
@@ -373,7 +396,7 @@ static void best_first_is_best(void **state) {
         assert_true(fabs(again[i].log_prob - results[i].log_prob) < 1e-4);
         assert_true(!at_once[i].proved || at_once[i].length == 1);
         if (i == 5) continue;
-        greedily += play_naively(net, &queries[i]).proved;
+        greedily += play_naively(net, &queries[i], true).proved;
         if (!results[i].proved) continue;
         proved++;
         lud_proof_start(t.model, &queries[i], 1, i, start);
