@@ -107,6 +107,7 @@ static lud_status run_seed(const proof_set *set, const char *folder, int seed, d
         if (!status) status = rank(&prover, options, &kge, set->n_beside, &result[ALONE], error);
         options.fusion.kind = LUD_PROOF_FUSION_HYBRID;
         options.fusion.fail_penalty = 0.5;
+        options.give_up = true; /* what the policy gives up counts as not proved */
         if (!status) status = rank(&prover, options, &kge, set->n_beside, &result[BESIDE], error);
     }
     drop(&embeddings);
