@@ -10,20 +10,26 @@
     (offsetof(lud_proof_ppo_options, section.field) - offsetof(lud_proof_ppo_options, section))
 #define COUNT(table) (int)(sizeof table / sizeof *table)
 
-static const char *const atom_embedders[] = {"transe", "sum", "concat", "complex", NULL};
-static const char *const state_embedders[] = {"mean", "sum", "concat", "attention", "rnn", NULL};
+static const char *const atom_embedders[] = {"transe", "sum",       "concat",      "complex", "rotate",
+                                             "rnn",    "attention", "transformer", NULL};
+static const char *const state_embedders[] = {"mean", "sum",         "concat", "attention",
+                                              "rnn",  "transformer", NULL};
 const char *const lud_proof_tie_rules[] = {"random", "mean", NULL};
 static const char *const scores[] = {"path", "odds", NULL};
 static const char *const failures[] = {"path", "complement", NULL};
-const char *const lud_proof_fusions[] = {"none", "hybrid", "paper", "linear", "kge", NULL};
+const char *const lud_proof_fusions[] = {"none",  "hybrid",    "paper", "linear",
+                                         "gated", "predicate", "kge",   NULL};
 static const char *const decays[] = {"constant", "linear", "cosine", "exponential", NULL};
 
 static const lud_option network_options[] = {
     {"atoms", LUD_OPTION_CHOICE, NET(atoms), "transe", 0, 0, atom_embedders, NULL, NULL,
-     "embedding of p(a,b): transe p + a - b, sum p - a - b, concat (p, a, b), complex p a conj(b)"},
+     "embedding of p(a,b): transe p + a - b, sum p - a - b, concat (p, a, b), complex p a conj(b), "
+     "rotate |a p / |p| - b|, or p, a, b through rnn (a gated recurrent unit), attention (a mean with "
+     "learned weights) or transformer (an encoder layer)"},
     {"states", LUD_OPTION_CHOICE, NET(states), "mean", 0, 0, state_embedders, NULL, NULL,
      "embedding of a list of goals: mean (divides by limits.goals), sum, attention (a mean with learned "
-     "weights), or concat and rnn (a gated recurrent unit), which see their order"},
+     "weights), transformer (one learned query attends to them), or concat and rnn (a gated recurrent unit), "
+     "which see their order"},
     {"embedding_size", LUD_OPTION_INT, NET(embedding_size), "250", 1, 65536, NULL, NULL, NULL,
      "numbers of an embedding"},
     {"constant_scale", LUD_OPTION_REAL, NET(constant_scale), "1", 0, 1000, NULL, NULL, NULL,
@@ -86,15 +92,22 @@ static const lud_option fusion_options[] = {
      "folder of a run of learner kge on the same files"},
     {"fusion", LUD_OPTION_CHOICE, FUSION(kind), "hybrid", 0, 0, lud_proof_fusions, NULL, NULL,
      "with a run: none, hybrid (weight lk + proof, or - penalty), paper (2 lk + log-probability, or lk - "
-     "100), linear (alpha times the proof's score + (1 - alpha) lk), kge (lk alone)"},
+     "100), linear (alpha times the proof's score + (1 - alpha) lk), gated (the same with alpha_failed where "
+     "nothing was proved), "
+     "predicate (weight lk, and symmetric times 1 when proved, - penalty when not, for predicates with a "
+     "rule p(x,y) <- p(y,x)), kge (lk alone)"},
     {"weight", LUD_OPTION_REAL, FUSION(kge_weight), "2", 0, 1e6, NULL, NULL, NULL,
-     "hybrid: of lk = ln sigma(score of the embeddings)"},
+     "hybrid, predicate: of lk = ln sigma(score of the embeddings)"},
     {"proof", LUD_OPTION_REAL, FUSION(proof_weight), "1", -1e6, 1e6, NULL, NULL, NULL,
      "hybrid: what a proof adds"},
     {"penalty", LUD_OPTION_REAL, FUSION(fail_penalty), "100", 0, 1e9, NULL, NULL, NULL,
-     "hybrid: taken where nothing was proved; 0.5 where many true triples do not follow"},
+     "hybrid, predicate: taken where nothing was proved; 0.5 where many true triples do not follow"},
     {"alpha", LUD_OPTION_REAL, FUSION(alpha), "0.5", 0, 1, NULL, NULL, NULL,
-     "linear: weight of the proof's score"},
+     "linear, gated: weight of the proof's score"},
+    {"alpha_failed", LUD_OPTION_REAL, FUSION(alpha_failed), "0.2", 0, 1, NULL, NULL, NULL,
+     "gated: that weight where nothing was proved"},
+    {"symmetric", LUD_OPTION_REAL, FUSION(symmetric_weight), "0.7", -1e6, 1e6, NULL, NULL, NULL,
+     "predicate: weight of the proof where the predicate is symmetric"},
 };
 static const lud_option_table fusion_table = {"kge", "ranking by embeddings beside proofs", fusion_options,
                                               COUNT(fusion_options), sizeof(lud_proof_fusion)};

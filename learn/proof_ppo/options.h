@@ -6,17 +6,22 @@
 #include "learn/schedule.h"
 
 typedef enum lud_proof_atom_embedder {
-    LUD_PROOF_EMBED_TRANSE, /* p + a - b */
-    LUD_PROOF_EMBED_SUM,    /* p - a - b */
-    LUD_PROOF_EMBED_CONCAT, /* (p, a, b, ...) */
-    LUD_PROOF_EMBED_COMPLEX /* p a conj(b), numbers of halves as complex ones; at most two arguments */
+    LUD_PROOF_EMBED_TRANSE,     /* p + a - b */
+    LUD_PROOF_EMBED_SUM,        /* p - a - b */
+    LUD_PROOF_EMBED_CONCAT,     /* (p, a, b, ...) */
+    LUD_PROOF_EMBED_COMPLEX,    /* p a conj(b), numbers of halves as complex ones; at most two arguments */
+    LUD_PROOF_EMBED_ROTATE,     /* |a p / |p| - b|, likewise */
+    LUD_PROOF_EMBED_RNN,        /* a gated recurrent unit over p, a, b, ... */
+    LUD_PROOF_EMBED_ATTENTION,  /* a mean of them with learned weights */
+    LUD_PROOF_EMBED_TRANSFORMER /* an encoder layer over them */
 } lud_proof_atom_embedder;
 typedef enum lud_proof_state_embedder {
     LUD_PROOF_STATE_MEAN, /* sum of the goals' embeddings / largest number of goals */
     LUD_PROOF_STATE_SUM,
-    LUD_PROOF_STATE_CONCAT,    /* one place for each goal: order counts */
-    LUD_PROOF_STATE_ATTENTION, /* a mean with learned weights */
-    LUD_PROOF_STATE_RNN        /* the last hidden state of a gated recurrent unit: order counts */
+    LUD_PROOF_STATE_CONCAT,     /* one place for each goal: order counts */
+    LUD_PROOF_STATE_ATTENTION,  /* a mean with learned weights */
+    LUD_PROOF_STATE_RNN,        /* the last hidden state of a gated recurrent unit: order counts */
+    LUD_PROOF_STATE_TRANSFORMER /* one learned query attends to the goals */
 } lud_proof_state_embedder;
 typedef enum lud_proof_ties { LUD_PROOF_TIES_RANDOM, LUD_PROOF_TIES_MEAN } lud_proof_ties;
 
@@ -33,11 +38,13 @@ typedef struct lud_proof_net_options {
 
 /* How a proof and the score of embeddings make one score. */
 typedef enum lud_proof_fusion_kind {
-    LUD_PROOF_FUSION_NONE,   /* the proof alone */
-    LUD_PROOF_FUSION_HYBRID, /* w lk + r when proved, w lk - penalty when not */
-    LUD_PROOF_FUSION_PAPER,  /* 2 lk + log-probability when proved, lk - 100 when not */
-    LUD_PROOF_FUSION_LINEAR, /* a (score of the proof) + (1 - a) lk */
-    LUD_PROOF_FUSION_KGE     /* lk alone, nothing is played */
+    LUD_PROOF_FUSION_NONE,      /* the proof alone */
+    LUD_PROOF_FUSION_HYBRID,    /* w lk + r when proved, w lk - penalty when not */
+    LUD_PROOF_FUSION_PAPER,     /* 2 lk + log-probability when proved, lk - 100 when not */
+    LUD_PROOF_FUSION_LINEAR,    /* a (score of the proof) + (1 - a) lk */
+    LUD_PROOF_FUSION_GATED,     /* the same, with an a of its own where nothing was proved */
+    LUD_PROOF_FUSION_PREDICATE, /* w lk, and s or - s penalty where a rule makes the predicate symmetric */
+    LUD_PROOF_FUSION_KGE        /* lk alone, nothing is played */
 } lud_proof_fusion_kind;
 extern const char *const lud_proof_fusions[]; /* their names, null-terminated */
 
@@ -45,7 +52,7 @@ extern const char *const lud_proof_fusions[]; /* their names, null-terminated */
 typedef struct lud_proof_fusion {
     const char *run; /* of learner kge, or null */
     int kind;        /* lud_proof_fusion_kind */
-    double kge_weight, proof_weight, fail_penalty, alpha;
+    double kge_weight, proof_weight, fail_penalty, alpha, alpha_failed, symmetric_weight;
 } lud_proof_fusion;
 
 /* What a candidate without proof scores by its path before the penalty is taken. */

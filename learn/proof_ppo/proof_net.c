@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learn/proof_ppo/atom_embedding.h"
+
 static const double least_length = 1e-12;
 
 /* A decision brings at most one new row less than it has successors: rows bound decisions, but successors may
@@ -48,20 +50,6 @@ int lud_proof_net_sees(const lud_proof_net *net) {
            LUD_PROOF_SEES_WAYS * (int)o->look_ahead;
 }
 
-/* The product of complex numbers x and y, or x and conj(y); real parts before imaginary ones. */
-static int complex_product(lud_nn *nn, int x, int y, bool conjugate) {
-    const int64_t half = lud_nn_width(nn, x) / 2;
-    const int a = lud_nn_slice(nn, x, 0, half), b = lud_nn_slice(nn, x, half, half);
-    const int c = lud_nn_slice(nn, y, 0, half);
-    int d = lud_nn_slice(nn, y, half, half);
-    const lud_map negate = {LUD_MAP_AFFINE, -1.0, 0.0};
-    if (conjugate) d = lud_nn_map(nn, d, negate);
-    const int real =
-        lud_nn_add(nn, lud_nn_multiply(nn, a, c), lud_nn_map(nn, lud_nn_multiply(nn, b, d), negate));
-    const int imaginary = lud_nn_add(nn, lud_nn_multiply(nn, a, d), lud_nn_multiply(nn, b, c));
-    return lud_nn_concat(nn, (int[]){real, imaginary}, 2);
-}
-
 static int embed(lud_proof_net *net) {
     const lud_proof_net_options *o = &net->options;
     const lud_proof_base *base = net->model->base;
@@ -87,22 +75,7 @@ static int embed(lud_proof_net *net) {
         counts = lud_nn_embedding(nn, net->matches, "embedding.count",
                                   LUD_PROOF_MATCH_CLASSES + o->look_ahead, o->embedding_size);
     }
-    if (o->atoms == LUD_PROOF_EMBED_CONCAT) {
-        if (counts >= 0) parts[n++] = counts;
-        return lud_nn_concat(nn, parts, n);
-    }
-    if (o->atoms == LUD_PROOF_EMBED_COMPLEX) {
-        int product = complex_product(nn, parts[0], parts[1], false);
-        if (n > 2) product = complex_product(nn, product, parts[2], true);
-        return counts >= 0 ? lud_nn_add(nn, product, counts) : product;
-    }
-    int sum = counts >= 0 ? lud_nn_add(nn, parts[0], counts) : parts[0];
-    for (int k = 1; k < n; k++) {
-        const bool minus = k == 2 || (k == 1 && o->atoms == LUD_PROOF_EMBED_SUM);
-        const int term = minus ? lud_nn_map(nn, parts[k], (lud_map){LUD_MAP_AFFINE, -1.0, 0.0}) : parts[k];
-        sum = lud_nn_add(nn, sum, term);
-    }
-    return sum;
+    return lud_proof_embed_atoms(nn, (lud_proof_atom_embedder)o->atoms, parts, n, counts);
 }
 
 /* Goals in order through a gated recurrent unit; the hidden state after the last one. Lists shorter than the
@@ -129,6 +102,16 @@ static int embed_states(lud_proof_net *net, int atoms) {
             const int weights = lud_nn_segment_softmax(nn, scores, net->offsets);
             return lud_nn_segment_reduce(nn, lud_nn_multiply(nn, weights, atoms), net->offsets,
                                          LUD_REDUCE_SUM);
+        }
+        if (net->options.states == LUD_PROOF_STATE_TRANSFORMER) {
+            /* the query is a parameter, so that its products with the keys are one linear map */
+            const int64_t width = lud_nn_width(nn, atoms);
+            const int scores = lud_nn_linear(nn, atoms, "state.query", 1, LUD_LINEAR);
+            const int weights = lud_nn_segment_softmax(nn, scores, net->offsets);
+            const int values = lud_nn_linear(nn, atoms, "state.value", width, LUD_LINEAR);
+            const int seen = lud_nn_multiply(nn, lud_nn_broadcast_groups(nn, weights, width, 1.0), values);
+            return lud_nn_linear(nn, lud_nn_segment_reduce(nn, seen, net->offsets, LUD_REDUCE_SUM),
+                                 "state.output", width, LUD_LINEAR);
         }
         const int sum = lud_nn_segment_reduce(nn, atoms, net->offsets, LUD_REDUCE_SUM);
         if (net->options.states == LUD_PROOF_STATE_SUM) return sum;
@@ -209,11 +192,12 @@ lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_ne
     if (!net) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
     const int64_t least = model->limits.max_successors + 1;
     if (max_rows < least) max_rows = least;
-    if (options->atoms == LUD_PROOF_EMBED_COMPLEX &&
-        (options->embedding_size % 2 || model->base->max_arity > 2)) {
+    if (!lud_proof_can_embed((lud_proof_atom_embedder)options->atoms, options->embedding_size,
+                             model->base->max_arity)) {
         free(net);
         return lud_fail(error, LUD_ERROR_INPUT,
-                        "network.atoms: complex needs an even embedding_size and at most two arguments");
+                        "network.atoms: %s needs an even embedding_size and at most two arguments",
+                        options->atoms == LUD_PROOF_EMBED_ROTATE ? "rotate" : "complex");
     }
     net->model = model;
     net->options = *options;

@@ -244,6 +244,19 @@ static double proof_score(const lud_proof_ranker *r, const lud_proof_found *play
     return failure - r->options.fail_penalty;
 }
 
+/* Whether a rule says p(x, y) <- p(y, x). */
+static bool is_symmetric(const lud_proof_base *base, int32_t predicate) {
+    for (int32_t k = base->rule_begin[predicate]; k < base->rule_begin[predicate + 1]; k++) {
+        const lud_proof_rule *rule = &base->rules[k];
+        if (base->arity[predicate] == 2 && rule->n_body == 1 && rule->body[0].predicate == predicate &&
+            rule->head.terms[0] < 0 && rule->head.terms[1] < 0 &&
+            rule->head.terms[0] != rule->head.terms[1] && rule->body[0].terms[0] == rule->head.terms[1] &&
+            rule->body[0].terms[1] == rule->head.terms[0])
+            return true;
+    }
+    return false;
+}
+
 /* What candidate i of the queries in hand scores. */
 static double score_of(const lud_proof_ranker *r, size_t i) {
     const lud_proof_found *played = &r->played[i];
@@ -257,6 +270,15 @@ static double score_of(const lud_proof_ranker *r, size_t i) {
         return played->proved ? 2.0 * lk + played->log_prob : lk - 100.0;
     case LUD_PROOF_FUSION_LINEAR:
         return f->alpha * proof_score(r, played) + (1.0 - f->alpha) * lk;
+    case LUD_PROOF_FUSION_GATED: {
+        const double alpha = played->proved ? f->alpha : f->alpha_failed;
+        return alpha * proof_score(r, played) + (1.0 - alpha) * lk;
+    }
+    case LUD_PROOF_FUSION_PREDICATE: {
+        const double proof =
+            is_symmetric(r->model->base, r->candidates[i].predicate) ? f->symmetric_weight : 0.0;
+        return f->kge_weight * lk + proof * (played->proved ? 1.0 : -f->fail_penalty);
+    }
     case LUD_PROOF_FUSION_KGE:
         return r->embedded[i]; /* lk itself cannot tell scores far above zero apart */
     default:

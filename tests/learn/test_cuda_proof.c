@@ -208,6 +208,11 @@ static void every_network_is_near(void **state) {
     assert_int_equal(compare(&options, 512), 1);
     options.states = LUD_PROOF_STATE_RNN;
     assert_int_equal(compare(&options, 512), 1);
+    options.states = LUD_PROOF_STATE_TRANSFORMER;
+    for (int atoms = LUD_PROOF_EMBED_ROTATE; atoms <= LUD_PROOF_EMBED_TRANSFORMER; atoms++) {
+        options.atoms = atoms;
+        assert_int_equal(compare(&options, 512), 1);
+    }
 }
 
 /* Chunks with as many rows as there may be have one of padding. */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -234,8 +235,8 @@ typedef struct trained {
     lud_learner *learner;
 } trained;
 
-static trained make(const char *set, int n_threads) {
-    trained t = {.scenario = support_proof_scenario(&set, 1)};
+static trained make(const char *const *set, int n_set, int n_threads) {
+    trained t = {.scenario = support_proof_scenario(set, n_set)};
     lud_error error = {0};
     assert_int_equal(lud_device_open("cpu", n_threads, &t.device, NULL), LUD_OK);
     const lud_status status = lud_learner_create(t.scenario, t.device, &t.learner, &error);
@@ -251,7 +252,7 @@ static void drop(trained *t) {
 }
 
 static void train_part(const char *name, int n_threads, bool resume, uint64_t stop_after) {
-    trained t = make(small[0], n_threads);
+    trained t = make(small, 1, n_threads);
     char path[128];
     lud_train_result result;
     lud_error error = {0};
@@ -293,7 +294,7 @@ static void embeddings_rank(void **state) {
     char path[128];
     lud_error error = {0};
     snprintf(path, sizeof path, "%s/whole", folder);
-    trained t = make(small[0], 1);
+    trained t = make(small, 1, 1);
     assert_int_equal(lud_train_load(t.learner, path, NULL, &error), LUD_OK);
     double row[16];
     assert_int_equal(t.learner->kind->evaluate(t.learner, row, &error), LUD_OK);
@@ -322,21 +323,38 @@ static void fusions_follow_their_formulas(void **state) {
     char path[128];
     lud_error error = {0};
     snprintf(path, sizeof path, "%s/whole", folder);
-    const char *set = "learner={type: proof-ppo, network: {states: concat, embedding_size: 16, hidden: 16, "
-                      "layers: 1}, n_envs: 8, "
-                      "n_steps: 8, evaluation: {queries: 4}}";
-    trained t = make(set, 1);
+    /* of these rules only the second says that a relation is symmetric */
+    static const char rules[] = "a:1:aunt(x,y) -> aunt(x,y)\nb:1:nephew(y,x) -> nephew(x,y)\n"
+                                "c:1:wife(y,x) -> husband(x,y)\nd:1:uncle(y,x), uncle(x,y) -> uncle(x,y)\n"
+                                "e:1:father(x,z), brother(z,y) -> father(x,y)\n";
+    char here[1024], rules_file[1200];
+    assert_non_null(getcwd(here, sizeof here));
+    snprintf(rules_file, sizeof rules_file, "%s/%s/rules.txt", here, folder);
+    assert_int_equal(lud_file_write(rules_file, rules, sizeof rules - 1, &error), LUD_OK);
+    snprintf(rules_file, sizeof rules_file, "proof.rules=%s/%s/rules.txt", here, folder);
+    const char *set[] = {
+        "learner={type: proof-ppo, network: {states: concat, embedding_size: 16, hidden: 16, "
+        "layers: 1}, n_envs: 8, "
+        "n_steps: 8, evaluation: {queries: 4}}",
+        rules_file};
+    trained t = make(set, 2, 1);
     const lud_proof_model *model = (const lud_proof_model *)(const void *)t.scenario->model;
     lud_kge kge;
     assert_int_equal(lud_kge_load(path, model->base, &kge, &error), LUD_OK);
     const lud_proof_pool pool = model->pools[LUD_PROOF_TEST];
     enum { RANKED = 12, AMONG = 8 };
-    int n_checked = 0;
-    for (int kind = LUD_PROOF_FUSION_HYBRID; kind <= LUD_PROOF_FUSION_LINEAR; kind++) {
+    int n_checked = 0, n_symmetric = 0;
+    const int32_t nephew = lud_proof_find_predicate(model->base, "nephew", 6);
+    for (int kind = LUD_PROOF_FUSION_HYBRID; kind < LUD_PROOF_FUSION_KGE; kind++) {
         lud_proof_rank_options options = {
             .n_slots = 8, .candidates = AMONG, .beam = 1, .give_up = true, .fail_penalty = 3.0};
-        options.fusion = (lud_proof_fusion){
-            .kind = kind, .kge_weight = 1.5, .proof_weight = 0.7, .fail_penalty = 0.4, .alpha = 0.3};
+        options.fusion = (lud_proof_fusion){.kind = kind,
+                                            .kge_weight = 1.5,
+                                            .proof_weight = 0.7,
+                                            .fail_penalty = 0.4,
+                                            .alpha = 0.3,
+                                            .alpha_failed = 0.6,
+                                            .symmetric_weight = 0.9};
         lud_proof_ranker *ranker = NULL;
         lud_proof_ranking_query ranked[RANKED];
         assert_int_equal(lud_proof_ranker_create(model, lud_proof_ppo_net(t.learner, false), &options,
@@ -358,10 +376,15 @@ static void fusions_follow_their_formulas(void **state) {
             for (int32_t i = 0; i < n; i++) {
                 const double lk = log(fmax(1.0 / (1.0 + exp(-embedded[i])), 1e-9));
                 const double own = found[i].log_prob - (found[i].proved ? 0.0 : 3.0);
+                const double alpha = kind == LUD_PROOF_FUSION_GATED && !found[i].proved ? 0.6 : 0.3;
+                const bool symmetric = list[i].predicate == nephew;
                 score[i] = kind == LUD_PROOF_FUSION_HYBRID ? 1.5 * lk + (found[i].proved ? 0.7 : -0.4)
                            : kind == LUD_PROOF_FUSION_PAPER
                                ? (found[i].proved ? 2.0 * lk + found[i].log_prob : lk - 100.0)
-                               : 0.3 * own + 0.7 * lk;
+                           : kind == LUD_PROOF_FUSION_PREDICATE
+                               ? 1.5 * lk + (symmetric ? 0.9 : 0.0) * (found[i].proved ? 1.0 : -0.4)
+                               : alpha * own + (1.0 - alpha) * lk;
+                n_symmetric += symmetric;
                 rank += score[i] > score[0];
                 close |= i > 0 && fabs(score[i] - score[0]) < 1e-4;
             }
@@ -370,7 +393,7 @@ static void fusions_follow_their_formulas(void **state) {
         }
         lud_proof_ranker_destroy(ranker);
     }
-    assert_true(n_checked > RANKED);
+    assert_true(n_checked > RANKED && n_symmetric > 0);
     lud_kge_free(&kge);
     drop(&t);
 }
@@ -421,7 +444,8 @@ static void other_runs_are_refused(void **state) {
     }
     lud_scenario_destroy(scenario);
     /* other settings than those of the run */
-    trained t = make("learner={type: kge, scorer: distmult, dimension: 24}", 1);
+    const char *other = "learner={type: kge, scorer: distmult, dimension: 24}";
+    trained t = make(&other, 1, 1);
     snprintf(path, sizeof path, "%s/whole", folder);
     assert_int_equal(lud_train_load(t.learner, path, NULL, &error), LUD_ERROR_INPUT);
     assert_non_null(strstr(error.text, "kge.scorer: the run was trained with another setting"));

@@ -167,6 +167,8 @@ static void test_proofs(void **state) {
            "n_steps or limits.successors");
     expect(PROOF("pairs.txt", "") LEARNER("type: proof-ppo, network: {atoms: complex, embedding_size: 3}"),
            LUD_ERROR_INPUT, "network.atoms: complex needs an even embedding_size and at most two arguments");
+    expect(PROOF("pairs.txt", "") LEARNER("type: proof-ppo, network: {atoms: rotate, embedding_size: 3}"),
+           LUD_ERROR_INPUT, "network.atoms: rotate needs an even embedding_size and at most two arguments");
 }
 
 static void test_empo(void **state) {

@@ -101,67 +101,200 @@ static void naive_norm(double *x, int n) {
     for (int i = 0; i < n; i++) x[i] = (x[i] - mean) / sqrt(variance + 1e-5);
 }
 
-static void naive_body(const setup *s, const char *body, const double *state, double x[HIDDEN]) {
+static void naive_body(const setup *s, const char *body, const double *state, int width, double x[HIDDEN]) {
     for (int layer = 0; layer <= 2; layer++) {
         char name[64];
         double y[HIDDEN];
         snprintf(name, sizeof name, "%s.body%d", body, layer);
-        naive_linear(s, name, layer ? x : state, layer ? HIDDEN : EMBEDDING, y, HIDDEN, true);
+        naive_linear(s, name, layer ? x : state, layer ? HIDDEN : width, y, HIDDEN, true);
         naive_norm(y, HIDDEN);
         for (int i = 0; i < HIDDEN; i++) x[i] = layer ? x[i] + y[i] : y[i];
     }
 }
 
-static void naive_state(const setup *s, int32_t state, double out[EMBEDDING]) {
-    double *p = read_parameter(s, "embedding.predicate.weight"),
-           *t = read_parameter(s, "embedding.term.weight");
-    const lud_proof_decisions *d = &s->decisions;
-    const int padded = s->model->limits.max_goals, n = d->state_begin[state + 1] - d->state_begin[state];
-    for (int k = 0; k < EMBEDDING; k++) out[k] = 0.0;
-    for (int cell = 0; cell < padded; cell++) {
-        lud_proof_atom atom = {0};
-        if (cell < n) atom = d->atoms[d->state_begin[state] + cell];
+/* e^score / sum over n of e^score */
+static void naive_softmax(double *score, int n) {
+    double sum = 0.0;
+    for (int i = 0; i < n; i++) sum += score[i] = exp(score[i]);
+    for (int i = 0; i < n; i++) score[i] /= sum;
+}
+
+enum { PARTS = 3, WIDEST = PARTS * EMBEDDING };
+
+/* Roots are taken of 1e-12 more. */
+static double modulus(double real, double imaginary) {
+    return sqrt(real * real + imaginary * imaginary + 1e-12);
+}
+
+static void naive_rotate(double e[PARTS][EMBEDDING], double out[EMBEDDING / 2]) {
+    const int half = EMBEDDING / 2;
+    for (int k = 0; k < half; k++) {
+        const double length = modulus(e[0][k], e[0][half + k]);
+        const double real = e[0][k] / length, imaginary = e[0][half + k] / length;
+        out[k] = modulus(e[1][k] * real - e[1][half + k] * imaginary - e[2][k],
+                         e[1][k] * imaginary + e[1][half + k] * real - e[2][half + k]);
+    }
+}
+
+static void naive_gru(const setup *s, double e[PARTS][EMBEDDING], double h[EMBEDDING]) {
+    memset(h, 0, EMBEDDING * sizeof *h);
+    for (int t = 0; t < PARTS; t++) {
+        double x[3 * EMBEDDING], u[3 * EMBEDDING];
+        naive_linear(s, "atom.gru.input", e[t], EMBEDDING, x, 3 * EMBEDDING, false);
+        naive_linear(s, "atom.gru.hidden", h, EMBEDDING, u, 3 * EMBEDDING, false);
         for (int k = 0; k < EMBEDDING; k++) {
-            double e = atom.predicate ? p[(atom.predicate - 1) * EMBEDDING + k] : 0.0;
-            if (atom.terms[0]) e += t[(atom.terms[0] - 1) * EMBEDDING + k];
-            if (atom.terms[1]) e -= t[(atom.terms[1] - 1) * EMBEDDING + k];
-            out[k] += e / padded;
+            const double r = 1.0 / (1.0 + exp(-x[k] - u[k]));
+            const double z = 1.0 / (1.0 + exp(-x[EMBEDDING + k] - u[EMBEDDING + k]));
+            const double c = tanh(x[2 * EMBEDDING + k] + r * u[2 * EMBEDDING + k]);
+            h[k] = (1.0 - z) * c + z * h[k];
         }
+    }
+}
+
+static void naive_attention(const setup *s, double e[PARTS][EMBEDDING], double out[EMBEDDING]) {
+    double score[PARTS], value[EMBEDDING];
+    char name[32];
+    for (int t = 0; t < PARTS; t++) {
+        snprintf(name, sizeof name, "atom.score%d", t);
+        naive_linear(s, name, e[t], EMBEDDING, &score[t], 1, false);
+    }
+    naive_softmax(score, PARTS);
+    memset(out, 0, EMBEDDING * sizeof *out);
+    for (int t = 0; t < PARTS; t++) {
+        snprintf(name, sizeof name, "atom.value%d", t);
+        naive_linear(s, name, e[t], EMBEDDING, value, EMBEDDING, false);
+        for (int k = 0; k < EMBEDDING; k++) out[k] += score[t] * value[k];
+    }
+}
+
+static void naive_transformer(const setup *s, double e[PARTS][EMBEDDING], double out[EMBEDDING]) {
+    double x[PARTS][EMBEDDING], query[PARTS][EMBEDDING], key[PARTS][EMBEDDING], value[PARTS][EMBEDDING];
+    for (int t = 0; t < PARTS; t++) {
+        char name[32];
+        snprintf(name, sizeof name, "atom.input%d", t);
+        naive_linear(s, name, e[t], EMBEDDING, x[t], EMBEDDING, false);
+        naive_linear(s, "atom.query", x[t], EMBEDDING, query[t], EMBEDDING, false);
+        naive_linear(s, "atom.key", x[t], EMBEDDING, key[t], EMBEDDING, false);
+        naive_linear(s, "atom.value", x[t], EMBEDDING, value[t], EMBEDDING, false);
+    }
+    memset(out, 0, EMBEDDING * sizeof *out);
+    for (int t = 0; t < PARTS; t++) {
+        double weight[PARTS] = {0}, seen[EMBEDDING] = {0}, y[EMBEDDING], wide[2 * EMBEDDING],
+               narrow[EMBEDDING];
+        for (int u = 0; u < PARTS; u++)
+            for (int k = 0; k < EMBEDDING; k++) weight[u] += query[t][k] * key[u][k] / sqrt(EMBEDDING);
+        naive_softmax(weight, PARTS);
+        for (int u = 0; u < PARTS; u++)
+            for (int k = 0; k < EMBEDDING; k++) seen[k] += weight[u] * value[u][k];
+        naive_linear(s, "atom.output", seen, EMBEDDING, y, EMBEDDING, false);
+        for (int k = 0; k < EMBEDDING; k++) y[k] += x[t][k];
+        naive_norm(y, EMBEDDING);
+        naive_linear(s, "atom.forward1", y, EMBEDDING, wide, 2 * EMBEDDING, true);
+        naive_linear(s, "atom.forward2", wide, 2 * EMBEDDING, narrow, EMBEDDING, false);
+        for (int k = 0; k < EMBEDDING; k++) y[k] += narrow[k];
+        naive_norm(y, EMBEDDING);
+        for (int k = 0; k < EMBEDDING; k++) out[k] += y[k] / PARTS;
+    }
+}
+
+/* The embedding of an atom; returns its width. */
+static int naive_atom(const setup *s, const lud_proof_atom *atom, double out[WIDEST]) {
+    const int half = EMBEDDING / 2;
+    double *p = read_parameter(s, "embedding.predicate.weight"),
+           *t = read_parameter(s, "embedding.term.weight"), e[PARTS][EMBEDDING] = {{0}};
+    for (int k = 0; k < EMBEDDING; k++) {
+        e[0][k] = p[(atom->predicate - 1) * EMBEDDING + k];
+        for (int i = 0; i < 2; i++)
+            if (atom->terms[i]) e[1 + i][k] = t[(atom->terms[i] - 1) * EMBEDDING + k];
     }
     free(p);
     free(t);
+    switch (s->net->options.atoms) {
+    case LUD_PROOF_EMBED_CONCAT:
+        memcpy(out, e, sizeof e);
+        return WIDEST;
+    case LUD_PROOF_EMBED_COMPLEX:
+        for (int k = 0; k < half; k++) {
+            const double real = e[0][k] * e[1][k] - e[0][half + k] * e[1][half + k];
+            const double imaginary = e[0][k] * e[1][half + k] + e[0][half + k] * e[1][k];
+            out[k] = real * e[2][k] + imaginary * e[2][half + k];
+            out[half + k] = imaginary * e[2][k] - real * e[2][half + k];
+        }
+        return EMBEDDING;
+    case LUD_PROOF_EMBED_ROTATE:
+        naive_rotate(e, out);
+        return half;
+    case LUD_PROOF_EMBED_RNN:
+        naive_gru(s, e, out);
+        return EMBEDDING;
+    case LUD_PROOF_EMBED_ATTENTION:
+        naive_attention(s, e, out);
+        return EMBEDDING;
+    case LUD_PROOF_EMBED_TRANSFORMER:
+        naive_transformer(s, e, out);
+        return EMBEDDING;
+    default:
+        for (int k = 0; k < EMBEDDING; k++)
+            out[k] = e[0][k] + (s->net->options.atoms == LUD_PROOF_EMBED_SUM ? -1 : 1) * e[1][k] - e[2][k];
+        return EMBEDDING;
+    }
+}
+
+static int naive_state(const setup *s, int32_t state, double out[WIDEST]) {
+    const lud_proof_decisions *d = &s->decisions;
+    const int first = d->state_begin[state], n = d->state_begin[state + 1] - first;
+    const int states = s->net->options.states;
+    double embedded[LUD_PROOF_MAX_GOALS][WIDEST], weight[LUD_PROOF_MAX_GOALS];
+    int width = 0;
+    for (int goal = 0; goal < n; goal++) width = naive_atom(s, &d->atoms[first + goal], embedded[goal]);
+    for (int goal = 0; goal < n; goal++) weight[goal] = 1.0;
+    if (states == LUD_PROOF_STATE_MEAN)
+        for (int goal = 0; goal < n; goal++) weight[goal] = 1.0 / s->model->limits.max_goals;
+    if (states == LUD_PROOF_STATE_TRANSFORMER) {
+        for (int goal = 0; goal < n; goal++)
+            naive_linear(s, "state.query", embedded[goal], width, &weight[goal], 1, false);
+        naive_softmax(weight, n);
+    }
+    double sum[WIDEST] = {0}, value[WIDEST];
+    for (int goal = 0; goal < n; goal++) {
+        const double *of = embedded[goal];
+        if (states == LUD_PROOF_STATE_TRANSFORMER)
+            naive_linear(s, "state.value", embedded[goal], width, value, width, false), of = value;
+        for (int k = 0; k < width; k++) sum[k] += weight[goal] * of[k];
+    }
+    memcpy(out, sum, sizeof sum);
+    if (states == LUD_PROOF_STATE_TRANSFORMER) naive_linear(s, "state.output", sum, width, out, width, false);
+    return width;
 }
 
 static void naive_head(const setup *s, int32_t state, double head[EMBEDDING]) {
-    double e[EMBEDDING], x[HIDDEN], y[HIDDEN], length = 0.0;
-    naive_state(s, state, e);
-    naive_body(s, "policy", e, x);
+    double e[WIDEST], x[HIDDEN], y[HIDDEN], length = 0.0;
+    const int width = naive_state(s, state, e);
+    naive_body(s, "policy", e, width, x);
     naive_linear(s, "policy.head1", x, HIDDEN, y, HIDDEN, true);
     naive_linear(s, "policy.head2", y, HIDDEN, head, EMBEDDING, false);
     for (int k = 0; k < EMBEDDING; k++) length += head[k] * head[k];
-    for (int k = 0; k < EMBEDDING; k++) head[k] /= sqrt(length);
+    for (int k = 0; k < EMBEDDING; k++) head[k] /= fmax(sqrt(length), 1e-12);
 }
 
 static double naive_value(const setup *s, int32_t state) {
-    double e[EMBEDDING], x[HIDDEN], y[HIDDEN], v;
-    naive_state(s, state, e);
-    naive_body(s, "value", e, x);
+    double e[WIDEST], x[HIDDEN], y[HIDDEN], v;
+    const int width = naive_state(s, state, e);
+    naive_body(s, "value", e, width, x);
     naive_linear(s, "value.head1", x, HIDDEN, y, HIDDEN / 2, true);
     naive_linear(s, "value.head2", y, HIDDEN / 2, &v, 1, false);
     return v;
 }
 
-static void ragged_equals_padded(void **state) {
-    (void)state;
+static void compare_with_formulas(const lud_proof_net_options *options) {
     setup s;
-    const lud_proof_net_options options = small_options();
-    open(&s, &options, 4096);
+    open(&s, options, 4096);
     const lud_proof_decisions *d = &s.decisions;
     assert_int_equal(lud_proof_net_load(s.net, d, NULL, 0, d->n), d->n);
     assert_int_equal(s.net->n_rows, d->n_states); /* every state once */
     assert_true(d->n_states < d->n + d->begin[d->n]);
     lud_proof_net_forward(s.net, true);
-    const double factor = 1.0 / options.temperature;
+    const double factor = 1.0 / options->temperature;
     for (int32_t i = 0; i < d->n; i++) {
         double from[EMBEDDING], to[EMBEDDING];
         naive_head(&s, d->current[i], from);
@@ -174,6 +307,18 @@ static void ragged_equals_padded(void **state) {
         }
     }
     close_setup(&s);
+}
+
+/* Every embedder of atoms, and those of states that are sums. */
+static void ragged_equals_padded(void **state) {
+    (void)state;
+    lud_proof_net_options options = small_options();
+    static const int sums[] = {LUD_PROOF_STATE_MEAN, LUD_PROOF_STATE_SUM, LUD_PROOF_STATE_TRANSFORMER};
+    for (int atoms = LUD_PROOF_EMBED_TRANSE; atoms <= LUD_PROOF_EMBED_TRANSFORMER; atoms++) {
+        options.atoms = atoms;
+        options.states = sums[atoms % 3];
+        compare_with_formulas(&options);
+    }
 }
 
 /* A decision alone, in another order, and in small chunks gives what it gives in the batch. */
@@ -309,6 +454,12 @@ static void gradients_are_right(void **state) {
     check_gradients(&options);
     options.states = LUD_PROOF_STATE_RNN;
     check_gradients(&options);
+    for (int atoms = LUD_PROOF_EMBED_ROTATE; atoms <= LUD_PROOF_EMBED_TRANSFORMER; atoms++) {
+        options.atoms = atoms;
+        options.fact_counts = atoms != LUD_PROOF_EMBED_RNN;
+        options.states = atoms % 2 ? LUD_PROOF_STATE_TRANSFORMER : LUD_PROOF_STATE_MEAN;
+        check_gradients(&options);
+    }
 }
 
 static void decisions_keep_states_once(void **state) {
