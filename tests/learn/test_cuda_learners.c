@@ -15,6 +15,7 @@
 #include "learn/empo/phase2.h"
 #include "learn/mappo/mappo.h"
 #include "learn/proof_ppo/proof_ppo.h"
+#include "learn/support_calls.h"
 #include "learn/support_trainings.h"
 
 static bool have_cuda, emulated;
@@ -295,32 +296,11 @@ static void recorded_values_are_the_same(void **state) {
     }
 }
 
-/* Calls of a device, counted. */
-static const lud_backend *counted;
-static int n_launches, n_uploads, n_copies;
-static void count_launch(lud_device *device, lud_graph *graph) {
-    n_launches++;
-    counted->graph_launch(device, graph);
-}
-static void count_upload(lud_device *device, void *to, const void *from, size_t bytes) {
-    n_uploads++;
-    counted->upload(device, to, from, bytes);
-}
-static void count_copy(lud_device *device, void *to, const void *from, size_t bytes) {
-    n_copies++;
-    counted->copy(device, to, from, bytes);
-}
-static void count_zero(lud_device *device, void *memory, size_t bytes) {
-    n_copies++;
-    counted->zero(device, memory, bytes);
-}
-
 /* In the steady state an update of EMPO's phase 2 is one upload, beside those of tables, one replay and
  * nothing else that the device works on, whatever the schedules say. */
 static void an_update_is_one_replay(void **state) {
     (void)state;
     if (!have_cuda) skip();
-    static const lud_ops none; /* calling anything of it is the end of the test */
     for (int k = 0; k < n_support_trainings; k++) {
         const support_training *t = &support_trainings[k];
         if (!is_phase2(t)) continue;
@@ -328,13 +308,6 @@ static void an_update_is_one_replay(void **state) {
         support_bed b = support_bed_open(t, "cuda", 0);
         lud_empo_phase2_learner *p = (lud_empo_phase2_learner *)b.learner;
         for (uint64_t i = 0; i < b.learner->n_iterations; i++) support_bed_iterate(t, &b, row);
-        lud_backend counting = *b.device->backend;
-        counted = b.device->backend;
-        counting.graph_launch = count_launch;
-        counting.upload = count_upload;
-        counting.copy = count_copy;
-        counting.zero = count_zero;
-        const lud_ops *ops = b.device->ops;
         int n_tables = 0;
         for (int net = 0; net < LUD_EMPO_NETS; net++) n_tables += p->values.tables[net] != NULL;
         lud_empo_now now = lud_empo_stages_at(&p->options.stages, p->options.stages.total);
@@ -342,23 +315,19 @@ static void an_update_is_one_replay(void **state) {
             /* the same batch again and again: known sizes, from the third time on a record */
             lud_error error = {0};
             uint64_t n[2], n_replayed[2];
-            if (i >= 2) {
-                b.device->backend = &counting;
-                b.device->ops = &none;
-            }
-            n_launches = n_uploads = n_copies = 0;
+            support_calls calls = {0};
             lud_empo_trainer_replays(p->trainer, &n[0], &n_replayed[0]);
+            if (i >= 2) support_calls_begin(b.device);
             const lud_status status = lud_empo_trainer_update(p->trainer, 1000, &now, i % 2, &error);
-            b.device->backend = counted;
-            b.device->ops = ops;
+            if (i >= 2) calls = support_calls_end(b.device);
             if (status) fail_msg("%s: %s", t->name, error.text);
             lud_empo_trainer_replays(p->trainer, &n[1], &n_replayed[1]);
             assert_int_equal(n[1] - n[0], 1);
             if (i >= 2) {
                 assert_int_equal(n_replayed[1] - n_replayed[0], 1);
-                assert_int_equal(n_launches, 1);
-                assert_int_equal(n_copies, 0);
-                assert_int_equal(n_uploads, 1 + n_tables); /* what is read of each goes by itself */
+                assert_int_equal(calls.launches, 1);
+                assert_int_equal(calls.others, 0);
+                assert_int_equal(calls.uploads, 1 + n_tables); /* what is read of each goes by itself */
             }
             now.beta_r *= 1.5;
             now.gamma_h *= 0.9;

@@ -16,6 +16,7 @@
 
 #include "learn/proof_ppo/device_ppo.h"
 #include "learn/support_trainings.h"
+#include "support_calls.h"
 #include "support_proof.h"
 
 enum { SLOTS = 4, STEPS = 3 };
@@ -388,52 +389,25 @@ static void acts_are_near(const acts *x, const acts *y, const double *edge) {
     assert_true(n_actions > y->n / 2);
 }
 
-/* Device calls, counted. */
-static const lud_backend *counted;
-static int n_launches, n_uploads, n_downloads;
-static void count_launch(lud_device *device, lud_graph *graph) {
-    n_launches++;
-    counted->graph_launch(device, graph);
-}
-static void count_upload(lud_device *device, void *to, const void *from, size_t bytes) {
-    n_uploads++;
-    counted->upload(device, to, from, bytes);
-}
-static void count_download(lud_device *device, void *to, const void *from, size_t bytes) {
-    n_downloads++;
-    counted->download(device, to, from, bytes);
-}
-
 /* With chunks whose sizes are known: one array up, one launch, one array down and nothing else. */
 static void calls_are_launches(bed *b, lud_proof_device_ppo *ppo, const lud_proof_decisions *d,
                                const remembered *r) {
-    static const lud_ops none; /* calling anything of it is the end of the test */
-    lud_backend counting = *b->device->backend;
-    const lud_ops *ops = b->device->ops;
-    counted = b->device->backend;
-    counting.graph_launch = count_launch;
-    counting.upload = count_upload;
-    counting.download = count_download;
-    counting.copy = NULL;
-    counting.zero = NULL;
     for (int what = 0; what < 2; what++) {
         int32_t action[MOST];
         double log_prob[MOST], value[MOST], uniform[MOST] = {0};
         lud_proof_sums sums = {0};
         lud_proof_net_set_step(b->net, 3, 9);
         lud_proof_net_load(b->net, d, what ? r->order : NULL, 0, d->n);
-        n_launches = n_uploads = n_downloads = 0;
-        b->device->backend = &counting;
-        b->device->ops = &none;
+        support_calls_begin(b->device);
         if (what)
             lud_proof_device_learn(ppo, &r->samples, r->order, &sums);
         else
             lud_proof_device_act(ppo, uniform, action, log_prob, value);
-        b->device->backend = counted;
-        b->device->ops = ops;
-        assert_int_equal(n_launches, 1);
-        assert_int_equal(n_uploads, 1);
-        assert_int_equal(n_downloads, 1);
+        const support_calls calls = support_calls_end(b->device);
+        assert_int_equal(calls.launches, 1);
+        assert_int_equal(calls.uploads, 1);
+        assert_int_equal(calls.downloads, 1);
+        assert_int_equal(calls.others, 0);
     }
 }
 
