@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
+enum { MAX_PARTS = 2 + LUD_PROOF_MAX_ARITY }; /* predicate, arguments and counts */
+
 static const lud_map negate = {LUD_MAP_AFFINE, -1.0, 0.0};
 static const double least_square = 1e-12; /* under a root, whose derivative at zero is infinite */
 
@@ -100,7 +102,7 @@ static int recurrent(lud_nn *nn, const int *parts, int n, int64_t width) {
 
 /* A mean of the parts, each through a layer of its place, with weights by a softmax over learned scores. */
 static int attention(lud_nn *nn, const int *parts, int n, int64_t width) {
-    int scores[LUD_PROOF_MAX_PARTS + 1], values[LUD_PROOF_MAX_PARTS + 1];
+    int scores[MAX_PARTS], values[MAX_PARTS];
     for (int t = 0; t < n; t++) {
         scores[t] = layer(nn, parts[t], "score", t, 1, LUD_LINEAR);
         values[t] = layer(nn, parts[t], "value", t, width, LUD_LINEAR);
@@ -111,8 +113,7 @@ static int attention(lud_nn *nn, const int *parts, int n, int64_t width) {
 /* One encoder layer (Vaswani et al., 2017, post-norm, one head) over the parts, each of which has passed a
  * layer of its place; the mean of what comes out. */
 static int transformer(lud_nn *nn, const int *parts, int n, int64_t width) {
-    int x[LUD_PROOF_MAX_PARTS + 1], q[LUD_PROOF_MAX_PARTS + 1], k[LUD_PROOF_MAX_PARTS + 1],
-        v[LUD_PROOF_MAX_PARTS + 1], scores[LUD_PROOF_MAX_PARTS + 1];
+    int x[MAX_PARTS], q[MAX_PARTS], k[MAX_PARTS], v[MAX_PARTS], scores[MAX_PARTS];
     for (int t = 0; t < n; t++) {
         x[t] = layer(nn, parts[t], "input", t, width, LUD_LINEAR);
         q[t] = layer(nn, x[t], "query", -1, width, LUD_LINEAR);
@@ -135,9 +136,9 @@ static int transformer(lud_nn *nn, const int *parts, int n, int64_t width) {
 }
 
 int lud_proof_embed_atoms(lud_nn *nn, lud_proof_atom_embedder kind, const int *given, int n, int counts) {
-    assert(n > 1 && n <= LUD_PROOF_MAX_PARTS);
+    assert(n > 1 && n < MAX_PARTS);
     const int64_t width = lud_nn_width(nn, given[0]);
-    int parts[LUD_PROOF_MAX_PARTS + 1], n_parts = n;
+    int parts[MAX_PARTS], n_parts = n;
     for (int k = 0; k < n; k++) parts[k] = given[k];
     if (counts >= 0) parts[n_parts++] = counts; /* for those that keep parts apart */
     switch (kind) {

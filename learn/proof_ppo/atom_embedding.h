@@ -8,9 +8,8 @@
 #include "sim/proof/proof_base.h"
 
 /* Declares the embedder on the network. parts[n] are the values p, a, b, ... of the predicate and the
- * arguments, each [atoms][embedding_size], 1 < n <= LUD_PROOF_MAX_PARTS; `counts` one more of that shape that
- * says how many facts match (-1: none). Returns the atoms' embedding. Missing arguments are zeros. */
-enum { LUD_PROOF_MAX_PARTS = 1 + LUD_PROOF_MAX_ARITY };
+ * arguments, each [atoms][embedding_size], 1 < n <= 1 + LUD_PROOF_MAX_ARITY; `counts` one more of that shape
+ * that says how many facts match (-1: none). Returns the atoms' embedding. Missing arguments are zeros. */
 int lud_proof_embed_atoms(lud_nn *nn, lud_proof_atom_embedder kind, const int *parts, int n, int counts);
 
 /* Whether it can embed atoms of so many arguments in so many numbers: complex ones are pairs and stand for

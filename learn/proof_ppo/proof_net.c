@@ -532,11 +532,11 @@ static uint64_t key_of(const lud_proof_net *net) {
     return key;
 }
 
-static void run(lud_proof_net *net, lud_replay *piece) {
+static void run(lud_proof_net *net, lud_replay *piece, uint64_t key) {
     if (net->never_record)
         piece->body(net);
     else
-        lud_replay_run(piece, key_of(net));
+        lud_replay_run(piece, key);
 }
 
 void lud_proof_net_set_step(lud_proof_net *net, uint64_t seed, uint32_t step) {
@@ -557,12 +557,12 @@ uint64_t lud_proof_net_prepare(lud_proof_net *net, bool training) {
 }
 
 void lud_proof_net_forward(lud_proof_net *net, bool training) {
-    lud_proof_net_prepare(net, training);
+    const uint64_t key = lud_proof_net_prepare(net, training);
     if (net->n_rows == 0) {
         for (int32_t i = 0; training && i < net->n_decisions; i++) net->values[i] = 0.0;
         return;
     }
-    run(net, &net->forwards);
+    run(net, &net->forwards, key);
     if (net->on_cpu)
         logits_on_host(net);
     else
@@ -585,7 +585,7 @@ void lud_proof_net_backward(lud_proof_net *net) {
         lud_nn_write_gradient(net->nn, net->logit, net->padded.successors, net->dlogits);
     }
     lud_nn_write_gradient(net->nn, net->value, net->padded.decisions, net->dvalues);
-    run(net, &net->backwards);
+    run(net, &net->backwards, key_of(net));
 }
 
 double lud_proof_log_softmax(const double *logits, int32_t n, double *log_probs) {

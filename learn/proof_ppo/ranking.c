@@ -269,9 +269,8 @@ static double score_of(const lud_proof_ranker *r, size_t i) {
     case LUD_PROOF_FUSION_PAPER:
         return played->proved ? 2.0 * lk + played->log_prob : lk - 100.0;
     case LUD_PROOF_FUSION_LINEAR:
-        return f->alpha * proof_score(r, played) + (1.0 - f->alpha) * lk;
     case LUD_PROOF_FUSION_GATED: {
-        const double alpha = played->proved ? f->alpha : f->alpha_failed;
+        const double alpha = kind == LUD_PROOF_FUSION_GATED && !played->proved ? f->alpha_failed : f->alpha;
         return alpha * proof_score(r, played) + (1.0 - alpha) * lk;
     }
     case LUD_PROOF_FUSION_PREDICATE: {
