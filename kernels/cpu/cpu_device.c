@@ -107,14 +107,15 @@ static bool run_both(lud_device *device, lud_device_work first, void *first_cont
     half->device.n_threads = n_threads / 2;
     device->n_threads = n_threads - n_threads / 2;
     /* with three threads and more each piece has a team of its own */
-    const int levels = omp_get_active_level() + 2;
-    if (n_threads > 2 && omp_get_max_active_levels() < levels) omp_set_max_active_levels(levels);
+    const int levels = omp_get_active_level() + 2, most_levels = omp_get_max_active_levels();
+    if (n_threads > 2 && most_levels < levels) omp_set_max_active_levels(levels);
 #pragma omp parallel num_threads(2)
     {
         const int n = omp_get_num_threads(), self = omp_get_thread_num();
         if (self == 0) first(device, first_context);
         if (self == n - 1) second(&half->device, second_context);
     }
+    if (n_threads > 2 && most_levels < levels) omp_set_max_active_levels(most_levels);
     device->n_threads = n_threads;
     half_give(cpu, half);
     return true;
