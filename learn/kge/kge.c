@@ -242,7 +242,7 @@ static lud_status build(kge *k, lud_error *error) {
     if (status) return status;
     const lud_place place = k->scenario->learner->place;
     const lud_proof_base *base = k->model->base;
-    if (strcmp(k->device->backend->name, "cpu") != 0) { /* there are no CUDA definitions of the scores */
+    if (!k->device->backend->host_memory) { /* the scores are taken on the host, where the embeddings lie */
         status = lud_scenario_device(k->scenario, "cpu", &k->own_device, error);
         if (status) return status;
         k->device = k->own_device;
