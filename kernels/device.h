@@ -28,7 +28,6 @@ typedef enum lud_precision {
                           weights and more, convolutions in float32 */
 } lud_precision;
 
-struct lud_empo_batch;
 typedef struct lud_event lud_event; /* a moment in the queue */
 typedef struct lud_graph lud_graph; /* a recorded piece of the queue */
 
@@ -55,12 +54,6 @@ typedef struct lud_backend {
     void (*graph_launch)(lud_device *device, lud_graph *graph);
     void (*graph_destroy)(lud_device *device, lud_graph *graph);
     const char *(*failure)(lud_device *device);
-    /* Exact EMPO on the states of a batch (empo_sweep.h): rows of expected credits and equations (1) to (3),
-     * then (4) to (9), then the states' own rows of credits. Null on the CPU, whose sweep in
-     * learn/empo/exact.c reads the state space where it lies. */
-    void (*empo_phase_1)(lud_device *device, const struct lud_empo_batch *batch);
-    void (*empo_phase_2)(lud_device *device, const struct lud_empo_batch *batch);
-    void (*empo_credits)(lud_device *device, const struct lud_empo_batch *batch);
 } lud_backend;
 
 /* Every backend's device begins with this. Fields are read by everybody and set through the functions below.

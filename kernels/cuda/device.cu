@@ -220,7 +220,4 @@ extern "C" __attribute__((visibility("default"))) const lud_backend lud_cuda_bac
     lud_cuda::record_end,
     lud_cuda::graph_launch,
     lud_cuda::graph_destroy,
-    lud_cuda::failure,
-    lud_cuda::empo_phase_1,
-    lud_cuda::empo_phase_2,
-    lud_cuda::empo_credits};
+    lud_cuda::failure};

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/option_rows.h"
-#include "learn/optimiser.h"
+#include "learn/nn/optimiser.h"
+#include "learn/nn/schedule.h"
 #include "learn/proof_ppo/ranking.h"
-#include "learn/schedule.h"
 #include "sim/proof/proof_model.h"
 
 /* ---- options ---- */

@@ -3,7 +3,7 @@
 #define LUDUS_LEARN_PROOF_PPO_OPTIONS_H
 
 #include "base/options.h"
-#include "learn/schedule.h"
+#include "learn/nn/schedule.h"
 
 typedef enum lud_proof_atom_embedder {
     LUD_PROOF_EMBED_TRANSE,     /* p + a - b */
