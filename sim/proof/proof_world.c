@@ -381,6 +381,19 @@ static void describe_goals(const lud_proof_base *base, const lud_proof_atom *goa
     }
 }
 
+/* The goals of a successor. */
+static bool describe_action(const lud_model *model, const uint8_t *state, int agent, int action,
+                            lud_text *out) {
+    (void)agent;
+    const lud_proof_model *m = proof_model(model);
+    window w;
+    lud_proof_successors choices = open_window(&w);
+    lud_proof_successors_of(m, state, &choices, NULL);
+    if (action < 0 || action >= choices.n) return false;
+    describe_goals(m->base, w.atoms + w.begin[action], w.begin[action + 1] - w.begin[action], out);
+    return true;
+}
+
 static void describe(const lud_model *model, const uint8_t *state, lud_text *out) {
     const lud_proof_model *m = proof_model(model);
     const lud_proof_state *s = head(state);
@@ -424,4 +437,5 @@ const lud_world lud_proof_world = {
     .successors = successors,
     .is_terminal = is_terminal,
     .describe = describe,
+    .describe_action = describe_action,
 };
