@@ -1,4 +1,4 @@
-/* How a world is drawn. One lud_draw_world per world; render/draw.c lists them. */
+/* How a world is drawn. One lud_draw_world per world; render/registry.c lists them. */
 #ifndef LUDUS_RENDER_DRAW_H
 #define LUDUS_RENDER_DRAW_H
 
@@ -99,6 +99,8 @@ struct lud_drawing {
     const lud_model *model;
 };
 
+/* All of this build (render/registry.c); *n is their number. */
+const lud_draw_world *const *lud_draw_worlds(int *n);
 /* The way to draw a world; null when there is none. */
 const lud_draw_world *lud_draw_find(const char *world);
 /* A drawing for the model's world; LUD_ERROR_UNSUPPORTED when it cannot be drawn. */

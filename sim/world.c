@@ -1,6 +1,7 @@
 #include "sim/world.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 int32_t lud_joint_action_count(const lud_layout *layout) {
     int64_t count = 1;
@@ -47,4 +48,12 @@ void lud_successors_free(lud_successors *successors) {
     free(successors->probability);
     free(successors->states);
     *successors = (lud_successors){0};
+}
+
+const lud_world *lud_world_find(const char *name) {
+    int n;
+    const lud_world *const *worlds = lud_worlds(&n);
+    for (int i = 0; i < n; i++)
+        if (!strcmp(worlds[i]->name, name)) return worlds[i];
+    return NULL;
 }
