@@ -60,8 +60,8 @@ static void a_multigrid_counts_who_is_in_a_goal(void **state) {
     lud_scenario *s =
         read_text("ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We We\n    We Ay .. Ay We\n"
                   "    We Ae .. Gy We\n    We We We We We\n  rewards: {goal: 1}\n"
-                  "goals:\n  - {cell: [2, 1], agent: 0}\n  - {rectangle: [3, 1, 3, 2], agent: 1}\n"
-                  "  - {cell: [1, 2], agent: 1}\n");
+                  "goals:\n  - {cell: [2, 1], agents: [0]}\n  - {rectangle: [3, 1, 3, 2], agents: [1]}\n"
+                  "  - {cell: [1, 2], agents: [1]}\n");
     const lud_model *model = s->model;
     const int share = lud_measure_find(&model->layout, "at_goals"),
               all = lud_measure_find(&model->layout, "all_at_goals"),
