@@ -1,6 +1,6 @@
 #include "base/file.h"
 #include "cli/cli.h"
-#include "learn/learned.h"
+#include "learn/store/run.h"
 
 lud_status lud_cast_open(const char *path, const lud_scenario *scenario, lud_cast **cast, lud_error *error) {
     lud_status status = lud_cast_create(scenario->model, scenario->policies, scenario->path, cast, error);

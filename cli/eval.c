@@ -10,11 +10,11 @@
 #include "cli/rollout_report.h"
 #include "cli/solved.h"
 #include "cli/stability_report.h"
-#include "learn/empo/ask.h"
-#include "learn/empo/solution_policy.h"
-#include "learn/empo/solve.h"
-#include "learn/learned.h"
+#include "learn/empo/exact/solution_policy.h"
+#include "learn/empo/exact/solve.h"
+#include "learn/empo/people/policy_distribution.h"
 #include "learn/learner.h"
+#include "learn/store/run.h"
 
 typedef struct eval_values {
     lud_scenario_flags scenario;
@@ -107,7 +107,8 @@ static void close_policy(judged *j) {
     lud_arena_destroy(j->arena);
 }
 
-static void print_judgement(const lud_empo_layout *layout, const char *policy, const lud_empo_judgement *r) {
+static void print_judgement(const lud_empo_layout *layout, const char *policy,
+                            const lud_empo_policy_evaluation *r) {
     printf("robots follow %s\n\n", policy);
     printf("V_r at the start        %12.6g   optimal %.6g, regret %.6g\n", r->v_r, r->v_r_optimal,
            r->v_r_optimal - r->v_r);
@@ -119,8 +120,8 @@ static void print_judgement(const lud_empo_layout *layout, const char *policy, c
                r->power_optimal[h]);
 }
 
-static lud_status print_json(const lud_empo_layout *layout, const char *policy, const lud_empo_judgement *r,
-                             lud_error *error) {
+static lud_status print_json(const lud_empo_layout *layout, const char *policy,
+                             const lud_empo_policy_evaluation *r, lud_error *error) {
     json_t *people = json_array();
     for (int h = 0; h < layout->n_humans; h++)
         json_array_append_new(people, json_pack("{s:i, s:f, s:f}", "agent", layout->humans[h], "X_h",
@@ -138,7 +139,7 @@ static lud_status judge(const lud_scenario *scenario, const lud_empo_solution *s
     lud_status status = lud_empo_case_open(scenario, &options, &c, error);
     if (status) return status;
     judged policy;
-    lud_empo_judgement result = {0};
+    lud_empo_policy_evaluation result = {0};
     status = open_policy(values->policy, &c, &policy, error);
     if (!status)
         status = lud_empo_case_judge(&c, solution, &policy.hooks, policy.cast ? 1 : options.n_threads,

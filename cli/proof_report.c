@@ -9,11 +9,11 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "learn/learned.h"
 #include "learn/learner.h"
 #include "learn/proof_ppo/beam.h"
 #include "learn/proof_ppo/proof_policy.h"
 #include "learn/proof_ppo/proof_ppo.h"
+#include "learn/store/run.h"
 #include "sim/proof/fixpoint.h"
 #include "sim/proof/prover.h"
 

@@ -8,8 +8,8 @@
 #include "cli/cli.h"
 #include "cli/empo_report.h"
 #include "cli/proof_report.h"
-#include "learn/empo/chain.h"
-#include "learn/empo/solve.h"
+#include "learn/empo/exact/chain.h"
+#include "learn/empo/exact/solve.h"
 
 typedef struct solve_values {
     lud_scenario_flags scenario;

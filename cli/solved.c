@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/progress.h"
 #include "cli/empo_report.h"
-#include "learn/empo/solution_policy.h"
+#include "learn/empo/exact/solution_policy.h"
 
 static lud_status open_in(const char *run, bool required, lud_empo_solution **solution, lud_error *error) {
     *solution = NULL;

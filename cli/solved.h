@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "agents/policy.h"
-#include "learn/empo/solution.h"
+#include "learn/empo/exact/solution.h"
 #include "render/overlay.h"
 #include "sim/scenario.h"
 

@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "cli/cli.h"
 #include "cli/empo_report.h"
-#include "learn/empo/solve.h"
+#include "learn/empo/exact/solve.h"
 
 typedef struct sweep_values {
     lud_scenario_flags scenario;

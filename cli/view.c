@@ -8,7 +8,7 @@
 #include "cli/learned_values.h"
 #include "cli/particle_overlay.h"
 #include "cli/solved.h"
-#include "learn/learned.h"
+#include "learn/store/run.h"
 #include "render/window.h"
 
 typedef struct view_values {

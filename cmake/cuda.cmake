@@ -2,7 +2,7 @@
 # present. With nvcc on the machine it is always compiled and linked.
 if(LUDUS_CUDA)
   find_program(LUDUS_NVCC nvcc HINTS /usr/local/cuda/bin)
-  file(GLOB cuda_sources CONFIGURE_DEPENDS kernels/cuda/*.cu sim/*/*.cu learn/*/*.cu)
+  file(GLOB cuda_sources CONFIGURE_DEPENDS kernels/cuda/*.cu sim/*/*.cu learn/*/*.cu learn/*/*/*.cu)
   if(LUDUS_NVCC AND cuda_sources)
     set(CMAKE_CUDA_COMPILER ${LUDUS_NVCC})
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)

@@ -14,7 +14,7 @@ if(LUDUS_SANITIZE AND NOT CMAKE_CXX_COMPILER_ID STREQUAL CMAKE_C_COMPILER_ID)
   return() # sanitizers of two compilers do not mix in one process
 endif()
 
-file(GLOB emulated_sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} kernels/cuda/*.cu sim/*/*.cu learn/*/*.cu)
+file(GLOB emulated_sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} kernels/cuda/*.cu sim/*/*.cu learn/*/*.cu learn/*/*/*.cu)
 file(GLOB emulation_sources CONFIGURE_DEPENDS tests/emulation/*.cc)
 foreach(source IN LISTS emulated_sources)
   get_filename_component(name ${source} NAME_WE)

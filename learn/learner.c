@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "learn/empo/phase1.h"
+#include "learn/empo/people/phase1.h"
 #include "learn/empo/phase2.h"
 #include "learn/kge/kge.h"
 #include "learn/mappo/mappo.h"

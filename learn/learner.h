@@ -7,8 +7,8 @@
 
 #include "agents/policy.h"
 #include "kernels/device.h"
-#include "learn/checkpoint.h"
-#include "learn/metrics.h"
+#include "learn/store/checkpoint.h"
+#include "learn/store/metrics.h"
 #include "sim/scenario.h"
 
 typedef struct lud_learner lud_learner;
@@ -30,7 +30,7 @@ typedef struct lud_learner_kind {
      * row[n_evaluation_columns]. Does not change what later iterations do. Null: none. */
     lud_status (*evaluate)(lud_learner *learner, double *row, lud_error *error);
     /* Saves or loads everything that later iterations depend on, so that a resumed run goes on bit for bit:
-     * weights, moments, counters, buffers, environments (see learn/checkpoint.h). */
+     * weights, moments, counters, buffers, environments (see learn/store/checkpoint.h). */
     void (*visit)(lud_learner *learner, lud_checkpoint *checkpoint);
     /* A policy that acts as has been learned; the learner must outlive it and is not trained meanwhile. Null:
      * none. */

@@ -28,7 +28,6 @@ namespace lud_cuda {
 #define LUD_DECLARE(name) std::remove_pointer_t<decltype(lud_ops::name)> name;
 LUD_OPERATIONS(LUD_DECLARE)
 #undef LUD_DECLARE
-std::remove_pointer_t<decltype(lud_backend::empo_phase_1)> empo_phase_1, empo_phase_2, empo_credits;
 
 struct cuda_device {
     lud_device device;

@@ -1,11 +1,11 @@
-/* What the environments of both EMPO learners have in common (learn/empo/actor.h, learn/empo/phase1.h):
- * states, ticks, records and the goals that people pursue, side by side. */
+/* What the environments of both EMPO learners have in common (learn/empo/phase2_actor.h,
+ * learn/empo/people/phase1.h): states, ticks, records and the goals that people pursue, side by side. */
 #ifndef LUDUS_LEARN_EMPO_ENVIRONMENTS_H
 #define LUDUS_LEARN_EMPO_ENVIRONMENTS_H
 
 #include "base/arena.h"
-#include "learn/checkpoint.h"
-#include "learn/empo/features.h"
+#include "learn/empo/memory/features.h"
+#include "learn/store/checkpoint.h"
 
 /* What a goal is drawn for: one number each, so that draws are independent. */
 enum {

@@ -656,7 +656,7 @@ static void report(lud_learner *learner, lud_text *out) {
     lud_empo_stages_print(&p->options.stages, out);
     lud_text_append(out, "\n");
     lud_profile_print(&p->profile, out);
-    const lud_replay *asking = &p->values.asking;
+    const lud_capture *asking = &p->values.asking;
     uint64_t updates, replayed;
     lud_empo_trainer_replays(p->trainer, &updates, &replayed);
     if (replayed)

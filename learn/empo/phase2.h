@@ -3,11 +3,11 @@
 #define LUDUS_LEARN_EMPO_PHASE2_H
 
 #include "agents/policy.h"
-#include "learn/empo/async.h"
-#include "learn/empo/human_prior.h"
-#include "learn/empo/plasticity.h"
+#include "learn/empo/networks/plasticity.h"
+#include "learn/empo/people/human_prior.h"
+#include "learn/empo/phase2_async.h"
+#include "learn/empo/phase2_update.h"
 #include "learn/empo/reference.h"
-#include "learn/empo/trainer.h"
 #include "learn/learner.h"
 
 extern const lud_learner_kind lud_empo_phase2;

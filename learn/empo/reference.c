@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/empo/exact_options.h"
+#include "learn/empo/exact/exact_options.h"
 
 enum { RESETS = 2048 };
 
@@ -97,12 +97,12 @@ static lud_status solve(lud_empo_reference *r, int n_threads, lud_error *error) 
 }
 
 static lud_status judge(const lud_empo_reference *r, const float *pi_r, int n_threads,
-                        lud_empo_judgement *judgement, lud_error *error) {
+                        lud_empo_policy_evaluation *judgement, lud_error *error) {
     lud_empo_policies policies;
     given g;
     const lud_empo_hooks hooks = hooks_of(r, &policies, &g, pi_r, !pi_r);
-    return lud_empo_judge(r->problem, r->records, r->starts, r->n_starts, &hooks, n_threads, judgement,
-                          error);
+    return lud_empo_evaluate_policy(r->problem, r->records, r->starts, r->n_starts, &hooks, n_threads,
+                                    judgement, error);
 }
 
 lud_status lud_empo_reference_create(const lud_model *model, const lud_empo_theory *theory,
@@ -212,7 +212,7 @@ static void compare_policies(const lud_empo_reference *r, const lud_empo_learned
 lud_status lud_empo_reference_compare(const lud_empo_reference *r, const lud_empo_learned *learned,
                                       int n_threads, lud_empo_distance *d, lud_error *error) {
     *d = (lud_empo_distance){0};
-    lud_empo_judgement own;
+    lud_empo_policy_evaluation own;
     lud_status status = judge(r, learned->pi_r, n_threads, &own, error);
     if (status) return status;
     d->exact = mean_errors(r, learned, r->visits);

@@ -5,7 +5,7 @@
 #define LUDUS_LEARN_EMPO_REFERENCE_H
 
 #include "agents/policy.h"
-#include "learn/empo/judge.h"
+#include "learn/empo/exact/policy_evaluation.h"
 
 typedef struct lud_empo_reference {
     lud_statespace *space;
@@ -14,8 +14,8 @@ typedef struct lud_empo_reference {
     double *visits;   /* [n_states] expected visits in an episode, mean over starts */
     uint32_t *starts; /* [n_starts] state numbers */
     int n_starts;
-    lud_empo_judgement random; /* what the uniformly random robot policy achieves */
-    lud_policy *people;        /* not owned; null: exact people */
+    lud_empo_policy_evaluation random; /* what the uniformly random robot policy achieves */
+    lud_policy *people;                /* not owned; null: exact people */
 } lud_empo_reference;
 
 /* Solves. `people` (may be null) is what people do instead of equation (2); it stays the caller's and must

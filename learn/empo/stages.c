@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "learn/schedule.h"
+#include "learn/nn/schedule.h"
 
 static const char *const net_names[LUD_EMPO_NETS] = {"v_h_e", "x_h", "u_r", "q_r", "v_r"};
 

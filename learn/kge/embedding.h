@@ -3,8 +3,8 @@
 #ifndef LUDUS_LEARN_KGE_EMBEDDING_H
 #define LUDUS_LEARN_KGE_EMBEDDING_H
 
-#include "learn/checkpoint.h"
 #include "learn/kge/scores.h"
+#include "learn/store/checkpoint.h"
 #include "sim/proof/proof_base.h"
 
 typedef struct lud_kge {

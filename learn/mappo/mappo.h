@@ -7,7 +7,7 @@
 #include "learn/mappo/buffer.h"
 #include "learn/mappo/rollout.h"
 #include "learn/mappo/trainer.h"
-#include "learn/profile.h"
+#include "learn/store/profile.h"
 #include "sim/batch.h"
 
 extern const lud_learner_kind lud_mappo_learner;

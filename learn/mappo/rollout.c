@@ -77,8 +77,8 @@ static bool take_arrays(lud_mappo_rollout *r, const lud_mappo_buffer *b) {
 
 void lud_mappo_rollout_destroy(lud_mappo_rollout *r) {
     if (!r) return;
-    lud_replay_end(&r->stepping);
-    lud_replay_end(&r->ending);
+    lud_capture_end(&r->stepping);
+    lud_capture_end(&r->ending);
     lud_device_batch_destroy(r->worlds);
     for (int k = 0; k < KEEP_TIMES && r->trace; k++)
         for (int i = 0; i < r->trace->kept[k].n; i++) {
@@ -123,8 +123,8 @@ lud_status lud_mappo_rollout_create(lud_mappo_trainer *trainer, const lud_mappo_
                                  .n_steps = buffer->n_steps,
                                  .slice_envs = slice_envs,
                                  .trace = calloc(1, sizeof *r->trace)};
-        lud_replay_start(&r->stepping, device, queue_step, r);
-        lud_replay_start(&r->ending, device, queue_end, r);
+        lud_capture_start(&r->stepping, device, queue_step, r);
+        lud_capture_start(&r->ending, device, queue_end, r);
     } else {
         lud_device_batch_destroy(worlds);
     }
@@ -379,11 +379,11 @@ static void fetch(lud_mappo_rollout *r, lud_mappo_buffer *b, lud_batch *batch) {
     move_worlds(r, batch, true);
 }
 
-static void run(lud_mappo_rollout *r, lud_replay *piece) {
+static void run(lud_mappo_rollout *r, lud_capture *piece) {
     if (r->trainer->never_record)
         piece->body(r);
     else
-        lud_replay_run(piece, 0);
+        lud_capture_run(piece, 0);
 }
 
 void lud_mappo_rollout_run(lud_mappo_rollout *r, lud_mappo_buffer *buffer, lud_batch *batch) {

@@ -26,7 +26,7 @@ typedef struct lud_mappo_rollout {
     uint32_t *slot, *tick;
     /* what it leaves behind: see rollout.c */
     struct lud_mappo_trace *trace;
-    lud_replay stepping, ending; /* a step; the observations, states and values of the last slot */
+    lud_capture stepping, ending; /* a step; the observations, states and values of the last slot */
 } lud_mappo_rollout;
 
 /* Rollouts into buffers and for batches like these, with a trainer for rollouts on `slice_envs` environments

@@ -7,10 +7,6 @@
 
 #include "learn/mappo/mad.h"
 
-static bool on_cpu(const lud_device *device) {
-    return strcmp(device->backend->name, "cpu") == 0;
-}
-
 static bool take_fields(lud_mappo_trainer *t, int64_t rows) {
     for (int f = 0; f < LUD_FIELDS; f++) {
         lud_mappo_array *field = &t->fields[f];
@@ -24,7 +20,7 @@ static bool take_fields(lud_mappo_trainer *t, int64_t rows) {
         if (field->width == 0) continue;
         const size_t bytes = (size_t)(rows * field->width) * (field->type == LUD_NN_U8 ? 1 : 4);
         field->device = lud_device_allocate(t->device, bytes);
-        field->host = on_cpu(t->device) ? field->device : calloc(bytes, 1);
+        field->host = t->device->backend->host_memory ? field->device : calloc(bytes, 1);
         if (!field->device || !field->host) return false;
         for (int64_t i = 0; f == LUD_FIELD_WEIGHT && i < rows; i++) ((float *)field->host)[i] = 1.0f;
     }
@@ -71,15 +67,15 @@ static void queue_actions(void *trainer);
 static void queue_values(void *trainer);
 
 /* Runs a piece; everything that shapes one is the rows of the inputs and `number`. */
-static void run(lud_mappo_trainer *t, lud_replay *piece, uint64_t number) {
-    uint64_t key = lud_replay_key(0, number);
-    key = lud_replay_key(key, (uint64_t)t->inputs.n);
-    key = lud_replay_key(key, (uint64_t)t->inputs.n_edges);
-    key = lud_replay_key(key, (uint64_t)t->inputs.n_chunks);
+static void run(lud_mappo_trainer *t, lud_capture *piece, uint64_t number) {
+    uint64_t key = lud_capture_key(0, number);
+    key = lud_capture_key(key, (uint64_t)t->inputs.n);
+    key = lud_capture_key(key, (uint64_t)t->inputs.n_edges);
+    key = lud_capture_key(key, (uint64_t)t->inputs.n_chunks);
     if (t->never_record)
         piece->body(t);
     else
-        lud_replay_run(piece, key);
+        lud_capture_run(piece, key);
 }
 
 lud_status lud_mappo_trainer_create(const lud_model *model, const lud_mappo_options *options,
@@ -93,10 +89,10 @@ lud_status lud_mappo_trainer_create(const lud_model *model, const lud_mappo_opti
     t->options = *options;
     t->use = use;
     t->shares_parameters = parameters;
-    lud_replay_start(&t->adding, device, queue_slice, t);
-    lud_replay_start(&t->stepping, device, queue_steps, t);
-    lud_replay_start(&t->acting, device, queue_actions, t);
-    lud_replay_start(&t->valuing, device, queue_values, t);
+    lud_capture_start(&t->adding, device, queue_slice, t);
+    lud_capture_start(&t->stepping, device, queue_steps, t);
+    lud_capture_start(&t->acting, device, queue_actions, t);
+    lud_capture_start(&t->valuing, device, queue_values, t);
     lud_status status = lud_mappo_shape_find(model, &t->options, &t->shape, error);
     if (!status)
         status = lud_mappo_inputs_create(device, &t->shape, &t->options, max_rows, &t->inputs, error);
@@ -116,8 +112,8 @@ lud_status lud_mappo_trainer_create(const lud_model *model, const lud_mappo_opti
 
 void lud_mappo_trainer_destroy(lud_mappo_trainer *t) {
     if (!t) return;
-    lud_replay *const recorded[] = {&t->adding, &t->stepping, &t->acting, &t->valuing};
-    for (size_t i = 0; i < sizeof recorded / sizeof *recorded; i++) lud_replay_end(recorded[i]);
+    lud_capture *const recorded[] = {&t->adding, &t->stepping, &t->acting, &t->valuing};
+    for (size_t i = 0; i < sizeof recorded / sizeof *recorded; i++) lud_capture_end(recorded[i]);
     lud_optimiser_destroy(t->optimiser);
     lud_mappo_net_destroy(&t->actor);
     lud_mappo_net_destroy(&t->critic);
@@ -196,7 +192,7 @@ static head_view view_head(lud_mappo_trainer *t, float *scratch) {
     head_view view = {0};
     const size_t bytes = (size_t)n * sizeof(float);
     lud_device_download(t->device, view.log_std, log_std(t), sizeof view.log_std);
-    if (on_cpu(t->device)) {
+    if (t->device->backend->host_memory) {
         view.mean = lud_nn_value(t->actor.nn, t->actor.out);
         if (t->actor.magnitude >= 0) view.raw = lud_nn_value(t->actor.nn, t->actor.magnitude);
         return view;
@@ -261,7 +257,7 @@ static void choose_likeliest(lud_mappo_trainer *t) {
     const uint8_t *allowed = t->shape.masked ? t->fields[LUD_FIELD_CHOICES].host : NULL;
     const float *logits = lud_nn_value(t->actor.nn, t->actor.out);
     int32_t *action = t->fields[LUD_FIELD_ACTION].host;
-    if (!on_cpu(t->device)) {
+    if (!t->device->backend->host_memory) {
         lud_device_download(t->device, t->scratch, logits, (size_t)(n * width) * sizeof *logits);
         logits = t->scratch;
     }
@@ -318,10 +314,10 @@ void lud_mappo_act(lud_mappo_trainer *t, const lud_draws *draws, bool determinis
         lud_device_upload(t->device, t->device_step, &draws->step, sizeof draws->step);
         t->draws.step = 0;
         t->draws.step_added = t->device_step;
-        uint64_t key = lud_replay_key(draws->seed, draws->first_environment);
-        key = lud_replay_key(key, draws->n_agents);
-        key = lud_replay_key(key, (uint64_t)draws->purpose << 32 | draws->lane);
-        run(t, &t->acting, lud_replay_key(key, (uint64_t)(uintptr_t)draws->environment));
+        uint64_t key = lud_capture_key(draws->seed, draws->first_environment);
+        key = lud_capture_key(key, draws->n_agents);
+        key = lud_capture_key(key, (uint64_t)draws->purpose << 32 | draws->lane);
+        run(t, &t->acting, lud_capture_key(key, (uint64_t)(uintptr_t)draws->environment));
         fetch(t, t->shape.n_discrete > 0 ? LUD_FIELD_ACTION : LUD_FIELD_NUMBER);
     }
     if (!direct(t)) {
@@ -563,7 +559,7 @@ void lud_mappo_minibatch_end(lud_mappo_trainer *t, double rate) {
     if (t->never_record)
         queue_steps(t);
     else
-        lud_replay_run(&t->stepping, 0);
+        lud_capture_run(&t->stepping, 0);
     t->losses.actor_norm += lud_optimiser_norm(t->optimiser, t->actor_group);
     t->losses.critic_norm += lud_optimiser_norm(t->optimiser, t->critic_group);
     t->losses.minibatches++;

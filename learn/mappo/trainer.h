@@ -5,8 +5,8 @@
 #define LUDUS_LEARN_MAPPO_TRAINER_H
 
 #include "learn/mappo/network.h"
-#include "learn/nn/replay.h"
-#include "learn/optimiser.h"
+#include "learn/nn/capture.h"
+#include "learn/nn/optimiser.h"
 
 /* Arrays of one value per row in device memory with a host view; see lud_mappo_array. */
 typedef enum lud_mappo_field {
@@ -61,7 +61,7 @@ typedef struct lud_mappo_trainer {
     /* On CUDA each is one recorded graph: gradients of a slice, the steps of all groups, the choice of
      * actions and the critic's values. With magnitude and direction the head is computed on the host,
      * so gradients are not recorded. */
-    lud_replay adding, stepping, acting, valuing;
+    lud_capture adding, stepping, acting, valuing;
     bool never_record;  /* for tests: calls operations one by one */
     double slice_scale; /* what `adding` multiplies losses with */
     lud_draws draws;    /* what `acting` draws with; its step is in device memory */

@@ -26,7 +26,7 @@
 #define LUDUS_LEARN_NN_NN_H
 
 #include "learn/nn/parameters.h"
-#include "learn/nn/parcel.h"
+#include "learn/nn/upload_batch.h"
 
 #define LUD_LINEAR  ((lud_map){LUD_MAP_IDENTITY, 0.0, 0.0})
 #define LUD_RELU    ((lud_map){LUD_MAP_RELU, 0.0, 0.0})
@@ -142,10 +142,10 @@ void lud_nn_bind(lud_nn *net, int input, const void *memory);
 void lud_nn_set_rows(lud_nn *net, int axis, int64_t n_rows);
 int64_t lud_nn_rows(const lud_nn *net, int axis);
 /* Key and step of the dropout draws of the next runs, on a planned network. In a recorded run
- * (learn/nn/replay.h) the step may change, the seed may not. */
+ * (learn/nn/capture.h) the step may change, the seed may not. */
 void lud_nn_set_step(lud_nn *net, uint64_t seed, uint32_t step);
 /* The same with the step in a parcel, which is sent before the runs. */
-void lud_nn_pack_step(lud_nn *net, uint64_t seed, uint32_t step, lud_parcel *parcel);
+void lud_nn_pack_step(lud_nn *net, uint64_t seed, uint32_t step, lud_upload_batch *parcel);
 /* The device whose threads and scratch the next runs use, one handed out by lud_device_run_both for the
  * parameters' device; null: the parameters' device. */
 void lud_nn_run_on(lud_nn *net, lud_device *device);

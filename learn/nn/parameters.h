@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "kernels/device.h"
-#include "learn/checkpoint.h"
+#include "learn/store/checkpoint.h"
 
 /* How a parameter starts. fan_in and fan_out of a weight[out][in][...] are in * ... and out * ... */
 typedef enum lud_init_kind {

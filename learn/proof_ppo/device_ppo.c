@@ -40,15 +40,15 @@ lud_status lud_proof_device_ppo_create(lud_proof_net *net, double clip_range, do
     *ppo = NULL;
     lud_proof_device_ppo *p = calloc(1, sizeof *p);
     if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for chunks of decisions");
-    const int64_t padded = lud_replay_rows(device, n_decisions);
+    const int64_t padded = lud_capture_rows(device, n_decisions);
     *p = (lud_proof_device_ppo){.net = net,
                                 .device = device,
                                 .clip_range = clip_range,
                                 .value_clip_range = value_clip_range,
                                 .max_decisions = padded < net->max_rows ? padded : net->max_rows,
                                 .width = net->model->limits.max_successors};
-    lud_replay_start(&p->acting, device, queue_acting, p);
-    lud_replay_start(&p->learning, device, queue_learning, p);
+    lud_capture_start(&p->acting, device, queue_acting, p);
+    lud_capture_start(&p->learning, device, queue_learning, p);
     const size_t decisions = (size_t)p->max_decisions, choices = decisions * (size_t)p->width;
     if (choices > INT32_MAX) { /* places are int32_t */
         lud_proof_device_ppo_destroy(p);
@@ -76,8 +76,8 @@ lud_status lud_proof_device_ppo_create(lud_proof_net *net, double clip_range, do
 
 void lud_proof_device_ppo_destroy(lud_proof_device_ppo *p) {
     if (!p) return;
-    lud_replay_end(&p->acting);
-    lud_replay_end(&p->learning);
+    lud_capture_end(&p->acting);
+    lud_capture_end(&p->learning);
     void *const memory[] = {p->sent, p->fetched, p->logits, p->dlogits, p->terms};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
         if (memory[i]) lud_device_release(p->device, memory[i]);
@@ -113,7 +113,7 @@ static bool has_state(const lud_proof_net *net, int64_t decision) {
 }
 
 /* Sends so many arrays and the places, runs the piece and fetches what it gives. */
-static void run(lud_proof_device_ppo *p, lud_replay *piece, int n_sent, int n_fetched) {
+static void run(lud_proof_device_ppo *p, lud_capture *piece, int n_sent, int n_fetched) {
     lud_proof_net *net = p->net;
     const int64_t n = net->padded.decisions;
     assert(n <= p->max_decisions);
@@ -123,7 +123,7 @@ static void run(lud_proof_device_ppo *p, lud_replay *piece, int n_sent, int n_fe
     if (net->never_record)
         piece->body(p);
     else
-        lud_replay_run(piece, key);
+        lud_capture_run(piece, key);
     lud_device_download(p->device, p->got, p->fetched, (size_t)(n_fetched * n) * WORD);
 }
 

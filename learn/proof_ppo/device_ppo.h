@@ -31,7 +31,7 @@ typedef struct lud_proof_device_ppo {
     lud_device *device;
     double clip_range, value_clip_range;
     int64_t max_decisions, width; /* of a chunk with its padding; most successors */
-    lud_replay acting, learning;
+    lud_capture acting, learning;
     void *sent, *fetched; /* device; the arrays of a call one behind the other */
     void *to_send, *got;  /* the same on the host */
     float *logits, *dlogits, *terms;

@@ -204,9 +204,9 @@ lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_ne
     net->parameters = parameters;
     net->max_rows = max_rows;
     net->width = options->embedding_size;
-    net->on_cpu = strcmp(parameters->device->backend->name, "cpu") == 0;
-    lud_replay_start(&net->forwards, parameters->device, queue_forward, net);
-    lud_replay_start(&net->backwards, parameters->device, queue_backward, net);
+    net->on_cpu = parameters->device->backend->host_memory;
+    lud_capture_start(&net->forwards, parameters->device, queue_forward, net);
+    lud_capture_start(&net->backwards, parameters->device, queue_backward, net);
     /* one row more, for padding; see pad */
     const int64_t max_atoms = (max_rows + 1) * model->limits.max_goals;
     const int64_t max_successors = SUCCESSORS_PER_ROW * max_rows;
@@ -273,8 +273,8 @@ lud_status lud_proof_net_plan(lud_proof_net *net, lud_nn_mode mode, lud_error *e
 
 void lud_proof_net_destroy(lud_proof_net *net) {
     if (!net) return;
-    lud_replay_end(&net->forwards);
-    lud_replay_end(&net->backwards);
+    lud_capture_end(&net->forwards);
+    lud_capture_end(&net->backwards);
     lud_nn_destroy(net->nn);
     free(net->begin);
     free(net->row);
@@ -407,10 +407,10 @@ static void pad(lud_proof_net *net) {
     net->padded.successors = n_successors;
     if (net->on_cpu || net->n_rows == 0) return;
     const lud_device *device = net->parameters->device;
-    const int64_t rows = lesser(lud_replay_rows(device, net->n_rows + 1), net->max_rows + 1);
+    const int64_t rows = lesser(lud_capture_rows(device, net->n_rows + 1), net->max_rows + 1);
     net->padded.rows = rows;
     net->padded.atoms = lesser(doubled(rows, net->n_atoms), rows * net->model->limits.max_goals);
-    net->padded.decisions = lesser(lud_replay_rows(device, net->n_decisions), net->max_rows);
+    net->padded.decisions = lesser(lud_capture_rows(device, net->n_decisions), net->max_rows);
     net->padded.successors = lesser(doubled(rows, n_successors), net->max_successors);
     for (int64_t row = net->n_rows; row < rows; row++) net->state_begin[row + 1] = net->n_atoms;
     net->state_begin[rows] = (int32_t)net->padded.atoms;
@@ -528,15 +528,15 @@ static uint64_t key_of(const lud_proof_net *net) {
                               (uint64_t)net->padded.successors,     net->training,
                               net->training ? net->seed : 0};
     uint64_t key = 0;
-    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) key = lud_replay_key(key, shape[i]);
+    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) key = lud_capture_key(key, shape[i]);
     return key;
 }
 
-static void run(lud_proof_net *net, lud_replay *piece, uint64_t key) {
+static void run(lud_proof_net *net, lud_capture *piece, uint64_t key) {
     if (net->never_record)
         piece->body(net);
     else
-        lud_replay_run(piece, key);
+        lud_capture_run(piece, key);
 }
 
 void lud_proof_net_set_step(lud_proof_net *net, uint64_t seed, uint32_t step) {

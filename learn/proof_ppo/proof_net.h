@@ -17,8 +17,8 @@
 #ifndef LUDUS_LEARN_PROOF_PPO_PROOF_NET_H
 #define LUDUS_LEARN_PROOF_PPO_PROOF_NET_H
 
+#include "learn/nn/capture.h"
 #include "learn/nn/nn.h"
-#include "learn/nn/replay.h"
 #include "learn/proof_ppo/decisions.h"
 #include "learn/proof_ppo/options.h"
 
@@ -35,9 +35,9 @@ typedef struct lud_proof_net {
     int successor_axis, row_from, row_to, logit; /* on CUDA */
     int64_t max_rows, max_successors, width;     /* in a chunk; of the head */
     bool on_cpu;
-    lud_replay forwards, backwards; /* runs */
-    bool never_record;              /* for tests: operations are called one by one */
-    uint64_t seed;                  /* of dropout */
+    lud_capture forwards, backwards; /* runs */
+    bool never_record;               /* for tests: operations are called one by one */
+    uint64_t seed;                   /* of dropout */
 
     /* The chunk at hand. */
     int32_t n_rows, n_atoms, n_decisions;
@@ -81,7 +81,7 @@ void lud_proof_net_set_step(lud_proof_net *net, uint64_t seed, uint32_t step);
 /* Runs with another set of parameters of the same layout from now on. */
 void lud_proof_net_use(lud_proof_net *net, lud_parameters *parameters);
 /* Sets the rows of runs of the loaded chunk, for a recorded piece of work that holds such runs beside others.
- * Returns what stands for all that shapes them (lud_replay_run). */
+ * Returns what stands for all that shapes them (lud_capture_run). */
 uint64_t lud_proof_net_prepare(lud_proof_net *net, bool training);
 /* Fills `logits`. For `training` there is dropout, and `values` are filled too (0 for a decision without a
  * state); else the value network does not run. */

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/nn/replay.h"
-#include "learn/optimiser.h"
-#include "learn/profile.h"
+#include "learn/nn/capture.h"
+#include "learn/nn/optimiser.h"
 #include "learn/proof_ppo/device_ppo.h"
 #include "learn/proof_ppo/proof_policy.h"
+#include "learn/store/profile.h"
 
 enum column {
     STEPS,
@@ -85,8 +85,8 @@ typedef struct proof_ppo {
     lud_proof_net *net;
     lud_proof_device_ppo *on_device; /* null on the CPU */
     lud_optimiser *optimiser;
-    int value_group;     /* -1: all parameters in one */
-    lud_replay stepping; /* the optimiser's steps */
+    int value_group;      /* -1: all parameters in one */
+    lud_capture stepping; /* the optimiser's steps */
     lud_proof_batch *batch;
     void *snapshot;
     lud_proof_ranker *ranker;
@@ -116,7 +116,7 @@ typedef struct proof_ppo {
 
 static void destroy(lud_learner *learner) {
     proof_ppo *p = (proof_ppo *)learner;
-    lud_replay_end(&p->stepping);
+    lud_capture_end(&p->stepping);
     lud_proof_ranker_destroy(p->ranker);
     lud_proof_device_ppo_destroy(p->on_device);
     lud_proof_net_destroy(p->net);
@@ -260,7 +260,7 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
     p->scenario = scenario;
     p->model = (const lud_proof_model *)(const void *)scenario->model;
     p->device = device;
-    lud_replay_start(&p->stepping, device, queue_steps, p);
+    lud_capture_start(&p->stepping, device, queue_steps, p);
     p->best_mrr = -1.0;
     p->profile = (lud_profile){.title = "proof-ppo, one iteration", .stages = stages, .n = N_STAGES};
     p->arena = lud_arena_create(0);
@@ -542,7 +542,7 @@ static void step_optimiser(proof_ppo *p, double rate) {
     if (p->net->never_record)
         queue_steps(p);
     else
-        lud_replay_run(&p->stepping, 0);
+        lud_capture_run(&p->stepping, 0);
 }
 
 static void update(proof_ppo *p, double *row) {
@@ -703,8 +703,8 @@ void lud_proof_ppo_rollout(lud_learner *learner) {
 void lud_proof_ppo_pieces(const lud_learner *learner, uint64_t *n, uint64_t *n_replayed) {
     const proof_ppo *p = (const proof_ppo *)learner;
     const lud_proof_device_ppo *d = p->on_device;
-    const lud_replay *const pieces[] = {&p->net->forwards, &p->net->backwards, &p->stepping,
-                                        d ? &d->acting : NULL, d ? &d->learning : NULL};
+    const lud_capture *const pieces[] = {&p->net->forwards, &p->net->backwards, &p->stepping,
+                                         d ? &d->acting : NULL, d ? &d->learning : NULL};
     *n = *n_replayed = 0;
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
         if (!pieces[i]) continue;

@@ -16,7 +16,7 @@ const lud_proof_ppo_options *lud_proof_ppo_get_options(const lud_learner *learne
 const lud_proof_model *lud_proof_ppo_model(const lud_learner *learner);
 /* Plays the steps of one rollout, as an iteration does, and learns nothing from them: to time them. */
 void lud_proof_ppo_rollout(lud_learner *learner);
-/* Pieces of device work so far (learn/nn/replay.h): runs of the network, on CUDA with choices and losses
+/* Pieces of device work so far (learn/nn/capture.h): runs of the network, on CUDA with choices and losses
  * (device_ppo.h), and steps of the optimiser. */
 void lud_proof_ppo_pieces(const lud_learner *learner, uint64_t *n, uint64_t *n_replayed);
 

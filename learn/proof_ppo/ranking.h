@@ -13,8 +13,8 @@
 #define LUDUS_LEARN_PROOF_PPO_RANKING_H
 
 #include "learn/kge/embedding.h"
-#include "learn/profile.h"
 #include "learn/proof_ppo/expander.h"
+#include "learn/store/profile.h"
 
 /* What became of a query in one mode. */
 typedef struct lud_proof_ranked {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "learn/empo/exact.h"
+#include "learn/empo/exact/exact.h"
 #include "sim/scenario.h"
 #include "tests/bench/bench.h"
 

@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "learn/empo/networks.h"
-#include "learn/empo/targets.h"
-#include "learn/optimiser.h"
+#include "learn/empo/networks/networks.h"
+#include "learn/empo/targets/targets.h"
+#include "learn/nn/optimiser.h"
 #include "tests/bench/bench.h"
 
 enum {

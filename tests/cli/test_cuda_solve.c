@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "cli/support_program.h"
 #include "kernels/device.h"
-#include "learn/empo/solution.h"
+#include "learn/empo/exact/solution.h"
 
 #define KEY "scenarios/empo/fetch_the_key.yaml"
 

@@ -6,7 +6,7 @@
 
 #include <xxhash.h>
 
-#include "learn/checkpoint.h"
+#include "learn/store/checkpoint.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

@@ -8,7 +8,7 @@
 
 #include <xxhash.h>
 
-#include "learn/empo/solution.h"
+#include "learn/empo/exact/solution.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

@@ -2,7 +2,7 @@
 #ifndef LUDUS_TESTS_SUPPORT_SOLVED_H
 #define LUDUS_TESTS_SUPPORT_SOLVED_H
 
-#include "learn/empo/exact.h"
+#include "learn/empo/exact/exact.h"
 #include "learn/support_table_world.h"
 
 typedef struct support_solved {

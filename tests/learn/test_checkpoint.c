@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/random.h"
-#include "learn/checkpoint.h"
+#include "learn/store/checkpoint.h"
 
 static char folder[] = "/tmp/ludus-checkpoint-XXXXXX";
 static char path[96], previous[96];

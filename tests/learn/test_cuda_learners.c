@@ -171,8 +171,8 @@ static void recorded_training_is_the_same(void **state) {
             m->update->never_record = m->rollout->never_record = plain;
             for (uint64_t i = 0; i < b.learner->n_iterations; i++) support_bed_iterate(t, &b, row);
             lud_mappo_rollout *r = m->device_rollout;
-            const lud_replay *const pieces[] = {&m->update->stepping, r ? &r->stepping : &m->rollout->acting,
-                                                r ? &r->ending : &m->rollout->valuing, &m->update->adding};
+            const lud_capture *const pieces[] = {&m->update->stepping, r ? &r->stepping : &m->rollout->acting,
+                                                 r ? &r->ending : &m->rollout->valuing, &m->update->adding};
             for (int i = 0; i < 4; i++) {
                 if (plain) assert_int_equal(pieces[i]->runs, 0);
                 /* steps of the optimiser and of rollouts have one shape throughout, however many edges there
@@ -244,7 +244,7 @@ static void slices_with_other_edges_are_replayed(void **state) {
         support_bed b = support_bed_open(&t, "cuda", 0);
         double row[128];
         for (uint64_t i = 0; i < b.learner->n_iterations; i++) support_bed_iterate(&t, &b, row);
-        const lud_replay *adding = &((lud_mappo_learner_state *)b.learner)->update->adding;
+        const lud_capture *adding = &((lud_mappo_learner_state *)b.learner)->update->adding;
         assert_int_equal(adding->runs, 24);
         assert_in_range(adding->n_replayed, 14, 22);
         support_bed_close(&b);
@@ -398,8 +398,8 @@ static void sizes_recur(void **state) {
     if (lud_device_open("cuda", 0, &cuda, &error) || lud_device_open("cpu", 1, &cpu, &error))
         fail_msg("%s", error.text);
     for (int i = 0; i < 10; i++) {
-        assert_int_equal(lud_replay_rows(cuda, given[i]), rows[i]);
-        assert_int_equal(lud_replay_rows(cpu, given[i]), given[i]);
+        assert_int_equal(lud_capture_rows(cuda, given[i]), rows[i]);
+        assert_int_equal(lud_capture_rows(cpu, given[i]), given[i]);
     }
     lud_device_close(cuda);
     lud_device_close(cpu);

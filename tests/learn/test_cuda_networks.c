@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
+#include "learn/nn/capture.h"
 #include "learn/nn/nn.h"
-#include "learn/nn/replay.h"
-#include "learn/optimiser.h"
+#include "learn/nn/optimiser.h"
 
 static lud_device *cpu, *cuda;
 
@@ -288,10 +288,10 @@ static void recorded_updates(void **state) {
     for (int k = 0; k < N_NETWORKS; k++) {
         bench a, b;
         int64_t n;
-        lud_replay replay;
+        lud_capture replay;
         open_bench(&a, k, cuda);
         open_bench(&b, k, cuda);
-        lud_replay_start(&replay, cuda, update, &a);
+        lud_capture_start(&replay, cuda, update, &a);
         static const struct {
             uint64_t key;
             unsigned recorded, replayed; /* so far */
@@ -301,7 +301,7 @@ static void recorded_updates(void **state) {
             lud_nn_set_step(a.net, 5, step);
             lud_nn_set_step(b.net, 5, step);
             if (step == 8) assert_true(lud_device_reserve(cuda, 2 * cuda->workspace_bytes));
-            lud_replay_run(&replay, expected[step - 1].key);
+            lud_capture_run(&replay, expected[step - 1].key);
             assert_int_equal(replay.n_recorded, expected[step - 1].recorded);
             assert_int_equal(replay.n_replayed, expected[step - 1].replayed);
             update(&b);
@@ -310,7 +310,7 @@ static void recorded_updates(void **state) {
             free(x);
             free(y);
         }
-        lud_replay_end(&replay);
+        lud_capture_end(&replay);
         close_bench(&a);
         close_bench(&b);
     }
@@ -359,12 +359,12 @@ static void step_both(lud_optimiser *const optimisers[2], lud_parameters *const 
             lud_optimiser_step(optimisers[d], 0, 0.01);
             continue;
         }
-        lud_parcel parcel;
-        lud_parcel_start(&parcel, parameters[d]->device);
+        lud_upload_batch parcel;
+        lud_upload_batch_start(&parcel, parameters[d]->device);
         lud_optimiser_pack(optimisers[d], 0, 0.01, &parcel);
-        assert_true(lud_parcel_send(&parcel));
+        assert_true(lud_upload_batch_send(&parcel));
         lud_optimiser_apply(optimisers[d], 0);
-        lud_parcel_end(&parcel);
+        lud_upload_batch_end(&parcel);
     }
     free(gradients);
 }

@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "learn/empo/archive.h"
-#include "learn/empo/people.h"
-#include "learn/empo/targets.h"
+#include "learn/empo/memory/archive.h"
+#include "learn/empo/people/human_profiles.h"
+#include "learn/empo/targets/targets.h"
 #include "learn/support_empo.h"
 
 static char folder[] = "/tmp/ludus-empo-XXXXXX", path[64]; /* of a checkpoint */

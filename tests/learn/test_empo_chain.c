@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "learn/empo/chain.h"
+#include "learn/empo/exact/chain.h"
 #include "learn/support_solved.h"
 
 static lud_empo_chain *chain_of(const support_solved *s) {

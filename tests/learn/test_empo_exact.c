@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "learn/empo/exact.h"
+#include "learn/empo/exact/exact.h"
 #include "learn/support_table_world.h"
 
 /* ---- a slow solver: plain recursion with memory, written from the paper's equations ---- */

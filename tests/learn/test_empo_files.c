@@ -15,9 +15,9 @@
 
 #include <cmocka.h>
 
-#include "learn/empo/exact_options.h"
-#include "learn/empo/solution.h"
-#include "learn/empo/solution_policy.h"
+#include "learn/empo/exact/exact_options.h"
+#include "learn/empo/exact/solution.h"
+#include "learn/empo/exact/solution_policy.h"
 #include "learn/support_solved.h"
 
 /* ---- the file ---- */

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "learn/empo/ask.h"
 #include "learn/empo/environments.h"
-#include "learn/empo/phase1.h"
+#include "learn/empo/people/phase1.h"
+#include "learn/empo/people/policy_distribution.h"
 #include "learn/support_empo.h"
 #include "learn/support_table_world.h"
 

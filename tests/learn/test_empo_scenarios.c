@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "learn/empo/chain.h"
+#include "learn/empo/exact/chain.h"
+#include "learn/empo/exact/solve.h"
 #include "learn/empo/phase2.h"
-#include "learn/empo/solve.h"
 #include "sim/multigrid/grid_view.h"
 
 static bool door_is_open(const lud_grid_scene *s) {

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "learn/empo/hindsight.h"
+#include "learn/empo/targets/hindsight.h"
 #include "learn/support_empo.h"
 
 static char folder[] = "/tmp/ludus-empo-XXXXXX", path[64]; /* of a checkpoint */

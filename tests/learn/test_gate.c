@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "learn/gate.h"
+#include "learn/policy_gradient/gate.h"
 
 enum { MAX_ROWS = 97 };
 

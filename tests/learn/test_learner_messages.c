@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "learn/checkpoint.h"
 #include "learn/learner.h"
+#include "learn/store/checkpoint.h"
 #include "sim/scenario.h"
 
 static char folder[] = "/tmp/ludus-learners-XXXXXX";

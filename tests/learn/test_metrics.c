@@ -17,9 +17,9 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "learn/events.h"
-#include "learn/metrics.h"
-#include "learn/profile.h"
+#include "learn/store/events.h"
+#include "learn/store/metrics.h"
+#include "learn/store/profile.h"
 
 static const lud_metric columns[] = {
     {"loss/q_r", "%.3f", "mean squared error of Q_r"},

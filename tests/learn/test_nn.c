@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "learn/empo/networks.h"
+#include "learn/empo/networks/networks.h"
 #include "learn/nn/nn.h"
 
 static lud_device *device;

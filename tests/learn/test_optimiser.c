@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "learn/optimiser.h"
+#include "learn/nn/optimiser.h"
 
 enum { MAX = 128, STEPS = 25 };
 

@@ -11,10 +11,10 @@
 #include <omp.h>
 
 #include "base/file.h"
-#include "learn/empo/chain.h"
-#include "learn/empo/solve.h"
-#include "learn/learned.h"
+#include "learn/empo/exact/chain.h"
+#include "learn/empo/exact/solve.h"
 #include "learn/learner.h"
+#include "learn/store/run.h"
 #include "learn/train.h"
 #include "out_of_memory.h"
 
@@ -186,7 +186,7 @@ static lud_status solve(const void *argument, uint64_t *result, lud_error *error
     if (!status)
         out_of_memory_hash(result, solution->records,
                            solution->header->n_states * solution->header->record_doubles * sizeof(double));
-    lud_empo_judgement judgement = {0};
+    lud_empo_policy_evaluation judgement = {0};
     const lud_empo_hooks nobody = {0};
     if (!status) status = lud_empo_case_judge(&c, solution, &nobody, 1, &judgement, error);
     lud_empo_judgement_free(&judgement);

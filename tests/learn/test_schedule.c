@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "learn/schedule.h"
+#include "learn/nn/schedule.h"
 
 static void check(double actual, double expected) {
     assert_true(fabs(actual - expected) <= 1e-14);

@@ -12,8 +12,8 @@
 
 #include "base/random.h"
 #include "learn/empo/stages.h"
-#include "learn/empo/targets.h"
-#include "learn/nn/replay.h"
+#include "learn/empo/targets/targets.h"
+#include "learn/nn/capture.h"
 
 enum { MAX_TRANSITIONS = 12, ACTIONS = 5, MAX_SUCCESSORS = MAX_TRANSITIONS * ACTIONS * 4, MAX_HUMANS = 3 };
 
@@ -157,15 +157,15 @@ static void replayed_work_sees_new_values(void **state) {
     (void)state;
     sum_work w = {0};
     assert_int_equal(lud_device_open("cpu", 1, &w.device, NULL), LUD_OK);
-    lud_replay replay;
-    lud_replay_start(&replay, w.device, add_up, &w);
+    lud_capture replay;
+    lud_capture_start(&replay, w.device, add_up, &w);
     for (int i = 0; i < 5; i++) {
         w.values[2] = (float)i;
-        lud_replay_run(&replay, i == 4 ? 9 : 8);
+        lud_capture_run(&replay, i == 4 ? 9 : 8);
         assert_true(w.total == (float)i);
     }
     assert_int_equal(w.calls, 5);
-    lud_replay_end(&replay);
+    lud_capture_end(&replay);
     lud_device_close(w.device);
 }
 

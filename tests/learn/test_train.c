@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "learn/nn/nn.h"
-#include "learn/optimiser.h"
+#include "learn/nn/optimiser.h"
 #include "learn/train.h"
 
 enum { ROWS = 16, INPUTS = 6, HIDDEN = 24, ITERATIONS = 40 };

@@ -1,0 +1,362 @@
+#include "learn/empo/exact/exact.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/progress.h"
+#include "learn/empo/exact/exact_device.h"
+#include "learn/empo/exact/given.h"
+#include "learn/empo/exact/levels.h"
+#include "learn/empo/exact/sweep.h"
+
+enum { CHUNK = 32, ALIGN_DOUBLES = 8 };
+
+/* ---- the problem ---- */
+
+/* Joint action -> (joint human action, joint robot action) and back. */
+static lud_status index_joint_actions(lud_empo_problem *problem, lud_error *error) {
+    const lud_model *model = problem->space->model;
+    int32_t n_joint = problem->space->n_joint_actions;
+    size_t bytes = (size_t)n_joint;
+    problem->human_of = lud_arena_take_array(problem->arena, bytes, sizeof(int32_t));
+    problem->robot_of = lud_arena_take_array(problem->arena, bytes, sizeof(int32_t));
+    problem->joint_of = lud_arena_take_array(problem->arena, bytes, sizeof(int32_t));
+    int32_t *actions = lud_arena_take_array(problem->arena, (size_t)model->layout.n_agents, sizeof(int32_t));
+    if (!problem->human_of || !problem->robot_of || !problem->joint_of || !actions)
+        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %d joint actions", n_joint);
+    for (int32_t k = 0; k < n_joint; k++) {
+        lud_joint_action_decode(&model->layout, k, actions);
+        problem->human_of[k] = lud_empo_human_profile(&problem->layout, actions);
+        problem->robot_of[k] = lud_empo_robot_action(&problem->layout, model, actions);
+        problem->joint_of[problem->human_of[k] * problem->layout.n_robot_actions + problem->robot_of[k]] = k;
+    }
+    return LUD_OK;
+}
+
+static lud_status fill_problem(lud_empo_problem *problem, lud_error *error) {
+    const lud_model *model = problem->space->model;
+    lud_status status = lud_empo_layout_find(model, &problem->layout, error);
+    if (status != LUD_OK) return status;
+    const lud_empo_layout *layout = &problem->layout;
+    problem->goal_weight = lud_arena_take_array(problem->arena, (size_t)layout->n_goals, sizeof(double));
+    if (!problem->goal_weight) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for goals");
+    for (int h = 0; h < layout->n_humans; h++)
+        for (int g = layout->goal_begin[h]; g < layout->goal_begin[h + 1]; g++)
+            problem->goal_weight[g] =
+                model->world->goal_weight(model, layout->humans[h], g - layout->goal_begin[h]);
+    return index_joint_actions(problem, error);
+}
+
+lud_status lud_empo_problem_create(const lud_statespace *space, const lud_empo_theory *theory,
+                                   lud_empo_problem **problem, lud_error *error) {
+    *problem = NULL;
+    lud_arena *arena = lud_arena_create(1 << 16);
+    lud_empo_problem *p = arena ? lud_arena_take(arena, sizeof *p) : NULL;
+    if (!p) {
+        lud_arena_destroy(arena);
+        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the problem");
+    }
+    p->space = space;
+    p->theory = *theory;
+    p->arena = arena;
+    lud_status status = lud_empo_theory_check(&p->theory, (lud_place){0}, error);
+    if (status == LUD_OK) status = fill_problem(p, error);
+    if (status == LUD_OK)
+        *problem = p;
+    else
+        lud_empo_problem_destroy(p);
+    return status;
+}
+
+void lud_empo_problem_destroy(lud_empo_problem *problem) {
+    if (problem) lud_arena_destroy(problem->arena);
+}
+
+/* ---- one state ---- */
+
+/* One thread's working memory, all of it taken before the first level. */
+typedef struct scratch {
+    lud_empo_scratch equations;
+    uint8_t *achieved; /* [n_goals] */
+    double *belief;    /* [n_beliefs] */
+    double *habit;     /* [n_policies] */
+    double *robot;     /* [n_robot_actions] */
+} scratch;
+
+typedef struct sweep {
+    const lud_empo_problem *problem;
+    const lud_empo_run *run;
+    lud_empo_levels levels;
+    lud_empo_game game;
+    int32_t still[LUD_EMPO_MAX_AGENTS];
+    /* what a later state is worth to those before it, rows of game.width: state s has row s % window; rows
+     * are padded to whole vectors so that expectations need no remainder */
+    double *credits;
+    uint64_t window;
+    scratch *threads;
+    int n_threads;
+    lud_empo_device *device; /* null: the threads of this machine */
+    lud_arena *arena;
+    uint64_t failed_state; /* lowest state of the level at which a person has no power; UINT64_MAX: none */
+    int failed_human;
+} sweep;
+
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&                \
+    !defined(__clang__)
+#define VECTORISED __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define VECTORISED
+#endif
+
+/* sum of p[i] * credits of successor i */
+VECTORISED static void expectation(const sweep *s, lud_statespace_row row, double *restrict sum) {
+    lud_empo_expectation(s->credits, s->window, s->game.width, row.n, row.successor, row.probability, sum, 0,
+                         1);
+}
+
+static double *credit_row(const sweep *s, uint64_t state) {
+    return s->credits + (state % s->window) * (uint64_t)s->game.width;
+}
+
+static void expect_all(const sweep *s, scratch *t, uint64_t state) {
+    const lud_statespace *space = s->problem->space;
+    for (int32_t k = 0; k < space->n_joint_actions; k++) {
+        lud_statespace_row row = lud_statespace_get_row(space, state, k);
+        if (row.n == 1) {
+            t->equations.row[k] = credit_row(s, row.successor[0]);
+        } else {
+            double *sum = t->equations.expected + (size_t)k * (size_t)s->game.width;
+            expectation(s, row, sum);
+            t->equations.row[k] = sum;
+        }
+    }
+}
+
+/* ---- levels ---- */
+
+static void solve_state(sweep *s, scratch *t, uint64_t index) {
+    double *record = s->run->records + index * (uint64_t)s->game.record_doubles;
+    lud_empo_given given;
+    lud_empo_given_of(s->problem, s->run->hooks, index, t->achieved, t->habit, t->belief, t->robot, &given);
+    if (lud_statespace_terminal(s->problem->space, index)) {
+        lud_empo_terminal_state(&s->game, record, 0, 1);
+    } else {
+        expect_all(s, t, index);
+        lud_empo_phase_1(&s->game, &t->equations, &given, record, 0, 1);
+        int human = lud_empo_phase_2(&s->game, &t->equations, &given, record, 0, 1);
+        if (human >= 0) {
+#pragma omp critical(lud_empo_failed)
+            if (index < s->failed_state) {
+                s->failed_state = index;
+                s->failed_human = human;
+            }
+        }
+    }
+    lud_empo_give_credit(&s->game, t->achieved, record, credit_row(s, index), 0, 1);
+}
+
+static lud_status no_power(const sweep *s, lud_error *error) {
+    const lud_model *model = s->problem->space->model;
+    const lud_empo_layout *layout = &s->problem->layout;
+    int h = s->failed_human, agent = layout->humans[h],
+        n_goals = layout->goal_begin[h + 1] - layout->goal_begin[h];
+    lud_text text = {0}, goals = {0};
+    model->world->describe(model, s->problem->space->states + s->failed_state * model->layout.state_bytes,
+                           &text);
+    enum { MOST_GOALS = 8 };
+    for (int g = 0; g < n_goals && g < MOST_GOALS && model->world->describe_goal; g++) {
+        if (g) lud_text_append(&goals, ", ");
+        model->world->describe_goal(model, agent, g, &goals);
+    }
+    if (n_goals > MOST_GOALS) lud_text_append(&goals, ", ... (%d in all)", n_goals);
+    lud_status status = lud_fail(
+        error, LUD_ERROR_NUMERIC,
+        "no goal is open to agent %d in state %llu, so its power is 0 and V_r infinite; "
+        "give it a goal for every cell it can stand on. None of its goals can be reached from there: "
+        "%s. The state: %s",
+        agent, (unsigned long long)s->failed_state, goals.bytes ? goals.bytes : "",
+        text.bytes ? text.bytes : "");
+    lud_text_free(&text);
+    lud_text_free(&goals);
+    return status;
+}
+
+static lud_status solve_level(sweep *s, int level, lud_progress *progress, lud_error *error) {
+    uint64_t begin = s->levels.begin[level], end = s->levels.begin[level + 1];
+    int64_t n_chunks = (int64_t)((end - begin + CHUNK - 1) / CHUNK);
+    int stopped = 0;
+    s->failed_state = UINT64_MAX;
+    if (s->device) {
+        lud_status status =
+            lud_empo_device_level(s->device, begin, end, progress, &s->failed_state, &s->failed_human, error);
+        return status == LUD_OK && s->failed_state != UINT64_MAX ? no_power(s, error) : status;
+    }
+#pragma omp parallel for schedule(dynamic, 4) num_threads(s->n_threads)
+    for (int64_t chunk = 0; chunk < n_chunks; chunk++) {
+        int skip;
+#pragma omp atomic read
+        skip = stopped;
+        if (skip) continue;
+        int thread = omp_get_thread_num();
+        uint64_t first = begin + (uint64_t)chunk * CHUNK, last = first + CHUNK < end ? first + CHUNK : end;
+        for (uint64_t position = first; position < last; position++)
+            solve_state(s, &s->threads[thread], lud_empo_level_state(&s->levels, position));
+        if (thread == 0) {
+            lud_progress_update(progress, s->problem->space->n_states - end + (last - begin));
+            if (lud_interrupted()) {
+#pragma omp atomic write
+                stopped = 1;
+            }
+        }
+    }
+    if (stopped) return lud_fail(error, LUD_INTERRUPTED, "interrupted in level %d", level);
+    if (s->failed_state != UINT64_MAX) return no_power(s, error);
+    return LUD_OK;
+}
+
+/* Levels from `first_level` on stand in the records already; brings their credits back. */
+static lud_status recall(sweep *s, int first_level, lud_error *error) {
+    int last = s->levels.consecutive && first_level < s->levels.n ? first_level + 1 : s->levels.n;
+    uint64_t begin = s->levels.begin[first_level], end = s->levels.begin[last];
+    if (s->device) return lud_empo_device_recall(s->device, begin, end, error);
+    scratch *t = &s->threads[0];
+    lud_empo_given given;
+    for (uint64_t position = begin; position < end; position++) {
+        uint64_t index = lud_empo_level_state(&s->levels, position);
+        lud_empo_given_of(s->problem, NULL, index, t->achieved, NULL, NULL, NULL, &given);
+        lud_empo_give_credit(&s->game, t->achieved,
+                             s->run->records + index * (uint64_t)s->game.record_doubles, credit_row(s, index),
+                             0, 1);
+    }
+    return LUD_OK;
+}
+
+/* Two neighbouring levels when successors are always in the next one, else every state. */
+static uint64_t credit_window(const sweep *s) {
+    if (!s->levels.consecutive) return s->problem->space->n_states;
+    uint64_t window = 1;
+    for (int level = 0; level < s->levels.n; level++) {
+        uint64_t end = s->levels.begin[level + 2 <= s->levels.n ? level + 2 : s->levels.n];
+        if (end - s->levels.begin[level] > window) window = end - s->levels.begin[level];
+    }
+    return window;
+}
+
+static void *take(lud_arena *arena, size_t n, bool *failed) {
+    void *memory = lud_arena_take_array(arena, n, sizeof(double));
+    if (!memory) *failed = true;
+    return memory;
+}
+
+static lud_status take_scratch(sweep *s, lud_error *error) {
+    const lud_empo_game *game = &s->game;
+    bool failed = false;
+    s->threads = lud_arena_take_array(s->arena, (size_t)s->n_threads, sizeof *s->threads);
+    for (int i = 0; s->threads && i < s->n_threads; i++) {
+        scratch *t = &s->threads[i];
+        double *memory = take(s->arena, lud_empo_scratch_doubles(game), &failed);
+        if (memory) t->equations = lud_empo_scratch_in(game, memory);
+        t->achieved = lud_arena_take_array(s->arena, (size_t)game->n_goals, 1);
+        t->belief = take(s->arena, (size_t)game->n_beliefs, &failed);
+        t->habit = take(s->arena, (size_t)game->n_policies, &failed);
+        t->robot = take(s->arena, (size_t)game->n_robot_actions, &failed);
+        failed |= !t->achieved;
+    }
+    s->credits = take(s->arena, s->window * (size_t)game->width, &failed);
+    if (failed || !s->threads)
+        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %llu rows of %d values of two levels",
+                        (unsigned long long)s->window, game->width);
+    return LUD_OK;
+}
+
+/* The problem as the equations read it; pointers into the problem and the sweep. */
+static void describe_game(sweep *s) {
+    const lud_empo_problem *problem = s->problem;
+    const lud_empo_layout *layout = &problem->layout;
+    const lud_empo_theory *theory = &problem->theory;
+    s->game = (lud_empo_game){.n_humans = layout->n_humans,
+                              .n_goals = layout->n_goals,
+                              .n_robot_actions = layout->n_robot_actions,
+                              .n_profiles = layout->n_human_profiles,
+                              .n_joint_actions = problem->space->n_joint_actions,
+                              .n_policies = layout->policy_begin[layout->n_humans],
+                              .v_r = layout->v_r,
+                              .u_r = layout->u_r,
+                              .x_h = layout->x_h,
+                              .v_h_e = layout->v_h_e,
+                              .v_h_m = layout->v_h_m,
+                              .q_r = layout->q_r,
+                              .pi_r = layout->pi_r,
+                              .policies = layout->policies,
+                              .record_doubles = layout->record_doubles,
+                              .n_actions = layout->n_human_actions,
+                              .still = s->still,
+                              .goal_begin = layout->goal_begin,
+                              .policy_begin = layout->policy_begin,
+                              .joint_of = problem->joint_of,
+                              .goal_weight = problem->goal_weight,
+                              .beta_h = theory->beta_h,
+                              .gamma_h = theory->gamma_h,
+                              .nu_h = theory->nu_h,
+                              .gamma_r = theory->gamma_r,
+                              .beta_r = theory->beta_r,
+                              .zeta = theory->zeta,
+                              .xi = theory->xi,
+                              .eta = theory->eta,
+                              .terminal_value = theory->terminal_value,
+                              .reward_weight = lud_empo_reward_weight_of(theory),
+                              .optimistic = theory->optimistic,
+                              .mean = theory->aggregate == LUD_EMPO_MEAN};
+    lud_empo_game *game = &s->game;
+    game->width = (2 * layout->n_goals + 1 + ALIGN_DOUBLES - 1) / ALIGN_DOUBLES * ALIGN_DOUBLES;
+    for (int h = 0; h < layout->n_humans; h++) {
+        const lud_action_space *actions = &problem->space->model->layout.actions[layout->humans[h]];
+        int n_actions = layout->n_human_actions[h];
+        if (n_actions > game->max_actions) game->max_actions = n_actions;
+        game->n_beliefs += n_actions * layout->n_human_profiles;
+        for (int a = actions->n_discrete - 1; a >= 0 && actions->names; a--)
+            if (!strcmp(actions->names[a], "still")) s->still[h] = a;
+    }
+}
+
+static lud_status prepare(sweep *s, lud_error *error) {
+    lud_status status = lud_empo_levels_find(s->problem->space, s->arena, &s->levels, error);
+    if (status != LUD_OK) return status;
+    describe_game(s);
+    s->window = credit_window(s);
+    const lud_empo_run *run = s->run;
+    if (run->device && lud_empo_device_sweeps(run->device)) {
+        lud_error reason = {0};
+        status =
+            lud_empo_device_create(s->problem, run, &s->game, &s->levels, s->window, &s->device, &reason);
+        if (status == LUD_OK) return LUD_OK;
+        if (status != LUD_ERROR_MEMORY || !run->device_may_fail)
+            return lud_fail(error, status, "%s", reason.text);
+        if (run->progress)
+            fprintf(run->progress, "%s: the processors of this machine solve it\n", reason.text);
+    }
+    return take_scratch(s, error);
+}
+
+lud_status lud_empo_solve(const lud_empo_problem *problem, const lud_empo_run *run, lud_error *error) {
+    lud_arena *arena = lud_arena_create(1 << 16);
+    if (!arena) return lud_fail(error, LUD_ERROR_MEMORY, "no memory to solve");
+    sweep s = {.problem = problem,
+               .run = run,
+               .arena = arena,
+               .n_threads = run->n_threads > 0 ? run->n_threads : omp_get_max_threads()};
+    lud_status status = prepare(&s, error);
+    lud_progress progress;
+    lud_progress_start(&progress, run->progress, "solving", "states", problem->space->n_states);
+    if (status == LUD_OK && run->first_level < s.levels.n) status = recall(&s, run->first_level, error);
+    int level = run->first_level < s.levels.n ? run->first_level : s.levels.n;
+    while (status == LUD_OK && level-- > 0) {
+        status = solve_level(&s, level, &progress, error);
+        if (status == LUD_OK && run->level_done) status = run->level_done(run->context, level, error);
+    }
+    lud_progress_finish(&progress);
+    lud_empo_device_destroy(s.device);
+    lud_arena_destroy(arena);
+    return status;
+}

@@ -1,0 +1,301 @@
+#include "learn/empo/exact/solution.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+enum { PAGE = 4096, VERSION = 1, BYTE_ORDER_MARK = 0x01020304 };
+static const char magic[8] = "LUDEMPO";
+
+static uint64_t round_up(uint64_t bytes) {
+    return (bytes + PAGE - 1) / PAGE * PAGE;
+}
+
+static uint64_t hash_states(const uint64_t *layer_begin, uint64_t n_layers, const uint8_t *states,
+                            uint64_t bytes) {
+    return XXH3_64bits_withSeed(states, bytes,
+                                XXH3_64bits(layer_begin, (n_layers + 1) * sizeof *layer_begin));
+}
+
+static void fill_header(const lud_empo_problem *problem, lud_empo_header *h) {
+    const lud_statespace *space = problem->space;
+    const lud_empo_layout *layout = &problem->layout;
+    const lud_empo_theory *theory = &problem->theory;
+    memset(h, 0, sizeof *h); /* padding too: headers are compared as bytes */
+    memcpy(h->magic, magic, sizeof magic);
+    h->version = VERSION;
+    h->byte_order = BYTE_ORDER_MARK;
+    h->n_states = space->n_states;
+    h->n_layers = (uint64_t)space->n_layers;
+    h->state_bytes = space->state_bytes;
+    h->record_doubles = (uint64_t)layout->record_doubles;
+    h->layers_at = PAGE;
+    h->states_at = h->layers_at + round_up((h->n_layers + 1) * sizeof(uint64_t));
+    h->records_at = h->states_at + round_up(h->n_states * h->state_bytes);
+    h->file_bytes = h->records_at + h->n_states * h->record_doubles * sizeof(double);
+    h->states_hash =
+        hash_states(space->layer_begin, h->n_layers, space->states, h->n_states * h->state_bytes);
+    h->n_humans = (uint32_t)layout->n_humans;
+    h->n_robots = (uint32_t)layout->n_robots;
+    h->n_goals = (uint32_t)layout->n_goals;
+    h->n_robot_actions = (uint32_t)layout->n_robot_actions;
+    h->n_policies = (uint32_t)layout->policy_begin[layout->n_humans];
+    h->v_r = (uint32_t)layout->v_r;
+    h->u_r = (uint32_t)layout->u_r;
+    h->x_h = (uint32_t)layout->x_h;
+    h->v_h_e = (uint32_t)layout->v_h_e;
+    h->v_h_m = (uint32_t)layout->v_h_m;
+    h->q_r = (uint32_t)layout->q_r;
+    h->pi_r = (uint32_t)layout->pi_r;
+    h->policies = (uint32_t)layout->policies;
+    h->optimistic = theory->optimistic;
+    h->aggregate = (uint32_t)theory->aggregate;
+    h->reward_weight = (uint32_t)theory->reward_weight;
+    h->beta_h = theory->beta_h;
+    h->gamma_h = theory->gamma_h;
+    h->nu_h = theory->nu_h;
+    h->gamma_r = theory->gamma_r;
+    h->beta_r = theory->beta_r;
+    h->zeta = theory->zeta;
+    h->xi = theory->xi;
+    h->eta = theory->eta;
+    h->terminal_value = theory->terminal_value;
+}
+
+static lud_status io_error(const lud_empo_solution *s, const char *what, lud_error *error) {
+    return lud_fail(error, LUD_ERROR_IO, "%s%s: cannot %s: %s", s->path, s->partial ? ".partial" : "", what,
+                    strerror(errno));
+}
+
+static char *partial_path(const char *path) {
+    size_t length = strlen(path);
+    char *partial = malloc(length + sizeof ".partial");
+    if (!partial) return NULL;
+    memcpy(partial, path, length);
+    memcpy(partial + length, ".partial", sizeof ".partial");
+    return partial;
+}
+
+static lud_empo_solution *solution_new(const char *path, bool partial) {
+    lud_empo_solution *s = calloc(1, sizeof *s);
+    if (!s) return NULL;
+    s->descriptor = -1;
+    s->partial = partial;
+    s->path = strdup(path);
+    if (s->path) return s;
+    free(s);
+    return NULL;
+}
+
+static lud_status map_file(lud_empo_solution *s, uint64_t bytes, lud_error *error) {
+    int protection = s->partial ? PROT_READ | PROT_WRITE : PROT_READ;
+    void *memory = mmap(NULL, bytes, protection, MAP_SHARED, s->descriptor, 0);
+    if (memory == MAP_FAILED) return io_error(s, "map the file", error);
+    s->header = memory;
+    s->bytes = bytes;
+    return LUD_OK;
+}
+
+static void find_parts(lud_empo_solution *s) {
+    uint8_t *file = (uint8_t *)s->header;
+    s->layer_begin = (const uint64_t *)(const void *)(file + s->header->layers_at);
+    s->states = file + s->header->states_at;
+    s->records = (double *)(void *)(file + s->header->records_at);
+}
+
+/* Everything that later reads rely on; nothing of the file is trusted before. */
+static lud_status check_file(const lud_empo_solution *s, uint64_t bytes, lud_error *error) {
+    const lud_empo_header *h = s->header;
+    if (memcmp(h->magic, magic, sizeof magic) != 0)
+        return lud_fail(error, LUD_ERROR_INPUT, "%s: not an EMPO solution (its first bytes are not LUDEMPO)",
+                        s->path);
+    if (h->version != VERSION || h->byte_order != BYTE_ORDER_MARK)
+        return lud_fail(error, LUD_ERROR_INPUT,
+                        "%s: version %u of the format or a foreign byte order; expected version %d", s->path,
+                        h->version, VERSION);
+    bool sane = h->n_states > 0 && h->n_states < UINT32_MAX && h->n_layers > 0 &&
+                h->n_layers <= h->n_states && h->state_bytes > 0 && h->state_bytes < (1u << 20) &&
+                h->record_doubles > 0 && h->record_doubles < (1u << 24) && h->layers_at == PAGE &&
+                h->n_humans <= 64 && h->n_robots <= 64;
+    uint64_t part_ends[] = {h->v_r + 1ull,
+                            h->u_r + 1ull,
+                            (uint64_t)h->x_h + h->n_humans,
+                            (uint64_t)h->v_h_e + h->n_goals,
+                            (uint64_t)h->v_h_m + h->n_goals,
+                            (uint64_t)h->q_r + h->n_robot_actions,
+                            (uint64_t)h->pi_r + h->n_robot_actions,
+                            (uint64_t)h->policies + h->n_policies};
+    for (size_t i = 0; i < sizeof part_ends / sizeof *part_ends; i++)
+        sane &= part_ends[i] <= h->record_doubles;
+    sane = sane && h->states_at == h->layers_at + round_up((h->n_layers + 1) * sizeof(uint64_t)) &&
+           h->records_at == h->states_at + round_up(h->n_states * h->state_bytes) &&
+           h->file_bytes == h->records_at + h->n_states * h->record_doubles * sizeof(double);
+    if (!sane) return lud_fail(error, LUD_ERROR_INPUT, "%s: damaged header", s->path);
+    if (h->file_bytes != bytes)
+        return lud_fail(error, LUD_ERROR_INPUT, "%s: truncated: %llu bytes, expected %llu", s->path,
+                        (unsigned long long)bytes, (unsigned long long)h->file_bytes);
+    return LUD_OK;
+}
+
+static lud_status check_layers(const lud_empo_solution *s, lud_error *error) {
+    const lud_empo_header *h = s->header;
+    bool rising = s->layer_begin[0] == 0 && s->layer_begin[h->n_layers] == h->n_states;
+    for (uint64_t i = 0; i < h->n_layers && rising; i++) rising = s->layer_begin[i] < s->layer_begin[i + 1];
+    if (!rising ||
+        hash_states(s->layer_begin, h->n_layers, s->states, h->n_states * h->state_bytes) != h->states_hash)
+        return lud_fail(error, LUD_ERROR_INPUT, "%s: damaged: the states do not match their checksum",
+                        s->path);
+    return LUD_OK;
+}
+
+static lud_status write_new(lud_empo_solution *s, const lud_empo_problem *problem,
+                            const lud_empo_header *header, lud_error *error) {
+    if (ftruncate(s->descriptor, 0) != 0 || ftruncate(s->descriptor, (off_t)header->file_bytes) != 0)
+        return io_error(s, "make it large enough", error);
+    /* blocks now, so that a full disk is an error here and not a signal in the middle of the sweep */
+    int refused = posix_fallocate(s->descriptor, 0, (off_t)header->file_bytes);
+    if (refused) {
+        errno = refused;
+        return io_error(s, "reserve its space", error);
+    }
+    lud_status status = map_file(s, header->file_bytes, error);
+    if (status != LUD_OK) return status;
+    *s->header = *header;
+    s->header->first_level = (int64_t)header->n_layers;
+    find_parts(s);
+    memcpy((uint8_t *)s->header + header->layers_at, problem->space->layer_begin,
+           (header->n_layers + 1) * sizeof(uint64_t));
+    memcpy((uint8_t *)s->header + header->states_at, problem->space->states,
+           header->n_states * header->state_bytes);
+    return LUD_OK;
+}
+
+static lud_status take_up(lud_empo_solution *s, const lud_empo_header *header, uint64_t bytes,
+                          lud_error *error) {
+    if (bytes != header->file_bytes)
+        return lud_fail(error, LUD_ERROR_INPUT,
+                        "%s.partial: belongs to another world; remove it to start anew", s->path);
+    lud_status status = map_file(s, bytes, error);
+    if (status != LUD_OK) return status;
+    lud_empo_header expected = *header;
+    expected.first_level = s->header->first_level;
+    if (memcmp(&expected, s->header, sizeof expected) != 0 || expected.first_level < 0 ||
+        expected.first_level > (int64_t)expected.n_layers)
+        return lud_fail(error, LUD_ERROR_INPUT,
+                        "%s.partial: belongs to another world or other parameters; remove it to start anew",
+                        s->path);
+    find_parts(s);
+    return LUD_OK;
+}
+
+lud_status lud_empo_solution_create(const char *path, const lud_empo_problem *problem, bool resume,
+                                    lud_empo_solution **solution, lud_error *error) {
+    lud_empo_header header;
+    fill_header(problem, &header);
+    lud_empo_solution *s = solution_new(path, true);
+    char *partial = partial_path(path);
+    lud_status status =
+        s && partial ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for the solution");
+    if (status == LUD_OK) {
+        s->descriptor = open(partial, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (s->descriptor < 0) status = io_error(s, "write", error);
+    }
+    struct stat file = {0};
+    if (status == LUD_OK && fstat(s->descriptor, &file) != 0) status = io_error(s, "look at it", error);
+    if (status == LUD_OK)
+        status = resume && file.st_size > 0 ? take_up(s, &header, (uint64_t)file.st_size, error)
+                                            : write_new(s, problem, &header, error);
+    free(partial);
+    if (status == LUD_OK)
+        *solution = s;
+    else
+        lud_empo_solution_close(s);
+    return status;
+}
+
+lud_status lud_empo_solution_finish_level(lud_empo_solution *solution, int level, lud_error *error) {
+    /* the records must be on the disk before the header says so */
+    if (msync(solution->header, solution->bytes, MS_SYNC) != 0) return io_error(solution, "write", error);
+    solution->header->first_level = level;
+    if (msync(solution->header, PAGE, MS_SYNC) != 0) return io_error(solution, "write", error);
+    return LUD_OK;
+}
+
+void lud_empo_solution_release(lud_empo_solution *solution, uint64_t layer) {
+    const lud_empo_header *h = solution->header;
+    if (layer >= h->n_layers) return;
+    uint64_t row = h->record_doubles * sizeof(double);
+    uint64_t begin = round_up(h->records_at + solution->layer_begin[layer] * row),
+             end = (h->records_at + solution->layer_begin[layer + 1] * row) / PAGE * PAGE;
+    /* of a shared file mapping this drops the program's pages, not what was written into them */
+    if (begin < end) madvise((uint8_t *)solution->header + begin, end - begin, MADV_DONTNEED);
+}
+
+lud_status lud_empo_solution_commit(lud_empo_solution *solution, lud_error *error) {
+    lud_status status = lud_empo_solution_finish_level(solution, 0, error);
+    if (status != LUD_OK) return status;
+    char *partial = partial_path(solution->path);
+    if (!partial) return lud_fail(error, LUD_ERROR_MEMORY, "no memory to rename the solution");
+    if (fsync(solution->descriptor) != 0 || rename(partial, solution->path) != 0)
+        status = io_error(solution, "rename", error);
+    else
+        solution->partial = false;
+    free(partial);
+    return status;
+}
+
+lud_status lud_empo_solution_open(const char *path, lud_empo_solution **solution, lud_error *error) {
+    lud_empo_solution *s = solution_new(path, false);
+    if (!s) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the solution");
+    lud_status status = LUD_OK;
+    struct stat file = {0};
+    s->descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (s->descriptor < 0 || fstat(s->descriptor, &file) != 0) status = io_error(s, "read", error);
+    if (status == LUD_OK && file.st_size < PAGE)
+        status = lud_fail(error, LUD_ERROR_INPUT, "%s: truncated: %lld bytes, a header has %d", path,
+                          (long long)file.st_size, PAGE);
+    if (status == LUD_OK) status = map_file(s, (uint64_t)file.st_size, error);
+    if (status == LUD_OK) status = check_file(s, (uint64_t)file.st_size, error);
+    if (status == LUD_OK && s->header->first_level != 0)
+        status = lud_fail(error, LUD_ERROR_INPUT, "%s: not finished; continue it with --resume", path);
+    if (status == LUD_OK) {
+        find_parts(s);
+        status = check_layers(s, error);
+    }
+    if (status == LUD_OK)
+        *solution = s;
+    else
+        lud_empo_solution_close(s);
+    return status;
+}
+
+void lud_empo_solution_close(lud_empo_solution *solution) {
+    if (!solution) return;
+    if (solution->header) munmap(solution->header, solution->bytes);
+    if (solution->descriptor >= 0) close(solution->descriptor);
+    free(solution->path);
+    free(solution);
+}
+
+uint64_t lud_empo_solution_find(const lud_empo_solution *solution, const uint8_t *state) {
+    const lud_empo_header *h = solution->header;
+    for (uint64_t layer = 0; layer < h->n_layers; layer++) {
+        uint64_t low = solution->layer_begin[layer], high = solution->layer_begin[layer + 1];
+        while (low < high) {
+            uint64_t middle = low + (high - low) / 2;
+            int order = memcmp(solution->states + middle * h->state_bytes, state, h->state_bytes);
+            if (order == 0) return middle;
+            if (order < 0)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+    }
+    return UINT64_MAX;
+}

@@ -1,0 +1,59 @@
+/* The solution of a world as one file, mapped into memory.
+ *
+ *   bytes 0..4095   header (struct lud_empo_header, little endian)
+ *   layer_begin     uint64[n_layers + 1]
+ *   states          uint8[n_states][state_bytes], sorted within each layer
+ *   records         double[n_states][record_doubles], parts at the offsets that the header names
+ *
+ * Every part begins at a multiple of 4096. While a solution is computed the file is called FILE.partial and
+ * its header says which levels are finished; it is renamed when all are. */
+#ifndef LUDUS_LEARN_EMPO_EXACT_SOLUTION_H
+#define LUDUS_LEARN_EMPO_EXACT_SOLUTION_H
+
+#include "learn/empo/exact/exact.h"
+
+typedef struct lud_empo_header {
+    char magic[8];                /* "LUDEMPO" and a zero byte */
+    uint32_t version, byte_order; /* 1, 0x01020304 */
+    uint64_t n_states, n_layers, state_bytes, record_doubles;
+    uint64_t layers_at, states_at, records_at, file_bytes; /* offsets and length in bytes */
+    uint64_t states_hash; /* XXH3 of layer_begin and states: resuming needs the same ones */
+    int64_t first_level;  /* levels from this one on are finished; 0: all */
+    uint32_t n_humans, n_robots, n_goals, n_robot_actions, n_policies;
+    uint32_t v_r, u_r, x_h, v_h_e, v_h_m, q_r, pi_r, policies; /* offsets into a record, in doubles */
+    uint32_t optimistic, aggregate, reward_weight;
+    double beta_h, gamma_h, nu_h, gamma_r, beta_r, zeta, xi, eta, terminal_value;
+} lud_empo_header;
+
+typedef struct lud_empo_solution {
+    char *path; /* where it will be, or is */
+    bool partial;
+    int descriptor;
+    uint64_t bytes;
+    lud_empo_header *header; /* the mapping's first byte */
+    const uint64_t *layer_begin;
+    const uint8_t *states;
+    double *records;
+} lud_empo_solution;
+
+/* A new file PATH.partial of full size with header and states in place, no level finished. With `resume` an
+ * existing partial file of the same problem is taken up instead (one of another problem is an error). */
+lud_status lud_empo_solution_create(const char *path, const lud_empo_problem *problem, bool resume,
+                                    lud_empo_solution **solution, lud_error *error);
+/* Notes in the file that levels from `level` on are finished, after their records have reached the disk. */
+lud_status lud_empo_solution_finish_level(lud_empo_solution *solution, int level, lud_error *error);
+/* The records of a layer are not needed in memory for now: they stay in the file and come back when read. */
+void lud_empo_solution_release(lud_empo_solution *solution, uint64_t layer);
+/* All levels are done: flushes and renames. */
+lud_status lud_empo_solution_commit(lud_empo_solution *solution, lud_error *error);
+/* Maps a complete file for reading; a truncated, foreign or damaged one is an error that says so. */
+lud_status lud_empo_solution_open(const char *path, lud_empo_solution **solution, lud_error *error);
+void lud_empo_solution_close(lud_empo_solution *solution);
+
+/* Number of a state, UINT64_MAX when the solution does not have it. */
+uint64_t lud_empo_solution_find(const lud_empo_solution *solution, const uint8_t *state);
+static inline const double *lud_empo_solution_record(const lud_empo_solution *solution, uint64_t state) {
+    return solution->records + state * solution->header->record_doubles;
+}
+
+#endif

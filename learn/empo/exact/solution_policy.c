@@ -1,0 +1,148 @@
+#include "learn/empo/exact/solution_policy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/empo/layout.h"
+
+typedef struct solution_policy {
+    lud_policy base;
+    const lud_empo_solution *solution;
+    lud_empo_layout layout;
+    double *goal_weight; /* [n_goals] */
+} solution_policy;
+
+enum { MAX_ACTIONS = 256 }; /* of one agent: several threads ask at once, so rows stand on the stack */
+
+static void destroy(lud_policy *policy) {
+    solution_policy *p = (solution_policy *)policy;
+    free(p->goal_weight);
+    free(p);
+}
+
+static int index_of(const int *list, int n, int agent) {
+    for (int i = 0; i < n; i++)
+        if (list[i] == agent) return i;
+    return -1;
+}
+
+/* Person h's distribution: for its goal, or over all its goals. */
+static void human_distribution(const solution_policy *p, const double *record, int h, int goal,
+                               double *distribution) {
+    const lud_empo_layout *layout = &p->layout;
+    int n_actions = layout->n_human_actions[h], n_goals = layout->goal_begin[h + 1] - layout->goal_begin[h];
+    const double *policies = record + layout->policies + layout->policy_begin[h];
+    if (goal >= 0 && goal < n_goals)
+        memcpy(distribution, policies + goal * n_actions, (size_t)n_actions * sizeof *distribution);
+    else
+        lud_empo_marginal_of(layout, p->goal_weight, record, h, distribution);
+}
+
+/* Robot r's part of the joint distribution. */
+static void robot_marginal(const solution_policy *p, const double *pi_r, int agent, double *distribution) {
+    int32_t robots[LUD_EMPO_MAX_AGENTS];
+    memset(distribution, 0, (size_t)p->base.model->layout.actions[agent].n_discrete * sizeof *distribution);
+    for (int32_t k = 0; k < p->layout.n_robot_actions; k++) {
+        lud_empo_robot_decode(&p->layout, p->base.model, k, robots);
+        distribution[robots[agent]] += pi_r[k];
+    }
+}
+
+/* One draw for all robots: its key does not name the agent, so every robot finds the same joint action. */
+static int32_t draw_joint(const lud_act *act, int e, const double *pi_r, int32_t n) {
+    lud_random_key key = {act->range.seed, act->range.first_environment + (uint32_t)e};
+    lud_words words = lud_draw(key, act->range.tick[e], UINT32_MAX, LUD_PURPOSE_ACTION, 0);
+    double left = lud_unit53(words.v[0], words.v[1]);
+    int32_t joint = 0;
+    for (int32_t k = 0; k < n; k++) {
+        if (pi_r[k] <= 0) continue;
+        joint = k;
+        if (left < pi_r[k]) break;
+        left -= pi_r[k];
+    }
+    return joint;
+}
+
+static void act_in_environment(const solution_policy *p, const lud_act *act, int e) {
+    double distribution[MAX_ACTIONS];
+    int32_t robots[LUD_EMPO_MAX_AGENTS];
+    const lud_layout *world = &act->model->layout;
+    const uint8_t *state = act->states + (size_t)e * world->state_bytes;
+    uint64_t index = lud_empo_solution_find(p->solution, state);
+    const double *record = index == UINT64_MAX ? NULL : lud_empo_solution_record(p->solution, index);
+    bool known = record && !act->model->world->is_terminal(act->model, state);
+    for (int slot = 0; slot < act->n_agents_acting; slot++) {
+        int agent = act->agents[slot], n_actions = world->actions[agent].n_discrete;
+        int h = index_of(p->layout.humans, p->layout.n_humans, agent);
+        if (!known) {
+            for (int a = 0; a < n_actions; a++) distribution[a] = 1.0 / n_actions;
+        } else if (h >= 0) {
+            int goal = act->goals ? act->goals[(size_t)e * act->goal_stride + (size_t)agent] : -1;
+            human_distribution(p, record, h, goal, distribution);
+        } else {
+            robot_marginal(p, record + p->layout.pi_r, agent, distribution);
+        }
+        lud_policy_choose(act, e, slot, distribution);
+        if (known && h < 0 && act->discrete) {
+            int32_t joint = draw_joint(act, e, record + p->layout.pi_r, p->layout.n_robot_actions);
+            lud_empo_robot_decode(&p->layout, act->model, joint, robots);
+            act->discrete[(size_t)e * (size_t)world->n_agents + (size_t)agent] = robots[agent];
+        }
+    }
+}
+
+static void act_in_range(lud_policy *policy, const lud_act *act) {
+    for (int e = 0; e < act->range.n; e++) act_in_environment((const solution_policy *)policy, act, e);
+}
+
+static const lud_policy_kind kind = {
+    .name = "solution", .about = "the exact EMPO solution", .destroy = destroy, .act = act_in_range};
+
+/* The parts of a record that model and file must agree on. */
+static bool fits(const lud_empo_header *h, const lud_model *model, const lud_empo_layout *layout) {
+    return h->state_bytes == model->layout.state_bytes &&
+           h->record_doubles == (uint64_t)layout->record_doubles &&
+           h->n_humans == (uint32_t)layout->n_humans && h->n_robots == (uint32_t)layout->n_robots &&
+           h->n_goals == (uint32_t)layout->n_goals &&
+           h->n_robot_actions == (uint32_t)layout->n_robot_actions &&
+           h->policies == (uint32_t)layout->policies;
+}
+
+lud_status lud_empo_solution_policy_create(const lud_empo_solution *solution, const lud_model *model,
+                                           lud_policy **policy, lud_error *error) {
+    *policy = NULL;
+    lud_empo_layout layout;
+    lud_status status = lud_empo_layout_find(model, &layout, error);
+    if (status != LUD_OK) return status;
+    if (!fits(solution->header, model, &layout))
+        return lud_fail(error, LUD_ERROR_INPUT,
+                        "%s: the solution of another world (agents, actions or goals differ)",
+                        solution->path);
+    if (lud_max_discrete(&model->layout) > MAX_ACTIONS)
+        return lud_fail(error, LUD_ERROR_UNSUPPORTED, "an agent has more than %d actions", MAX_ACTIONS);
+    solution_policy *p = calloc(1, sizeof *p);
+    if (p) {
+        p->base = (lud_policy){.kind = &kind, .model = model};
+        p->solution = solution;
+        p->layout = layout;
+        p->goal_weight = malloc((size_t)layout.n_goals * sizeof *p->goal_weight);
+    }
+    if (!p || !p->goal_weight) {
+        if (p) destroy(&p->base);
+        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the solution's policy");
+    }
+    for (int h = 0; h < layout.n_humans; h++)
+        for (int g = layout.goal_begin[h]; g < layout.goal_begin[h + 1]; g++)
+            p->goal_weight[g] = model->world->goal_weight(model, layout.humans[h], g - layout.goal_begin[h]);
+    *policy = &p->base;
+    return LUD_OK;
+}
+
+void lud_empo_solution_robot(void *context, uint64_t index, const uint8_t *state, double *pi_r) {
+    const solution_policy *p = context;
+    (void)index;
+    uint64_t own = lud_empo_solution_find(p->solution, state);
+    for (int k = 0; k < p->layout.n_robot_actions; k++)
+        pi_r[k] = own == UINT64_MAX ? 1.0 / p->layout.n_robot_actions
+                                    : lud_empo_solution_record(p->solution, own)[p->layout.pi_r + k];
+}

@@ -1,0 +1,144 @@
+#include "learn/empo/exact/solve.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "learn/empo/people/policy_distribution.h"
+
+static lud_status create_policies(lud_empo_case *c, lud_error *error) {
+    const lud_scenario *s = c->scenario;
+    c->policies.model = s->model;
+    lud_status status = lud_empo_layout_find(s->model, &c->policies.layout, error);
+    if (status == LUD_OK && c->options.habit)
+        status = lud_policy_create(s->model, c->options.habit, s->path, &c->policies.habit, error);
+    if (status == LUD_OK && c->options.belief)
+        status = lud_policy_create(s->model, c->options.belief, s->path, &c->policies.belief, error);
+    int person = c->policies.layout.humans[0];
+    if (status == LUD_OK && c->policies.habit)
+        status = lud_empo_check_policy(c->policies.habit, s->model, person, error);
+    if (status == LUD_OK && c->policies.belief)
+        status = lud_empo_check_policy(c->policies.belief, s->model, person, error);
+    return status;
+}
+
+lud_status lud_empo_case_open(const lud_scenario *scenario, const lud_empo_solve_options *options,
+                              lud_empo_case *c, lud_error *error) {
+    *c = (lud_empo_case){.scenario = scenario, .arena = lud_arena_create(0)};
+    if (!c->arena) return lud_fail(error, LUD_ERROR_MEMORY, "no memory to solve");
+    lud_status status = lud_empo_exact_read(c->arena, scenario->learner, &c->options, error);
+    if (status == LUD_OK) status = create_policies(c, error);
+    if (status == LUD_OK && options->run) status = lud_folder_make(options->run, error);
+    double started = lud_clock_seconds();
+    lud_statespace_options space = {.seed = (uint64_t)scenario->run.seed,
+                                    .memory_limit = options->memory_limit,
+                                    .folder = options->run,
+                                    .n_threads = options->n_threads,
+                                    .progress = options->progress};
+    if (status == LUD_OK) status = lud_statespace_build(scenario->model, &space, &c->space, error);
+    c->graph_seconds = lud_clock_seconds() - started;
+    if (status == LUD_OK) status = lud_empo_problem_create(c->space, &c->options.theory, &c->problem, error);
+    if (status != LUD_OK) lud_empo_case_close(c);
+    return status;
+}
+
+void lud_empo_case_close(lud_empo_case *c) {
+    lud_empo_problem_destroy(c->problem);
+    lud_statespace_destroy(c->space);
+    lud_policy_destroy(c->policies.habit);
+    lud_policy_destroy(c->policies.belief);
+    lud_arena_destroy(c->arena);
+    *c = (lud_empo_case){0};
+}
+
+/* ---- solving into a folder ---- */
+
+static lud_status write_scenario(const lud_scenario *scenario, const lud_empo_exact_options *values,
+                                 const char *path, lud_error *error) {
+    lud_arena *arena = lud_arena_create(0);
+    lud_tree *root = NULL;
+    char *text = NULL;
+    size_t length = 0;
+    lud_status status = arena ? lud_scenario_effective(scenario, arena, &root, error)
+                              : lud_fail(error, LUD_ERROR_MEMORY, "no memory to write the scenario");
+    /* a scenario without a learner section is solved with the defaults: say which */
+    if (status == LUD_OK && !scenario->learner) {
+        lud_tree *learner = lud_tree_add_mapping(arena, root, "learner");
+        status = learner ? lud_options_write(&lud_empo_exact_table, arena, values, learner, error)
+                         : lud_fail(error, LUD_ERROR_MEMORY, "no memory to write the scenario");
+    }
+    if (status == LUD_OK) status = lud_tree_write(arena, root, &text, &length, error);
+    if (status == LUD_OK) status = lud_file_write(path, text, length, error);
+    lud_arena_destroy(arena);
+    return status;
+}
+
+typedef struct level_writer {
+    lud_empo_solution *solution;
+    double written; /* when levels were last noted in the file */
+} level_writer;
+
+/* Forcing every level to the disk would cost more than small levels take to compute; every few seconds is
+ * enough to lose little. */
+static lud_status note_level(void *context, int level, lud_error *error) {
+    level_writer *w = context;
+    lud_empo_solution_release(w->solution, (uint64_t)level);
+    double now = lud_clock_seconds();
+    if (now - w->written < 5) return LUD_OK;
+    w->written = now;
+    return lud_empo_solution_finish_level(w->solution, level, error);
+}
+
+lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *options,
+                               lud_empo_solution **solution, lud_error *error) {
+    *solution = NULL;
+    lud_status status = LUD_OK;
+    lud_text scenario_path = {0}, solution_path = {0};
+    lud_text_append(&scenario_path, "%s/scenario.yaml", options->run);
+    lud_text_append(&solution_path, "%s/solution.empo", options->run);
+    if (scenario_path.failed || solution_path.failed)
+        status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for a path");
+    if (status == LUD_OK) status = write_scenario(c->scenario, &c->options, scenario_path.bytes, error);
+    lud_empo_solution *s = NULL;
+    if (status == LUD_OK)
+        status = lud_empo_solution_create(solution_path.bytes, c->problem, options->resume, &s, error);
+    if (status == LUD_OK) {
+        lud_empo_hooks hooks;
+        lud_empo_policies_hook(&c->policies, &hooks);
+        level_writer writer = {s, lud_clock_seconds()};
+        lud_empo_run run = {.records = s->records,
+                            .hooks = &hooks,
+                            .n_threads = options->n_threads,
+                            .first_level = (int)s->header->first_level,
+                            .progress = options->progress,
+                            .device = options->device,
+                            .device_may_fail = options->device_may_fail,
+                            .level_done = note_level,
+                            .context = &writer};
+        double started = lud_clock_seconds();
+        status = lud_empo_solve(c->problem, &run, error);
+        c->solve_seconds = lud_clock_seconds() - started;
+    }
+    if (status == LUD_OK) status = lud_empo_solution_commit(s, error);
+    if (status == LUD_OK)
+        *solution = s;
+    else
+        lud_empo_solution_close(s);
+    lud_text_free(&scenario_path);
+    lud_text_free(&solution_path);
+    return status;
+}
+
+/* ---- judging ---- */
+
+lud_status lud_empo_case_judge(lud_empo_case *c, const lud_empo_solution *solution,
+                               const lud_empo_hooks *robot, int n_threads, lud_empo_policy_evaluation *j,
+                               lud_error *error) {
+    static const uint32_t start = 0;
+    *j = (lud_empo_policy_evaluation){0};
+    if (solution->header->n_states != c->space->n_states ||
+        solution->header->record_doubles != (uint64_t)c->problem->layout.record_doubles)
+        return lud_fail(error, LUD_ERROR_INPUT, "%s: not a solution of this scenario", solution->path);
+    return lud_empo_evaluate_policy(c->problem, solution->records, &start, 1, robot, n_threads, j, error);
+}

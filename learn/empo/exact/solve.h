@@ -1,0 +1,51 @@
+/* From a scenario to a RUN folder with its exact EMPO solution, and the judge of other policies in the same
+ * world.
+ *
+ * RUN holds scenario.yaml (effective), solution.empo (learn/empo/exact/solution.h) and summary.json. */
+#ifndef LUDUS_LEARN_EMPO_EXACT_SOLVE_H
+#define LUDUS_LEARN_EMPO_EXACT_SOLVE_H
+
+#include "learn/empo/exact/exact_options.h"
+#include "learn/empo/exact/policy_evaluation.h"
+#include "learn/empo/exact/solution.h"
+#include "sim/scenario.h"
+
+typedef struct lud_empo_solve_options {
+    const char *run; /* folder; made when missing. Null: only for lud_empo_case_open, which then keeps
+                        the graph in memory */
+    bool resume;     /* take up an unfinished solution */
+    uint64_t
+        memory_limit; /* bytes for the graph, 0: three quarters of what is free; the rest goes to files */
+    int n_threads;
+    FILE *progress;       /* or null */
+    lud_device *device;   /* solves the levels if it can; null: the processors */
+    bool device_may_fail; /* the processors take over where its memory is too small */
+} lud_empo_solve_options;
+
+/* A world, its graph and its problem, ready to be solved or judged. */
+typedef struct lud_empo_case {
+    const lud_scenario *scenario;
+    lud_arena *arena;
+    lud_empo_exact_options options;
+    lud_empo_policies policies; /* habit and belief, when the options name them */
+    lud_statespace *space;
+    lud_empo_problem *problem;
+    double graph_seconds, solve_seconds;
+} lud_empo_case;
+
+/* Reads the options and builds the graph (the slow part: progress, Ctrl-C, memory limit). */
+lud_status lud_empo_case_open(const lud_scenario *scenario, const lud_empo_solve_options *options,
+                              lud_empo_case *c, lud_error *error);
+void lud_empo_case_close(lud_empo_case *c);
+
+/* Solves into RUN. The solution is open for reading afterwards; close it with lud_empo_solution_close. */
+lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *options,
+                               lud_empo_solution **solution, lud_error *error);
+
+/* What the hook's robot policy achieves in the world of a solution, by lud_empo_evaluate_policy; the
+ * judgement is the caller's to free. */
+lud_status lud_empo_case_judge(lud_empo_case *c, const lud_empo_solution *solution,
+                               const lud_empo_hooks *robot, int n_threads,
+                               lud_empo_policy_evaluation *judgement, lud_error *error);
+
+#endif

@@ -1,0 +1,292 @@
+#include "learn/empo/targets/batch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/empo/people/human_profiles.h"
+#include "learn/nn/capture.h"
+
+/* ---- making and freeing ---- */
+
+static void free_rows(lud_empo_sample *b) {
+    free(b->records);
+    free(b->goals);
+    free(b->continues);
+    free(b->terminal);
+    free(b->achieved);
+}
+
+static void free_links(lud_empo_sample *b) {
+    free(b->probability);
+    free(b->link_row);
+    free(b->flat_row);
+    free(b->profile);
+    free(b->flat.successor);
+    free(b->flat.slot);
+    free(b->flat.probability);
+    free(b->flat.expanded_row);
+    free(b->flat.entry);
+    free(b->flat.expanded_slot);
+    free(b->flat.expanded_probability);
+    free(b->value_index);
+    free(b->expanded_achieved);
+    free(b->expanded_discount);
+}
+
+static void release_links(lud_empo_sample *b) {
+    float *const all[] = {b->on_device.v_r, b->on_device.v_h_e_next, b->on_device.scratch};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i]) lud_device_release(b->device, all[i]);
+}
+
+static lud_status make_lives(lud_empo_sample *b, lud_error *error) {
+    const lud_empo_learner_options *o = b->options;
+    if (o->hindsight_prob > 0) {
+        b->hindsight = lud_empo_hindsight_create(b->values->features, b->replay, b->n, o->hindsight_prob,
+                                                 o->hindsight_whole, b->seed);
+        if (!b->hindsight) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for goals in hindsight");
+    }
+    return lud_empo_learner_uses_trajectories(o)
+               ? lud_empo_trajectory_create(b->values, b->replay, o, b->n, &b->trajectory, error)
+               : LUD_OK;
+}
+
+lud_status lud_empo_sample_create(lud_empo_values *values, lud_empo_replay *replay,
+                                  const lud_empo_learner_options *options, uint64_t seed, lud_empo_sample *b,
+                                  lud_error *error) {
+    const lud_empo_layout *layout = &values->features->layout;
+    *b = (lud_empo_sample){.values = values,
+                           .replay = replay,
+                           .options = options,
+                           .device = values->device,
+                           .seed = seed,
+                           .n = options->batch_size,
+                           .n_actions = layout->n_robot_actions,
+                           .n_entries = values->n_entries};
+    const size_t n = (size_t)b->n, profiles = (size_t)layout->n_human_profiles;
+    b->indices = calloc(n * (size_t)options->replay_contest, sizeof *b->indices);
+    b->error = calloc(n, sizeof *b->error);
+    b->transitions = calloc(n, sizeof *b->transitions);
+    b->entry_offsets = calloc(n + 1, sizeof *b->entry_offsets);
+    b->offsets = calloc(n * (size_t)b->n_actions + 1, sizeof *b->offsets);
+    b->marginal = calloc(profiles, sizeof *b->marginal);
+    b->pursuing = calloc((size_t)layout->n_goals * profiles, sizeof *b->pursuing);
+    b->parts = calloc((size_t)layout->n_humans * profiles, sizeof *b->parts);
+    lud_status status = LUD_OK;
+    if (!b->indices || !b->error || !b->transitions || !b->entry_offsets || !b->offsets || !b->marginal ||
+        !b->pursuing || !b->parts)
+        status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for a batch");
+    if (status == LUD_OK) status = make_lives(b, error);
+    if (status) {
+        lud_empo_sample_free(b);
+        return status;
+    }
+    for (int64_t i = 0; i <= b->n; i++) b->entry_offsets[i] = (int32_t)(i * b->n_entries);
+    return LUD_OK;
+}
+
+void lud_empo_sample_free(lud_empo_sample *b) {
+    lud_empo_trajectory_destroy(b->trajectory);
+    lud_empo_hindsight_destroy(b->hindsight);
+    free(b->indices);
+    free(b->error);
+    free(b->transitions);
+    free(b->entry_offsets);
+    free(b->offsets);
+    free(b->marginal);
+    free(b->pursuing);
+    free(b->parts);
+    free_rows(b);
+    free_links(b);
+    if (b->device) release_links(b);
+    *b = (lud_empo_sample){0};
+}
+
+/* ---- room that grows with what a batch holds ---- */
+
+static bool room_for_rows(lud_empo_sample *b, int64_t n) {
+    n = lud_capture_rows(b->device, n);
+    if (n <= b->row_room) return true;
+    const size_t rows = (size_t)(n + n / 2);
+    free_rows(b);
+    b->records = malloc(rows * sizeof *b->records);
+    b->goals = malloc(rows * sizeof *b->goals);
+    b->continues = malloc(rows * sizeof *b->continues);
+    b->terminal = malloc(rows * sizeof *b->terminal);
+    b->achieved = malloc(rows * (size_t)b->n_entries);
+    const bool complete = b->records && b->goals && b->continues && b->terminal && b->achieved;
+    b->row_room = complete ? (int64_t)rows : 0;
+    return complete;
+}
+
+static bool room_for_links(lud_empo_sample *b, int64_t n) {
+    n = lud_capture_rows(b->device, n);
+    if (n <= b->link_room) return true;
+    b->n_grown++;
+    const size_t links = (size_t)(n + n / 2), expanded = links * (size_t)b->n_entries;
+    free_links(b);
+    release_links(b);
+    b->probability = malloc(links * sizeof *b->probability);
+    int32_t **const link_words[] = {&b->link_row, &b->flat_row, &b->profile, &b->flat.successor,
+                                    &b->flat.slot};
+    int32_t **const expanded_words[] = {&b->flat.expanded_row, &b->flat.entry, &b->flat.expanded_slot,
+                                        &b->value_index};
+    float **const expanded_reals[] = {&b->flat.expanded_probability, &b->expanded_achieved,
+                                      &b->expanded_discount};
+    bool complete = b->probability;
+    b->flat.probability = malloc(links * sizeof(float));
+    complete = complete && b->flat.probability;
+    for (int i = 0; i < 5; i++) complete = (*link_words[i] = malloc(links * sizeof(int32_t))) && complete;
+    for (int i = 0; i < 4; i++)
+        complete = (*expanded_words[i] = malloc(expanded * sizeof(int32_t))) && complete;
+    for (int i = 0; i < 3; i++)
+        complete = (*expanded_reals[i] = malloc(expanded * sizeof(float))) && complete;
+    b->on_device.v_r = lud_device_allocate(b->device, links * sizeof(float));
+    b->on_device.v_h_e_next = lud_device_allocate(b->device, expanded * sizeof(float));
+    b->on_device.scratch = lud_device_allocate(b->device, 2 * expanded * sizeof(float));
+    complete = complete && b->on_device.v_r && b->on_device.v_h_e_next && b->on_device.scratch;
+    b->link_room = complete ? (int64_t)links : 0;
+    return complete;
+}
+
+/* ---- stage 1: the batch ---- */
+
+static void add_row(lud_empo_sample *b, const int32_t *record, const int32_t *goals, bool terminal) {
+    const int64_t row = b->n_rows++;
+    b->records[row] = record;
+    b->goals[row] = goals;
+    b->continues[row] = terminal ? 0.0f : 1.0f;
+    b->terminal[row] = terminal ? (float)b->options->theory.terminal_value : 0.0f;
+    for (int k = 0; k < b->n_entries; k++) {
+        int h, goal;
+        lud_empo_values_entry(b->values, k, goals, &h, &goal);
+        b->achieved[row * b->n_entries + k] =
+            lud_empo_features_achieved(b->values->features, record, h, goal);
+    }
+}
+
+/* Turns the probabilities of successors given people's joint action into those under their policies: the
+ * marginal ones for Q_r, and with the person of an entry pursuing its goal for that entry. */
+static void weigh_people(lud_empo_sample *b) {
+    const int64_t n_profiles = b->values->features->layout.n_human_profiles;
+    int64_t known = -1; /* transition whose profiles are at hand */
+    for (int64_t i = 0, k = 0; i < b->flat.n; i++) {
+        const int64_t transition = b->flat.slot[i] / b->n_actions;
+        const int32_t profile = b->profile[b->flat.successor[i]];
+        if (transition != known)
+            lud_empo_people_profiles(b->values->features, b->transitions[transition].policies, b->marginal,
+                                     b->pursuing, b->parts);
+        known = transition;
+        b->flat.probability[i] *= (float)b->marginal[profile];
+        for (int64_t e = 0; e < b->n_entries; e++, k++)
+            b->flat.expanded_probability[k] *= (float)b->pursuing[e * n_profiles + profile];
+    }
+}
+
+/* Behind the last row and link stand some that lead nowhere. */
+static void pad(lud_empo_sample *b) {
+    b->run_rows = lud_capture_rows(b->device, b->n_rows);
+    b->run_flat = lud_capture_rows(b->device, b->flat.n);
+    for (int64_t i = b->n_rows; i < b->run_rows; i++) b->continues[i] = b->terminal[i] = 0.0f;
+    for (int64_t i = b->flat.n; i < b->run_flat; i++) {
+        b->flat.slot[i] = b->flat_row[i] = -1;
+        b->flat.probability[i] = 0.0f;
+    }
+    for (int64_t i = b->flat.n_expanded; i < b->run_flat * b->n_entries; i++) {
+        b->flat.expanded_slot[i] = b->flat.entry[i] = b->value_index[i] = -1;
+        b->flat.expanded_probability[i] = b->expanded_achieved[i] = b->expanded_discount[i] = 0.0f;
+    }
+}
+
+/* Rows, links and their flat list for the sampled transitions. */
+lud_status lud_empo_sample_collect(lud_empo_sample *b, int64_t step, const lud_empo_now *now,
+                                   bool with_states, lud_error *error) {
+    const int words = b->values->features->words;
+    int64_t rows = with_states ? b->n : 0, links = 0, n_lived = 0;
+    int64_t oldest = now->max_age < 0 ? INT64_MIN : step - now->max_age;
+    if (b->trajectory && b->options->trajectory_max_age && oldest < step - b->options->trajectory_max_age)
+        oldest = step - b->options->trajectory_max_age;
+    lud_empo_replay_contest(b->replay, b->n, b->options->replay_contest, oldest, b->seed, (uint32_t)step,
+                            b->indices);
+    memset(b->error, 0, (size_t)b->n * sizeof *b->error);
+    for (int64_t i = 0; i < b->n; i++) b->transitions[i] = lud_empo_replay_get(b->replay, b->indices[i]);
+    if (b->hindsight && !lud_empo_hindsight_relabel(b->hindsight, b->indices, (uint32_t)step, b->transitions))
+        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for goals in hindsight");
+    const lud_empo_lived_state *lived = NULL;
+    if (b->trajectory) {
+        const lud_status status = lud_empo_trajectory_follow(b->trajectory, b->indices, b->transitions, now,
+                                                             with_states && now->active[LUD_NET_Q_R], error);
+        if (status) return status;
+        lived = lud_empo_trajectory_states(b->trajectory, &n_lived);
+        rows += n_lived;
+    }
+    for (int64_t i = 0; i < b->n; i++) {
+        rows += b->transitions[i].n_successors;
+        links += b->transitions[i].n_links;
+    }
+    if (!room_for_rows(b, rows) || !room_for_links(b, links))
+        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a batch of %lld successors",
+                        (long long)links);
+    b->n_rows = b->n_links = 0;
+    for (int64_t i = 0; with_states && i < b->n; i++)
+        add_row(b, b->transitions[i].state, b->transitions[i].goals, false);
+    b->first_successor = b->n_rows;
+    for (int64_t i = 0; i < b->n; i++) {
+        const lud_empo_transition *own = &b->transitions[i];
+        const int64_t first = b->n_rows;
+        for (int32_t s = 0; s < own->n_successors; s++)
+            add_row(b, own->successor + (size_t)s * (size_t)words, own->goals, own->terminal[s]);
+        for (int64_t a = 0; a < b->n_actions; a++)
+            b->offsets[i * b->n_actions + a] = (int32_t)(b->n_links + own->offsets[a]);
+        for (int32_t k = 0; k < own->n_links; k++, b->n_links++) {
+            b->probability[b->n_links] = (double)own->probability[k];
+            b->link_row[b->n_links] = (int32_t)(first + own->link[k]);
+            b->profile[b->n_links] = own->profile ? own->profile[k] : 0;
+        }
+    }
+    b->offsets[b->n * b->n_actions] = (int32_t)b->n_links;
+    b->first_lived = b->n_rows;
+    for (int64_t i = 0; i < n_lived; i++) add_row(b, lived[i].record, lived[i].goals, lived[i].terminal);
+    const lud_empo_transitions given = {.n = b->n,
+                                        .n_actions = b->n_actions,
+                                        .offsets = b->offsets,
+                                        .probability = b->probability,
+                                        .entry_offsets = b->entry_offsets};
+    lud_empo_flatten(&given, &b->flat);
+    if (b->options->expected_people) weigh_people(b);
+    for (int64_t i = 0; i < b->flat.n; i++) b->flat_row[i] = b->link_row[b->flat.successor[i]];
+    for (int64_t i = 0; i < b->flat.n_expanded; i++) {
+        const int64_t row = b->flat_row[b->flat.expanded_row[i]], entry = b->flat.entry[i] % b->n_entries;
+        b->value_index[i] = (int32_t)(row * b->n_entries + entry);
+        b->expanded_achieved[i] = (float)b->achieved[row * b->n_entries + entry];
+        b->expanded_discount[i] = (float)now->gamma_h * b->continues[row];
+    }
+    pad(b);
+    return LUD_OK;
+}
+
+void lud_empo_sample_pack(lud_empo_sample *b, lud_upload_batch *parcel) {
+    const size_t flat = (size_t)b->run_flat, expanded = flat * (size_t)b->n_entries,
+                 rows = (size_t)b->run_rows;
+    const struct {
+        void *pointer; /* the address of a pointer */
+        const void *from;
+        size_t n;
+    } arrays[] = {{&b->on_device.slot, b->flat.slot, flat},
+                  {&b->on_device.row, b->flat_row, flat},
+                  {&b->on_device.probability, b->flat.probability, flat},
+                  {&b->on_device.expanded_slot, b->flat.expanded_slot, expanded},
+                  {&b->on_device.entry, b->flat.entry, expanded},
+                  {&b->on_device.value_index, b->value_index, expanded},
+                  {&b->on_device.expanded_probability, b->flat.expanded_probability, expanded},
+                  {&b->on_device.achieved, b->expanded_achieved, expanded},
+                  {&b->on_device.expanded_discount, b->expanded_discount, expanded},
+                  {&b->on_device.continues, b->continues, rows},
+                  {&b->on_device.terminal, b->terminal, rows}};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        lud_upload_batch_add(parcel, arrays[i].pointer, arrays[i].from, arrays[i].n * sizeof(float));
+    if (b->trajectory) lud_empo_trajectory_pack(b->trajectory, b->first_lived, parcel);
+    if (b->hindsight)
+        lud_upload_batch_add(parcel, &b->on_device.entry_weight, lud_empo_hindsight_weights(b->hindsight),
+                             (size_t)(b->n * b->n_entries) * sizeof(float));
+}

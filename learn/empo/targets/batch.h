@@ -1,0 +1,70 @@
+/* A batch of the neural EMPO learner: transitions drawn from the replay memory and flattened, on the host and
+ * on the device; stage 1 of the targets (learn/empo/targets/targets.h).
+ *
+ * Rows are the states whose values are asked for: those of the transitions themselves (where wanted), the
+ * successors of all their joint robot actions, and the states that were lived later, where targets look
+ * further ahead. Links are (joint robot action, successor) pairs. */
+#ifndef LUDUS_LEARN_EMPO_TARGETS_BATCH_H
+#define LUDUS_LEARN_EMPO_TARGETS_BATCH_H
+
+#include "learn/empo/targets/hindsight.h"
+#include "learn/empo/targets/targets.h"
+#include "learn/empo/targets/trajectory.h"
+
+typedef struct lud_empo_sample {
+    lud_empo_values *values;
+    lud_empo_replay *replay;
+    const lud_empo_learner_options *options;
+    lud_device *device;
+    uint64_t seed;
+    int64_t n, n_actions, n_entries;
+    lud_empo_trajectory *trajectory; /* with targets over several steps */
+    lud_empo_hindsight *hindsight;   /* with hindsight_prob */
+    int64_t first_successor; /* row of the first successor: the states themselves stand before, if at all */
+    int64_t first_lived;     /* row of the first state that was lived later, with trajectories */
+    int64_t n_rows, n_links;
+    int64_t run_rows, run_flat; /* n_rows and flat.n with the padding of recorded work, lud_capture_rows */
+    int64_t row_room, link_room;
+    uint64_t n_grown; /* times that memory on the device was taken anew, which makes recorded work void */
+    int64_t *indices; /* [n], room for [n * replay_contest] */
+    float *error;     /* [n] sum over quantities of the mean squared error, for the contest */
+    lud_empo_transition *transitions; /* [n] */
+    int32_t *entry_offsets;           /* [n + 1] */
+    int32_t *offsets;                 /* [n * n_actions + 1] */
+    const int32_t **records, **goals; /* [row_room] */
+    float *continues, *terminal;      /* [row_room] 1 and 0, or 0 and the terminal value */
+    uint8_t *achieved;                /* [row_room][n_entries] */
+    double *probability;              /* [link_room] */
+    int32_t *link_row;                /* [link_room] */
+    int32_t *flat_row;                /* [link_room] row of a flat successor */
+    int32_t *profile;                 /* [link_room] with expected_people */
+    double *marginal, *pursuing;      /* of a transition: [n_human_profiles], [n_goals][n_human_profiles] */
+    double *parts;                    /* [n_humans][n_human_profiles] */
+    lud_empo_flat flat;
+    int32_t *value_index; /* [link_room * n_entries] place of V_h^e(row, entry) */
+    float *expanded_achieved,
+        *expanded_discount; /* [link_room * n_entries] discount: of V_h^e beyond, or 0 */
+    /* on the device, once the parcel was sent: those above and what is made there */
+    struct {
+        const int32_t *slot, *row, *expanded_slot, *entry, *value_index;
+        const float *probability, *continues, *terminal;
+        const float *expanded_probability, *achieved, *expanded_discount;
+        const float *entry_weight; /* [n * n_entries] of V_h^e, null without hindsight */
+        float *v_r, *v_h_e_next, *scratch;
+    } on_device;
+} lud_empo_sample;
+
+/* values, replay and options must outlive it. */
+lud_status lud_empo_sample_create(lud_empo_values *values, lud_empo_replay *replay,
+                                  const lud_empo_learner_options *options, uint64_t seed,
+                                  lud_empo_sample *batch, lud_error *error);
+/* Safe on a zeroed struct. */
+void lud_empo_sample_free(lud_empo_sample *batch);
+/* Draws transitions for training step `step` and flattens them; with_states: their own states are rows, and
+ * Q_r may learn. Its pointers hold until the memory changes. */
+lud_status lud_empo_sample_collect(lud_empo_sample *batch, int64_t step, const lud_empo_now *now,
+                                   bool with_states, lud_error *error);
+/* Adds what collecting found to a parcel. */
+void lud_empo_sample_pack(lud_empo_sample *batch, lud_upload_batch *parcel);
+
+#endif

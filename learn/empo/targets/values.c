@@ -1,0 +1,566 @@
+#include "learn/empo/targets/values.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "learn/empo/targets/targets.h"
+
+/* States that go through a network at once (more when a batch is larger), and entries at least. */
+enum { CHUNK = 512, ENTRIES = 2048 };
+
+/* Networks for a pass: with all heads, with V_h^e, with Q_r; and what is left of all heads where some run at
+ * the same time in another network (lud_empo_heads_apart). */
+enum { FULL, LIGHT, ROBOTS, REST, PASSES };
+
+/* Nets, staging and scratch of the values. */
+struct lud_empo_workshop {
+    int64_t chunk, entries; /* most states and entries at once */
+    unsigned heads;         /* networks that exist */
+    lud_nn *nets[PASSES];   /* null where there is no such network */
+    lud_empo_graph graphs[PASSES];
+    lud_empo_staging staging; /* of what is asked for */
+    lud_empo_ability ability; /* X_h without its network */
+    lud_upload_batch parcel;  /* of lud_empo_values_run */
+    int32_t *first_entry;     /* [chunk][n_humans] of each person, device; with several entries of a person */
+    float *exponents;         /* [n_actions] -beta_r */
+    struct {
+        int64_t n, rows; /* states, with padding */
+        unsigned want;
+        int which;              /* network */
+        const float *exponents; /* on the device */
+    } asked;
+    uint64_t *keys;   /* [capacity] table keys of states, host */
+    float *host;      /* [capacity * width] */
+    float *scratch;   /* [capacity * width] device */
+    int64_t capacity; /* of states in the results */
+};
+
+uint64_t lud_empo_state_key(const lud_empo_features *f, const int32_t *record) {
+    return XXH3_64bits(record, (size_t)f->words * sizeof *record);
+}
+uint64_t lud_empo_person_key(uint64_t state_key, int h) {
+    const uint64_t parts[2] = {state_key, (uint64_t)h};
+    return XXH3_64bits(parts, sizeof parts);
+}
+uint64_t lud_empo_goal_key(uint64_t state_key, int h, int goal) {
+    const uint64_t parts[3] = {state_key, (uint64_t)h, (uint64_t)goal};
+    return XXH3_64bits(parts, sizeof parts);
+}
+
+/* ---- making and freeing ---- */
+
+static int64_t width_of(const lud_empo_values *v) {
+    const lud_empo_layout *layout = &v->features->layout;
+    return layout->n_robot_actions > v->n_entries ? layout->n_robot_actions : v->n_entries;
+}
+
+/* The smallest chance of a goal: X_h is at least that where some goal is always within reach. */
+static double least_weight(const lud_empo_features *f) {
+    double least = INFINITY;
+    for (int g = 0; g < f->layout.n_goals; g++)
+        if (f->goal_weight[g] > 0 && f->goal_weight[g] < least) least = f->goal_weight[g];
+    return fmin(least, 0.5);
+}
+
+static lud_empo_shape shape_of(const lud_empo_features *f, const lud_empo_learner_options *o) {
+    lud_empo_shape s = lud_empo_shape_of(f);
+    s.n_actions = f->layout.n_robot_actions;
+    s.hidden = o->hidden_dim;
+    s.goal_features = o->goal_feature_dim;
+    s.agent_embedding = o->agent_embedding_dim;
+    s.position_features = o->agent_position_feature_dim;
+    s.agent_features = o->agent_feature_dim;
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        s.dropout[net] = o->head_dropout[net] < 0 ? o->dropout : o->head_dropout[net];
+    s.eta = o->theory.eta;
+    s.xi = o->theory.xi;
+    s.x_h_floor = o->x_h_floor > 0 ? o->x_h_floor : least_weight(f);
+    s.z_space = o->z_space;
+    s.log_space = o->log_space;
+    s.dueling = o->dueling;
+    return s;
+}
+
+static unsigned network_heads(const lud_empo_learner_options *o) {
+    unsigned heads = 0;
+    const bool exists[LUD_EMPO_NETS] = {true, o->stages.x_h_network, o->stages.u_r_network, true,
+                                        o->stages.v_r_network};
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        if (exists[net] && !o->use_lookup[net]) heads |= 1u << net;
+    return heads;
+}
+
+static bool make_net(lud_empo_values *v, int which, unsigned heads, int64_t entries, lud_error *error) {
+    struct lud_empo_workshop *w = v->workshop;
+    lud_nn *net = w->nets[which] = lud_nn_create(v->target, w->chunk);
+    if (!net) return false;
+    w->graphs[which] = lud_empo_declare(net, &v->shape, heads, entries);
+    return lud_nn_plan(net, LUD_NN_INFERENCE, error) == LUD_OK &&
+           lud_empo_prepare(net, &w->graphs[which], &v->shape);
+}
+
+static bool make_networks(lud_empo_values *v, uint64_t seed, lud_error *error) {
+    struct lud_empo_workshop *w = v->workshop;
+    if (!w->heads) return true;
+    v->online = lud_parameters_create(v->device, false);
+    if (!v->online || !lud_empo_register(v->online, &v->shape) ||
+        lud_parameters_build(v->online, seed, error) != LUD_OK)
+        return false;
+    v->target = lud_parameters_clone(v->online);
+    unsigned parts[2];
+    const bool apart = lud_empo_heads_apart(v->device, w->heads, parts);
+    if (!v->target || !make_net(v, FULL, apart ? parts[0] : w->heads, w->entries, error)) return false;
+    if (apart && !make_net(v, REST, parts[1], 0, error)) return false;
+    if (w->heads & LUD_EMPO_V_H_E && !make_net(v, LIGHT, LUD_EMPO_V_H_E, w->entries, error)) return false;
+    return !(w->heads & LUD_EMPO_Q_R) || make_net(v, ROBOTS, LUD_EMPO_Q_R, 0, error);
+}
+
+static bool make_tables(lud_empo_values *v) {
+    const lud_empo_learner_options *o = v->options;
+    for (int net = 0; net < LUD_EMPO_NETS; net++) {
+        if (!o->use_lookup[net]) continue;
+        const int width = net == LUD_NET_Q_R ? v->features->layout.n_robot_actions : 1;
+        v->tables[net] = lud_empo_table_create(width, o->lookup_default[net]);
+        if (!v->tables[net]) return false;
+    }
+    return true;
+}
+
+/* Where X_h of each person stands in the values of a chunk's entries, all of which say the same. */
+static bool make_first_entries(lud_empo_values *v) {
+    struct lud_empo_workshop *w = v->workshop;
+    const lud_empo_layout *layout = &v->features->layout;
+    if (!(w->heads & LUD_EMPO_X_H) || !v->options->expected_people) return true;
+    const size_t bytes = (size_t)(w->chunk * layout->n_humans) * sizeof(int32_t);
+    int32_t *index = malloc(bytes);
+    w->first_entry = lud_device_allocate(v->device, bytes);
+    const bool complete = index && w->first_entry;
+    for (int64_t i = 0; complete && i < w->chunk; i++)
+        for (int h = 0; h < layout->n_humans; h++)
+            index[i * layout->n_humans + h] = (int32_t)(i * v->n_entries + layout->goal_begin[h]);
+    if (complete) lud_device_upload(v->device, w->first_entry, index, bytes);
+    free(index);
+    return complete;
+}
+
+bool lud_empo_values_start_ability(lud_empo_values *v, lud_empo_ability *ability) {
+    struct lud_empo_workshop *w = v->workshop;
+    *ability = (lud_empo_ability){.device = v->device,
+                                  .features = v->features,
+                                  .options = v->options,
+                                  .table = v->tables[LUD_NET_V_H_E],
+                                  .net = w->nets[LIGHT],
+                                  .graph = &w->graphs[LIGHT],
+                                  .max_states = w->chunk,
+                                  .max_entries = w->entries,
+                                  .n_grown = &v->n_grown};
+    return lud_empo_ability_start(ability);
+}
+
+static bool make_staging(lud_empo_values *v) {
+    struct lud_empo_workshop *w = v->workshop;
+    w->exponents = calloc((size_t)v->shape.n_actions, sizeof *w->exponents);
+    return w->exponents &&
+           lud_empo_staging_create(v->device, v->features, w->chunk, w->entries, &w->staging) &&
+           make_first_entries(v) && lud_empo_values_start_ability(v, &w->ability);
+}
+
+static void queue_asked(void *values) {
+    lud_empo_values_queue(values);
+}
+
+lud_status lud_empo_values_create(lud_device *device, const lud_empo_features *features,
+                                  const lud_empo_learner_options *options, uint64_t seed, lud_empo_values *v,
+                                  lud_error *error) {
+    const lud_empo_layout *layout = &features->layout;
+    *v = (lud_empo_values){.device = device,
+                           .features = features,
+                           .options = options,
+                           .n_entries = options->expected_people ? layout->n_goals : layout->n_humans};
+    v->shape = shape_of(features, options);
+    v->reward_scale = lud_empo_reward_weight_of(&options->theory);
+    if (options->theory.aggregate == LUD_EMPO_SUM)
+        v->reward_scale *= pow((double)layout->n_humans, options->theory.eta);
+    assert(features->height >= 2 && features->width >= 2); /* the world's own limit is 3 */
+    lud_capture_start(&v->asking, device, queue_asked, v);
+    v->workshop = calloc(1, sizeof *v->workshop);
+    lud_error reason = {0};
+    bool complete = v->workshop;
+    if (complete) {
+        struct lud_empo_workshop *w = v->workshop;
+        lud_upload_batch_start(&w->parcel, device);
+        w->chunk = options->batch_size > CHUNK ? options->batch_size : CHUNK;
+        w->entries = w->chunk * v->n_entries;
+        if (w->entries < ENTRIES) w->entries = ENTRIES;
+        if (w->entries < layout->n_goals) w->entries = layout->n_goals;
+        if (w->entries < options->x_h_goals * layout->n_humans)
+            w->entries = options->x_h_goals * layout->n_humans;
+        w->heads = network_heads(options);
+        complete = make_networks(v, seed, &reason) && make_tables(v) && make_staging(v);
+    }
+    if (complete) return LUD_OK;
+    lud_empo_values_free(v);
+    if (!reason.status) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for networks and tables");
+    if (error) *error = reason;
+    return reason.status;
+}
+
+static void free_results(lud_empo_values *v) {
+    float *const device[] = {v->v_h_e, v->x_h, v->y, v->u_r, v->v_r, v->q_r, v->pi_r, v->workshop->scratch};
+    for (size_t i = 0; i < sizeof device / sizeof *device; i++)
+        if (device[i]) lud_device_release(v->device, device[i]);
+    free(v->workshop->keys);
+    free(v->workshop->host);
+}
+
+void lud_empo_values_free(lud_empo_values *v) {
+    struct lud_empo_workshop *w = v->workshop;
+    if (w) {
+        lud_capture_end(&v->asking);
+        free_results(v);
+        for (int i = 0; i < PASSES; i++) lud_nn_destroy(w->nets[i]);
+        lud_empo_ability_free(&w->ability);
+        lud_empo_staging_free(&w->staging);
+        lud_upload_batch_end(&w->parcel);
+        if (w->first_entry) lud_device_release(v->device, w->first_entry);
+        free(w->exponents);
+        free(w);
+    }
+    for (int net = 0; net < LUD_EMPO_NETS; net++) lud_empo_table_destroy(v->tables[net]);
+    lud_parameters_destroy(v->target);
+    lud_parameters_destroy(v->online);
+    *v = (lud_empo_values){0};
+}
+
+/* Makes room for the results of n states. */
+static lud_status make_room(lud_empo_values *v, int64_t n, lud_error *error) {
+    struct lud_empo_workshop *w = v->workshop;
+    if (lud_capture_rows(v->device, n) <= w->capacity) return LUD_OK;
+    const int64_t capacity = lud_capture_rows(v->device, n) + n / 2;
+    v->n_grown++;
+    const size_t states = (size_t)capacity, humans = (size_t)v->features->layout.n_humans,
+                 entries = (size_t)v->n_entries;
+    const size_t actions = (size_t)v->features->layout.n_robot_actions, real = sizeof(float);
+    free_results(v);
+    v->v_h_e = lud_device_allocate(v->device, states * entries * real);
+    v->x_h = lud_device_allocate(v->device, states * humans * real);
+    v->y = lud_device_allocate(v->device, states * real);
+    v->u_r = lud_device_allocate(v->device, states * real);
+    v->v_r = lud_device_allocate(v->device, states * real);
+    v->q_r = lud_device_allocate(v->device, states * actions * real);
+    v->pi_r = lud_device_allocate(v->device, states * actions * real);
+    w->scratch = lud_device_allocate(v->device, states * (size_t)width_of(v) * real);
+    w->keys = malloc(states * sizeof *w->keys);
+    w->host = malloc(states * (size_t)width_of(v) * real);
+    const bool complete = v->v_h_e && v->x_h && v->y && v->u_r && v->v_r && v->q_r && v->pi_r && w->scratch &&
+                          w->keys && w->host;
+    w->capacity = complete ? capacity : 0;
+    return complete
+               ? LUD_OK
+               : lud_fail(error, LUD_ERROR_MEMORY, "no memory for the values of %lld states", (long long)n);
+}
+
+/* ---- filling inputs ---- */
+
+static void begin(lud_empo_values *v, int stage) {
+    if (v->profile) lud_profile_begin(v->profile, stage);
+}
+static void end(lud_empo_values *v, int stage) {
+    if (v->profile) lud_profile_end(v->profile, stage);
+}
+
+void lud_empo_values_entry(const lud_empo_values *v, int k, const int32_t *goals, int *h, int *goal) {
+    const lud_empo_layout *layout = &v->features->layout;
+    if (v->options->expected_people) {
+        for (*h = 0; k >= layout->goal_begin[*h + 1];) ++*h;
+        *goal = k - layout->goal_begin[*h];
+    } else {
+        *h = k;
+        *goal = goals ? goals[k] : -1;
+    }
+}
+
+void lud_empo_values_note(const lud_empo_values *v, lud_empo_staging *staging, int64_t n, int64_t rows,
+                          const int32_t *const *records, const int32_t *const *goals, int64_t at_once,
+                          int64_t n_entries) {
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t from = i < n ? i : n - 1;
+        lud_empo_staging_state(staging, i, records[from]);
+        for (int k = 0; k < n_entries; k++) {
+            int h, goal;
+            lud_empo_values_entry(v, k, goals ? goals[from] : NULL, &h, &goal);
+            lud_empo_staging_entry(staging, i * n_entries + k, i % at_once, records[from], h, goal);
+        }
+    }
+}
+
+bool lud_empo_values_stage(lud_empo_values *v, lud_nn *net, const lud_empo_graph *g, int64_t n,
+                           const int32_t *const *records, const int32_t *const *goals) {
+    struct lud_empo_workshop *w = v->workshop;
+    const int64_t entries = n * v->n_entries;
+    if (!lud_empo_staging_room(&w->staging, n, entries)) return false;
+    lud_upload_batch_clear(&w->parcel);
+    lud_empo_values_note(v, &w->staging, n, n, records, goals, n, v->n_entries);
+    lud_empo_staging_pack(&w->staging, n, entries, &w->parcel);
+    if (!lud_upload_batch_send(&w->parcel)) return false;
+    lud_empo_staging_bind(&w->staging, net, g, 0, 0, entries);
+    return true;
+}
+
+/* ---- networks ---- */
+
+/* Entries of a state that a pass needs. */
+static int64_t entries_of(const lud_empo_values *v, int which) {
+    const lud_empo_graph *g = &v->workshop->graphs[which];
+    return g->v_h_e >= 0 || g->x_h >= 0 ? v->n_entries : 0;
+}
+
+/* X_h of each person from the entries of a chunk: to[rows][n_humans]. */
+static void first_entries(const lud_empo_values *v, lud_device *device, const float *x_h, int64_t rows,
+                          float *to) {
+    const int32_t *index = v->workshop->first_entry;
+    const int64_t n = rows * v->features->layout.n_humans;
+    if (index)
+        device->ops->gather_rows(device, n, 1, x_h, index, to);
+    else
+        lud_device_copy(device, to, x_h, (size_t)n * sizeof(float));
+}
+
+/* Passes of a network over all rows, which keep the values of its heads. */
+static void queue_passes(lud_empo_values *v, lud_device *device, int which) {
+    struct lud_empo_workshop *w = v->workshop;
+    lud_nn *net = w->nets[which];
+    const lud_empo_graph *g = &w->graphs[which];
+    const int64_t n_humans = v->features->layout.n_humans, n_actions = v->shape.n_actions,
+                  n_entries = entries_of(v, which);
+    const struct {
+        int value;
+        float *to;
+        int64_t width;
+    } outputs[] = {{g->v_h_e, v->v_h_e, v->n_entries},
+                   {g->y, v->y, 1},
+                   {g->u_r, v->u_r, 1},
+                   {g->q_r, v->q_r, n_actions},
+                   {g->v_r, v->v_r, 1}};
+    lud_nn_run_on(net, device);
+    for (int64_t first = 0; first < w->asked.rows; first += w->chunk) {
+        const int64_t rows = w->asked.rows - first < w->chunk ? w->asked.rows - first : w->chunk;
+        lud_empo_staging_bind(&w->staging, net, g, first, first * n_entries, rows * n_entries);
+        lud_nn_forward(net, rows, false);
+        for (size_t k = 0; k < sizeof outputs / sizeof *outputs; k++)
+            if (outputs[k].value >= 0)
+                lud_device_copy(device, outputs[k].to + first * outputs[k].width,
+                                lud_nn_value(net, outputs[k].value),
+                                (size_t)(rows * outputs[k].width) * sizeof(float));
+        if (g->x_h >= 0) first_entries(v, device, lud_nn_value(net, g->x_h), rows, v->x_h + first * n_humans);
+    }
+    lud_nn_run_on(net, NULL);
+}
+
+static void queue_first(lud_device *device, void *values) {
+    lud_empo_values *v = values;
+    queue_passes(v, device, v->workshop->asked.which);
+}
+static void queue_rest(lud_device *device, void *values) {
+    queue_passes(values, device, REST);
+}
+
+/* ---- tables ---- */
+
+static void read_table(lud_empo_values *v, int net, int64_t n, const int32_t *const *goals, float *to) {
+    struct lud_empo_workshop *w = v->workshop;
+    const int n_humans = v->features->layout.n_humans;
+    const size_t width = net == LUD_NET_Q_R ? (size_t)v->shape.n_actions : 1;
+    const int per_state = net == LUD_NET_V_H_E ? v->n_entries : net == LUD_NET_X_H ? n_humans : 1;
+    for (int64_t i = 0; i < n; i++)
+        for (int k = 0; k < per_state; k++) {
+            uint64_t key = w->keys[i];
+            if (net == LUD_NET_X_H) key = lud_empo_person_key(key, k);
+            if (net == LUD_NET_V_H_E) {
+                int h, goal;
+                lud_empo_values_entry(v, k, goals ? goals[i] : NULL, &h, &goal);
+                key = lud_empo_goal_key(key, h, goal);
+            }
+            float *row = w->host + (size_t)(i * per_state + k) * width;
+            memcpy(row, lud_empo_table_read(v->tables[net], key), width * sizeof *row);
+        }
+    const size_t total = (size_t)n * (size_t)per_state * width;
+    lud_device_upload(v->device, to, w->host, total * sizeof(float));
+}
+
+static void read_tables(lud_empo_values *v, int64_t n, const int32_t *const *records,
+                        const int32_t *const *goals, unsigned want) {
+    bool any = false;
+    for (int net = 0; net < LUD_EMPO_NETS; net++) any |= v->tables[net] != NULL;
+    if (!any) return;
+    begin(v, LUD_STAGE_ENCODE);
+    for (int64_t i = 0; i < n; i++) v->workshop->keys[i] = lud_empo_state_key(v->features, records[i]);
+    end(v, LUD_STAGE_ENCODE);
+    begin(v, LUD_STAGE_FORWARD);
+    float *const to[LUD_EMPO_NETS] = {v->v_h_e, v->x_h, v->y, v->q_r, v->v_r};
+    const unsigned wanted[LUD_EMPO_NETS] = {LUD_WANT_V_H_E, LUD_WANT_ALL, LUD_WANT_ALL, LUD_WANT_Q_R,
+                                            LUD_WANT_ALL};
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        if (v->tables[net] && (want & wanted[net]) == wanted[net]) read_table(v, net, n, goals, to[net]);
+    end(v, LUD_STAGE_FORWARD);
+}
+
+/* ---- closed forms ---- */
+
+/* Least X_h of the closed form and of tables: far below any real one, but -X_h^-xi stays finite. */
+static double power_floor(const lud_empo_values *v) {
+    return v->options->x_h_floor > 0 ? v->options->x_h_floor : 1e-3 * least_weight(v->features);
+}
+
+/* Whether X_h is asked for and has no network. */
+static bool needs_power(const lud_empo_values *v) {
+    return v->workshop->asked.want == LUD_WANT_ALL && !v->options->stages.x_h_network;
+}
+
+/* U_r, pi_r and V_r, as far as they are computed from the rest. */
+static void queue_closing(lud_empo_values *v) {
+    const struct lud_empo_workshop *w = v->workshop;
+    const lud_ops *ops = v->device->ops;
+    const lud_empo_theory *theory = &v->options->theory;
+    const int64_t n = w->asked.rows, n_humans = v->features->layout.n_humans, n_actions = v->shape.n_actions;
+    const float *exponents = w->asked.exponents;
+    if (w->asked.want == LUD_WANT_Q_R) {
+        lud_empo_policy_by(v->device, n, n_actions, exponents, v->q_r, v->pi_r, w->scratch);
+        return;
+    }
+    ops->map(v->device, (lud_map){LUD_MAP_CLAMP, power_floor(v), 1e30}, n * n_humans, v->x_h, v->x_h);
+    if (!v->options->stages.u_r_network)
+        lud_empo_intrinsic_reward(v->device, n, n_humans, theory->xi, theory->eta, v->x_h, v->y, v->u_r,
+                                  w->scratch);
+    else if (v->tables[LUD_NET_U_R])
+        ops->map(v->device, (lud_map){LUD_MAP_NEG_POWER, theory->eta, 0.0}, n, v->y, v->u_r);
+    lud_empo_policy_by(v->device, n, n_actions, exponents, v->q_r, v->pi_r, w->scratch);
+    if (!v->options->stages.v_r_network) {
+        float *weighted = v->y; /* y is not read any more once V_r is composed from U_r */
+        ops->combine(v->device, n, v->reward_scale, v->u_r, 0.0, NULL, weighted);
+        lud_empo_state_value(v->device, n, n_actions, weighted, v->pi_r, v->q_r, v->v_r, w->scratch);
+    }
+}
+
+lud_status lud_empo_values_ask(lud_empo_values *v, int64_t n, const int32_t *const *records,
+                               const int32_t *const *goals, unsigned want, double beta_r, uint32_t draw,
+                               lud_upload_batch *parcel, lud_error *error) {
+    lud_status status = make_room(v, n, error);
+    if (status) return status;
+    struct lud_empo_workshop *w = v->workshop;
+    const int which = want == LUD_WANT_ALL ? FULL : want == LUD_WANT_V_H_E ? LIGHT : ROBOTS;
+    const int64_t rows = lud_capture_rows(v->device, n), n_entries = entries_of(v, which);
+    v->n = w->asked.n = n;
+    w->asked.rows = rows;
+    w->asked.want = want;
+    w->asked.which = which;
+    bool complete = true;
+    begin(v, LUD_STAGE_ENCODE);
+    if (w->nets[which]) {
+        complete = lud_empo_staging_room(&w->staging, rows, rows * n_entries);
+        if (complete) {
+            lud_empo_values_note(v, &w->staging, n, rows, records, want == LUD_WANT_Q_R ? NULL : goals,
+                                 w->chunk, n_entries);
+            lud_empo_staging_pack(&w->staging, rows, rows * n_entries, parcel);
+        }
+    }
+    end(v, LUD_STAGE_ENCODE);
+    read_tables(v, n, records, goals, want);
+    begin(v, LUD_STAGE_ENCODE);
+    if (needs_power(v) && complete)
+        complete =
+            v->options->expected_people
+                ? lud_empo_ability_stage_given(&w->ability, rows, v->v_h_e, parcel)
+                : lud_empo_ability_stage(&w->ability, n, rows, records, draw, INT64_MAX, false, parcel);
+    for (int64_t a = 0; a < v->shape.n_actions; a++) w->exponents[a] = (float)-beta_r;
+    lud_upload_batch_add(parcel, &w->asked.exponents, w->exponents,
+                         (size_t)v->shape.n_actions * sizeof *w->exponents);
+    end(v, LUD_STAGE_ENCODE);
+    return complete
+               ? LUD_OK
+               : lud_fail(error, LUD_ERROR_MEMORY, "no memory for the values of %lld states", (long long)n);
+}
+
+void lud_empo_values_queue(lud_empo_values *v) {
+    struct lud_empo_workshop *w = v->workshop;
+    begin(v, LUD_STAGE_FORWARD);
+    if (w->asked.which == FULL && w->nets[REST])
+        lud_device_run_both(v->device, queue_first, v, queue_rest, v);
+    else if (w->nets[w->asked.which])
+        queue_first(v->device, v);
+    if (needs_power(v)) lud_empo_ability_queue(&w->ability, v->x_h);
+    if (w->asked.want != LUD_WANT_V_H_E) queue_closing(v);
+    end(v, LUD_STAGE_FORWARD);
+}
+
+uint64_t lud_empo_values_key(const lud_empo_values *v) {
+    const struct lud_empo_workshop *w = v->workshop;
+    uint64_t key = lud_capture_key(lud_capture_key(0, v->n_grown), (uint64_t)w->asked.rows);
+    key = lud_capture_key(key, (uint64_t)w->ability.n);
+    return lud_capture_key(key, w->asked.want);
+}
+
+lud_status lud_empo_values_run(lud_empo_values *v, int64_t n, const int32_t *const *records,
+                               const int32_t *const *goals, unsigned want, double beta_r, uint32_t draw,
+                               lud_error *error) {
+    lud_upload_batch *parcel = &v->workshop->parcel;
+    lud_upload_batch_clear(parcel);
+    lud_status status = lud_empo_values_ask(v, n, records, goals, want, beta_r, draw, parcel, error);
+    if (status) return status;
+    if (!lud_upload_batch_send(parcel))
+        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the inputs of %lld states", (long long)n);
+    if (v->never_record)
+        lud_empo_values_queue(v);
+    else
+        lud_capture_run(&v->asking, lud_capture_key(lud_empo_values_key(v), lud_upload_batch_key(parcel)));
+    return LUD_OK;
+}
+
+lud_status lud_empo_values_for_search(lud_empo_values *v, int n, const int32_t *const *records,
+                                      const int32_t *const *goals, double beta_r, float *q, float *u,
+                                      float *value, lud_error *error) {
+    lud_profile *profile = v->profile;
+    v->profile = NULL; /* the actor's time is measured as a whole */
+    const lud_status status = lud_empo_values_run(v, n, records, goals, LUD_WANT_ALL, beta_r, 0, error);
+    v->profile = profile;
+    if (status) return status;
+    lud_device_download(v->device, q, v->q_r, (size_t)(n * v->shape.n_actions) * sizeof *q);
+    lud_device_download(v->device, u, v->u_r, (size_t)n * sizeof *u);
+    lud_device_download(v->device, value, v->v_r, (size_t)n * sizeof *value);
+    for (int i = 0; i < n; i++) u[i] *= (float)v->reward_scale;
+    return LUD_OK;
+}
+
+lud_status lud_empo_values_power(lud_empo_values *v, int64_t n, const int32_t *const *records, uint32_t draw,
+                                 float *x, float *v_h_e, lud_error *error) {
+    struct lud_empo_workshop *w = v->workshop;
+    const lud_empo_layout *layout = &v->features->layout;
+    lud_status status = make_room(v, n, error);
+    if (status) return status;
+    lud_upload_batch_clear(&w->parcel);
+    if (!lud_empo_ability_stage(&w->ability, n, n, records, draw, INT64_MAX, v_h_e != NULL, &w->parcel) ||
+        !lud_upload_batch_send(&w->parcel))
+        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the power of people in %lld states",
+                        (long long)n);
+    lud_empo_ability_queue(&w->ability, w->scratch);
+    lud_device_download(v->device, x, w->scratch, (size_t)(n * layout->n_humans) * sizeof(float));
+    if (v_h_e)
+        lud_device_download(v->device, v_h_e, w->ability.value,
+                            (size_t)(n * layout->n_goals) * sizeof(float));
+    return LUD_OK;
+}
+
+void lud_empo_values_visit(lud_empo_values *v, lud_checkpoint *checkpoint) {
+    static const char *const names[LUD_EMPO_NETS] = {"table.v_h_e", "table.x_h", "table.y", "table.q_r",
+                                                     "table.v_r"};
+    if (v->online) {
+        lud_parameters_visit(v->online, "online.", checkpoint);
+        lud_parameters_visit(v->target, "target.", checkpoint);
+    }
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        if (v->tables[net]) lud_empo_table_visit(v->tables[net], names[net], checkpoint);
+}

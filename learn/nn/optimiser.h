@@ -1,0 +1,99 @@
+/* Optimisers: SGD, Adam, AdamW, APOLLO and APOLLO-Mini over groups of parameters.
+ *
+ * A group is a set of parameters with its own options and its own global norm for clipping. All parameters of
+ * a group that lie side by side are stepped in one call. Moments are kept in the parameters' precision. */
+#ifndef LUDUS_LEARN_NN_OPTIMISER_H
+#define LUDUS_LEARN_NN_OPTIMISER_H
+
+#include "base/text.h"
+#include "learn/nn/parameters.h"
+#include "learn/nn/upload_batch.h"
+
+typedef enum lud_optimiser_kind {
+    LUD_OPTIMISER_SGD,    /* m = momentum m + g + decay w;  w -= lr m */
+    LUD_OPTIMISER_ADAM,   /* Kingma and Ba, 2015; decay is added to the gradient */
+    LUD_OPTIMISER_ADAMW,  /* Loshchilov and Hutter, 2019: decoupled decay */
+    LUD_OPTIMISER_APOLLO, /* Zhu et al., "APOLLO: SGD-like memory, AdamW-level performance", 2025 */
+    LUD_OPTIMISER_APOLLO_MINI,
+    LUD_OPTIMISER_KINDS
+} lud_optimiser_kind;
+extern const char *const lud_optimiser_names[LUD_OPTIMISER_KINDS + 1]; /* null-terminated */
+
+typedef struct lud_optimiser_options {
+    lud_optimiser_kind kind;
+    double beta1, beta2, epsilon;
+    double momentum;     /* SGD */
+    double weight_decay; /* L2 for SGD and Adam, decoupled for the others */
+    double max_norm;     /* of the gradient of the group, 0: no clipping */
+    bool correct_bias;   /* the two APOLLO kinds; Adam and AdamW always do */
+    /* Low-rank parameters of the two APOLLO kinds; their other parameters take AdamW with epsilon on the
+     * uncorrected root and the decay after the update. */
+    int64_t rank;
+    double scale;            /* the update is multiplied by its square root */
+    uint64_t projection_gap; /* updates between two new projections */
+    bool tensor_scaling;     /* one scaling for the whole matrix instead of one a channel */
+    bool scale_front;        /* multiply before the norm-growth limiter instead of after */
+    bool limiter;
+    double limiter_gamma;
+    bool zero_gradient_freezes; /* false: a zero gradient is no update; true: it sets the stored norm to zero,
+                                   after which the limiter holds the matrix nearly still (the behaviour of the
+                                   reference) */
+} lud_optimiser_options;
+
+/* Usual values of a kind: betas 0.9 and 0.999, epsilon 1e-8 (1e-6 for APOLLO), no decay, no clipping; APOLLO:
+ * rank 128, scale 32, channel scaling; APOLLO-Mini: rank 1, scale 128, tensor scaling. */
+lud_optimiser_options lud_optimiser_defaults(lud_optimiser_kind kind);
+
+typedef struct lud_optimiser lud_optimiser;
+
+/* The parameters must be built and outlive the optimiser. Null when memory is out. */
+lud_optimiser *lud_optimiser_create(lud_parameters *parameters);
+/* Null is allowed. */
+void lud_optimiser_destroy(lud_optimiser *optimiser);
+/* A group of all parameters that begin with `prefix`, are not frozen and are in no group yet; returns its
+ * number, -1 when memory is out. A parameter is low-rank when it is marked so, has two dimensions, and the
+ * rank saves memory (below half of its smaller dimension); `always_low_rank` drops the last condition. */
+int lud_optimiser_group(lud_optimiser *optimiser, const char *prefix, const lud_optimiser_options *options,
+                        bool always_low_rank);
+/* Takes the memory of the moments. `seed` keys the random projections. */
+lud_status lud_optimiser_build(lud_optimiser *optimiser, uint64_t seed, lud_error *error);
+/* One update of a group with learning rate `lr`: clips, steps, and leaves the gradients used up (zero them).
+ */
+void lud_optimiser_step(lud_optimiser *optimiser, int group, double lr);
+/* The same in two parts, for recorded updates (learn/nn/capture.h): the first counts the update and sends its
+ * rates to the device, the second only queues operations. A group with low-rank parameters cannot be
+ * recorded: its step sizes and skipped updates are decided on the host. */
+void lud_optimiser_prepare(lud_optimiser *optimiser, int group, double lr);
+void lud_optimiser_apply(lud_optimiser *optimiser, int group);
+/* The first part with the rates in a parcel, which is sent before the second; parameters are floats. */
+void lud_optimiser_pack(lud_optimiser *optimiser, int group, double lr, lud_upload_batch *parcel);
+/* Another limit of the group's gradient norm, before the next update is prepared; 0: none. In
+ * recorded updates the limit may change, but not from or to none. */
+void lud_optimiser_set_max_norm(lud_optimiser *optimiser, int group, double max_norm);
+/* The norm of the group's gradient at the last step, before clipping. */
+double lud_optimiser_norm(const lud_optimiser *optimiser, int group);
+/* Numbers of state kept, and the same for Adam on these parameters. */
+int64_t lud_optimiser_numbers(const lud_optimiser *optimiser);
+/* A table: group, kind, parameters, low-rank ones, bytes of state, bytes Adam would take. */
+void lud_optimiser_report(const lud_optimiser *optimiser, lud_text *out);
+/* Saves or loads everything (moments, norms, counters). */
+void lud_optimiser_visit(lud_optimiser *optimiser, const char *prefix, lud_checkpoint *checkpoint);
+
+/* State of one matrix of the given shape, in numbers: Adam 2 m n; APOLLO 2 max(m, n) rank + 2 (moments, norm,
+ * seed). */
+int64_t lud_optimiser_state_numbers(lud_optimiser_kind kind, int64_t m, int64_t n, int64_t rank);
+
+/* The two naming rules of the reference for what is low-rank: at least two dimensions and a name that
+ * contains one of q_proj k_proj v_proj o_proj gate_proj up_proj down_proj c_attn c_proj c_fc w1 w2 w3; or
+ * exactly two dimensions and a name (lower case) that contains none of embed lm_head norm layernorm. */
+bool lud_low_rank_by_name(const char *name, int n_dimensions);
+bool lud_low_rank_by_exclusion(const char *name, int n_dimensions);
+
+/* For checks against recorded runs. Uses the given projection (host memory, P[rank][n] for m >= n, else
+ * P[m][rank]) for this parameter from now on instead of drawing it; null draws again. The array is not
+ * copied. */
+void lud_optimiser_inject(lud_optimiser *optimiser, int parameter, const double *projection);
+/* Moments (in the shape they are kept) and stored norm of a parameter. Any may be null. */
+void lud_optimiser_read(const lud_optimiser *optimiser, int parameter, double *m, double *v, double *norm);
+
+#endif
