@@ -56,6 +56,7 @@ typedef struct lud_draw_world {
     const char *name; /* of the world */
     bool whole_cells; /* the camera keeps to whole pixels a cell */
     bool trails;      /* draws moment->trail, so that states must be remembered */
+    bool choices;     /* draws the overlay's probabilities of actions itself, beside what they are */
 
     /* What drawing this model needs; the model must outlive it. */
     lud_status (*create)(const lud_model *model, lud_drawing **drawing, lud_error *error);
