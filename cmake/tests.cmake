@@ -42,6 +42,12 @@ foreach(source IN LISTS test_sources)
   elseif(TARGET ludus)
     add_dependencies(${target} ludus)
   endif()
+  if(${target} STREQUAL kernels_test_device)
+    add_library(other_module MODULE tests/kernels/other_module.c) # what it must refuse to load
+    set_target_properties(other_module PROPERTIES PREFIX "")
+    ludus_settings(other_module)
+    add_dependencies(${target} other_module)
+  endif()
   # Tests find their files by themselves: they run in a folder that stays empty. Threads that wait do not spin, so that
   # a loaded machine is slower and no more.
   add_test(NAME ${folder}/${name} COMMAND ${target} WORKING_DIRECTORY ${nowhere})

@@ -2,6 +2,7 @@
  * of their own, nested pairs, errors of either. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 
 #include "kernels/cpu/cpu.h"
 #include "kernels/support_cases.h"
+#include "module_abi.h"
 
 static lud_device *open_cpu(int n_threads) {
     lud_device *device;
@@ -154,9 +156,25 @@ static void test_errors_of_either(void **state) {
         }
 }
 
+/* A module of another build has other types behind the same names. */
+static void test_module_of_another_build(void **state) {
+    (void)state;
+    const char *module = LUDUS_BINARY_DIR "/other_module.so";
+    lud_device *device;
+    lud_error error = {0};
+    setenv("LUDUS_CUDA_MODULE", module, 1);
+    assert_int_equal(lud_device_open("cuda", 1, &device, &error), LUD_ERROR_UNSUPPORTED);
+    assert_null(device);
+    char expected[512];
+    snprintf(expected, sizeof expected, "%s is of another build: its ABI number is %08x, expected %08x",
+             module, LUD_MODULE_ABI + 1, LUD_MODULE_ABI);
+    assert_string_equal(error.text, expected);
+    unsetenv("LUDUS_CUDA_MODULE");
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_both_halves),
-                                       cmocka_unit_test(test_nested_pairs),
-                                       cmocka_unit_test(test_errors_of_either)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_module_of_another_build), cmocka_unit_test(test_both_halves),
+        cmocka_unit_test(test_nested_pairs), cmocka_unit_test(test_errors_of_either)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
