@@ -137,7 +137,7 @@ static void describe(const lud_model *model, const uint8_t *state, lud_text *out
         return;
     }
     lud_grid_scene_read(scene, model, state);
-    lud_text_append(out, "step %d of %d", scene->step, m->spec.max_steps);
+    lud_text_append(out, "step %d of %d", scene->step, (int)m->spec.max_steps);
     if (m->n_maps > 1) lud_text_append(out, ", map %d", scene->map);
     lud_text_append(out, "\n");
     for (int i = 0; i < m->n_agents; i++) describe_agent(m, scene, i, out);
