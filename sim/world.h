@@ -181,7 +181,7 @@ struct lud_world {
 
 /* Worlds of this build; null when no world has the name. */
 const lud_world *lud_world_find(const char *name);
-/* All of them; *n is their number. */
+/* All of them (sim/registry.c); *n is their number. */
 const lud_world *const *lud_worlds(int *n);
 
 /* Index of the measure of that name; -1: this model has none. */
