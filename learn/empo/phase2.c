@@ -149,25 +149,15 @@ static void destroy(lud_learner *learner) {
     free(p);
 }
 
-/* Solves the world exactly, for the prior or for comparison. */
-static lud_status make_reference(phase2 *p, lud_error *error) {
-    lud_error reason = {0};
-    const uint64_t most = p->options.exact_max_states ? (uint64_t)p->options.exact_max_states : 1;
-    lud_status status = lud_empo_reference_create(p->scenario->model, &p->options.theory, p->people,
-                                                  (uint64_t)p->scenario->run.seed, most,
-                                                  (int)p->scenario->run.threads, &p->reference, &reason);
-    p->has_reference = status == LUD_OK;
-    if (status && error) *error = reason;
-    return status;
-}
-
 /* `exact`, learned people, or a policy. */
 static lud_status make_prior(phase2 *p, lud_error *error) {
     lud_tree *tree = p->options.human_prior;
     const lud_model *model = p->scenario->model;
     lud_status status = LUD_OK;
     if (tree && tree->text && strcmp(tree->text, "exact") == 0) {
-        status = make_reference(p, error);
+        const uint64_t most = p->options.exact_max_states ? (uint64_t)p->options.exact_max_states : 1;
+        status = lud_empo_reference_create(model, &p->options.theory, NULL, (uint64_t)p->scenario->run.seed,
+                                           most, (int)p->scenario->run.threads, &p->reference, error);
         if (status) return lud_fail_context(error, "human_prior: exact");
         p->prior = (lud_empo_prior){.reference = &p->reference};
         return LUD_OK;
@@ -571,22 +561,14 @@ static lud_status learned_values(phase2 *p, learned_arrays *a, lud_error *error)
 
 static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) {
     phase2 *p = (phase2 *)learner;
-    if (p->options.exact_max_states == 0) return LUD_OK;
-    if (!p->has_reference && !p->reference_too_large) {
-        lud_error reason = {0};
-        const lud_status status = make_reference(p, &reason);
-        p->reference_too_large = status == LUD_ERROR_LIMIT || status == LUD_ERROR_MEMORY;
-        if (status && !p->reference_too_large) {
-            if (error) *error = reason;
-            return status;
-        }
-    }
-    if (!p->has_reference) return LUD_OK;
+    lud_status status = lud_empo_reference_ensure(p->scenario, &p->options.theory, p->people,
+                                                  p->options.exact_max_states, &p->reference, error);
+    if (status || !p->reference.solved || p->options.exact_max_states == 0) return status;
     learned_arrays *a = make_learned(p);
     if (!a) return lud_fail(error, LUD_ERROR_MEMORY, "no memory to compare with the exact solution");
     lud_profile *profile = p->values.profile;
     p->values.profile = NULL;
-    lud_status status = learned_values(p, a, error);
+    status = learned_values(p, a, error);
     p->values.profile = profile;
     const lud_empo_learned learned = {a->v_r, a->u_r, a->x_h, a->v_h_e, a->q_r, a->pi_r};
     if (status == LUD_OK)
@@ -676,7 +658,7 @@ static void report(lud_learner *learner, lud_text *out) {
                             (long long)lud_empo_table_rows(p->values.tables[net]));
     if (p->evaluated)
         report_exact(p, out);
-    else if (p->reference_too_large)
+    else if (p->reference.too_large)
         lud_text_append(out, "\nthe world has more than %lld states and is not solved for comparison\n",
                         (long long)p->options.exact_max_states);
 }

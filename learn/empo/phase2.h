@@ -23,7 +23,6 @@ typedef struct lud_empo_phase2_learner {
     lud_empo_human_net human_net; /* its networks when it was learned */
     lud_empo_prior prior;
     lud_empo_reference reference;
-    bool has_reference, reference_too_large;
     lud_empo_replay *replay;
     lud_empo_values values;
     lud_empo_actor *actor; /* null with async_training */

@@ -125,7 +125,21 @@ lud_status lud_empo_reference_create(const lud_model *model, const lud_empo_theo
         status = lud_empo_mean_visits(r->problem, r->records, r->starts, r->n_starts, r->visits, error);
     if (status == LUD_OK) status = judge(r, NULL, n_threads, &r->random, error);
     if (status) lud_empo_reference_free(r);
+    r->solved = status == LUD_OK;
     return status;
+}
+
+lud_status lud_empo_reference_ensure(const lud_scenario *scenario, const lud_empo_theory *theory,
+                                     lud_policy *people, int64_t max_states, lud_empo_reference *r,
+                                     lud_error *error) {
+    if (max_states == 0 || r->solved || r->too_large) return LUD_OK;
+    lud_error reason = {0};
+    const lud_status status =
+        lud_empo_reference_create(scenario->model, theory, people, (uint64_t)scenario->run.seed,
+                                  (uint64_t)max_states, (int)scenario->run.threads, r, &reason);
+    r->too_large = status == LUD_ERROR_LIMIT;
+    if (status && !r->too_large && error) *error = reason;
+    return r->too_large ? LUD_OK : status;
 }
 
 void lud_empo_reference_free(lud_empo_reference *r) {
@@ -176,12 +190,14 @@ static lud_empo_errors mean_errors(const lud_empo_reference *r, const lud_empo_l
     return mean;
 }
 
-static void compare_policies(const lud_empo_reference *r, const lud_empo_learned *l, lud_empo_distance *d) {
+static lud_status compare_policies(const lud_empo_reference *r, const lud_empo_learned *l,
+                                   lud_empo_distance *d, lud_error *error) {
     const lud_empo_layout *layout = &r->problem->layout;
     const int n_goals = layout->n_goals, n_actions = layout->n_robot_actions;
     double total = 0, total_q = 0;
     double *pi = malloc((size_t)n_actions * sizeof *pi);
-    for (uint64_t s = 0; pi && s < r->space->n_states; s++) {
+    if (!pi) return lud_fail(error, LUD_ERROR_MEMORY, "no memory to compare %d actions", n_actions);
+    for (uint64_t s = 0; s < r->space->n_states; s++) {
         const double w = r->visits[s];
         if (w == 0 || lud_statespace_terminal(r->space, s)) continue;
         const double *exact = r->records + s * (uint64_t)layout->record_doubles;
@@ -207,6 +223,7 @@ static void compare_policies(const lud_empo_reference *r, const lud_empo_learned
         d->divergence /= total_q;
         d->kl /= total_q;
     }
+    return LUD_OK;
 }
 
 lud_status lud_empo_reference_compare(const lud_empo_reference *r, const lud_empo_learned *learned,
@@ -219,7 +236,7 @@ lud_status lud_empo_reference_compare(const lud_empo_reference *r, const lud_emp
     d->learned = mean_errors(r, learned, own.visits);
     d->random = mean_errors(r, learned, r->random.visits);
     d->everywhere = mean_errors(r, learned, NULL);
-    compare_policies(r, learned, d);
+    status = compare_policies(r, learned, d, error);
     for (int i = 0; i < r->n_starts; i++)
         d->start_learned += (double)learned->v_r[r->starts[i]] / r->n_starts;
     d->start_v_r = own.v_r_optimal;
@@ -228,5 +245,5 @@ lud_status lud_empo_reference_compare(const lud_empo_reference *r, const lud_emp
     const double gap = d->start_v_r - d->random_v_r;
     d->regret = gap > 0 ? (d->start_v_r - d->policy_v_r) / gap : 0;
     lud_empo_judgement_free(&own);
-    return LUD_OK;
+    return status;
 }

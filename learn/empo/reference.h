@@ -6,8 +6,10 @@
 
 #include "agents/policy.h"
 #include "learn/empo/exact/policy_evaluation.h"
+#include "sim/scenario.h"
 
 typedef struct lud_empo_reference {
+    bool solved, too_large; /* neither before lud_empo_reference_ensure */
     lud_statespace *space;
     lud_empo_problem *problem;
     double *records;  /* [n_states][record_doubles] */
@@ -23,6 +25,11 @@ typedef struct lud_empo_reference {
 lud_status lud_empo_reference_create(const lud_model *model, const lud_empo_theory *theory,
                                      lud_policy *people, uint64_t seed, uint64_t max_states, int n_threads,
                                      lud_empo_reference *reference, lud_error *error);
+/* For comparison: solves a scenario's world when this has not been tried yet (0 states at most: never). A
+ * world of more than max_states states is no error but `too_large`; memory that runs out is one. */
+lud_status lud_empo_reference_ensure(const lud_scenario *scenario, const lud_empo_theory *theory,
+                                     lud_policy *people, int64_t max_states, lud_empo_reference *reference,
+                                     lud_error *error);
 /* Safe on a zeroed struct. */
 void lud_empo_reference_free(lud_empo_reference *reference);
 

@@ -54,6 +54,7 @@ lud_status lud_empo_plasticity_create(lud_empo_values *values, int64_t n_states,
         p->features = -1;
         for (int i = 0; i < p->n_layers; i++) {
             lud_nn_output(p->net, p->layers[i].value);
+            if (!p->layers[i].name) continue; /* memory ran out, which planning reports */
             if (strcmp(p->layers[i].name, "v_h_e.state_encoder.output_fc.0.weight") == 0)
                 p->features = p->layers[i].value;
         }
@@ -186,7 +187,8 @@ static void measure_layer(lud_empo_plasticity *p, int i) {
     }
 }
 
-static void measure_norms(lud_empo_plasticity *p) {
+/* False when memory is out. */
+static bool measure_norms(lud_empo_plasticity *p) {
     lud_parameters *parameters = p->values->online;
     const unsigned heads = heads_of(p->values);
     double total = 0;
@@ -196,7 +198,7 @@ static void measure_norms(lud_empo_plasticity *p) {
             const lud_parameter *item = &parameters->items[i];
             if (strncmp(item->name, prefixes[net], strlen(prefixes[net])) != 0) continue;
             double *numbers = malloc((size_t)item->n * sizeof *numbers);
-            if (!numbers) continue;
+            if (!numbers) return false;
             lud_parameters_read(parameters, i, numbers);
             for (int64_t k = 0; k < item->n; k++) sum += numbers[k] * numbers[k];
             free(numbers);
@@ -205,6 +207,7 @@ static void measure_norms(lud_empo_plasticity *p) {
         if (heads & 1u << net) total += sum;
     }
     p->figures.norm_total = sqrt(total);
+    return true;
 }
 
 bool lud_empo_plasticity_measure(lud_empo_plasticity *p, int64_t n, const int32_t *const *records,
@@ -225,11 +228,10 @@ bool lud_empo_plasticity_measure(lud_empo_plasticity *p, int64_t n, const int32_
         lud_nn_read(p->net, p->features, n, p->host);
         if (!lud_effective_ranks(n, lud_nn_width(p->net, p->features), p->host, &p->figures.srank,
                                  &p->figures.effective_rank))
-            p->figures.srank = p->figures.effective_rank = NAN;
+            return false;
     }
-    measure_norms(p);
-    p->measured = true;
-    return true;
+    p->measured = measure_norms(p);
+    return p->measured;
 }
 
 lud_empo_plasticity_figures lud_empo_plasticity_get(const lud_empo_plasticity *p) {

@@ -237,33 +237,23 @@ static void compare(phase1 *p, block *b) {
 
 static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) {
     phase1 *p = (phase1 *)learner;
-    if (p->options.exact_max_states == 0) return LUD_OK;
-    if (!p->has_reference && !p->reference_too_large) {
-        lud_error reason = {0};
-        const lud_status status = lud_empo_reference_create(
-            p->scenario->model, &p->options.theory, NULL, (uint64_t)p->scenario->run.seed,
-            (uint64_t)p->options.exact_max_states, (int)p->scenario->run.threads, &p->reference, &reason);
-        p->has_reference = status == LUD_OK;
-        p->reference_too_large = status == LUD_ERROR_LIMIT || status == LUD_ERROR_MEMORY;
-        if (status && !p->reference_too_large) {
-            if (error) *error = reason;
-            return status;
-        }
-    }
-    if (!p->has_reference) return LUD_OK;
+    lud_status status = lud_empo_reference_ensure(p->scenario, &p->options.theory, NULL,
+                                                  p->options.exact_max_states, &p->reference, error);
+    if (status || !p->reference.solved) return status;
     block b;
-    if (make_block(p, &b)) {
+    if (make_block(p, &b))
         compare(p, &b);
-        const double values[N_EVALUATION] = {
-#define X(field, text, format, help) p->distance.field,
-            EVALUATION(X)
-#undef X
-        };
-        memcpy(row, values, sizeof values);
-    }
+    else
+        status = lud_fail(error, LUD_ERROR_MEMORY, "no memory to compare with the exact solution");
     free_block(&b);
-    return p->evaluated ? LUD_OK
-                        : lud_fail(error, LUD_ERROR_MEMORY, "no memory to compare with the exact solution");
+    if (status) return status;
+    const double values[N_EVALUATION] = {
+#define X(field, text, format, help) p->distance.field,
+        EVALUATION(X)
+#undef X
+    };
+    memcpy(row, values, sizeof values);
+    return LUD_OK;
 }
 
 /* ---- saving and reporting ---- */
@@ -284,7 +274,7 @@ static void report(lud_learner *learner, lud_text *out) {
     const phase1 *p = (const phase1 *)learner;
     lud_text_append(out, "a stored state takes %zu bytes, with its successors %.0f\n",
                     (size_t)p->net.features.words * sizeof(int32_t), lud_empo_replay_mean_bytes(p->replay));
-    if (p->reference_too_large)
+    if (p->reference.too_large)
         lud_text_append(out, "the world has more than %lld states and is not solved for comparison\n",
                         (long long)p->options.exact_max_states);
     if (!p->evaluated) return;

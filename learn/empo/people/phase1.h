@@ -38,7 +38,7 @@ typedef struct lud_empo_phase1_learner {
     struct lud_empo_phase1_actor *actor;
     struct lud_empo_phase1_trainer *trainer;
     lud_empo_reference reference;
-    bool has_reference, reference_too_large, evaluated;
+    bool evaluated;
     lud_empo_phase1_distance distance;
     int64_t step;
     double credit;
