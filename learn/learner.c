@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "learn/empo/people/phase1.h"
-#include "learn/empo/phase2.h"
+#include "learn/empo/phase1/phase1.h"
+#include "learn/empo/phase2/phase2.h"
 #include "learn/kge/kge.h"
 #include "learn/mappo/mappo.h"
 #include "learn/proof_ppo/proof_ppo.h"

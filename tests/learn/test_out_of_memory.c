@@ -105,9 +105,9 @@ static void empo_tables(void **state) {
     test_learner("empo-phase2, tables", CORRIDOR PHASE2 "  human_prior: exact\n  use_lookup_tables: true\n");
 }
 
-static void empo_lives(void **state) {
+static void empo_trajectories(void **state) {
     (void)state;
-    test_learner("empo-phase2, lives", CORRIDOR PHASE2
+    test_learner("empo-phase2, trajectories", CORRIDOR PHASE2
                  "  human_prior: {type: random}\n  use_lookup_tables: true\n  q_r_target_mode: episode\n"
                  "  hindsight_prob: 0.5\n  use_count_based_curiosity: true\n");
 }
@@ -198,10 +198,10 @@ static lud_status solve(const void *argument, uint64_t *result, lud_error *error
     if (!status)
         out_of_memory_hash(result, solution->records,
                            solution->header->n_states * solution->header->record_doubles * sizeof(double));
-    lud_empo_policy_evaluation judgement = {0};
+    lud_empo_policy_evaluation evaluation = {0};
     const lud_empo_hooks nobody = {0};
-    if (!status) status = lud_empo_case_judge(&c, solution, &nobody, 1, &judgement, error);
-    lud_empo_judgement_free(&judgement);
+    if (!status) status = lud_empo_case_evaluate(&c, solution, &nobody, 1, &evaluation, error);
+    lud_empo_policy_evaluation_free(&evaluation);
     lud_empo_chain_destroy(chain);
     lud_empo_solution_close(solution);
     lud_empo_case_close(&c);
@@ -276,10 +276,15 @@ static int tear_down(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(empo_networks),   cmocka_unit_test(empo_tables),
-                                       cmocka_unit_test(empo_lives),      cmocka_unit_test(empo_people),
-                                       cmocka_unit_test(empo_plasticity), cmocka_unit_test(mappo),
-                                       cmocka_unit_test(proof_ppo),       cmocka_unit_test(kge),
-                                       cmocka_unit_test(exact),           cmocka_unit_test(runs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(empo_networks),
+                                       cmocka_unit_test(empo_tables),
+                                       cmocka_unit_test(empo_trajectories),
+                                       cmocka_unit_test(empo_people),
+                                       cmocka_unit_test(empo_plasticity),
+                                       cmocka_unit_test(mappo),
+                                       cmocka_unit_test(proof_ppo),
+                                       cmocka_unit_test(kge),
+                                       cmocka_unit_test(exact),
+                                       cmocka_unit_test(runs)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
