@@ -144,7 +144,7 @@ const char *lud_device_failure(lud_device *device) {
 
 const void *lud_device_symbol(const lud_device *device, const char *name) {
     Dl_info info;
-    if (device->backend == &lud_cpu_backend || !dladdr(device->backend, &info)) return NULL;
+    if (device->backend == &lud_cpu_backend || !dladdr(device->ops, &info)) return NULL;
     void *library = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD); /* loaded already, and it stays */
     const void *symbol = library ? dlsym(library, name) : NULL;
     if (library) dlclose(library);

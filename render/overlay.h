@@ -5,48 +5,18 @@
 #ifndef LUDUS_RENDER_OVERLAY_H
 #define LUDUS_RENDER_OVERLAY_H
 
+#include "agents/overlay_source.h"
 #include "render/draw.h"
 #include "render/episode.h"
 
 typedef enum lud_overlay_part {
     LUD_OVERLAY_VALUES = 1, /* the cell map of goals' values */
     LUD_OVERLAY_ARROWS = 2, /* what agents are likely to do */
-    LUD_OVERLAY_BARS = 4,   /* quantities and choices of the present state */
+    LUD_OVERLAY_BARS = 4,   /* quantities, choices and an agent's policy in the present state */
     LUD_OVERLAY_TRACE = 8,  /* the same over the episode */
     LUD_OVERLAY_EDGES = 16, /* how strongly agents attend to others */
     LUD_OVERLAY_ALL = 31
 } lud_overlay_part;
-
-/* One number that every state has. Quantities with the same group stand next to each other and share a chart.
- */
-typedef struct lud_overlay_quantity {
-    char name[24];  /* beside its bar */
-    char group[24]; /* title of its chart */
-    bool unit;      /* the bar ends at `most`; else at the largest amount of the episode so far */
-    double most;
-} lud_overlay_quantity;
-
-/* Every function fills its array for a state and returns false when it knows nothing about it. */
-typedef struct lud_overlay_source {
-    const char *goal_value_name; /* what values of goals are, for the colour bar; null: there are none */
-    double goal_value_most;      /* they lie in 0..most */
-    int n_quantities;
-    const lud_overlay_quantity *quantities; /* [n_quantities] */
-    const char *choice_name, *choice_group; /* above the bars of choices; title of their chart */
-    int n_choices;                          /* what the robots may do together; 0: nothing is shown */
-    const char *const *choice_names;        /* [n_choices] */
-    bool (*quantity_values)(struct lud_overlay_source *source, const uint8_t *state, double *values);
-    bool (*choice_probabilities)(struct lud_overlay_source *source, const uint8_t *state, double *values);
-    /* values[number of the agent's goals]; false too for agents whose goals have none. */
-    bool (*goal_values)(struct lud_overlay_source *source, const uint8_t *state, int agent, double *values);
-    /* probabilities[n_discrete of the agent], when it has this goal (-1: not known). */
-    bool (*action_probabilities)(struct lud_overlay_source *source, const uint8_t *state, int agent, int goal,
-                                 double *probabilities);
-    /* For worlds with a graph of entities: weights[n_entities] is how strongly the agent attends to each, sum
-     * at most 1. May be null. */
-    bool (*attention)(struct lud_overlay_source *source, const uint8_t *state, int agent, float *weights);
-    void (*destroy)(struct lud_overlay_source *source);
-} lud_overlay_source;
 
 typedef struct lud_overlay lud_overlay;
 
@@ -58,12 +28,17 @@ void lud_overlay_destroy(lud_overlay *overlay);
 /* Parts that are shown, lud_overlay_part or-ed; all at first. */
 int lud_overlay_shown(const lud_overlay *overlay);
 void lud_overlay_show(lud_overlay *overlay, int parts);
-/* Whose goals the map is about; an agent without values leaves it as it is. At first the first that has some.
- */
+/* Whose goals the map is about, and whose policy has bars. An agent without goals' values leaves the map as
+ * it is (at first that of the first that has some); -1: the bars of the first agent that has some. */
 void lud_overlay_select(lud_overlay *overlay, const uint8_t *state, int agent);
 
 /* The source's attention of an agent, when edges are shown; false when nothing is known. */
 bool lud_overlay_attention(lud_overlay *overlay, const uint8_t *state, int agent, float *weights);
+
+/* The source's probabilities [n_discrete] of an agent's actions when it has this goal, where it publishes
+ * bars of them and bars are shown; null when nothing is known. Good until the next call of any function here.
+ */
+const double *lud_overlay_policy(lud_overlay *overlay, const uint8_t *state, int agent, int goal);
 
 /* Between the ground and what stands on it: called by drawings of worlds when moment->overlay is set. */
 void lud_overlay_draw_ground(lud_overlay *overlay, lud_canvas *canvas, const lud_theme *theme,

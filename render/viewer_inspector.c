@@ -91,7 +91,7 @@ static void draw_agent(cursor *c, int agent) {
     if (text.bytes) pairs(c, text.bytes);
     lud_text_clear(&text);
     const lud_world *world = v->scenario->world;
-    int goal = lud_player_goals(v->player)[agent];
+    int goal = lud_player_goal(v->player, agent);
     if (goal >= 0 && world->describe_goal) {
         world->describe_goal(v->scenario->model, agent, goal, &text);
         pair(c, "goal", text.bytes ? text.bytes : "");

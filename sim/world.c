@@ -1,6 +1,13 @@
 #include "sim/world.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+int lud_measure_find(const lud_layout *layout, const char *name) {
+    for (int k = 0; k < layout->n_measures; k++)
+        if (!layout->measures[k].absent && strcmp(layout->measures[k].name, name) == 0) return k;
+    return -1;
+}
 
 int32_t lud_joint_action_count(const lud_layout *layout) {
     int64_t count = 1;
@@ -47,4 +54,12 @@ void lud_successors_free(lud_successors *successors) {
     free(successors->probability);
     free(successors->states);
     *successors = (lud_successors){0};
+}
+
+const lud_world *lud_world_find(const char *name) {
+    int n;
+    const lud_world *const *worlds = lud_worlds(&n);
+    for (int i = 0; i < n; i++)
+        if (!strcmp(worlds[i]->name, name)) return worlds[i];
+    return NULL;
 }

@@ -343,7 +343,7 @@ static void view_cells(const lud_grid_model *m, const uint8_t *state, int i, uin
     static const int8_t dx[4] = {1, 0, -1, 0}, dy[4] = {0, 1, 0, -1};
     uint32_t at = lud_grid_get_cell(m, state, m->at.cell, i);
     int ahead = state[m->at.agent + (uint32_t)i] & LUD_AGENT_DIRECTION, right = (ahead + 1) & 3;
-    int size = m->spec.view_size;
+    int size = (int)m->spec.observation.size;
     for (int row = 0; row < size; row++)
         for (int column = 0; column < size; column++) {
             int forward = size - 1 - row, aside = column - size / 2;
@@ -390,7 +390,57 @@ static bool numbers_are_opaque(const uint8_t *cell) {
 
 enum { MAX_VIEW_CELLS = LUD_GRID_MAX_VIEW * LUD_GRID_MAX_VIEW };
 
-void lud_grid_feature_scales(const lud_grid_model *m, const char *part, float *scale) {
+/* to[n_agents][size][size] */
+static void observe_partial_words(const lud_grid_model *m, const uint8_t *state, int32_t *to) {
+    int32_t whole[MAX_CELLS + 1];
+    uint16_t cell[MAX_VIEW_CELLS];
+    bool opaque[MAX_VIEW_CELLS], lit[MAX_VIEW_CELLS];
+    int size = (int)m->spec.observation.size, n = size * size;
+    write_words(m, state, whole);
+    whole[m->n_cells] = LUD_CODE_WALL;
+    for (int i = 0; i < m->n_agents; i++, to += n) {
+        view_cells(m, state, i, cell);
+        for (int k = 0; k < n; k++) {
+            to[k] = whole[cell[k]];
+            opaque[k] = word_is_opaque(to[k]);
+        }
+        if (m->spec.observation.see_through_walls) continue;
+        spread_light(size, opaque, lit);
+        for (int k = 0; k < n; k++)
+            if (!lit[k]) to[k] = LUD_GRID_WORD_UNSEEN;
+    }
+}
+
+/* to[n_agents][column][row][6] */
+static void observe_partial_cells(const lud_grid_model *m, const uint8_t *state, uint8_t *to) {
+    enum { N = LUD_GRID_CELL_NUMBERS };
+    uint8_t whole[MAX_CELLS * N];
+    uint16_t cell[MAX_VIEW_CELLS];
+    bool opaque[MAX_VIEW_CELLS], lit[MAX_VIEW_CELLS];
+    static const uint8_t outside[N] = {LUD_WALL, LUD_GREY};
+    int size = (int)m->spec.observation.size, n = size * size;
+    lud_grid_encode_cells(m, state, -1, whole);
+    for (int i = 0; i < m->n_agents; i++, to += n * N) {
+        view_cells(m, state, i, cell);
+        for (int k = 0; k < n; k++) {
+            uint8_t *at = to + ((k % size) * size + k / size) * N;
+            const uint8_t *from = whole + (m->cell_x[cell[k]] * m->height + m->cell_y[cell[k]]) * N;
+            memcpy(at, cell[k] == m->n_cells ? outside : from, N);
+            opaque[k] = numbers_are_opaque(at);
+        }
+        to[((size / 2) * size + size - 1) * N + 5] = 1;
+        if (m->spec.observation.see_through_walls) continue;
+        spread_light(size, opaque, lit);
+        for (int k = 0; k < n; k++)
+            if (!lit[k]) memset(to + ((k % size) * size + k / size) * N, 0, N);
+    }
+}
+
+/* --- Layout and entry --- */
+
+/* For each number of one row of a part the factor that brings it to about -1 .. 1: counts and places go up to
+ * the size of the map. */
+static void fill_scales(const lud_grid_model *m, const char *part, float *scale) {
     if (strcmp(part, "globals") == 0) {
         for (int f = 0; f < LUD_GRID_GLOBALS; f++) scale[f] = 1.0f;
         scale[0] = inverse(m->spec.max_steps);
@@ -411,65 +461,27 @@ void lud_grid_feature_scales(const lud_grid_model *m, const char *part, float *s
     }
 }
 
-/* to[n_agents][size][size] */
-static void observe_partial_words(const lud_grid_model *m, const uint8_t *state, int32_t *to) {
-    int32_t whole[MAX_CELLS + 1];
-    uint16_t cell[MAX_VIEW_CELLS];
-    bool opaque[MAX_VIEW_CELLS], lit[MAX_VIEW_CELLS];
-    int size = m->spec.view_size, n = size * size;
-    write_words(m, state, whole);
-    whole[m->n_cells] = LUD_CODE_WALL;
-    for (int i = 0; i < m->n_agents; i++, to += n) {
-        view_cells(m, state, i, cell);
-        for (int k = 0; k < n; k++) {
-            to[k] = whole[cell[k]];
-            opaque[k] = word_is_opaque(to[k]);
-        }
-        if (m->spec.see_through_walls) continue;
-        spread_light(size, opaque, lit);
-        for (int k = 0; k < n; k++)
-            if (!lit[k]) to[k] = LUD_GRID_WORD_UNSEEN;
-    }
-}
-
-/* to[n_agents][column][row][6] */
-static void observe_partial_cells(const lud_grid_model *m, const uint8_t *state, uint8_t *to) {
-    enum { N = LUD_GRID_CELL_NUMBERS };
-    uint8_t whole[MAX_CELLS * N];
-    uint16_t cell[MAX_VIEW_CELLS];
-    bool opaque[MAX_VIEW_CELLS], lit[MAX_VIEW_CELLS];
-    static const uint8_t outside[N] = {LUD_WALL, LUD_GREY};
-    int size = m->spec.view_size, n = size * size;
-    lud_grid_encode_cells(m, state, -1, whole);
-    for (int i = 0; i < m->n_agents; i++, to += n * N) {
-        view_cells(m, state, i, cell);
-        for (int k = 0; k < n; k++) {
-            uint8_t *at = to + ((k % size) * size + k / size) * N;
-            const uint8_t *from = whole + (m->cell_x[cell[k]] * m->height + m->cell_y[cell[k]]) * N;
-            memcpy(at, cell[k] == m->n_cells ? outside : from, N);
-            opaque[k] = numbers_are_opaque(at);
-        }
-        to[((size / 2) * size + size - 1) * N + 5] = 1;
-        if (m->spec.see_through_walls) continue;
-        spread_light(size, opaque, lit);
-        for (int k = 0; k < n; k++)
-            if (!lit[k]) memset(to + ((k % size) * size + k / size) * N, 0, N);
-    }
-}
-
-/* --- Layout and entry --- */
-
-static void add_part(lud_layout *layout, const char *name, lud_dtype dtype, bool per_agent, int n_dimensions,
+/* A map of cells, or a vector of numbers; false when memory is out. */
+static bool add_part(lud_grid_model *m, const char *name, lud_dtype dtype, bool per_agent, int n_dimensions,
                      const int *dimensions) {
+    lud_layout *layout = &m->model.layout;
     lud_observation_part *part = &layout->parts[layout->n_parts++];
-    *part = (lud_observation_part){
-        .name = name, .dtype = dtype, .per_agent = per_agent, .n_dimensions = n_dimensions};
-    size_t elements = per_agent ? (size_t)layout->n_agents : 1;
+    *part = (lud_observation_part){.name = name,
+                                   .kind = dtype == LUD_F32 ? LUD_OBSERVATION_VECTOR : LUD_OBSERVATION_GRID,
+                                   .dtype = dtype,
+                                   .per_agent = per_agent,
+                                   .n_dimensions = n_dimensions};
+    size_t row = 1;
     for (int k = 0; k < n_dimensions; k++) {
         part->dimensions[k] = dimensions[k];
-        elements *= (size_t)dimensions[k];
+        row *= (size_t)dimensions[k];
     }
-    part->bytes = elements * (dtype == LUD_U8 ? 1 : 4);
+    part->bytes = row * (per_agent ? (size_t)layout->n_agents : 1) * (dtype == LUD_U8 ? 1 : 4);
+    if (part->kind != LUD_OBSERVATION_VECTOR) return true;
+    float *scale = lud_arena_take_array(m->arena, row, sizeof *scale);
+    if (scale) fill_scales(m, name, scale);
+    part->scale = scale;
+    return scale != NULL;
 }
 
 bool lud_grid_compile_observations(lud_grid_model *m) {
@@ -488,28 +500,23 @@ bool lud_grid_compile_observations(lud_grid_model *m) {
         compile_interactive(m, layer);
     }
     for (int i = 0; i < m->n_agents; i++) m->colour_count[m->colour[i]]++;
-    lud_layout *layout = &m->model.layout;
-    bool partial = m->spec.view == LUD_VIEW_PARTIAL;
-    int width = partial ? m->spec.view_size : m->width, height = partial ? m->spec.view_size : m->height;
-    if (m->spec.coding == LUD_CODING_CELLS) {
-        add_part(layout, "cells", LUD_U8, true, 3, (const int[]){width, height, LUD_GRID_CELL_NUMBERS});
-        return true;
-    }
-    add_part(layout, "grid", LUD_I32, partial, 2, (const int[]){height, width});
-    add_part(layout, "globals", LUD_F32, false, 1, (const int[]){LUD_GRID_GLOBALS});
-    if (partial) {
-        add_part(layout, "self", LUD_F32, true, 1, (const int[]){LUD_GRID_AGENT_FEATURES});
-    } else {
-        add_part(layout, "agents", LUD_F32, false, 2, (const int[]){m->n_agents, LUD_GRID_AGENT_FEATURES});
-        add_part(layout, "interactive", LUD_F32, false, 1, (const int[]){LUD_GRID_INTERACTIVE});
-    }
-    return true;
+    bool partial = m->spec.observation.view == LUD_VIEW_PARTIAL;
+    int size = (int)m->spec.observation.size, width = partial ? size : m->width,
+        height = partial ? size : m->height;
+    if (m->spec.observation.coding == LUD_CODING_CELLS)
+        return add_part(m, "cells", LUD_U8, true, 3, (const int[]){width, height, LUD_GRID_CELL_NUMBERS});
+    if (!add_part(m, "grid", LUD_I32, partial, 2, (const int[]){height, width}) ||
+        !add_part(m, "globals", LUD_F32, false, 1, (const int[]){LUD_GRID_GLOBALS}))
+        return false;
+    if (partial) return add_part(m, "self", LUD_F32, true, 1, (const int[]){LUD_GRID_AGENT_FEATURES});
+    return add_part(m, "agents", LUD_F32, false, 2, (const int[]){m->n_agents, LUD_GRID_AGENT_FEATURES}) &&
+           add_part(m, "interactive", LUD_F32, false, 1, (const int[]){LUD_GRID_INTERACTIVE});
 }
 
 static void observe_cells(const lud_grid_model *m, lud_range range, const uint8_t *states, uint8_t *to) {
     size_t one = (size_t)m->n_cells * LUD_GRID_CELL_NUMBERS;
     for (int e = 0; e < range.n; e++, states += m->model.layout.state_bytes) {
-        if (m->spec.view == LUD_VIEW_PARTIAL) {
+        if (m->spec.observation.view == LUD_VIEW_PARTIAL) {
             observe_partial_cells(m, states, to);
             to += m->model.layout.parts[0].bytes;
             continue;
@@ -521,13 +528,13 @@ static void observe_cells(const lud_grid_model *m, lud_range range, const uint8_
 void lud_grid_observe(const lud_model *model, lud_range range, const uint8_t *states, void *const *parts) {
     const lud_grid_model *m = (const lud_grid_model *)model;
     size_t state_bytes = m->model.layout.state_bytes;
-    if (m->spec.coding == LUD_CODING_CELLS) {
+    if (m->spec.observation.coding == LUD_CODING_CELLS) {
         if (parts[0]) observe_cells(m, range, states, parts[0]);
         return;
     }
-    bool partial = m->spec.view == LUD_VIEW_PARTIAL;
+    bool partial = m->spec.observation.view == LUD_VIEW_PARTIAL;
     size_t n_cells = (size_t)m->n_cells, n_agents = (size_t)m->n_agents;
-    size_t n_view = (size_t)m->spec.view_size * (size_t)m->spec.view_size;
+    size_t n_view = (size_t)m->spec.observation.size * (size_t)m->spec.observation.size;
     int32_t *grid = parts[0];
     float *globals = parts[1], *agents = parts[2], *interactive = partial ? NULL : parts[3];
     for (size_t e = 0; e < (size_t)range.n; e++) {

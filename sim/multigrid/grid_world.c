@@ -1,6 +1,7 @@
 #include <assert.h>
 
 #include "sim/multigrid/grid_board.h"
+#include "sim/multigrid/grid_measures.h"
 #include "sim/multigrid/grid_observe.h"
 #include "sim/multigrid/grid_options.h"
 #include "sim/multigrid/grid_parse.h"
@@ -136,7 +137,7 @@ static void describe(const lud_model *model, const uint8_t *state, lud_text *out
         return;
     }
     lud_grid_scene_read(scene, model, state);
-    lud_text_append(out, "step %d of %d", scene->step, m->spec.max_steps);
+    lud_text_append(out, "step %d of %d", scene->step, (int)m->spec.max_steps);
     if (m->n_maps > 1) lud_text_append(out, ", map %d", scene->map);
     lud_text_append(out, "\n");
     for (int i = 0; i < m->n_agents; i++) describe_agent(m, scene, i, out);
@@ -171,6 +172,7 @@ const lud_world lud_multigrid_world = {
     .n_goals = n_goals,
     .goal_weight = goal_weight,
     .achieved = achieved,
+    .measure = lud_grid_measure,
     .describe_goal = describe_goal,
     .describe = describe,
 };

@@ -104,12 +104,12 @@ static void list_inputs(lud_empo_staging *s, const lud_empo_graph *g, input list
     memcpy(list, all, sizeof all);
 }
 
-void lud_empo_staging_pack(lud_empo_staging *s, int64_t n, int64_t n_entries, lud_upload_batch *parcel) {
+void lud_empo_staging_pack(lud_empo_staging *s, int64_t n, int64_t n_entries, lud_upload_batch *upload) {
     input list[INPUTS];
     assert(n <= s->max_states && n_entries <= s->max_entries);
     list_inputs(s, &(lud_empo_graph){0}, list);
     for (int i = 0; i < INPUTS; i++)
-        lud_upload_batch_add(parcel, list[i].pointer, list[i].host,
+        lud_upload_batch_add(upload, list[i].pointer, list[i].host,
                              (size_t)(i < STATE_INPUTS ? n : n_entries) * list[i].row_bytes);
 }
 

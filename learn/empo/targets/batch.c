@@ -202,7 +202,7 @@ static void pad(lud_empo_sample *b) {
 lud_status lud_empo_sample_collect(lud_empo_sample *b, int64_t step, const lud_empo_now *now,
                                    bool with_states, lud_error *error) {
     const int words = b->values->features->words;
-    int64_t rows = with_states ? b->n : 0, links = 0, n_lived = 0;
+    int64_t rows = with_states ? b->n : 0, links = 0, n_later = 0;
     int64_t oldest = now->max_age < 0 ? INT64_MIN : step - now->max_age;
     if (b->trajectory && b->options->trajectory_max_age && oldest < step - b->options->trajectory_max_age)
         oldest = step - b->options->trajectory_max_age;
@@ -212,13 +212,13 @@ lud_status lud_empo_sample_collect(lud_empo_sample *b, int64_t step, const lud_e
     for (int64_t i = 0; i < b->n; i++) b->transitions[i] = lud_empo_replay_get(b->replay, b->indices[i]);
     if (b->hindsight && !lud_empo_hindsight_relabel(b->hindsight, b->indices, (uint32_t)step, b->transitions))
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for goals in hindsight");
-    const lud_empo_lived_state *lived = NULL;
+    const lud_empo_trajectory_state *later = NULL;
     if (b->trajectory) {
         const lud_status status = lud_empo_trajectory_follow(b->trajectory, b->indices, b->transitions, now,
                                                              with_states && now->active[LUD_NET_Q_R], error);
         if (status) return status;
-        lived = lud_empo_trajectory_states(b->trajectory, &n_lived);
-        rows += n_lived;
+        later = lud_empo_trajectory_states(b->trajectory, &n_later);
+        rows += n_later;
     }
     for (int64_t i = 0; i < b->n; i++) {
         rows += b->transitions[i].n_successors;
@@ -245,8 +245,8 @@ lud_status lud_empo_sample_collect(lud_empo_sample *b, int64_t step, const lud_e
         }
     }
     b->offsets[b->n * b->n_actions] = (int32_t)b->n_links;
-    b->first_lived = b->n_rows;
-    for (int64_t i = 0; i < n_lived; i++) add_row(b, lived[i].record, lived[i].goals, lived[i].terminal);
+    b->first_later = b->n_rows;
+    for (int64_t i = 0; i < n_later; i++) add_row(b, later[i].record, later[i].goals, later[i].terminal);
     const lud_empo_transitions given = {.n = b->n,
                                         .n_actions = b->n_actions,
                                         .offsets = b->offsets,
@@ -265,7 +265,7 @@ lud_status lud_empo_sample_collect(lud_empo_sample *b, int64_t step, const lud_e
     return LUD_OK;
 }
 
-void lud_empo_sample_pack(lud_empo_sample *b, lud_upload_batch *parcel) {
+void lud_empo_sample_pack(lud_empo_sample *b, lud_upload_batch *upload) {
     const size_t flat = (size_t)b->run_flat, expanded = flat * (size_t)b->n_entries,
                  rows = (size_t)b->run_rows;
     const struct {
@@ -284,9 +284,9 @@ void lud_empo_sample_pack(lud_empo_sample *b, lud_upload_batch *parcel) {
                   {&b->on_device.continues, b->continues, rows},
                   {&b->on_device.terminal, b->terminal, rows}};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        lud_upload_batch_add(parcel, arrays[i].pointer, arrays[i].from, arrays[i].n * sizeof(float));
-    if (b->trajectory) lud_empo_trajectory_pack(b->trajectory, b->first_lived, parcel);
+        lud_upload_batch_add(upload, arrays[i].pointer, arrays[i].from, arrays[i].n * sizeof(float));
+    if (b->trajectory) lud_empo_trajectory_pack(b->trajectory, b->first_later, upload);
     if (b->hindsight)
-        lud_upload_batch_add(parcel, &b->on_device.entry_weight, lud_empo_hindsight_weights(b->hindsight),
+        lud_upload_batch_add(upload, &b->on_device.entry_weight, lud_empo_hindsight_weights(b->hindsight),
                              (size_t)(b->n * b->n_entries) * sizeof(float));
 }

@@ -80,7 +80,7 @@ static int64_t look_ahead(lud_empo_hindsight *t, int64_t index) {
             t->states = larger;
             t->state_room = room;
         }
-        t->states[n++] = lud_empo_replay_get(t->replay, index).lived_next;
+        t->states[n++] = lud_empo_replay_get(t->replay, index).next_record;
     }
     return n;
 }

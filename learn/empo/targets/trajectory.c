@@ -30,7 +30,7 @@ struct lud_empo_trajectory {
     lud_empo_transition *path; /* [path_room] steps of one transition */
     int64_t *row_of;           /* [path_room] row of the state after a step, -1: it is not asked for */
     int64_t path_room;
-    lud_empo_lived_state *states; /* [state_room] */
+    lud_empo_trajectory_state *states; /* [state_room] */
     int64_t n_states, state_room;
     terms rewards, values_beyond; /* U_r on the way, V_r at its end: [state_room] each */
     int64_t steps, n_people, n_achieved, n_people_bootstrapped, n_robots, n_robots_bootstrapped;
@@ -62,7 +62,7 @@ static bool room_for_state(lud_empo_trajectory *t) {
     if (t->n_states < t->state_room) return true;
     int64_t room = 64; /* a power of two, and at least the size of a batch */
     while (room < t->n || room <= t->state_room) room *= 2;
-    lud_empo_lived_state *larger = realloc(t->states, (size_t)room * sizeof *larger);
+    lud_empo_trajectory_state *larger = realloc(t->states, (size_t)room * sizeof *larger);
     if (!larger) return false;
     t->states = larger;
     t->n_grown++;
@@ -149,7 +149,7 @@ static int64_t walk(lud_empo_trajectory *t, int64_t index, const lud_empo_transi
     t->path[0] = *first;
     t->row_of[0] = -1;
     int64_t n = 1;
-    while (n < most && !t->path[n - 1].lived_terminal) {
+    while (n < most && !t->path[n - 1].next_terminal) {
         index = lud_empo_replay_following(t->replay, index);
         if (index < 0) break;
         const lud_empo_transition next = lud_empo_replay_get(t->replay, index);
@@ -162,11 +162,11 @@ static int64_t walk(lud_empo_trajectory *t, int64_t index, const lud_empo_transi
 }
 
 /* Row of the state after step k; -1 when memory is out. */
-static int64_t ask_state(lud_empo_trajectory *t, int64_t k, const int32_t *goals) {
+static int64_t add_state(lud_empo_trajectory *t, int64_t k, const int32_t *goals) {
     if (t->row_of[k] >= 0) return t->row_of[k];
     if (!room_for_state(t)) return -1;
-    t->states[t->n_states] = (lud_empo_lived_state){
-        .record = t->path[k].lived_next, .goals = goals, .terminal = t->path[k].lived_terminal};
+    t->states[t->n_states] = (lud_empo_trajectory_state){
+        .record = t->path[k].next_record, .goals = goals, .terminal = t->path[k].next_terminal};
     return t->row_of[k] = t->n_states++;
 }
 
@@ -174,21 +174,21 @@ static int64_t ask_state(lud_empo_trajectory *t, int64_t k, const int32_t *goals
 static bool follow_person(lud_empo_trajectory *t, int64_t i, int64_t k, int h, int goal, int64_t n,
                           double gamma_h) {
     const int64_t entry = i * t->n_entries + k;
-    if (t->path[0].lived_goals[h] != goal) return true;
+    if (t->path[0].behaviour_goals[h] != goal) return true;
     double factor = 1.0;
     t->keep[entry] = 0.0f;
     t->n_people++;
     int64_t step = 0;
-    for (; step < n && t->path[step].lived_goals[h] == goal; step++) {
-        if (lud_empo_features_achieved(t->values->features, t->path[step].lived_next, h, goal)) {
+    for (; step < n && t->path[step].behaviour_goals[h] == goal; step++) {
+        if (lud_empo_features_achieved(t->values->features, t->path[step].next_record, h, goal)) {
             t->constant[entry] = (float)factor;
             t->n_achieved++;
             return true;
         }
-        if (t->path[step].lived_terminal) return true;
+        if (t->path[step].next_terminal) return true;
         factor *= gamma_h;
     }
-    const int64_t row = ask_state(t, step - 1, t->path[0].goals);
+    const int64_t row = add_state(t, step - 1, t->path[0].goals);
     t->factor[entry] = (float)factor;
     t->place[entry] = (int32_t)(row * t->n_entries + k);
     t->n_people_bootstrapped++;
@@ -207,14 +207,14 @@ static bool follow_robots(lud_empo_trajectory *t, int64_t i, int64_t n, double g
     t->keep_action[slot] = 0.0f;
     t->n_robots++;
     for (int64_t step = 0; step < n; step++, factor *= gamma_r) {
-        const int64_t row = ask_state(t, step, t->path[0].goals);
+        const int64_t row = add_state(t, step, t->path[0].goals);
         if (row < 0) return false;
         if (step + 1 < n)
             add_term(&t->rewards, row, slot, factor * t->values->reward_scale);
         else
             add_term(&t->values_beyond, row, slot, factor);
     }
-    t->n_robots_bootstrapped += !t->path[n - 1].lived_terminal;
+    t->n_robots_bootstrapped += !t->path[n - 1].next_terminal;
     return true;
 }
 
@@ -256,7 +256,7 @@ lud_status lud_empo_trajectory_follow(lud_empo_trajectory *t, const int64_t *ind
     return complete ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for trajectories");
 }
 
-const lud_empo_lived_state *lud_empo_trajectory_states(const lud_empo_trajectory *t, int64_t *n) {
+const lud_empo_trajectory_state *lud_empo_trajectory_states(const lud_empo_trajectory *t, int64_t *n) {
     *n = t->n_states;
     return t->states;
 }
@@ -264,32 +264,32 @@ const lud_empo_lived_state *lud_empo_trajectory_states(const lud_empo_trajectory
 /* ---- on the device ---- */
 
 /* Off the CPU up to run_n, so that sizes recur. */
-static void pack_terms(terms *t, int64_t run_n, int64_t first_row, lud_upload_batch *parcel) {
-    t->run_n = parcel->direct ? t->n : run_n;
+static void pack_terms(terms *t, int64_t run_n, int64_t first_row, lud_upload_batch *upload) {
+    t->run_n = upload->direct ? t->n : run_n;
     const size_t n = (size_t)t->run_n;
     for (int64_t i = 0; i < t->n; i++) t->row[i] += (int32_t)first_row;
     for (int64_t i = t->n; i < t->run_n; i++) {
         t->row[i] = t->slot[i] = -1;
         t->weight[i] = 0.0f;
     }
-    lud_upload_batch_add(parcel, &t->device_row, t->row, n * sizeof *t->row);
-    lud_upload_batch_add(parcel, &t->device_slot, t->slot, n * sizeof *t->slot);
-    lud_upload_batch_add(parcel, &t->device_weight, t->weight, n * sizeof *t->weight);
+    lud_upload_batch_add(upload, &t->device_row, t->row, n * sizeof *t->row);
+    lud_upload_batch_add(upload, &t->device_slot, t->slot, n * sizeof *t->slot);
+    lud_upload_batch_add(upload, &t->device_weight, t->weight, n * sizeof *t->weight);
 }
 
-void lud_empo_trajectory_pack(lud_empo_trajectory *t, int64_t first_row, lud_upload_batch *parcel) {
+void lud_empo_trajectory_pack(lud_empo_trajectory *t, int64_t first_row, lud_upload_batch *upload) {
     const size_t entries = (size_t)(t->n * t->n_entries), actions = (size_t)(t->n * t->n_actions);
     for (size_t e = 0; e < entries; e++)
         if (t->place[e] >= 0) t->place[e] += (int32_t)(first_row * t->n_entries);
-    lud_upload_batch_add(parcel, &t->device_keep, t->keep, entries * sizeof *t->keep);
-    lud_upload_batch_add(parcel, &t->device_constant, t->constant, entries * sizeof *t->constant);
-    lud_upload_batch_add(parcel, &t->device_factor, t->factor, entries * sizeof *t->factor);
-    lud_upload_batch_add(parcel, &t->device_place, t->place, entries * sizeof *t->place);
-    lud_upload_batch_add(parcel, &t->device_keep_action, t->keep_action, actions * sizeof *t->keep_action);
+    lud_upload_batch_add(upload, &t->device_keep, t->keep, entries * sizeof *t->keep);
+    lud_upload_batch_add(upload, &t->device_constant, t->constant, entries * sizeof *t->constant);
+    lud_upload_batch_add(upload, &t->device_factor, t->factor, entries * sizeof *t->factor);
+    lud_upload_batch_add(upload, &t->device_place, t->place, entries * sizeof *t->place);
+    lud_upload_batch_add(upload, &t->device_keep_action, t->keep_action, actions * sizeof *t->keep_action);
     int64_t most = 64;
     while (most < t->n || most < t->rewards.n) most *= 2;
-    pack_terms(&t->rewards, most, first_row, parcel);
-    pack_terms(&t->values_beyond, t->n, first_row, parcel); /* one of a transition at most */
+    pack_terms(&t->rewards, most, first_row, upload);
+    pack_terms(&t->values_beyond, t->n, first_row, upload); /* one of a transition at most */
 }
 
 uint64_t lud_empo_trajectory_grown(const lud_empo_trajectory *t) {
