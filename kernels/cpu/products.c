@@ -1,5 +1,5 @@
-/* Matrix products of float32 through oneDNN. */
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/products.h"
+
 #include "kernels/cpu/onednn.h"
 
 /* An output tile has at most so many columns, and as many rows (a power of two) as are worth a thread. Of a

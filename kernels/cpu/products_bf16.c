@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cpu/cpu.h"
 #include "kernels/cpu/onednn.h"
+#include "kernels/cpu/products.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
