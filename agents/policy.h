@@ -7,6 +7,7 @@
 #define LUDUS_AGENTS_POLICY_H
 
 #include "base/options.h"
+#include "kernels/device.h"
 #include "sim/world.h"
 
 typedef struct lud_policy lud_policy;
@@ -49,6 +50,7 @@ struct lud_policy {
     const lud_model *model;
     size_t hidden_bytes; /* per environment */
     bool needs_observations;
+    const lud_device *device; /* what it computes on; null: on none that can fail */
 };
 
 /* Null when no policy has the name. */
@@ -59,6 +61,8 @@ const lud_policy_kind *const *lud_policies(int *n);
 lud_status lud_policy_create(const lud_model *model, lud_tree *description, const char *file,
                              lud_policy **policy, lud_error *error);
 void lud_policy_destroy(lud_policy *policy);
+/* Whether all that the policy has chosen so far is worth something: lud_device_check of its device. */
+lud_status lud_policy_check(const lud_policy *policy, lud_error *error);
 /* For policies with a distribution over discrete actions: draws the action of agents[slot] in environment e
  * (with purpose LUD_PURPOSE_ACTION) from p, and writes what `act` wants of action, log_prob and
  * probabilities. p[n_discrete of that agent], sum 1. */

@@ -144,6 +144,7 @@ static lud_status judge(const lud_scenario *scenario, const lud_empo_solution *s
     if (!status)
         status = lud_empo_case_evaluate(&c, solution, &policy.hooks, policy.cast ? 1 : options.n_threads,
                                         &result, error);
+    if (!status && policy.policies.robot) status = lud_policy_check(policy.policies.robot, error);
     if (!status && values->json) status = print_json(&c.problem->layout, values->policy, &result, error);
     if (!status && !values->json) print_judgement(&c.problem->layout, values->policy, &result);
     lud_empo_policy_evaluation_free(&result);

@@ -181,6 +181,8 @@ lud_status lud_player_step(lud_player *p, const int32_t *chosen, bool *moved, lu
     lud_actions actions = {next.actions, p->n_continuous ? next.continuous : NULL};
     lud_outcome outcome = {next.rewards, &terminated, &truncated};
     p->model->world->step(p->model, range_at(p, &tick), next.state, actions, outcome);
+    status = lud_cast_check(p->cast, error);
+    if (status) return status;
     p->position++;
     p->known = p->position + 1;
     set_over(p, p->position, terminated || truncated);

@@ -552,6 +552,7 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     const double began = lud_clock_seconds();
     lud_status status = lud_mappo_collect(m, row, error);
     if (!status) status = lud_mappo_update(m, error);
+    if (!status) status = lud_device_check(m->device, error);
     if (status) return status;
     m->iteration++;
     const lud_mappo_losses *l = &m->update->losses;
@@ -612,7 +613,7 @@ static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) 
     row[EVAL_RETURN] = sums.returns / sums.n;
     row[EVAL_ENDED] = sums.ended / sums.n;
     for (int k = 0; k < m->n_measures; k++) row[EVAL_COLUMNS + k] = m->measures[k] / sums.n;
-    return LUD_OK;
+    return lud_device_check(m->device, error);
 }
 
 /* --- checkpoints --- */

@@ -285,7 +285,8 @@ lud_status lud_mappo_join_as(const lud_scenario *trained, const lud_scenario *sc
         p->base = (lud_policy){.kind = &kind,
                                .model = scenario->model,
                                .hidden_bytes = (size_t)(1 + c->hidden_width + c->state_width) * sizeof(float),
-                               .needs_observations = true};
+                               .needs_observations = true,
+                               .device = c->trainer->device};
         lud_cast_set(cast, i, &p->base);
     }
     leave(c);

@@ -246,6 +246,7 @@ static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) 
     else
         status = lud_fail(error, LUD_ERROR_MEMORY, "no memory to compare with the exact solution");
     free_block(&b);
+    if (!status) status = lud_device_check(p->device, error);
     if (status) return status;
     const double values[N_EVALUATION] = {
 #define X(field, text, format, help) p->distance.field,

@@ -169,6 +169,7 @@ static void *act(void *context) {
             status = t->value_status;
             error = t->value_error;
         }
+        if (status == LUD_OK) status = lud_device_check(t->device, &error);
         pthread_mutex_lock(&a->lock);
         t->counts = lud_empo_rollout_get_counts(t->rollout);
         a->env_steps += (uint64_t)a->n_envs;

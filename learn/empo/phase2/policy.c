@@ -30,7 +30,7 @@ static void destroy(lud_policy *policy) {
     free(p);
 }
 
-/* pi_r of a state; uniform when memory is out. */
+/* pi_r of a state; uniform, and the device has failed, when memory is out. */
 static void joint_distribution(learned_policy *p, const uint8_t *state) {
     lud_empo_phase2_learner *l = p->learner;
     const int n = l->features.layout.n_robot_actions;
@@ -38,9 +38,11 @@ static void joint_distribution(learned_policy *p, const uint8_t *state) {
     lud_empo_features_encode(&l->features, state, p->record);
     lud_profile *profile = l->values.profile;
     l->values.profile = NULL;
+    lud_error error = {0};
     const lud_status status =
-        lud_empo_values_run(&l->values, 1, records, NULL, LUD_WANT_Q_R, l->options.theory.beta_r, 0, NULL);
+        lud_empo_values_run(&l->values, 1, records, NULL, LUD_WANT_Q_R, l->options.theory.beta_r, 0, &error);
     l->values.profile = profile;
+    if (status) lud_device_keep(l->device, &error);
     if (status == LUD_OK) lud_device_download(l->device, p->pi, l->values.pi_r, (size_t)n * sizeof *p->pi);
     double sum = 0;
     for (int a = 0; a < n; a++) sum += p->robots[a] = status == LUD_OK ? (double)p->pi[a] : 1.0;
@@ -53,8 +55,8 @@ static lud_status search_values(void *context, int n, const int32_t *const *reco
     return lud_empo_values_for_search(context, n, records, goals, beta_r, q, u, v, error);
 }
 
-/* What a search from here says; people whose goal is not known get one drawn by weight. False when it fails.
- */
+/* What a search from here says; people whose goal is not known get one drawn by weight. False when it fails;
+ * when memory is out the device has failed too. */
 static bool search_distribution(learned_policy *p, const lud_act *act, int e, const uint8_t *state) {
     lud_empo_phase2_learner *l = p->learner;
     const lud_empo_layout *layout = &l->features.layout;
@@ -66,9 +68,12 @@ static bool search_distribution(learned_policy *p, const lud_act *act, int e, co
         const lud_words w = lud_draw(key, act->range.tick[e], (uint32_t)agent, LUD_PURPOSE_GOAL, LANE_SEARCH);
         p->goals[h] = lud_empo_features_draw_goal(&l->features, h, lud_unit53(w.v[0], w.v[1]));
     }
-    return lud_empo_search_run(p->search, 1, key.environment, state, p->goals, &act->range.tick[e],
-                               l->options.theory.beta_r, l->options.theory.gamma_r, search_values, &l->values,
-                               p->robots, NULL) == LUD_OK;
+    lud_error error = {0};
+    const lud_status status = lud_empo_search_run(
+        p->search, 1, key.environment, state, p->goals, &act->range.tick[e], l->options.theory.beta_r,
+        l->options.theory.gamma_r, search_values, &l->values, p->robots, &error);
+    if (status == LUD_ERROR_MEMORY) lud_device_keep(l->device, &error);
+    return status == LUD_OK;
 }
 
 /* One draw for all robots: its key does not name the agent, so every robot finds the same joint action. */
@@ -139,7 +144,7 @@ lud_status lud_empo_learned_policy_create(lud_empo_phase2_learner *learner, lud_
     learned_policy *p = calloc(1, sizeof *p);
     if (p) {
         const size_t n = (size_t)learner->features.layout.n_robot_actions;
-        p->base = (lud_policy){.kind = &kind, .model = model};
+        p->base = (lud_policy){.kind = &kind, .model = model, .device = learner->device};
         p->learner = learner;
         p->record = calloc((size_t)learner->features.words, sizeof *p->record);
         p->people = calloc((size_t)lud_max_discrete(&model->layout), sizeof *p->people);
