@@ -10,9 +10,9 @@
 #include "cli/rollout_report.h"
 #include "cli/solved.h"
 #include "cli/stability_report.h"
+#include "learn/empo/exact/policy_distribution.h"
 #include "learn/empo/exact/solution_policy.h"
 #include "learn/empo/exact/solve.h"
-#include "learn/empo/people/policy_distribution.h"
 #include "learn/learner.h"
 #include "learn/store/run.h"
 
@@ -142,11 +142,11 @@ static lud_status judge(const lud_scenario *scenario, const lud_empo_solution *s
     lud_empo_policy_evaluation result = {0};
     status = open_policy(values->policy, &c, &policy, error);
     if (!status)
-        status = lud_empo_case_judge(&c, solution, &policy.hooks, policy.cast ? 1 : options.n_threads,
-                                     &result, error);
+        status = lud_empo_case_evaluate(&c, solution, &policy.hooks, policy.cast ? 1 : options.n_threads,
+                                        &result, error);
     if (!status && values->json) status = print_json(&c.problem->layout, values->policy, &result, error);
     if (!status && !values->json) print_judgement(&c.problem->layout, values->policy, &result);
-    lud_empo_judgement_free(&result);
+    lud_empo_policy_evaluation_free(&result);
     close_policy(&policy);
     lud_empo_case_close(&c);
     return status;

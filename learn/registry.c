@@ -1,5 +1,5 @@
-#include "learn/empo/people/phase1.h"
-#include "learn/empo/phase2.h"
+#include "learn/empo/phase1/phase1.h"
+#include "learn/empo/phase2/phase2.h"
 #include "learn/kge/kge.h"
 #include "learn/mappo/mappo.h"
 #include "learn/proof_ppo/proof_ppo.h"

@@ -11,9 +11,8 @@
 #include "sim/scenario.h"
 
 typedef struct lud_view_options {
-    const char *path; /* of the scenario */
-    const char *const *set;
-    int n_set; /* overrides, see lud_scenario_load */
+    const char *path;                        /* of the scenario */
+    const lud_scenario_overrides *overrides; /* null: none */
     lud_theme_name theme;
     bool no_motion; /* states jump */
     double speed;   /* steps a second while playing, 0: 4 */

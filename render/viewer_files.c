@@ -21,8 +21,9 @@ lud_status lud_viewer_load(lud_viewer *v, bool keep_seed, lud_error *error) {
     int32_t *chosen = NULL, *plan = NULL;
     bool *taken = NULL;
     lud_tree_files files = {0};
-    lud_status status = lud_scenario_load_files(v->options->path, v->options->set, v->options->n_set, &files,
-                                                &scenario, error);
+    const lud_scenario_overrides none = {.run = lud_run_as_written};
+    lud_status status = lud_scenario_load_with(
+        v->options->path, v->options->overrides ? v->options->overrides : &none, &files, &scenario, error);
     lud_tree_files_free(&v->files); /* those of a scenario with a mistake are watched too */
     v->files = files;
     if (!status)

@@ -45,7 +45,7 @@ typedef struct group {
     uint64_t updates;
     double lr;                     /* of the update in work */
     bool limit_moves;              /* the limit of the norm may change, and device memory has it */
-    float packed[GROUP_LIMIT + 1]; /* rates and limit in a parcel */
+    float packed[GROUP_LIMIT + 1]; /* rates and limit in an upload */
     const void *sent;              /* where they are on the device; null: in the state block */
 } group;
 
@@ -240,7 +240,7 @@ void lud_optimiser_prepare(lud_optimiser *optimiser, int index, double lr) {
         prepare_group_f64(optimiser, g);
 }
 
-void lud_optimiser_pack(lud_optimiser *optimiser, int index, double lr, lud_upload_batch *parcel) {
+void lud_optimiser_pack(lud_optimiser *optimiser, int index, double lr, lud_upload_batch *upload) {
     group *g = &optimiser->groups[index];
     double schedule[GROUP_LIMIT + 1];
     assert(optimiser->parameters->real_bytes == sizeof *g->packed);
@@ -248,7 +248,7 @@ void lud_optimiser_pack(lud_optimiser *optimiser, int index, double lr, lud_uplo
     g->lr = lr;
     schedule_group_f32(g, schedule);
     for (int i = 0; i <= GROUP_LIMIT; i++) g->packed[i] = (float)schedule[i];
-    lud_upload_batch_add(parcel, &g->sent, g->packed, sizeof g->packed);
+    lud_upload_batch_add(upload, &g->sent, g->packed, sizeof g->packed);
 }
 
 void lud_optimiser_apply(lud_optimiser *optimiser, int index) {

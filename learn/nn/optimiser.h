@@ -65,8 +65,8 @@ void lud_optimiser_step(lud_optimiser *optimiser, int group, double lr);
  * recorded: its step sizes and skipped updates are decided on the host. */
 void lud_optimiser_prepare(lud_optimiser *optimiser, int group, double lr);
 void lud_optimiser_apply(lud_optimiser *optimiser, int group);
-/* The first part with the rates in a parcel, which is sent before the second; parameters are floats. */
-void lud_optimiser_pack(lud_optimiser *optimiser, int group, double lr, lud_upload_batch *parcel);
+/* The first part with the rates in an upload, which is sent before the second; parameters are floats. */
+void lud_optimiser_pack(lud_optimiser *optimiser, int group, double lr, lud_upload_batch *upload);
 /* Another limit of the group's gradient norm, before the next update is prepared; 0: none. In
  * recorded updates the limit may change, but not from or to none. */
 void lud_optimiser_set_max_norm(lud_optimiser *optimiser, int group, double max_norm);

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "learn/empo/exact/exact_options.h"
+#include "learn/empo/exact/options.h"
 #include "learn/empo/exact/solution.h"
 #include "learn/empo/exact/solution_policy.h"
 #include "learn/support_solved.h"

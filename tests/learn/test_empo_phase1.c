@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "learn/empo/people/phase1.h"
-#include "learn/empo/people/policy_distribution.h"
-#include "learn/empo/phase2.h"
+#include "learn/empo/exact/policy_distribution.h"
+#include "learn/empo/phase1/phase1.h"
+#include "learn/empo/phase2/phase2.h"
 #include "learn/train.h"
 
 /* A robot stands in a corridor that a person wants to pass; there is a niche. */
@@ -121,10 +121,10 @@ static void iterate(rig *r, int n) {
 static double single_value(rig *r, const int32_t *record, int h, int goal) {
     lud_empo_human_net *net = &r->learner->net;
     const int32_t *records[1] = {record}, begin[2] = {0, 1}, person[1] = {h}, goals[1] = {goal};
-    const lud_empo_human_question question = {
+    const lud_empo_human_query question = {
         .n = 1, .records = records, .begin = begin, .person = person, .goal = goals};
     double value = NAN;
-    lud_empo_human_net_ask(net, &question, true, NULL, &value);
+    lud_empo_human_net_evaluate(net, &question, true, NULL, &value);
     return value;
 }
 
@@ -146,7 +146,7 @@ static void targets_follow_the_equation(void **state) {
         const lud_empo_phase1_now still = {.epsilon =
                                                1}; /* what the networks say must not change meanwhile */
         lud_error error = {0};
-        assert_int_equal(lud_empo_phase1_trainer_update(l->trainer, 12, &still, true, &error), LUD_OK);
+        assert_int_equal(lud_empo_phase1_update_run(l->update, 12, &still, true, &error), LUD_OK);
         const lud_empo_phase1_view view = lud_empo_phase1_targets(l);
         const int n_robots = f->layout.n_robot_actions;
         int counted = 0, met = 0;
@@ -354,7 +354,7 @@ static void phase_2_takes_learned_people(void **state) {
         for (int g = 0; g < layout->n_goals && !lud_statespace_terminal(space, s); g++) {
             const uint8_t *at = space->states + s * space->state_bytes;
             lud_empo_policy_distribution(policy, r.scenario->model, at, layout->humans[0], g, own);
-            lud_empo_prior_ask(&phase2->prior, &phase2->features, at, 0, g, theirs);
+            lud_empo_prior_policy(&phase2->prior, &phase2->features, at, 0, g, theirs);
             const double *exact = phase2->reference.records + s * (uint64_t)layout->record_doubles +
                                   layout->policies + g * layout->n_human_actions[0];
             for (int a = 0; a < layout->n_human_actions[0]; a++)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "learn/empo/people/policy_distribution.h"
+#include "learn/empo/exact/policy_distribution.h"
 #include "learn/support_empo.h"
 
 /* A person that stands still (by its prior) and a robot on a strip. */

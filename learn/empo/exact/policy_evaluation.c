@@ -89,14 +89,14 @@ lud_status lud_empo_evaluate_policy(const lud_empo_problem *problem, const doubl
     if (status == LUD_OK) status = lud_empo_mean_visits(problem, records, starts, n_starts, j->visits, error);
     if (status == LUD_OK) compare(problem, best, records, starts, n_starts, j);
     free(records);
-    if (status != LUD_OK) lud_empo_judgement_free(j);
+    if (status != LUD_OK) lud_empo_policy_evaluation_free(j);
     return status;
 }
 
-void lud_empo_judgement_free(lud_empo_policy_evaluation *judgement) {
-    free(judgement->power);
-    free(judgement->power_optimal);
-    free(judgement->v_h_e);
-    free(judgement->visits);
-    *judgement = (lud_empo_policy_evaluation){0};
+void lud_empo_policy_evaluation_free(lud_empo_policy_evaluation *evaluation) {
+    free(evaluation->power);
+    free(evaluation->power_optimal);
+    free(evaluation->v_h_e);
+    free(evaluation->visits);
+    *evaluation = (lud_empo_policy_evaluation){0};
 }

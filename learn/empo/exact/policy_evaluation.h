@@ -20,9 +20,9 @@ typedef struct lud_empo_policy_evaluation {
  * starts[n_starts] are state numbers. */
 lud_status lud_empo_evaluate_policy(const lud_empo_problem *problem, const double *records,
                                     const uint32_t *starts, int n_starts, const lud_empo_hooks *robot,
-                                    int n_threads, lud_empo_policy_evaluation *judgement, lud_error *error);
+                                    int n_threads, lud_empo_policy_evaluation *evaluation, lud_error *error);
 /* Safe on a zeroed struct. */
-void lud_empo_judgement_free(lud_empo_policy_evaluation *judgement);
+void lud_empo_policy_evaluation_free(lud_empo_policy_evaluation *evaluation);
 
 /* visits[n_states]: expected visits in an episode under the policies of `records`, mean over starts. */
 lud_status lud_empo_mean_visits(const lud_empo_problem *problem, const double *records,

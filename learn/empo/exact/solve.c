@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "learn/empo/people/policy_distribution.h"
+#include "learn/empo/exact/policy_distribution.h"
 
 static lud_status create_policies(lud_empo_case *c, lud_error *error) {
     const lud_scenario *s = c->scenario;
@@ -132,9 +132,9 @@ lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *o
 
 /* ---- judging ---- */
 
-lud_status lud_empo_case_judge(lud_empo_case *c, const lud_empo_solution *solution,
-                               const lud_empo_hooks *robot, int n_threads, lud_empo_policy_evaluation *j,
-                               lud_error *error) {
+lud_status lud_empo_case_evaluate(lud_empo_case *c, const lud_empo_solution *solution,
+                                  const lud_empo_hooks *robot, int n_threads, lud_empo_policy_evaluation *j,
+                                  lud_error *error) {
     static const uint32_t start = 0;
     *j = (lud_empo_policy_evaluation){0};
     if (solution->header->n_states != c->space->n_states ||

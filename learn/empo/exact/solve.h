@@ -5,7 +5,7 @@
 #ifndef LUDUS_LEARN_EMPO_EXACT_SOLVE_H
 #define LUDUS_LEARN_EMPO_EXACT_SOLVE_H
 
-#include "learn/empo/exact/exact_options.h"
+#include "learn/empo/exact/options.h"
 #include "learn/empo/exact/policy_evaluation.h"
 #include "learn/empo/exact/solution.h"
 #include "sim/scenario.h"
@@ -43,9 +43,9 @@ lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *o
                                lud_empo_solution **solution, lud_error *error);
 
 /* What the hook's robot policy achieves in the world of a solution, by lud_empo_evaluate_policy; the
- * judgement is the caller's to free. */
-lud_status lud_empo_case_judge(lud_empo_case *c, const lud_empo_solution *solution,
-                               const lud_empo_hooks *robot, int n_threads,
-                               lud_empo_policy_evaluation *judgement, lud_error *error);
+ * evaluation is the caller's to free. */
+lud_status lud_empo_case_evaluate(lud_empo_case *c, const lud_empo_solution *solution,
+                                  const lud_empo_hooks *robot, int n_threads,
+                                  lud_empo_policy_evaluation *evaluation, lud_error *error);
 
 #endif
