@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/cpu_device.h"
 #include "module_abi.h"
 
 /* What the module exports for this file: a const lud_backend. */

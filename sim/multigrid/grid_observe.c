@@ -443,7 +443,7 @@ static void observe_partial_cells(const lud_grid_model *m, const uint8_t *state,
 static void fill_scales(const lud_grid_model *m, const char *part, float *scale) {
     if (strcmp(part, "globals") == 0) {
         for (int f = 0; f < LUD_GRID_GLOBALS; f++) scale[f] = 1.0f;
-        scale[0] = inverse(m->spec.max_steps);
+        scale[0] = inverse((int)m->spec.max_steps);
     } else if (strcmp(part, "self") == 0) {
         agent_scales(m, scale);
     } else if (strcmp(part, "agents") == 0) {

@@ -112,7 +112,7 @@ static void step(const lud_model *model, lud_range range, uint8_t *states, lud_a
         const lud_random_key key = {range.seed, range.first_environment + (uint32_t)e};
         const lud_words words = lud_draw(key, range.tick[e], 0, LUD_PURPOSE_TRANSITION, 0);
         if (lud_unit53(words.v[0], words.v[1]) < m->options.gust)
-            s->lit &= (uint8_t)~(1 << lud_below(words.v[2], (uint32_t)m->options.lamps));
+            s->lit &= (uint8_t) ~(1 << lud_below(words.v[2], (uint32_t)m->options.lamps));
         const bool done = s->lit == all_lit(m);
         for (int i = 0; i < LAMPS_AGENTS && outcome.rewards; i++)
             outcome.rewards[e * LAMPS_AGENTS + i] = (float)done;

@@ -7,6 +7,7 @@
 
 #include "learn/empo/memory/features.h"
 #include "learn/empo/networks/networks.h"
+#include "learn/nn/arrays.h"
 #include "learn/nn/upload_batch.h"
 
 /* The inputs of a graph, one array each. */
@@ -19,6 +20,7 @@ typedef struct lud_empo_staging {
     lud_device *device;
     const lud_empo_features *features;
     int64_t max_states, max_entries;
+    lud_arrays arrays;
     lud_empo_inputs host,
         sent; /* sent: in device memory, after lud_empo_staging_pack and lud_upload_batch_send */
 } lud_empo_staging;

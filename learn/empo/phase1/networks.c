@@ -23,6 +23,7 @@ struct lud_empo_human_run {
     inference_net q, marginal;
     lud_empo_staging staging;
     int64_t chunk, entries;
+    lud_arrays arrays;
     float *raw;             /* [entries][n_actions] read back */
     int32_t *begin;         /* [chunk + 1] questions for all goals */
     int32_t *person, *goal; /* [chunk * n_goals] */
@@ -98,13 +99,13 @@ static bool make_run(lud_empo_human_net *n, lud_error *error) {
     if (r->entries < r->chunk * layout->n_humans) r->entries = r->chunk * layout->n_humans;
     r->query_states = r->entries / layout->n_goals < r->chunk ? r->entries / layout->n_goals : r->chunk;
     const size_t most = (size_t)(r->query_states * layout->n_goals), actions = (size_t)n->n_actions;
-    r->raw = calloc((size_t)r->entries * actions, sizeof *r->raw);
-    r->begin = calloc((size_t)r->query_states + 1, sizeof *r->begin);
-    r->person = calloc(most, sizeof *r->person);
-    r->goal = calloc(most, sizeof *r->goal);
-    r->policy = calloc(most * actions, sizeof *r->policy);
-    r->value = calloc(most, sizeof *r->value);
-    if (!r->raw || !r->begin || !r->person || !r->goal || !r->policy || !r->value) return false;
+    LUD_TAKE(&r->arrays, r->raw, (size_t)r->entries * actions);
+    LUD_TAKE(&r->arrays, r->begin, (size_t)r->query_states + 1);
+    LUD_TAKE(&r->arrays, r->person, most);
+    LUD_TAKE(&r->arrays, r->goal, most);
+    LUD_TAKE(&r->arrays, r->policy, most * actions);
+    LUD_TAKE(&r->arrays, r->value, most);
+    if (r->arrays.failed) return false;
     int64_t entry = 0;
     for (int64_t i = 0; i < r->query_states; i++, r->begin[i] = (int32_t)entry)
         for (int h = 0; h < layout->n_humans; h++)
@@ -146,12 +147,7 @@ void lud_empo_human_net_free(lud_empo_human_net *n) {
         lud_nn_destroy(r->q.net);
         lud_nn_destroy(r->marginal.net);
         lud_empo_staging_free(&r->staging);
-        free(r->raw);
-        free(r->begin);
-        free(r->person);
-        free(r->goal);
-        free(r->policy);
-        free(r->value);
+        lud_arrays_free(&r->arrays);
         free(r);
     }
     lud_parameters_destroy(n->q);

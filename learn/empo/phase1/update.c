@@ -23,17 +23,18 @@ struct lud_empo_phase1_update {
     int64_t n, goals, all_goals; /* states of a batch, goals drawn for each, most goals of a person */
     training_net nets[N_GROUPS];
     lud_empo_staging staging;
-    int64_t *indices;         /* [n] */
-    lud_empo_transition *own; /* [n] */
-    int32_t *goal;            /* [n][goals] */
-    float *q, *weight;        /* [n][goals][n_actions], and 0 or 1 for the whole row */
-    float *host;              /* [n][goals][n_actions] read back */
-    const int32_t **states;   /* [n] */
+    lud_arrays arrays, row_arrays; /* those of fixed size, and [row_room] */
+    int64_t *indices;              /* [n] */
+    lud_empo_transition *own;      /* [n] */
+    int32_t *goal;                 /* [n][goals] */
+    float *q, *weight;             /* [n][goals][n_actions], and 0 or 1 for the whole row */
+    float *host;                   /* [n][goals][n_actions] read back */
+    const int32_t **states;        /* [n] */
     /* a question about the successors: rooms grow with what a batch holds */
     int64_t row_room;
     const int32_t **records;                  /* [row_room] */
     int32_t *begin;                           /* [row_room + 1] */
-    int32_t *person, *asked;                  /* [row_room * goals] */
+    int32_t *person, *person_goal;            /* [row_room * goals] */
     double *value;                            /* [row_room * goals] */
     int32_t *marginal_begin;                  /* a question about all goals of the batch's states */
     int32_t *marginal_person, *marginal_goal; /* [n * all_goals] */
@@ -70,24 +71,23 @@ static lud_status make_net(lud_empo_phase1_update *t, int group, lud_error *erro
 static bool make_arrays(lud_empo_phase1_update *t) {
     const size_t n = (size_t)t->n, goals = (size_t)t->goals, actions = (size_t)t->net->n_actions;
     const size_t all = n * (size_t)t->all_goals, numbers = n * goals * actions;
-    t->indices = calloc(n, sizeof *t->indices);
-    t->own = calloc(n, sizeof *t->own);
-    t->goal = calloc(n * goals, sizeof *t->goal);
-    t->q = calloc(numbers, sizeof *t->q);
-    t->weight = calloc(numbers, sizeof *t->weight);
-    t->host = calloc(numbers, sizeof *t->host);
-    t->states = calloc(n, sizeof *t->states);
-    t->marginal_begin = calloc(n + 1, sizeof *t->marginal_begin);
-    t->marginal_person = calloc(all, sizeof *t->marginal_person);
-    t->marginal_goal = calloc(all, sizeof *t->marginal_goal);
-    t->marginal_policy = calloc(all * actions, sizeof *t->marginal_policy);
-    t->marginal = calloc(n * actions, sizeof *t->marginal);
-    t->target = lud_device_allocate(t->device, numbers * sizeof(float));
-    t->mask = lud_device_allocate(t->device, numbers * sizeof(float));
-    t->loss = lud_device_allocate(t->device, numbers * sizeof(float));
-    return t->indices && t->own && t->goal && t->q && t->weight && t->host && t->states &&
-           t->marginal_begin && t->marginal_person && t->marginal_goal && t->marginal_policy && t->marginal &&
-           t->target && t->mask && t->loss &&
+    t->arrays.device = t->device;
+    LUD_TAKE(&t->arrays, t->indices, n);
+    LUD_TAKE(&t->arrays, t->own, n);
+    LUD_TAKE(&t->arrays, t->goal, n * goals);
+    LUD_TAKE(&t->arrays, t->q, numbers);
+    LUD_TAKE(&t->arrays, t->weight, numbers);
+    LUD_TAKE(&t->arrays, t->host, numbers);
+    LUD_TAKE(&t->arrays, t->states, n);
+    LUD_TAKE(&t->arrays, t->marginal_begin, n + 1);
+    LUD_TAKE(&t->arrays, t->marginal_person, all);
+    LUD_TAKE(&t->arrays, t->marginal_goal, all);
+    LUD_TAKE(&t->arrays, t->marginal_policy, all * actions);
+    LUD_TAKE(&t->arrays, t->marginal, n * actions);
+    LUD_TAKE_ON_DEVICE(&t->arrays, t->target, numbers);
+    LUD_TAKE_ON_DEVICE(&t->arrays, t->mask, numbers);
+    LUD_TAKE_ON_DEVICE(&t->arrays, t->loss, numbers);
+    return !t->arrays.failed &&
            lud_empo_staging_create(t->device, &t->net->features, t->n, t->n * t->goals, &t->staging);
 }
 
@@ -118,14 +118,6 @@ lud_status lud_empo_phase1_update_create(lud_empo_human_net *net, const lud_empo
     return status;
 }
 
-static void free_rows(lud_empo_phase1_update *t) {
-    free(t->records);
-    free(t->begin);
-    free(t->person);
-    free(t->asked);
-    free(t->value);
-}
-
 void lud_empo_phase1_update_destroy(lud_empo_phase1_update *t) {
     if (!t) return;
     for (int i = 0; i < N_GROUPS; i++) {
@@ -133,37 +125,23 @@ void lud_empo_phase1_update_destroy(lud_empo_phase1_update *t) {
         lud_optimiser_destroy(t->nets[i].optimiser);
     }
     lud_empo_staging_free(&t->staging);
-    free_rows(t);
-    free(t->indices);
-    free(t->own);
-    free(t->goal);
-    free(t->q);
-    free(t->weight);
-    free(t->host);
-    free(t->states);
-    free(t->marginal_begin);
-    free(t->marginal_person);
-    free(t->marginal_goal);
-    free(t->marginal_policy);
-    free(t->marginal);
-    float *const device[] = {t->target, t->mask, t->loss};
-    for (size_t i = 0; i < sizeof device / sizeof *device; i++)
-        if (device[i]) lud_device_release(t->device, device[i]);
+    lud_arrays_free(&t->arrays);
+    lud_arrays_free(&t->row_arrays);
     free(t);
 }
 
 static bool room_for_rows(lud_empo_phase1_update *t, int64_t n) {
     if (n <= t->row_room) return true;
     const size_t rows = (size_t)(n + n / 2), entries = rows * (size_t)t->goals;
-    free_rows(t);
-    t->records = malloc(rows * sizeof *t->records);
-    t->begin = malloc((rows + 1) * sizeof *t->begin);
-    t->person = malloc(entries * sizeof *t->person);
-    t->asked = malloc(entries * sizeof *t->asked);
-    t->value = malloc(entries * sizeof *t->value);
-    const bool complete = t->records && t->begin && t->person && t->asked && t->value;
-    t->row_room = complete ? (int64_t)rows : 0;
-    return complete;
+    lud_arrays *a = &t->row_arrays;
+    lud_arrays_free(a);
+    LUD_TAKE(a, t->records, rows);
+    LUD_TAKE(a, t->begin, rows + 1);
+    LUD_TAKE(a, t->person, entries);
+    LUD_TAKE(a, t->person_goal, entries);
+    LUD_TAKE(a, t->value, entries);
+    t->row_room = a->failed ? 0 : (int64_t)rows;
+    return !a->failed;
 }
 
 /* ---- targets ---- */
@@ -201,12 +179,12 @@ static lud_status evaluate_successors(lud_empo_phase1_update *t, lud_error *erro
             t->begin[row] = (int32_t)(row * t->goals);
             for (int64_t k = 0; k < t->goals; k++) {
                 t->person[row * t->goals + k] = t->own[i].goals[0];
-                t->asked[row * t->goals + k] = t->goal[i * t->goals + k];
+                t->person_goal[row * t->goals + k] = t->goal[i * t->goals + k];
             }
         }
     t->begin[rows] = (int32_t)(rows * t->goals);
     const lud_empo_human_query question = {
-        .n = rows, .records = t->records, .begin = t->begin, .person = t->person, .goal = t->asked};
+        .n = rows, .records = t->records, .begin = t->begin, .person = t->person, .goal = t->person_goal};
     lud_empo_human_net_evaluate(t->net, &question, true, NULL, t->value);
     return LUD_OK;
 }

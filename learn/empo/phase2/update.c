@@ -59,6 +59,7 @@ struct lud_empo_update {
     lud_empo_staging staging; /* of the networks that learn */
     lud_empo_ability ability; /* targets of X_h */
     lud_upload_batch upload;
+    lud_arrays arrays;
     targets targets;
     int64_t width;          /* max(n_actions, n_entries) */
     float *host;            /* [n * width] */
@@ -149,7 +150,7 @@ static bool make_persons(lud_empo_update *t) {
     if (!t->options->expected_people) return true;
     const size_t bytes = (size_t)(t->n * t->n_entries) * sizeof(int32_t);
     int32_t *person = malloc(bytes);
-    t->targets.person = lud_device_allocate(t->device, bytes);
+    LUD_TAKE_ON_DEVICE(&t->arrays, t->targets.person, (size_t)(t->n * t->n_entries));
     const bool complete = person && t->targets.person;
     for (int64_t i = 0; complete && i < t->n; i++)
         for (int k = 0; k < t->n_entries; k++) {
@@ -164,21 +165,19 @@ static bool make_persons(lud_empo_update *t) {
 
 static bool make_arrays(lud_empo_update *t) {
     const size_t n = (size_t)t->n, entries = (size_t)t->n_entries, actions = (size_t)t->n_actions;
-    const size_t width = actions > entries ? actions : entries, real = sizeof(float);
+    const size_t width = actions > entries ? actions : entries;
     targets *d = &t->targets;
+    lud_arrays *a = &t->arrays;
+    a->device = t->device;
     t->width = (int64_t)width;
-    t->host = calloc(n * width, real);
-    for (int i = 0; i < 3; i++) t->host_targets[i] = calloc(n * width, real);
+    LUD_TAKE(a, t->host, n * width);
+    for (int i = 0; i < 3; i++) LUD_TAKE(a, t->host_targets[i], n * width);
+    LUD_TAKE(a, t->gamma, actions);
     float **const device[] = {&d->q_r,     &d->v_h_e,  &d->x_h,   &d->y,         &d->v,
                               &d->uniform, &d->weight, &d->small, &d->x_h_entry, &d->transformed};
-    t->gamma = calloc(actions, real);
-    bool complete = t->host && t->host_targets[0] && t->host_targets[1] && t->host_targets[2] && t->gamma;
-    for (size_t i = 0; i < sizeof device / sizeof *device; i++) {
-        *device[i] = lud_device_allocate(t->device, n * width * real);
-        complete = complete && *device[i];
-    }
-    d->loss = lud_device_allocate(t->device, LUD_EMPO_NETS * n * width * real);
-    complete = complete && d->loss && make_persons(t);
+    for (size_t i = 0; i < sizeof device / sizeof *device; i++) LUD_TAKE_ON_DEVICE(a, *device[i], n * width);
+    LUD_TAKE_ON_DEVICE(a, d->loss, LUD_EMPO_NETS * n * width);
+    const bool complete = make_persons(t) && !a->failed;
     if (complete)
         t->device->ops->fill(t->device, t->n * t->n_actions, 1.0 / (double)t->n_actions, d->uniform);
     return complete && lud_empo_values_start_ability(t->values, &t->ability) &&
@@ -226,14 +225,7 @@ void lud_empo_update_destroy(lud_empo_update *t) {
     lud_empo_staging_free(&t->staging);
     lud_empo_ability_free(&t->ability);
     lud_upload_batch_end(&t->upload);
-    targets *d = &t->targets;
-    void *const fixed[] = {d->q_r,    d->v_h_e, d->x_h,   d->y,         d->v,           d->uniform,
-                           d->weight, d->loss,  d->small, d->x_h_entry, d->transformed, d->person};
-    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
-        if (fixed[i]) lud_device_release(t->device, fixed[i]);
-    free(t->host);
-    for (int i = 0; i < 3; i++) free(t->host_targets[i]);
-    free(t->gamma);
+    lud_arrays_free(&t->arrays);
     free(t);
 }
 

@@ -4,28 +4,20 @@
 #include <stdlib.h>
 
 #include "base/random.h"
-#include "learn/empo/targets/values.h"
 
 bool lud_empo_ability_start(lud_empo_ability *p) {
     const lud_empo_layout *layout = &p->features->layout;
     const int64_t drawn = p->options->x_h_goals * layout->n_humans;
     const size_t most = (size_t)(drawn > layout->n_goals ? drawn : layout->n_goals);
-    p->weight = malloc(most * sizeof *p->weight);
-    p->weight_host = malloc(most * sizeof *p->weight_host);
-    return lud_empo_staging_create(p->device, p->features, 0, 0, &p->staging) && p->weight && p->weight_host;
-}
-
-static void free_room(lud_empo_ability *p) {
-    free(p->offsets);
-    free(p->from_table);
-    if (p->made) lud_device_release(p->device, p->made);
-    if (p->scratch) lud_device_release(p->device, p->scratch);
+    p->arrays.device = p->entry_arrays.device = p->device;
+    LUD_TAKE(&p->arrays, p->weight, most);
+    LUD_TAKE(&p->arrays, p->weight_host, most);
+    return lud_empo_staging_create(p->device, p->features, 0, 0, &p->staging) && !p->arrays.failed;
 }
 
 void lud_empo_ability_free(lud_empo_ability *p) {
-    free_room(p);
-    free(p->weight);
-    free(p->weight_host);
+    lud_arrays_free(&p->arrays);
+    lud_arrays_free(&p->entry_arrays);
     lud_empo_staging_free(&p->staging);
     *p = (lud_empo_ability){0};
 }
@@ -33,15 +25,15 @@ void lud_empo_ability_free(lud_empo_ability *p) {
 static bool make_room(lud_empo_ability *p, int64_t entries) {
     if (entries <= p->room) return true;
     const size_t n = (size_t)(entries + entries / 2);
-    free_room(p);
+    lud_arrays *a = &p->entry_arrays;
+    lud_arrays_free(a);
     ++*p->n_grown;
-    p->offsets = malloc((n + 1) * sizeof *p->offsets);
-    p->from_table = malloc(n * sizeof *p->from_table);
-    p->made = lud_device_allocate(p->device, n * sizeof(float));
-    p->scratch = lud_device_allocate(p->device, n * sizeof(float));
-    const bool complete = p->offsets && p->from_table && p->made && p->scratch;
-    p->room = complete ? (int64_t)n : 0;
-    return complete;
+    LUD_TAKE(a, p->offsets, n + 1);
+    LUD_TAKE(a, p->from_table, n);
+    LUD_TAKE_ON_DEVICE(a, p->made, n);
+    LUD_TAKE_ON_DEVICE(a, p->scratch, n);
+    p->room = a->failed ? 0 : (int64_t)n;
+    return !a->failed;
 }
 
 static int goals_of(const lud_empo_ability *p, int h) {

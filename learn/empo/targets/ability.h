@@ -3,14 +3,15 @@
  * or from its table.
  *
  * Two steps, so that the second can be part of a recorded piece: the host notes what is asked for and adds it
- * to an upload; once that was sent, the rest is operations. On the CPU the sums are taken in double precision,
- * elsewhere by operations on floats. */
+ * to an upload; once that was sent, the rest is operations. On the CPU the sums are taken in double
+ * precision, elsewhere by operations on floats. */
 #ifndef LUDUS_LEARN_EMPO_TARGETS_ABILITY_H
 #define LUDUS_LEARN_EMPO_TARGETS_ABILITY_H
 
 #include "learn/empo/networks/inputs.h"
 #include "learn/empo/networks/table.h"
 #include "learn/empo/options.h"
+#include "learn/nn/arrays.h"
 
 typedef struct lud_empo_ability {
     lud_device *device;
@@ -27,13 +28,14 @@ typedef struct lud_empo_ability {
     int64_t group, at_once;  /* states of a group, of a pass within it */
     int64_t room;            /* entries */
     lud_empo_staging staging;
-    double *weight;           /* [per_state] */
-    float *weight_host;       /* the same */
-    int32_t *offsets;         /* [n * n_humans + 1] entries of a person in a state */
-    float *from_table;        /* [room] host */
-    float *made, *scratch;    /* [room] device */
-    const float *value;       /* [n][per_state] V_h^e, where it stands */
-    const float *weight_sent; /* on the device */
+    lud_arrays arrays, entry_arrays; /* those of fixed size, and [room] */
+    double *weight;                  /* [per_state] */
+    float *weight_host;              /* the same */
+    int32_t *offsets;                /* [n * n_humans + 1] entries of a person in a state */
+    float *from_table;               /* [room] host */
+    float *made, *scratch;           /* [room] device */
+    const float *value;              /* [n][per_state] V_h^e, where it stands */
+    const float *weight_sent;        /* on the device */
     const int32_t *offsets_sent;
 } lud_empo_ability;
 

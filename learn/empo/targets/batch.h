@@ -10,6 +10,7 @@
 #include "learn/empo/targets/hindsight.h"
 #include "learn/empo/targets/targets.h"
 #include "learn/empo/targets/trajectory.h"
+#include "learn/nn/arrays.h"
 
 typedef struct lud_empo_sample {
     lud_empo_values *values;
@@ -18,8 +19,9 @@ typedef struct lud_empo_sample {
     lud_device *device;
     uint64_t seed;
     int64_t n, n_actions, n_entries;
-    lud_empo_trajectory *trajectory; /* with targets over several steps */
-    lud_empo_hindsight *hindsight;   /* with hindsight_prob */
+    lud_arrays arrays, row_arrays, link_arrays; /* those of fixed size, [row_room] and [link_room] */
+    lud_empo_trajectory *trajectory;            /* with targets over several steps */
+    lud_empo_hindsight *hindsight;              /* with hindsight_prob */
     int64_t first_successor; /* row of the first successor: the states themselves stand before, if at all */
     int64_t first_later;     /* row of the first state that came later, with trajectories */
     int64_t n_rows, n_links;

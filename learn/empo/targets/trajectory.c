@@ -4,8 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learn/nn/arrays.h"
+
 /* Weighted values of states on the way that go into slots (transition, joint robot action). */
 typedef struct terms {
+    lud_arrays arrays;
     int64_t n, run_n;    /* run_n: with padding */
     int32_t *row, *slot; /* [n] row: of the states on the way */
     float *weight;       /* [n] */
@@ -15,6 +18,7 @@ typedef struct terms {
 } terms;
 
 struct lud_empo_trajectory {
+    lud_arrays arrays; /* of fixed size */
     lud_empo_values *values;
     const lud_empo_replay *replay;
     const lud_empo_learner_options *options;
@@ -40,21 +44,13 @@ struct lud_empo_trajectory {
 
 /* ---- making and freeing ---- */
 
-static void free_terms(lud_device *device, terms *t) {
-    free(t->row);
-    free(t->slot);
-    free(t->weight);
-    if (t->device_value) lud_device_release(device, t->device_value);
-    *t = (terms){0};
-}
-
-static bool make_terms(lud_device *device, int64_t room, terms *t) {
-    const size_t n = (size_t)room;
-    t->row = malloc(n * sizeof *t->row);
-    t->slot = malloc(n * sizeof *t->slot);
-    t->weight = malloc(n * sizeof *t->weight);
-    t->device_value = lud_device_allocate(device, n * sizeof *t->device_value);
-    return t->row && t->slot && t->weight && t->device_value;
+static bool make_terms(lud_device *device, size_t room, terms *t) {
+    t->arrays.device = device;
+    LUD_TAKE(&t->arrays, t->row, room);
+    LUD_TAKE(&t->arrays, t->slot, room);
+    LUD_TAKE(&t->arrays, t->weight, room);
+    LUD_TAKE_ON_DEVICE(&t->arrays, t->device_value, room);
+    return !t->arrays.failed;
 }
 
 /* Room for one more state. */
@@ -69,8 +65,8 @@ static bool room_for_state(lud_empo_trajectory *t) {
     terms *const all[] = {&t->rewards, &t->values_beyond};
     for (int i = 0; i < 2; i++) {
         terms made = {.n = all[i]->n};
-        if (!make_terms(t->device, room, &made)) {
-            free_terms(t->device, &made);
+        if (!make_terms(t->device, (size_t)room, &made)) {
+            lud_arrays_free(&made.arrays);
             return false;
         }
         if (made.n) {
@@ -78,7 +74,7 @@ static bool room_for_state(lud_empo_trajectory *t) {
             memcpy(made.slot, all[i]->slot, (size_t)made.n * sizeof *made.slot);
             memcpy(made.weight, all[i]->weight, (size_t)made.n * sizeof *made.weight);
         }
-        free_terms(t->device, all[i]);
+        lud_arrays_free(&all[i]->arrays);
         *all[i] = made;
     }
     t->state_room = room;
@@ -110,15 +106,15 @@ lud_status lud_empo_trajectory_create(lud_empo_values *values, const lud_empo_re
                                .n = n,
                                .n_entries = values->n_entries,
                                .n_actions = values->features->layout.n_robot_actions};
+    t->arrays.device = t->device;
     const size_t entries = (size_t)(n * t->n_entries), actions = (size_t)(n * t->n_actions);
-    t->place = malloc(entries * sizeof *t->place);
-    t->keep = malloc(entries * sizeof *t->keep);
-    t->constant = malloc(entries * sizeof *t->constant);
-    t->factor = malloc(entries * sizeof *t->factor);
-    t->keep_action = malloc(actions * sizeof *t->keep_action);
-    t->device_value = lud_device_allocate(t->device, entries * sizeof *t->device_value);
-    if (!t->place || !t->keep || !t->constant || !t->factor || !t->keep_action || !t->device_value ||
-        !room_for_state(t) || !room_for_step(t, 0)) {
+    LUD_TAKE(&t->arrays, t->place, entries);
+    LUD_TAKE(&t->arrays, t->keep, entries);
+    LUD_TAKE(&t->arrays, t->constant, entries);
+    LUD_TAKE(&t->arrays, t->factor, entries);
+    LUD_TAKE(&t->arrays, t->keep_action, actions);
+    LUD_TAKE_ON_DEVICE(&t->arrays, t->device_value, entries);
+    if (t->arrays.failed || !room_for_state(t) || !room_for_step(t, 0)) {
         lud_empo_trajectory_destroy(t);
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for trajectories");
     }
@@ -128,12 +124,12 @@ lud_status lud_empo_trajectory_create(lud_empo_values *values, const lud_empo_re
 
 void lud_empo_trajectory_destroy(lud_empo_trajectory *t) {
     if (!t) return;
-    void *const host[] = {t->keep,        t->constant, t->factor, t->place,
-                          t->keep_action, t->path,     t->row_of, t->states};
-    for (size_t i = 0; i < sizeof host / sizeof *host; i++) free(host[i]);
-    if (t->device_value) lud_device_release(t->device, t->device_value);
-    free_terms(t->device, &t->rewards);
-    free_terms(t->device, &t->values_beyond);
+    lud_arrays_free(&t->arrays);
+    free(t->path);
+    free(t->row_of);
+    free(t->states);
+    lud_arrays_free(&t->rewards.arrays);
+    lud_arrays_free(&t->values_beyond.arrays);
     free(t);
 }
 

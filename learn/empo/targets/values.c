@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <xxhash.h>
-
 #include "learn/empo/targets/targets.h"
+#include "learn/nn/arrays.h"
 
 /* States that go through a network at once (more when a batch is larger), and entries at least. */
 enum { CHUNK = 512, ENTRIES = 2048 };
@@ -33,23 +32,13 @@ struct lud_empo_workspace {
         int which;              /* network */
         const float *exponents; /* on the device */
     } asked;
-    uint64_t *keys;   /* [capacity] table keys of states, host */
-    float *host;      /* [capacity * width] */
-    float *scratch;   /* [capacity * width] device */
-    int64_t capacity; /* of states in the results */
+    lud_arrays arrays;  /* that do not grow */
+    lud_arrays results; /* those below and in lud_empo_values */
+    uint64_t *keys;     /* [capacity] table keys of states, host */
+    float *host;        /* [capacity * width] */
+    float *scratch;     /* [capacity * width] device */
+    int64_t capacity;   /* of states in the results */
 };
-
-uint64_t lud_empo_state_key(const lud_empo_features *f, const int32_t *record) {
-    return XXH3_64bits(record, (size_t)f->words * sizeof *record);
-}
-uint64_t lud_empo_person_key(uint64_t state_key, int h) {
-    const uint64_t parts[2] = {state_key, (uint64_t)h};
-    return XXH3_64bits(parts, sizeof parts);
-}
-uint64_t lud_empo_goal_key(uint64_t state_key, int h, int goal) {
-    const uint64_t parts[3] = {state_key, (uint64_t)h, (uint64_t)goal};
-    return XXH3_64bits(parts, sizeof parts);
-}
 
 /* ---- making and freeing ---- */
 
@@ -137,7 +126,7 @@ static bool make_first_entries(lud_empo_values *v) {
     if (!(w->heads & LUD_EMPO_X_H) || !v->options->expected_people) return true;
     const size_t bytes = (size_t)(w->chunk * layout->n_humans) * sizeof(int32_t);
     int32_t *index = malloc(bytes);
-    w->first_entry = lud_device_allocate(v->device, bytes);
+    LUD_TAKE_ON_DEVICE(&w->arrays, w->first_entry, (size_t)(w->chunk * layout->n_humans));
     const bool complete = index && w->first_entry;
     for (int64_t i = 0; complete && i < w->chunk; i++)
         for (int h = 0; h < layout->n_humans; h++)
@@ -163,8 +152,7 @@ bool lud_empo_values_start_ability(lud_empo_values *v, lud_empo_ability *ability
 
 static bool make_staging(lud_empo_values *v) {
     struct lud_empo_workspace *w = v->workspace;
-    w->exponents = calloc((size_t)v->shape.n_actions, sizeof *w->exponents);
-    return w->exponents &&
+    return LUD_TAKE(&w->arrays, w->exponents, (size_t)v->shape.n_actions) &&
            lud_empo_staging_create(v->device, v->features, w->chunk, w->entries, &w->staging) &&
            make_first_entries(v) && lud_empo_values_start_ability(v, &w->ability);
 }
@@ -193,6 +181,7 @@ lud_status lud_empo_values_create(lud_device *device, const lud_empo_features *f
     if (complete) {
         struct lud_empo_workspace *w = v->workspace;
         lud_upload_batch_start(&w->upload, device);
+        w->arrays.device = w->results.device = device;
         w->chunk = options->batch_size > CHUNK ? options->batch_size : CHUNK;
         w->entries = w->chunk * v->n_entries;
         if (w->entries < ENTRIES) w->entries = ENTRIES;
@@ -209,25 +198,16 @@ lud_status lud_empo_values_create(lud_device *device, const lud_empo_features *f
     return reason.status;
 }
 
-static void free_results(lud_empo_values *v) {
-    float *const device[] = {v->v_h_e, v->x_h, v->y, v->u_r, v->v_r, v->q_r, v->pi_r, v->workspace->scratch};
-    for (size_t i = 0; i < sizeof device / sizeof *device; i++)
-        if (device[i]) lud_device_release(v->device, device[i]);
-    free(v->workspace->keys);
-    free(v->workspace->host);
-}
-
 void lud_empo_values_free(lud_empo_values *v) {
     struct lud_empo_workspace *w = v->workspace;
     if (w) {
         lud_capture_end(&v->capture);
-        free_results(v);
+        lud_arrays_free(&w->results);
+        lud_arrays_free(&w->arrays);
         for (int i = 0; i < PASSES; i++) lud_nn_destroy(w->nets[i]);
         lud_empo_ability_free(&w->ability);
         lud_empo_staging_free(&w->staging);
         lud_upload_batch_end(&w->upload);
-        if (w->first_entry) lud_device_release(v->device, w->first_entry);
-        free(w->exponents);
         free(w);
     }
     for (int net = 0; net < LUD_EMPO_NETS; net++) lud_empo_table_destroy(v->tables[net]);
@@ -243,25 +223,23 @@ static lud_status make_room(lud_empo_values *v, int64_t n, lud_error *error) {
     const int64_t capacity = lud_capture_rows(v->device, n) + n / 2;
     v->n_grown++;
     const size_t states = (size_t)capacity, humans = (size_t)v->features->layout.n_humans,
-                 entries = (size_t)v->n_entries;
-    const size_t actions = (size_t)v->features->layout.n_robot_actions, real = sizeof(float);
-    free_results(v);
-    v->v_h_e = lud_device_allocate(v->device, states * entries * real);
-    v->x_h = lud_device_allocate(v->device, states * humans * real);
-    v->y = lud_device_allocate(v->device, states * real);
-    v->u_r = lud_device_allocate(v->device, states * real);
-    v->v_r = lud_device_allocate(v->device, states * real);
-    v->q_r = lud_device_allocate(v->device, states * actions * real);
-    v->pi_r = lud_device_allocate(v->device, states * actions * real);
-    w->scratch = lud_device_allocate(v->device, states * (size_t)width_of(v) * real);
-    w->keys = malloc(states * sizeof *w->keys);
-    w->host = malloc(states * (size_t)width_of(v) * real);
-    const bool complete = v->v_h_e && v->x_h && v->y && v->u_r && v->v_r && v->q_r && v->pi_r && w->scratch &&
-                          w->keys && w->host;
-    w->capacity = complete ? capacity : 0;
-    return complete
-               ? LUD_OK
-               : lud_fail(error, LUD_ERROR_MEMORY, "no memory for the values of %lld states", (long long)n);
+                 actions = (size_t)v->features->layout.n_robot_actions, width = (size_t)width_of(v);
+    lud_arrays *a = &w->results;
+    lud_arrays_free(a);
+    LUD_TAKE_ON_DEVICE(a, v->v_h_e, states * (size_t)v->n_entries);
+    LUD_TAKE_ON_DEVICE(a, v->x_h, states * humans);
+    LUD_TAKE_ON_DEVICE(a, v->y, states);
+    LUD_TAKE_ON_DEVICE(a, v->u_r, states);
+    LUD_TAKE_ON_DEVICE(a, v->v_r, states);
+    LUD_TAKE_ON_DEVICE(a, v->q_r, states * actions);
+    LUD_TAKE_ON_DEVICE(a, v->pi_r, states * actions);
+    LUD_TAKE_ON_DEVICE(a, w->scratch, states * width);
+    LUD_TAKE(a, w->keys, states);
+    LUD_TAKE(a, w->host, states * width);
+    w->capacity = a->failed ? 0 : capacity;
+    return a->failed
+               ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for the values of %lld states", (long long)n)
+               : LUD_OK;
 }
 
 /* ---- filling inputs ---- */

@@ -101,11 +101,6 @@ void lud_empo_values_encode(const lud_empo_values *values, lud_empo_staging *sta
 /* Person and goal of entry k of a state with the given goals[n_humans]. */
 void lud_empo_values_entry(const lud_empo_values *values, int k, const int32_t *goals, int *h, int *goal);
 
-/* Keys of table entries. */
-uint64_t lud_empo_state_key(const lud_empo_features *features, const int32_t *record);
-uint64_t lud_empo_person_key(uint64_t state_key, int h);
-uint64_t lud_empo_goal_key(uint64_t state_key, int h, int goal);
-
 void lud_empo_values_visit(lud_empo_values *values, lud_checkpoint *checkpoint);
 
 #endif
