@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "agents/policy.h"
+#include "agents/cast.h"
 #include "base/status.h"
 #include "sim/scenario.h"
 

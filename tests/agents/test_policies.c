@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "agents/keyboard.h"
-#include "agents/policy.h"
+#include "agents/cast.h"
 #include "agents/support_grid.h"
 #include "base/file.h"
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "agents/policy.h"
+#include "agents/cast.h"
 #include "base/file.h"
 #include "sim/batch.h"
 #include "sim/multigrid/grid_view.h"
