@@ -175,8 +175,8 @@ static lud_status make_prior(phase2 *p, lud_error *error) {
     }
     status = lud_policy_create(model, tree, p->scenario->path, &p->people, error);
     if (status) return status;
-    const bool steered = p->people->kind == &lud_policy_keyboard; /* it has no distribution */
-    if (p->people->hidden_bytes || p->people->needs_observations || steered)
+    const bool steered = p->people->kind == &lud_policy_keyboard; /* nobody steers here */
+    if (p->people->hidden_bytes || p->people->needs_observations || steered || !p->people->kind->distribution)
         return lud_fail_at(error, LUD_ERROR_INPUT, tree->place,
                            "the policy %s cannot be a human prior; expected one that looks at the present "
                            "state only",

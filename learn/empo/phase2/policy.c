@@ -92,45 +92,79 @@ static int index_of(const int *list, int n, int agent) {
     return -1;
 }
 
-static void act_in_environment(learned_policy *p, const lud_act *act, int e) {
+/* The robots' joint choices in environment e of `act`, into p->robots. */
+static void find_robots(learned_policy *p, const lud_act *act, int e, const uint8_t *state) {
+    if (!(p->search && search_distribution(p, act, e, state))) joint_distribution(p, state);
+}
+
+/* Choices of person h, or (h < 0) of a robot in what find_robots has left. */
+static void own_choices(learned_policy *p, const uint8_t *state, int agent, int h, int goal, double *to) {
     const lud_empo_phase2_learner *l = p->learner;
     const lud_empo_layout *layout = &l->features.layout;
+    const int n = p->base.model->layout.actions[agent].n_discrete;
+    if (h >= 0 && goal >= 0) {
+        lud_empo_prior_policy(&l->prior, &l->features, state, h, goal, to);
+        return;
+    }
+    for (int a = 0; a < n; a++) to[a] = h >= 0 ? 1.0 / n : 0.0;
+    for (int32_t k = 0; k < layout->n_robot_actions && h < 0; k++) {
+        lud_empo_robot_decode(layout, p->base.model, k, p->joint);
+        to[p->joint[agent]] += p->robots[k];
+    }
+}
+
+static void act_in_environment(learned_policy *p, const lud_act *act, int e) {
+    const lud_empo_layout *layout = &p->learner->features.layout;
     const lud_layout *world = &act->model->layout;
     const uint8_t *state = act->states + (size_t)e * world->state_bytes;
     bool ready = false;
     for (int slot = 0; slot < act->n_agents_acting; slot++) {
-        const int agent = act->agents[slot], n = world->actions[agent].n_discrete;
+        const int agent = act->agents[slot];
         const int h = index_of(layout->humans, layout->n_humans, agent);
-        if (h >= 0) {
-            const int goal = act->goals ? act->goals[(size_t)e * act->goal_stride + (size_t)agent] : -1;
-            if (goal >= 0)
-                lud_empo_prior_policy(&l->prior, &l->features, state, h, goal, p->people);
-            else
-                for (int a = 0; a < n; a++) p->people[a] = 1.0 / n;
-            lud_policy_choose(act, e, slot, p->people);
-            continue;
-        }
-        if (!ready && !(p->search && search_distribution(p, act, e, state))) joint_distribution(p, state);
-        ready = true;
-        memset(p->people, 0, (size_t)n * sizeof *p->people);
-        for (int32_t k = 0; k < layout->n_robot_actions; k++) {
-            lud_empo_robot_decode(layout, act->model, k, p->joint);
-            p->people[p->joint[agent]] += p->robots[k];
-        }
+        const int goal = act->goals ? act->goals[(size_t)e * act->goal_stride + (size_t)agent] : -1;
+        if (h < 0 && !ready) find_robots(p, act, e, state);
+        ready = ready || h < 0;
+        own_choices(p, state, agent, h, goal, p->people);
         lud_policy_choose(act, e, slot, p->people);
-        if (!act->discrete) continue;
+        if (h >= 0 || !act->discrete) continue;
         lud_empo_robot_decode(layout, act->model, draw_joint(act, e, p->robots, layout->n_robot_actions),
                               p->joint);
         act->discrete[(size_t)e * (size_t)world->n_agents + (size_t)agent] = p->joint[agent];
     }
 }
 
+/* A search draws as in the first step of environment 0. */
+static void find_robots_alone(learned_policy *p, const uint8_t *state) {
+    static const uint32_t tick = 0;
+    const lud_act act = {.model = p->base.model, .range = {.n = 1, .tick = &tick}};
+    find_robots(p, &act, 0, state);
+}
+
+static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *to) {
+    learned_policy *p = (learned_policy *)policy;
+    const lud_empo_layout *layout = &p->learner->features.layout;
+    const int h = index_of(layout->humans, layout->n_humans, agent);
+    if (h < 0) find_robots_alone(p, state);
+    own_choices(p, state, agent, h, goal, to);
+    return true;
+}
+
+static void joint(lud_policy *policy, const uint8_t *state, double *to) {
+    learned_policy *p = (learned_policy *)policy;
+    find_robots_alone(p, state);
+    memcpy(to, p->robots, (size_t)p->learner->features.layout.n_robot_actions * sizeof *to);
+}
+
 static void act_in_range(lud_policy *policy, const lud_act *act) {
     for (int e = 0; e < act->range.n; e++) act_in_environment((learned_policy *)policy, act, e);
 }
 
-static const lud_policy_kind kind = {
-    .name = "learned", .about = "what a learner has learned", .destroy = destroy, .act = act_in_range};
+static const lud_policy_kind kind = {.name = "learned",
+                                     .about = "what a learner has learned",
+                                     .destroy = destroy,
+                                     .act = act_in_range,
+                                     .distribution = distribution,
+                                     .joint = joint};
 
 lud_status lud_empo_learned_policy_create(lud_empo_phase2_learner *learner, lud_policy **policy,
                                           lud_error *error) {
