@@ -136,8 +136,8 @@ static lud_status make_optimiser(lud_empo_update *t, lud_error *error) {
                                             t->options->stages.u_r_network, true,
                                             t->options->stages.v_r_network};
         if (!exists[net] || t->options->use_lookup[net]) continue;
-        lud_optimiser_options o = lud_optimiser_defaults(LUD_OPTIMISER_ADAM);
-        o.weight_decay = t->options->weight_decay[net];
+        lud_optimiser_options o = t->options->optimiser;
+        if (t->options->weight_decay[net] >= 0) o.weight_decay = t->options->weight_decay[net];
         o.max_norm = t->options->stages.clip[net];
         t->groups[net] = lud_optimiser_group(t->optimiser, prefixes[net], &o, false);
         if (t->groups[net] < 0) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for an optimiser");
@@ -437,17 +437,26 @@ static void queue_copies(lud_empo_update *t) {
     }
 }
 
+static void queue_steps(lud_empo_update *t) {
+    enter(t, LUD_STAGE_OPTIMISER);
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        if (t->work.heads & 1u << net) lud_optimiser_apply(t->optimiser, t->groups[net]);
+    queue_copies(t);
+    enter(t, -1);
+}
+
+/* Whether the optimiser decides things on the host: then its steps follow the recorded piece. */
+static bool steps_apart(const lud_empo_update *t) {
+    return t->optimiser && !lud_optimiser_records(t->optimiser);
+}
+
 /* The recorded piece: it calls operations and nothing else. */
 static void queue_update(void *update) {
     lud_empo_update *t = update;
     lud_empo_values_queue(t->values);
     queue_targets(t);
     if (t->work.heads) queue_learning(t);
-    enter(t, LUD_STAGE_OPTIMISER);
-    for (int net = 0; net < LUD_EMPO_NETS; net++)
-        if (t->work.heads & 1u << net) lud_optimiser_apply(t->optimiser, t->groups[net]);
-    queue_copies(t);
-    enter(t, -1);
+    if (!steps_apart(t)) queue_steps(t);
 }
 
 /* Stands for everything that shapes an update. */
@@ -640,6 +649,7 @@ lud_status lud_empo_update_run(lud_empo_update *t, int64_t step, const lud_empo_
         queue_update(t);
     else
         lud_capture_run(&t->updating, update_key(t));
+    if (steps_apart(t)) queue_steps(t);
     lud_profile *profile = t->values->profile;
     if (profile) lud_profile_begin(profile, LUD_STAGE_OPTIMISER);
     if (measure) keep_targets(t, now->active[LUD_NET_Q_R], now->active[LUD_NET_X_H]);
