@@ -54,3 +54,14 @@ double lud_empo_power(double zeta, const double *values, const double *weights, 
 double lud_empo_reward(const lud_empo_theory *theory, const double *power, int n_humans) {
     return lud_empo_reward_of(theory->aggregate == LUD_EMPO_MEAN, theory->xi, theory->eta, power, n_humans);
 }
+
+int lud_empo_draw(const double *p, int n, double uniform) {
+    int drawn = 0;
+    for (int i = 0; i < n; i++) {
+        if (p[i] <= 0) continue;
+        drawn = i;
+        if (uniform < p[i]) break;
+        uniform -= p[i];
+    }
+    return drawn;
+}

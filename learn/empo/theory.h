@@ -75,4 +75,8 @@ double lud_empo_power(double zeta, const double *values, const double *weights, 
 /* Equation (8): U_r = -(mean or sum over people of X_h^-xi)^eta; 0 people: 0. power[n_humans], all > 0 */
 double lud_empo_reward(const lud_empo_theory *theory, const double *power, int n_humans);
 
+/* The index that `uniform` in [0, 1) draws from the distribution p[n]; what rounding leaves over belongs to
+ * the last possible one. */
+int lud_empo_draw(const double *p, int n, double uniform);
+
 #endif

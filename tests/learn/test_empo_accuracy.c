@@ -320,9 +320,8 @@ static void restarts_reach_every_state(void **state) {
         const lud_empo_now now = lud_empo_stages_at(&r.learner->options.stages, 0);
         lud_error error = {0};
         for (int64_t i = 0; i < there / 2; i++) /* eight environments: four steps a state */
-            assert_int_equal(
-                lud_empo_rollout_step(r.learner->rollout, &now, 0, NULL, NULL, r.learner->replay, &error),
-                LUD_OK);
+            assert_int_equal(lud_empo_rollout_step(r.learner->rollout, &now, 0, r.learner->replay, &error),
+                             LUD_OK);
         const lud_empo_rollout_counts counts = lud_empo_rollout_get_counts(r.learner->rollout);
         missed[round] = there - counts.states_seen;
         assert_int_equal(counts.restarts > 0, round == 1);

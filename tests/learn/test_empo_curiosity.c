@@ -206,9 +206,8 @@ static void counting_people_do_different_things(void **state) {
         lud_error error = {0};
         int counts[4] = {0};
         for (int i = 0; i < 200; i++) {
-            assert_int_equal(
-                lud_empo_rollout_step(r.learner->rollout, &now, 0, NULL, NULL, r.learner->replay, &error),
-                LUD_OK);
+            assert_int_equal(lud_empo_rollout_step(r.learner->rollout, &now, 0, r.learner->replay, &error),
+                             LUD_OK);
             const lud_empo_last_step last = lud_empo_rollout_last_step(r.learner->rollout);
             for (int k = 0; k < 2 * last.n; k++) counts[last.actions[k]]++;
         }

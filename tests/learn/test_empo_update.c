@@ -493,9 +493,8 @@ static void the_count_bonus_widens_what_is_seen(void **state) {
         now.epsilon_h = 0.0; /* robots at random or after the bonus: beta_r is 0 */
         lud_error error = {0};
         for (int i = 0; i < 1000; i++)
-            assert_int_equal(
-                lud_empo_rollout_step(r.learner->rollout, &now, 0, NULL, NULL, r.learner->replay, &error),
-                LUD_OK);
+            assert_int_equal(lud_empo_rollout_step(r.learner->rollout, &now, 0, r.learner->replay, &error),
+                             LUD_OK);
         seen[round] = lud_empo_rollout_get_counts(r.learner->rollout).states_seen;
         support_empo_close(&r);
     }
@@ -514,9 +513,8 @@ static void stored_transitions_are_complete(void **state) {
         lud_empo_now now = lud_empo_stages_at(&r.learner->options.stages, 0);
         lud_error error = {0};
         for (int i = 0; i < 300; i++)
-            assert_int_equal(
-                lud_empo_rollout_step(r.learner->rollout, &now, 0, NULL, NULL, r.learner->replay, &error),
-                LUD_OK);
+            assert_int_equal(lud_empo_rollout_step(r.learner->rollout, &now, 0, r.learner->replay, &error),
+                             LUD_OK);
         const lud_empo_features *f = &r.learner->features;
         int named = 0, goals[3] = {0};
         const int64_t n = lud_empo_replay_count(r.learner->replay);

@@ -20,9 +20,9 @@ static void destroy(lud_policy *policy) {
     free(p);
 }
 
-static int index_of(const int *list, int n, int agent) {
-    for (int i = 0; i < n; i++)
-        if (list[i] == agent) return i;
+int lud_empo_person_of(const lud_empo_layout *layout, int agent) {
+    for (int h = 0; h < layout->n_humans; h++)
+        if (layout->humans[h] == agent) return h;
     return -1;
 }
 
@@ -38,56 +38,42 @@ static void human_distribution(const solution_policy *p, const double *record, i
         lud_empo_marginal_of(layout, p->goal_weight, record, h, distribution);
 }
 
-/* Robot r's part of the joint distribution. */
-static void robot_marginal(const solution_policy *p, const double *pi_r, int agent, double *distribution) {
+void lud_empo_act_robot(const lud_empo_layout *layout, const lud_act *act, int e, int slot,
+                        const double *pi_r, double *distribution) {
     int32_t robots[LUD_EMPO_MAX_AGENTS];
-    memset(distribution, 0, (size_t)p->base.model->layout.actions[agent].n_discrete * sizeof *distribution);
-    for (int32_t k = 0; k < p->layout.n_robot_actions; k++) {
-        lud_empo_robot_decode(&p->layout, p->base.model, k, robots);
+    const lud_layout *world = &act->model->layout;
+    const int agent = act->agents[slot];
+    memset(distribution, 0, (size_t)world->actions[agent].n_discrete * sizeof *distribution);
+    for (int32_t k = 0; k < layout->n_robot_actions; k++) {
+        lud_empo_robot_decode(layout, act->model, k, robots);
         distribution[robots[agent]] += pi_r[k];
     }
-}
-
-/* One draw for all robots: its key does not name the agent, so every robot finds the same joint action. */
-static int32_t draw_joint(const lud_act *act, int e, const double *pi_r, int32_t n) {
-    lud_random_key key = {act->range.seed, act->range.first_environment + (uint32_t)e};
-    lud_words words = lud_draw(key, act->range.tick[e], UINT32_MAX, LUD_PURPOSE_ACTION, 0);
-    double left = lud_unit53(words.v[0], words.v[1]);
-    int32_t joint = 0;
-    for (int32_t k = 0; k < n; k++) {
-        if (pi_r[k] <= 0) continue;
-        joint = k;
-        if (left < pi_r[k]) break;
-        left -= pi_r[k];
-    }
-    return joint;
+    lud_policy_choose(act, e, slot, distribution);
+    if (!act->discrete) return;
+    const lud_random_key key = {act->range.seed, act->range.first_environment + (uint32_t)e};
+    const lud_words w = lud_draw(key, act->range.tick[e], UINT32_MAX, LUD_PURPOSE_ACTION, 0);
+    const int joint = lud_empo_draw(pi_r, layout->n_robot_actions, lud_unit53(w.v[0], w.v[1]));
+    lud_empo_robot_decode(layout, act->model, joint, robots);
+    act->discrete[(size_t)e * (size_t)world->n_agents + (size_t)agent] = robots[agent];
 }
 
 static void act_in_environment(const solution_policy *p, const lud_act *act, int e) {
     double distribution[MAX_ACTIONS];
-    int32_t robots[LUD_EMPO_MAX_AGENTS];
-    const lud_layout *world = &act->model->layout;
-    const uint8_t *state = act->states + (size_t)e * world->state_bytes;
+    const uint8_t *state = act->states + (size_t)e * act->model->layout.state_bytes;
     uint64_t index = lud_empo_solution_find(p->solution, state);
     const double *record = index == UINT64_MAX ? NULL : lud_empo_solution_record(p->solution, index);
     bool known = record && !act->model->world->is_terminal(act->model, state);
     for (int slot = 0; slot < act->n_agents_acting; slot++) {
-        int agent = act->agents[slot], n_actions = world->actions[agent].n_discrete;
-        int h = index_of(p->layout.humans, p->layout.n_humans, agent);
-        if (!known) {
-            for (int a = 0; a < n_actions; a++) distribution[a] = 1.0 / n_actions;
-        } else if (h >= 0) {
-            int goal = act->goals ? act->goals[(size_t)e * act->goal_stride + (size_t)agent] : -1;
-            human_distribution(p, record, h, goal, distribution);
-        } else {
-            robot_marginal(p, record + p->layout.pi_r, agent, distribution);
+        int agent = act->agents[slot], n_actions = act->model->layout.actions[agent].n_discrete;
+        int h = lud_empo_person_of(&p->layout, agent);
+        if (known && h < 0) {
+            lud_empo_act_robot(&p->layout, act, e, slot, record + p->layout.pi_r, distribution);
+            continue;
         }
+        int goal = act->goals ? act->goals[(size_t)e * act->goal_stride + (size_t)agent] : -1;
+        for (int a = 0; a < n_actions; a++) distribution[a] = 1.0 / n_actions;
+        if (known) human_distribution(p, record, h, goal, distribution);
         lud_policy_choose(act, e, slot, distribution);
-        if (known && h < 0 && act->discrete) {
-            int32_t joint = draw_joint(act, e, record + p->layout.pi_r, p->layout.n_robot_actions);
-            lud_empo_robot_decode(&p->layout, act->model, joint, robots);
-            act->discrete[(size_t)e * (size_t)world->n_agents + (size_t)agent] = robots[agent];
-        }
     }
 }
 

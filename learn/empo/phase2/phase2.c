@@ -141,7 +141,6 @@ static void destroy(lud_learner *learner) {
     lud_policy_destroy(p->people);
     lud_empo_human_net_free(&p->human_net);
     lud_empo_features_free(&p->features);
-    free(p->records);
     free(p->sampled);
     free(p->sampled_goals);
     free(p->probed);
@@ -185,21 +184,6 @@ static lud_status make_prior(phase2 *p, lud_error *error) {
     return LUD_OK;
 }
 
-/* A callback context that can report a failure. */
-typedef struct robot_context {
-    phase2 *learner;
-    double beta_r;
-    lud_status status;
-    lud_error error;
-} robot_context;
-
-static lud_status search_values(void *context, int n, const int32_t *const *records,
-                                const int32_t *const *goals, double beta_r, float *q, float *u, float *v,
-                                lud_error *error) {
-    lud_empo_values *values = &((robot_context *)context)->learner->values;
-    return lud_empo_values_for_search(values, n, records, goals, beta_r, q, u, v, error);
-}
-
 static lud_status make_parts(phase2 *p, lud_error *error) {
     const lud_empo_learner_options *o = &p->options;
     const uint64_t seed = (uint64_t)p->scenario->run.seed;
@@ -207,7 +191,6 @@ static lud_status make_parts(phase2 *p, lud_error *error) {
     p->replay = lud_empo_replay_create(o->buffer_size, (size_t)o->buffer_mebibytes << 20, p->features.words,
                                        layout->n_robot_actions, layout->n_humans,
                                        o->expected_people ? layout->policy_begin[layout->n_humans] : 0);
-    p->records = calloc((size_t)o->environments, sizeof *p->records);
     const int64_t probes = o->plasticity_interval ? o->plasticity_batch_size : 1;
     const size_t sampled = (size_t)(o->batch_size > probes ? o->batch_size : probes);
     p->sampled = calloc(sampled, sizeof *p->sampled);
@@ -218,7 +201,7 @@ static lud_status make_parts(phase2 *p, lud_error *error) {
         !lud_empo_replay_keep_trajectories(p->replay, environments,
                                            o->hindsight_prob > 0 ? layout->n_goals : 0))
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
-    if (!p->replay || !p->records || !p->sampled || !p->sampled_goals || !p->probed)
+    if (!p->replay || !p->sampled || !p->sampled_goals || !p->probed)
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
     lud_status status = lud_empo_values_create(p->device, &p->features, o, seed, &p->values, error);
     if (status) return status;
@@ -233,40 +216,19 @@ static lud_status make_parts(phase2 *p, lud_error *error) {
     if (status) return status;
     status = lud_empo_update_create(&p->values, p->replay, o, seed, &p->update, error);
     if (status) return status;
-    if (o->pi_r_mode == LUD_EMPO_MCTS && !o->async_training) {
-        const lud_empo_search_options search = lud_empo_search_options_of(o, (int)o->environments, seed);
-        status = lud_empo_search_create(&search, &p->features, &p->prior, &p->search, error);
-        if (status) return status;
-    }
-    const lud_empo_rollout_options actor = {
-        .n_envs = (int)o->environments,
-        .seed = seed,
-        .steps_per_episode = o->steps_per_episode,
-        .goal_resample_prob = o->goal_resample_prob,
-        .fresh_goals = o->fresh_goals,
-        .expected_people = o->expected_people,
-        .trajectories = lud_empo_learner_keeps_trajectories(o),
-        .likelihoods = o->hindsight_prob > 0,
-        .restart_prob = o->restart_prob,
-        .restart_steps = o->restart_steps,
-        .restart_choices = (int)o->restart_choices,
-        .restart_states = o->restart_states,
-        .restart_successors = o->restart_from == LUD_EMPO_SUCCESSORS,
-        .curiosity = {.count_bonus = o->use_count_based_curiosity,
-                      .count_ucb = o->count_curiosity_use_ucb,
-                      .count_scale = o->count_curiosity_scale,
-                      .count_weight = o->count_curiosity_bonus_coef_r,
-                      .count_weight_people = o->count_curiosity_bonus_coef_h,
-                      .novelty = p->novelty,
-                      .novelty_weight = o->rnd_bonus_coef_r,
-                      .novelty_weight_people = o->use_human_action_rnd ? o->rnd_bonus_coef_h : 0.0},
-        .search = p->search,
-        .search_values = search_values,
-        .search_after = o->mcts_enable_after_training_step};
-    if (!o->async_training)
-        return lud_empo_rollout_create(&actor, &p->features, &p->prior, &p->rollout, error);
-    return lud_empo_async_create(&actor, o, &p->features, &p->prior, &p->values, p->novelty, &p->async,
-                                 error);
+    if (o->pi_r_mode == LUD_EMPO_MCTS && !o->async_training)
+        status =
+            lud_empo_search_create(o, (int)o->environments, seed, &p->features, &p->prior, &p->search, error);
+    if (status) return status;
+    const lud_empo_rollout_parts parts = {.options = o,
+                                          .features = &p->features,
+                                          .prior = &p->prior,
+                                          .values = &p->values,
+                                          .novelty = p->novelty,
+                                          .search = p->search,
+                                          .seed = seed};
+    return o->async_training ? lud_empo_async_create(&parts, &p->async, error)
+                             : lud_empo_rollout_create(&parts, &p->rollout, error);
 }
 
 static lud_status create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
@@ -302,31 +264,10 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
 
 /* ---- training ---- */
 
-static void robot_values(void *context, int n, const int32_t *records, float *q) {
-    robot_context *c = context;
-    phase2 *p = c->learner;
-    for (int i = 0; i < n; i++) p->records[i] = records + (size_t)i * (size_t)p->features.words;
-    lud_profile *profile = p->values.profile;
-    p->values.profile = NULL; /* the actor's time is measured as a whole */
-    c->status = lud_empo_values_run(&p->values, n, p->records, NULL, LUD_WANT_Q_R, c->beta_r, 0, &c->error);
-    p->values.profile = profile;
-    const size_t size = (size_t)n * (size_t)p->features.layout.n_robot_actions;
-    if (c->status == LUD_OK)
-        lud_device_download(p->device, q, p->values.q_r, size * sizeof *q);
-    else
-        for (size_t i = 0; i < size; i++) q[i] = -1.0f;
-}
-
 lud_status lud_empo_phase2_act(phase2 *p, const lud_empo_now *now, lud_error *error) {
-    robot_context context = {.learner = p, .beta_r = now->beta_r};
     lud_profile_begin(&p->profile, LUD_STAGE_ACTOR);
-    lud_status status =
-        lud_empo_rollout_step(p->rollout, now, p->step, robot_values, &context, p->replay, error);
+    const lud_status status = lud_empo_rollout_step(p->rollout, now, p->step, p->replay, error);
     lud_profile_end(&p->profile, LUD_STAGE_ACTOR);
-    if (status == LUD_OK && context.status) {
-        if (error) *error = context.error;
-        status = context.status;
-    }
     return status;
 }
 

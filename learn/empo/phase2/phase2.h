@@ -34,7 +34,6 @@ typedef struct lud_empo_phase2_learner {
     lud_profile profile;
     int64_t step;                             /* training steps done */
     double credit;                            /* training steps that environment steps have paid for */
-    const int32_t **records;                  /* [n_envs] pointers of that callback */
     const int32_t **sampled, **sampled_goals; /* of a batch, the update's or the diagnosis's */
     int64_t *probed;                          /* indices of the latter */
     bool evaluated;

@@ -498,15 +498,28 @@ lud_status lud_empo_values_run(lud_empo_values *v, int64_t n, const int32_t *con
     return LUD_OK;
 }
 
-lud_status lud_empo_values_for_search(lud_empo_values *v, int n, const int32_t *const *records,
+static lud_status run_unprofiled(lud_empo_values *v, int n, const int32_t *const *records,
+                                 const int32_t *const *goals, unsigned want, double beta_r, float *q,
+                                 lud_error *error) {
+    lud_profile *profile = v->profile;
+    v->profile = NULL;
+    const lud_status status = lud_empo_values_run(v, n, records, goals, want, beta_r, 0, error);
+    v->profile = profile;
+    if (!status) lud_device_download(v->device, q, v->q_r, (size_t)(n * v->shape.n_actions) * sizeof *q);
+    return status;
+}
+
+lud_status lud_empo_values_for_acting(lud_empo_values *v, int n, const int32_t *const *records, double beta_r,
+                                      float *q, lud_error *error) {
+    return run_unprofiled(v, n, records, NULL, LUD_WANT_Q_R, beta_r, q, error);
+}
+
+lud_status lud_empo_values_for_search(void *values, int n, const int32_t *const *records,
                                       const int32_t *const *goals, double beta_r, float *q, float *u,
                                       float *value, lud_error *error) {
-    lud_profile *profile = v->profile;
-    v->profile = NULL; /* the actor's time is measured as a whole */
-    const lud_status status = lud_empo_values_run(v, n, records, goals, LUD_WANT_ALL, beta_r, 0, error);
-    v->profile = profile;
+    lud_empo_values *v = values;
+    const lud_status status = run_unprofiled(v, n, records, goals, LUD_WANT_ALL, beta_r, q, error);
     if (status) return status;
-    lud_device_download(v->device, q, v->q_r, (size_t)(n * v->shape.n_actions) * sizeof *q);
     lud_device_download(v->device, u, v->u_r, (size_t)n * sizeof *u);
     lud_device_download(v->device, value, v->v_r, (size_t)n * sizeof *value);
     for (int i = 0; i < n; i++) u[i] *= (float)v->reward_scale;
