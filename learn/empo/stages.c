@@ -37,14 +37,14 @@ lud_empo_stages lud_empo_stages_defaults(void) {
     return s;
 }
 
-static bool has_network(const lud_empo_stages *s, int net) {
+bool lud_empo_stages_learn(const lud_empo_stages *s, int net) {
     return (net != LUD_NET_X_H || s->x_h_network) && (net != LUD_NET_U_R || s->u_r_network) &&
            (net != LUD_NET_V_R || s->v_r_network);
 }
 
 static int64_t length(const lud_empo_stages *s, int stage) {
     if (stage == LUD_STAGE_RAMP) return s->beta_r_ramp;
-    return has_network(s, stage) ? s->warmup[stage] : 0;
+    return lud_empo_stages_learn(s, stage) ? s->warmup[stage] : 0;
 }
 
 int64_t lud_empo_stage_end(const lud_empo_stages *s, int stage) {
@@ -84,7 +84,7 @@ static int64_t max_age(const lud_empo_stages *s, int64_t step) {
 lud_empo_now lud_empo_stages_at(const lud_empo_stages *s, int64_t step) {
     lud_empo_now now = {0};
     while (now.stage < LUD_STAGE_FULL && step >= lud_empo_stage_end(s, now.stage)) now.stage++;
-    for (int i = 0; i < LUD_EMPO_NETS; i++) now.active[i] = i <= now.stage && has_network(s, i);
+    for (int i = 0; i < LUD_EMPO_NETS; i++) now.active[i] = i <= now.stage && lud_empo_stages_learn(s, i);
 
     const int64_t ramp_begin = lud_empo_stage_end(s, LUD_STAGE_RAMP - 1);
     if (now.stage == LUD_STAGE_RAMP)
@@ -133,7 +133,7 @@ void lud_empo_stages_print(const lud_empo_stages *s, lud_text *out) {
         lud_text_append(out, "%d  %-18s %8" PRId64 " %8" PRId64 " ", stage, lud_empo_stage_name(s, stage),
                         end - begin, end);
         for (int i = 0; i < LUD_EMPO_NETS; i++)
-            if (i <= stage && has_network(s, i)) lud_text_append(out, " %s", net_names[i]);
+            if (i <= stage && lud_empo_stages_learn(s, i)) lud_text_append(out, " %s", net_names[i]);
         lud_text_append(out, "\n");
         begin = end;
     }

@@ -51,6 +51,8 @@ typedef struct lud_empo_now {
 } lud_empo_now;
 
 lud_empo_now lud_empo_stages_at(const lud_empo_stages *stages, int64_t step);
+/* Whether a quantity is learned at all, by a network or a table, instead of computed from the others. */
+bool lud_empo_stages_learn(const lud_empo_stages *stages, int net);
 /* First step after a stage (the total for the last). */
 int64_t lud_empo_stage_end(const lud_empo_stages *stages, int stage);
 const char *lud_empo_stage_name(const lud_empo_stages *stages, int stage);

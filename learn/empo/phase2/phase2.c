@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "agents/kinds.h"
+#include "learn/empo/phase2/evaluation.h"
 
 typedef lud_empo_phase2_learner phase2;
-
-enum { BLOCK = 2048 }; /* states evaluated at once */
 
 /* ---- columns ---- */
 
@@ -95,35 +94,6 @@ static const lud_metric columns[N_COLUMNS] = {
     COLUMNS(X)
 #undef X
 };
-
-#define EVALUATION(X)                                                                                        \
-    X(exact.v_r, "exact/v_r_error", "%.3f",                                                                  \
-      "mean relative error of V_r over the states the exact policy visits")                                  \
-    X(exact.x_h, "exact/x_h_error", "%.3f", "of X_h")                                                        \
-    X(q_r, "exact/q_r_error", NULL, "of Q_r")                                                                \
-    X(v_h_e, "exact/v_h_e_error", NULL, "mean absolute error of V_h^e over goals")                           \
-    X(learned.v_r, "exact/v_r_error_learned", NULL,                                                          \
-      "error of V_r over the states the learned policy visits")                                              \
-    X(learned.x_h, "exact/x_h_error_learned", NULL, "of X_h")                                                \
-    X(random.v_r, "exact/v_r_error_random", NULL, "error of V_r over the states the random policy visits")   \
-    X(random.x_h, "exact/x_h_error_random", NULL, "of X_h")                                                  \
-    X(everywhere.v_r, "exact/v_r_error_everywhere", NULL,                                                    \
-      "error of V_r over all states, each counting once")                                                    \
-    X(everywhere.x_h, "exact/x_h_error_everywhere", NULL, "of X_h")                                          \
-    X(divergence, "exact/policy_divergence", NULL, "total variation between learned and exact pi_r")         \
-    X(kl, "exact/policy_kl", NULL, "KL(learned || exact) of pi_r in nats")                                   \
-    X(start_learned, "exact/v_r_learned", NULL, "learned V_r at the start")                                  \
-    X(start_v_r, "exact/v_r_exact", NULL, "exact V_r at the start")                                          \
-    X(policy_v_r, "exact/v_r_of_policy", NULL, "exact V_r of the learned policy at the start")               \
-    X(random_v_r, "exact/v_r_of_random", NULL, "exact V_r of the random policy at the start")                \
-    X(regret, "exact/regret", "%.3f", "regret of the learned policy, as a share of the random one's")
-
-static const lud_metric evaluation_columns[] = {
-#define X(field, text, format, help) {text, format, help},
-    EVALUATION(X)
-#undef X
-};
-enum { N_EVALUATION = sizeof evaluation_columns / sizeof *evaluation_columns };
 
 /* ---- making and freeing ---- */
 
@@ -255,8 +225,8 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
     p->base = (lud_learner){.kind = &lud_empo_phase2,
                             .columns = columns,
                             .n_columns = N_COLUMNS,
-                            .evaluation_columns = evaluation_columns,
-                            .n_evaluation_columns = N_EVALUATION,
+                            .evaluation_columns = lud_empo_phase2_evaluation_columns,
+                            .n_evaluation_columns = lud_empo_phase2_n_evaluation_columns,
                             .n_iterations = (uint64_t)((p->options.stages.total + each - 1) / each)};
     *learner = &p->base;
     return LUD_OK;
@@ -424,112 +394,6 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     return LUD_OK;
 }
 
-/* ---- comparing with the exact solution ---- */
-
-typedef struct learned_arrays {
-    float *v_r, *u_r, *x_h, *v_h_e, *q_r, *pi_r, *x_direct;
-    int32_t *record; /* [BLOCK][words] */
-    const int32_t *records[BLOCK], *goals[BLOCK];
-    int32_t *first_goals; /* [n_humans] zeros */
-} learned_arrays;
-
-static void free_learned(learned_arrays *a) {
-    free(a->v_r);
-    free(a->u_r);
-    free(a->x_h);
-    free(a->v_h_e);
-    free(a->q_r);
-    free(a->pi_r);
-    free(a->x_direct);
-    free(a->record);
-    free(a->first_goals);
-    free(a);
-}
-
-static learned_arrays *make_learned(const phase2 *p) {
-    const lud_empo_layout *layout = &p->features.layout;
-    const size_t n = p->reference.space->n_states, humans = (size_t)layout->n_humans,
-                 actions = (size_t)layout->n_robot_actions, real = sizeof(float);
-    learned_arrays *a = calloc(1, sizeof *a);
-    if (!a) return NULL;
-    a->v_r = malloc(n * real);
-    a->u_r = malloc(n * real);
-    a->x_h = malloc(n * humans * real);
-    a->v_h_e = malloc(n * (size_t)layout->n_goals * real);
-    a->q_r = malloc(n * actions * real);
-    a->pi_r = malloc(n * actions * real);
-    a->x_direct = malloc(BLOCK * humans * real);
-    a->record = malloc(BLOCK * (size_t)p->features.words * sizeof *a->record);
-    a->first_goals = calloc(humans, sizeof *a->first_goals);
-    if (a->v_r && a->u_r && a->x_h && a->v_h_e && a->q_r && a->pi_r && a->x_direct && a->record &&
-        a->first_goals)
-        return a;
-    free_learned(a);
-    return NULL;
-}
-
-/* Everything that was learned, for all states of the reference. */
-static lud_status learned_values(phase2 *p, learned_arrays *a, lud_error *error) {
-    const lud_statespace *space = p->reference.space;
-    const size_t humans = (size_t)p->features.layout.n_humans, goals = (size_t)p->features.layout.n_goals,
-                 actions = (size_t)p->features.layout.n_robot_actions;
-    for (uint64_t first = 0; first < space->n_states; first += BLOCK) {
-        const size_t n = space->n_states - first < BLOCK ? (size_t)(space->n_states - first) : BLOCK;
-        for (size_t i = 0; i < n; i++) {
-            int32_t *record = a->record + i * (size_t)p->features.words;
-            lud_empo_features_encode(&p->features, space->states + (first + i) * space->state_bytes, record);
-            a->records[i] = record;
-            a->goals[i] = a->first_goals;
-        }
-        lud_status status = lud_empo_values_run(&p->values, (int64_t)n, a->records, a->goals, LUD_WANT_ALL,
-                                                p->options.theory.beta_r, 0, error);
-        if (status) return status;
-        const struct {
-            float *to;
-            const float *from;
-            size_t width;
-        } moves[] = {{a->v_r, p->values.v_r, 1},
-                     {a->u_r, p->values.u_r, 1},
-                     {a->x_h, p->values.x_h, humans},
-                     {a->q_r, p->values.q_r, actions},
-                     {a->pi_r, p->values.pi_r, actions}};
-        for (size_t k = 0; k < sizeof moves / sizeof *moves; k++)
-            lud_device_download(p->device, moves[k].to + first * moves[k].width, moves[k].from,
-                                n * moves[k].width * sizeof(float));
-        status = lud_empo_values_power(&p->values, (int64_t)n, a->records, 0, a->x_direct,
-                                       a->v_h_e + first * goals, error);
-        if (status) return status;
-    }
-    return LUD_OK;
-}
-
-static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) {
-    phase2 *p = (phase2 *)learner;
-    lud_status status = lud_empo_reference_ensure(p->scenario, &p->options.theory, p->people,
-                                                  p->options.exact_max_states, &p->reference, error);
-    if (status || !p->reference.solved || p->options.exact_max_states == 0) return status;
-    learned_arrays *a = make_learned(p);
-    if (!a) return lud_fail(error, LUD_ERROR_MEMORY, "no memory to compare with the exact solution");
-    lud_profile *profile = p->values.profile;
-    p->values.profile = NULL;
-    status = learned_values(p, a, error);
-    p->values.profile = profile;
-    const lud_empo_learned learned = {a->v_r, a->u_r, a->x_h, a->v_h_e, a->q_r, a->pi_r};
-    if (status == LUD_OK)
-        status = lud_empo_reference_compare(&p->reference, &learned, (int)p->scenario->run.threads,
-                                            &p->distance, error);
-    free_learned(a);
-    if (status) return status;
-    p->evaluated = true;
-    const double values[N_EVALUATION] = {
-#define X(field, text, format, help) p->distance.field,
-        EVALUATION(X)
-#undef X
-    };
-    memcpy(row, values, sizeof values);
-    return LUD_OK;
-}
-
 /* ---- saving and reporting ---- */
 
 static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
@@ -549,29 +413,6 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     }
     if (p->novelty) lud_empo_novelty_visit(p->novelty, checkpoint);
     lud_empo_replay_visit(p->replay, "replay.", checkpoint);
-}
-
-/* Takes the child under `key` out of a mapping, if it has one. */
-static void report_exact(const phase2 *p, lud_text *out) {
-    const lud_empo_distance *d = &p->distance;
-    lud_text_append(out, "\n=== Learned against exact, %llu states ===\n",
-                    (unsigned long long)p->reference.space->n_states);
-    lud_text_append(out,
-                    "  mean over the states that      the exact   learned    random policy visits, all\n");
-    lud_text_append(out, "  V_r, relative error            %9.4f %9.4f %9.4f %9.4f\n", d->exact.v_r,
-                    d->learned.v_r, d->random.v_r, d->everywhere.v_r);
-    lud_text_append(out, "  X_h, relative error            %9.4f %9.4f %9.4f %9.4f\n", d->exact.x_h,
-                    d->learned.x_h, d->random.x_h, d->everywhere.x_h);
-    lud_text_append(out, "  Q_r, relative error            %9.4f\n", d->q_r);
-    lud_text_append(out, "  V_h^e, absolute error          %9.4f\n", d->v_h_e);
-    lud_text_append(out, "  pi_r, total variation          %9.4f   Kullback-Leibler %.4f nats\n",
-                    d->divergence, d->kl);
-    lud_text_append(out, "  V_r at the start, learned      %9.5g   exact %.5g\n", d->start_learned,
-                    d->start_v_r);
-    lud_text_append(out, "  exact V_r of the learned policy%9.5g   of the random policy %.5g\n",
-                    d->policy_v_r, d->random_v_r);
-    lud_text_append(out, "  regret                         %8.2f %%  of the gap between random and exact\n",
-                    100 * d->regret);
 }
 
 static void report(lud_learner *learner, lud_text *out) {
@@ -600,11 +441,7 @@ static void report(lud_learner *learner, lud_text *out) {
         if (p->values.tables[net])
             lud_text_append(out, "table %d: %lld entries\n", net,
                             (long long)lud_empo_table_rows(p->values.tables[net]));
-    if (p->evaluated)
-        report_exact(p, out);
-    else if (p->reference.too_large)
-        lud_text_append(out, "\nthe world has more than %lld states and is not solved for comparison\n",
-                        (long long)p->options.exact_max_states);
+    lud_empo_phase2_report_evaluation(p, out);
 }
 
 static lud_status policy(lud_learner *learner, lud_policy **made, lud_error *error) {
@@ -619,7 +456,7 @@ const lud_learner_kind lud_empo_phase2 = {
     .create = create,
     .destroy = destroy,
     .iterate = iterate,
-    .evaluate = evaluate,
+    .evaluate = lud_empo_phase2_evaluate,
     .visit = visit,
     .policy = policy,
     .report = report,

@@ -132,10 +132,7 @@ static lud_status make_optimiser(lud_empo_update *t, lud_error *error) {
     t->optimiser = lud_optimiser_create(t->values->online);
     if (!t->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for an optimiser");
     for (int net = 0; net < LUD_EMPO_NETS; net++) {
-        const bool exists[LUD_EMPO_NETS] = {true, t->options->stages.x_h_network,
-                                            t->options->stages.u_r_network, true,
-                                            t->options->stages.v_r_network};
-        if (!exists[net] || t->options->use_lookup[net]) continue;
+        if (!(lud_empo_learner_networks(t->options) & 1u << net)) continue;
         lud_optimiser_options o = lud_optimiser_defaults(LUD_OPTIMISER_ADAM);
         o.weight_decay = t->options->weight_decay[net];
         o.max_norm = t->options->stages.clip[net];

@@ -74,15 +74,6 @@ static lud_empo_shape shape_of(const lud_empo_features *f, const lud_empo_learne
     return s;
 }
 
-static unsigned network_heads(const lud_empo_learner_options *o) {
-    unsigned heads = 0;
-    const bool exists[LUD_EMPO_NETS] = {true, o->stages.x_h_network, o->stages.u_r_network, true,
-                                        o->stages.v_r_network};
-    for (int net = 0; net < LUD_EMPO_NETS; net++)
-        if (exists[net] && !o->use_lookup[net]) heads |= 1u << net;
-    return heads;
-}
-
 static bool make_net(lud_empo_values *v, int which, unsigned heads, int64_t entries, lud_error *error) {
     struct lud_empo_workspace *w = v->workspace;
     lud_nn *net = w->nets[which] = lud_nn_create(v->target, w->chunk);
@@ -188,7 +179,7 @@ lud_status lud_empo_values_create(lud_device *device, const lud_empo_features *f
         if (w->entries < layout->n_goals) w->entries = layout->n_goals;
         if (w->entries < options->x_h_goals * layout->n_humans)
             w->entries = options->x_h_goals * layout->n_humans;
-        w->heads = network_heads(options);
+        w->heads = lud_empo_learner_networks(options);
         complete = make_networks(v, seed, &reason) && make_tables(v) && make_staging(v);
     }
     if (complete) return LUD_OK;
