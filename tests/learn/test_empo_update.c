@@ -552,7 +552,7 @@ static void defaults_are_written_back(void **state) {
     static const char bare[] = "learner: {type: empo-phase2, num_training_steps: 10, hidden_dim: 8}\n";
     support_empo r;
     support_empo_open(&r, support_empo_corridor, bare, 0, NULL);
-    assert_string_equal(r.learner->people->kind->name, "heuristic");
+    assert_string_equal(r.learner->prior.policy->kind->name, "heuristic");
     lud_arena *arena = lud_arena_create(0);
     lud_tree *root = NULL;
     lud_error error = {0};

@@ -140,7 +140,7 @@ lud_status lud_empo_state_values(phase2 *p, const uint8_t *state, double *record
 
 lud_status lud_empo_phase2_evaluate(lud_learner *learner, double *row, lud_error *error) {
     phase2 *p = (phase2 *)learner;
-    lud_status status = lud_empo_reference_ensure(p->scenario, &p->options.theory, p->people,
+    lud_status status = lud_empo_reference_ensure(p->scenario, &p->options.theory, p->prior.policy,
                                                   p->options.exact_max_states, &p->reference, error);
     if (status || !p->reference.solved || p->options.exact_max_states == 0) return status;
     learned_arrays l;

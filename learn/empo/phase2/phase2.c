@@ -6,13 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agents/kinds.h"
 #include "learn/empo/phase2/evaluation.h"
 
 typedef lud_empo_phase2_learner phase2;
 
 /* ---- columns ---- */
 
+/* One column for each quantity; for U_r it is about y, from which U_r follows. */
+#define OF_NETS(X, name, before, after, v_format, q_format, what)                                            \
+    X(name##_V_H_E, before "v_h_e" after, v_format, what ", V_h^e")                                          \
+    X(name##_X_H, before "x_h" after, NULL, what ", X_h")                                                    \
+    X(name##_U_R, before "u_r" after, NULL, what ", y of U_r")                                               \
+    X(name##_Q_R, before "q_r" after, q_format, what ", Q_r")                                                \
+    X(name##_V_R, before "v_r" after, NULL, what ", V_r")
 #define COLUMNS(X)                                                                                           \
     X(STAGE, "warmup/stage", "%.0f", "stage of training, 0 to 6")                                            \
     X(BETA_R, "warmup/beta_r", NULL, "exponent of the robots' policy at present")                            \
@@ -23,36 +29,12 @@ typedef lud_empo_phase2_learner phase2;
     X(RND_ACTIONS, "exploration/rnd_loss_actions", NULL, "of the predictor for people's actions")            \
     X(RND_MEAN, "exploration/rnd_mean", NULL, "running mean of novelty")                                     \
     X(RND_DEVIATION, "exploration/rnd_deviation", NULL, "its running deviation")                             \
-    X(LOSS_V_H_E, "loss/v_h_e", "%.2e", "mean squared error of V_h^e at the last update")                    \
-    X(LOSS_X_H, "loss/x_h", NULL, "of X_h")                                                                  \
-    X(LOSS_U_R, "loss/u_r", NULL, "of y, from which U_r follows")                                            \
-    X(LOSS_Q_R, "loss/q_r", "%.2e", "of Q_r")                                                                \
-    X(LOSS_V_R, "loss/v_r", NULL, "of V_r")                                                                  \
-    X(NORM_V_H_E, "grad_norm/v_h_e", NULL, "gradient norm before clipping")                                  \
-    X(NORM_X_H, "grad_norm/x_h", NULL, "of X_h")                                                             \
-    X(NORM_U_R, "grad_norm/u_r", NULL, "of U_r")                                                             \
-    X(NORM_Q_R, "grad_norm/q_r", NULL, "of Q_r")                                                             \
-    X(NORM_V_R, "grad_norm/v_r", NULL, "of V_r")                                                             \
-    X(PREDICTION_V_H_E, "predictions/v_h_e_mean", NULL, "mean prediction of V_h^e on the last batch")        \
-    X(PREDICTION_X_H, "predictions/x_h_mean", NULL, "of X_h")                                                \
-    X(PREDICTION_U_R, "predictions/u_r_mean", NULL, "of y")                                                  \
-    X(PREDICTION_Q_R, "predictions/q_r_mean", NULL, "of Q_r")                                                \
-    X(PREDICTION_V_R, "predictions/v_r_mean", NULL, "of V_r")                                                \
-    X(PREDICTION_STD_V_H_E, "predictions/v_h_e_std", NULL, "deviation of those predictions")                 \
-    X(PREDICTION_STD_X_H, "predictions/x_h_std", NULL, "of X_h")                                             \
-    X(PREDICTION_STD_U_R, "predictions/u_r_std", NULL, "of y")                                               \
-    X(PREDICTION_STD_Q_R, "predictions/q_r_std", NULL, "of Q_r")                                             \
-    X(PREDICTION_STD_V_R, "predictions/v_r_std", NULL, "of V_r")                                             \
-    X(TARGET_V_H_E, "targets/v_h_e_mean", NULL, "mean target of V_h^e on the last batch")                    \
-    X(TARGET_X_H, "targets/x_h_mean", NULL, "of X_h")                                                        \
-    X(TARGET_U_R, "targets/u_r_mean", NULL, "of y")                                                          \
-    X(TARGET_Q_R, "targets/q_r_mean", NULL, "of Q_r")                                                        \
-    X(TARGET_V_R, "targets/v_r_mean", NULL, "of V_r")                                                        \
-    X(TARGET_STD_V_H_E, "targets/v_h_e_std", NULL, "deviation of those targets")                             \
-    X(TARGET_STD_X_H, "targets/x_h_std", NULL, "of X_h")                                                     \
-    X(TARGET_STD_U_R, "targets/u_r_std", NULL, "of y")                                                       \
-    X(TARGET_STD_Q_R, "targets/q_r_std", NULL, "of Q_r")                                                     \
-    X(TARGET_STD_V_R, "targets/v_r_std", NULL, "of V_r")                                                     \
+    OF_NETS(X, LOSS, "loss/", "", "%.2e", "%.2e", "mean squared error at the last update")                   \
+    OF_NETS(X, NORM, "grad_norm/", "", NULL, NULL, "gradient norm before clipping")                          \
+    OF_NETS(X, PREDICTION, "predictions/", "_mean", NULL, NULL, "mean prediction on the last batch")         \
+    OF_NETS(X, PREDICTION_STD, "predictions/", "_std", NULL, NULL, "deviation of those predictions")         \
+    OF_NETS(X, TARGET, "targets/", "_mean", NULL, NULL, "mean target on the last batch")                     \
+    OF_NETS(X, TARGET_STD, "targets/", "_std", NULL, NULL, "deviation of those targets")                     \
     X(TRAJECTORY_LENGTH, "trajectory/length", NULL,                                                          \
       "mean steps followed for a transition of the last batch")                                              \
     X(TRAJECTORY_V_H_E, "trajectory/v_h_e", NULL, "share of V_h^e targets that follow the trajectory")       \
@@ -67,11 +49,7 @@ typedef lud_empo_phase2_learner phase2;
     X(DEAD, "plasticity/dead", NULL, "share of units that never answer")                                     \
     X(SRANK, "plasticity/srank", NULL, "directions that hold 99 % of the shared state features")             \
     X(EFFECTIVE_RANK, "plasticity/effective_rank", NULL, "exp of the entropy of their singular values")      \
-    X(PARAM_NORM_V_H_E, "param_norm/v_h_e", NULL, "norm of the weights at the last diagnosis")               \
-    X(PARAM_NORM_X_H, "param_norm/x_h", NULL, "of X_h")                                                      \
-    X(PARAM_NORM_U_R, "param_norm/u_r", NULL, "of U_r")                                                      \
-    X(PARAM_NORM_Q_R, "param_norm/q_r", NULL, "of Q_r")                                                      \
-    X(PARAM_NORM_V_R, "param_norm/v_r", NULL, "of V_r")                                                      \
+    OF_NETS(X, PARAM_NORM, "param_norm/", "", NULL, NULL, "norm of the weights at the last diagnosis")       \
     X(LEARNING_RATE, "learning_rate/v_h_e", NULL, "learning rate of V_h^e")                                  \
     X(TRAINING_STEPS, "progress/training_steps", NULL, "updates done")                                       \
     X(ENVIRONMENT_STEPS, "progress/environment_steps", NULL, "steps of single environments done")            \
@@ -108,50 +86,25 @@ static void destroy(lud_learner *learner) {
     lud_empo_values_free(&p->values);
     lud_empo_replay_destroy(p->replay);
     lud_empo_reference_free(&p->reference);
-    lud_policy_destroy(p->people);
+    lud_policy_destroy(p->prior.policy);
     lud_empo_human_net_free(&p->human_net);
     lud_empo_features_free(&p->features);
-    free(p->sampled);
-    free(p->sampled_goals);
-    free(p->probed);
+    lud_arrays_free(&p->arrays);
     lud_arena_destroy(p->arena);
     free(p);
 }
 
-/* `exact`, learned people, or a policy. */
 static lud_status make_prior(phase2 *p, lud_error *error) {
     lud_tree *tree = p->options.human_prior;
-    const lud_model *model = p->scenario->model;
-    lud_status status = LUD_OK;
-    if (tree && tree->text && strcmp(tree->text, "exact") == 0) {
-        const uint64_t most = p->options.exact_max_states ? (uint64_t)p->options.exact_max_states : 1;
-        status = lud_empo_reference_create(model, &p->options.theory, NULL, (uint64_t)p->scenario->run.seed,
-                                           most, (int)p->scenario->run.threads, &p->reference, error);
-        if (status) return lud_fail_context(error, "human_prior: exact");
-        p->prior = (lud_empo_prior){.reference = &p->reference};
-        return LUD_OK;
-    }
-    if (lud_empo_human_prior_is_learned(tree)) {
-        status =
-            lud_empo_human_prior_open(p->arena, tree, p->device, model, &p->human_net, &p->people, error);
-        p->prior = (lud_empo_prior){.policy = p->people, .network = &p->human_net};
-        return status;
-    }
-    if (!tree) {
-        tree = lud_tree_add_mapping(p->arena, NULL, NULL);
-        if (!tree || !lud_tree_add_text(p->arena, tree, "type", "heuristic"))
-            return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the human prior");
-    }
-    status = lud_policy_create(model, tree, p->scenario->path, &p->people, error);
-    if (status) return status;
-    const bool steered = p->people->kind == &lud_policy_keyboard; /* it has no distribution */
-    if (p->people->hidden_bytes || p->people->needs_observations || steered)
-        return lud_fail_at(error, LUD_ERROR_INPUT, tree->place,
-                           "the policy %s cannot be a human prior; expected one that looks at the present "
-                           "state only",
-                           p->people->kind->name);
-    p->prior = (lud_empo_prior){.policy = p->people};
-    return LUD_OK;
+    if (!tree || !tree->text || strcmp(tree->text, "exact") != 0)
+        return lud_empo_prior_open(p->arena, tree, p->scenario, p->device, &p->human_net, &p->prior, error);
+    const uint64_t most = p->options.exact_max_states ? (uint64_t)p->options.exact_max_states : 1;
+    p->prior.reference = &p->reference;
+    return lud_empo_reference_create(p->scenario->model, &p->options.theory, NULL,
+                                     (uint64_t)p->scenario->run.seed, most, (int)p->scenario->run.threads,
+                                     &p->reference, error)
+               ? lud_fail_context(error, "human_prior: exact")
+               : LUD_OK;
 }
 
 static lud_status make_parts(phase2 *p, lud_error *error) {
@@ -163,16 +116,15 @@ static lud_status make_parts(phase2 *p, lud_error *error) {
                                        o->expected_people ? layout->policy_begin[layout->n_humans] : 0);
     const int64_t probes = o->plasticity_interval ? o->plasticity_batch_size : 1;
     const size_t sampled = (size_t)(o->batch_size > probes ? o->batch_size : probes);
-    p->sampled = calloc(sampled, sizeof *p->sampled);
-    p->sampled_goals = calloc(sampled, sizeof *p->sampled_goals);
-    p->probed = calloc(sampled, sizeof *p->probed);
+    LUD_TAKE(&p->arrays, p->sampled, sampled);
+    LUD_TAKE(&p->arrays, p->sampled_goals, sampled);
+    LUD_TAKE(&p->arrays, p->probed, sampled);
     const int environments = (int)(o->environments * (o->async_training ? o->num_actors : 1));
     if (p->replay && lud_empo_learner_keeps_trajectories(o) &&
         !lud_empo_replay_keep_trajectories(p->replay, environments,
                                            o->hindsight_prob > 0 ? layout->n_goals : 0))
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
-    if (!p->replay || !p->sampled || !p->sampled_goals || !p->probed)
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
+    if (!p->replay || p->arrays.failed) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
     lud_status status = lud_empo_values_create(p->device, &p->features, o, seed, &p->values, error);
     if (status) return status;
     p->profile =
@@ -272,25 +224,23 @@ static void fill_row(const phase2 *p, const lud_empo_now *now, double *row) {
         row[COLUMN_EFFECTIVE_RANK] = figures.effective_rank;
         for (int net = 0; net < LUD_EMPO_NETS; net++) row[COLUMN_PARAM_NORM_V_H_E + net] = figures.norm[net];
     }
+    const lud_empo_update_figures update = lud_empo_update_get(p->update);
     for (int net = 0; net < LUD_EMPO_NETS; net++) {
-        row[COLUMN_LOSS_V_H_E + net] = lud_empo_update_loss(p->update, net);
-        row[COLUMN_NORM_V_H_E + net] = now->active[net] ? lud_empo_update_norm(p->update, net) : NAN;
+        row[COLUMN_LOSS_V_H_E + net] = update.loss[net];
+        row[COLUMN_NORM_V_H_E + net] = now->active[net] ? update.norm[net] : NAN;
+        row[COLUMN_PREDICTION_V_H_E + net] = update.spread[net].prediction_mean;
+        row[COLUMN_PREDICTION_STD_V_H_E + net] = update.spread[net].prediction_deviation;
+        row[COLUMN_TARGET_V_H_E + net] = update.spread[net].target_mean;
+        row[COLUMN_TARGET_STD_V_H_E + net] = update.spread[net].target_deviation;
     }
-    for (int net = 0; net < LUD_EMPO_NETS; net++) {
-        const lud_empo_spread spread = lud_empo_update_spread(p->update, net);
-        row[COLUMN_PREDICTION_V_H_E + net] = spread.prediction_mean;
-        row[COLUMN_PREDICTION_STD_V_H_E + net] = spread.prediction_deviation;
-        row[COLUMN_TARGET_V_H_E + net] = spread.target_mean;
-        row[COLUMN_TARGET_STD_V_H_E + net] = spread.target_deviation;
-    }
-    const lud_empo_trajectory_figures path = lud_empo_update_trajectories(p->update);
-    row[COLUMN_TRAJECTORY_LENGTH] = path.length;
-    row[COLUMN_TRAJECTORY_V_H_E] = path.people;
-    row[COLUMN_TRAJECTORY_ACHIEVED] = path.achieved;
-    row[COLUMN_TRAJECTORY_OPEN] = path.people_bootstrapped;
-    row[COLUMN_TRAJECTORY_Q_R] = path.robots;
-    row[COLUMN_TRAJECTORY_Q_R_OPEN] = path.robots_bootstrapped;
-    lud_empo_update_hindsight(p->update, &row[COLUMN_HINDSIGHT_SHARE], &row[COLUMN_HINDSIGHT_WEIGHT]);
+    row[COLUMN_TRAJECTORY_LENGTH] = update.trajectories.length;
+    row[COLUMN_TRAJECTORY_V_H_E] = update.trajectories.people;
+    row[COLUMN_TRAJECTORY_ACHIEVED] = update.trajectories.achieved;
+    row[COLUMN_TRAJECTORY_OPEN] = update.trajectories.people_bootstrapped;
+    row[COLUMN_TRAJECTORY_Q_R] = update.trajectories.robots;
+    row[COLUMN_TRAJECTORY_Q_R_OPEN] = update.trajectories.robots_bootstrapped;
+    row[COLUMN_HINDSIGHT_SHARE] = update.hindsight_share;
+    row[COLUMN_HINDSIGHT_WEIGHT] = update.hindsight_weight;
     row[COLUMN_LEARNING_RATE] = now->lr[LUD_NET_V_H_E];
     row[COLUMN_TRAINING_STEPS] = (double)p->step;
     row[COLUMN_ENVIRONMENT_STEPS] = (double)counts.steps;
@@ -424,13 +374,12 @@ static void report(lud_learner *learner, lud_text *out) {
     lud_text_append(out, "\n");
     lud_profile_print(&p->profile, out);
     const lud_capture *capture = &p->values.capture;
-    uint64_t updates, replayed;
-    lud_empo_update_captures(p->update, &updates, &replayed);
-    if (replayed)
+    const lud_empo_update_figures update = lud_empo_update_get(p->update);
+    if (update.n_replayed)
         lud_text_append(out,
                         "replayed from recorded graphs: %" PRIu64 " of %" PRIu64 " updates, and %" PRIu64
                         " of %" PRIu64 " evaluations of the rollout and others\n",
-                        replayed, updates, capture->n_replayed, capture->runs);
+                        update.n_replayed, update.n, capture->n_replayed, capture->runs);
     lud_text_append(out,
                     "\na stored state takes %zu bytes, a transition %.0f: %.1f distinct successors of %.1f "
                     "listed ones\n",

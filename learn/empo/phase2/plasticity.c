@@ -5,7 +5,6 @@
 #include <string.h>
 
 enum { MOST_LAYERS = 128, MOST_SWEEPS = 60 };
-static const char *const prefixes[LUD_EMPO_NETS] = {"v_h_e.", "x_h.", "u_r.", "q_r.", "v_r."};
 static const double dead_below = 1e-9, srank_share = 0.99;
 
 typedef struct layer_figures {
@@ -187,7 +186,8 @@ static bool measure_norms(lud_empo_plasticity *p) {
         double sum = 0;
         for (int i = 0; i < parameters->n; i++) {
             const lud_parameter *item = &parameters->items[i];
-            if (strncmp(item->name, prefixes[net], strlen(prefixes[net])) != 0) continue;
+            if (strncmp(item->name, lud_empo_net_prefixes[net], strlen(lud_empo_net_prefixes[net])) != 0)
+                continue;
             double *numbers = malloc((size_t)item->n * sizeof *numbers);
             if (!numbers) return false;
             lud_parameters_read(parameters, i, numbers);

@@ -235,13 +235,6 @@ static lud_status make_room(lud_empo_values *v, int64_t n, lud_error *error) {
 
 /* ---- filling inputs ---- */
 
-static void begin(lud_empo_values *v, int stage) {
-    if (v->profile) lud_profile_begin(v->profile, stage);
-}
-static void end(lud_empo_values *v, int stage) {
-    if (v->profile) lud_profile_end(v->profile, stage);
-}
-
 void lud_empo_values_entry(const lud_empo_values *v, int k, const int32_t *goals, int *h, int *goal) {
     const lud_empo_layout *layout = &v->features->layout;
     if (v->options->expected_people) {
@@ -340,25 +333,30 @@ static void queue_rest(lud_device *device, void *values) {
 
 /* ---- tables ---- */
 
+uint64_t lud_empo_values_row_key(const lud_empo_values *v, int net, uint64_t state_key, int k,
+                                 const int32_t *goals) {
+    int h = k, goal = 0;
+    if (net == LUD_NET_X_H) return lud_empo_person_key(state_key, h);
+    if (net != LUD_NET_V_H_E) return state_key;
+    lud_empo_values_entry(v, k, goals, &h, &goal);
+    return lud_empo_goal_key(state_key, h, goal);
+}
+
+int lud_empo_values_rows_of(const lud_empo_values *v, int net) {
+    return net == LUD_NET_V_H_E ? v->n_entries : net == LUD_NET_X_H ? v->features->layout.n_humans : 1;
+}
+
 static void read_table(lud_empo_values *v, int net, int64_t n, const int32_t *const *goals, float *to) {
     struct lud_empo_workspace *w = v->workspace;
-    const int n_humans = v->features->layout.n_humans;
     const size_t width = net == LUD_NET_Q_R ? (size_t)v->shape.n_actions : 1;
-    const int per_state = net == LUD_NET_V_H_E ? v->n_entries : net == LUD_NET_X_H ? n_humans : 1;
+    const int per_state = lud_empo_values_rows_of(v, net);
     for (int64_t i = 0; i < n; i++)
         for (int k = 0; k < per_state; k++) {
-            uint64_t key = w->keys[i];
-            if (net == LUD_NET_X_H) key = lud_empo_person_key(key, k);
-            if (net == LUD_NET_V_H_E) {
-                int h, goal;
-                lud_empo_values_entry(v, k, goals ? goals[i] : NULL, &h, &goal);
-                key = lud_empo_goal_key(key, h, goal);
-            }
-            float *row = w->host + (size_t)(i * per_state + k) * width;
-            memcpy(row, lud_empo_table_read(v->tables[net], key), width * sizeof *row);
+            const uint64_t key = lud_empo_values_row_key(v, net, w->keys[i], k, goals ? goals[i] : NULL);
+            memcpy(w->host + (size_t)(i * per_state + k) * width, lud_empo_table_read(v->tables[net], key),
+                   width * sizeof *w->host);
         }
-    const size_t total = (size_t)n * (size_t)per_state * width;
-    lud_device_upload(v->device, to, w->host, total * sizeof(float));
+    lud_device_upload(v->device, to, w->host, (size_t)(n * per_state) * width * sizeof(float));
 }
 
 static void read_tables(lud_empo_values *v, int64_t n, const int32_t *const *records,
@@ -366,16 +364,16 @@ static void read_tables(lud_empo_values *v, int64_t n, const int32_t *const *rec
     bool any = false;
     for (int net = 0; net < LUD_EMPO_NETS; net++) any |= v->tables[net] != NULL;
     if (!any) return;
-    begin(v, LUD_STAGE_ENCODE);
+    lud_profile_begin(v->profile, LUD_STAGE_ENCODE);
     for (int64_t i = 0; i < n; i++) v->workspace->keys[i] = lud_empo_state_key(v->features, records[i]);
-    end(v, LUD_STAGE_ENCODE);
-    begin(v, LUD_STAGE_FORWARD);
+    lud_profile_end(v->profile, LUD_STAGE_ENCODE);
+    lud_profile_begin(v->profile, LUD_STAGE_FORWARD);
     float *const to[LUD_EMPO_NETS] = {v->v_h_e, v->x_h, v->y, v->q_r, v->v_r};
     const unsigned wanted[LUD_EMPO_NETS] = {LUD_WANT_V_H_E, LUD_WANT_ALL, LUD_WANT_ALL, LUD_WANT_Q_R,
                                             LUD_WANT_ALL};
     for (int net = 0; net < LUD_EMPO_NETS; net++)
         if (v->tables[net] && (want & wanted[net]) == wanted[net]) read_table(v, net, n, goals, to[net]);
-    end(v, LUD_STAGE_FORWARD);
+    lud_profile_end(v->profile, LUD_STAGE_FORWARD);
 }
 
 /* ---- closed forms ---- */
@@ -428,7 +426,7 @@ lud_status lud_empo_values_prepare(lud_empo_values *v, int64_t n, const int32_t 
     w->asked.want = want;
     w->asked.which = which;
     bool complete = true;
-    begin(v, LUD_STAGE_ENCODE);
+    lud_profile_begin(v->profile, LUD_STAGE_ENCODE);
     if (w->nets[which]) {
         complete = lud_empo_staging_room(&w->staging, rows, rows * n_entries);
         if (complete) {
@@ -437,9 +435,9 @@ lud_status lud_empo_values_prepare(lud_empo_values *v, int64_t n, const int32_t 
             lud_empo_staging_pack(&w->staging, rows, rows * n_entries, upload);
         }
     }
-    end(v, LUD_STAGE_ENCODE);
+    lud_profile_end(v->profile, LUD_STAGE_ENCODE);
     read_tables(v, n, records, goals, want);
-    begin(v, LUD_STAGE_ENCODE);
+    lud_profile_begin(v->profile, LUD_STAGE_ENCODE);
     if (needs_power(v) && complete)
         complete =
             v->options->expected_people
@@ -448,7 +446,7 @@ lud_status lud_empo_values_prepare(lud_empo_values *v, int64_t n, const int32_t 
     for (int64_t a = 0; a < v->shape.n_actions; a++) w->exponents[a] = (float)-beta_r;
     lud_upload_batch_add(upload, &w->asked.exponents, w->exponents,
                          (size_t)v->shape.n_actions * sizeof *w->exponents);
-    end(v, LUD_STAGE_ENCODE);
+    lud_profile_end(v->profile, LUD_STAGE_ENCODE);
     return complete
                ? LUD_OK
                : lud_fail(error, LUD_ERROR_MEMORY, "no memory for the values of %lld states", (long long)n);
@@ -456,14 +454,14 @@ lud_status lud_empo_values_prepare(lud_empo_values *v, int64_t n, const int32_t 
 
 void lud_empo_values_queue(lud_empo_values *v) {
     struct lud_empo_workspace *w = v->workspace;
-    begin(v, LUD_STAGE_FORWARD);
+    lud_profile_begin(v->profile, LUD_STAGE_FORWARD);
     if (w->asked.which == FULL && w->nets[REST])
         lud_device_run_both(v->device, queue_first, v, queue_rest, v);
     else if (w->nets[w->asked.which])
         queue_first(v->device, v);
     if (needs_power(v)) lud_empo_ability_queue(&w->ability, v->x_h);
     if (w->asked.want != LUD_WANT_V_H_E) queue_closing(v);
-    end(v, LUD_STAGE_FORWARD);
+    lud_profile_end(v->profile, LUD_STAGE_FORWARD);
 }
 
 uint64_t lud_empo_values_key(const lud_empo_values *v) {

@@ -104,6 +104,11 @@ void lud_empo_values_encode(const lud_empo_values *values, lud_empo_staging *sta
 /* Person and goal of entry k of a state with the given goals[n_humans]. */
 void lud_empo_values_entry(const lud_empo_values *values, int k, const int32_t *goals, int *h, int *goal);
 
+/* Rows that a state has in the table of a quantity, and the key of row k; goals as above. */
+int lud_empo_values_rows_of(const lud_empo_values *values, int net);
+uint64_t lud_empo_values_row_key(const lud_empo_values *values, int net, uint64_t state_key, int k,
+                                 const int32_t *goals);
+
 void lud_empo_values_visit(lud_empo_values *values, lud_checkpoint *checkpoint);
 
 #endif
