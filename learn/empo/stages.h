@@ -38,9 +38,6 @@ typedef struct lud_empo_stages {
     bool z_loss;           /* errors in z while the rate is constant */
 } lud_empo_stages;
 
-/* The learner's defaults for 100,000 training steps. */
-lud_empo_stages lud_empo_stages_defaults(void);
-
 typedef struct lud_empo_now {
     int stage;
     bool active[LUD_EMPO_NETS];

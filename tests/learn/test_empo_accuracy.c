@@ -17,6 +17,7 @@
 #include "learn/empo/people/human_profiles.h"
 #include "learn/empo/targets/targets.h"
 #include "learn/support_empo.h"
+#include "learn/support_stages.h"
 
 static char folder[] = "/tmp/ludus-empo-XXXXXX", path[64]; /* of a checkpoint */
 
@@ -367,7 +368,7 @@ static void contests_are_won_by_the_largest_priority(void **state) {
 /* Old transitions are phased out between the ramp's start and the end of constant rates, and stay out. */
 static void cleared_transitions_stay_out(void **state) {
     (void)state;
-    lud_empo_stages s = lud_empo_stages_defaults();
+    lud_empo_stages s = support_stages();
     const int64_t begin = lud_empo_stage_end(&s, LUD_STAGE_RAMP - 1), end = 70000;
     assert_true(lud_empo_stages_at(&s, begin - 1).max_age == -1);
     int64_t oldest = 0;

@@ -250,7 +250,7 @@ static void tables_average_their_targets(void **state) {
     for (int round = 1; round <= 4; round++)
         for (uint64_t key = 0; key < KEYS; key++) { /* 0 is a key like any other, collisions or not */
             const float target[2] = {(float)round, (float)key};
-            assert_true(lud_empo_table_move(table, key * 4096, target, true, 0.0, 1.0));
+            assert_true(lud_empo_table_move(table, key * 4096, target, true, 0.0, 1.0, 1.0));
         }
     assert_int_equal(lud_empo_table_rows(table), KEYS);
     for (uint64_t key = 1; key < KEYS; key++) {
@@ -259,7 +259,7 @@ static void tables_average_their_targets(void **state) {
         assert_int_equal(lud_empo_table_visits(table, key * 4096), 4);
     }
     const float target[2] = {10.0f, 10.0f};
-    assert_true(lud_empo_table_move(table, 77, target, false, 0.25, 1.0));
+    assert_true(lud_empo_table_move(table, 77, target, false, 0.25, 1.0, 1.0));
     assert_true(fabsf(lud_empo_table_read(table, 77)[0] - (-1.0f + 0.25f * 11.0f)) < 1e-6f);
     lud_empo_table_destroy(table);
 }

@@ -31,8 +31,7 @@ lud_empo_curiosity *lud_empo_curiosity_create(const lud_empo_learner_options *op
                               .features = features,
                               .n_envs = n_envs};
     const lud_empo_layout *layout = &features->layout;
-    for (int h = 0; h < layout->n_humans; h++)
-        if (layout->n_human_actions[h] > c->max_actions) c->max_actions = layout->n_human_actions[h];
+    c->max_actions = layout->max_human_actions;
     c->of_actions =
         calloc((size_t)n_envs * (size_t)layout->n_humans * (size_t)c->max_actions, sizeof *c->of_actions);
     if (options->use_count_based_curiosity) {
@@ -72,7 +71,7 @@ static uint64_t action_key(const lud_empo_curiosity *c, uint64_t state_key, int 
 
 static bool count(lud_empo_table *table, uint64_t key) {
     static const float zero = 0.0f;
-    return lud_empo_table_move(table, key, &zero, false, 0.0, 1.0);
+    return lud_empo_table_move(table, key, &zero, false, 0.0, 1.0, 1.0);
 }
 
 bool lud_empo_curiosity_count_state(lud_empo_curiosity *c, const int32_t *record) {

@@ -161,10 +161,9 @@ lud_status lud_empo_novelty_create(lud_empo_values *values, uint64_t seed, lud_e
     *v = (lud_empo_novelty){.values = values,
                             .options = values->options,
                             .device = values->device,
+                            .max_actions = layout->max_human_actions,
                             .lr = values->options->lr_rnd,
                             .figures = {NAN, NAN, NAN, NAN, NAN}};
-    for (int h = 0; h < layout->n_humans; h++)
-        if (layout->n_human_actions[h] > v->max_actions) v->max_actions = layout->n_human_actions[h];
     lud_status status = make_states(v, seed, error);
     if (status == LUD_OK && v->options->use_human_action_rnd) status = make_actions(v, seed, error);
     const int64_t rows = v->states.rows, entries = rows * layout->n_humans;
@@ -286,10 +285,6 @@ void lud_empo_novelty_actions(lud_empo_novelty *v, int64_t n, const int32_t *con
                         ? v->host[i]
                         : 0.0f;
     }
-}
-
-int lud_empo_novelty_max_actions(const lud_empo_novelty *v) {
-    return v->max_actions;
 }
 
 void lud_empo_novelty_learn(lud_empo_novelty *v, int64_t n, const int32_t *const *records) {

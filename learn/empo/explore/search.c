@@ -230,7 +230,7 @@ static void fill_node(lud_empo_search *s, tree *t, int at, const float *q, float
     const int n = s->features->layout.n_robot_actions;
     double *base = t->base + (size_t)at * (size_t)n;
     for (int a = 0; a < n; a++) base[a] = fmin((double)q[a], -1e-10);
-    lud_empo_power_law(s->beta_r, base, n, t->prior + (size_t)at * (size_t)n);
+    lud_empo_power_policy(s->beta_r, base, n, t->prior + (size_t)at * (size_t)n);
     t->nodes[at].u = (double)u;
     t->nodes[at].v = (double)v;
 }

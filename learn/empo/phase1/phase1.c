@@ -144,10 +144,6 @@ static lud_status policy(lud_learner *learner, lud_policy **made, lud_error *err
     return lud_empo_human_policy_create(&p->net, p->scenario->model, made, error);
 }
 
-lud_empo_phase1_view lud_empo_phase1_targets(const lud_empo_phase1_learner *learner) {
-    return lud_empo_phase1_update_view(learner->update);
-}
-
 const lud_learner_kind lud_empo_phase1 = {
     .name = "empo-phase1",
     .about = "what people would do for each goal, learned by networks: phase 1 of EMPO",

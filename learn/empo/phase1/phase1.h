@@ -52,7 +52,6 @@ typedef struct lud_empo_phase1_view {
     const int32_t *goal; /* [n][goals] */
     const float *q, *weight;
 } lud_empo_phase1_view;
-lud_empo_phase1_view lud_empo_phase1_targets(const lud_empo_phase1_learner *learner);
 
 /* ---- parts (learn/empo/phase1/evaluation.c) ---- */
 

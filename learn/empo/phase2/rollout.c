@@ -404,7 +404,7 @@ static void choose_robots(const lud_empo_rollout *a, builder *b, int e, const lu
             const double value = fmin((double)a->q[(size_t)e * (size_t)n + (size_t)r], -1e-10);
             q[r] = curious ? fmin(value * exp(-b->novelty[r]), -1e-300) : value;
         }
-        lud_empo_power_law(now->beta_r, q, n, b->pi);
+        lud_empo_power_policy(now->beta_r, q, n, b->pi);
     }
     b->robot_action = lud_empo_draw(b->pi, n, uniform);
 }

@@ -567,8 +567,8 @@ static lud_status move_table(lud_empo_update *t, int net, const float *target, b
             sum += squares / (double)(t->n * per_state * width);
             t->batch.error[i] += (float)(squares / (double)(per_state * width));
             const double weight = weights ? (double)weights[i * per_state + e] : 1.0;
-            if (!lud_empo_table_move_weighted(table, key, goal, o->lookup_use_adaptive_lr, rate,
-                                              o->lookup_adaptive_lr_power, weight))
+            if (!lud_empo_table_move(table, key, goal, o->lookup_use_adaptive_lr, rate,
+                                     o->lookup_adaptive_lr_power, weight))
                 return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a table");
         }
     }
