@@ -5,7 +5,7 @@
 #ifndef LUDUS_LEARN_LEARNER_H
 #define LUDUS_LEARN_LEARNER_H
 
-#include "agents/policy.h"
+#include "agents/cast.h"
 #include "kernels/device.h"
 #include "learn/store/checkpoint.h"
 #include "learn/store/metrics.h"

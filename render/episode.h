@@ -6,7 +6,7 @@
 #ifndef LUDUS_RENDER_EPISODE_H
 #define LUDUS_RENDER_EPISODE_H
 
-#include "agents/policy.h"
+#include "agents/cast.h"
 
 typedef struct lud_player lud_player;
 

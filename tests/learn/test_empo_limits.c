@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "learn/empo/exact/policy_distribution.h"
+#include "learn/empo/exact/options.h"
 #include "learn/empo/memory/environments.h"
 #include "learn/empo/phase1/phase1.h"
 #include "learn/support_empo.h"
@@ -169,7 +169,7 @@ static void a_policy_without_probabilities(void **state) {
     support_empo_open(&r, support_empo_corridor, section, 0, NULL);
     lud_policy policy = {.kind = &silent, .model = r.scenario->model};
     lud_error error = {0};
-    assert_int_equal(lud_empo_check_policy(&policy, policy.model, 0, &error), LUD_ERROR_UNSUPPORTED);
+    assert_int_equal(lud_empo_check_policy(&policy, 0, &error), LUD_ERROR_UNSUPPORTED);
     assert_string_equal(error.text, "the policy 'silent' does not say its probabilities");
     support_empo_close(&r);
 }

@@ -54,33 +54,33 @@ static lud_status build_space(lud_empo_reference *r, const lud_model *model, uin
     return status;
 }
 
-/* A robot policy, pi_r[n_states][n_robot_actions]; null: uniform. */
-typedef struct robot_policy {
-    const float *pi_r;
-    int n_actions;
-} robot_policy;
+/* Who acts. */
+typedef struct actors {
+    lud_empo_policies people; /* first: their hooks read nothing else */
+    const float *pi_r;        /* [n_states][n_robot_actions] of the robots; null: uniform */
+} actors;
 
 static void robot_hook(void *context, uint64_t index, const uint8_t *state, double *pi_r) {
-    const robot_policy *p = context;
+    const actors *a = context;
+    const int n = a->people.layout.n_robot_actions;
     (void)state;
     double sum = 0;
-    for (int a = 0; a < p->n_actions; a++)
-        sum += pi_r[a] = p->pi_r ? (double)p->pi_r[index * (uint64_t)p->n_actions + (uint64_t)a] : 1.0;
-    for (int a = 0; a < p->n_actions; a++) pi_r[a] /= sum;
+    for (int k = 0; k < n; k++)
+        sum += pi_r[k] = a->pi_r ? (double)a->pi_r[index * (uint64_t)n + (uint64_t)k] : 1.0;
+    for (int k = 0; k < n; k++) pi_r[k] /= sum;
 }
 
-/* The reference's people as policies with hooks. */
-static lud_empo_hooks hooks_of(const lud_empo_reference *r, lud_empo_policies *policies) {
+static lud_empo_hooks hooks_of(const lud_empo_reference *r, const float *pi_r, actors *a) {
     lud_empo_hooks hooks;
-    *policies =
-        (lud_empo_policies){.model = r->space->model, .layout = r->problem->layout, .habit = r->people};
-    lud_empo_policies_hook(policies, &hooks);
+    *a = (actors){{.model = r->space->model, .layout = r->problem->layout, .habit = r->people}, pi_r};
+    lud_empo_policies_hook(&a->people, &hooks);
+    hooks.context = a;
     return hooks;
 }
 
 static lud_status solve(lud_empo_reference *r, int n_threads, lud_error *error) {
-    lud_empo_policies policies;
-    const lud_empo_hooks hooks = hooks_of(r, &policies);
+    actors a;
+    const lud_empo_hooks hooks = hooks_of(r, NULL, &a);
     const lud_empo_run run = {
         .records = r->records, .hooks = &hooks, .n_threads = n_threads, .first_level = INT32_MAX};
     return lud_empo_solve(r->problem, &run, error);
@@ -88,11 +88,9 @@ static lud_status solve(lud_empo_reference *r, int n_threads, lud_error *error) 
 
 static lud_status evaluate(const lud_empo_reference *r, const float *pi_r, int n_threads,
                            lud_empo_policy_evaluation *evaluation, lud_error *error) {
-    lud_empo_policies policies;
-    robot_policy robots = {pi_r, r->problem->layout.n_robot_actions};
-    lud_empo_hooks hooks = hooks_of(r, &policies);
+    actors a;
+    lud_empo_hooks hooks = hooks_of(r, pi_r, &a);
     hooks.robot = robot_hook;
-    hooks.robot_context = &robots;
     return lud_empo_evaluate_policy(r->problem, r->records, r->starts, r->n_starts, &hooks, n_threads,
                                     evaluation, error);
 }

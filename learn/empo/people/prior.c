@@ -7,7 +7,6 @@
 
 #include "agents/kinds.h"
 #include "base/option_rows.h"
-#include "learn/empo/exact/policy_distribution.h"
 
 typedef struct prior_options {
     const char *type, *run;
@@ -61,8 +60,8 @@ lud_status lud_empo_prior_open(lud_arena *arena, lud_tree *tree, const lud_scena
     const lud_status status = lud_policy_create(model, tree, scenario->path, &prior->policy, error);
     if (status) return status;
     const lud_policy *p = prior->policy;
-    const bool steered = p->kind == &lud_policy_keyboard; /* it has no distribution */
-    if (p->hidden_bytes || p->needs_observations || steered)
+    const bool steered = p->kind == &lud_policy_keyboard; /* nobody steers here */
+    if (p->hidden_bytes || p->needs_observations || steered || !p->kind->distribution)
         return lud_fail_at(error, LUD_ERROR_INPUT, tree->place,
                            "the policy %s cannot be a human prior; expected one that looks at the present "
                            "state only",
@@ -74,8 +73,7 @@ void lud_empo_prior_policy(const lud_empo_prior *prior, const lud_empo_features 
                            const uint8_t *state, int h, int goal, double *probability) {
     const lud_empo_layout *layout = &features->layout;
     if (prior->policy) {
-        lud_empo_policy_distribution(prior->policy, &features->grid->model, state, layout->humans[h], goal,
-                                     probability);
+        (void)lud_policy_distribution(prior->policy, state, layout->humans[h], goal, probability);
         return;
     }
     const lud_empo_reference *r = prior->reference;

@@ -1,5 +1,6 @@
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/random.h"
 #include "learn/empo/exact/solution_policy.h"
@@ -61,37 +62,73 @@ static bool search_distribution(learned_policy *p, const lud_act *act, int e, co
                                lud_empo_values_for_search, &l->values, p->pi_r, NULL) == LUD_OK;
 }
 
-static void act_in_environment(learned_policy *p, const lud_act *act, int e) {
+/* The robots' joint choices in environment e of `act`, into p->pi_r. */
+static void find_robots(learned_policy *p, const lud_act *act, int e, const uint8_t *state) {
+    if (p->search && search_distribution(p, act, e, state)) return;
+    const lud_status status = joint_distribution(p, state, NULL);
+    assert(status == LUD_OK);
+    (void)status;
+}
+
+/* Choices of person h, or (h < 0) of a robot in what find_robots has left. */
+static void own_choices(learned_policy *p, const uint8_t *state, int agent, int h, int goal, double *to) {
     const lud_empo_phase2_learner *l = p->learner;
-    const lud_empo_layout *layout = &l->features.layout;
+    const int n = p->base.model->layout.actions[agent].n_discrete;
+    if (h < 0)
+        lud_empo_robot_part(&l->features.layout, p->base.model, p->pi_r, agent, to);
+    else if (goal >= 0)
+        lud_empo_prior_policy(&l->prior, &l->features, state, h, goal, to);
+    else
+        for (int a = 0; a < n; a++) to[a] = 1.0 / n;
+}
+
+static void act_in_environment(learned_policy *p, const lud_act *act, int e) {
+    const lud_empo_layout *layout = &p->learner->features.layout;
     const uint8_t *state = act->states + (size_t)e * act->model->layout.state_bytes;
     bool ready = false;
     for (int slot = 0; slot < act->n_agents_acting; slot++) {
-        const int agent = act->agents[slot], n = act->model->layout.actions[agent].n_discrete;
-        const int h = lud_empo_person_of(layout, agent);
-        if (h < 0) {
-            if (!ready && !(p->search && search_distribution(p, act, e, state))) {
-                const lud_status status = joint_distribution(p, state, NULL);
-                assert(status == LUD_OK);
-                (void)status;
-            }
-            ready = true;
-            lud_empo_act_robot(layout, act, e, slot, p->pi_r, p->distribution);
-            continue;
-        }
+        const int agent = act->agents[slot], h = lud_empo_person_of(layout, agent);
         const int goal = act->goals ? act->goals[(size_t)e * act->goal_stride + (size_t)agent] : -1;
-        for (int a = 0; a < n; a++) p->distribution[a] = 1.0 / n;
-        if (goal >= 0) lud_empo_prior_policy(&l->prior, &l->features, state, h, goal, p->distribution);
+        if (h < 0 && !ready) find_robots(p, act, e, state);
+        ready = ready || h < 0;
+        own_choices(p, state, agent, h, goal, p->distribution);
         lud_policy_choose(act, e, slot, p->distribution);
+        if (h < 0) lud_empo_act_jointly(layout, act, e, agent, p->pi_r);
     }
+}
+
+/* A search draws as in the first step of environment 0. */
+static void find_robots_alone(learned_policy *p, const uint8_t *state) {
+    static const uint32_t tick = 0;
+    const lud_act act = {.model = p->base.model, .range = {.n = 1, .tick = &tick}};
+    find_robots(p, &act, 0, state);
+}
+
+static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *to) {
+    learned_policy *p = (learned_policy *)policy;
+    const lud_empo_layout *layout = &p->learner->features.layout;
+    const int h = lud_empo_person_of(layout, agent);
+    if (h < 0) find_robots_alone(p, state);
+    own_choices(p, state, agent, h, goal, to);
+    return true;
+}
+
+static void joint(lud_policy *policy, const uint8_t *state, double *to) {
+    learned_policy *p = (learned_policy *)policy;
+    find_robots_alone(p, state);
+    memcpy(to, p->pi_r, (size_t)p->learner->features.layout.n_robot_actions * sizeof *to);
 }
 
 static void act_in_range(lud_policy *policy, const lud_act *act) {
     for (int e = 0; e < act->range.n; e++) act_in_environment((learned_policy *)policy, act, e);
 }
 
-static const lud_policy_kind kind = {
-    .name = "learned", .about = "what a learner has learned", .destroy = destroy, .act = act_in_range};
+static const lud_policy_kind kind = {.name = "learned",
+                                     .about = "what a learner has learned",
+                                     .destroy = destroy,
+                                     .act = act_in_range,
+                                     .distribution = distribution,
+                                     .joint = joint};
 
 lud_status lud_empo_learned_policy_create(lud_empo_phase2_learner *learner, lud_policy **policy,
                                           lud_error *error) {

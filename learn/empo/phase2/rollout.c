@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "learn/empo/exact/policy_distribution.h"
 #include "learn/empo/memory/archive.h"
 #include "learn/empo/memory/environments.h"
 #include "learn/empo/memory/successor_list.h"
