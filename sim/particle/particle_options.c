@@ -196,13 +196,8 @@ static const lud_option success_options[] = {
     REAL(within, "0", 0, BIG, "distance below which it is, 0: when they overlap"),
     BOOL(terminate, "false", "the episode ends when all are at once"),
 };
-<<<<<<< HEAD
 const lud_option_table lud_particle_success_table =
     OPTION_TABLE("particle.success", "when an episode has succeeded", success_options);
-=======
-const lud_option_table lud_particle_success_table = {"particle.success", "when an episode has succeeded",
-                                                     success_options, COUNT(success_options),
-                                                     sizeof(particle_success_row)};
 
 lud_status lud_particle_read_rows(lud_particle_model *m, const lud_option_table *table, lud_tree *list,
                                   void **rows, int *n, lud_error *error) {
@@ -226,4 +221,3 @@ lud_status lud_particle_read_rows(lud_particle_model *m, const lud_option_table 
     *rows = out;
     return LUD_OK;
 }
->>>>>>> render
