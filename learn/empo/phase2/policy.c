@@ -30,8 +30,8 @@ static void destroy(lud_policy *policy) {
     free(p);
 }
 
-/* pi_r of a state; uniform when memory is out. */
-static void joint_distribution(learned_policy *p, const uint8_t *state) {
+/* pi_r of a state; uniform when memory is out. That cannot be later on when it could be done once. */
+static lud_status joint_distribution(learned_policy *p, const uint8_t *state, lud_error *error) {
     lud_empo_phase2_learner *l = p->learner;
     const int n = l->features.layout.n_robot_actions;
     const int32_t *records[1] = {p->record};
@@ -39,12 +39,13 @@ static void joint_distribution(learned_policy *p, const uint8_t *state) {
     lud_profile *profile = l->values.profile;
     l->values.profile = NULL;
     const lud_status status =
-        lud_empo_values_run(&l->values, 1, records, NULL, LUD_WANT_Q_R, l->options.theory.beta_r, 0, NULL);
+        lud_empo_values_run(&l->values, 1, records, NULL, LUD_WANT_Q_R, l->options.theory.beta_r, 0, error);
     l->values.profile = profile;
     if (status == LUD_OK) lud_device_download(l->device, p->pi, l->values.pi_r, (size_t)n * sizeof *p->pi);
     double sum = 0;
     for (int a = 0; a < n; a++) sum += p->robots[a] = status == LUD_OK ? (double)p->pi[a] : 1.0;
     for (int a = 0; a < n; a++) p->robots[a] /= sum;
+    return status;
 }
 
 static lud_status search_values(void *context, int n, const int32_t *const *records,
@@ -94,7 +95,7 @@ static int index_of(const int *list, int n, int agent) {
 
 /* The robots' joint choices in environment e of `act`, into p->robots. */
 static void find_robots(learned_policy *p, const lud_act *act, int e, const uint8_t *state) {
-    if (!(p->search && search_distribution(p, act, e, state))) joint_distribution(p, state);
+    if (!(p->search && search_distribution(p, act, e, state))) (void)joint_distribution(p, state, NULL);
 }
 
 /* Choices of person h, or (h < 0) of a robot in what find_robots has left. */
@@ -170,27 +171,35 @@ lud_status lud_empo_learned_policy_create(lud_empo_phase2_learner *learner, lud_
                                           lud_error *error) {
     *policy = NULL;
     const lud_model *model = learner->scenario->model;
+    const lud_layout *layout = &model->layout;
     learned_policy *p = calloc(1, sizeof *p);
-    if (p) {
-        const size_t n = (size_t)learner->features.layout.n_robot_actions;
-        p->base = (lud_policy){.kind = &kind, .model = model};
-        p->learner = learner;
-        p->record = calloc((size_t)learner->features.words, sizeof *p->record);
-        p->people = calloc((size_t)lud_max_discrete(&model->layout), sizeof *p->people);
-        p->robots = calloc(n, sizeof *p->robots);
-        p->pi = calloc(n, sizeof *p->pi);
-        p->joint = calloc((size_t)model->layout.n_agents, sizeof *p->joint);
-        p->goals = calloc((size_t)learner->features.layout.n_humans, sizeof *p->goals);
-        const lud_empo_search_options search =
-            lud_empo_search_options_of(&learner->options, 1, (uint64_t)learner->scenario->run.seed);
-        lud_status status = LUD_OK;
-        if (learner->options.pi_r_mode == LUD_EMPO_MCTS)
-            status = lud_empo_search_create(&search, &learner->features, &learner->prior, &p->search, error);
-        if (status == LUD_OK && p->record && p->people && p->robots && p->pi && p->joint && p->goals) {
-            *policy = &p->base;
-            return LUD_OK;
-        }
-        destroy(&p->base);
+    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a policy");
+    const size_t n = (size_t)learner->features.layout.n_robot_actions;
+    p->base = (lud_policy){.kind = &kind, .model = model};
+    p->learner = learner;
+    p->record = calloc((size_t)learner->features.words, sizeof *p->record);
+    p->people = calloc((size_t)lud_max_discrete(layout), sizeof *p->people);
+    p->robots = calloc(n, sizeof *p->robots);
+    p->pi = calloc(n, sizeof *p->pi);
+    p->joint = calloc((size_t)layout->n_agents, sizeof *p->joint);
+    p->goals = calloc((size_t)learner->features.layout.n_humans, sizeof *p->goals);
+    uint8_t *start = calloc(1, layout->state_bytes);
+    const uint32_t tick = 0;
+    const lud_empo_search_options search =
+        lud_empo_search_options_of(&learner->options, 1, (uint64_t)learner->scenario->run.seed);
+    lud_status status = p->record && p->people && p->robots && p->pi && p->joint && p->goals && start
+                            ? LUD_OK
+                            : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a policy");
+    if (!status && learner->options.pi_r_mode == LUD_EMPO_MCTS)
+        status = lud_empo_search_create(&search, &learner->features, &learner->prior, &p->search, error);
+    if (!status) {
+        model->world->reset(model, (lud_range){.n = 1, .tick = &tick}, start);
+        status = joint_distribution(p, start, error);
     }
-    return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a policy");
+    free(start);
+    if (status)
+        destroy(&p->base);
+    else
+        *policy = &p->base;
+    return status;
 }
