@@ -218,15 +218,16 @@ static lud_status weigh(player *p, uint32_t at, double *u_r, lud_error *error) {
     for (int half = 0; half < 3; half++) {
         for (int h = 0; h < layout->n_humans; h++) {
             const int begin = layout->goal_begin[h], n = layout->goal_begin[h + 1] - begin;
-            p->power[half][h] =
-                lud_empo_power(theory->zeta, p->reached[half] + begin, p->problem->goal_weight + begin, n);
+            p->power[half][h] = lud_empo_power_sum(theory->zeta, p->reached[half] + begin,
+                                                   p->problem->goal_weight + begin, n);
             if (half == 0 && !(p->power[0][h] > 0))
                 return lud_fail(error, LUD_ERROR_NUMERIC,
                                 "no goal of agent %d was reached in %d rollouts from state %u, where the "
                                 "policy comes by: its power is too small to be estimated",
                                 layout->humans[h], n * p->options->rollouts, at);
         }
-        u[half] = lud_empo_reward(theory, p->power[half], layout->n_humans);
+        u[half] = lud_empo_reward_of(theory->aggregate == LUD_EMPO_MEAN, theory->xi, theory->eta,
+                                     p->power[half], layout->n_humans);
     }
     for (int h = 0; h < layout->n_humans; h++)
         p->power[0][h] = correct(p->power[0][h], p->power[1][h], p->power[2][h]);
