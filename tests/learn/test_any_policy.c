@@ -63,7 +63,7 @@ static void close_bed(bed *b) {
 static lud_policy *policy_from(const lud_model *model, const char *text) {
     lud_arena *arena = lud_arena_create(0);
     lud_tree *tree;
-    lud_policy *policy;
+    lud_policy *policy = NULL;
     lud_error error = {0};
     if (lud_tree_read_text(arena, "test", text, strlen(text), &tree, &error) ||
         lud_policy_create(model, tree, "test", &policy, &error))
