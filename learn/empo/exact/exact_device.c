@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "learn/empo/exact/state_inputs.h"
+#include "learn/nn/arrays.h"
 
 enum { CHUNK_BYTES = 256 << 20, CHUNK_STATES = 1 << 17, LEAST_STATES = 256 };
 
@@ -27,8 +28,6 @@ enum {
     FAILED,
     N_STAGED
 };
-/* Arrays of the game, which never change. */
-enum { N_ACTIONS, NOOP, GOAL_BEGIN, POLICY_BEGIN, JOINT_OF, GOAL_WEIGHT, N_FIXED };
 
 struct lud_empo_device {
     const lud_empo_problem *problem;
@@ -41,7 +40,7 @@ struct lud_empo_device {
     uint64_t capacity; /* states of a chunk */
     uint64_t entries;  /* of its rows together */
     staged arrays[N_STAGED];
-    void *fixed[N_FIXED];
+    lud_arrays fixed;
     double *credits, *scratch;
 };
 
@@ -61,30 +60,29 @@ static uint64_t most_entries(const lud_statespace *space) {
     return most;
 }
 
-static bool upload_fixed(lud_empo_device *d, int which, const void *from, size_t bytes) {
-    d->fixed[which] = lud_device_allocate(d->device, bytes);
-    if (d->fixed[which]) lud_device_upload(d->device, d->fixed[which], from, bytes);
-    return d->fixed[which] != NULL;
-}
-
+/* The arrays of the game, which never change, go to the device, and rows of credits are taken there. */
 static bool take_fixed(lud_empo_device *d, uint64_t window) {
     lud_empo_game *g = &d->game;
-    size_t humans = (size_t)g->n_humans, word = sizeof(int32_t);
-    bool taken =
-        upload_fixed(d, N_ACTIONS, g->n_actions, humans * word) &&
-        upload_fixed(d, NOOP, g->noop, humans * word) &&
-        upload_fixed(d, GOAL_BEGIN, g->goal_begin, (humans + 1) * word) &&
-        upload_fixed(d, POLICY_BEGIN, g->policy_begin, (humans + 1) * word) &&
-        upload_fixed(d, JOINT_OF, g->joint_of, (size_t)(g->n_profiles * g->n_robot_actions) * word) &&
-        upload_fixed(d, GOAL_WEIGHT, g->goal_weight, (size_t)g->n_goals * sizeof(double));
-    g->n_actions = d->fixed[N_ACTIONS];
-    g->noop = d->fixed[NOOP];
-    g->goal_begin = d->fixed[GOAL_BEGIN];
-    g->policy_begin = d->fixed[POLICY_BEGIN];
-    g->joint_of = d->fixed[JOINT_OF];
-    g->goal_weight = d->fixed[GOAL_WEIGHT];
-    d->credits = taken ? lud_device_allocate(d->device, window * (size_t)g->width * sizeof(double)) : NULL;
-    return d->credits != NULL;
+    const size_t humans = (size_t)g->n_humans, word = sizeof(int32_t);
+    const struct {
+        void *pointer; /* the address of a pointer of the game */
+        size_t bytes;
+    } all[] = {{&g->n_actions, humans * word},
+               {&g->noop, humans * word},
+               {&g->goal_begin, (humans + 1) * word},
+               {&g->policy_begin, (humans + 1) * word},
+               {&g->joint_of, (size_t)(g->n_profiles * g->n_robot_actions) * word},
+               {&g->goal_weight, (size_t)g->n_goals * sizeof(double)}};
+    d->fixed.device = d->device;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const void *host;
+        void *made = lud_arrays_add_device(&d->fixed, lud_device_allocate(d->device, all[i].bytes));
+        if (!made) return false;
+        memcpy(&host, all[i].pointer, sizeof host);
+        lud_device_upload(d->device, made, host, all[i].bytes);
+        memcpy(all[i].pointer, &made, sizeof made);
+    }
+    return LUD_TAKE_ON_DEVICE(&d->fixed, d->credits, window * (size_t)g->width);
 }
 
 static uint64_t count_of(const lud_empo_device *d, int which) {
@@ -196,8 +194,7 @@ lud_status lud_empo_device_create(const lud_empo_problem *problem, const lud_emp
 void lud_empo_device_destroy(lud_empo_device *d) {
     if (!d) return;
     release_chunk(d);
-    for (int i = 0; i < N_FIXED; i++) lud_device_release(d->device, d->fixed[i]);
-    lud_device_release(d->device, d->credits);
+    lud_arrays_free(&d->fixed);
     free(d);
 }
 

@@ -11,7 +11,7 @@
 #include "learn/empo/memory/environments.h"
 #include "learn/empo/memory/successor_list.h"
 #include "learn/empo/people/human_profiles.h"
-#include "learn/empo/theory.h"
+#include "learn/nn/arrays.h"
 
 /* Draws that belong to all robots or to the whole environment name this agent. */
 #define NOBODY UINT32_MAX
@@ -256,9 +256,8 @@ static lud_status link_to(const lud_empo_rollout *a, builder *b, const uint8_t *
     if (status) return status;
     if (b->list.n_links > b->profiles_capacity) {
         const int capacity = 2 * b->list.n_links;
-        int32_t *larger = realloc(b->profile, (size_t)capacity * sizeof *larger);
-        if (!larger) return lud_fail(&b->error, LUD_ERROR_MEMORY, "no memory for successors");
-        b->profile = larger;
+        if (!lud_grow(&b->profile, (size_t)capacity, sizeof *b->profile))
+            return lud_fail(&b->error, LUD_ERROR_MEMORY, "no memory for successors");
         b->profiles_capacity = capacity;
     }
     for (int i = before; i < b->list.n_links; i++) b->profile[i] = profile;

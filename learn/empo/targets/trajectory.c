@@ -8,7 +8,6 @@
 
 /* Weighted values of states on the way that go into slots (transition, joint robot action). */
 typedef struct terms {
-    lud_arrays arrays;
     int64_t n, run_n;    /* run_n: with padding */
     int32_t *row, *slot; /* [n] row: of the states on the way */
     float *weight;       /* [n] */
@@ -18,7 +17,7 @@ typedef struct terms {
 } terms;
 
 struct lud_empo_trajectory {
-    lud_arrays arrays; /* of fixed size */
+    lud_arrays arrays, term_arrays; /* of fixed size; device_value of the terms */
     lud_empo_values *values;
     const lud_empo_replay *replay;
     const lud_empo_learner_options *options;
@@ -44,38 +43,22 @@ struct lud_empo_trajectory {
 
 /* ---- making and freeing ---- */
 
-static bool make_terms(lud_device *device, size_t room, terms *t) {
-    t->arrays.device = device;
-    LUD_TAKE(&t->arrays, t->row, room);
-    LUD_TAKE(&t->arrays, t->slot, room);
-    LUD_TAKE(&t->arrays, t->weight, room);
-    LUD_TAKE_ON_DEVICE(&t->arrays, t->device_value, room);
-    return !t->arrays.failed;
-}
-
 /* Room for one more state. */
 static bool room_for_state(lud_empo_trajectory *t) {
     if (t->n_states < t->state_room) return true;
     int64_t room = 64; /* a power of two, and at least the size of a batch */
     while (room < t->n || room <= t->state_room) room *= 2;
-    lud_empo_trajectory_state *larger = realloc(t->states, (size_t)room * sizeof *larger);
-    if (!larger) return false;
-    t->states = larger;
+    const size_t n = (size_t)room;
+    if (!lud_grow(&t->states, n, sizeof *t->states)) return false;
     t->n_grown++;
     terms *const all[] = {&t->rewards, &t->values_beyond};
+    lud_arrays_free(&t->term_arrays);
     for (int i = 0; i < 2; i++) {
-        terms made = {.n = all[i]->n};
-        if (!make_terms(t->device, (size_t)room, &made)) {
-            lud_arrays_free(&made.arrays);
+        terms *own = all[i];
+        LUD_TAKE_ON_DEVICE(&t->term_arrays, own->device_value, n);
+        if (t->term_arrays.failed || !lud_grow(&own->row, n, sizeof *own->row) ||
+            !lud_grow(&own->slot, n, sizeof *own->slot) || !lud_grow(&own->weight, n, sizeof *own->weight))
             return false;
-        }
-        if (made.n) {
-            memcpy(made.row, all[i]->row, (size_t)made.n * sizeof *made.row);
-            memcpy(made.slot, all[i]->slot, (size_t)made.n * sizeof *made.slot);
-            memcpy(made.weight, all[i]->weight, (size_t)made.n * sizeof *made.weight);
-        }
-        lud_arrays_free(&all[i]->arrays);
-        *all[i] = made;
     }
     t->state_room = room;
     return true;
@@ -83,13 +66,10 @@ static bool room_for_state(lud_empo_trajectory *t) {
 
 static bool room_for_step(lud_empo_trajectory *t, int64_t n) {
     if (n < t->path_room) return true;
-    const int64_t room = 2 * t->path_room + 16;
-    lud_empo_transition *path = realloc(t->path, (size_t)room * sizeof *path);
-    if (path) t->path = path;
-    int64_t *row_of = realloc(t->row_of, (size_t)room * sizeof *row_of);
-    if (row_of) t->row_of = row_of;
-    if (!path || !row_of) return false;
-    t->path_room = room;
+    const size_t room = 2 * (size_t)t->path_room + 16;
+    if (!lud_grow(&t->path, room, sizeof *t->path) || !lud_grow(&t->row_of, room, sizeof *t->row_of))
+        return false;
+    t->path_room = (int64_t)room;
     return true;
 }
 
@@ -106,7 +86,7 @@ lud_status lud_empo_trajectory_create(lud_empo_values *values, const lud_empo_re
                                .n = n,
                                .n_entries = values->n_entries,
                                .n_actions = values->features->layout.n_robot_actions};
-    t->arrays.device = t->device;
+    t->arrays.device = t->term_arrays.device = t->device;
     const size_t entries = (size_t)(n * t->n_entries), actions = (size_t)(n * t->n_actions);
     LUD_TAKE(&t->arrays, t->place, entries);
     LUD_TAKE(&t->arrays, t->keep, entries);
@@ -128,8 +108,13 @@ void lud_empo_trajectory_destroy(lud_empo_trajectory *t) {
     free(t->path);
     free(t->row_of);
     free(t->states);
-    lud_arrays_free(&t->rewards.arrays);
-    lud_arrays_free(&t->values_beyond.arrays);
+    lud_arrays_free(&t->term_arrays);
+    terms *const all[] = {&t->rewards, &t->values_beyond};
+    for (int i = 0; i < 2; i++) {
+        free(all[i]->row);
+        free(all[i]->slot);
+        free(all[i]->weight);
+    }
     free(t);
 }
 
