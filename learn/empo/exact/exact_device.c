@@ -224,9 +224,9 @@ static uint64_t pack(lud_empo_device *d, uint64_t begin, uint64_t end) {
     row_begin[n * n_joint] = (uint32_t)total;
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < n; i++) {
-        lud_empo_state_inputs given;
+        lud_empo_state_inputs inputs;
         lud_empo_state_inputs_fill(d->problem, d->run->hooks, state[i], part(d, ACHIEVED, i),
-                                   part(d, HABIT, i), part(d, BELIEF, i), part(d, ROBOT, i), &given);
+                                   part(d, HABIT, i), part(d, BELIEF, i), part(d, ROBOT, i), &inputs);
         ((uint8_t *)d->arrays[TERMINAL].host)[i] = lud_statespace_terminal(space, state[i]);
         for (uint64_t k = 0; k < n_joint; k++) {
             lud_statespace_row row = lud_statespace_get_row(space, state[i], (int32_t)k);
@@ -282,13 +282,13 @@ lud_status lud_empo_device_level(lud_empo_device *d, uint64_t begin, uint64_t en
 lud_status lud_empo_device_recall(lud_empo_device *d, uint64_t begin, uint64_t end, lud_error *error) {
     const size_t record = d->arrays[RECORDS].element;
     uint32_t *state = d->arrays[STATE].host;
-    lud_empo_state_inputs given;
+    lud_empo_state_inputs inputs;
     for (uint64_t position = begin; position < end;) {
         uint64_t n = end - position < d->capacity ? end - position : d->capacity;
         for (uint64_t i = 0; i < n; i++) {
             state[i] = (uint32_t)lud_empo_level_state(d->levels, position + i);
             lud_empo_state_inputs_fill(d->problem, NULL, state[i], part(d, ACHIEVED, i), NULL, NULL, NULL,
-                                       &given);
+                                       &inputs);
             memcpy(part(d, RECORDS, i), (const char *)d->run->records + state[i] * record, record);
         }
         send(d, STATE, n);

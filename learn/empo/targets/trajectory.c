@@ -31,7 +31,7 @@ struct lud_empo_trajectory {
     const int32_t *device_place;
     float *device_value;
     lud_empo_transition *path; /* [path_room] steps of one transition */
-    int64_t *row_of;           /* [path_room] row of the state after a step, -1: it is not asked for */
+    int64_t *row_of;           /* [path_room] row of the state after a step, -1: its values are not needed */
     int64_t path_room;
     lud_empo_trajectory_state *states; /* [state_room] */
     int64_t n_states, state_room;
@@ -125,7 +125,7 @@ static int64_t most_steps(int mode, int64_t n_step) {
     return mode == LUD_EMPO_ONE_STEP ? 0 : mode == LUD_EMPO_N_STEP ? n_step : INT64_MAX;
 }
 
-/* The steps from a transition on, as far as somebody asks; 0 when memory is out. */
+/* The steps from a transition on, as far as some target needs them; 0 when memory is out. */
 static int64_t walk(lud_empo_trajectory *t, int64_t index, const lud_empo_transition *first, int64_t most) {
     t->path[0] = *first;
     t->row_of[0] = -1;
@@ -287,11 +287,11 @@ void lud_empo_trajectory_people(lud_empo_trajectory *t, float *v_h_e) {
     ops->combine(t->device, n, 1.0, v_h_e, 1.0, t->device_value, v_h_e);
 }
 
-static void add_up(lud_empo_trajectory *t, const terms *given, const float *value, float *q_r) {
+static void add_up(lud_empo_trajectory *t, const terms *all, const float *value, float *q_r) {
     const lud_ops *ops = t->device->ops;
-    ops->gather_rows(t->device, given->run_n, 1, value, given->device_row, given->device_value);
-    ops->scatter_add(t->device, given->run_n, 1, t->n * t->n_actions, given->device_value,
-                     given->device_weight, given->device_slot, q_r);
+    ops->gather_rows(t->device, all->run_n, 1, value, all->device_row, all->device_value);
+    ops->scatter_add(t->device, all->run_n, 1, t->n * t->n_actions, all->device_value, all->device_weight,
+                     all->device_slot, q_r);
 }
 
 void lud_empo_trajectory_robots(lud_empo_trajectory *t, float *q_r) {
