@@ -96,6 +96,7 @@ static bool take_arrays(mappo *m, int64_t envs, int64_t n_steps) {
 static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud_error *error) {
     lud_mappo_options *o = &m->options;
     lud_status status = lud_options_read(&lud_mappo_option_table, m->arena, s->learner, o, error);
+    if (!status) status = lud_optimiser_options_check(&o->optimiser, s->learner, error);
     if (status) return status;
     if (o->mad.r_min >= o->mad.r_max || o->mad.r_max >= 1.0)
         return lud_fail_at(error, LUD_ERROR_INPUT, s->learner->place,

@@ -3,6 +3,7 @@
 #define LUDUS_LEARN_MAPPO_OPTIONS_H
 
 #include "base/options.h"
+#include "learn/nn/optimiser.h"
 
 typedef enum lud_mappo_encoder {
     LUD_MAPPO_AUTO,
@@ -60,7 +61,8 @@ typedef struct lud_mappo_options {
     int64_t hidden_size, layers, chunk_length, channels, convolutions;
     bool tanh, orthogonal, feature_normalisation;
     double output_gain, log_std;
-    double learning_rate, critic_learning_rate, epsilon, weight_decay;
+    double learning_rate, critic_learning_rate;
+    lud_optimiser_options optimiser;
     bool decay_learning_rate;
     int64_t epochs, minibatches, minibatch_size;
     double clip, entropy_coefficient, value_coefficient, max_norm, discount, lambda, huber_delta;

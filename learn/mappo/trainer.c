@@ -46,17 +46,16 @@ static lud_status build(lud_mappo_trainer *t, uint64_t seed, bool own, lud_error
     if (status || t->use != LUD_MAPPO_UPDATE) return status;
     t->optimiser = lud_optimiser_create(t->parameters);
     if (!t->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for an optimiser");
-    lud_optimiser_options adam = lud_optimiser_defaults(LUD_OPTIMISER_ADAM);
-    adam.epsilon = t->options.epsilon;
-    adam.weight_decay = t->options.weight_decay;
-    adam.max_norm = t->options.max_norm;
+    lud_optimiser_options o = t->options.optimiser;
+    o.max_norm = t->options.max_norm;
     t->magnitude_group = -1;
     if (t->options.control == LUD_MAPPO_MAD && t->options.mad.learning_rate > 0.0)
-        t->magnitude_group = lud_optimiser_group(t->optimiser, "actor.magnitude.", &adam, false);
-    t->actor_group = lud_optimiser_group(t->optimiser, "actor.", &adam, false);
-    t->critic_group = lud_optimiser_group(t->optimiser, "critic.", &adam, false);
+        t->magnitude_group = lud_optimiser_group(t->optimiser, "actor.magnitude.", &o, false);
+    t->actor_group = lud_optimiser_group(t->optimiser, "actor.", &o, false);
+    t->critic_group = lud_optimiser_group(t->optimiser, "critic.", &o, false);
     if (t->actor_group < 0 || t->critic_group < 0)
         return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for an optimiser");
+    t->stepping.never = !lud_optimiser_records(t->optimiser);
     return lud_optimiser_build(t->optimiser, seed, error);
 }
 

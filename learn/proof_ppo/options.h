@@ -3,6 +3,7 @@
 #define LUDUS_LEARN_PROOF_PPO_OPTIONS_H
 
 #include "base/options.h"
+#include "learn/nn/optimiser.h"
 #include "learn/nn/schedule.h"
 
 typedef enum lud_proof_atom_embedder {
@@ -97,6 +98,7 @@ typedef struct lud_proof_ppo_options {
     int64_t total_steps, n_envs, n_steps, batch_size, n_epochs;
     double gamma, gae_lambda, clip_range, value_clip_range, value_coefficient, max_grad_norm, target_kl;
     bool normalise_advantage;
+    lud_optimiser_options optimiser;
     struct lud_proof_ppo_rate {
         double start, end;
         int decay; /* lud_schedule_kind */

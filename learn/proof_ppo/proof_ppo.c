@@ -189,15 +189,15 @@ static lud_status build_network(proof_ppo *p, lud_error *error) {
     p->best = lud_parameters_clone(p->parameters);
     p->optimiser = lud_optimiser_create(p->parameters);
     if (!p->best || !p->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
-    lud_optimiser_options adam = lud_optimiser_defaults(LUD_OPTIMISER_ADAM);
-    adam.epsilon = 1e-5;
-    adam.max_norm = o->max_grad_norm;
+    lud_optimiser_options steps = o->optimiser;
+    steps.max_norm = o->max_grad_norm;
     p->value_group = -1;
     int first = 0;
     if (o->learning_rate.value > 0.0)
-        first = p->value_group = lud_optimiser_group(p->optimiser, "value.", &adam, false);
-    if (first < 0 || lud_optimiser_group(p->optimiser, "", &adam, false) < 0)
+        first = p->value_group = lud_optimiser_group(p->optimiser, "value.", &steps, false);
+    if (first < 0 || lud_optimiser_group(p->optimiser, "", &steps, false) < 0)
         return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the optimiser");
+    p->stepping.never = !lud_optimiser_records(p->optimiser);
     return lud_optimiser_build(p->optimiser, (uint64_t)p->scenario->run.seed, error);
 }
 

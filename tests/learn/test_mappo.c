@@ -467,8 +467,9 @@ static void defaults_are_the_published_ones(void **state) {
     assert_true(o.graph.hidden_size == 16 && o.graph.heads == 3 && o.graph.layers == 2);
     assert_true(o.graph.embed_relu && o.graph.relu && !o.graph.concatenate_heads);
     assert_true(o.graph.pooling == LUD_REDUCE_MEAN && !o.graph.actor_pools && !o.graph.ego_critic);
-    assert_true(o.learning_rate == 5e-4 && o.critic_learning_rate == 5e-4 && o.epsilon == 1e-5);
-    assert_true(o.weight_decay == 0.0 && !o.decay_learning_rate && o.epochs == 15 && o.minibatches == 1);
+    assert_true(o.learning_rate == 5e-4 && o.critic_learning_rate == 5e-4 && o.optimiser.epsilon == 1e-5);
+    assert_true(o.optimiser.weight_decay == 0.0 && !o.decay_learning_rate && o.epochs == 15 &&
+                o.minibatches == 1);
     assert_true(o.clip == 0.2 && o.clip_value && o.entropy_coefficient == 0.01 && o.value_coefficient == 1.0);
     assert_true(o.max_norm == 10.0 && o.discount == 0.99 && o.lambda == 0.95 && o.gae);
     assert_true(o.huber_delta == 10.0 && o.normaliser == LUD_VALUE_NORM && o.normaliser_beta == 0.99999);

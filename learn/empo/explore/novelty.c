@@ -89,8 +89,8 @@ static lud_status make_towers(lud_empo_novelty *v, distiller *d, const int64_t *
     declare(v, d, d->net, widths, random_layers);
     status = lud_nn_plan(d->net, LUD_NN_TRAIN, error);
     if (status) return status;
-    lud_optimiser_options options = lud_optimiser_defaults(LUD_OPTIMISER_ADAM);
-    options.weight_decay = o->rnd_weight_decay;
+    lud_optimiser_options options = o->optimiser;
+    if (o->rnd_weight_decay >= 0) options.weight_decay = o->rnd_weight_decay;
     options.max_norm = o->rnd_grad_clip;
     d->group = lud_optimiser_group(d->optimiser, "predictor.", &options, false);
     const size_t numbers = (size_t)(d->rows * d->groups * o->rnd_feature_dim);

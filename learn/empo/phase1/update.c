@@ -59,8 +59,7 @@ static lud_status make_net(lud_empo_phase1_update *t, int group, lud_error *erro
                                          marginal ? t->n : t->n * t->goals, &made->output);
     lud_status status = lud_nn_plan(made->net, LUD_NN_TRAIN, error);
     if (status) return status;
-    lud_optimiser_options options = lud_optimiser_defaults(LUD_OPTIMISER_ADAM);
-    options.weight_decay = o->weight_decay;
+    lud_optimiser_options options = o->optimiser;
     options.max_norm = o->grad_clip;
     made->group = lud_optimiser_group(made->optimiser, "", &options, false);
     if (made->group < 0 || !lud_empo_prepare(made->net, &made->graph, &t->net->shape))

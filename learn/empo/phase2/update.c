@@ -130,8 +130,8 @@ static lud_status make_optimiser(lud_empo_update *t, lud_error *error) {
     if (!t->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for an optimiser");
     for (int net = 0; net < LUD_EMPO_NETS; net++) {
         if (!(lud_empo_learner_networks(t->options) & 1u << net)) continue;
-        lud_optimiser_options o = lud_optimiser_defaults(LUD_OPTIMISER_ADAM);
-        o.weight_decay = t->options->weight_decay[net];
+        lud_optimiser_options o = t->options->optimiser;
+        if (t->options->weight_decay[net] >= 0) o.weight_decay = t->options->weight_decay[net];
         o.max_norm = t->options->stages.clip[net];
         t->groups[net] = lud_optimiser_group(t->optimiser, lud_empo_net_prefixes[net], &o, false);
         if (t->groups[net] < 0) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for an optimiser");
@@ -425,6 +425,19 @@ static void queue_copies(lud_empo_update *t) {
     }
 }
 
+static void queue_steps(lud_empo_update *t) {
+    enter(t, LUD_STAGE_OPTIMISER);
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        if (t->work.heads & 1u << net) lud_optimiser_apply(t->optimiser, t->groups[net]);
+    queue_copies(t);
+    enter(t, -1);
+}
+
+/* Whether the optimiser decides things on the host: then its steps follow the recorded piece. */
+static bool steps_apart(const lud_empo_update *t) {
+    return t->optimiser && !lud_optimiser_records(t->optimiser);
+}
+
 /* What the device does in an update, operations only, so that it can be recorded. */
 static void queue_update(void *update) {
     lud_empo_update *t = update;
@@ -441,11 +454,7 @@ static void queue_update(void *update) {
         lud_empo_ability_queue(&t->ability, t->targets.x_h); /* (7) */
     }
     if (t->work.heads) queue_learning(t);
-    enter(t, LUD_STAGE_OPTIMISER);
-    for (int net = 0; net < LUD_EMPO_NETS; net++)
-        if (t->work.heads & 1u << net) lud_optimiser_apply(t->optimiser, t->groups[net]);
-    queue_copies(t);
-    enter(t, -1);
+    if (!steps_apart(t)) queue_steps(t);
 }
 
 /* Stands for everything that shapes an update. */
@@ -643,6 +652,7 @@ lud_status lud_empo_update_run(lud_empo_update *t, int64_t step, const lud_empo_
         queue_update(t);
     else
         lud_capture_run(&t->updating, update_key(t));
+    if (steps_apart(t)) queue_steps(t);
     lud_profile_begin(profile, LUD_STAGE_OPTIMISER);
     if (measure) keep_targets(t, now->active[LUD_NET_Q_R], now->active[LUD_NET_X_H]);
     read_learning(t, measure);
