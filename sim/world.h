@@ -152,6 +152,8 @@ struct lud_world {
     lud_status (*successors)(const lud_model *model, const uint8_t *state, const int32_t *joint_action,
                              lud_successors *out, lud_error *error);
     bool (*is_terminal)(const lud_model *model, const uint8_t *state);
+    /* Steps since the reset, for worlds whose states say so; null: they do not. */
+    int (*elapsed)(const lud_model *model, const uint8_t *state);
 
     /* Goals an agent may have (0 for most non-humans); goals are numbered 0..n_goals-1 per agent. Null: no
      * goals. */

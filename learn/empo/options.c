@@ -213,6 +213,13 @@ static const lud_option options[] = {
 const lud_option_table lud_empo_learner_table =
     OPTION_TABLE("learner", "EMPO learned by networks or tables: phase 2 in five stages", options);
 
+unsigned lud_empo_learner_networks(const lud_empo_learner_options *o) {
+    unsigned networks = 0;
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        if (lud_empo_stages_learn(&o->stages, net) && !o->use_lookup[net]) networks |= 1u << net;
+    return networks;
+}
+
 bool lud_empo_learner_uses_trajectories(const lud_empo_learner_options *o) {
     return o->v_h_e_target_mode != LUD_EMPO_ONE_STEP || o->q_r_target_mode != LUD_EMPO_ONE_STEP;
 }
@@ -278,11 +285,7 @@ lud_status lud_empo_learner_options_read(lud_arena *arena, lud_tree *learner, lu
         return lud_fail_at(error, LUD_ERROR_INPUT, place,
                            "batch_size is %lld; expected at most buffer_size, %lld", (long long)o->batch_size,
                            (long long)o->buffer_size);
-    for (int net = 0; net < LUD_EMPO_NETS; net++) {
-        if (!o->use_lookup_tables) o->use_lookup[net] = false;
-    }
-    if (!s->x_h_network) o->use_lookup[LUD_NET_X_H] = false;
-    if (!s->u_r_network) o->use_lookup[LUD_NET_U_R] = false;
-    if (!s->v_r_network) o->use_lookup[LUD_NET_V_R] = false;
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        o->use_lookup[net] &= o->use_lookup_tables && lud_empo_stages_learn(s, net);
     return LUD_OK;
 }

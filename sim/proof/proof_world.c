@@ -358,6 +358,11 @@ static bool is_terminal(const lud_model *model, const uint8_t *state) {
     return head(state)->outcome != LUD_PROOF_RUNNING;
 }
 
+static int elapsed(const lud_model *model, const uint8_t *state) {
+    (void)model;
+    return head(state)->depth;
+}
+
 static void measure(const lud_model *model, int n, const uint8_t *states, double *values) {
     for (int e = 0; e < n; e++)
         values[e] = head(states + (size_t)e * model->layout.state_bytes)->outcome == LUD_PROOF_PROVED;
@@ -449,6 +454,7 @@ const lud_world lud_proof_world = {
     .observe = observe,
     .successors = successors,
     .is_terminal = is_terminal,
+    .elapsed = elapsed,
     .measure = measure,
     .describe = describe,
     .describe_action = describe_action,

@@ -73,11 +73,11 @@ static void the_rest_is_recorded(void **state) {
         t.set[n_set++] = "learner.updates_per_iteration=20";
         support_bed b = support_bed_open(&t, "cuda", 0);
         double row[128];
-        uint64_t n, n_replayed;
         for (uint64_t i = 0; i < b.learner->n_iterations; i++) support_bed_iterate(&t, &b, row);
-        lud_empo_update_captures(((lud_empo_phase2_learner *)b.learner)->update, &n, &n_replayed);
-        assert_int_equal(n, 40);
-        assert_true(n_replayed > 20);
+        const lud_empo_update_figures figures =
+            lud_empo_update_get(((lud_empo_phase2_learner *)b.learner)->update);
+        assert_int_equal(figures.n, 40);
+        assert_true(figures.n_replayed > 20);
         support_bed_close(&b);
         return;
     }

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "render/picture.h"
 #include "render/record.h"
-#include "render/viewer.h"
+#include "render/viewer/viewer.h"
 
 static char folder[] = "/tmp/ludus-overlay-XXXXXX";
 static const char scenario_text[] =

@@ -102,11 +102,8 @@ lud_status lud_empo_chain_create(const lud_empo_problem *problem, const double *
                                  lud_empo_chain **chain, lud_error *error) {
     const lud_empo_layout *layout = &problem->layout;
     uint64_t n_states = problem->space->n_states, capacity = 0;
-    int max_actions = 1;
-    for (int h = 0; h < layout->n_humans; h++)
-        if (layout->n_human_actions[h] > max_actions) max_actions = layout->n_human_actions[h];
     lud_empo_chain *c = calloc(1, sizeof *c);
-    double *marginal = malloc((size_t)max_actions * sizeof *marginal);
+    double *marginal = malloc((size_t)layout->max_human_actions * sizeof *marginal);
     double *profile = malloc((size_t)layout->n_human_profiles * sizeof *profile);
     row r = {0};
     bool ok = c && marginal && profile;

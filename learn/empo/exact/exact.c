@@ -281,6 +281,7 @@ static void describe_game(sweep *s) {
                               .n_robot_actions = layout->n_robot_actions,
                               .n_profiles = layout->n_human_profiles,
                               .n_joint_actions = problem->space->n_joint_actions,
+                              .max_actions = layout->max_human_actions,
                               .n_policies = layout->policy_begin[layout->n_humans],
                               .v_r = layout->v_r,
                               .u_r = layout->u_r,
@@ -314,7 +315,6 @@ static void describe_game(sweep *s) {
     for (int h = 0; h < layout->n_humans; h++) {
         const lud_action_space *actions = &problem->space->model->layout.actions[layout->humans[h]];
         int n_actions = layout->n_human_actions[h];
-        if (n_actions > game->max_actions) game->max_actions = n_actions;
         game->n_beliefs += n_actions * layout->n_human_profiles;
         for (int a = actions->n_discrete - 1; a >= 0 && actions->names; a--)
             if (!strcmp(actions->names[a], "still")) s->noop[h] = a;

@@ -23,7 +23,7 @@ void lud_empo_state_inputs_fill(const lud_empo_problem *problem, const lud_empo_
         given->belief = belief;
     }
     if (hooks && hooks->robot) {
-        hooks->robot(hooks->robot_context ? hooks->robot_context : hooks->context, index, state, robot);
+        hooks->robot(hooks->context, index, state, robot);
         given->robot = robot;
     }
 }

@@ -7,18 +7,13 @@
 #include "learn/empo/explore/novelty.h"
 #include "learn/empo/networks/table.h"
 
-typedef struct lud_empo_curiosity_options {
-    bool count_bonus, count_ucb; /* rare successors; bonus sqrt(ln N / (n + 1)) instead of 1 / sqrt(n + 1) */
-    double count_scale, count_weight, count_weight_people;
-    lud_empo_novelty *novelty; /* or null */
-    double novelty_weight, novelty_weight_people;
-} lud_empo_curiosity_options;
-
 typedef struct lud_empo_curiosity lud_empo_curiosity;
 
-/* For n_envs states at once. The features and the novelty must outlive it. Null when memory is out. */
-lud_empo_curiosity *lud_empo_curiosity_create(const lud_empo_curiosity_options *options,
-                                              const lud_empo_features *features, int n_envs);
+/* For n_envs states at once, as the options say; with the novelty (null without use_rnd). All must outlive
+ * it. Null when memory is out. */
+lud_empo_curiosity *lud_empo_curiosity_create(const lud_empo_learner_options *options,
+                                              lud_empo_novelty *novelty, const lud_empo_features *features,
+                                              int n_envs);
 /* Null is allowed. */
 void lud_empo_curiosity_destroy(lud_empo_curiosity *curiosity);
 /* Whether robots prefer what is new, and people; whether successors need lud_empo_curiosity_evaluate_states.

@@ -32,7 +32,6 @@ void lud_empo_novelty_states(lud_empo_novelty *novelty, int64_t n, const int32_t
  * use_human_action_rnd. */
 void lud_empo_novelty_actions(lud_empo_novelty *novelty, int64_t n, const int32_t *const *records,
                               float *result);
-int lud_empo_novelty_max_actions(const lud_empo_novelty *novelty);
 
 /* What one update found: means over the batch, before normalisation. */
 typedef struct lud_empo_novelty_figures {

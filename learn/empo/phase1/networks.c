@@ -126,9 +126,7 @@ lud_status lud_empo_human_net_create(lud_device *device, const lud_model *model,
     if (status) return status;
     assert(n->features.height >= 2 && n->features.width >= 2); /* the world's own limit is 3 */
     n->shape = shape_of(&n->features, options);
-    for (int h = 0; h < n->features.layout.n_humans; h++)
-        if (n->features.layout.n_human_actions[h] > n->n_actions)
-            n->n_actions = n->features.layout.n_human_actions[h];
+    n->n_actions = n->features.layout.max_human_actions;
     assert(n->n_actions <= 256);
     lud_error reason = {0};
     n->q = make_parameters(n, false, seed, &reason);
@@ -211,10 +209,6 @@ void lud_empo_human_net_visit(lud_empo_human_net *n, const char *prefix, lud_che
 
 /* ---- inference ---- */
 
-int64_t lud_empo_human_most(const lud_empo_human_net *n) {
-    return n->run->entries;
-}
-
 /* Policy and value of one entry from its row of the network. */
 static void conclude(const lud_empo_human_net *n, const int32_t *record, int h, int goal, const float *row,
                      double *policy, double *value) {
@@ -225,7 +219,7 @@ static void conclude(const lud_empo_human_net *n, const int32_t *record, int h, 
         for (int a = 0; a < n_own; a++) p[a] = a == 0;
         if (value) *value = 0.0;
     } else {
-        lud_empo_boltzmann(n->options.theory.beta_h, q, n_own, p);
+        lud_empo_softmax(n->options.theory.beta_h, q, 1, n_own, p);
         if (value) *value = 0.0;
         for (int a = 0; value && a < n_own; a++) *value += p[a] * q[a];
     }
@@ -321,7 +315,7 @@ void lud_empo_human_net_marginals(lud_empo_human_net *n, int64_t n_states, const
             double logits[256];
             const int n_own = n->features.layout.n_human_actions[e % n_humans];
             for (int a = 0; a < n_own; a++) logits[a] = (double)r->raw[e * n->n_actions + a];
-            lud_empo_boltzmann(1.0, logits, n_own, marginals + (first * n_humans + e) * n->n_actions);
+            lud_empo_softmax(1.0, logits, 1, n_own, marginals + (first * n_humans + e) * n->n_actions);
         }
     }
 }

@@ -51,10 +51,10 @@ typedef struct lud_empo_human_query {
     const int32_t *person, *goal;  /* [begin[n]] */
 } lud_empo_human_query;
 /* policy[entries][n_actions] (may be null) and V_h^m value[entries] (may be null), from the target network or
- * the one that learns. One thread at a time. No state may have more than lud_empo_human_most entries. */
+ * the one that learns. One thread at a time. No state may have more
+ * entries than there are goals of all people. */
 void lud_empo_human_net_evaluate(lud_empo_human_net *net, const lud_empo_human_query *question, bool target,
                                  double *policy, double *value);
-int64_t lud_empo_human_most(const lud_empo_human_net *net);
 /* Everybody's policies for every goal: policies[n][layout.policy_begin[n_humans]] in the order of an exact
  * record, and value[n][layout.n_goals] (may be null). records[n]. One thread at a time. */
 void lud_empo_human_net_policies(lud_empo_human_net *net, int64_t n, const int32_t *const *records,

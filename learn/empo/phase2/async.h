@@ -13,12 +13,10 @@
 
 typedef struct lud_empo_async lud_empo_async;
 
-/* Actors like `actor` (its novelty, search and sink do not count), with weights like those of `values` and
- * `novelty` (may be null). options, features, prior, values and novelty must outlive it; none runs yet. */
-lud_status lud_empo_async_create(const lud_empo_rollout_options *actor,
-                                 const lud_empo_learner_options *options, const lud_empo_features *features,
-                                 const lud_empo_prior *prior, lud_empo_values *values,
-                                 lud_empo_novelty *novelty, lud_empo_async **async, lud_error *error);
+/* Actors with such parts: each has its own values, novelty and search, with weights like those of `like`. Its
+ * parts and the learner's device must outlive it; none runs yet. */
+lud_status lud_empo_async_create(const lud_empo_rollout_parts *like, lud_empo_async **async,
+                                 lud_error *error);
 /* Ends the threads. Null is allowed. */
 void lud_empo_async_destroy(lud_empo_async *async);
 

@@ -48,6 +48,7 @@ const char *lud_viewer_message(const lud_viewer *viewer);
 /* Path of the last screenshot or recording; empty when there is none. */
 const char *lud_viewer_last_file(const lud_viewer *viewer);
 int lud_viewer_selected_agent(const lud_viewer *viewer);
+const lud_camera *lud_viewer_camera(const lud_viewer *viewer);
 /* Null when there is none. */
 lud_overlay *lud_viewer_overlay(const lud_viewer *viewer);
 
