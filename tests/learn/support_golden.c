@@ -1,0 +1,400 @@
+#include "learn/support_golden.h"
+
+#include <dnnl.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cmocka.h>
+
+#include "kernels/cpu/cpu.h"
+#include "learn/support_golden_values.h"
+#include "learn/train.h"
+
+#define FAMILY LUDUS_SOURCE_DIR "/scenarios/proof/family_tree.yaml"
+#define BALLS  LUDUS_SOURCE_DIR "/scenarios/multigrid/collect_balls.yaml"
+#define PARTICLE(section, learner)                                                                           \
+    "ludus: 1\nname: t\nworld: particle\nparticle: {" section ", episode_length: 4}\n"                       \
+    "run: {environments: 3, seed: 5}\nlearner: {type: graph-mappo, rollout_length: 6, steps: 54, " learner   \
+    "}\n"
+#define NAVIGATION(actions) "task: navigation_graph, agents: 3, obstacles: 1, actions: " actions
+#define DISTURBED           NAVIGATION("continuous") ", graph: {nodes: relative, edges: true}, disturbance: {std: 0.1}"
+#define SMALL                                                                                                \
+    "hidden_size: 16, epochs: 2, evaluation_episodes: 4, graph: {hidden_size: 4, heads: 2, "                 \
+    "embed_hidden_size: 8, layers: 1}"
+#define MAD_SMALL "state_size: 6, hidden_size: 8"
+#define GRID_SMALL                                                                                           \
+    "type: graph-mappo, rollout_length: 5, hidden_size: 16, channels: 4, steps: 20, epochs: 2, "             \
+    "evaluation_episodes: 2"
+#define PROOF_SET                                                                                            \
+    "learner.n_envs=8", "learner.n_steps=8", "learner.batch_size=24", "learner.n_epochs=2",                  \
+        "learner.total_steps=192", "learner.evaluation={every: 2, queries: 3, candidates: 3, slots: 4}"
+#define PROOF_NET(more)                                                                                      \
+    "learner.network={embedding_size: 12, layers: 1, constant_scale: 0.02, temperature: 0.2, " more "}"
+#define CORRIDOR                                                                                             \
+    "ludus: 1\nname: corridor\nworld: multigrid\nmultigrid:\n  map: |\n"                                     \
+    "    We We We We We\n    We Ay Ae .. We\n    We We .. We We\n    We We We We We\n"                       \
+    "  max_steps: 5\n  actions: small\n"                                                                     \
+    "goals: [{cell: [1, 1]}, {cell: [2, 1]}, {cell: [3, 1]}, {cell: [2, 2]}]\n"
+#define EMPO(more)                                                                                           \
+    CORRIDOR                                                                                                 \
+    "learner:\n  type: empo-phase2\n  zeta: 2\n  eta: 1.1\n  gamma_h: 0.95\n  gamma_r: 0.97\n  beta_r: 3\n"  \
+    "  num_training_steps: 24\n  updates_per_iteration: 8\n  batch_size: 6\n"                                \
+    "  warmup_v_h_e_steps: 4\n  warmup_x_h_steps: 4\n  warmup_u_r_steps: 4\n  warmup_q_r_steps: 4\n"         \
+    "  warmup_v_r_steps: 2\n  beta_r_rampup_steps: 2\n  v_h_e_target_update_interval: 3\n"                   \
+    "  q_r_target_update_interval: 2\n  buffer_size: 40\n  environments: 2\n" more
+#define EMPO_NETS "  hidden_dim: 8\n  goal_feature_dim: 4\n"
+#define PEOPLE(more)                                                                                         \
+    CORRIDOR                                                                                                 \
+    "learner:\n  type: empo-phase1\n  gamma_h: 0.9\n  beta_h: 5\n" EMPO_NETS                                 \
+    "  num_training_steps: 24\n  updates_per_iteration: 8\n  batch_size: 6\n  buffer_size: 40\n"             \
+    "  environments: 2\n  target_update_interval: 3\n  epsilon_h_decay_steps: 10\n" more
+
+/* A scenario as text or a file, and what is set in it. */
+typedef struct golden_case {
+    const char *name, *text, *file, *set[12];
+} golden_case;
+
+static const golden_case cases[] = {
+    {"mappo, mlp", PARTICLE("task: simple_spread", "recurrent: false, minibatches: 1, " SMALL), NULL, {NULL}},
+    {"mappo, mlp, popart, three minibatches",
+     PARTICLE("task: simple_spread",
+              "recurrent: false, minibatches: 3, normaliser: popart, decay_learning_rate: true, "
+              "time_limits: bootstrap, " SMALL),
+     NULL,
+     {NULL}},
+    {"mappo, mlp, plain returns, own observations",
+     PARTICLE("task: simple_spread, actions: continuous",
+              "recurrent: false, minibatches: 2, normaliser: none, gae: false, clip_value: false, "
+              "centralised: false, huber_delta: 0, time_limits: discard, weight_decay: 0.01, " SMALL),
+     NULL,
+     {NULL}},
+    {"mappo, unlike agents",
+     PARTICLE("task: simple_world_comm, agents: 1, adversaries: 1",
+              "chunk_length: 3, identify: true, time_limits: bootstrap, minibatches: 2, " SMALL),
+     NULL,
+     {NULL}},
+    {"mappo, words and moves",
+     PARTICLE("task: simple_reference", "recurrent: false, factored: true, " SMALL),
+     NULL,
+     {NULL}},
+    {"mappo, graph", PARTICLE(NAVIGATION("discrete"), "recurrent: false, " SMALL), NULL, {NULL}},
+    {"mappo, graph, recurrent",
+     PARTICLE(NAVIGATION("discrete"), "recurrent: true, chunk_length: 4, minibatches: 2, " SMALL),
+     NULL,
+     {NULL}},
+    {"mappo, graph, recurrent, continuous",
+     PARTICLE(NAVIGATION("continuous"), "recurrent: true, chunk_length: 3, normaliser: popart, " SMALL),
+     NULL,
+     {NULL}},
+    {"mappo, graph, bf16",
+     PARTICLE(NAVIGATION("discrete"), "recurrent: true, chunk_length: 4, epochs: 2, hidden_size: 112, "
+                                      "evaluation_episodes: 4"),
+     NULL,
+     {"run.precision=bf16"}},
+    {"mappo, magnitude and direction",
+     PARTICLE(NAVIGATION("continuous"),
+              "control: mad, chunk_length: 5, centralised: false, minibatches: 2, mad: {" MAD_SMALL
+              "}, " SMALL),
+     NULL,
+     {NULL}},
+    {"mappo, magnitude with a rate of its own",
+     PARTICLE(NAVIGATION("continuous"),
+              "control: mad, chunk_length: 3, mad: {" MAD_SMALL
+              ", learning_rate: 0.001, entropy: replayed, magnitude: softplus}, " SMALL),
+     NULL,
+     {NULL}},
+    {"mappo, magnitude of disturbances",
+     PARTICLE(DISTURBED, "control: mad, chunk_length: 4, mad: {" MAD_SMALL ", input: disturbance}, " SMALL),
+     NULL,
+     {NULL}},
+    {"mappo, central magnitude",
+     PARTICLE(DISTURBED, "control: mad, encoder: mlp, recurrent: false, mad: {" MAD_SMALL
+                         ", input: central, detach: true}, " SMALL),
+     NULL,
+     {NULL}},
+    {"mappo, base controller",
+     PARTICLE(NAVIGATION("continuous"), "control: base, recurrent: false, " SMALL),
+     NULL,
+     {NULL}},
+    {"mappo, grid",
+     NULL,
+     BALLS,
+     {"run.environments=2", "learner={" GRID_SMALL ", recurrent: false, minibatches: 2}"}},
+    {"mappo, grid, recurrent",
+     NULL,
+     BALLS,
+     {"run.environments=2", "learner={" GRID_SMALL ", chunk_length: 3, normaliser: popart}"}},
+    {"proof",
+     NULL,
+     FAMILY,
+     {PROOF_NET("hidden: 16, dropout: 0.1, states: concat"), PROOF_SET, "learner.target_kl=0"}},
+    {"proof, rate of the value",
+     NULL,
+     FAMILY,
+     {PROOF_NET("hidden: 16, dropout: 0, states: concat"), PROOF_SET, "learner.learning_rate.value=0.01"}},
+    {"proof, stopped by divergence",
+     NULL,
+     FAMILY,
+     {PROOF_NET("hidden: 16, dropout: 0, states: attention, separate_value: false"), PROOF_SET,
+      "learner.target_kl=0.03", "learner.learning_rate={start: 0.02, warmup: 0}",
+      "learner.normalise_advantage=true", "learner.value_clip_range=0"}},
+    {"proof, look-ahead",
+     NULL,
+     FAMILY,
+     {PROOF_NET("hidden: 16, states: mean, look_ahead: 2, l2_norm: false, sqrt_scale: true"), PROOF_SET,
+      "learner.target_kl=0", "learner.chunk_rows=16"}},
+    {"proof, bf16",
+     NULL,
+     FAMILY,
+     {PROOF_NET("hidden: 112, dropout: 0.1, states: concat"), PROOF_SET, "learner.target_kl=0",
+      "run.precision=bf16"}},
+    {"people", PEOPLE(""), NULL, {NULL}},
+    {"people, without the marginal network",
+     PEOPLE("  marginal_network: false\n  goals_per_state: 2\n  dropout: 0.2\n  exact_max_states: 0\n"),
+     NULL,
+     {NULL}},
+    {"empo, networks", EMPO(EMPO_NETS "  human_prior: exact\n"), NULL, {NULL}},
+    {"empo, all heads",
+     EMPO(EMPO_NETS "  human_prior: {type: random}\n  u_r_use_network: true\n  v_r_use_network: true\n"
+                    "  dropout: 0.2\n  exact_max_states: 0\n"),
+     NULL,
+     {NULL}},
+    {"empo, several steps",
+     EMPO(EMPO_NETS "  v_h_e_target_mode: n_step\n  v_h_e_n_step: 3\n  q_r_target_mode: episode\n"
+                    "  fresh_goals: false\n  q_r_dueling: true\n  epsilon_r_start: 0.2\n"
+                    "  epsilon_h_start: 0.1\n  replay_contest: 2\n  hindsight_prob: 0\n"),
+     NULL,
+     {NULL}},
+    {"empo, in hindsight", EMPO(EMPO_NETS "  hindsight_prob: 0.5\n  x_h_goals: 3\n"), NULL, {NULL}},
+    {"empo, curious",
+     EMPO(EMPO_NETS "  use_rnd: true\n  rnd_feature_dim: 4\n  rnd_hidden_dim: 8\n"
+                    "  use_human_action_rnd: true\n  rnd_use_adaptive_lr: true\n"),
+     NULL,
+     {NULL}},
+    {"empo, in expectation, by tree search",
+     EMPO(EMPO_NETS "  human_prior: exact\n  expected_people: true\n  x_h_use_network: false\n"
+                    "  use_log_space_transform: true\n  pi_r_mode: mcts\n  mcts_num_simulations: 4\n"),
+     NULL,
+     {NULL}},
+    {"empo, tables",
+     EMPO("  use_lookup_tables: true\n  human_prior: exact\n  use_count_based_curiosity: true\n"),
+     NULL,
+     {NULL}},
+    {"empo, tables in expectation",
+     EMPO("  use_lookup_tables: true\n  expected_people: true\n  u_r_use_network: true\n"
+          "  v_r_use_network: true\n  lookup_use_adaptive_lr: true\n  restart_prob: 0.5\n"
+          "  restart_from: successors\n  restart_steps: 1\n"),
+     NULL,
+     {NULL}},
+    {"embeddings, complex",
+     NULL,
+     FAMILY,
+     {"learner={type: kge, scorer: complex, dimension: 8, negatives: 4, epochs: 2, "
+      "evaluation: {every: 1, queries: 5}}"}},
+    {"embeddings, rotate",
+     NULL,
+     FAMILY,
+     {"learner={type: kge, scorer: rotate, dimension: 8, negatives: 4, epochs: 2, loss: bce, "
+      "evaluation: {every: 1, queries: 5}}"}},
+};
+
+/* A tensor or a column. */
+typedef struct part {
+    char name[112];
+    size_t bytes;
+    uint64_t hash;
+} part;
+
+enum { MAX_PARTS = 4096 };
+typedef struct parts {
+    part items[MAX_PARTS];
+    int n_tensors, n; /* columns lie behind the tensors */
+} parts;
+
+static int by_hash(const void *a, const void *b) {
+    const uint64_t x = ((const part *)a)->hash, y = ((const part *)b)->hash;
+    return x < y ? -1 : x > y;
+}
+
+static uint64_t combined(part *items, int n) {
+    uint64_t hashes[MAX_PARTS];
+    qsort(items, (size_t)n, sizeof *items, by_hash);
+    for (int i = 0; i < n; i++) hashes[i] = items[i].hash;
+    return XXH3_64bits(hashes, (size_t)n * sizeof *hashes);
+}
+
+static bool is_of_time(const char *name) {
+    return strstr(name, "second") || strstr(name, "speed") || strstr(name, "per_s") || strstr(name, "time");
+}
+
+static void add(parts *p, const char *name, const void *bytes, size_t n) {
+    if (is_of_time(name)) return;
+    assert_in_range(p->n, 0, MAX_PARTS - 1);
+    part *item = &p->items[p->n++];
+    snprintf(item->name, sizeof item->name, "%s", name);
+    item->bytes = n;
+    item->hash = XXH3_64bits(bytes, n);
+}
+
+static void add_tensors(parts *p, const char *folder) {
+    char path[128];
+    lud_error error = {0};
+    lud_checkpoint *checkpoint = NULL;
+    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
+    if (lud_checkpoint_open(path, &checkpoint, &error)) fail_msg("%s", error.text);
+    for (int i = 0; i < lud_checkpoint_n_tensors(checkpoint); i++) {
+        const lud_tensor *t = lud_checkpoint_get(checkpoint, i);
+        add(p, t->name, t->data, t->bytes);
+    }
+    lud_checkpoint_destroy(checkpoint);
+    p->n_tensors = p->n;
+}
+
+/* Every column of metrics.csv as one text, its rows one below the other. */
+static void add_metrics(parts *p, const char *folder) {
+    enum { MAX_COLUMNS = 160 };
+    static char column[MAX_COLUMNS][512];
+    char path[128], names[MAX_COLUMNS][96], *line = NULL;
+    size_t room = 0;
+    ssize_t length;
+    int n_columns = 0, n_rows = 0;
+    snprintf(path, sizeof path, "%s/metrics.csv", folder);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    memset(column, 0, sizeof column);
+    for (; (length = getline(&line, &room, file)) > 0; n_rows++) {
+        line[length - 1] = '\0';
+        int k = 0;
+        for (char *cell = line, *next; cell; cell = next, k++) {
+            next = strchr(cell, ',');
+            if (next) *next++ = '\0';
+            assert_in_range(k, 0, MAX_COLUMNS - 1);
+            const size_t used = strlen(column[k]);
+            if (n_rows == 0)
+                snprintf(names[k], sizeof names[k], "metrics: %s", cell);
+            else
+                assert_true(snprintf(column[k] + used, sizeof column[k] - used, "%s\n", cell) <
+                            (int)(sizeof column[k] - used));
+        }
+        if (n_rows == 0) n_columns = k;
+        assert_int_equal(k, n_columns);
+    }
+    assert_in_range(n_rows, 3, 20);
+    for (int k = 0; k < n_columns; k++) add(p, names[k], column[k], strlen(column[k]));
+    free(line);
+    fclose(file);
+}
+
+/* Trains into a folder of its own and takes in what it wrote. */
+static void train(const golden_case *c, const char *choice, int n_threads, parts *p) {
+    char folder[] = "/tmp/ludus-golden-XXXXXX", threads[32], command[64];
+    const char *set[16];
+    int n_set = 0;
+    lud_error error = {0};
+    lud_scenario *scenario = NULL;
+    lud_device *device = NULL;
+    lud_learner *learner = NULL;
+    lud_train_result result;
+    for (; c->set[n_set]; n_set++) set[n_set] = c->set[n_set];
+    snprintf(threads, sizeof threads, "run.threads=%d", n_threads);
+    set[n_set++] = threads;
+    const lud_status status =
+        c->text ? lud_scenario_read("golden.yaml", c->text, strlen(c->text), set, n_set, &scenario, &error)
+                : lud_scenario_load(c->file, set, n_set, &scenario, &error);
+    if (status) fail_msg("%s: %s", c->name, error.text);
+    if (lud_scenario_device(scenario, choice, &device, &error)) fail_msg("%s: %s", c->name, error.text);
+    if (device->backend == &lud_cpu_backend && n_threads > 1) ((lud_cpu *)device)->work_per_thread = 1;
+    if (lud_learner_create(scenario, device, &learner, &error)) fail_msg("%s: %s", c->name, error.text);
+    assert_non_null(mkdtemp(folder));
+    const lud_train_options options = {.folder = folder};
+    if (lud_train(learner, &options, &result, &error)) fail_msg("%s: %s", c->name, error.text);
+    assert_in_range(result.iterations, 2, 10);
+    lud_learner_destroy(learner);
+    if (lud_device_failure(device)) fail_msg("%s: %s", c->name, lud_device_failure(device));
+    lud_device_close(device);
+    lud_scenario_destroy(scenario);
+    p->n_tensors = p->n = 0;
+    add_tensors(p, folder);
+    add_metrics(p, folder);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
+static bool is_printing(void) {
+    const char *wish = getenv("LUDUS_GOLDEN_PRINT");
+    return wish && strcmp(wish, "0") != 0;
+}
+
+static void print_parts(const golden_case *c, const parts *p) {
+    for (int i = 0; i < p->n; i++)
+        printf("//   %016llx %8zu bytes  %s: %s\n", (unsigned long long)p->items[i].hash, p->items[i].bytes,
+               c->name, p->items[i].name);
+}
+
+/* Null: the case has no known value on the device. */
+static const golden_value *known(const char *name, const char *device) {
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (!strcmp(values[i].name, name) && !strcmp(values[i].device, device)) return &values[i];
+    return NULL;
+}
+
+/* True when the case has its known value, or is printed. */
+static bool check(const golden_case *c, const char *device, int n_threads) {
+    static parts p;
+    const golden_value *value = known(c->name, device);
+    if (!value && !is_printing()) return true;
+    train(c, device, n_threads, &p);
+    const uint64_t checkpoint = combined(p.items, p.n_tensors),
+                   metrics = combined(p.items + p.n_tensors, p.n - p.n_tensors);
+    const bool same = value && value->checkpoint == checkpoint && value->metrics == metrics;
+    if (is_printing() || !same) {
+        printf("{\"%s\", \"%s\", 0x%016llx, 0x%016llx},\n", c->name, device, (unsigned long long)checkpoint,
+               (unsigned long long)metrics);
+        print_parts(c, &p);
+    }
+    if (same || is_printing()) return true;
+    print_error("%s on %s, %d threads: %s%s%s not what is known\n", c->name, device, n_threads,
+                value->checkpoint != checkpoint ? "the checkpoint" : "",
+                value->checkpoint != checkpoint && value->metrics != metrics ? " and " : "",
+                value->metrics != metrics ? "the metrics are" : " is");
+    return false;
+}
+
+bool support_golden_begin(void) {
+    setenv("LUDUS_CPU", "avx2", 1);
+    setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
+    setenv("DNNL_MAX_CPU_ISA", "AVX2", 1);
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
+        print_message("the values are those of AVX2 and FMA, which this processor has not\n");
+        return false;
+    }
+    if (dnnl_get_effective_cpu_isa() != dnnl_cpu_isa_avx2) {
+        print_message("oneDNN cannot be held to AVX2 here\n");
+        return false;
+    }
+    return true;
+#else
+    print_message("the values are those of x86-64 with AVX2\n");
+    return false;
+#endif
+}
+
+void support_golden_check(const char *device, int n_threads) {
+    int n = 0, n_wrong = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        n += known(cases[i].name, device) != NULL;
+        n_wrong += !check(&cases[i], device, n_threads);
+    }
+    if (n_wrong) fail_msg("%d of %d trainings are not what is known", n_wrong, n);
+    assert_true(n > 0 || is_printing());
+}

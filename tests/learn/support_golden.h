@@ -1,0 +1,28 @@
+/* Small trainings of every learner whose results are known to the last bit: what a change of shape must not
+ * change.
+ *
+ * What is compared is a run's checkpoint and its metrics, as lud_train writes them. Every tensor's bytes are
+ * hashed (XXH3), the hashes are sorted and hashed again, so that a tensor may get another name or place, and
+ * nothing else; columns of metrics.csv likewise, as they are printed. Seconds are left out.
+ *
+ * Bytes are those of one instruction set, AVX2, in Ludus (LUDUS_CPU) and in oneDNN (ONEDNN_MAX_CPU_ISA), with
+ * any number of threads, optimised or not. What they rest on beside the code: oneDNN 2.6 cuts products and
+ * convolutions by their shapes and, for large ones, by the sizes of caches (the ones here are small, and each
+ * runs on one thread); expf, tanh and their like in double precision are those of glibc 2.36. After a change
+ * of these libraries a difference may be theirs: look at it before the values are renewed.
+ *
+ * The environment variable LUDUS_GOLDEN_PRINT=1 prints the rows of the table of known values, and what they
+ * are made of, instead of comparing: two such listings tell which tensor differs. */
+#ifndef LUDUS_TESTS_LEARN_SUPPORT_GOLDEN_H
+#define LUDUS_TESTS_LEARN_SUPPORT_GOLDEN_H
+
+#include <stdbool.h>
+
+/* To be called first in main. False, with a message, where the processor has no AVX2 or oneDNN cannot be held
+ * to it. */
+bool support_golden_begin(void);
+/* Trains every case that has a known value on `device` ("cpu" or "cuda") with so many threads and compares;
+ * fails the test after all cases when one differs, having printed what it is made of. */
+void support_golden_check(const char *device, int n_threads);
+
+#endif
