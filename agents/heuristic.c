@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agents/kinds.h"
+#include "base/option_rows.h"
 #include "sim/multigrid/grid_model.h"
 #include "sim/multigrid/grid_view.h"
 
@@ -15,23 +16,13 @@ typedef struct heuristic_options {
     double beta;
 } heuristic_options;
 
-static const lud_option option_list[] = {{.key = "type",
-                                          .type = LUD_OPTION_TEXT,
-                                          .offset = offsetof(heuristic_options, type),
-                                          .help = "heuristic"},
-                                         {.key = "beta",
-                                          .type = LUD_OPTION_REAL,
-                                          .offset = offsetof(heuristic_options, beta),
-                                          .default_value = "1000",
-                                          .minimum = 0,
-                                          .maximum = 1e9,
-                                          .help = "inverse temperature: 0 wanders, large goes straight"}};
-static const lud_option_table option_table = {.name = "heuristic",
-                                              .help =
-                                                  "walks to its goal, opens doors, fetches keys (multigrid)",
-                                              .options = option_list,
-                                              .n = 2,
-                                              .bytes = sizeof(heuristic_options)};
+#define OPTIONS heuristic_options
+static const lud_option option_list[] = {
+    TEXT(type, NULL, "heuristic"),
+    REAL(beta, "1000", 0, 1e9, "inverse temperature: 0 wanders, large goes straight"),
+};
+static const lud_option_table option_table =
+    OPTION_TABLE("heuristic", "walks to its goal, opens doors, fetches keys (multigrid)", option_list);
 
 enum { MAX_ACTIONS = 16, WORST_COST = 50 };
 

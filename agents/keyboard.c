@@ -6,18 +6,18 @@
 #include <string.h>
 
 #include "agents/kinds.h"
+#include "base/option_rows.h"
 
 typedef struct keyboard_options {
     const char *type;
 } keyboard_options;
 
+#define OPTIONS keyboard_options
 static const lud_option option_list[] = {
-    {.key = "type", .type = LUD_OPTION_TEXT, .offset = offsetof(keyboard_options, type), .help = "keyboard"}};
-static const lud_option_table option_table = {.name = "keyboard",
-                                              .help = "stands still unless a person steers it in the window",
-                                              .options = option_list,
-                                              .n = 1,
-                                              .bytes = sizeof(keyboard_options)};
+    TEXT(type, NULL, "keyboard"),
+};
+static const lud_option_table option_table =
+    OPTION_TABLE("keyboard", "stands still unless a person steers it in the window", option_list);
 
 typedef struct keyboard_policy {
     lud_policy policy;

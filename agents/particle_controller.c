@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agents/kinds.h"
+#include "base/option_rows.h"
 #include "sim/particle/particle.h"
 
 typedef struct controller_options {
@@ -19,54 +20,21 @@ typedef enum controller_course { COURSE_TOWARDS, COURSE_INTERCEPT, COURSE_AWAY }
 static const char *const course_names[] = {"towards", "intercept", "away", NULL};
 static const char *const owner_names[] = {"self", "next", NULL};
 
+#define OPTIONS controller_options
 static const lud_option option_list[] = {
-    {.key = "type",
-     .type = LUD_OPTION_TEXT,
-     .offset = offsetof(controller_options, type),
-     .help = "controller"},
-    {.key = "target",
-     .type = LUD_OPTION_TEXT,
-     .offset = offsetof(controller_options, target),
-     .help = "a choice, or a body whose nearest member it goes to; without: what the success rule asks for"},
-    {.key = "course",
-     .type = LUD_OPTION_CHOICE,
-     .offset = offsetof(controller_options, course),
-     .default_value = "towards",
-     .choices = course_names,
-     .help = "towards: where the target is; intercept: where it will be met; away: from all bodies of the "
-             "target's name, from what stands in the way and from the edges of the world"},
-    {.key = "of",
-     .type = LUD_OPTION_CHOICE,
-     .offset = offsetof(controller_options, of),
-     .default_value = "self",
-     .choices = owner_names,
-     .help = "whose choice the target is: the agent's own or the next agent's"},
-    {.key = "gain",
-     .type = LUD_OPTION_REAL,
-     .offset = offsetof(controller_options, gain),
-     .default_value = "0.5",
-     .minimum = -1e6,
-     .maximum = 1e6,
-     .help = "action for each unit of distance (away: action); negative turns round"},
-    {.key = "brake",
-     .type = LUD_OPTION_REAL,
-     .offset = offsetof(controller_options, brake),
-     .default_value = "0",
-     .minimum = 0,
-     .maximum = 1e6,
-     .help = "action against each unit of velocity"},
-    {.key = "rest",
-     .type = LUD_OPTION_REAL,
-     .offset = offsetof(controller_options, rest),
-     .default_value = "0.03",
-     .minimum = 0,
-     .maximum = 1e6,
-     .help = "with discrete actions: smaller wishes are left undone"}};
-static const lud_option_table option_table = {.name = "controller",
-                                              .help = "a force towards a target (particle world)",
-                                              .options = option_list,
-                                              .n = sizeof option_list / sizeof *option_list,
-                                              .bytes = sizeof(controller_options)};
+    TEXT(type, NULL, "controller"),
+    TEXT(target, NULL,
+         "a choice, or a body whose nearest member it goes to; without: what the success rule asks for"),
+    CHOICE(course, "towards", course_names,
+           "towards: where the target is; intercept: where it will be met; away: from all bodies of the "
+           "target's name, from what stands in the way and from the edges of the world"),
+    CHOICE(of, "self", owner_names, "whose choice the target is: the agent's own or the next agent's"),
+    REAL(gain, "0.5", -1e6, 1e6, "action for each unit of distance (away: action); negative turns round"),
+    REAL(brake, "0", 0, 1e6, "action against each unit of velocity"),
+    REAL(rest, "0.03", 0, 1e6, "with discrete actions: smaller wishes are left undone"),
+};
+static const lud_option_table option_table =
+    OPTION_TABLE("controller", "a force towards a target (particle world)", option_list);
 
 typedef struct controller {
     lud_policy policy;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agents/kinds.h"
+#include "base/option_rows.h"
 
 typedef struct random_policy {
     lud_policy policy;
@@ -15,30 +16,26 @@ typedef struct random_options {
     const char *type;
 } random_options;
 
+#define OPTIONS random_options
 static const lud_option random_option_list[] = {
-    {.key = "type", .type = LUD_OPTION_TEXT, .offset = offsetof(random_options, type), .help = "random"}};
-static const lud_option_table random_options_table = {.name = "random",
-                                                      .help = "every action with equal probability",
-                                                      .options = random_option_list,
-                                                      .n = 1,
-                                                      .bytes = sizeof(random_options)};
+    TEXT(type, NULL, "random"),
+};
+static const lud_option_table random_options_table =
+    OPTION_TABLE("random", "every action with equal probability", random_option_list);
 
 typedef struct weighted_options {
     const char *type;
     lud_tree *weights;
 } weighted_options;
 
+#undef OPTIONS
+#define OPTIONS weighted_options
 static const lud_option weighted_option_list[] = {
-    {.key = "type", .type = LUD_OPTION_TEXT, .offset = offsetof(weighted_options, type), .help = "weighted"},
-    {.key = "weights",
-     .type = LUD_OPTION_TREE,
-     .offset = offsetof(weighted_options, weights),
-     .help = "weight of each action by name, others 0; without: still 6, left 18, right 18, forward 58"}};
-static const lud_option_table weighted_options_table = {.name = "weighted",
-                                                        .help = "a fixed probability for each action",
-                                                        .options = weighted_option_list,
-                                                        .n = 2,
-                                                        .bytes = sizeof(weighted_options)};
+    TEXT(type, NULL, "weighted"),
+    TREE(weights, "weight of each action by name, others 0; without: still 6, left 18, right 18, forward 58"),
+};
+static const lud_option_table weighted_options_table =
+    OPTION_TABLE("weighted", "a fixed probability for each action", weighted_option_list);
 
 static void destroy(lud_policy *policy) {
     free(((random_policy *)policy)->probabilities);

@@ -5,6 +5,7 @@
 
 #include "agents/kinds.h"
 #include "base/file.h"
+#include "base/option_rows.h"
 
 typedef struct script_options {
     const char *type;
@@ -13,26 +14,15 @@ typedef struct script_options {
     bool repeat;
 } script_options;
 
+#define OPTIONS script_options
 static const lud_option option_list[] = {
-    {.key = "type", .type = LUD_OPTION_TEXT, .offset = offsetof(script_options, type), .help = "script"},
-    {.key = "actions",
-     .type = LUD_OPTION_TREE,
-     .offset = offsetof(script_options, actions),
-     .help = "one entry a step: an action for all, or a list with one for each agent of the world"},
-    {.key = "file",
-     .type = LUD_OPTION_TEXT,
-     .offset = offsetof(script_options, file),
-     .help = "file with `actions:` in the same form, beside the scenario"},
-    {.key = "repeat",
-     .type = LUD_OPTION_BOOL,
-     .offset = offsetof(script_options, repeat),
-     .default_value = "false",
-     .help = "start anew at the end instead of standing still"}};
-static const lud_option_table option_table = {.name = "script",
-                                              .help = "a list of actions, one entry a step",
-                                              .options = option_list,
-                                              .n = sizeof option_list / sizeof *option_list,
-                                              .bytes = sizeof(script_options)};
+    TEXT(type, NULL, "script"),
+    TREE(actions, "one entry a step: an action for all, or a list with one for each agent of the world"),
+    TEXT(file, NULL, "file with `actions:` in the same form, beside the scenario"),
+    BOOL(repeat, "false", "start anew at the end instead of standing still"),
+};
+static const lud_option_table option_table =
+    OPTION_TABLE("script", "a list of actions, one entry a step", option_list);
 
 typedef struct script_policy {
     lud_policy policy;

@@ -44,8 +44,8 @@ typedef struct lud_option {
     double minimum, maximum;    /* for INT, REAL and their lists: allowed range, both ends included */
     const char *const *choices; /* CHOICE: names, null-terminated */
     const lud_option_table *section;
-    const char *unit; /* for the help line, or null */
     const char *help; /* one line */
+    const char *unit; /* for the help line, or null */
 } lud_option;
 
 struct lud_option_table {

@@ -106,9 +106,8 @@ bool lud_device_reserve(lud_device *device, size_t bytes) {
 
 void lud_device_run_both(lud_device *device, lud_device_work first, void *first_context,
                          lud_device_work second, void *second_context) {
-    if (device->backend == &lud_cpu_backend && device->n_threads > 1 &&
-        lud_cpu_run_both(device, first, first_context, second, second_context))
-        return;
+    const lud_backend *backend = device->backend;
+    if (backend->run_both && backend->run_both(device, first, first_context, second, second_context)) return;
     first(device, first_context);
     second(device, second_context);
 }
@@ -127,7 +126,7 @@ double lud_event_seconds(lud_device *device, lud_event *from, lud_event *to) {
 }
 
 bool lud_device_record_begin(lud_device *device) {
-    return device->backend->record_begin(device);
+    return device->backend->records_graphs && device->backend->record_begin(device);
 }
 lud_graph *lud_device_record_end(lud_device *device) {
     return device->backend->record_end(device);

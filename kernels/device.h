@@ -31,9 +31,15 @@ typedef enum lud_precision {
 typedef struct lud_event lud_event; /* a moment in the queue */
 typedef struct lud_graph lud_graph; /* a recorded piece of the queue */
 
-/* What a kind of device does beside the operations. */
+typedef void (*lud_device_work)(lud_device *device, void *context); /* of lud_device_run_both */
+
+/* What a kind of device can do, and what it does beside the operations. Whoever must know asks one of the
+ * first members; the name is for people. */
 typedef struct lud_backend {
     const char *name; /* "cpu", "cuda" */
+    bool host_memory; /* its memory is the host's: the host reads and writes it in place, nothing is copied */
+    bool records_graphs;  /* queued work can be recorded: sizes that repeat are worth padding for */
+    int64_t rows_per_run; /* rows of a network that keep it busy and stay in its caches or its memory */
     lud_status (*create)(int n_threads, lud_device **device, lud_error *error);
     void (*destroy)(lud_device *device);
     void *(*allocate)(lud_device *device,
@@ -45,11 +51,15 @@ typedef struct lud_backend {
     void (*zero)(lud_device *device, void *memory, size_t bytes);
     void (*synchronise)(lud_device *device);
     bool (*reserve)(lud_device *device, size_t bytes); /* grows the workspace; false when memory is out */
+    /* lud_device_run_both at the same time; false when it could not, and nothing was run. Null: one behind
+     * the other. */
+    bool (*run_both)(lud_device *device, lud_device_work first, void *first_context, lud_device_work second,
+                     void *second_context);
     lud_event *(*event_create)(lud_device *device);
     void (*event_destroy)(lud_device *device, lud_event *event);
     void (*event_record)(lud_device *device, lud_event *event);
     double (*event_seconds)(lud_device *device, lud_event *from, lud_event *to);
-    bool (*record_begin)(lud_device *device);
+    bool (*record_begin)(lud_device *device); /* this and the next three: null without records_graphs */
     lud_graph *(*record_end)(lud_device *device);
     void (*graph_launch)(lud_device *device, lud_graph *graph);
     void (*graph_destroy)(lud_device *device, lud_graph *graph);
@@ -104,7 +114,6 @@ bool lud_device_reserve(lud_device *device, size_t bytes);
  * its own scratch) and not on `device`; memory is common. A piece may itself run two on the device it has.
  * Results are the same either way. On CUDA the two are queued one behind the other, on `device` itself. Both
  * run in any case: what goes wrong in one is told by its context, or by lud_device_failure. */
-typedef void (*lud_device_work)(lud_device *device, void *context);
 void lud_device_run_both(lud_device *device, lud_device_work first, void *first_context,
                          lud_device_work second, void *second_context);
 

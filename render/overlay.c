@@ -37,8 +37,8 @@ lud_status lud_overlay_create(lud_overlay_source *source, lud_drawing *drawing, 
     if (!o || !o->goal_values || !o->goal_areas || !o->actions || !o->cell_goal) {
         if (o)
             lud_overlay_destroy(o);
-        else if (source->destroy)
-            source->destroy(source);
+        else
+            lud_overlay_source_destroy(source);
         return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the overlay");
     }
     for (int i = 0; i < model->layout.n_agents && o->person < 0; i++)
@@ -49,7 +49,7 @@ lud_status lud_overlay_create(lud_overlay_source *source, lud_drawing *drawing, 
 
 void lud_overlay_destroy(lud_overlay *overlay) {
     if (!overlay) return;
-    if (overlay->source->destroy) overlay->source->destroy(overlay->source);
+    lud_overlay_source_destroy(overlay->source);
     free(overlay->goal_values);
     free(overlay->goal_areas);
     free(overlay->actions);

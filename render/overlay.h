@@ -5,6 +5,7 @@
 #ifndef LUDUS_RENDER_OVERLAY_H
 #define LUDUS_RENDER_OVERLAY_H
 
+#include "agents/overlay_source.h"
 #include "render/draw.h"
 #include "render/episode.h"
 
@@ -16,37 +17,6 @@ typedef enum lud_overlay_part {
     LUD_OVERLAY_EDGES = 16, /* how strongly agents attend to others */
     LUD_OVERLAY_ALL = 31
 } lud_overlay_part;
-
-/* One number that every state has. Quantities with the same group stand next to each other and share a chart.
- */
-typedef struct lud_overlay_quantity {
-    char name[24];  /* beside its bar */
-    char group[24]; /* title of its chart */
-    bool unit;      /* the bar ends at `most`; else at the largest amount of the episode so far */
-    double most;
-} lud_overlay_quantity;
-
-/* Every function fills its array for a state and returns false when it knows nothing about it. */
-typedef struct lud_overlay_source {
-    const char *goal_value_name; /* what values of goals are, for the colour bar; null: there are none */
-    double goal_value_most;      /* they lie in 0..most */
-    int n_quantities;
-    const lud_overlay_quantity *quantities; /* [n_quantities] */
-    const char *choice_name, *choice_group; /* above the bars of choices; title of their chart */
-    int n_choices;                          /* what the robots may do together; 0: nothing is shown */
-    const char *const *choice_names;        /* [n_choices] */
-    bool (*quantity_values)(struct lud_overlay_source *source, const uint8_t *state, double *values);
-    bool (*choice_probabilities)(struct lud_overlay_source *source, const uint8_t *state, double *values);
-    /* values[number of the agent's goals]; false too for agents whose goals have none. */
-    bool (*goal_values)(struct lud_overlay_source *source, const uint8_t *state, int agent, double *values);
-    /* probabilities[n_discrete of the agent], when it has this goal (-1: not known). */
-    bool (*action_probabilities)(struct lud_overlay_source *source, const uint8_t *state, int agent, int goal,
-                                 double *probabilities);
-    /* For worlds with a graph of entities: weights[n_entities] is how strongly the agent attends to each, sum
-     * at most 1. May be null. */
-    bool (*attention)(struct lud_overlay_source *source, const uint8_t *state, int agent, float *weights);
-    void (*destroy)(struct lud_overlay_source *source);
-} lud_overlay_source;
 
 typedef struct lud_overlay lud_overlay;
 

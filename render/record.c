@@ -210,7 +210,7 @@ lud_status lud_record(const lud_model *model, lud_cast *cast, const lud_record_o
     lud_player_destroy(r.player);
     lud_canvas_destroy(r.canvas);
     lud_overlay_destroy(r.overlay);
-    if (given && given->destroy) given->destroy(given);
+    lud_overlay_source_destroy(given);
     lud_drawing_destroy(r.drawing);
     r.result.seconds = lud_clock_seconds() - began;
     if (result) *result = r.result;

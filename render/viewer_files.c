@@ -50,7 +50,7 @@ lud_status lud_viewer_load(lud_viewer *v, bool keep_seed, lud_error *error) {
         free(plan);
         free(taken);
         lud_player_destroy(player);
-        if (source && source->destroy) source->destroy(source);
+        lud_overlay_source_destroy(source);
         lud_overlay_destroy(overlay);
         lud_drawing_destroy(drawing);
         lud_cast_destroy(cast);

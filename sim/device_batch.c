@@ -1,7 +1,6 @@
 #include "sim/device_batch.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/device_code.h"
 
@@ -12,10 +11,6 @@ typedef struct whole_batch {
     void *uploaded;                  /* the model, memory of the device */
     uint8_t *terminated, *truncated; /* [n_envs] where the caller gives no arrays */
 } whole_batch;
-
-static bool is_cpu(const lud_device *device) {
-    return !strcmp(device->backend->name, "cpu");
-}
 
 static lud_status create_on_host(whole_batch *b, lud_error *error) {
     lud_device_batch *shown = &b->shown;
@@ -66,7 +61,7 @@ lud_status lud_device_batch_create(const lud_model *model, lud_device *device, i
                                   .first_environment = first_environment,
                                   .n_envs = n_envs,
                                   .auto_reset = true};
-    lud_status status = is_cpu(device) ? create_on_host(b, error) : create_on_device(b, error);
+    lud_status status = device->backend->host_memory ? create_on_host(b, error) : create_on_device(b, error);
     if (status)
         lud_device_batch_destroy(&b->shown);
     else
@@ -77,7 +72,7 @@ lud_status lud_device_batch_create(const lud_model *model, lud_device *device, i
 void lud_device_batch_destroy(lud_device_batch *shown) {
     if (!shown) return;
     whole_batch *b = (whole_batch *)shown;
-    if (is_cpu(shown->device)) {
+    if (shown->device->backend->host_memory) {
         lud_batch_destroy(b->host);
     } else {
         lud_device_release(shown->device, b->uploaded);

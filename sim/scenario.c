@@ -3,60 +3,24 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/option_rows.h"
+
 static const char *const precisions[] = {
     [LUD_PRECISION_F32] = "f32", [LUD_PRECISION_TF32] = "tf32", [LUD_PRECISION_BF16] = "bf16", NULL};
 
+#define OPTIONS lud_run_options
 static const lud_option run_options[] = {
-    {.key = "environments",
-     .type = LUD_OPTION_INT,
-     .offset = offsetof(lud_run_options, environments),
-     .default_value = "16",
-     .minimum = 1,
-     .maximum = 1 << 20,
-     .help = "environments that run side by side"},
-    {.key = "seed",
-     .type = LUD_OPTION_INT,
-     .offset = offsetof(lud_run_options, seed),
-     .default_value = "1",
-     .minimum = 0,
-     .maximum = 1e19,
-     .help = "decides every random draw, random maps included"},
-    {.key = "episodes",
-     .type = LUD_OPTION_INT,
-     .offset = offsetof(lud_run_options, episodes),
-     .default_value = "100",
-     .minimum = 1,
-     .maximum = 1e12,
-     .help = "episodes to run or record"},
-    {.key = "steps",
-     .type = LUD_OPTION_INT,
-     .offset = offsetof(lud_run_options, steps),
-     .default_value = "0",
-     .minimum = 0,
-     .maximum = 1e15,
-     .help = "environment steps to train for; 0: what the learner says"},
-    {.key = "threads",
-     .type = LUD_OPTION_INT,
-     .offset = offsetof(lud_run_options, threads),
-     .default_value = "0",
-     .minimum = 0,
-     .maximum = 4096,
-     .help = "threads to use; 0: one a core"},
-    {.key = "precision",
-     .type = LUD_OPTION_CHOICE,
-     .offset = offsetof(lud_run_options, precision),
-     .default_value = "f32",
-     .choices = precisions,
-     .help = "of the matrix products of networks: f32; bf16, factors rounded to bfloat16, sums and weights "
-             "in f32; tf32, "
-             "the same with ten bits on cuda, f32 elsewhere"},
+    INT(environments, "16", 1, 1 << 20, "environments that run side by side"),
+    INT(seed, "1", 0, 1e19, "decides every random draw, random maps included"),
+    INT(episodes, "100", 1, 1e12, "episodes to run or record"),
+    INT(steps, "0", 0, 1e15, "environment steps to train for; 0: what the learner says"),
+    INT(threads, "0", 0, 4096, "threads to use; 0: one a core"),
+    CHOICE(precision, "f32", precisions,
+           "of the matrix products of networks: f32; bf16, factors rounded to bfloat16, sums and weights in "
+           "f32; tf32, the same with ten bits on cuda, f32 elsewhere"),
 };
 
-const lud_option_table lud_run_option_table = {.name = "run",
-                                               .help = "how much to run",
-                                               .options = run_options,
-                                               .n = (int)(sizeof run_options / sizeof *run_options),
-                                               .bytes = sizeof(lud_run_options)};
+const lud_option_table lud_run_option_table = OPTION_TABLE("run", "how much to run", run_options);
 
 static lud_status out_of_memory(lud_error *error) {
     return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");

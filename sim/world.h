@@ -136,6 +136,11 @@ struct lud_world {
 
     /* The state in words, several lines; the agent and cell level is what the inspector shows. */
     void (*describe)(const lud_model *model, const uint8_t *state, lud_text *out);
+    /* For worlds whose actions mean something else in every state, null where the layout's names tell all:
+     * what an agent's action is there, on one line. Appends nothing and returns false where the state has no
+     * such action. */
+    bool (*describe_action)(const lud_model *model, const uint8_t *state, int agent, int action,
+                            lud_text *out);
 
     /* Stepping on a device (device_batch.h): the name of the world's table (lud_device_code) in the device's
      * module, null where a world has none, and a copy of the model that the device can read, released by the

@@ -61,10 +61,6 @@ typedef enum lud_conv_pass { LUD_CONV_FORWARD, LUD_CONV_DATA, LUD_CONV_WEIGHTS }
 void lud_cpu_conv(lud_device *device, lud_conv_pass pass, const lud_conv *shape, bool relu, bool add,
                   float *x, float *w, const float *b, float *y);
 
-/* lud_device_run_both with two threads at least; false when memory is out and nothing was run. */
-bool lud_cpu_run_both(lud_device *device, lud_device_work first, void *first_context, lud_device_work second,
-                      void *second_context);
-
 /* Scratch memory of at least `bytes`, aligned to 64, valid until the next call. Aborts when memory is out: it
  * grows only while warming up. */
 void *lud_cpu_workspace(lud_device *device, size_t bytes);

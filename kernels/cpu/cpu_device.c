@@ -95,9 +95,9 @@ static void half_give(lud_cpu *cpu, lud_cpu *half) {
     cpu->halves = half;
 }
 
-bool lud_cpu_run_both(lud_device *device, lud_device_work first, void *first_context, lud_device_work second,
-                      void *second_context) {
-    lud_cpu *cpu = (lud_cpu *)device, *half = half_take(cpu);
+static bool run_both(lud_device *device, lud_device_work first, void *first_context, lud_device_work second,
+                     void *second_context) {
+    lud_cpu *cpu = (lud_cpu *)device, *half = device->n_threads > 1 ? half_take(cpu) : 0;
     if (!half) return false;
     const int n_threads = device->n_threads;
     half->work_per_thread = cpu->work_per_thread;
@@ -216,24 +216,14 @@ static double event_seconds(lud_device *device, lud_event *from, lud_event *to) 
     return to->seconds - from->seconds;
 }
 
-static bool record_begin(lud_device *device) {
-    (void)device;
-    return false;
-}
-static lud_graph *record_end(lud_device *device) {
-    (void)device;
-    return 0;
-}
-static void graph_call(lud_device *device, lud_graph *graph) {
-    (void)device;
-    (void)graph;
-}
 static const char *failure(lud_device *device) {
     (void)device;
     return 0;
 }
 
 const lud_backend lud_cpu_backend = {.name = "cpu",
+                                     .host_memory = true,
+                                     .rows_per_run = 1024,
                                      .create = cpu_create,
                                      .destroy = cpu_destroy,
                                      .allocate = cpu_allocate,
@@ -244,12 +234,9 @@ const lud_backend lud_cpu_backend = {.name = "cpu",
                                      .zero = cpu_zero,
                                      .synchronise = cpu_synchronise,
                                      .reserve = cpu_reserve,
+                                     .run_both = run_both,
                                      .event_create = event_create,
                                      .event_destroy = event_destroy,
                                      .event_record = event_record,
                                      .event_seconds = event_seconds,
-                                     .record_begin = record_begin,
-                                     .record_end = record_end,
-                                     .graph_launch = graph_call,
-                                     .graph_destroy = graph_call,
                                      .failure = failure};

@@ -202,6 +202,9 @@ static const char *failure(lud_device *device) { return of(device)->failure[0] ?
 // In the order of lud_backend.
 extern "C" __attribute__((visibility("default"))) const lud_backend lud_cuda_backend = {
     "cuda",
+    false, // host_memory
+    true,  // records_graphs
+    16384, // rows_per_run
     lud_cuda::create,
     lud_cuda::destroy,
     lud_cuda::allocate,
@@ -212,6 +215,7 @@ extern "C" __attribute__((visibility("default"))) const lud_backend lud_cuda_bac
     lud_cuda::zero,
     lud_cuda::synchronise,
     lud_cuda::reserve,
+    nullptr, // run_both
     lud_cuda::event_create,
     lud_cuda::event_destroy,
     lud_cuda::event_record,

@@ -31,51 +31,27 @@ typedef struct lud_empo_theory {
     int reward_weight;     /* lud_empo_reward_weight: of U_r in equation (9) */
 } lud_empo_theory;
 
-/* The options of the theory, for the table of a learner whose struct has a lud_empo_theory at byte `base`. */
-#define LUD_EMPO_THEORY_OPTIONS(base)                                                                        \
-    LUD_EMPO_REAL(base, beta_h, "10", 0, INFINITY,                                                           \
-                  "how sharply people prefer better actions; .inf: the best"),                               \
-        LUD_EMPO_REAL(base, gamma_h, "1", 0, 1, "people's discount factor per step"),                        \
-        LUD_EMPO_REAL(base, rho_h, "-1", -1, INFINITY,                                                       \
-                      "the same as a rate: gamma_h = exp(-rho_h); -1: not used"),                            \
-        LUD_EMPO_REAL(base, nu_h, "0", 0, 1, "weight of habit in what people do"),                           \
-        {"optimistic",                                                                                       \
-         LUD_OPTION_BOOL,                                                                                    \
-         (base) + offsetof(lud_empo_theory, optimistic),                                                     \
-         "false",                                                                                            \
-         0,                                                                                                  \
-         0,                                                                                                  \
-         NULL,                                                                                               \
-         NULL,                                                                                               \
-         NULL,                                                                                               \
-         "people expect the robots at their best instead of at their worst"},                                \
-        LUD_EMPO_REAL(base, gamma_r, "1", 0, 1, "the robots' discount factor per step"),                     \
-        LUD_EMPO_REAL(base, rho_r, "-1", -1, INFINITY, "the same as a rate; -1: not used"),                  \
-        LUD_EMPO_REAL(base, beta_r, "10", 0, 1e12, "exponent of the robots' power-law policy; 0: uniform"),  \
-        LUD_EMPO_REAL(base, zeta, "1", 1, 1e6, "preference for reliable over lucky achievement"),            \
-        LUD_EMPO_REAL(base, xi, "1", 1, 1e6, "aversion to inequality between people"),                       \
-        LUD_EMPO_REAL(base, eta, "1", 1, 1e6, "aversion to inequality over time"),                           \
-        LUD_EMPO_REAL(base, terminal_value, "-1e-10", -1e12, -1e-300, "V_r of a terminal state"),            \
-        {"aggregate",                                                                                        \
-         LUD_OPTION_CHOICE,                                                                                  \
-         (base) + offsetof(lud_empo_theory, aggregate),                                                      \
-         "mean",                                                                                             \
-         0,                                                                                                  \
-         0,                                                                                                  \
-         lud_empo_aggregate_names,                                                                           \
-         NULL,                                                                                               \
-         NULL,                                                                                               \
-         "how X_h^-xi is combined over people"},                                                             \
-    {                                                                                                        \
-        "reward_weight", LUD_OPTION_CHOICE, (base) + offsetof(lud_empo_theory, reward_weight), "duration",   \
-            0, 0, lud_empo_reward_weight_names, NULL, NULL,                                                  \
-            "weight of U_r in V_r: the discounted time spent in the state, or 1"                             \
-    }
-#define LUD_EMPO_REAL(base, field, default_value, minimum, maximum, help)                                    \
-    {                                                                                                        \
-#field, LUD_OPTION_REAL, (base) + offsetof(lud_empo_theory, field), default_value, minimum, maximum, \
-            NULL, NULL, NULL, help                                                                           \
-    }
+/* The rows of the theory (base/option_rows.h) for the table of a learner; `at` is its lud_empo_theory. */
+#define LUD_EMPO_THEORY_OPTIONS(at)                                                                          \
+    REAL_AT("beta_h", at.beta_h, "10", 0, INFINITY,                                                          \
+            "how sharply people prefer better actions; .inf: the best"),                                     \
+        REAL_AT("gamma_h", at.gamma_h, "1", 0, 1, "people's discount factor per step"),                      \
+        REAL_AT("rho_h", at.rho_h, "-1", -1, INFINITY,                                                       \
+                "the same as a rate: gamma_h = exp(-rho_h); -1: not used"),                                  \
+        REAL_AT("nu_h", at.nu_h, "0", 0, 1, "weight of habit in what people do"),                            \
+        BOOL_AT("optimistic", at.optimistic, "false",                                                        \
+                "people expect the robots at their best instead of at their worst"),                         \
+        REAL_AT("gamma_r", at.gamma_r, "1", 0, 1, "the robots' discount factor per step"),                   \
+        REAL_AT("rho_r", at.rho_r, "-1", -1, INFINITY, "the same as a rate; -1: not used"),                  \
+        REAL_AT("beta_r", at.beta_r, "10", 0, 1e12, "exponent of the robots' power-law policy; 0: uniform"), \
+        REAL_AT("zeta", at.zeta, "1", 1, 1e6, "preference for reliable over lucky achievement"),             \
+        REAL_AT("xi", at.xi, "1", 1, 1e6, "aversion to inequality between people"),                          \
+        REAL_AT("eta", at.eta, "1", 1, 1e6, "aversion to inequality over time"),                             \
+        REAL_AT("terminal_value", at.terminal_value, "-1e-10", -1e12, -1e-300, "V_r of a terminal state"),   \
+        CHOICE_AT("aggregate", at.aggregate, "mean", lud_empo_aggregate_names,                               \
+                  "how X_h^-xi is combined over people"),                                                    \
+        CHOICE_AT("reward_weight", at.reward_weight, "duration", lud_empo_reward_weight_names,               \
+                  "weight of U_r in V_r: the discounted time spent in the state, or 1")
 extern const char *const lud_empo_aggregate_names[];
 extern const char *const lud_empo_reward_weight_names[];
 

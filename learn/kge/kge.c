@@ -1,10 +1,10 @@
 #include "learn/kge/kge.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/option_rows.h"
 #include "learn/nn/optimiser.h"
 #include "learn/nn/schedule.h"
 #include "learn/proof_ppo/ranking.h"
@@ -22,78 +22,62 @@ typedef struct kge_options {
     int64_t negatives, epochs, batch_size;
     bool bernoulli;
     double max_modulus, weight_decay, max_grad_norm;
-    struct {
+    struct kge_rate {
         double start, end;
         int decay; /* lud_schedule_kind */
         double warmup;
     } learning_rate;
-    struct {
+    struct kge_evaluation {
         int64_t every, n_queries;
         lud_proof_rank_options rank;
     } evaluation;
 } kge_options;
 
-#define AT(field)          offsetof(kge_options, field)
-#define IN(section, field) (AT(section.field) - AT(section))
-#define COUNT(table)       (int)(sizeof table / sizeof *table)
-
 static const char *const losses[] = {"self_adversarial", "bce", NULL};
 static const char *const decays[] = {"constant", "linear", "cosine", "exponential", NULL};
 
+#define OPTIONS struct kge_rate
 static const lud_option rate_options[] = {
-    {"start", LUD_OPTION_REAL, IN(learning_rate, start), "1e-3", 0, 10, NULL, NULL, NULL,
-     "after the warm-up"},
-    {"end", LUD_OPTION_REAL, IN(learning_rate, end), "1e-5", 0, 10, NULL, NULL, NULL, "at the end"},
-    {"decay", LUD_OPTION_CHOICE, IN(learning_rate, decay), "cosine", 0, 0, decays, NULL, NULL,
-     "how it falls"},
-    {"warmup", LUD_OPTION_REAL, IN(learning_rate, warmup), "0.1", 0, 1, NULL, NULL, NULL,
-     "share of the training over which it rises from 0"},
+    REAL(start, "1e-3", 0, 10, "after the warm-up"),
+    REAL(end, "1e-5", 0, 10, "at the end"),
+    CHOICE(decay, "cosine", decays, "how it falls"),
+    REAL(warmup, "0.1", 0, 1, "share of the training over which it rises from 0"),
 };
-static const lud_option_table rate_table = {"learning_rate", "step size of Adam", rate_options,
-                                            COUNT(rate_options), sizeof(((kge_options *)0)->learning_rate)};
+static const lud_option_table rate_table = OPTION_TABLE("learning_rate", "step size of Adam", rate_options);
+#undef OPTIONS
+#define OPTIONS struct kge_evaluation
 static const lud_option evaluation_options[] = {
-    {"every", LUD_OPTION_INT, IN(evaluation, every), "10", 0, 1e9, NULL, NULL, NULL,
-     "epochs between rankings of validation queries; 0: only after the last"},
-    {"queries", LUD_OPTION_INT, IN(evaluation, n_queries), "200", 0, 1e9, NULL, NULL, NULL,
-     "queries that are ranked, the first ones; 0: all"},
-    LUD_PROOF_RANK_ROWS(IN(evaluation, rank)),
+    INT(every, "10", 0, 1e9, "epochs between rankings of validation queries; 0: only after the last"),
+    INT_AT("queries", n_queries, "200", 0, 1e9, "queries that are ranked, the first ones; 0: all"),
+    LUD_PROOF_RANK_ROWS(rank),
 };
-static const lud_option_table evaluation_table = {"evaluation", "ranking", evaluation_options,
-                                                  COUNT(evaluation_options),
-                                                  sizeof(((kge_options *)0)->evaluation)};
+static const lud_option_table evaluation_table = OPTION_TABLE("evaluation", "ranking", evaluation_options);
 
+#undef OPTIONS
+#define OPTIONS kge_options
 static const lud_option options[] = {
-    {"type", LUD_OPTION_TEXT, AT(type), "kge", 0, 0, NULL, NULL, NULL, "kge"},
-    {"scorer", LUD_OPTION_CHOICE, AT(shape.scorer), "rotate", 0, 0, lud_kge_scorers, NULL, NULL,
-     "what the score of a triple is"},
-    {"dimension", LUD_OPTION_INT, AT(shape.dimension), "200", 1, 65536, NULL, NULL, NULL,
-     "numbers of an embedding, complex ones for rotate and complex"},
-    {"margin", LUD_OPTION_REAL, AT(shape.margin), "12", 0, 1000, NULL, NULL, NULL,
-     "score of a triple at distance 0 (rotate, transe)"},
-    {"norm", LUD_OPTION_INT, AT(shape.norm), "1", 1, 2, NULL, NULL, NULL, "p of transe's distance"},
-    {"loss", LUD_OPTION_CHOICE, AT(loss), "self_adversarial", 0, 0, losses, NULL, NULL,
-     "weights of the negatives: by their score, or equal"},
-    {"alpha", LUD_OPTION_REAL, AT(alpha), "1", 0, 100, NULL, NULL, NULL,
-     "self_adversarial: how strongly high scores count"},
-    {"negatives", LUD_OPTION_INT, AT(negatives), "256", 1, 65536, NULL, NULL, NULL,
-     "constants drawn for each batch, which every fact of it is scored against"},
-    {"epochs", LUD_OPTION_INT, AT(epochs), "100", 1, 1000000, NULL, NULL, NULL, "passes over the facts"},
-    {"batch_size", LUD_OPTION_INT, AT(batch_size), "512", 1, 1 << 20, NULL, NULL, NULL,
-     "facts of one step of the optimiser"},
-    {"bernoulli", LUD_OPTION_BOOL, AT(bernoulli), "true", 0, 0, NULL, NULL, NULL,
-     "corrupt the side with more answers more often; false: both alike"},
-    {"max_modulus", LUD_OPTION_REAL, AT(max_modulus), "0", 0, 1000, NULL, NULL, NULL,
-     "rotate: longer components of constants are shortened to it; 0: none are"},
-    {"weight_decay", LUD_OPTION_REAL, AT(weight_decay), "1e-6", 0, 10, NULL, NULL, NULL,
-     "added to the gradient, times the weight"},
-    {"max_grad_norm", LUD_OPTION_REAL, AT(max_grad_norm), "2", 0, 1e9, NULL, NULL, NULL,
-     "norm to which gradients are clipped; 0: none"},
-    {"learning_rate", LUD_OPTION_SECTION, AT(learning_rate), NULL, 0, 0, NULL, &rate_table, NULL,
-     "step size of Adam"},
-    {"evaluation", LUD_OPTION_SECTION, AT(evaluation), NULL, 0, 0, NULL, &evaluation_table, NULL, "ranking"},
+    TEXT(type, "kge", "kge"),
+    CHOICE_AT("scorer", shape.scorer, "rotate", lud_kge_scorers, "what the score of a triple is"),
+    INT_AT("dimension", shape.dimension, "200", 1, 65536,
+           "numbers of an embedding, complex ones for rotate and complex"),
+    REAL_AT("margin", shape.margin, "12", 0, 1000, "score of a triple at distance 0 (rotate, transe)"),
+    INT_AT("norm", shape.norm, "1", 1, 2, "p of transe's distance"),
+    CHOICE(loss, "self_adversarial", losses, "weights of the negatives: by their score, or equal"),
+    REAL(alpha, "1", 0, 100, "self_adversarial: how strongly high scores count"),
+    INT(negatives, "256", 1, 65536,
+        "constants drawn for each batch, which every fact of it is scored against"),
+    INT(epochs, "100", 1, 1000000, "passes over the facts"),
+    INT(batch_size, "512", 1, 1 << 20, "facts of one step of the optimiser"),
+    BOOL(bernoulli, "true", "corrupt the side with more answers more often; false: both alike"),
+    REAL(max_modulus, "0", 0, 1000,
+         "rotate: longer components of constants are shortened to it; 0: none are"),
+    REAL(weight_decay, "1e-6", 0, 10, "added to the gradient, times the weight"),
+    REAL(max_grad_norm, "2", 0, 1e9, "norm to which gradients are clipped; 0: none"),
+    SECTION(learning_rate, rate_table, "step size of Adam"),
+    SECTION(evaluation, evaluation_table, "ranking"),
 };
-static const lud_option_table table = {"learner", "kge: embeddings of a knowledge graph", options,
-                                       COUNT(options), sizeof(kge_options)};
+static const lud_option_table table =
+    OPTION_TABLE("learner", "kge: embeddings of a knowledge graph", options);
 
 /* ---- the learner ---- */
 
@@ -242,7 +226,7 @@ static lud_status build(kge *k, lud_error *error) {
     if (status) return status;
     const lud_place place = k->scenario->learner->place;
     const lud_proof_base *base = k->model->base;
-    if (strcmp(k->device->backend->name, "cpu") != 0) { /* there are no CUDA definitions of the scores */
+    if (!k->device->backend->host_memory) { /* the scores are taken on the host, where the embeddings lie */
         status = lud_scenario_device(k->scenario, "cpu", &k->own_device, error);
         if (status) return status;
         k->device = k->own_device;

@@ -148,7 +148,7 @@ static bool take(lud_mappo_inputs *inputs, lud_mappo_array *item, lud_nn_type ty
     const size_t bytes = (size_t)(width * max_rows) * element_bytes(type);
     *item = (lud_mappo_array){.type = type, .width = width, .max_rows = max_rows};
     item->device = lud_device_allocate(inputs->device, bytes);
-    if (strcmp(inputs->device->backend->name, "cpu") == 0)
+    if (inputs->device->backend->host_memory)
         item->host = item->device;
     else
         item->host = calloc(bytes, 1);
@@ -177,7 +177,7 @@ lud_status lud_mappo_inputs_create(lud_device *device, const lud_mappo_shape *sh
     *inputs = (lud_mappo_inputs){.device = device,
                                  .shape = shape,
                                  .max_rows = max_rows,
-                                 .pads_edges = strcmp(device->backend->name, "cpu") != 0};
+                                 .pads_edges = device->backend->records_graphs};
     const int64_t n = max_rows, nodes = n * shape->n_nodes;
     const int64_t edges = nodes > 0 ? nodes * (shape->n_nodes - 1) : 0;
     const bool graph = options->encoder == LUD_MAPPO_GRAPH, mad = options->control == LUD_MAPPO_MAD;

@@ -11,9 +11,8 @@
 
 typedef lud_mappo_learner_state mappo;
 
-/* Rows of one run of a network: enough to keep the machine busy, few enough to stay in its caches; on a
- * device, few enough for its memory. */
-enum { SLICE_ROWS = 1024, DEVICE_SLICE_ROWS = 16384, FIRST_TRIAL = 1 << 24, MAX_TRIALS = 128 };
+/* SLICE_ROWS: rows of one run of a network in an update, the same on every device. */
+enum { SLICE_ROWS = 1024, FIRST_TRIAL = 1 << 24, MAX_TRIALS = 128 };
 
 static const lud_metric columns[LUD_MAPPO_COLUMNS] = {
     [LUD_MAPPO_STEPS] = {"steps", NULL, "environment steps so far"},
@@ -113,7 +112,7 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
     if (o->chunk_length > o->rollout_length) o->chunk_length = o->rollout_length;
     const int64_t n_agents = s->model->layout.n_agents, envs = s->run.environments;
     m->seed = (uint64_t)s->run.seed;
-    const int64_t most = strcmp(device->backend->name, "cpu") == 0 ? SLICE_ROWS : DEVICE_SLICE_ROWS;
+    const int64_t most = device->backend->rows_per_run;
     m->slice_envs = most / n_agents > 0 ? most / n_agents : 1;
     if (m->slice_envs > envs) m->slice_envs = envs;
     const int64_t slice = o->chunk_length > SLICE_ROWS ? o->chunk_length : SLICE_ROWS;

@@ -7,10 +7,6 @@
 
 #include "learn/mappo/mad.h"
 
-static bool on_cpu(const lud_device *device) {
-    return strcmp(device->backend->name, "cpu") == 0;
-}
-
 static bool take_fields(lud_mappo_trainer *t, int64_t rows) {
     for (int f = 0; f < LUD_FIELDS; f++) {
         lud_mappo_array *field = &t->fields[f];
@@ -24,7 +20,7 @@ static bool take_fields(lud_mappo_trainer *t, int64_t rows) {
         if (field->width == 0) continue;
         const size_t bytes = (size_t)(rows * field->width) * (field->type == LUD_NN_U8 ? 1 : 4);
         field->device = lud_device_allocate(t->device, bytes);
-        field->host = on_cpu(t->device) ? field->device : calloc(bytes, 1);
+        field->host = t->device->backend->host_memory ? field->device : calloc(bytes, 1);
         if (!field->device || !field->host) return false;
         for (int64_t i = 0; f == LUD_FIELD_WEIGHT && i < rows; i++) ((float *)field->host)[i] = 1.0f;
     }
@@ -196,7 +192,7 @@ static head_view view_head(lud_mappo_trainer *t, float *scratch) {
     head_view view = {0};
     const size_t bytes = (size_t)n * sizeof(float);
     lud_device_download(t->device, view.log_std, log_std(t), sizeof view.log_std);
-    if (on_cpu(t->device)) {
+    if (t->device->backend->host_memory) {
         view.mean = lud_nn_value(t->actor.nn, t->actor.out);
         if (t->actor.magnitude >= 0) view.raw = lud_nn_value(t->actor.nn, t->actor.magnitude);
         return view;
@@ -261,7 +257,7 @@ static void choose_likeliest(lud_mappo_trainer *t) {
     const uint8_t *allowed = t->shape.masked ? t->fields[LUD_FIELD_CHOICES].host : NULL;
     const float *logits = lud_nn_value(t->actor.nn, t->actor.out);
     int32_t *action = t->fields[LUD_FIELD_ACTION].host;
-    if (!on_cpu(t->device)) {
+    if (!t->device->backend->host_memory) {
         lud_device_download(t->device, t->scratch, logits, (size_t)(n * width) * sizeof *logits);
         logits = t->scratch;
     }

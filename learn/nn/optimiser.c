@@ -275,8 +275,8 @@ static void read_state(const lud_optimiser *optimiser, int64_t at, int64_t n, do
 void lud_optimiser_set_max_norm(lud_optimiser *optimiser, int index, double max_norm) {
     group *g = &optimiser->groups[index];
     g->options.max_norm = max_norm;
-    /* the CPU records nothing, so the limit can stay a number of the call */
-    g->limit_moves = strcmp(optimiser->parameters->device->backend->name, "cpu") != 0;
+    /* where nothing is recorded the limit can stay a number of the call */
+    g->limit_moves = optimiser->parameters->device->backend->records_graphs;
 }
 
 double lud_optimiser_norm(const lud_optimiser *optimiser, int index) {

@@ -9,7 +9,7 @@
 enum { PARCEL_ALIGNMENT = 256 };
 
 void lud_upload_batch_start(lud_upload_batch *p, lud_device *device) {
-    *p = (lud_upload_batch){.device = device, .direct = strcmp(device->backend->name, "cpu") == 0};
+    *p = (lud_upload_batch){.device = device, .direct = device->backend->host_memory};
 }
 
 void lud_upload_batch_end(lud_upload_batch *p) {

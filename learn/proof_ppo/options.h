@@ -81,34 +81,15 @@ typedef struct lud_proof_rank_options {
     lud_proof_fusion fusion;
 } lud_proof_rank_options;
 
-/* The rows of an option table that every learner has which ranks, for a lud_proof_rank_options at `offset`.
- */
+/* The rows of an option table (base/option_rows.h) that every learner has which ranks; `at` is its
+ * lud_proof_rank_options. */
 extern const char *const lud_proof_tie_rules[];
-#define LUD_PROOF_RANK_ROWS(offset)                                                                          \
-    {"candidates",                                                                                           \
-     LUD_OPTION_INT,                                                                                         \
-     (offset) + offsetof(lud_proof_rank_options, candidates),                                                \
-     "100",                                                                                                  \
-     0,                                                                                                      \
-     1e9,                                                                                                    \
-     NULL,                                                                                                   \
-     NULL,                                                                                                   \
-     NULL,                                                                                                   \
-     "corruptions of each argument that a query is ranked among; 0: all"},                                   \
-        {"ties",                                                                                             \
-         LUD_OPTION_CHOICE,                                                                                  \
-         (offset) + offsetof(lud_proof_rank_options, ties),                                                  \
-         "random",                                                                                           \
-         0,                                                                                                  \
-         0,                                                                                                  \
-         lud_proof_tie_rules,                                                                                \
-         NULL,                                                                                               \
-         NULL,                                                                                               \
-         "rank among equal scores: by a draw for each candidate, or the mean rank"},                         \
-    {                                                                                                        \
-        "tie_seed", LUD_OPTION_INT, (offset) + offsetof(lud_proof_rank_options, tie_seed), "0", 0, 4e18,     \
-            NULL, NULL, NULL, "of those draws and of the choice of corruptions"                              \
-    }
+#define LUD_PROOF_RANK_ROWS(at)                                                                              \
+    INT_AT("candidates", at.candidates, "100", 0, 1e9,                                                       \
+           "corruptions of each argument that a query is ranked among; 0: all"),                             \
+        CHOICE_AT("ties", at.ties, "random", lud_proof_tie_rules,                                            \
+                  "rank among equal scores: by a draw for each candidate, or the mean rank"),                \
+        INT_AT("tie_seed", at.tie_seed, "0", 0, 4e18, "of those draws and of the choice of corruptions")
 
 typedef struct lud_proof_ppo_options {
     const char *type;
@@ -116,18 +97,18 @@ typedef struct lud_proof_ppo_options {
     int64_t total_steps, n_envs, n_steps, batch_size, n_epochs;
     double gamma, gae_lambda, clip_range, value_clip_range, value_coefficient, max_grad_norm, target_kl;
     bool normalise_advantage;
-    struct {
+    struct lud_proof_ppo_rate {
         double start, end;
         int decay; /* lud_schedule_kind */
         double warmup;
         double value; /* for the value network, 0: the same */
     } learning_rate;
-    struct {
+    struct lud_proof_ppo_entropy {
         double start, end;
         int decay;
         double until;
     } entropy;
-    struct {
+    struct lud_proof_ppo_evaluation {
         int64_t every, n_queries;
         bool keep_best;
         lud_proof_rank_options rank;

@@ -204,7 +204,7 @@ lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_ne
     net->parameters = parameters;
     net->max_rows = max_rows;
     net->width = options->embedding_size;
-    net->on_cpu = strcmp(parameters->device->backend->name, "cpu") == 0;
+    net->on_cpu = parameters->device->backend->host_memory;
     lud_capture_start(&net->forwards, parameters->device, queue_forward, net);
     lud_capture_start(&net->backwards, parameters->device, queue_backward, net);
     /* one row more, for padding; see pad */

@@ -322,7 +322,7 @@ lud_status lud_grid_agents_collect(lud_arena *arena, const lud_grid_thing *thing
 
 static lud_grid_agent finish_agent(const lud_grid_thing *thing, const lud_grid_options *options) {
     lud_grid_agent agent = thing->agent;
-    if (!thing->gives_role) agent.role = (lud_role)options->roles[agent.colour];
+    if (!thing->gives_role) agent.role = (lud_role)options->roles.of[agent.colour];
     if (!thing->gives_rocks)
         agent.can_push_rocks = lud_grid_has_colour(&options->can_push_rocks, agent.colour);
     if (!thing->gives_magic)

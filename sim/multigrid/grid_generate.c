@@ -440,7 +440,7 @@ lud_status lud_grid_generate_read(lud_arena *arena, lud_tree *section, uint64_t 
                              .attempts = (int)v.attempts};
     status = read_pair(section, "size", &v.size, &g->width, &g->height, error);
     if (!status) status = read_pair(section, "rooms", &v.rooms, &g->rooms_x, &g->rooms_y, error);
-    for (int type = 0; type < LUD_GRID_TYPES; type++) g->objects[type] = (int)v.objects[type];
+    for (int type = 0; type < LUD_GRID_TYPES; type++) g->objects[type] = (int)v.objects.of[type];
     lud_tree *colours = lud_tree_get(section, "colours");
     for (lud_tree *c = colours ? colours->child : NULL; c && !status; c = c->next) {
         int colour;
@@ -473,6 +473,6 @@ lud_status lud_grid_generate_write(const lud_grid_generate *g, int n_maps, lud_a
                                    .solvable = g->solvable};
     for (int c = 0; c < LUD_COLOURS; c++)
         if (g->colours >> c & 1) colours[v.colours.n++] = lud_colour_names[c];
-    for (int type = 0; type < LUD_GRID_TYPES; type++) v.objects[type] = g->objects[type];
+    for (int type = 0; type < LUD_GRID_TYPES; type++) v.objects.of[type] = g->objects[type];
     return lud_options_write(&lud_grid_generate_option_table, arena, &v, out, error);
 }

@@ -18,15 +18,20 @@ typedef struct lud_grid_options {
     bool random_start;
     bool goals_must_cover;
     lud_grid_chances chances;
-    int roles[LUD_COLOURS];                              /* lud_role of each colour */
+    struct lud_grid_roles {
+        int of[LUD_COLOURS]; /* lud_role of each colour */
+    } roles;
     lud_text_list can_push_rocks, can_enter_magic_walls; /* colours */
-    struct {
+    struct lud_grid_observation {
         int view, coding;
         int64_t size;
         bool see_through_walls;
     } observation;
-    struct {
-        double goal, step, lava, open_door, key, ball, box;
+    struct lud_grid_reward_options {
+        double goal, step, lava, open_door;
+        struct lud_grid_collect {
+            double key, ball, box;
+        } collect;
         bool own_goal_only, shared, goal_ends;
     } rewards;
 } lud_grid_options;
@@ -70,7 +75,9 @@ typedef struct lud_grid_generate_options {
     int64_t locked_doors, humans, robots, maps, attempts, seed;
     lud_text_list colours;
     bool solvable;
-    int64_t objects[LUD_GRID_TYPES];
+    struct lud_grid_object_counts {
+        int64_t of[LUD_GRID_TYPES];
+    } objects;
 } lud_grid_generate_options;
 extern const lud_option_table lud_grid_generate_option_table;
 

@@ -415,9 +415,9 @@ static void copy_settings(const lud_grid_options *o, lud_grid_spec *spec) {
                                        .open_door = o->rewards.open_door,
                                        .shared = o->rewards.shared,
                                        .goal_ends = o->rewards.goal_ends};
-    spec->rewards.collect[LUD_KEY] = o->rewards.key;
-    spec->rewards.collect[LUD_BALL] = o->rewards.ball;
-    spec->rewards.collect[LUD_BOX] = o->rewards.box;
+    spec->rewards.collect[LUD_KEY] = o->rewards.collect.key;
+    spec->rewards.collect[LUD_BALL] = o->rewards.collect.ball;
+    spec->rewards.collect[LUD_BOX] = o->rewards.collect.box;
 }
 
 static lud_status read_section(reader *r, lud_tree *section, uint64_t seed, lud_grid_spec *spec) {

@@ -278,9 +278,9 @@ static void copy_settings(const lud_grid_spec *spec, lud_grid_options *o) {
     o->rewards.open_door = spec->rewards.open_door;
     o->rewards.shared = spec->rewards.shared;
     o->rewards.goal_ends = spec->rewards.goal_ends;
-    o->rewards.key = spec->rewards.collect[LUD_KEY];
-    o->rewards.ball = spec->rewards.collect[LUD_BALL];
-    o->rewards.box = spec->rewards.collect[LUD_BOX];
+    o->rewards.collect.key = spec->rewards.collect[LUD_KEY];
+    o->rewards.collect.ball = spec->rewards.collect[LUD_BALL];
+    o->rewards.collect.box = spec->rewards.collect[LUD_BOX];
 }
 
 lud_status lud_grid_spec_write(const lud_grid_spec *spec, lud_arena *arena, lud_tree *root,

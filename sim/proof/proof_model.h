@@ -20,25 +20,25 @@ typedef struct lud_proof_options {
     int syntax;         /* lud_proof_syntax */
     const char *folder; /* where the files below are, or null */
     const char *facts, *rules, *domains;
-    struct {
+    struct lud_proof_query_options {
         const char *train, *valid, *test;
         int play;            /* lud_proof_split: the list that episodes of run and view are drawn from */
         lud_int_list depths; /* training queries kept by stated depth; empty: all */
         bool with_rules;     /* drop training queries whose predicate heads no rule */
         int64_t n_train, n_valid, n_test; /* first n of a list; 0: all */
     } queries;
-    struct {
+    struct lud_proof_limit_options {
         int64_t depth, goals, successors, fact_cap;
         bool fact_cap_random;
         bool memory, end_action, skip_unary;
     } limits;
-    struct {
+    struct lud_proof_negative_options {
         double per_positive;
         int corrupt; /* lud_proof_corrupt */
         int known;   /* lud_proof_known: what counts as a known positive */
     } negatives;
     int64_t reward; /* scheme 0..5 */
-    struct {
+    struct lud_proof_score_options {
         const char *file;
         int64_t top_k;
         double threshold;

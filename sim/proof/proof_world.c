@@ -1,11 +1,11 @@
 #include <assert.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/option_rows.h"
 #include "sim/proof/proof_model.h"
 #include "sim/proof/proof_tree.h"
 
@@ -17,227 +17,82 @@ static const char *const split_names[] = {"train", "valid", "test", NULL};
 static const char *const corrupt_names[] = {"head", "tail", "both", NULL};
 static const char *const known_names[] = {"all", "filtered", NULL};
 
-#define AT(field)          offsetof(lud_proof_options, field)
-#define IN(section, field) (AT(section.field) - AT(section))
-#define BIG                2147483647.0
+#define BIG 2147483647.0
 
+#define OPTIONS struct lud_proof_query_options
 static const lud_option query_options[] = {
-    {.key = "train",
-     .type = LUD_OPTION_TEXT,
-     .offset = IN(queries, train),
-     .help = "file of training queries, with or without depths"},
-    {.key = "valid",
-     .type = LUD_OPTION_TEXT,
-     .offset = IN(queries, valid),
-     .help = "file of validation queries"},
-    {.key = "test", .type = LUD_OPTION_TEXT, .offset = IN(queries, test), .help = "file of test queries"},
-    {.key = "play",
-     .type = LUD_OPTION_CHOICE,
-     .offset = IN(queries, play),
-     .default_value = "train",
-     .choices = split_names,
-     .help = "the list that single episodes (run, view, record) draw from"},
-    {.key = "depths",
-     .type = LUD_OPTION_INTS,
-     .offset = IN(queries, depths),
-     .default_value = "[]",
-     .minimum = -1,
-     .maximum = BIG,
-     .help = "training queries kept by the depth their file states; empty: all"},
-    {.key = "with_rules",
-     .type = LUD_OPTION_BOOL,
-     .offset = IN(queries, with_rules),
-     .default_value = "true",
-     .help = "drop training queries whose predicate heads no rule"},
-    {.key = "n_train",
-     .type = LUD_OPTION_INT,
-     .offset = IN(queries, n_train),
-     .default_value = "0",
-     .maximum = BIG,
-     .help = "use only the first n training queries (after the filters); 0: all"},
-    {.key = "n_valid",
-     .type = LUD_OPTION_INT,
-     .offset = IN(queries, n_valid),
-     .default_value = "0",
-     .maximum = BIG,
-     .help = "use only the first n validation queries; 0: all"},
-    {.key = "n_test",
-     .type = LUD_OPTION_INT,
-     .offset = IN(queries, n_test),
-     .default_value = "0",
-     .maximum = BIG,
-     .help = "use only the first n test queries; 0: all"},
+    TEXT(train, NULL, "file of training queries, with or without depths"),
+    TEXT(valid, NULL, "file of validation queries"),
+    TEXT(test, NULL, "file of test queries"),
+    CHOICE(play, "train", split_names, "the list that single episodes (run, view, record) draw from"),
+    INTS(depths, "[]", -1, BIG, "training queries kept by the depth their file states; empty: all"),
+    BOOL(with_rules, "true", "drop training queries whose predicate heads no rule"),
+    INT(n_train, "0", 0, BIG, "use only the first n training queries (after the filters); 0: all"),
+    INT(n_valid, "0", 0, BIG, "use only the first n validation queries; 0: all"),
+    INT(n_test, "0", 0, BIG, "use only the first n test queries; 0: all"),
 };
+static const lud_option_table query_table = OPTION_TABLE("queries", "what is to be proved", query_options);
 
+#undef OPTIONS
+#define OPTIONS struct lud_proof_limit_options
 static const lud_option limit_options[] = {
-    {.key = "depth",
-     .type = LUD_OPTION_INT,
-     .offset = IN(limits, depth),
-     .default_value = "20",
-     .minimum = 1,
-     .maximum = 10000,
-     .unit = "steps",
-     .help = "an episode is cut after this many"},
-    {.key = "goals",
-     .type = LUD_OPTION_INT,
-     .offset = IN(limits, goals),
-     .default_value = "6",
-     .minimum = 1,
-     .maximum = LUD_PROOF_MAX_GOALS,
-     .help = "successors with more goals are cut"},
-    {.key = "successors",
-     .type = LUD_OPTION_INT,
-     .offset = IN(limits, successors),
-     .default_value = "64",
-     .minimum = 2,
-     .maximum = LUD_PROOF_MAX_SUCCESSORS,
-     .help = "candidates of one state kept, rules before facts"},
-    {.key = "fact_cap",
-     .type = LUD_OPTION_INT,
-     .offset = IN(limits, fact_cap),
-     .default_value = "0",
-     .maximum = BIG,
-     .help = "facts of each predicate that take part in resolution; 0: all"},
-    {.key = "fact_cap_random",
-     .type = LUD_OPTION_BOOL,
-     .offset = IN(limits, fact_cap_random),
-     .default_value = "false",
-     .help = "the cap keeps a random choice (depends on run.seed) instead of the first ones"},
-    {.key = "memory",
-     .type = LUD_OPTION_BOOL,
-     .offset = IN(limits, memory),
-     .default_value = "true",
-     .help = "never offer a state that the episode has visited"},
-    {.key = "end_action",
-     .type = LUD_OPTION_BOOL,
-     .offset = IN(limits, end_action),
-     .default_value = "true",
-     .help = "offer the action that gives up"},
-    {.key = "skip_unary",
-     .type = LUD_OPTION_BOOL,
-     .offset = IN(limits, skip_unary),
-     .default_value = "false",
-     .help = "pass through states with one successor (only without the end action)"},
+    INT(depth, "20", 1, 10000, "an episode is cut after this many", "steps"),
+    INT(goals, "6", 1, LUD_PROOF_MAX_GOALS, "successors with more goals are cut"),
+    INT(successors, "64", 2, LUD_PROOF_MAX_SUCCESSORS, "candidates of one state kept, rules before facts"),
+    INT(fact_cap, "0", 0, BIG, "facts of each predicate that take part in resolution; 0: all"),
+    BOOL(fact_cap_random, "false",
+         "the cap keeps a random choice (depends on run.seed) instead of the first ones"),
+    BOOL(memory, "true", "never offer a state that the episode has visited"),
+    BOOL(end_action, "true", "offer the action that gives up"),
+    BOOL(skip_unary, "false", "pass through states with one successor (only without the end action)"),
 };
+static const lud_option_table limit_table =
+    OPTION_TABLE("limits", "budgets of the search and the actions offered", limit_options);
 
+#undef OPTIONS
+#define OPTIONS struct lud_proof_negative_options
 static const lud_option negative_options[] = {
-    {.key = "per_positive",
-     .type = LUD_OPTION_REAL,
-     .offset = IN(negatives, per_positive),
-     .default_value = "1",
-     .maximum = 1000,
-     .help = "corrupted queries for each true one in training"},
-    {.key = "corrupt",
-     .type = LUD_OPTION_CHOICE,
-     .offset = IN(negatives, corrupt),
-     .default_value = "both",
-     .choices = corrupt_names,
-     .help = "which argument is replaced"},
-    {.key = "known",
-     .type = LUD_OPTION_CHOICE,
-     .offset = IN(negatives, known),
-     .default_value = "all",
-     .choices = known_names,
-     .help = "what is never used as a corruption: every fact and query, or only queries left by the depth "
-             "filter"},
+    REAL(per_positive, "1", 0, 1000, "corrupted queries for each true one in training"),
+    CHOICE(corrupt, "both", corrupt_names, "which argument is replaced"),
+    CHOICE(
+        known, "all", known_names,
+        "what is never used as a corruption: every fact and query, or only queries left by the depth filter"),
 };
+static const lud_option_table negative_table =
+    OPTION_TABLE("negatives", "corrupted queries mixed into training", negative_options);
 
+#undef OPTIONS
+#define OPTIONS struct lud_proof_score_options
 static const lud_option score_options[] = {
-    {.key = "file",
-     .type = LUD_OPTION_TEXT,
-     .offset = IN(scores, file),
-     .help = "file of `p(a,b) score rank` lines"},
-    {.key = "as_facts",
-     .type = LUD_OPTION_BOOL,
-     .offset = IN(scores, as_facts),
-     .default_value = "false",
-     .help = "add the best of them to the facts; note that they may contain valid and test queries"},
-    {.key = "top_k",
-     .type = LUD_OPTION_INT,
-     .offset = IN(scores, top_k),
-     .default_value = "10",
-     .maximum = BIG,
-     .help = "largest rank added as a fact"},
-    {.key = "threshold",
-     .type = LUD_OPTION_REAL,
-     .offset = IN(scores, threshold),
-     .default_value = "0",
-     .minimum = -BIG,
-     .maximum = BIG,
-     .help = "smallest score added as a fact"},
-    {.key = "shaping",
-     .type = LUD_OPTION_REAL,
-     .offset = IN(scores, shaping),
-     .default_value = "0",
-     .minimum = -1000,
-     .maximum = 1000,
-     .help = "beta of the potential beta * log(score of the first goal); 0: no shaping"},
-    {.key = "shaping_gamma",
-     .type = LUD_OPTION_REAL,
-     .offset = IN(scores, shaping_gamma),
-     .default_value = "0.99",
-     .minimum = 0,
-     .maximum = 1,
-     .help = "discount of the shaping term"},
+    TEXT(file, NULL, "file of `p(a,b) score rank` lines"),
+    BOOL(as_facts, "false",
+         "add the best of them to the facts; note that they may contain valid and test queries"),
+    INT(top_k, "10", 0, BIG, "largest rank added as a fact"),
+    REAL(threshold, "0", -BIG, BIG, "smallest score added as a fact"),
+    REAL(shaping, "0", -1000, 1000,
+         "beta of the potential beta * log(score of the first goal); 0: no shaping"),
+    REAL(shaping_gamma, "0.99", 0, 1, "discount of the shaping term"),
 };
+static const lud_option_table score_table =
+    OPTION_TABLE("scores", "scores of triples from elsewhere", score_options);
 
-#define SECTION(variable, title, explanation)                                                                \
-    static const lud_option_table variable##_table = {                                                       \
-        #title, explanation, variable##_options, sizeof variable##_options / sizeof *variable##_options,     \
-        sizeof(((lud_proof_options *)0)->title)}
-SECTION(query, queries, "what is to be proved");
-SECTION(limit, limits, "budgets of the search and the actions offered");
-SECTION(negative, negatives, "corrupted queries mixed into training");
-SECTION(score, scores, "scores of triples from elsewhere");
-
+#undef OPTIONS
+#define OPTIONS lud_proof_options
 static const lud_option proof_options[] = {
-    {.key = "folder",
-     .type = LUD_OPTION_TEXT,
-     .offset = AT(folder),
-     .help = "folder of the files named here; without it they are looked for beside the scenario"},
-    {.key = "facts", .type = LUD_OPTION_TEXT, .offset = AT(facts), .help = "file of facts; required"},
-    {.key = "rules", .type = LUD_OPTION_TEXT, .offset = AT(rules), .help = "file of rules; required"},
-    {.key = "domains",
-     .type = LUD_OPTION_TEXT,
-     .offset = AT(domains),
-     .help = "file of domains, to corrupt a query within its argument's domain"},
-    {.key = "syntax",
-     .type = LUD_OPTION_CHOICE,
-     .offset = AT(syntax),
-     .default_value = "triples",
-     .choices = syntax_names,
-     .help =
-         "triples: two arguments, other lines of a Prolog file skipped; relations: one to four arguments"},
-    {.key = "reward",
-     .type = LUD_OPTION_INT,
-     .offset = AT(reward),
-     .default_value = "4",
-     .maximum = LUD_PROOF_REWARDS - 1,
-     .help = "reward scheme 0 to 5"},
-    {.key = "queries",
-     .type = LUD_OPTION_SECTION,
-     .offset = AT(queries),
-     .section = &query_table,
-     .help = "what is to be proved"},
-    {.key = "limits",
-     .type = LUD_OPTION_SECTION,
-     .offset = AT(limits),
-     .section = &limit_table,
-     .help = "budgets of the search"},
-    {.key = "negatives",
-     .type = LUD_OPTION_SECTION,
-     .offset = AT(negatives),
-     .section = &negative_table,
-     .help = "corrupted queries in training"},
-    {.key = "scores",
-     .type = LUD_OPTION_SECTION,
-     .offset = AT(scores),
-     .section = &score_table,
-     .help = "scores of triples from elsewhere"},
+    TEXT(folder, NULL, "folder of the files named here; without it they are looked for beside the scenario"),
+    TEXT(facts, NULL, "file of facts; required"),
+    TEXT(rules, NULL, "file of rules; required"),
+    TEXT(domains, NULL, "file of domains, to corrupt a query within its argument's domain"),
+    CHOICE(syntax, "triples", syntax_names,
+           "triples: two arguments, other lines of a Prolog file skipped; relations: one to four arguments"),
+    INT(reward, "4", 0, LUD_PROOF_REWARDS - 1, "reward scheme 0 to 5"),
+    SECTION(queries, query_table, "what is to be proved"),
+    SECTION(limits, limit_table, "budgets of the search"),
+    SECTION(negatives, negative_table, "corrupted queries in training"),
+    SECTION(scores, score_table, "scores of triples from elsewhere"),
 };
-const lud_option_table lud_proof_option_table = {"proof", "a knowledge graph in which queries are proved",
-                                                 proof_options, sizeof proof_options / sizeof *proof_options,
-                                                 sizeof(lud_proof_options)};
+const lud_option_table lud_proof_option_table =
+    OPTION_TABLE("proof", "a knowledge graph in which queries are proved", proof_options);
 
 /* ---- Scenario -> model
  * ------------------------------------------------------------------------------------------- */
@@ -526,6 +381,19 @@ static void describe_goals(const lud_proof_base *base, const lud_proof_atom *goa
     }
 }
 
+/* The goals of a successor. */
+static bool describe_action(const lud_model *model, const uint8_t *state, int agent, int action,
+                            lud_text *out) {
+    (void)agent;
+    const lud_proof_model *m = proof_model(model);
+    window w;
+    lud_proof_successors choices = open_window(&w);
+    lud_proof_successors_of(m, state, &choices, NULL);
+    if (action < 0 || action >= choices.n) return false;
+    describe_goals(m->base, w.atoms + w.begin[action], w.begin[action + 1] - w.begin[action], out);
+    return true;
+}
+
 static void describe(const lud_model *model, const uint8_t *state, lud_text *out) {
     const lud_proof_model *m = proof_model(model);
     const lud_proof_state *s = head(state);
@@ -569,4 +437,5 @@ const lud_world lud_proof_world = {
     .successors = successors,
     .is_terminal = is_terminal,
     .describe = describe,
+    .describe_action = describe_action,
 };

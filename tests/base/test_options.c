@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/options.h"
+#include "base/option_rows.h"
 
 typedef struct inner {
     double x;
@@ -30,83 +30,28 @@ typedef struct values {
 } values;
 
 static const char *const sides[] = {"left", "right", NULL};
+#define OPTIONS inner
 static const lud_option inner_options[] = {
-    {.key = "x",
-     .type = LUD_OPTION_REAL,
-     .offset = offsetof(inner, x),
-     .default_value = "0.5",
-     .minimum = 0,
-     .maximum = 1,
-     .help = "a part"},
-    {.key = "needed",
-     .type = LUD_OPTION_INT,
-     .offset = offsetof(inner, needed),
-     .minimum = 0,
-     .maximum = 9,
-     .help = "must be there"},
+    REAL(x, "0.5", 0, 1, "a part"),
+    INT(needed, NULL, 0, 9, "must be there"),
 };
-static const lud_option_table inner_table = {"part", "an inner section", inner_options, 2, sizeof(inner)};
+static const lud_option_table inner_table = OPTION_TABLE("part", "an inner section", inner_options);
+#undef OPTIONS
+#define OPTIONS values
 static const lud_option options[] = {
-    {.key = "flag",
-     .type = LUD_OPTION_BOOL,
-     .offset = offsetof(values, flag),
-     .default_value = "true",
-     .help = "on or off"},
-    {.key = "count",
-     .type = LUD_OPTION_INT,
-     .offset = offsetof(values, count),
-     .default_value = "3",
-     .minimum = 1,
-     .maximum = 1e19,
-     .unit = "steps",
-     .help = "how many"},
-    {.key = "rate",
-     .type = LUD_OPTION_REAL,
-     .offset = offsetof(values, rate),
-     .default_value = "1e-3",
-     .minimum = 0,
-     .maximum = 1,
-     .help = "how fast"},
-    {.key = "side",
-     .type = LUD_OPTION_CHOICE,
-     .offset = offsetof(values, side),
-     .default_value = "right",
-     .choices = sides,
-     .help = "where"},
-    {.key = "name",
-     .type = LUD_OPTION_TEXT,
-     .offset = offsetof(values, name),
-     .default_value = "''",
-     .help = "what"},
-    {.key = "path", .type = LUD_OPTION_TEXT, .offset = offsetof(values, path), .help = "a file"},
-    {.key = "sizes",
-     .type = LUD_OPTION_INTS,
-     .offset = offsetof(values, sizes),
-     .default_value = "[64, 64]",
-     .minimum = 1,
-     .maximum = 100,
-     .help = "sizes"},
-    {.key = "rates",
-     .type = LUD_OPTION_REALS,
-     .offset = offsetof(values, rates),
-     .default_value = "[]",
-     .minimum = -1e300,
-     .maximum = 1e300,
-     .help = "rates"},
-    {.key = "words",
-     .type = LUD_OPTION_TEXTS,
-     .offset = offsetof(values, words),
-     .default_value = "[a, '1']",
-     .help = "words"},
-    {.key = "part",
-     .type = LUD_OPTION_SECTION,
-     .offset = offsetof(values, part),
-     .section = &inner_table,
-     .help = "inner"},
-    {.key = "rest", .type = LUD_OPTION_TREE, .offset = offsetof(values, rest), .help = "read elsewhere"},
+    BOOL(flag, "true", "on or off"),
+    INT(count, "3", 1, 1e19, "how many", "steps"),
+    REAL(rate, "1e-3", 0, 1, "how fast"),
+    CHOICE(side, "right", sides, "where"),
+    TEXT(name, "''", "what"),
+    TEXT(path, NULL, "a file"),
+    INTS(sizes, "[64, 64]", 1, 100, "sizes"),
+    REALS(rates, "[]", -1e300, 1e300, "rates"),
+    TEXTS(words, "[a, '1']", "words"),
+    SECTION(part, inner_table, "inner"),
+    TREE(rest, "read elsewhere"),
 };
-static const lud_option_table table = {"thing", "a thing", options, sizeof options / sizeof *options,
-                                       sizeof(values)};
+static const lud_option_table table = OPTION_TABLE("thing", "a thing", options);
 
 static lud_arena *arena;
 

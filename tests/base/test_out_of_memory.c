@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
-#include "base/options.h"
+#include "base/option_rows.h"
 #include "base/tree.h"
 #include "out_of_memory.h"
 
@@ -97,27 +97,13 @@ typedef struct values {
     lud_int_list numbers;
 } values;
 
+#define OPTIONS values
 static const lud_option rows[] = {
-    {.key = "number",
-     .type = LUD_OPTION_INT,
-     .offset = offsetof(values, number),
-     .default_value = "3",
-     .maximum = 10,
-     .help = "a number"},
-    {.key = "text",
-     .type = LUD_OPTION_TEXT,
-     .offset = offsetof(values, text),
-     .default_value = "word",
-     .help = "a text"},
-    {.key = "numbers",
-     .type = LUD_OPTION_INTS,
-     .offset = offsetof(values, numbers),
-     .default_value = "[1, 2]",
-     .maximum = 10,
-     .help = "a list"},
+    INT(number, "3", 0, 10, "a number"),
+    TEXT(text, "word", "a text"),
+    INTS(numbers, "[1, 2]", 0, 10, "a list"),
 };
-static const lud_option_table table = {
-    .name = "test", .options = rows, .n = sizeof rows / sizeof *rows, .bytes = sizeof(values)};
+static const lud_option_table table = OPTION_TABLE("test", "a test", rows);
 
 static lud_status options(const void *argument, uint64_t *result, lud_error *error) {
     (void)argument;

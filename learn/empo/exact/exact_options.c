@@ -1,24 +1,20 @@
 #include "learn/empo/exact/exact_options.h"
 
-#include <stddef.h>
 #include <string.h>
 
+#include "base/option_rows.h"
 #include "learn/empo/people/policy_distribution.h"
 
-#define FIELD(name) offsetof(lud_empo_exact_options, name)
-
+#define OPTIONS lud_empo_exact_options
 static const lud_option options[] = {
-    {"type", LUD_OPTION_TEXT, FIELD(type), "empo-exact", 0, 0, NULL, NULL, NULL, "empo-exact"},
-    LUD_EMPO_THEORY_OPTIONS(FIELD(theory)),
-    {"habit", LUD_OPTION_TREE, FIELD(habit), NULL, 0, 0, NULL, NULL, NULL,
-     "policy that people follow by habit with weight nu_h, e.g. {type: heuristic}"},
-    {"belief", LUD_OPTION_TREE, FIELD(belief), NULL, 0, 0, NULL, NULL, NULL,
-     "policy that people think other people follow; left out: any action, equally likely"},
+    TEXT(type, "empo-exact", "empo-exact"),
+    LUD_EMPO_THEORY_OPTIONS(theory),
+    TREE(habit, "policy that people follow by habit with weight nu_h, e.g. {type: heuristic}"),
+    TREE(belief, "policy that people think other people follow; left out: any action, equally likely"),
 };
 
-const lud_option_table lud_empo_exact_table = {
-    "learner", "exact EMPO: what people want and what the robots are for", options,
-    (int)(sizeof options / sizeof *options), sizeof(lud_empo_exact_options)};
+const lud_option_table lud_empo_exact_table =
+    OPTION_TABLE("learner", "exact EMPO: what people want and what the robots are for", options);
 
 /* Whether a key of another empo learner's section belongs to this table too. */
 static bool is_known(const char *key) {

@@ -2,21 +2,21 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/option_rows.h"
 
 typedef struct prior_options {
     const char *type, *run;
 } prior_options;
 
+#define OPTIONS prior_options
 static const lud_option options[] = {
-    {"type", LUD_OPTION_TEXT, offsetof(prior_options, type), "learned", 0, 0, NULL, NULL, NULL, "learned"},
-    {"run", LUD_OPTION_TEXT, offsetof(prior_options, run), NULL, 0, 0, NULL, NULL, NULL,
-     "folder of a run of empo-phase1"},
+    TEXT(type, "learned", "learned"),
+    TEXT(run, NULL, "folder of a run of empo-phase1"),
 };
-static const lud_option_table table = {"human_prior", "people learned by networks", options,
-                                       (int)(sizeof options / sizeof *options), sizeof(prior_options)};
+static const lud_option_table table = OPTION_TABLE("human_prior", "people learned by networks", options);
 
 bool lud_empo_human_prior_is_learned(lud_tree *prior) {
     lud_tree *type = prior && prior->kind == LUD_TREE_MAPPING ? lud_tree_get(prior, "type") : NULL;

@@ -1,64 +1,52 @@
 #include "learn/empo/people/phase1_options.h"
 
-#include <stddef.h>
+#include "base/option_rows.h"
 
-typedef lud_empo_phase1_options values;
-#define FIELD(name) offsetof(values, name)
-#define INT(key, field, preset, low, high, text)                                                             \
-    { key, LUD_OPTION_INT, FIELD(field), preset, low, high, NULL, NULL, NULL, text }
-#define REAL(key, field, preset, low, high, text)                                                            \
-    { key, LUD_OPTION_REAL, FIELD(field), preset, low, high, NULL, NULL, NULL, text }
-#define BOOL(key, field, preset, text)                                                                       \
-    { key, LUD_OPTION_BOOL, FIELD(field), preset, 0, 0, NULL, NULL, NULL, text }
 #define STEPS 1e15
 
+#define OPTIONS lud_empo_phase1_options
 static const lud_option options[] = {
-    {"type", LUD_OPTION_TEXT, FIELD(type), "empo-phase1", 0, 0, NULL, NULL, NULL, "empo-phase1"},
-    LUD_EMPO_THEORY_OPTIONS(FIELD(theory)),
+    TEXT(type, "empo-phase1", "empo-phase1"),
+    LUD_EMPO_THEORY_OPTIONS(theory),
 
-    INT("environments", environments, "8", 1, 65536, "environments side by side"),
-    INT("steps_per_episode", steps_per_episode, "50", 0, STEPS, "0: until the world ends the episode"),
-    INT("buffer_size", buffer_size, "100000", 1, 1e9,
-        "states kept with their successors, one for each person"),
-    INT("buffer_mebibytes", buffer_mebibytes, "256", 1, 1e6, "memory for them; the oldest go first"),
-    REAL("training_steps_per_env_step", training_steps_per_env_step, "0.25", 1e-6, 1e6,
-         "updates for one step of one environment"),
-    REAL("goal_resample_prob", goal_resample_prob, "0.01", 0, 1, "chance per step to redraw all goals"),
-    REAL("epsilon_h_start", epsilon_start, "1", 0, 1, "chance of a random action at first"),
-    REAL("epsilon_h_end", epsilon_end, "0.3", 0, 1, "chance of a random action after its decay"),
-    INT("epsilon_h_decay_steps", epsilon_steps, "5000", 0, STEPS, "length of the decay"),
+    INT(environments, "8", 1, 65536, "environments side by side"),
+    INT(steps_per_episode, "50", 0, STEPS, "0: until the world ends the episode"),
+    INT(buffer_size, "100000", 1, 1e9, "states kept with their successors, one for each person"),
+    INT(buffer_mebibytes, "256", 1, 1e6, "memory for them; the oldest go first"),
+    REAL(training_steps_per_env_step, "0.25", 1e-6, 1e6, "updates for one step of one environment"),
+    REAL(goal_resample_prob, "0.01", 0, 1, "chance per step to redraw all goals"),
+    REAL_AT("epsilon_h_start", epsilon_start, "1", 0, 1, "chance of a random action at first"),
+    REAL_AT("epsilon_h_end", epsilon_end, "0.3", 0, 1, "chance of a random action after its decay"),
+    INT_AT("epsilon_h_decay_steps", epsilon_steps, "5000", 0, STEPS, "length of the decay"),
 
-    INT("num_training_steps", num_training_steps, "20000", 1, STEPS, "updates in all"),
-    INT("updates_per_iteration", updates_per_iteration, "100", 1, STEPS, "updates for a line of metrics"),
-    INT("batch_size", batch_size, "32", 1, 65536, "states for an update"),
-    INT("goals_per_state", goals_per_state, "8", 0, 1e6,
+    INT(num_training_steps, "20000", 1, STEPS, "updates in all"),
+    INT(updates_per_iteration, "100", 1, STEPS, "updates for a line of metrics"),
+    INT(batch_size, "32", 1, 65536, "states for an update"),
+    INT(goals_per_state, "8", 0, 1e6,
         "goals drawn for a state of the batch; 0, or as many as there are: every goal"),
-    REAL("lr_q_h", lr_q_h, "1e-3", 0, 10, "base learning rate of Q_h^m"),
-    REAL("lr_marginal", lr_marginal, "1e-3", 0, 10, "of the marginal network"),
-    REAL("lr_constant_fraction", lr_constant_fraction, "0.5", 0, 1,
-         "share of all updates before the rates fall as 1 / t"),
-    REAL("weight_decay", weight_decay, "0", 0, 1, "L2 weight decay"),
-    REAL("grad_clip", grad_clip, "10", 0, 1e12, "largest gradient norm; 0: no limit"),
-    INT("target_update_interval", target_interval, "100", 1, STEPS,
-        "training steps between copies to the target network"),
-    BOOL("marginal_network", marginal_network, "true",
-         "learn what people do whose goal is not known by a network of its own"),
-    BOOL("include_step_count", include_step_count, "true", "remaining steps are part of a state"),
+    REAL(lr_q_h, "1e-3", 0, 10, "base learning rate of Q_h^m"),
+    REAL(lr_marginal, "1e-3", 0, 10, "of the marginal network"),
+    REAL(lr_constant_fraction, "0.5", 0, 1, "share of all updates before the rates fall as 1 / t"),
+    REAL(weight_decay, "0", 0, 1, "L2 weight decay"),
+    REAL(grad_clip, "10", 0, 1e12, "largest gradient norm; 0: no limit"),
+    INT_AT("target_update_interval", target_interval, "100", 1, STEPS,
+           "training steps between copies to the target network"),
+    BOOL(marginal_network, "true", "learn what people do whose goal is not known by a network of its own"),
+    BOOL(include_step_count, "true", "remaining steps are part of a state"),
 
-    INT("hidden_dim", hidden_dim, "64", 4, 65536, "width F of heads and state features"),
-    INT("goal_feature_dim", goal_feature_dim, "32", 1, 65536, "width of the goal encoder"),
-    INT("agent_embedding_dim", agent_embedding_dim, "16", 1, 65536, "width of a person's embedding"),
-    INT("agent_position_feature_dim", agent_position_feature_dim, "32", 1, 65536, "of its place"),
-    INT("agent_feature_dim", agent_feature_dim, "32", 1, 65536, "of its features"),
-    REAL("dropout", dropout, "0", 0, 0.99, "of the hidden layers of the heads"),
+    INT(hidden_dim, "64", 4, 65536, "width F of heads and state features"),
+    INT(goal_feature_dim, "32", 1, 65536, "width of the goal encoder"),
+    INT(agent_embedding_dim, "16", 1, 65536, "width of a person's embedding"),
+    INT(agent_position_feature_dim, "32", 1, 65536, "of its place"),
+    INT(agent_feature_dim, "32", 1, 65536, "of its features"),
+    REAL(dropout, "0", 0, 0.99, "of the hidden layers of the heads"),
 
-    INT("exact_max_states", exact_max_states, "20000", 0, 1e9,
+    INT(exact_max_states, "20000", 0, 1e9,
         "worlds of at most so many states are solved and compared with; 0: never"),
 };
 
-const lud_option_table lud_empo_phase1_table = {
-    "learner", "what people would do for each goal, learned by networks: phase 1 of EMPO", options,
-    (int)(sizeof options / sizeof *options), sizeof(lud_empo_phase1_options)};
+const lud_option_table lud_empo_phase1_table = OPTION_TABLE(
+    "learner", "what people would do for each goal, learned by networks: phase 1 of EMPO", options);
 
 lud_status lud_empo_phase1_options_read(lud_arena *arena, lud_tree *learner, lud_empo_phase1_options *o,
                                         lud_error *error) {
