@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "cli/empo_report.h"
 #include "cli/proof_report.h"
-#include "cli/rollout.h"
+#include "cli/rollout_report.h"
 #include "cli/solved.h"
 #include "cli/stability_report.h"
 #include "learn/empo/exact/solution_policy.h"

@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/proof_report.h"
-#include "cli/rollout.h"
+#include "cli/rollout_report.h"
 #include "cli/solved.h"
 
 typedef struct run_values {
@@ -59,7 +59,9 @@ static void print_table(const lud_scenario *s, const lud_cast *cast, const lud_r
         else
             printf(" %10s\n", "-");
     }
-    if (r->n_measures) printf("\n");
+    bool measured = false;
+    for (int k = 0; k < r->layout->n_measures; k++) measured |= !r->layout->measures[k].absent;
+    if (measured) printf("\n");
     lud_rollout_print_measures(r);
 }
 

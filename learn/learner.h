@@ -18,6 +18,7 @@ typedef struct lud_learner_kind {
     const char *about;               /* one line */
     const lud_option_table *options; /* of the `learner` section, for help and docs; may be null */
     size_t values;                   /* with options: where their values in effect lie in the learner */
+    const char *world;               /* the world that it needs; null: any */
 
     /* A learner for a scenario, which outlives it; reads the `learner` section. Takes all memory. */
     lud_status (*create)(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
@@ -61,8 +62,8 @@ const lud_learner_kind *lud_learner_find(const char *name);
 lud_status lud_learner_kind_of(const lud_scenario *scenario, const lud_learner_kind **kind, lud_error *error);
 /* All of them; *n is their number. */
 const lud_learner_kind *const *lud_learners(int *n);
-/* The learner that the scenario's `learner.type` names. An unknown or missing type is an error with its
- * place. */
+/* The learner that the scenario's `learner.type` names. An unknown or missing type, and a world that it does
+ * not learn in, is an error with its place. */
 lud_status lud_learner_create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
                               lud_error *error);
 /* Writes the `learner` section of the scenario in `root` with every option of the kind at its value in

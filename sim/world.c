@@ -1,6 +1,13 @@
 #include "sim/world.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+int lud_measure_find(const lud_layout *layout, const char *name) {
+    for (int k = 0; k < layout->n_measures; k++)
+        if (!layout->measures[k].absent && strcmp(layout->measures[k].name, name) == 0) return k;
+    return -1;
+}
 
 int32_t lud_joint_action_count(const lud_layout *layout) {
     int64_t count = 1;

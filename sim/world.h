@@ -29,21 +29,43 @@ typedef enum lud_dtype { LUD_U8, LUD_I32, LUD_F32 } lud_dtype;
  * high]. */
 typedef struct lud_action_space {
     int n_discrete;
+    int n_moves; /* a choice is the pair n_moves * word + move; 0: it is a single one */
     int n_continuous;
     float low, high;
     const char *const *names; /* n_discrete names of the choices */
 } lud_action_space;
 
+/* What the numbers of a part are. */
+typedef enum lud_observation_kind {
+    LUD_OBSERVATION_VECTOR, /* read side by side */
+    LUD_OBSERVATION_GRAPH,  /* of a graph's nodes or edges */
+    LUD_OBSERVATION_GRID,   /* cells of a map: words [height][width] or numbers [width][height][n] */
+    LUD_OBSERVATION_TEXT,   /* symbols: predicates and their terms */
+    LUD_OBSERVATION_MASK    /* which choices there are */
+} lud_observation_kind;
+
 /* One named array that an observation consists of. Per environment it has the shape [dimensions...], or
  * [n_agents][dimensions...] when `per_agent`. */
 typedef struct lud_observation_part {
     const char *name;
+    lud_observation_kind kind;
     lud_dtype dtype;
     bool per_agent;
     int n_dimensions;
     int dimensions[LUD_MAX_DIMENSIONS];
-    size_t bytes; /* of one environment, all agents included */
+    size_t bytes;       /* of one environment, all agents included */
+    const float *scale; /* [product of dimensions] factors that bring the numbers to about -1 .. 1; null: 1 */
+    const int *goal;    /* [n_agents] where in an agent's row the way to what it has to reach begins, -1:
+                           nowhere; null: nobody's */
 } lud_observation_part;
+
+/* A number that an episode is judged by, read from its last state; of many episodes the mean counts. */
+typedef struct lud_measure {
+    const char *name;   /* row of tables, key of JSON, column of metrics */
+    const char *format; /* of the mean in progress lines, for printf; null: not shown there */
+    const char *help;   /* a few words behind the number */
+    bool absent;        /* models of this world have it, this one has not: its values say nothing */
+} lud_measure;
 
 typedef struct lud_layout {
     size_t state_bytes;
@@ -53,6 +75,10 @@ typedef struct lud_layout {
     const lud_role *roles;           /* [n_agents] */
     int n_parts;
     lud_observation_part parts[LUD_MAX_OBSERVATION_PARTS];
+    int n_measures;
+    int n_columns; /* the first so many measures, the same for all models of a world, are columns of trainings
+                    */
+    const lud_measure *measures; /* [n_measures] */
 } lud_layout;
 
 typedef struct lud_world lud_world;
@@ -134,6 +160,9 @@ struct lud_world {
     bool (*achieved)(const lud_model *model, const uint8_t *state, int agent, int goal);
     void (*describe_goal)(const lud_model *model, int agent, int goal, lud_text *out);
 
+    /* The layout's measures of episodes that are at these states: values[n][n_measures]. Null: none. */
+    void (*measure)(const lud_model *model, int n, const uint8_t *states, double *values);
+
     /* The state in words, several lines; the agent and cell level is what the inspector shows. */
     void (*describe)(const lud_model *model, const uint8_t *state, lud_text *out);
     /* For worlds whose actions mean something else in every state, null where the layout's names tell all:
@@ -154,6 +183,9 @@ struct lud_world {
 const lud_world *lud_world_find(const char *name);
 /* All of them; *n is their number. */
 const lud_world *const *lud_worlds(int *n);
+
+/* Index of the measure of that name; -1: this model has none. */
+int lud_measure_find(const lud_layout *layout, const char *name);
 
 /* Number of joint actions, product of n_discrete over agents; 0 when an agent has continuous actions or the
  * product passes INT32_MAX. */

@@ -268,10 +268,6 @@ static lud_status build(kge *k, lud_error *error) {
 static lud_status create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
                          lud_error *error) {
     *learner = NULL;
-    if (scenario->world != &lud_proof_world)
-        return lud_fail_at(error, LUD_ERROR_INPUT, scenario->learner->place,
-                           "learner kge needs the world 'proof', this scenario has '%s'",
-                           scenario->world->name);
     kge *k = calloc(1, sizeof *k);
     if (!k) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
     k->base = (lud_learner){.kind = &lud_learner_kge,
@@ -528,6 +524,7 @@ const lud_learner_kind lud_learner_kge = {
     .about = "embeddings of a knowledge graph that score triples",
     .options = &table,
     .values = offsetof(kge, options),
+    .world = "proof",
     .create = create,
     .destroy = destroy,
     .iterate = iterate,

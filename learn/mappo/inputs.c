@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "agents/policy.h"
-#include "sim/multigrid/grid_observe.h"
-#include "sim/particle/particle.h"
 
 static int part_named(const lud_layout *layout, const char *name, lud_dtype dtype) {
     for (int p = 0; p < layout->n_parts; p++)
@@ -20,22 +18,23 @@ static int64_t part_width(const lud_observation_part *part) {
     return width;
 }
 
-/* Graph parts have inputs of their own. */
-static bool is_vector(const lud_observation_part *part) {
-    static const char *const graph_parts[] = {"nodes", "edge_length", "distances", "disturbance"};
-    for (size_t i = 0; i < sizeof graph_parts / sizeof *graph_parts; i++)
-        if (strcmp(part->name, graph_parts[i]) == 0) return false;
-    return part->dtype == LUD_F32;
+/* Words where every choice of every agent is a word and a move. */
+static int count_words(const lud_layout *layout, int n_discrete) {
+    for (int i = 0; i < layout->n_agents; i++)
+        if (layout->actions[i].n_moves != LUD_MAPPO_MOVES) return 0;
+    return n_discrete / LUD_MAPPO_MOVES;
 }
 
-static int count_words(const lud_mappo_shape *shape) {
-    if (shape->model->world != &lud_particle_world || shape->n_discrete == 0) return 0;
-    const lud_particle_model *m = (const lud_particle_model *)shape->model;
-    for (int i = 0; i < shape->n_agents; i++) {
-        const lud_particle_entity agent = lud_particle_get_entity(m, i);
-        if (!agent.movable || !agent.speaks) return 0;
+/* Where everybody's relative goal begins in everybody's numbers; -1: not in one place. */
+static int find_goal(const lud_layout *layout, const lud_mappo_shape *shape) {
+    int64_t before = 0;
+    for (int k = 0; k < shape->n_pieces; before += shape->pieces[k++].width) {
+        const int *goal = layout->parts[shape->pieces[k].part].goal;
+        for (int i = 1; goal && i < layout->n_agents; i++)
+            if (goal[i] != goal[0]) goal = NULL;
+        if (goal && goal[0] >= 0) return (int)before + goal[0];
     }
-    return lud_particle_speech_size(m);
+    return -1;
 }
 
 static lud_status find_actions(const lud_layout *layout, const lud_mappo_options *options,
@@ -51,7 +50,7 @@ static lud_status find_actions(const lud_layout *layout, const lud_mappo_options
             return lud_fail(error, LUD_ERROR_UNSUPPORTED,
                             "graph-mappo: agents must have equally many continuous actions");
     }
-    shape->n_words = count_words(shape);
+    shape->n_words = count_words(layout, shape->n_discrete);
     if (options->factored && shape->n_words == 0)
         return lud_fail(error, LUD_ERROR_INPUT,
                         "learner.factored: needs a particle world in which every agent moves and speaks with "
@@ -97,7 +96,6 @@ lud_status lud_mappo_shape_find(const lud_model *model, lud_mappo_options *optio
                                .model = model,
                                .identify = options->identify,
                                .centralised = options->centralised,
-                               .goal_offset = -1,
                                .grid = part_named(layout, "grid", LUD_I32),
                                .nodes = part_named(layout, "nodes", LUD_F32),
                                .edge_begin = part_named(layout, "edge_begin", LUD_I32),
@@ -107,7 +105,7 @@ lud_status lud_mappo_shape_find(const lud_model *model, lud_mappo_options *optio
     int64_t of_agents = 0;
     for (int p = 0; p < layout->n_parts; p++) {
         const lud_observation_part *part = &layout->parts[p];
-        if (!is_vector(part)) continue;
+        if (part->kind != LUD_OBSERVATION_VECTOR || part->dtype != LUD_F32) continue;
         shape->pieces[shape->n_pieces++] = (lud_mappo_piece){p, part_width(part), part->per_agent};
         shape->observation += part_width(part);
         if (part->per_agent) of_agents += part_width(part);
@@ -124,12 +122,7 @@ lud_status lud_mappo_shape_find(const lud_model *model, lud_mappo_options *optio
     }
     if (shape->nodes >= 0 && shape->edge_begin >= 0)
         shape->n_nodes = layout->parts[shape->nodes].dimensions[0];
-    if (model->world == &lud_particle_world)
-        for (int i = 0; i < shape->n_agents; i++) {
-            const int offset = lud_particle_goal_offset((const lud_particle_model *)model, i);
-            if (i == 0) shape->goal_offset = offset;
-            if (offset != shape->goal_offset) shape->goal_offset = -1;
-        }
+    shape->goal_offset = find_goal(layout, shape);
     lud_status status = find_actions(layout, options, shape, error);
     return status ? status : find_encoder(options, shape, error);
 }
@@ -155,20 +148,19 @@ static bool take(lud_mappo_inputs *inputs, lud_mappo_array *item, lud_nn_type ty
     return item->device && item->host;
 }
 
-/* Features of a multigrid are counts and places up to the size of the map; a layer norm over them would leave
- * nothing of the small ones. */
+/* Of counts and places up to the size of a map a layer norm would leave nothing of the small ones. */
 static bool find_scales(lud_mappo_inputs *inputs) {
     const lud_mappo_shape *shape = inputs->shape;
-    if (!lud_grid_is_model(shape->model)) return true;
-    inputs->scale = calloc((size_t)shape->observation + 1, sizeof *inputs->scale);
-    if (!inputs->scale) return false;
-    float *to = inputs->scale;
-    for (int k = 0; k < shape->n_pieces; k++) {
-        lud_grid_feature_scales((const lud_grid_model *)shape->model,
-                                shape->model->layout.parts[shape->pieces[k].part].name, to);
-        to += shape->pieces[k].width;
+    bool scaled = false;
+    for (int k = 0; k < shape->n_pieces; k++)
+        scaled = scaled || shape->model->layout.parts[shape->pieces[k].part].scale;
+    if (!scaled) return true;
+    float *to = inputs->scale = calloc((size_t)shape->observation + 1, sizeof *inputs->scale);
+    for (int k = 0; k < shape->n_pieces && to; k++) {
+        const float *scale = shape->model->layout.parts[shape->pieces[k].part].scale;
+        for (int64_t i = 0; i < shape->pieces[k].width; i++) *to++ = scale ? scale[i] : 1.0f;
     }
-    return true;
+    return inputs->scale != NULL;
 }
 
 lud_status lud_mappo_inputs_create(lud_device *device, const lud_mappo_shape *shape,

@@ -7,22 +7,18 @@
 
 #include "base/clock.h"
 #include "learn/mappo/policy.h"
-#include "sim/particle/particle.h"
 
 typedef lud_mappo_learner_state mappo;
 
 /* SLICE_ROWS: rows of one run of a network in an update, the same on every device. */
 enum { SLICE_ROWS = 1024, FIRST_TRIAL = 1 << 24, MAX_TRIALS = 128 };
 
+/* The world's measures stand before LUD_MAPPO_POLICY_LOSS. */
 static const lud_metric columns[LUD_MAPPO_COLUMNS] = {
     [LUD_MAPPO_STEPS] = {"steps", NULL, "environment steps so far"},
     [LUD_MAPPO_REWARD] = {"reward", "%.4g", "mean reward of a step, times the episode's length limit"},
     [LUD_MAPPO_RETURN] = {"return", "%.4g", "mean over agents of the return of episodes that ended"},
     [LUD_MAPPO_ENDED] = {"ended", NULL, "share of those that the world's rules ended"},
-    [LUD_MAPPO_SUCCESS] = {"success", "%.3f", "share of those that succeeded (particle)"},
-    [LUD_MAPPO_FRACTION] = {"fraction", NULL, "mean share of an episode until goals are met (particle)"},
-    [LUD_MAPPO_COLLISIONS] = {"collisions", NULL, "collisions in an episode (particle)"},
-    [LUD_MAPPO_ERROR] = {"error", NULL, "mean error norm at the ends of episodes (particle with goals)"},
     [LUD_MAPPO_POLICY_LOSS] = {"policy_loss", NULL, "clipped surrogate, mean over samples"},
     [LUD_MAPPO_VALUE_LOSS] = {"value_loss", NULL, "mean over samples"},
     [LUD_MAPPO_ENTROPY] = {"entropy", "%.3f", "of the policy, mean over samples"},
@@ -32,14 +28,11 @@ static const lud_metric columns[LUD_MAPPO_COLUMNS] = {
     [LUD_MAPPO_CRITIC_NORM] = {"critic_norm", NULL, "the same of the critic"},
     [LUD_MAPPO_SPEED] = {"speed", NULL, "environment steps a second, updates included"}};
 
-enum { EVAL_RETURN, EVAL_ENDED, EVAL_SUCCESS, EVAL_FRACTION, EVAL_COLLISIONS, EVAL_ERROR, EVAL_COLUMNS };
+/* The world's measures stand behind these. */
+enum { EVAL_RETURN, EVAL_ENDED, EVAL_COLUMNS };
 static const lud_metric evaluation_columns[EVAL_COLUMNS] = {
     [EVAL_RETURN] = {"evaluation/return", "%.4g", "mean over agents, over episodes"},
-    [EVAL_ENDED] = {"evaluation/ended", NULL, "share of episodes that the world's rules ended"},
-    [EVAL_SUCCESS] = {"evaluation/success", "%.3f", "share of episodes that succeeded (particle)"},
-    [EVAL_FRACTION] = {"evaluation/fraction", NULL, "mean share of an episode until goals are met"},
-    [EVAL_COLLISIONS] = {"evaluation/collisions", NULL, "collisions in an episode"},
-    [EVAL_ERROR] = {"evaluation/error", NULL, "mean error norm at the ends of episodes"}};
+    [EVAL_ENDED] = {"evaluation/ended", NULL, "share of episodes that the world's rules ended"}};
 
 enum {
     STAGE_ACT,
@@ -142,22 +135,45 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
     return LUD_OK;
 }
 
+/* Our own columns with the world's measures among them, and memory for the measures. */
+static lud_status name_columns(mappo *m, const lud_layout *layout, lud_error *error) {
+    const int n = m->n_measures = layout->n_columns;
+    lud_metric *row = lud_arena_take_array(m->arena, (size_t)(LUD_MAPPO_COLUMNS + n), sizeof *row);
+    lud_metric *trial = lud_arena_take_array(m->arena, (size_t)(EVAL_COLUMNS + n), sizeof *trial);
+    m->measures = lud_arena_take_array(m->arena, 2 * (size_t)layout->n_measures + 1, sizeof *m->measures);
+    bool whole = row && trial && m->measures;
+    for (int k = 0; k < LUD_MAPPO_COLUMNS && whole; k++)
+        row[k < LUD_MAPPO_POLICY_LOSS ? k : k + n] = columns[k];
+    for (int k = 0; k < EVAL_COLUMNS && whole; k++) trial[k] = evaluation_columns[k];
+    for (int k = 0; k < n && whole; k++) {
+        const lud_measure *measure = &layout->measures[k];
+        char name[96];
+        snprintf(name, sizeof name, "evaluation/%s", measure->name);
+        const char *text = lud_arena_text(m->arena, name, strlen(name));
+        row[LUD_MAPPO_POLICY_LOSS + k] = (lud_metric){measure->name, measure->format, measure->help};
+        trial[EVAL_COLUMNS + k] = (lud_metric){text, measure->format, measure->help};
+        whole = text != NULL;
+    }
+    m->base.columns = row;
+    m->base.n_columns = LUD_MAPPO_COLUMNS + n;
+    m->base.evaluation_columns = trial;
+    m->base.n_evaluation_columns = EVAL_COLUMNS + n;
+    return whole ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
+}
+
 static lud_status create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
                          lud_error *error) {
     *learner = NULL;
     mappo *m = calloc(1, sizeof *m);
     if (!m) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
-    m->base = (lud_learner){.kind = &lud_mappo_learner,
-                            .columns = columns,
-                            .n_columns = LUD_MAPPO_COLUMNS,
-                            .evaluation_columns = evaluation_columns,
-                            .n_evaluation_columns = EVAL_COLUMNS};
+    m->base = (lud_learner){.kind = &lud_mappo_learner};
     m->scenario = scenario;
     m->device = device;
     m->profile = (lud_profile){.title = "graph-mappo", .stages = stages, .n = STAGES};
     m->arena = lud_arena_create(0);
-    lud_status status = m->arena ? build(m, scenario, device, error)
+    lud_status status = m->arena ? name_columns(m, &scenario->model->layout, error)
                                  : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
+    if (!status) status = build(m, scenario, device, error);
     if (status)
         destroy(&m->base);
     else
@@ -281,10 +297,24 @@ static lud_status value_final(mappo *m, lud_mappo_buffer *b, const lud_batch *ba
     return LUD_OK;
 }
 
-/* Sums over episodes that ended. */
+/* Sums over episodes that ended; those of the world's measures stand in m->measures. */
 typedef struct episode_sums {
-    double n, returns, ended, success, fraction, collisions, error;
+    double n, returns, ended;
 } episode_sums;
+
+static void clear_sums(mappo *m, episode_sums *sums) {
+    *sums = (episode_sums){0};
+    memset(m->measures, 0, (size_t)m->n_measures * sizeof *m->measures);
+}
+
+/* Adds the measures of an episode that is at `last`. */
+static void add_measures(mappo *m, const uint8_t *last) {
+    const lud_model *model = m->scenario->model;
+    double *own = m->measures + model->layout.n_measures;
+    if (m->n_measures == 0) return;
+    model->world->measure(model, 1, last, own);
+    for (int k = 0; k < m->n_measures; k++) m->measures[k] += own[k];
+}
 
 static void slot_parts(const lud_mappo_buffer *b, int64_t t, void **parts) {
     for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++)
@@ -308,18 +338,7 @@ static lud_status end_step(mappo *m, lud_mappo_buffer *b, const lud_batch *batch
             sums->n++;
             sums->returns += returns[e];
             sums->ended += m->terminated[e];
-            if (model->world == &lud_particle_world) {
-                const uint8_t *last = m->final_states + (size_t)e * model->layout.state_bytes;
-                const lud_particle_metrics p =
-                    lud_particle_get_metrics((const lud_particle_model *)model, last);
-                sums->success += p.success;
-                sums->fraction += p.fraction;
-                sums->collisions += p.collisions;
-                if (lud_particle_has_goals((const lud_particle_model *)model))
-                    sums->error += lud_particle_error_norm((const lud_particle_model *)model, last);
-                else
-                    sums->error = NAN;
-            }
+            add_measures(m, m->final_states + (size_t)e * model->layout.state_bytes);
             if (left) left[e]--;
         }
         returns[e] = 0.0;
@@ -393,7 +412,8 @@ lud_status lud_mappo_collect(mappo *m, double *row, lud_error *error) {
     lud_mappo_buffer *b = &m->buffer;
     if (!m->started) start(b, m->batch);
     m->started = true;
-    episode_sums sums = {0};
+    episode_sums sums;
+    clear_sums(m, &sums);
     lud_status status =
         m->device_rollout ? roll_out_on_device(m, &sums, error) : roll_out_on_host(m, &sums, error);
     if (status) return status;
@@ -405,12 +425,8 @@ lud_status lud_mappo_collect(mappo *m, double *row, lud_error *error) {
         row[LUD_MAPPO_RETURN] = sums.returns / sums.n;
         row[LUD_MAPPO_ENDED] = sums.ended / sums.n;
     }
-    if (sums.n > 0 && m->scenario->model->world == &lud_particle_world) {
-        row[LUD_MAPPO_SUCCESS] = sums.success / sums.n;
-        row[LUD_MAPPO_FRACTION] = sums.fraction / sums.n;
-        row[LUD_MAPPO_COLLISIONS] = sums.collisions / sums.n;
-        row[LUD_MAPPO_ERROR] = sums.error / sums.n;
-    }
+    for (int k = 0; k < m->n_measures && sums.n > 0; k++)
+        row[LUD_MAPPO_POLICY_LOSS + k] = m->measures[k] / sums.n;
     return status;
 }
 
@@ -541,6 +557,7 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     const lud_mappo_losses *l = &m->update->losses;
     const double steps = (double)(m->buffer.n_steps * m->buffer.n_envs);
     row[LUD_MAPPO_STEPS] = steps * (double)m->iteration;
+    row += m->n_measures; /* those of the world stand before the following */
     row[LUD_MAPPO_POLICY_LOSS] = l->policy_loss / l->rows;
     row[LUD_MAPPO_VALUE_LOSS] = l->value_loss / l->rows;
     row[LUD_MAPPO_ENTROPY] = l->entropy / l->rows;
@@ -570,7 +587,8 @@ lud_status lud_mappo_trial_decide(mappo *m, bool deterministic, lud_error *error
 }
 
 void lud_mappo_trial_step(mappo *m) {
-    episode_sums sums = {0};
+    episode_sums sums;
+    clear_sums(m, &sums);
     (void)step_world(m, &m->trial_buffer, m->trial, 0, m->trial_return, NULL, &sums, NULL); /* no critic */
     lud_mappo_buffer_after_update(&m->trial_buffer);
 }
@@ -582,7 +600,8 @@ static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) 
     for (int64_t e = 0; e < b->n_envs; e++)
         left[e] = remaining / b->n_envs + (e < remaining % b->n_envs ? 1 : 0);
     lud_mappo_trial_start(m);
-    episode_sums sums = {0};
+    episode_sums sums;
+    clear_sums(m, &sums);
     while (sums.n < (double)remaining) {
         lud_status status = lud_mappo_trial_decide(m, m->options.deterministic, error);
         if (status) return status;
@@ -592,11 +611,7 @@ static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) 
     }
     row[EVAL_RETURN] = sums.returns / sums.n;
     row[EVAL_ENDED] = sums.ended / sums.n;
-    const bool particle = m->scenario->model->world == &lud_particle_world;
-    row[EVAL_SUCCESS] = particle ? sums.success / sums.n : NAN;
-    row[EVAL_FRACTION] = particle ? sums.fraction / sums.n : NAN;
-    row[EVAL_COLLISIONS] = particle ? sums.collisions / sums.n : NAN;
-    row[EVAL_ERROR] = particle ? sums.error / sums.n : NAN;
+    for (int k = 0; k < m->n_measures; k++) row[EVAL_COLUMNS + k] = m->measures[k] / sums.n;
     return LUD_OK;
 }
 

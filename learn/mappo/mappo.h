@@ -35,6 +35,8 @@ typedef struct lud_mappo_learner_state {
     uint8_t *terminated, *truncated, *final_states;
     void *final_parts[LUD_MAX_OBSERVATION_PARTS]; /* [n_envs](part), what was seen last; null: not needed */
     double *episode_return;                       /* [n_envs] mean over agents, of the episode in progress */
+    int n_measures;                               /* of the world that are columns */
+    double *measures; /* sums over episodes that ended, behind them room for one episode's */
     lud_profile profile;
     /* evaluation */
     lud_batch *trial;
@@ -57,16 +59,12 @@ void lud_mappo_trial_start(lud_mappo_learner_state *learner);
 lud_status lud_mappo_trial_decide(lud_mappo_learner_state *learner, bool deterministic, lud_error *error);
 void lud_mappo_trial_step(lud_mappo_learner_state *learner);
 
-/* Columns of iterate's row. */
+/* Columns of iterate's row; from LUD_MAPPO_POLICY_LOSS on behind the world's measures. */
 typedef enum lud_mappo_column {
     LUD_MAPPO_STEPS,
     LUD_MAPPO_REWARD,
     LUD_MAPPO_RETURN,
     LUD_MAPPO_ENDED,
-    LUD_MAPPO_SUCCESS,
-    LUD_MAPPO_FRACTION,
-    LUD_MAPPO_COLLISIONS,
-    LUD_MAPPO_ERROR,
     LUD_MAPPO_POLICY_LOSS,
     LUD_MAPPO_VALUE_LOSS,
     LUD_MAPPO_ENTROPY,

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agents/rollout.h"
 #include "learn/mappo/mad.h"
 #include "learn/mappo/policy.h"
-#include "sim/particle/particle.h"
 
 /* The state-space blocks that an actor may have. */
 static const char *const blocks[] = {"actor.magnitude", "actor.magnitude.start"};
@@ -116,82 +116,57 @@ double lud_mappo_gain_bound(const lud_parameters *parameters) {
 
 /* --- the closed loop --- */
 
-typedef struct runner {
-    const lud_model *model;
+typedef struct closed_loop {
     lud_cast *cast;
-    lud_batch *batch;
-    uint8_t *hidden;
-    int32_t *discrete;
-    float *continuous;
-    void *observations[LUD_MAX_OBSERVATION_PARTS];
-    int touches[LUD_MAPPO_LOOP_ENVIRONMENTS]; /* counted when the last quarter began */
+    lud_runner runner;
+    int error, collisions;                       /* indices of these measures */
+    double *measures;                            /* [n_measures] of the state that is looked at */
+    double touches[LUD_MAPPO_LOOP_ENVIRONMENTS]; /* counted when the last quarter began */
     double start[LUD_MAPPO_LOOP_ENVIRONMENTS];
-} runner;
+} closed_loop;
 
-static void close_runner(runner *r) {
-    lud_batch_destroy(r->batch);
-    lud_cast_destroy(r->cast);
-    free(r->hidden);
-    free(r->discrete);
-    free(r->continuous);
-    for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) free(r->observations[p]);
+static void close_loop(closed_loop *c) {
+    lud_runner_destroy(&c->runner);
+    lud_cast_destroy(c->cast);
+    free(c->measures);
 }
 
-static lud_status open_runner(runner *r, const lud_scenario *trained, const lud_scenario *scenario,
-                              const lud_mappo_play *play, lud_error *error) {
-    enum { N = LUD_MAPPO_LOOP_ENVIRONMENTS };
+static lud_status open_loop(closed_loop *c, const lud_scenario *trained, const lud_scenario *scenario,
+                            const lud_mappo_play *play, lud_error *error) {
     const lud_model *model = scenario->model;
-    const lud_layout *layout = &model->layout;
-    const size_t rows = (size_t)(N * layout->n_agents);
-    r->model = model;
-    lud_status status = lud_cast_create(model, scenario->policies, scenario->path, &r->cast, error);
-    if (!status) status = lud_mappo_join_as(trained, scenario, play, r->cast, error);
+    c->error = lud_measure_find(&model->layout, "error");
+    c->collisions = lud_measure_find(&model->layout, "collisions");
+    c->measures = calloc((size_t)model->layout.n_measures, sizeof *c->measures);
+    if (!c->measures) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a closed loop");
+    lud_status status = lud_cast_create(model, scenario->policies, scenario->path, &c->cast, error);
+    if (!status) status = lud_mappo_join_as(trained, scenario, play, c->cast, error);
     if (!status)
-        status = lud_batch_create(model, N, (uint64_t)scenario->run.seed, FIRST_LOOP, &r->batch, error);
-    if (status) return status;
-    r->batch->auto_reset = false; /* beyond the length of an episode */
-    r->hidden = calloc(N, lud_cast_hidden_bytes(r->cast) + 8);
-    r->discrete = calloc(rows + 1, sizeof *r->discrete);
-    r->continuous = calloc(rows * (size_t)lud_max_continuous(layout) + 1, sizeof *r->continuous);
-    bool whole = r->hidden && r->discrete && r->continuous;
-    for (int p = 0; p < layout->n_parts; p++) {
-        r->observations[p] = calloc(N, layout->parts[p].bytes);
-        whole = whole && r->observations[p];
-    }
-    return whole ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a closed loop");
+        status = lud_runner_create(model, c->cast, LUD_MAPPO_LOOP_ENVIRONMENTS, (uint64_t)scenario->run.seed,
+                                   FIRST_LOOP, &c->runner, error);
+    if (!status) c->runner.batch->auto_reset = false; /* beyond the length of an episode */
+    return status;
 }
 
-static const uint8_t *state_of(const runner *r, int e) {
-    return r->batch->states + (size_t)e * r->model->layout.state_bytes;
-}
-
-static int touches_of(const runner *r, int e) {
-    const lud_particle_model *model = (const lud_particle_model *)r->model;
-    int sum = 0;
-    for (int a = 0; a < r->model->layout.n_agents; a++) {
-        const lud_particle_tally tally = lud_particle_get_tally(model, state_of(r, e), a);
-        sum += tally.agent_collisions + tally.obstacle_collisions;
-    }
-    return sum;
-}
-
-static void look(runner *r, int t, int n_steps, lud_mappo_loop *loop) {
+static void look(closed_loop *c, int t, int n_steps, lud_mappo_loop *loop) {
+    const lud_batch *batch = c->runner.batch;
     double sum = 0.0;
-    for (int e = 0; e < r->batch->n_envs; e++) {
-        const double norm = lud_particle_error_norm((const lud_particle_model *)r->model, state_of(r, e));
+    for (int e = 0; e < batch->n_envs; e++) {
+        const uint8_t *state = batch->states + (size_t)e * batch->model->layout.state_bytes;
+        batch->model->world->measure(batch->model, 1, state, c->measures);
+        const double norm = c->measures[c->error], touches = c->measures[c->collisions];
         sum += norm;
         loop->largest = fmax(loop->largest, norm);
-        if (t == 0) r->start[e] = norm;
-        if (t == n_steps - n_steps / 4) r->touches[e] = touches_of(r, e);
+        if (t == 0) c->start[e] = norm;
+        if (t == n_steps - n_steps / 4) c->touches[e] = touches;
         if (t < n_steps) continue;
-        if (touches_of(r, e) > r->touches[e]) {
+        if (touches > c->touches[e]) {
             loop->n_held++;
         } else {
-            loop->free_start += r->start[e];
+            loop->free_start += c->start[e];
             loop->free_end += norm;
         }
     }
-    loop->error_norm[t] = sum / r->batch->n_envs;
+    loop->error_norm[t] = sum / batch->n_envs;
 }
 
 lud_status lud_mappo_run_loop(const lud_scenario *trained, const lud_scenario *scenario,
@@ -201,33 +176,26 @@ lud_status lud_mappo_run_loop(const lud_scenario *trained, const lud_scenario *s
     if (!lud_mappo_has_goals(scenario->model))
         return lud_fail(error, LUD_ERROR_INPUT,
                         "a closed loop needs a particle world in which everybody has a goal");
-    runner r = {0};
-    lud_status status = open_runner(&r, trained, scenario, play, error);
+    closed_loop c = {0};
+    lud_status status = open_loop(&c, trained, scenario, play, error);
     if (!status) {
-        const lud_batch_out out = {.observations = r.observations};
-        const lud_range range = {.seed = r.batch->seed,
-                                 .first_environment = r.batch->first_environment,
-                                 .n = r.batch->n_envs,
-                                 .tick = r.batch->tick};
-        lud_batch_reset(r.batch, &out);
-        lud_cast_reset(r.cast, range, r.batch->states, r.hidden);
-        const lud_parameters *parameters = lud_mappo_policy_parameters(lud_cast_get(r.cast, 0));
+        lud_runner_start(&c.runner);
+        const lud_parameters *parameters = lud_mappo_policy_parameters(lud_cast_get(c.cast, 0));
         loop->largest_eigenvalue = loop->gain_bound = NAN;
         if (has_block(parameters, blocks[0])) {
             loop->largest_eigenvalue = lud_mappo_largest_eigenvalue(parameters);
             loop->gain_bound = lud_mappo_gain_bound(parameters);
         }
-        look(&r, 0, n_steps, loop);
+        look(&c, 0, n_steps, loop);
         for (int t = 1; t <= n_steps; t++) {
-            lud_cast_act(r.cast, range, r.batch->states, r.observations, r.hidden, r.discrete, r.continuous);
-            lud_batch_step(r.batch, (lud_actions){r.discrete, r.continuous}, &out);
-            look(&r, t, n_steps, loop);
+            lud_runner_step(&c.runner);
+            look(&c, t, n_steps, loop);
         }
-        const int n_free = r.batch->n_envs - loop->n_held;
+        const int n_free = c.runner.batch->n_envs - loop->n_held;
         loop->free_start /= n_free > 0 ? n_free : 1;
         loop->free_end /= n_free > 0 ? n_free : 1;
     }
-    close_runner(&r);
+    close_loop(&c);
     return status;
 }
 
@@ -236,5 +204,6 @@ bool lud_mappo_loop_falls(const lud_mappo_loop *loop) {
 }
 
 bool lud_mappo_has_goals(const lud_model *model) {
-    return model->world == &lud_particle_world && lud_particle_has_goals((const lud_particle_model *)model);
+    return lud_measure_find(&model->layout, "error") >= 0 &&
+           lud_measure_find(&model->layout, "collisions") >= 0;
 }

@@ -254,10 +254,6 @@ static void queue_steps(void *learner);
 static lud_status create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
                          lud_error *error) {
     *learner = NULL;
-    if (scenario->world != &lud_proof_world)
-        return lud_fail_at(error, LUD_ERROR_INPUT, scenario->learner->place,
-                           "learner proof-ppo needs the world 'proof', this scenario has '%s'",
-                           scenario->world->name);
     proof_ppo *p = calloc(1, sizeof *p);
     if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
     p->base = (lud_learner){.kind = &lud_learner_proof_ppo, .columns = columns, .n_columns = N_COLUMNS};
@@ -681,6 +677,7 @@ const lud_learner_kind lud_learner_proof_ppo = {
     .about = "a policy that searches for proofs, by proximal policy optimisation",
     .options = &lud_proof_ppo_table,
     .values = offsetof(proof_ppo, options),
+    .world = "proof",
     .create = create,
     .destroy = destroy,
     .iterate = iterate,

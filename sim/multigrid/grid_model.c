@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/multigrid/grid_board.h"
+#include "sim/multigrid/grid_measures.h"
 #include "sim/multigrid/grid_observe.h"
 #include "sim/multigrid/grid_view.h"
 
@@ -566,7 +567,7 @@ static lud_status compile(lud_grid_model *m, const lud_grid_spec *spec, lud_erro
     for (int k = 0; k < m->n_maps && ok; k++) ok = compile_layer(m, k);
     if (ok) lay_out_state(m);
     for (int k = 0; k < m->n_maps && ok; k++) ok = compile_initial(m, k);
-    if (!ok || !lud_grid_compile_observations(m))
+    if (!ok || !lud_grid_compile_observations(m) || !lud_grid_compile_measures(m))
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the compiled grid");
     for (int k = 0; k < m->n_maps && spec->random_agents; k++)
         if (m->layers[k].n_free < m->n_agents)

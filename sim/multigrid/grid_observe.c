@@ -390,27 +390,6 @@ static bool numbers_are_opaque(const uint8_t *cell) {
 
 enum { MAX_VIEW_CELLS = LUD_GRID_MAX_VIEW * LUD_GRID_MAX_VIEW };
 
-void lud_grid_feature_scales(const lud_grid_model *m, const char *part, float *scale) {
-    if (strcmp(part, "globals") == 0) {
-        for (int f = 0; f < LUD_GRID_GLOBALS; f++) scale[f] = 1.0f;
-        scale[0] = inverse(m->spec.max_steps);
-    } else if (strcmp(part, "self") == 0) {
-        agent_scales(m, scale);
-    } else if (strcmp(part, "agents") == 0) {
-        for (int i = 0; i < m->n_agents; i++) agent_scales(m, scale + i * LUD_GRID_AGENT_FEATURES);
-    } else {
-        /* places, then flags, colours and types, of which none is large enough to matter but the last two */
-        for (int f = 0; f < LUD_GRID_INTERACTIVE; f++) scale[f] = 1.0f;
-        for (int k = 0; k < 4; k++)
-            for (int i = 0; i < PER_TYPE; i++) {
-                float *to = scale + interactive_begin[k] + i * interactive_size[k];
-                to[0] = inverse(m->width);
-                to[1] = inverse(m->height);
-                for (int f = 3; f < interactive_size[k]; f++) to[f] = inverse(LUD_COLOURS);
-            }
-    }
-}
-
 /* to[n_agents][size][size] */
 static void observe_partial_words(const lud_grid_model *m, const uint8_t *state, int32_t *to) {
     int32_t whole[MAX_CELLS + 1];
@@ -459,17 +438,50 @@ static void observe_partial_cells(const lud_grid_model *m, const uint8_t *state,
 
 /* --- Layout and entry --- */
 
-static void add_part(lud_layout *layout, const char *name, lud_dtype dtype, bool per_agent, int n_dimensions,
+/* For each number of one row of a part the factor that brings it to about -1 .. 1: counts and places go up to
+ * the size of the map. */
+static void fill_scales(const lud_grid_model *m, const char *part, float *scale) {
+    if (strcmp(part, "globals") == 0) {
+        for (int f = 0; f < LUD_GRID_GLOBALS; f++) scale[f] = 1.0f;
+        scale[0] = inverse(m->spec.max_steps);
+    } else if (strcmp(part, "self") == 0) {
+        agent_scales(m, scale);
+    } else if (strcmp(part, "agents") == 0) {
+        for (int i = 0; i < m->n_agents; i++) agent_scales(m, scale + i * LUD_GRID_AGENT_FEATURES);
+    } else {
+        /* places, then flags, colours and types, of which none is large enough to matter but the last two */
+        for (int f = 0; f < LUD_GRID_INTERACTIVE; f++) scale[f] = 1.0f;
+        for (int k = 0; k < 4; k++)
+            for (int i = 0; i < PER_TYPE; i++) {
+                float *to = scale + interactive_begin[k] + i * interactive_size[k];
+                to[0] = inverse(m->width);
+                to[1] = inverse(m->height);
+                for (int f = 3; f < interactive_size[k]; f++) to[f] = inverse(LUD_COLOURS);
+            }
+    }
+}
+
+/* A map of cells, or a vector of numbers; false when memory is out. */
+static bool add_part(lud_grid_model *m, const char *name, lud_dtype dtype, bool per_agent, int n_dimensions,
                      const int *dimensions) {
+    lud_layout *layout = &m->model.layout;
     lud_observation_part *part = &layout->parts[layout->n_parts++];
-    *part = (lud_observation_part){
-        .name = name, .dtype = dtype, .per_agent = per_agent, .n_dimensions = n_dimensions};
-    size_t elements = per_agent ? (size_t)layout->n_agents : 1;
+    *part = (lud_observation_part){.name = name,
+                                   .kind = dtype == LUD_F32 ? LUD_OBSERVATION_VECTOR : LUD_OBSERVATION_GRID,
+                                   .dtype = dtype,
+                                   .per_agent = per_agent,
+                                   .n_dimensions = n_dimensions};
+    size_t row = 1;
     for (int k = 0; k < n_dimensions; k++) {
         part->dimensions[k] = dimensions[k];
-        elements *= (size_t)dimensions[k];
+        row *= (size_t)dimensions[k];
     }
-    part->bytes = elements * (dtype == LUD_U8 ? 1 : 4);
+    part->bytes = row * (per_agent ? (size_t)layout->n_agents : 1) * (dtype == LUD_U8 ? 1 : 4);
+    if (part->kind != LUD_OBSERVATION_VECTOR) return true;
+    float *scale = lud_arena_take_array(m->arena, row, sizeof *scale);
+    if (scale) fill_scales(m, name, scale);
+    part->scale = scale;
+    return scale != NULL;
 }
 
 bool lud_grid_compile_observations(lud_grid_model *m) {
@@ -488,22 +500,16 @@ bool lud_grid_compile_observations(lud_grid_model *m) {
         compile_interactive(m, layer);
     }
     for (int i = 0; i < m->n_agents; i++) m->colour_count[m->colour[i]]++;
-    lud_layout *layout = &m->model.layout;
     bool partial = m->spec.view == LUD_VIEW_PARTIAL;
     int width = partial ? m->spec.view_size : m->width, height = partial ? m->spec.view_size : m->height;
-    if (m->spec.coding == LUD_CODING_CELLS) {
-        add_part(layout, "cells", LUD_U8, true, 3, (const int[]){width, height, LUD_GRID_CELL_NUMBERS});
-        return true;
-    }
-    add_part(layout, "grid", LUD_I32, partial, 2, (const int[]){height, width});
-    add_part(layout, "globals", LUD_F32, false, 1, (const int[]){LUD_GRID_GLOBALS});
-    if (partial) {
-        add_part(layout, "self", LUD_F32, true, 1, (const int[]){LUD_GRID_AGENT_FEATURES});
-    } else {
-        add_part(layout, "agents", LUD_F32, false, 2, (const int[]){m->n_agents, LUD_GRID_AGENT_FEATURES});
-        add_part(layout, "interactive", LUD_F32, false, 1, (const int[]){LUD_GRID_INTERACTIVE});
-    }
-    return true;
+    if (m->spec.coding == LUD_CODING_CELLS)
+        return add_part(m, "cells", LUD_U8, true, 3, (const int[]){width, height, LUD_GRID_CELL_NUMBERS});
+    if (!add_part(m, "grid", LUD_I32, partial, 2, (const int[]){height, width}) ||
+        !add_part(m, "globals", LUD_F32, false, 1, (const int[]){LUD_GRID_GLOBALS}))
+        return false;
+    if (partial) return add_part(m, "self", LUD_F32, true, 1, (const int[]){LUD_GRID_AGENT_FEATURES});
+    return add_part(m, "agents", LUD_F32, false, 2, (const int[]){m->n_agents, LUD_GRID_AGENT_FEATURES}) &&
+           add_part(m, "interactive", LUD_F32, false, 1, (const int[]){LUD_GRID_INTERACTIVE});
 }
 
 static void observe_cells(const lud_grid_model *m, lud_range range, const uint8_t *states, uint8_t *to) {

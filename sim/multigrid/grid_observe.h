@@ -53,9 +53,6 @@ void lud_grid_encode_agents(const lud_grid_model *m, const uint8_t *state, bool 
 int lud_grid_agent_place(const lud_grid_model *m, int agent);
 void lud_grid_encode_interactive(const lud_grid_model *m, const uint8_t *state,
                                  float features[LUD_GRID_INTERACTIVE]);
-/* For each feature of a part of float numbers (globals, self, agents, interactive) the factor that brings it
- * to about -1 .. 1, for networks: scale[elements of one row of the part]. */
-void lud_grid_feature_scales(const lud_grid_model *m, const char *part, float *scale);
 /* Six numbers a cell, cells[width][height][6] with x first: type, colour and four that depend on the type.
  * Agent `observer` is marked in its cell (-1: none). */
 void lud_grid_encode_cells(const lud_grid_model *m, const uint8_t *state, int observer, uint8_t *cells);

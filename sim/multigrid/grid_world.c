@@ -1,6 +1,7 @@
 #include <assert.h>
 
 #include "sim/multigrid/grid_board.h"
+#include "sim/multigrid/grid_measures.h"
 #include "sim/multigrid/grid_observe.h"
 #include "sim/multigrid/grid_options.h"
 #include "sim/multigrid/grid_parse.h"
@@ -171,6 +172,7 @@ const lud_world lud_multigrid_world = {
     .n_goals = n_goals,
     .goal_weight = goal_weight,
     .achieved = achieved,
+    .measure = lud_grid_measure,
     .describe_goal = describe_goal,
     .describe = describe,
 };

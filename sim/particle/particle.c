@@ -181,6 +181,7 @@ const lud_world lud_particle_world = {.name = "particle",
                                       .step = step,
                                       .observe = observe,
                                       .is_terminal = is_terminal,
+                                      .measure = lud_particle_measure,
                                       .describe = describe,
                                       .device_code = LUD_PARTICLE_DEVICE_CODE,
                                       .upload = lud_particle_upload};

@@ -412,6 +412,7 @@ static lud_status compile_actions(lud_particle_model *m, lud_error *error) {
         lud_status status = action_names(m, moves ? 5 : 0, words, &names, error);
         if (status) return status;
         actions[a].n_discrete = (moves ? 5 : 1) * (words > 0 ? words : 1);
+        actions[a].n_moves = moves && words > 0 ? 5 : 0;
         actions[a].names = names;
     }
     m->base.layout.actions = actions;
@@ -423,6 +424,7 @@ static int add_part(lud_layout *layout, const char *name, lud_dtype dtype, bool 
                     int first, int second) {
     lud_observation_part *part = &layout->parts[layout->n_parts];
     *part = (lud_observation_part){.name = name,
+                                   .kind = LUD_OBSERVATION_GRAPH,
                                    .dtype = dtype,
                                    .per_agent = per_agent,
                                    .n_dimensions = n_dimensions,
@@ -432,7 +434,7 @@ static int add_part(lud_layout *layout, const char *name, lud_dtype dtype, bool 
     return layout->n_parts++;
 }
 
-static void compile_layout(lud_particle_model *m) {
+static lud_status compile_layout(lud_particle_model *m, lud_error *error) {
     lud_layout *layout = &m->base.layout;
     const particle_graph *graph = &m->options.graph;
     int n = m->n_entities;
@@ -441,8 +443,14 @@ static void compile_layout(lud_particle_model *m) {
     layout->state_bytes = (size_t)m->n_words * m->code->word_bytes;
     m->part_observation = m->part_nodes = m->part_edge_begin = m->part_edge_source = m->part_edge_length =
         m->part_distances = m->part_disturbance = -1;
-    if (m->observation_stride > 0)
+    if (m->observation_stride > 0) {
+        int *goal;
+        TAKE(m, goal, m->n_agents);
+        for (int a = 0; a < m->n_agents; a++) goal[a] = lud_particle_goal_offset(m, a);
         m->part_observation = add_part(layout, "observation", LUD_F32, true, 1, m->observation_stride, 0);
+        layout->parts[m->part_observation].kind = LUD_OBSERVATION_VECTOR;
+        layout->parts[m->part_observation].goal = goal;
+    }
     if (graph->nodes != NODES_NONE) m->part_nodes = add_part(layout, "nodes", LUD_F32, true, 2, n, 7);
     if (graph->edges) {
         m->part_edge_begin = add_part(layout, "edge_begin", LUD_I32, false, 1, n + 1, 0);
@@ -452,6 +460,7 @@ static void compile_layout(lud_particle_model *m) {
     if (graph->distances) m->part_distances = add_part(layout, "distances", LUD_F32, false, 2, n, n);
     if (m->options.disturbance.std > 0 && graph->nodes != NODES_NONE)
         m->part_disturbance = add_part(layout, "disturbance", LUD_F32, true, 2, n, 7);
+    return lud_particle_compile_measures(m, error);
 }
 
 static const particle_code *choose_code(const particle_options *options) {
@@ -491,6 +500,5 @@ lud_status lud_particle_compile(lud_particle_model *m, lud_error *error) {
     if (!status) status = compile_actions(m, error);
     if (status) return status;
     m->code = choose_code(&m->options);
-    compile_layout(m);
-    return LUD_OK;
+    return compile_layout(m, error);
 }

@@ -239,6 +239,10 @@ lud_status lud_particle_parse(lud_tree *root, const char *file, uint64_t seed, l
 lud_status lud_particle_compile(lud_particle_model *model, lud_error *error);
 void lud_particle_free(lud_model *model);
 
+/* Describes the measures in the layout (particle_measures.c), and lud_world.measure of this world. */
+lud_status lud_particle_compile_measures(lud_particle_model *model, lud_error *error);
+void lud_particle_measure(const lud_model *model, int n, const uint8_t *states, double *values);
+
 /* Copies the tables that a step reads to a device (particle_upload.c). */
 lud_status lud_particle_upload(const lud_model *model, struct lud_device *device, void **uploaded,
                                lud_error *error);

@@ -93,19 +93,28 @@ static bool build_layout(lud_proof_model *model) {
     layout->max_steps = model->max_depth;
     layout->actions = actions;
     layout->roles = roles;
+    static const lud_measure measures[] = {{"proved", "%.3f", "episodes that found a proof", false}};
+    layout->n_measures = layout->n_columns = 1;
+    layout->measures = measures;
     layout->n_parts = 3;
     layout->parts[0] = (lud_observation_part){.name = "goals",
+                                              .kind = LUD_OBSERVATION_TEXT,
                                               .dtype = LUD_I32,
                                               .n_dimensions = 2,
                                               .dimensions = {a, width},
                                               .bytes = sizeof(int32_t) * (size_t)(a * width)};
     layout->parts[1] = (lud_observation_part){.name = "successors",
+                                              .kind = LUD_OBSERVATION_TEXT,
                                               .dtype = LUD_I32,
                                               .n_dimensions = 3,
                                               .dimensions = {s, a, width},
                                               .bytes = sizeof(int32_t) * (size_t)s * (size_t)(a * width)};
-    layout->parts[2] = (lud_observation_part){
-        .name = "mask", .dtype = LUD_U8, .n_dimensions = 1, .dimensions = {s}, .bytes = (size_t)s};
+    layout->parts[2] = (lud_observation_part){.name = "mask",
+                                              .kind = LUD_OBSERVATION_MASK,
+                                              .dtype = LUD_U8,
+                                              .n_dimensions = 1,
+                                              .dimensions = {s},
+                                              .bytes = (size_t)s};
     model->memory_offset = align8(sizeof(lud_proof_state) + (size_t)a * sizeof(lud_proof_atom));
     model->path_offset = model->memory_offset +
                          (model->options.limits.memory ? (size_t)model->path_capacity * sizeof(uint64_t) : 0);

@@ -358,6 +358,11 @@ static bool is_terminal(const lud_model *model, const uint8_t *state) {
     return head(state)->outcome != LUD_PROOF_RUNNING;
 }
 
+static void measure(const lud_model *model, int n, const uint8_t *states, double *values) {
+    for (int e = 0; e < n; e++)
+        values[e] = head(states + (size_t)e * model->layout.state_bytes)->outcome == LUD_PROOF_PROVED;
+}
+
 static lud_status successors(const lud_model *model, const uint8_t *state, const int32_t *joint_action,
                              lud_successors *out, lud_error *error) {
     const lud_proof_model *m = proof_model(model);
@@ -436,6 +441,7 @@ const lud_world lud_proof_world = {
     .observe = observe,
     .successors = successors,
     .is_terminal = is_terminal,
+    .measure = measure,
     .describe = describe,
     .describe_action = describe_action,
 };

@@ -15,7 +15,7 @@ enum { ENVS = 128, STEPS = 25, AGENTS = 3, REPETITIONS = 3, MANY = 65536 };
 
 static lud_status measure(lud_mappo_learner_state *m, const char *rollout_name, const char *update_name,
                           lud_bench_report *report, lud_error *error) {
-    double rollout[REPETITIONS], update[REPETITIONS], row[LUD_MAPPO_COLUMNS];
+    double rollout[REPETITIONS], update[REPETITIONS], row[64];
     lud_status status = lud_mappo_collect(m, row, error); /* grows workspaces */
     for (int i = 0; i < REPETITIONS && !status; i++) {
         const double began = lud_clock_seconds();
@@ -94,7 +94,7 @@ static lud_status measure_training(const char *label, const char *where, const c
              "rollout_length: %d, epochs: 3, minibatches: 6, graph: {layers: 1, ego_critic: true}, %s}\n",
              n_envs, STEPS, learner);
     training t;
-    double row[LUD_MAPPO_COLUMNS], rate[REPETITIONS];
+    double row[64], rate[REPETITIONS];
     const int repetitions = n_envs < MANY ? REPETITIONS : 1;
     lud_status status = open_training(text, device, &t, error);
     if (status == LUD_ERROR_MEMORY) { /* a smaller device: the other rows can still be had */

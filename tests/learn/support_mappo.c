@@ -34,7 +34,7 @@ void support_mappo_close(support_mappo *b) {
 }
 
 lud_status support_mappo_collect(support_mappo *b) {
-    double row[LUD_MAPPO_COLUMNS];
+    double row[64];
     lud_error error = {0};
     return lud_mappo_collect(b->learner, row, &error);
 }

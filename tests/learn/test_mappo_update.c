@@ -81,7 +81,7 @@ int posix_memalign(void **memory, size_t alignment, size_t bytes) {
 #endif
 
 static void collect(support_mappo *b) {
-    double row[LUD_MAPPO_COLUMNS];
+    double row[64];
     lud_error error = {0};
     if (lud_mappo_collect(b->learner, row, &error)) fail_msg("%s", error.text);
 }

@@ -1,0 +1,24 @@
+/* Mean and spread of a stream of numbers (Welford, "Note on a method for calculating corrected sums of
+ * squares and products", 1962). */
+#ifndef LUDUS_BASE_MEAN_H
+#define LUDUS_BASE_MEAN_H
+
+#include <math.h>
+
+typedef struct lud_mean {
+    double n, mean, squares;
+} lud_mean;
+
+static inline void lud_mean_add(lud_mean *mean, double value) {
+    mean->n++;
+    double difference = value - mean->mean;
+    mean->mean += difference / mean->n;
+    mean->squares += difference * (value - mean->mean);
+}
+
+/* Standard deviation of the numbers; 0 for fewer than two. */
+static inline double lud_mean_deviation(const lud_mean *mean) {
+    return mean->n < 2 ? 0 : sqrt(mean->squares / (mean->n - 1));
+}
+
+#endif
