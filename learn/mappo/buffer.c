@@ -12,13 +12,6 @@ static bool wants(const lud_mappo_shape *shape, int part) {
     return false;
 }
 
-/* Slots of `width` numbers a row, none for a width of 0. */
-static bool take(lud_arena *arena, const lud_mappo_buffer *b, float **array, int64_t width) {
-    const int64_t n = (b->n_steps + 1) * b->n_rows * width;
-    *array = n > 0 ? lud_arena_take_array(arena, (size_t)n, sizeof **array) : NULL;
-    return *array || n == 0;
-}
-
 lud_status lud_mappo_buffer_create(const lud_mappo_shape *shape, const lud_mappo_options *options,
                                    lud_device *device, lud_arena *arena, int64_t n_steps, int64_t n_envs,
                                    lud_mappo_buffer *b, lud_error *error) {
@@ -38,24 +31,23 @@ lud_status lud_mappo_buffer_create(const lud_mappo_shape *shape, const lud_mappo
         b->parts[p] = lud_arena_take_array(arena, (size_t)(slots * n_envs), b->part_bytes[p]);
         whole = b->parts[p];
     }
-    const struct {
-        float **array;
-        int64_t width;
-    } arrays[] = {{&b->masks, 1},
-                  {&b->bad_masks, 1},
-                  {&b->values, 1},
-                  {&b->log_probs, 1},
-                  {&b->rewards, 1},
-                  {&b->advantages, 1},
-                  {&b->returns, 1},
-                  {&b->final_values, options->update.time_limits == LUD_LIMIT_BOOTSTRAP},
-                  {&b->actor_hidden, b->hidden_width},
-                  {&b->critic_hidden, b->hidden_width},
-                  {&b->states, b->state_width},
-                  {&b->numbers, shape->n_discrete > 0 ? 0 : shape->n_continuous},
-                  {(float **)(void *)&b->actions, shape->n_discrete > 0}};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays && whole; i++)
-        whole = take(arena, b, arrays[i].array, arrays[i].width);
+    const size_t all = (size_t)(slots * b->n_rows), number = sizeof(float);
+    const size_t n_hidden = all * (size_t)b->hidden_width, n_actions = shape->n_discrete > 0 ? all : 0;
+    const lud_arena_array arrays[] = {
+        {&b->masks, all, number},
+        {&b->bad_masks, all, number},
+        {&b->values, all, number},
+        {&b->log_probs, all, number},
+        {&b->rewards, all, number},
+        {&b->advantages, all, number},
+        {&b->returns, all, number},
+        {&b->final_values, options->update.time_limits == LUD_LIMIT_BOOTSTRAP ? all : 0, number},
+        {&b->actor_hidden, n_hidden, number},
+        {&b->critic_hidden, n_hidden, number},
+        {&b->states, all * (size_t)b->state_width, number},
+        {&b->numbers, n_actions > 0 ? 0 : all * (size_t)shape->n_continuous, number},
+        {&b->actions, n_actions, sizeof *b->actions}};
+    whole = whole && lud_arena_take_all(arena, arrays, sizeof arrays / sizeof *arrays);
     if (whole)
         b->workspace = lud_device_allocate(device, (size_t)lud_returns_numbers(n_steps, b->n_rows) *
                                                        sizeof *b->workspace);

@@ -50,23 +50,16 @@ static bool take_arrays(mappo *m) {
     const lud_mappo_buffer *b = &m->training.buffer;
     const size_t rows = (size_t)b->n_rows, envs = (size_t)b->n_envs, samples = (size_t)b->n_steps * rows,
                  index = (rows > SLICE_ROWS ? rows : SLICE_ROWS) + (size_t)m->options.chunk_length;
-    const struct {
-        void *array; /* the address of a pointer */
-        size_t n, bytes;
-    } arrays[] = {{&m->place, index, sizeof *m->place},
-                  {&m->agent, index, sizeof *m->agent},
-                  {&m->row, index, sizeof *m->row},
-                  {&m->values, 2 * samples + rows, sizeof *m->values},
-                  {&m->actions, rows * (size_t)b->shape->n_continuous, sizeof *m->actions},
-                  {&m->terminated, envs, 1},
-                  {&m->truncated, envs, 1},
-                  {&m->final_states, envs, b->shape->model->layout.state_bytes}};
-    bool whole = true;
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays && whole; i++) {
-        void *memory = lud_arena_take_array(m->arena, arrays[i].n, arrays[i].bytes);
-        memcpy(arrays[i].array, &memory, sizeof memory);
-        whole = memory;
-    }
+    const lud_arena_array arrays[] = {
+        {&m->place, index, sizeof *m->place},
+        {&m->agent, index, sizeof *m->agent},
+        {&m->row, index, sizeof *m->row},
+        {&m->values, 2 * samples + rows, sizeof *m->values},
+        {&m->actions, rows * (size_t)b->shape->n_continuous, sizeof *m->actions},
+        {&m->terminated, envs, 1},
+        {&m->truncated, envs, 1},
+        {&m->final_states, envs, b->shape->model->layout.state_bytes}};
+    bool whole = lud_arena_take_all(m->arena, arrays, sizeof arrays / sizeof *arrays);
     for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS && b->final_values && whole; p++)
         if (b->parts[p]) {
             m->final_parts[p] = lud_arena_take_array(m->arena, envs, b->part_bytes[p]);

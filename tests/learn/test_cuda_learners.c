@@ -359,7 +359,7 @@ static void recorded_proofs_are_the_same(void **state) {
         for (int plain = 0; plain < 2; plain++) {
             double row[128];
             support_bed b = support_bed_open(&t, "cuda", 0);
-            lud_proof_ppo_net(b.learner, false)->never_record = plain;
+            lud_proof_ppo_never_record(b.learner, plain);
             for (uint64_t i = 0; i < b.learner->n_iterations; i++) support_bed_iterate(&t, &b, row);
             uint64_t n, n_replayed;
             lud_proof_ppo_pieces(b.learner, &n, &n_replayed);
