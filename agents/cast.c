@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "agents/kinds.h"
-#include "agents/policy.h"
+#include "agents/cast.h"
 
 /* A policy and the agents it acts for. */
 typedef struct member {

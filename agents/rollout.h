@@ -3,7 +3,7 @@
 #ifndef LUDUS_AGENTS_ROLLOUT_H
 #define LUDUS_AGENTS_ROLLOUT_H
 
-#include "agents/policy.h"
+#include "agents/cast.h"
 #include "base/mean.h"
 #include "base/progress.h"
 #include "sim/batch.h"

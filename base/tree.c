@@ -177,23 +177,10 @@ static lud_status element(const lud_tree *sequence, const char *segment, const c
     return LUD_OK;
 }
 
-lud_status lud_tree_set(lud_arena *arena, lud_tree *root, const char *assignment, lud_error *error) {
-    const char *equals = strchr(assignment, '=');
-    size_t length = strlen(assignment);
-    char *name = lud_arena_take(arena, length + 7);
-    if (!name) return out_of_memory(error);
-    snprintf(name, length + 7, "--set %s", assignment);
-    if (!equals || equals == assignment || length > 65536)
-        return lud_fail(error, LUD_ERROR_INPUT, "%.200s: expected key=value, for instance run.seed=3", name);
-    char *path = lud_arena_text(arena, assignment, (size_t)(equals - assignment));
-    if (!path) return out_of_memory(error);
-    if (root->kind != LUD_TREE_MAPPING)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%.200s: expected a file of `key: value` lines to set keys in", name);
-
-    lud_tree *value;
-    lud_status status = lud_yaml_parse(arena, name, equals + 1, strlen(equals + 1), true, &value, error);
-    if (status) return status;
+/* Puts `value` at `path`, which it takes apart; `name` is what to call the assignment. */
+static lud_status assign(lud_arena *arena, lud_tree *root, char *path, const char *name, lud_tree *value,
+                         lud_error *error) {
+    lud_status status = LUD_OK;
     lud_tree *node = root;
     int depth = 0;
     for (char *segment = path, *dot; segment; segment = dot ? dot + 1 : NULL) {
@@ -236,6 +223,45 @@ lud_status lud_tree_set(lud_arena *arena, lud_tree *root, const char *assignment
         node = fresh;
     }
     return LUD_OK;
+}
+
+/* A file in which nothing can be set is told of by its own name. */
+static lud_status check_root(const lud_tree *root, const char *name, lud_error *error) {
+    if (root->kind == LUD_TREE_MAPPING) return LUD_OK;
+    lud_tree_expected(root, error, "a file of `key: value` lines");
+    return lud_fail_context(error, "%.200s", name);
+}
+
+lud_status lud_tree_set(lud_arena *arena, lud_tree *root, const char *assignment, lud_error *error) {
+    const char *equals = strchr(assignment, '=');
+    size_t length = strlen(assignment);
+    char *name = lud_arena_take(arena, length + 7);
+    if (!name) return out_of_memory(error);
+    snprintf(name, length + 7, "--set %s", assignment);
+    if (!equals || equals == assignment || length > 65536)
+        return lud_fail(error, LUD_ERROR_INPUT, "%.200s: expected key=value, for instance run.seed=3", name);
+    char *path = lud_arena_text(arena, assignment, (size_t)(equals - assignment));
+    if (!path) return out_of_memory(error);
+    lud_tree *value;
+    lud_status status = check_root(root, name, error);
+    if (!status) status = lud_yaml_parse(arena, name, equals + 1, strlen(equals + 1), true, &value, error);
+    return status ? status : assign(arena, root, path, name, value, error);
+}
+
+lud_status lud_tree_set_real(lud_arena *arena, lud_tree *root, const char *source, const char *key,
+                             double value, lud_error *error) {
+    char *path = lud_arena_text(arena, key, strlen(key));
+    const bool whole = value == rint(value) && fabs(value) < 1e15;
+    lud_tree *node = whole ? lud_tree_add_int(arena, NULL, NULL, (int64_t)value)
+                           : lud_tree_add_real(arena, NULL, NULL, value);
+    lud_text name = {0};
+    lud_text_append(&name, "%s %s=%.6g", source, key, value);
+    char *kept = name.failed ? NULL : lud_arena_text(arena, name.bytes, name.length);
+    lud_text_free(&name);
+    if (!path || !node || !kept) return out_of_memory(error);
+    node->place = (lud_place){kept, 0, 0};
+    lud_status status = check_root(root, kept, error);
+    return status ? status : assign(arena, root, path, kept, node, error);
 }
 
 /* ---- access ---- */

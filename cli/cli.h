@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "agents/policy.h"
+#include "agents/cast.h"
 #include "base/status.h"
 #include "sim/scenario.h"
 
@@ -75,21 +75,27 @@ lud_status lud_flags_parse(const lud_verb *verb, char *const *words, int n_words
 /* What `ludus VERB --help` prints. */
 void lud_verb_print_help(const lud_verb *verb, FILE *out);
 
-/* The flags of every verb that runs a scenario. Negative numbers: as the scenario says. */
+/* The flags of every verb that runs a scenario. */
 typedef struct lud_scenario_flags {
     lud_flag_list set;
-    int64_t seed, environments, episodes, threads;
-    const char *precision; /* null: as the scenario says */
+    lud_run_options run;                       /* negative: as the scenario says */
+    const char *precision;                     /* null: as the scenario says */
+    const struct lud_scenario_number *numbers; /* [n_numbers] of other flags */
+    int n_numbers;
 } lud_scenario_flags;
 void lud_scenario_flags_default(lud_scenario_flags *flags);
+/* The flags as overrides, which point into them. */
+lud_status lud_scenario_flags_overrides(const lud_scenario_flags *flags, lud_scenario_overrides *overrides,
+                                        lud_error *error);
 
-#define LUD_SCENARIO_FLAG_ROWS(type, field)                                                                   \
-    {                                                                                                         \
-        "set", 0, LUD_FLAG_LIST, offsetof(type, field.set),                                                   \
-        0,     0, "KEY=VALUE",   "override a key of the scenario"},                                           \
-        {"seed", 's', LUD_FLAG_INT, offsetof(type, field.seed), 0, 9.2e18, "S", "seed of every random draw"}, \
-    {                                                                                                         \
-        "threads", 't', LUD_FLAG_INT, offsetof(type, field.threads), 1, 4096, "N", "threads to use"           \
+#define LUD_SCENARIO_FLAG_ROWS(type, field)                                                                  \
+    {                                                                                                        \
+        "set", 0, LUD_FLAG_LIST, offsetof(type, field.set),                                                  \
+        0,     0, "KEY=VALUE",   "override a key of the scenario"},                                          \
+        {"seed", 's',    LUD_FLAG_INT, offsetof(type, field.run.seed),                                       \
+         0,      9.2e18, "S",          "seed of every random draw"},                                         \
+    {                                                                                                        \
+        "threads", 't', LUD_FLAG_INT, offsetof(type, field.run.threads), 1, 4096, "N", "threads to use"      \
     }
 #define LUD_PRECISION_FLAG_ROW(type, field)                                                                  \
     {                                                                                                        \
@@ -97,8 +103,8 @@ void lud_scenario_flags_default(lud_scenario_flags *flags);
             "of matrix products: f32, bf16 or tf32 (run.precision)"                                          \
     }
 #define LUD_BATCH_FLAG_ROWS(type, field)                                                                     \
-    {"episodes", 'n', LUD_FLAG_INT, offsetof(type, field.episodes), 1, 1e12, "N", "episodes to run"}, {      \
-        "envs", 'e', LUD_FLAG_INT, offsetof(type, field.environments), 1, 1 << 20, "N",                      \
+    {"episodes", 'n', LUD_FLAG_INT, offsetof(type, field.run.episodes), 1, 1e12, "N", "episodes to run"}, {  \
+        "envs", 'e', LUD_FLAG_INT, offsetof(type, field.run.environments), 1, 1 << 20, "N",                  \
             "environments side by side"                                                                      \
     }
 

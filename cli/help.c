@@ -2,7 +2,7 @@
 
 #include "agents/policy.h"
 #include "cli/cli.h"
-#include "learn/empo/exact/exact_options.h"
+#include "learn/empo/exact/options.h"
 #include "learn/learner.h"
 
 typedef struct help_values {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agents/policy.h"
+#include "agents/cast.h"
 #include "base/progress.h"
 #include "cli/cli.h"
 #include "cli/empo_report.h"

@@ -1,5 +1,4 @@
 #include <dirent.h>
-#include <inttypes.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +9,7 @@
 #include "cli/cli.h"
 
 void lud_scenario_flags_default(lud_scenario_flags *flags) {
-    flags->seed = flags->environments = flags->episodes = flags->threads = -1;
-    flags->precision = NULL;
+    *flags = (lud_scenario_flags){.run = lud_run_as_written};
 }
 
 /* A message for a file that is not there, with the nearest name of its folder. */
@@ -40,35 +38,32 @@ static lud_status missing_file(const char *path, lud_error *error) {
     return LUD_ERROR_INPUT;
 }
 
+lud_status lud_scenario_flags_overrides(const lud_scenario_flags *flags, lud_scenario_overrides *o,
+                                        lud_error *error) {
+    *o = (lud_scenario_overrides){.set = flags->set.items,
+                                  .n_set = flags->set.n,
+                                  .numbers = flags->numbers,
+                                  .n_numbers = flags->n_numbers,
+                                  .run = flags->run};
+    if (!flags->precision) return LUD_OK;
+    int n = 0;
+    while (lud_precision_names[n]) n++;
+    lud_tree word = {.kind = LUD_TREE_SCALAR, .text = flags->precision, .place = {"--precision", 0, 0}};
+    return lud_tree_choice(&word, lud_precision_names, n, &o->run.precision, error);
+}
+
 lud_status lud_scenario_open(const char *path, const lud_scenario_flags *flags, lud_scenario **scenario,
                              lud_error *error) {
     *scenario = NULL;
     if (!lud_file_exists(path) && !lud_folder_exists(path)) return missing_file(path, error);
-    const struct {
-        const char *key;
-        int64_t value;
-    } numbers[] = {{"run.seed", flags->seed},
-                   {"run.environments", flags->environments},
-                   {"run.episodes", flags->episodes},
-                   {"run.threads", flags->threads}};
-    enum { N_NUMBERS = sizeof numbers / sizeof *numbers };
-    const char *set[LUD_FLAG_LIST_ITEMS + N_NUMBERS + 1];
-    char text[N_NUMBERS][64], precision[64];
-    int n = 0;
-    for (int i = 0; i < flags->set.n; i++) set[n++] = flags->set.items[i];
-    for (int i = 0; i < N_NUMBERS; i++) {
-        if (numbers[i].value < 0) continue;
-        snprintf(text[i], sizeof text[i], "%s=%" PRId64, numbers[i].key, numbers[i].value);
-        set[n++] = text[i];
-    }
-    if (flags->precision) {
-        snprintf(precision, sizeof precision, "run.precision=%s", flags->precision);
-        set[n++] = precision;
-    }
+    lud_scenario_overrides overrides;
+    lud_status status = lud_scenario_flags_overrides(flags, &overrides, error);
+    if (status) return status;
     /* a RUN folder stands for the scenario it was made from */
     lud_text run_path = {0};
     if (lud_folder_exists(path)) lud_text_append(&run_path, "%s/scenario.yaml", path);
-    lud_status status = lud_scenario_load(run_path.bytes ? run_path.bytes : path, set, n, scenario, error);
+    status =
+        lud_scenario_load_with(run_path.bytes ? run_path.bytes : path, &overrides, NULL, scenario, error);
     lud_text_free(&run_path);
     if (status == LUD_OK && (*scenario)->run.threads > 0) omp_set_num_threads((int)(*scenario)->run.threads);
     return status;

@@ -3,7 +3,7 @@
 #ifndef LUDUS_CLI_PARTICLE_OVERLAY_H
 #define LUDUS_CLI_PARTICLE_OVERLAY_H
 
-#include "agents/policy.h"
+#include "agents/cast.h"
 #include "render/overlay.h"
 #include "sim/scenario.h"
 

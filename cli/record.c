@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agents/policy.h"
+#include "agents/cast.h"
 #include "base/progress.h"
 #include "cli/cli.h"
 #include "cli/learned_values.h"
@@ -25,7 +25,7 @@ typedef struct record_values {
 static const lud_flag flags[] = {
     {"out", 'o', LUD_FLAG_TEXT, offsetof(record_values, out), 0, 0, "FILE",
      "where to: .mp4, .webm, .gif, or .png (one file a frame)"},
-    {"episodes", 'n', LUD_FLAG_INT, offsetof(record_values, scenario.episodes), 1, 1e9, "N",
+    {"episodes", 'n', LUD_FLAG_INT, offsetof(record_values, scenario.run.episodes), 1, 1e9, "N",
      "episodes to record (default 1)"},
     {"steps", 0, LUD_FLAG_INT, offsetof(record_values, steps), 0, 1e9, "N",
      "at most N steps of an episode; 0: to its end"},
@@ -131,7 +131,7 @@ static lud_status read_options(const record_values *values, lud_record_options *
     options->still = values->still;
     options->goals = !values->no_goals;
     options->labels = options->labels || values->labels;
-    options->episodes = values->scenario.episodes > 0 ? (int)values->scenario.episodes : 1;
+    options->episodes = values->scenario.run.episodes > 0 ? (int)values->scenario.run.episodes : 1;
     options->progress = !values->quiet && isatty(fileno(stderr)) ? stderr : NULL;
     return LUD_OK;
 }

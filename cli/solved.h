@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "agents/policy.h"
+#include "agents/cast.h"
 #include "learn/empo/exact/solution.h"
 #include "render/overlay.h"
 #include "sim/scenario.h"

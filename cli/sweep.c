@@ -152,14 +152,14 @@ typedef struct job {
 /* Solves one point in memory with one thread. */
 static lud_status solve_point(const job *j, int64_t number, lud_text *row, lud_error *error) {
     double values[MAX_KEYS];
-    char texts[MAX_KEYS][192];
+    struct lud_scenario_number numbers[MAX_KEYS];
     lud_scenario_flags own = *j->flags;
     point_of(j->ranges, j->n_ranges, j->sampled, j->seed, number, values);
-    for (int k = 0; k < j->n_ranges; k++) {
-        snprintf(texts[k], sizeof texts[k], "%s=%.17g", j->ranges[k].key, values[k]);
-        own.set.items[own.set.n++] = texts[k];
-    }
-    own.threads = -1; /* the number of threads is the sweep's */
+    for (int k = 0; k < j->n_ranges; k++)
+        numbers[k] = (struct lud_scenario_number){"--vary", j->ranges[k].key, values[k]};
+    own.numbers = numbers;
+    own.n_numbers = j->n_ranges;
+    own.run.threads = -1; /* the number of threads is the sweep's */
     lud_scenario *scenario;
     lud_status status = lud_scenario_open(j->path, &own, &scenario, error);
     if (status) return status;
@@ -278,9 +278,6 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
                         "sweep needs something to vary: --vary learner.beta_r=1:100:10:log");
     if (values->vary.n > MAX_KEYS)
         return lud_fail(error, LUD_ERROR_LIMIT, "more than %d --vary", (int)MAX_KEYS);
-    if (values->scenario.set.n + values->vary.n > LUD_FLAG_LIST_ITEMS)
-        return lud_fail(error, LUD_ERROR_LIMIT, "too many --set and --vary together; expected at most %d",
-                        (int)LUD_FLAG_LIST_ITEMS);
     int64_t n = 1;
     for (int k = 0; k < values->vary.n; k++) {
         lud_status status = read_range(values->vary.items[k], &ranges[k], error);

@@ -62,22 +62,17 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     lud_scenario *scenario;
     lud_status status = lud_scenario_open(arguments[0], &values->scenario, &scenario, error);
     if (status) return status;
-    const char *set[LUD_FLAG_LIST_ITEMS + 1];
-    char seed[64];
-    int n_set = values->scenario.set.n;
-    memcpy(set, values->scenario.set.items, (size_t)n_set * sizeof *set);
-    snprintf(seed, sizeof seed, "run.seed=%" PRId64, scenario->run.seed);
     lud_scenario_destroy(scenario);
-    if (values->scenario.seed >= 0) set[n_set++] = seed;
+    lud_scenario_overrides overrides;
     lud_empo_solution *solution;
-    status = lud_solved_open(arguments[0], &solution, error);
+    status = lud_scenario_flags_overrides(&values->scenario, &overrides, error);
+    if (!status) status = lud_solved_open(arguments[0], &solution, error);
     if (status) return status;
     lud_text path = {0};
     lud_text_append(&path, lud_folder_exists(arguments[0]) ? "%s/scenario.yaml" : "%s", arguments[0]);
     view_run in_folder = {lud_folder_exists(arguments[0]) ? arguments[0] : NULL, solution};
     lud_view_options options = {.path = path.bytes,
-                                .set = set,
-                                .n_set = n_set,
+                                .overrides = &overrides,
                                 .no_motion = values->still,
                                 .speed = values->speed,
                                 .playing = values->play,

@@ -25,7 +25,8 @@ endforeach()
 add_library(ludus_cuda_emulated MODULE ${emulation_sources})
 set_target_properties(ludus_cuda_emulated PROPERTIES PREFIX "" CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON
   CXX_VISIBILITY_PRESET hidden)
-target_include_directories(ludus_cuda_emulated PRIVATE ${PROJECT_SOURCE_DIR}/tests/emulation ${PROJECT_SOURCE_DIR})
+target_include_directories(ludus_cuda_emulated PRIVATE ${PROJECT_SOURCE_DIR}/tests/emulation ${PROJECT_SOURCE_DIR}
+  ${PROJECT_BINARY_DIR}/generated)
 target_include_directories(ludus_cuda_emulated SYSTEM PRIVATE ${RANDOM123_INCLUDE})
 target_compile_options(ludus_cuda_emulated PRIVATE -Wall -Wextra -Wshadow -Werror -ffp-contract=off)
 target_compile_definitions(ludus_cuda_emulated PRIVATE _GNU_SOURCE)

@@ -42,6 +42,16 @@ foreach(source IN LISTS test_sources)
   elseif(TARGET ludus)
     add_dependencies(${target} ludus)
   endif()
+  if(${name} STREQUAL test_examples)
+    add_dependencies(${target} ludus_with_examples)
+    target_link_libraries(${target} PRIVATE lud_examples)
+  endif()
+  if(${target} STREQUAL kernels_test_device)
+    add_library(other_module MODULE tests/kernels/other_module.c) # what it must refuse to load
+    set_target_properties(other_module PROPERTIES PREFIX "")
+    ludus_settings(other_module)
+    add_dependencies(${target} other_module)
+  endif()
   # Tests find their files by themselves: they run in a folder that stays empty. Threads that wait do not spin, so that
   # a loaded machine is slower and no more.
   add_test(NAME ${folder}/${name} COMMAND ${target} WORKING_DIRECTORY ${nowhere})
@@ -51,7 +61,7 @@ foreach(source IN LISTS test_sources)
   endif()
   # Emulated trainings take minutes under a sanitizer, which has the same code to check in the smaller emulated tests.
   if(${name} MATCHES "^test_cuda" AND TARGET ludus_cuda_emulated AND
-      NOT (LUDUS_SANITIZE AND ${name} STREQUAL test_cuda_learners))
+      NOT (LUDUS_SANITIZE AND ${name} MATCHES "^test_cuda_(golden|learners)$"))
     add_test(NAME ${folder}/${name}_emulated COMMAND ${target} WORKING_DIRECTORY ${nowhere})
     set_tests_properties(${folder}/${name}_emulated PROPERTIES TIMEOUT 900
       ENVIRONMENT "OMP_WAIT_POLICY=passive;LUDUS_CUDA_MODULE=$<TARGET_FILE:ludus_cuda_emulated>")

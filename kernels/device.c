@@ -6,51 +6,52 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/cpu_device.h"
+#include "module_abi.h"
 
-/* The CUDA backend's one exported symbol: a const lud_backend. Its ABI number changes with ops_table.h. */
+/* What the module exports for this file: a const lud_backend. */
 #define CUDA_SYMBOL "lud_cuda_backend"
 #define CUDA_FILE   "ludus_cuda.so"
 
 static const lud_backend *backend_of(void *library, const char *path, lud_error *error) {
     const lud_backend *backend = dlsym(library, CUDA_SYMBOL);
-    if (!backend) lud_fail(error, LUD_ERROR_UNSUPPORTED, "%s has no symbol %s", path, CUDA_SYMBOL);
+    if (!backend) {
+        lud_fail(error, LUD_ERROR_UNSUPPORTED, "%s has no symbol %s", path, CUDA_SYMBOL);
+    } else if (backend->abi != LUD_MODULE_ABI) {
+        lud_fail(error, LUD_ERROR_UNSUPPORTED,
+                 "%s is of another build: its ABI number is %08x, expected %08x", path, backend->abi,
+                 LUD_MODULE_ABI);
+        return 0;
+    }
     return backend;
+}
+
+static const lud_backend *backend_in(const char *path, lud_error *error) {
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library) return backend_of(library, path, error);
+    lud_fail(error, LUD_ERROR_UNSUPPORTED, "cannot load the CUDA backend: %s", dlerror());
+    return 0;
 }
 
 /* Looks beside the executable, one folder up (tests in a build's subfolder), in ../lib, then where the loader
  * looks. The handle stays open for the life of the program: devices hold pointers into it. */
 static const lud_backend *cuda_backend(const char *module, lud_error *error) {
-    if (module) {
-        void *library = dlopen(module, RTLD_NOW | RTLD_LOCAL);
-        if (library) return backend_of(library, module, error);
-        lud_fail(error, LUD_ERROR_UNSUPPORTED, "cannot load the CUDA backend: %s", dlerror());
-        return 0;
-    }
+    if (module) return backend_in(module, error);
     char folder[3072] = "";
     ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
     char *slash = length > 0 ? strrchr(folder, '/') : 0;
     if (slash) *slash = 0;
     static const char *const places[] = {"/" CUDA_FILE, "/../" CUDA_FILE, "/../lib/" CUDA_FILE,
                                          "/../lib/ludus/" CUDA_FILE};
-    void *library = 0;
-    char path[4096];
-    for (size_t i = 0; i < sizeof places / sizeof *places && !library && slash; ++i) {
+    for (size_t i = 0; i < sizeof places / sizeof *places && slash; ++i) {
+        char path[4096];
         snprintf(path, sizeof path, "%s%s", folder, places[i]);
-        if (access(path, R_OK) == 0) {
-            library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-            if (!library) {
-                lud_fail(error, LUD_ERROR_UNSUPPORTED, "cannot load the CUDA backend: %s", dlerror());
-                return 0;
-            }
-        }
+        if (access(path, R_OK) == 0) return backend_in(path, error);
     }
-    if (!library) library = dlopen(CUDA_FILE, RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        lud_fail(error, LUD_ERROR_UNSUPPORTED, "no CUDA backend: %s is not beside the program", CUDA_FILE);
-        return 0;
-    }
-    return backend_of(library, CUDA_FILE, error);
+    void *library = dlopen(CUDA_FILE, RTLD_NOW | RTLD_LOCAL);
+    if (library) return backend_of(library, CUDA_FILE, error);
+    lud_fail(error, LUD_ERROR_UNSUPPORTED, "no CUDA backend: %s is not beside the program", CUDA_FILE);
+    return 0;
 }
 
 lud_status lud_device_open(const char *choice, int n_threads, lud_device **device, lud_error *error) {

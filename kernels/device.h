@@ -36,6 +36,7 @@ typedef void (*lud_device_work)(lud_device *device, void *context); /* of lud_de
 /* What a kind of device can do, and what it does beside the operations. Whoever must know asks one of the
  * first members; the name is for people. */
 typedef struct lud_backend {
+    uint32_t abi; /* of a module: LUD_MODULE_ABI of its build (cmake/abi.cmake), compared when it is loaded */
     const char *name; /* "cpu", "cuda" */
     bool host_memory; /* its memory is the host's: the host reads and writes it in place, nothing is copied */
     bool records_graphs;  /* queued work can be recorded: sizes that repeat are worth padding for */

@@ -4,26 +4,11 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "learn/empo/people/phase1.h"
-#include "learn/empo/phase2.h"
-#include "learn/kge/kge.h"
-#include "learn/mappo/mappo.h"
-#include "learn/proof_ppo/proof_ppo.h"
-
-/* One line a learner: its header above, its address here. */
-static const lud_learner_kind *const learners[] = {
-    &lud_empo_phase1,       &lud_empo_phase2, &lud_mappo_learner,
-    &lud_learner_proof_ppo, &lud_learner_kge, NULL, /* end of the table */
-};
-
-const lud_learner_kind *const *lud_learners(int *n) {
-    *n = (int)(sizeof learners / sizeof *learners) - 1;
-    return learners;
-}
-
 const lud_learner_kind *lud_learner_find(const char *name) {
-    for (const lud_learner_kind *const *kind = learners; *kind; kind++)
-        if (strcmp((*kind)->name, name) == 0) return *kind;
+    int n;
+    const lud_learner_kind *const *kinds = lud_learners(&n);
+    for (int i = 0; i < n; i++)
+        if (strcmp(kinds[i]->name, name) == 0) return kinds[i];
     return NULL;
 }
 
@@ -36,9 +21,11 @@ lud_status lud_learner_kind_of(const lud_scenario *scenario, const lud_learner_k
     enum { MAX_LEARNERS = 32 };
     const char *names[MAX_LEARNERS];
     int n = 0, index = 0;
-    for (const lud_learner_kind *const *k = learners; *k && n < MAX_LEARNERS; k++) names[n++] = (*k)->name;
+    const lud_learner_kind *const *kinds = lud_learners(&n);
+    if (n > MAX_LEARNERS) n = MAX_LEARNERS;
+    for (int i = 0; i < n; i++) names[i] = kinds[i]->name;
     lud_status status = lud_tree_choice(type, names, n, &index, error);
-    *kind = learners[index];
+    *kind = kinds[index];
     return status;
 }
 

@@ -5,7 +5,7 @@
 #ifndef LUDUS_LEARN_LEARNER_H
 #define LUDUS_LEARN_LEARNER_H
 
-#include "agents/policy.h"
+#include "agents/cast.h"
 #include "kernels/device.h"
 #include "learn/store/checkpoint.h"
 #include "learn/store/metrics.h"
@@ -60,7 +60,7 @@ struct lud_learner {
 const lud_learner_kind *lud_learner_find(const char *name);
 /* The kind that the scenario's `learner.type` names. The scenario has a `learner:` section. */
 lud_status lud_learner_kind_of(const lud_scenario *scenario, const lud_learner_kind **kind, lud_error *error);
-/* All of them; *n is their number. */
+/* All of them (learn/registry.c); *n is their number. */
 const lud_learner_kind *const *lud_learners(int *n);
 /* The learner that the scenario's `learner.type` names. An unknown or missing type, and a world that it does
  * not learn in, is an error with its place. */

@@ -449,6 +449,24 @@ static float text_pixels(const lud_canvas *canvas, lud_text_size size) {
     return whole((size == LUD_TEXT_SMALL ? 13.0f : 18.0f) * canvas->scale);
 }
 
+size_t lud_canvas_text_fitting(const lud_canvas *canvas, const char *text, float width) {
+    size_t length = 0, space = 0;
+    char part[512];
+    while (text[length]) {
+        const char *next = text + length;
+        lud_utf8_next(&next);
+        size_t end = (size_t)(next - text);
+        if (end >= sizeof part) break;
+        memcpy(part, text, end);
+        part[end] = 0;
+        if (length && lud_canvas_text_width(canvas, LUD_TEXT_SMALL, part) > width)
+            return space ? space : length;
+        length = end;
+        if (text[length] == ' ') space = length;
+    }
+    return length;
+}
+
 float lud_canvas_line_height(const lud_canvas *canvas, lud_text_size size) {
     return whole(lud_font_line_height(canvas->font, text_pixels(canvas, size)) * 1.15f);
 }

@@ -2,21 +2,11 @@
 
 #include <string.h>
 
-#include "render/draw_multigrid.h"
-#include "render/draw_particle.h"
-#include "render/draw_proof.h"
-
-/* One line a world. */
-static const lud_draw_world *const draw_worlds[] = {
-    &lud_draw_multigrid,
-    &lud_draw_particle,
-    &lud_draw_proof,
-    NULL,
-};
-
 const lud_draw_world *lud_draw_find(const char *world) {
-    for (const lud_draw_world *const *w = draw_worlds; *w; w++)
-        if (!strcmp((*w)->name, world)) return *w;
+    int n;
+    const lud_draw_world *const *worlds = lud_draw_worlds(&n);
+    for (int i = 0; i < n; i++)
+        if (!strcmp(worlds[i]->name, world)) return worlds[i];
     return NULL;
 }
 

@@ -1,4 +1,4 @@
-/* How a world is drawn. One lud_draw_world per world; render/draw.c lists them. */
+/* How a world is drawn. One lud_draw_world per world; render/registry.c lists them. */
 #ifndef LUDUS_RENDER_DRAW_H
 #define LUDUS_RENDER_DRAW_H
 
@@ -56,6 +56,7 @@ typedef struct lud_draw_world {
     const char *name; /* of the world */
     bool whole_cells; /* the camera keeps to whole pixels a cell */
     bool trails;      /* draws moment->trail, so that states must be remembered */
+    bool choices;     /* draws the overlay's probabilities of actions itself, beside what they are */
 
     /* What drawing this model needs; the model must outlive it. */
     lud_status (*create)(const lud_model *model, lud_drawing **drawing, lud_error *error);
@@ -99,6 +100,8 @@ struct lud_drawing {
     const lud_model *model;
 };
 
+/* All of this build (render/registry.c); *n is their number. */
+const lud_draw_world *const *lud_draw_worlds(int *n);
 /* The way to draw a world; null when there is none. */
 const lud_draw_world *lud_draw_find(const char *world);
 /* A drawing for the model's world; LUD_ERROR_UNSUPPORTED when it cannot be drawn. */

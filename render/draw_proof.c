@@ -1,14 +1,18 @@
 /* The proof world on the screen. The plane is a sheet of WIDTH x HEIGHT units, a unit being a row: on the
  * left the proof tree, a goal a row, indented below the goal it serves; on the right the goals that are left,
- * first one on top; at the foot the rule or fact that the last step used. */
+ * first one on top, and below them, where an overlay knows a policy, the choices of the state with their
+ * probabilities; at the foot the rule or fact that the last step used. */
 #include "render/draw_proof.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "render/overlay.h"
 #include "sim/proof/proof_tree.h"
 
 enum { WIDTH = 26, HEIGHT = 17, TREE_WIDTH = 17, FIRST_ROW = 2, TREE_ROWS = 13, GOAL_ROWS = 12 };
+/* beside choices, which are long, the tree is narrower and fewer goals have room */
+enum { NARROW_TREE_WIDTH = 13, FEW_GOAL_ROWS = 4 };
 
 typedef struct proof_drawing {
     lud_drawing drawing;
@@ -16,6 +20,7 @@ typedef struct proof_drawing {
     int32_t *order;                      /* nodes in the order of rows */
     int32_t *level;                      /* depth of each node */
     int32_t capacity, n_rows, first_row; /* rows above first_row are scrolled away */
+    float tree_width;                    /* of the last picture */
 } proof_drawing;
 
 typedef struct painter {
@@ -47,6 +52,7 @@ static lud_status create(const lud_model *model, lud_drawing **drawing, lud_erro
     proof_drawing *d = calloc(1, sizeof *d);
     if (!d) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a drawing");
     d->drawing = (lud_drawing){&lud_draw_proof, model};
+    d->tree_width = TREE_WIDTH;
     *drawing = &d->drawing;
     return LUD_OK;
 }
@@ -168,9 +174,9 @@ static void draw_tree(const painter *p, int32_t n_before) {
                                                             : p->theme->colours[2];
         bool fresh = i >= n_before;
         lud_box pill =
-            draw_pill(p, x, y, TREE_WIDTH - x, text.bytes, mark, next, fresh ? p->moment->glow : 0);
+            draw_pill(p, x, y, d->tree_width - x, text.bytes, mark, next, fresh ? p->moment->glow : 0);
         if (node->kind == LUD_PROOF_NODE_RULE) {
-            float limit = on_screen(p, 0, 0, TREE_WIDTH, 1).x + on_screen(p, 0, 0, TREE_WIDTH, 1).w;
+            float limit = on_screen(p, 0, 0, d->tree_width, 1).x + on_screen(p, 0, 0, d->tree_width, 1).w;
             lud_box rest = {pill.x + pill.w, pill.y, limit - pill.x - pill.w, pill.h};
             if (rest.w > p->camera->scale)
                 write(p, rest, 0.3f * p->camera->scale, p->theme->muted, base->rules[node->index].name);
@@ -184,22 +190,84 @@ static void draw_tree(const painter *p, int32_t n_before) {
     lud_text_free(&text);
 }
 
-static void draw_goals(const painter *p) {
+/* A row of the right column. */
+static lud_box right_row(const painter *p, float y) {
+    return on_screen(p, p->d->tree_width + 0.5f, y, WIDTH - p->d->tree_width - 1, 1);
+}
+
+/* Returns the first free row. */
+static int32_t draw_goals(const painter *p, int32_t most) {
     const lud_proof_atom *goals = lud_proof_goals_const(p->moment->state);
     lud_text text = {0};
-    write(p, on_screen(p, TREE_WIDTH + 0.5f, FIRST_ROW - 1, WIDTH - TREE_WIDTH - 1, 1), 0, p->theme->muted,
-          "goals left");
-    int32_t n = p->now->n_goals;
+    write(p, right_row(p, FIRST_ROW - 1), 0, p->theme->muted, "goals left");
+    int32_t n = p->now->n_goals, g = 0;
     bool running = p->now->outcome == LUD_PROOF_RUNNING;
-    for (int32_t g = 0; running && g < n && g < GOAL_ROWS; g++) {
+    for (; running && g < n && g < most; g++) {
         lud_text_clear(&text);
         lud_proof_print_atom(p->model->base, NULL, &goals[g], &text);
-        draw_pill(p, TREE_WIDTH + 0.5f, (float)(FIRST_ROW + g), WIDTH - TREE_WIDTH - 1, text.bytes,
-                  p->theme->caution, g == 0, 0);
+        draw_pill(p, p->d->tree_width + 0.5f, (float)(FIRST_ROW + g), WIDTH - p->d->tree_width - 1,
+                  text.bytes, p->theme->caution, g == 0, 0);
     }
     if (!running)
-        write(p, on_screen(p, TREE_WIDTH + 0.5f, FIRST_ROW, WIDTH - TREE_WIDTH - 1, 1), 0, p->theme->text,
+        write(p, right_row(p, FIRST_ROW), 0, p->theme->text,
               p->now->outcome == LUD_PROOF_PROVED ? "none: proved" : "the search has ended");
+    lud_text_free(&text);
+    return FIRST_ROW + g;
+}
+
+/* A choice of the state: its goals on a bar as long as it is likely. */
+static void draw_choice(const painter *p, float y, const char *goals, double probability) {
+    lud_box box = right_row(p, y);
+    float inset = 0.3f * p->camera->scale, radius = 0.3f * 0.8f * p->camera->scale;
+    box.y += roundf(0.1f * box.h);
+    box.h = roundf(0.8f * box.h);
+    lud_canvas_round_rect(p->canvas, box, radius, lud_mixed(p->theme->floor, p->theme->grid_line, 0.6f));
+    lud_box bar = box;
+    bar.w = roundf((float)fmin(probability, 1) * box.w);
+    if (bar.w >= 1)
+        lud_canvas_round_rect(p->canvas, bar, fminf(radius, bar.w / 2),
+                              lud_mixed(p->theme->floor, p->theme->accent, 0.4f));
+    char percent[16];
+    snprintf(percent, sizeof percent, "%.1f%%", 100 * probability);
+    lud_box right = box;
+    right.w = text_width(p, "100.0%");
+    right.x = box.x + box.w - inset - right.w;
+    lud_box number = right;
+    number.x += right.w - text_width(p, percent);
+    write(p, number, 0, p->theme->text, percent);
+    box.w = right.x - box.x;
+    write(p, box, inset, p->theme->text, goals);
+}
+
+/* The choices, the likeliest first, from a row down. */
+static void draw_choices(const painter *p, const double *probabilities, float row) {
+    const lud_model *model = &p->model->model;
+    const float last_row = HEIGHT - 2.5f;
+    lud_text text = {0};
+    int32_t n = 0;
+    while (n < model->layout.actions[0].n_discrete &&
+           model->world->describe_action(model, p->moment->state, 0, n, &text))
+        n++;
+    write(p, right_row(p, row), 0, p->theme->muted, "choices");
+    double before = INFINITY;
+    int32_t at = -1, shown = 0;
+    for (row++; shown < n && row + (float)(shown + 1 < n) <= last_row; shown++, row++) {
+        int32_t best = -1; /* the next after (before, at) */
+        for (int32_t k = 0; k < n; k++) {
+            bool later = probabilities[k] < before || (probabilities[k] == before && k > at);
+            if (later && (best < 0 || probabilities[k] > probabilities[best])) best = k;
+        }
+        if (best < 0) break;
+        before = probabilities[at = best];
+        lud_text_clear(&text);
+        model->world->describe_action(model, p->moment->state, 0, at, &text);
+        draw_choice(p, row, text.bytes, before);
+    }
+    if (shown < n) {
+        lud_text_clear(&text);
+        lud_text_append(&text, "%d more", n - shown);
+        write(p, right_row(p, row), 0, p->theme->muted, text.bytes);
+    }
     lud_text_free(&text);
 }
 
@@ -225,9 +293,12 @@ static void draw(lud_drawing *drawing, lud_canvas *canvas, const lud_theme *them
     proof_drawing *d = (proof_drawing *)(void *)drawing;
     painter p = {d, model_of(drawing), head(moment->state), canvas, theme, camera, moment};
     const lud_proof_state *s = p.now;
+    const double *choices =
+        moment->overlay ? lud_overlay_policy(moment->overlay, moment->state, 0, -1) : NULL;
+    d->tree_width = choices ? NARROW_TREE_WIDTH : TREE_WIDTH;
     lud_canvas_rect(canvas, camera->viewport, theme->ground);
     lud_canvas_round_rect(canvas, on_screen(&p, 0, 0, WIDTH, HEIGHT), 0.3f * camera->scale, theme->floor);
-    lud_box divider = on_screen(&p, TREE_WIDTH, 0.5f, 0, HEIGHT - 2);
+    lud_box divider = on_screen(&p, d->tree_width, 0.5f, 0, HEIGHT - 2);
     divider.w = 1;
     lud_canvas_rect(canvas, divider, theme->grid_line);
 
@@ -245,16 +316,17 @@ static void draw(lud_drawing *drawing, lud_canvas *canvas, const lud_theme *them
     static const char *const words[] = {"searching", "proved", "no way on", "gave up", "cut at the limit"};
     lud_text_append(&text, "%s query, step %d of %d", s->label ? "true" : "corrupted", s->depth,
                     p.model->max_depth);
-    float reach = write(&p, on_screen(&p, 0.5f, 0.4f, TREE_WIDTH - 1, 1), 0, theme->muted, text.bytes);
+    float reach = write(&p, on_screen(&p, 0.5f, 0.4f, d->tree_width - 1, 1), 0, theme->muted, text.bytes);
     lud_rgba colour = s->outcome == LUD_PROOF_RUNNING  ? theme->accent
                       : s->outcome == LUD_PROOF_PROVED ? (s->label ? theme->good : theme->bad)
                                                        : (s->label ? theme->bad : theme->good);
-    lud_box status = on_screen(&p, 0.5f, 0.4f, TREE_WIDTH - 1, 1);
+    lud_box status = on_screen(&p, 0.5f, 0.4f, d->tree_width - 1, 1);
     status.x += reach + camera->scale;
     status.w -= reach + camera->scale;
     write(&p, status, 0, colour, words[s->outcome]);
     draw_tree(&p, n_before);
-    draw_goals(&p);
+    int32_t free_row = draw_goals(&p, choices ? FEW_GOAL_ROWS : GOAL_ROWS);
+    if (choices) draw_choices(&p, choices, (float)free_row + 0.3f);
     lud_text_clear(&text);
     describe_step(p.model, moment->state, &text);
     write(&p, on_screen(&p, 0.5f, HEIGHT - 1.2f, WIDTH - 1, 1), 0,
@@ -272,9 +344,12 @@ static void agent_position(lud_drawing *drawing, const lud_moment *moment, int a
 }
 
 static int agent_at(lud_drawing *drawing, const uint8_t *state, float x, float y) {
-    (void)drawing, (void)state;
+    (void)state;
     /* the goals belong to the agent; the tree is looked at row by row */
-    return x >= TREE_WIDTH && x < WIDTH && y >= 0 && y < HEIGHT ? 0 : -1;
+    return x >= ((const proof_drawing *)(const void *)drawing)->tree_width && x < WIDTH && y >= 0 &&
+                   y < HEIGHT
+               ? 0
+               : -1;
 }
 
 static void describe_agent(lud_drawing *drawing, const uint8_t *state, int agent, lud_text *out) {
@@ -342,6 +417,7 @@ static void portrait(lud_drawing *drawing, lud_canvas *canvas, const uint8_t *st
 
 const lud_draw_world lud_draw_proof = {
     .name = "proof",
+    .choices = true,
     .create = create,
     .destroy = destroy,
     .extent = extent,

@@ -255,10 +255,12 @@ double lud_player_return(const lud_player *player, int agent) {
 }
 
 const int32_t *lud_player_goals(lud_player *player) {
-    moment now = moment_at(player, player->position);
-    for (size_t i = 0; i < player->n_agents; i++)
-        player->goals[i] = lud_cast_goal(player->cast, now.hidden, (int)i);
+    for (size_t i = 0; i < player->n_agents; i++) player->goals[i] = lud_player_goal(player, (int)i);
     return player->goals;
+}
+
+int lud_player_goal(const lud_player *player, int agent) {
+    return lud_cast_goal(player->cast, moment_at(player, player->position).hidden, agent);
 }
 
 void lud_player_plan(lud_player *p, const int32_t *chosen, int32_t *actions) {

@@ -6,7 +6,7 @@
 #ifndef LUDUS_RENDER_EPISODE_H
 #define LUDUS_RENDER_EPISODE_H
 
-#include "agents/policy.h"
+#include "agents/cast.h"
 
 typedef struct lud_player lud_player;
 
@@ -50,8 +50,9 @@ int lud_player_trail(const lud_player *player, const uint8_t **states, int most)
 uint8_t *lud_player_edit(lud_player *player);
 /* Sum of an agent's rewards from the start to the present state; needs memory. */
 double lud_player_return(const lud_player *player, int agent);
-/* The agents' current goals, [n_agents], -1: none. */
+/* The agents' current goals, [n_agents], -1: none; and that of one. */
 const int32_t *lud_player_goals(lud_player *player);
+int lud_player_goal(const lud_player *player, int agent);
 /* The joint action [n_agents] that would be taken now; changes nothing. */
 void lud_player_plan(lud_player *player, const int32_t *chosen, int32_t *actions);
 

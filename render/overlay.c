@@ -25,7 +25,7 @@ lud_status lud_overlay_create(lud_overlay_source *source, lud_drawing *drawing, 
         o->source = source;
         o->drawing = drawing;
         o->shown = LUD_OVERLAY_ALL;
-        o->person = -1;
+        o->person = o->agent = -1;
         o->width = (int)ceilf(extent.w);
         o->height = (int)ceilf(extent.h);
         o->state_bytes = model->layout.state_bytes;
@@ -69,6 +69,7 @@ void lud_overlay_show(lud_overlay *overlay, int parts) {
 
 void lud_overlay_select(lud_overlay *overlay, const uint8_t *state, int agent) {
     lud_overlay_source *source = overlay->source;
+    overlay->agent = agent;
     if (agent < 0 || agent == overlay->person || !source->goal_values) return;
     if (source->goal_values(source, state, agent, overlay->goal_values)) overlay->person = agent;
 }
@@ -77,6 +78,15 @@ bool lud_overlay_attention(lud_overlay *overlay, const uint8_t *state, int agent
     lud_overlay_source *source = overlay->source;
     return overlay->shown & LUD_OVERLAY_EDGES && source->attention &&
            source->attention(source, state, agent, weights);
+}
+
+const double *lud_overlay_policy(lud_overlay *o, const uint8_t *state, int agent, int goal) {
+    lud_overlay_source *source = o->source;
+    bool shown = o->shown & LUD_OVERLAY_BARS && source->policy_name && source->action_probabilities;
+    return shown && o->drawing->model->layout.actions[agent].n_discrete > 0 &&
+                   source->action_probabilities(source, state, agent, goal, o->actions)
+               ? o->actions
+               : NULL;
 }
 
 /* ---- what is known ---- */

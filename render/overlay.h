@@ -12,7 +12,7 @@
 typedef enum lud_overlay_part {
     LUD_OVERLAY_VALUES = 1, /* the cell map of goals' values */
     LUD_OVERLAY_ARROWS = 2, /* what agents are likely to do */
-    LUD_OVERLAY_BARS = 4,   /* quantities and choices of the present state */
+    LUD_OVERLAY_BARS = 4,   /* quantities, choices and an agent's policy in the present state */
     LUD_OVERLAY_TRACE = 8,  /* the same over the episode */
     LUD_OVERLAY_EDGES = 16, /* how strongly agents attend to others */
     LUD_OVERLAY_ALL = 31
@@ -28,12 +28,17 @@ void lud_overlay_destroy(lud_overlay *overlay);
 /* Parts that are shown, lud_overlay_part or-ed; all at first. */
 int lud_overlay_shown(const lud_overlay *overlay);
 void lud_overlay_show(lud_overlay *overlay, int parts);
-/* Whose goals the map is about; an agent without values leaves it as it is. At first the first that has some.
- */
+/* Whose goals the map is about, and whose policy has bars. An agent without goals' values leaves the map as
+ * it is (at first that of the first that has some); -1: the bars of the first agent that has some. */
 void lud_overlay_select(lud_overlay *overlay, const uint8_t *state, int agent);
 
 /* The source's attention of an agent, when edges are shown; false when nothing is known. */
 bool lud_overlay_attention(lud_overlay *overlay, const uint8_t *state, int agent, float *weights);
+
+/* The source's probabilities [n_discrete] of an agent's actions when it has this goal, where it publishes
+ * bars of them and bars are shown; null when nothing is known. Good until the next call of any function here.
+ */
+const double *lud_overlay_policy(lud_overlay *overlay, const uint8_t *state, int agent, int goal);
 
 /* Between the ground and what stands on it: called by drawings of worlds when moment->overlay is set. */
 void lud_overlay_draw_ground(lud_overlay *overlay, lud_canvas *canvas, const lud_theme *theme,

@@ -6,7 +6,7 @@
 #include "render/chart.h"
 #include "render/overlay_parts.h"
 
-enum { MOST_CHOICES = 9, MOST_CURVES = 7 };
+enum { MOST_CHOICES = 9, MOST_CURVES = 7, MOST_COMPARED = 4096 };
 
 static float text_scale(const lud_canvas *canvas) {
     return lud_canvas_scale(canvas);
@@ -27,9 +27,18 @@ static bool has_map(const lud_overlay *o) {
            o->drawing->kind->goal_area;
 }
 
-static int shown_choices(const lud_overlay *o) {
-    int n = o->source->n_choices;
-    return n > MOST_CHOICES ? MOST_CHOICES : n;
+static int at_most(int n, int most) {
+    return n < most ? n : most;
+}
+
+/* Bars of an agent's policy: as many as the agent with the most actions has. */
+static int policy_lines(const lud_overlay *o) {
+    const lud_layout *layout = &o->drawing->model->layout;
+    int n = 0;
+    if (!o->source->policy_name || o->drawing->kind->choices) return 0;
+    for (int i = 0; i < layout->n_agents; i++)
+        if (layout->actions[i].n_discrete > n) n = layout->actions[i].n_discrete;
+    return at_most(n, MOST_CHOICES);
 }
 
 /* Quantities of the group that begins here. */
@@ -50,9 +59,15 @@ static int count_charts(const lud_overlay *o) {
 static float map_height(const column *c) {
     return 2 * c->row + 22 * c->s;
 }
+/* A title and so many bars below it. */
+static float list_height(const column *c, int n) {
+    return n ? (float)(n + 1) * c->row + 6 * c->s : 0;
+}
 static float bars_height(const lud_overlay *o, const column *c) {
-    int lines = o->source->n_quantities + shown_choices(o);
-    return (float)lines * c->row + (o->source->n_choices ? c->row + 10 * c->s : 0) + 8 * c->s;
+    float lists =
+        list_height(c, at_most(o->source->n_choices, MOST_CHOICES)) + list_height(c, policy_lines(o));
+    float height = (float)o->source->n_quantities * c->row + lists;
+    return height > 0 ? height + (lists > 0 ? 12 : 8) * c->s : 0;
 }
 static float chart_height(const column *c) {
     return c->row + 44 * c->s;
@@ -129,32 +144,54 @@ static double largest(lud_overlay *o, const lud_player *player, int column_index
     return most;
 }
 
+/* Choices and how likely each is, as bars below a title. */
+typedef struct choice_list {
+    const char *title;
+    int n;
+    const double *p; /* [n] */
+    const char *const *names;
+    lud_rgba colour;
+    bool told_apart; /* each has the colour of its curve */
+    float name_width;
+} choice_list;
+
 /* The likeliest choices first when not all of them have room; in their own order otherwise. */
-static int next_choice(const lud_overlay *o, const double *p, int shown, int n, const bool *used) {
-    if (o->source->n_choices <= n) return shown;
+static int next_choice(const choice_list *list, int shown, int room, const bool *used) {
+    if (list->n <= room) return shown;
     int best = -1;
-    for (int k = 0; k < o->source->n_choices && k < 4096; k++)
-        if (!used[k] && (best < 0 || p[k] > p[best])) best = k;
+    for (int k = 0; k < list->n && k < MOST_COMPARED; k++)
+        if (!used[k] && (best < 0 || list->p[k] > list->p[best])) best = k;
     return best;
 }
 
-static void draw_bars(lud_overlay *o, column *c, const lud_player *player) {
-    lud_overlay_source *source = o->source;
-    const double *row = lud_overlay_row(o, lud_player_state(player), lud_player_position(player));
-    if (!row) {
-        lud_canvas_text_cut(c->canvas, c->x, c->y, c->width, LUD_TEXT_SMALL, c->theme->muted,
-                            "nothing is known about this state");
-        c->y += bars_height(o, c);
-        return;
+static void draw_choices(column *c, const choice_list *list) {
+    c->y += 6 * c->s;
+    if (c->y + c->row <= c->bottom)
+        lud_canvas_text_cut(c->canvas, c->x, c->y, c->width, LUD_TEXT_SMALL, c->theme->muted, list->title);
+    c->y += c->row;
+    bool used[MOST_COMPARED] = {false};
+    float room = fmaxf(0, floorf((c->bottom - c->y) / c->row));
+    int n = (int)fminf((float)at_most(list->n, MOST_CHOICES), room);
+    for (int shown = 0; shown < n; shown++) {
+        int k = next_choice(list, shown, n, used);
+        if (k < 0) break;
+        if (k < MOST_COMPARED) used[k] = true;
+        char number[24];
+        snprintf(number, sizeof number, "%.3f", list->p[k]);
+        draw_bar(c, list->names[k], list->p[k], 1, number,
+                 list->told_apart ? lud_chart_colour(c->theme, k) : list->colour, list->name_width);
     }
-    float name_width = 0;
-    for (int q = 0; q < source->n_quantities; q++)
-        name_width =
-            fmaxf(name_width, lud_canvas_text_width(c->canvas, LUD_TEXT_SMALL, source->quantities[q].name));
-    for (int k = 0; k < source->n_choices && k < 64; k++)
-        name_width =
-            fmaxf(name_width, lud_canvas_text_width(c->canvas, LUD_TEXT_SMALL, source->choice_names[k]));
-    name_width = fminf(name_width + 12 * c->s, c->width * 0.42f);
+}
+
+static float widest(const column *c, const char *const *names, int n, float width) {
+    for (int k = 0; k < n && k < 64; k++)
+        width = fmaxf(width, lud_canvas_text_width(c->canvas, LUD_TEXT_SMALL, names[k]));
+    return width;
+}
+
+static void draw_quantities(lud_overlay *o, column *c, const lud_player *player, const double *row,
+                            float name_width) {
+    const lud_overlay_source *source = o->source;
     char number[24];
     for (int q = 0, in_group = 0; q < source->n_quantities; q++) {
         const lud_overlay_quantity *quantity = &source->quantities[q];
@@ -163,26 +200,57 @@ static void draw_bars(lud_overlay *o, column *c, const lud_player *player) {
         draw_bar(c, quantity->name, row[q], most, number_text(row[q], number),
                  lud_chart_colour(c->theme, in_group), name_width);
     }
-    if (source->n_choices) {
-        c->y += 6 * c->s;
-        if (c->y + c->row <= c->bottom)
-            lud_canvas_text_cut(c->canvas, c->x, c->y, c->width, LUD_TEXT_SMALL, c->theme->muted,
-                                source->choice_name);
-        c->y += c->row;
-        const double *p = row + source->n_quantities;
-        bool used[4096] = {false};
-        int n = (int)fmaxf(0, fminf((float)shown_choices(o), floorf((c->bottom - c->y) / c->row)));
-        for (int shown = 0; shown < n; shown++) {
-            int k = next_choice(o, p, shown, n, used);
-            if (k < 0) break;
-            if (k < 4096) used[k] = true;
-            snprintf(number, sizeof number, "%.3f", p[k]);
-            lud_rgba colour =
-                source->n_choices <= MOST_CURVES ? lud_chart_colour(c->theme, k) : c->theme->accent;
-            draw_bar(c, source->choice_names[k], p[k], 1, number, colour, name_width);
-        }
+}
+
+/* The policy of the selected agent, else of the first that has one in this state. Agents have the colours of
+ * their arrows. */
+static bool find_policy(lud_overlay *o, const column *c, const lud_player *player, choice_list *list,
+                        char title[96]) {
+    const lud_layout *layout = &o->drawing->model->layout;
+    if (!policy_lines(o)) return false;
+    for (int i = o->agent >= 0 ? o->agent : 0; i < layout->n_agents && !list->p; i++) {
+        list->p = lud_overlay_policy(o, lud_player_state(player), i, lud_player_goal(player, i));
+        list->n = layout->actions[i].n_discrete;
+        list->names = layout->actions[i].names;
+        list->colour = layout->roles[i] == LUD_ROLE_HUMAN ? c->theme->caution : c->theme->accent;
+        snprintf(title, 96, layout->n_agents > 1 ? "%s, agent %d" : "%s", o->source->policy_name, i);
+        if (o->agent >= 0) break;
     }
-    c->y += 12 * c->s;
+    list->title = title;
+    return list->p && list->names;
+}
+
+static void draw_bars(lud_overlay *o, column *c, const lud_player *player) {
+    const lud_overlay_source *source = o->source;
+    const double *row = lud_overlay_row(o, lud_player_state(player), lud_player_position(player));
+    char title[96];
+    choice_list policy = {0};
+    bool has_policy = find_policy(o, c, player, &policy, title);
+    float name_width = has_policy ? widest(c, policy.names, policy.n, 0) : 0;
+    for (int q = 0; q < source->n_quantities; q++)
+        name_width =
+            fmaxf(name_width, lud_canvas_text_width(c->canvas, LUD_TEXT_SMALL, source->quantities[q].name));
+    name_width =
+        fminf(widest(c, source->choice_names, source->n_choices, name_width) + 12 * c->s, c->width * 0.42f);
+    if (!row && !has_policy) {
+        lud_canvas_text_cut(c->canvas, c->x, c->y, c->width, LUD_TEXT_SMALL, c->theme->muted,
+                            "nothing is known about this state");
+        c->y += bars_height(o, c);
+        return;
+    }
+    if (row) draw_quantities(o, c, player, row, name_width);
+    if (row && source->n_choices)
+        draw_choices(c, &(choice_list){.title = source->choice_name,
+                                       .n = source->n_choices,
+                                       .p = row + source->n_quantities,
+                                       .names = source->choice_names,
+                                       .colour = c->theme->accent,
+                                       .told_apart = source->n_choices <= MOST_CURVES,
+                                       .name_width = name_width});
+    policy.name_width = name_width;
+    float below = c->y + list_height(c, policy_lines(o)); /* the same whoever is selected */
+    if (has_policy) draw_choices(c, &policy);
+    c->y = below + 12 * c->s;
 }
 
 /* ---- curves ---- */

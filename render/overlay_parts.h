@@ -9,6 +9,7 @@ struct lud_overlay {
     lud_drawing *drawing;
     int shown;
     int person; /* -1: nobody has goals with values */
+    int agent;  /* whose policy has bars, -1: the first that has some */
 
     /* the map: what was last asked */
     int n_goals;         /* of the person */

@@ -5,7 +5,7 @@
 
 #include "base/option_rows.h"
 
-static const char *const precisions[] = {
+const char *const lud_precision_names[] = {
     [LUD_PRECISION_F32] = "f32", [LUD_PRECISION_TF32] = "tf32", [LUD_PRECISION_BF16] = "bf16", NULL};
 
 #define OPTIONS lud_run_options
@@ -15,12 +15,24 @@ static const lud_option run_options[] = {
     INT(episodes, "100", 1, 1e12, "episodes to run or record"),
     INT(steps, "0", 0, 1e15, "environment steps to train for; 0: what the learner says"),
     INT(threads, "0", 0, 4096, "threads to use; 0: one a core"),
-    CHOICE(precision, "f32", precisions,
+    CHOICE(precision, "f32", lud_precision_names,
            "of the matrix products of networks: f32; bf16, factors rounded to bfloat16, sums and weights in "
            "f32; tf32, the same with ten bits on cuda, f32 elsewhere"),
 };
 
 const lud_option_table lud_run_option_table = OPTION_TABLE("run", "how much to run", run_options);
+
+const lud_run_options lud_run_as_written = {-1, -1, -1, -1, -1, -1};
+
+/* Numbers that somebody asks for take the place of those of the file. */
+static void override_run(lud_run_options *run, const lud_run_options *wanted) {
+    if (wanted->environments >= 0) run->environments = wanted->environments;
+    if (wanted->seed >= 0) run->seed = wanted->seed;
+    if (wanted->episodes >= 0) run->episodes = wanted->episodes;
+    if (wanted->steps >= 0) run->steps = wanted->steps;
+    if (wanted->threads >= 0) run->threads = wanted->threads;
+    if (wanted->precision >= 0) run->precision = wanted->precision;
+}
 
 static lud_status out_of_memory(lud_error *error) {
     return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
@@ -91,9 +103,12 @@ static lud_tree *section(lud_scenario *s, const char *key) {
     return node && node->kind != LUD_TREE_NULL ? node : NULL;
 }
 
-static lud_status read_root(lud_scenario *s, const char *const *set, int n_set, lud_error *error) {
+static lud_status read_root(lud_scenario *s, const lud_scenario_overrides *o, lud_error *error) {
     lud_status status = LUD_OK;
-    for (int i = 0; i < n_set && !status; i++) status = lud_tree_set(s->arena, s->root, set[i], error);
+    for (int i = 0; i < o->n_set && !status; i++) status = lud_tree_set(s->arena, s->root, o->set[i], error);
+    for (int i = 0; i < o->n_numbers && !status; i++)
+        status = lud_tree_set_real(s->arena, s->root, o->numbers[i].source, o->numbers[i].path,
+                                   o->numbers[i].value, error);
     if (status) return status;
     if (s->root->kind != LUD_TREE_MAPPING)
         return lud_tree_expected(s->root, error,
@@ -109,6 +124,7 @@ static lud_status read_root(lud_scenario *s, const char *const *set, int n_set, 
         status =
             lud_options_read(&lud_run_option_table, s->arena, lud_tree_get(s->root, "run"), &s->run, error);
     if (status) return status;
+    override_run(&s->run, &o->run);
     s->policies = section(s, "policies");
     s->learner = section(s, "learner");
     s->view = section(s, "view");
@@ -138,24 +154,26 @@ static lud_status end(lud_status status, lud_scenario **scenario) {
 
 lud_status lud_scenario_load(const char *path, const char *const *set, int n_set, lud_scenario **scenario,
                              lud_error *error) {
-    return lud_scenario_load_files(path, set, n_set, NULL, scenario, error);
+    const lud_scenario_overrides overrides = {.set = set, .n_set = n_set, .run = lud_run_as_written};
+    return lud_scenario_load_with(path, &overrides, NULL, scenario, error);
 }
 
-lud_status lud_scenario_load_files(const char *path, const char *const *set, int n_set, lud_tree_files *files,
-                                   lud_scenario **scenario, lud_error *error) {
+lud_status lud_scenario_load_with(const char *path, const lud_scenario_overrides *overrides,
+                                  lud_tree_files *files, lud_scenario **scenario, lud_error *error) {
     lud_status status = begin(path, scenario, error);
     if (status) return status;
     status = lud_tree_read_file((*scenario)->arena, path, files, &(*scenario)->root, error);
-    if (!status) status = read_root(*scenario, set, n_set, error);
+    if (!status) status = read_root(*scenario, overrides, error);
     return end(status, scenario);
 }
 
 lud_status lud_scenario_read(const char *name, const char *text, size_t length, const char *const *set,
                              int n_set, lud_scenario **scenario, lud_error *error) {
+    const lud_scenario_overrides overrides = {.set = set, .n_set = n_set, .run = lud_run_as_written};
     lud_status status = begin(name, scenario, error);
     if (status) return status;
     status = lud_tree_read_text((*scenario)->arena, name, text, length, &(*scenario)->root, error);
-    if (!status) status = read_root(*scenario, set, n_set, error);
+    if (!status) status = read_root(*scenario, &overrides, error);
     return end(status, scenario);
 }
 

@@ -18,6 +18,21 @@ typedef struct lud_run_options {
     int precision;   /* lud_precision of devices */
 } lud_run_options;
 extern const lud_option_table lud_run_option_table;
+extern const char *const lud_precision_names[]; /* null-terminated */
+/* Every number negative: nothing is asked for. */
+extern const lud_run_options lud_run_as_written;
+
+/* What a caller wants otherwise than the file says. */
+typedef struct lud_scenario_overrides {
+    const char *const *set; /* [n_set] `section.key=value`, see lud_tree_set */
+    int n_set;
+    const struct lud_scenario_number {
+        const char *source, *path; /* who asks, for messages: `--vary`; and for what: `learner.beta_h` */
+        double value;
+    } * numbers; /* [n_numbers], after those of `set` */
+    int n_numbers;
+    lud_run_options run; /* within the ranges of lud_run_option_table; negative: as the file says */
+} lud_scenario_overrides;
 
 typedef struct lud_scenario {
     lud_arena *arena;
@@ -39,9 +54,10 @@ lud_status lud_scenario_device(const lud_scenario *scenario, const char *choice,
 /* Loads a file and applies `n_set` assignments of the form `section.key=value` (see lud_tree_set). */
 lud_status lud_scenario_load(const char *path, const char *const *set, int n_set, lud_scenario **scenario,
                              lud_error *error);
-/* The same; `files` (zeroed before) gets every file that was asked for, includes too, also on failure. */
-lud_status lud_scenario_load_files(const char *path, const char *const *set, int n_set, lud_tree_files *files,
-                                   lud_scenario **scenario, lud_error *error);
+/* The same with any overrides; `files` (zeroed before, or null) gets every file that was asked for, includes
+ * too, also on failure. */
+lud_status lud_scenario_load_with(const char *path, const lud_scenario_overrides *overrides,
+                                  lud_tree_files *files, lud_scenario **scenario, lud_error *error);
 /* The same from memory; `name` stands for the path in messages and for relative paths. */
 lud_status lud_scenario_read(const char *name, const char *text, size_t length, const char *const *set,
                              int n_set, lud_scenario **scenario, lud_error *error);

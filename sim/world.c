@@ -55,3 +55,11 @@ void lud_successors_free(lud_successors *successors) {
     free(successors->states);
     *successors = (lud_successors){0};
 }
+
+const lud_world *lud_world_find(const char *name) {
+    int n;
+    const lud_world *const *worlds = lud_worlds(&n);
+    for (int i = 0; i < n; i++)
+        if (!strcmp(worlds[i]->name, name)) return worlds[i];
+    return NULL;
+}

@@ -152,6 +152,8 @@ struct lud_world {
     lud_status (*successors)(const lud_model *model, const uint8_t *state, const int32_t *joint_action,
                              lud_successors *out, lud_error *error);
     bool (*is_terminal)(const lud_model *model, const uint8_t *state);
+    /* Steps since the reset, for worlds whose states say so; null: they do not. */
+    int (*elapsed)(const lud_model *model, const uint8_t *state);
 
     /* Goals an agent may have (0 for most non-humans); goals are numbered 0..n_goals-1 per agent. Null: no
      * goals. */
@@ -181,7 +183,7 @@ struct lud_world {
 
 /* Worlds of this build; null when no world has the name. */
 const lud_world *lud_world_find(const char *name);
-/* All of them; *n is their number. */
+/* All of them (sim/registry.c); *n is their number. */
 const lud_world *const *lud_worlds(int *n);
 
 /* Index of the measure of that name; -1: this model has none. */

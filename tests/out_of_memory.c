@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/conv.h"
 #include "kernels/device.h"
 
 #if defined(__SANITIZE_ADDRESS__) /* ten times slower: what is tried everywhere else is enough there */

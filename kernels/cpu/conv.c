@@ -240,7 +240,7 @@ void lud_cpu_conv(lud_device *device, lud_conv_pass pass, const lud_conv *shape,
     int64_t n_jobs = conv_jobs(shape->n, (double)work, jobs);
     int n_threads = n_jobs == 1 ? 1 : lud_cpu_threads(device, shape->n * work / 4);
     if (n_threads > n_jobs) n_threads = (int)n_jobs;
-    lud_onednn_use_one_thread();
+    const lud_onednn_settings settings = lud_onednn_enter();
     for (int64_t job = 0; job < n_jobs; ++job) {
         conv_key key;
         memset(&key, 0, sizeof key); /* compared as bytes */
@@ -252,14 +252,14 @@ void lud_cpu_conv(lud_device *device, lud_conv_pass pass, const lud_conv *shape,
         key.shape.n = jobs[job].n;
         primitives[job] = conv_find(cache, &key);
     }
+    lud_onednn_leave(settings);
     /* gradients of weights: each piece's sum, then the pieces in order */
     bool sum = pass == LUD_CONV_WEIGHTS ? n_jobs > 1 || add : add && pass == LUD_CONV_DATA;
     int64_t sum_size = pass == LUD_CONV_WEIGHTS ? n_jobs * w_size : shape->n * x_size;
     float *sums = sum ? lud_cpu_workspace(device, (size_t)sum_size * sizeof *sums) : 0;
 #pragma omp parallel for schedule(static, 1) num_threads(n_threads)
     for (int t = 0; t < n_threads; ++t) {
-        lud_onednn_use_one_thread();
-        unsigned before = lud_cpu_flush_subnormals();
+        const lud_onednn_settings before = lud_onednn_enter();
         for (int64_t job = 0; job < n_jobs; ++job) {
             if (job * n_threads / n_jobs != t) continue;
             int64_t first = jobs[job].first;
@@ -268,7 +268,7 @@ void lud_cpu_conv(lud_device *device, lud_conv_pass pass, const lud_conv *shape,
             if (sum && pass == LUD_CONV_WEIGHTS) data[WEIGHTS] = sums + job * w_size;
             conv_run(primitives[job], data);
         }
-        lud_cpu_restore_subnormals(before);
+        lud_onednn_leave(before);
     }
     if (sum && pass == LUD_CONV_DATA)
         for (int64_t i = 0; i < sum_size; ++i) x[i] += sums[i];

@@ -1,4 +1,4 @@
-/* The CPU device and what its operations share: threads, matrix products and convolutions of oneDNN. */
+/* What the CPU's operations and their products share: the device, its scratch memory, its threads. */
 #ifndef LUDUS_KERNELS_CPU_CPU_H
 #define LUDUS_KERNELS_CPU_CPU_H
 
@@ -26,40 +26,13 @@ typedef struct lud_cpu {
     struct lud_cpu *halves, *next_half;
 } lud_cpu;
 
-extern const lud_backend lud_cpu_backend;
+/* Memory that starts at a multiple of `alignment` bytes, or at a large page where it is much larger than one:
+ * rows in any order would else miss the processor's table of pages at every step. For `free`; null when
+ * memory is out. */
+void *lud_cpu_memory(size_t alignment, size_t bytes);
 
-/* The float table compiled for three instruction sets, in kernels/cpu/ops_*.c. */
-extern const lud_ops lud_cpu_ops_plain, lud_cpu_ops_avx2, lud_cpu_ops_avx512;
-
-/* Products with so few weights are panels' work (ops_dense.inc), and are not worth rounding. */
-enum { LUD_CPU_FEW_WEIGHTS = 64 * 192 };
-
-/* c = alpha op(a) op(b) + beta c through oneDNN; arguments as the operation `matmul`. */
-void lud_cpu_sgemm(lud_device *device, bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
-                   float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
-                   float *c, int64_t ldc);
-
-/* The same with both factors rounded to bfloat16 (LUD_PRECISION_BF16); layers with fewer than 12,288 weights
- * are left in float32. */
-void lud_cpu_bf16_product(lud_device *device, bool transpose_a, bool transpose_b, int64_t m, int64_t n,
-                          int64_t k, float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
-                          float beta, float *c, int64_t ldc);
-/* dx (+)= g w and dw += g^T x for g[n][n_out], x[n][n_in], w[n_out][n_in], with g rounded only once. False,
- * and nothing done, where lud_cpu_bf16_product would not multiply rounded factors by instructions for them.
- */
-bool lud_cpu_bf16_linear_backward(lud_device *device, int64_t n, int64_t n_in, int64_t n_out, const float *g,
-                                  const float *x, const float *w, float *dx, bool add, float *dw);
-/* Null is allowed. */
-void lud_cpu_bf16_destroy(lud_cpu_bf16 *bf16);
-
-typedef enum lud_conv_pass { LUD_CONV_FORWARD, LUD_CONV_DATA, LUD_CONV_WEIGHTS } lud_conv_pass;
-
-/* One pass of a convolution through oneDNN. FORWARD: y from x, w and b (may be null), with a ReLU behind it
- * when `relu`. DATA: x (the gradient) from y (the gradient) and w. WEIGHTS: w (the gradient) from x and y.
- * The result overwrites, or is added when `add`. Primitives are made once per pass and shape and kept; any
- * number of images is run as pieces of powers of two, so that few shapes exist. */
-void lud_cpu_conv(lud_device *device, lud_conv_pass pass, const lud_conv *shape, bool relu, bool add,
-                  float *x, float *w, const float *b, float *y);
+/* The workspace of at least `bytes`; false when memory is out. */
+bool lud_cpu_reserve(lud_device *device, size_t bytes);
 
 /* Scratch memory of at least `bytes`, aligned to 64, valid until the next call. Aborts when memory is out: it
  * grows only while warming up. */

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "kernels/cpu/conv.h"
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/cpu_device.h"
+#include "kernels/cpu/products.h"
 
 struct lud_event {
     double seconds;
@@ -107,38 +107,25 @@ static bool run_both(lud_device *device, lud_device_work first, void *first_cont
     half->device.n_threads = n_threads / 2;
     device->n_threads = n_threads - n_threads / 2;
     /* with three threads and more each piece has a team of its own */
-    const int levels = omp_get_active_level() + 2;
-    if (n_threads > 2 && omp_get_max_active_levels() < levels) omp_set_max_active_levels(levels);
+    const int levels = omp_get_active_level() + 2, most_levels = omp_get_max_active_levels();
+    if (n_threads > 2 && most_levels < levels) omp_set_max_active_levels(levels);
 #pragma omp parallel num_threads(2)
     {
         const int n = omp_get_num_threads(), self = omp_get_thread_num();
         if (self == 0) first(device, first_context);
         if (self == n - 1) second(&half->device, second_context);
     }
+    if (n_threads > 2 && most_levels < levels) omp_set_max_active_levels(most_levels);
     device->n_threads = n_threads;
     half_give(cpu, half);
     return true;
-}
-
-/* Memory of a multiple of `alignment` bytes. What is much larger than a large page consists of such pages
- * where the system has them: rows in any order would else miss the processor's table of pages at every step.
- */
-static void *allocate_aligned(size_t alignment, size_t bytes) {
-    enum { PAGE = 1 << 21 };
-    const bool large = bytes >= 4 * (size_t)PAGE && bytes <= SIZE_MAX - PAGE;
-    if (large) bytes = (bytes + PAGE - 1) / PAGE * PAGE;
-    void *memory = aligned_alloc(large ? PAGE : alignment, bytes);
-#if defined(MADV_HUGEPAGE)
-    if (memory && large) madvise(memory, bytes, MADV_HUGEPAGE); /* a wish: memory is as good without */
-#endif
-    return memory;
 }
 
 static void *cpu_allocate(lud_device *device, size_t bytes) {
     (void)device;
     if (bytes > SIZE_MAX - 512) return 0;
     size_t rounded = (bytes + 255) / 256 * 256;
-    void *memory = allocate_aligned(256, rounded ? rounded : 256);
+    void *memory = lud_cpu_memory(256, rounded ? rounded : 256);
     if (memory) memset(memory, 0, rounded);
     return memory;
 }
@@ -160,43 +147,6 @@ static void cpu_zero(lud_device *device, void *memory, size_t bytes) {
 
 static void cpu_synchronise(lud_device *device) {
     (void)device;
-}
-
-static bool grow(void **memory, size_t *size, size_t bytes) {
-    if (bytes <= *size) return true;
-    size_t rounded = (bytes + bytes / 4 + 4095) / 4096 * 4096;
-    void *larger = allocate_aligned(4096, rounded);
-    if (!larger) return false;
-    free(*memory); /* nothing in it outlives one operation */
-    *memory = larger;
-    *size = rounded;
-    return true;
-}
-
-static bool cpu_reserve(lud_device *device, size_t bytes) {
-    return grow(&device->workspace, &device->workspace_bytes, bytes);
-}
-
-static void out_of_scratch(size_t bytes) {
-    fprintf(stderr, "ludus: out of memory: an operation needs %zu bytes of scratch\n", bytes);
-    abort();
-}
-
-void *lud_cpu_workspace(lud_device *device, size_t bytes) {
-    if (!cpu_reserve(device, bytes)) out_of_scratch(bytes);
-    return device->workspace;
-}
-
-void *lud_cpu_product_scratch(lud_device *device, size_t bytes) {
-    lud_cpu *cpu = (lud_cpu *)device;
-    if (!grow(&cpu->product_scratch, &cpu->product_scratch_bytes, bytes)) out_of_scratch(bytes);
-    return cpu->product_scratch;
-}
-
-void *lud_cpu_operand_scratch(lud_device *device, size_t bytes) {
-    lud_cpu *cpu = (lud_cpu *)device;
-    if (!grow(&cpu->operand_scratch, &cpu->operand_scratch_bytes, bytes)) out_of_scratch(bytes);
-    return cpu->operand_scratch;
 }
 
 static lud_event *event_create(lud_device *device) {
@@ -233,7 +183,7 @@ const lud_backend lud_cpu_backend = {.name = "cpu",
                                      .copy = cpu_copy,
                                      .zero = cpu_zero,
                                      .synchronise = cpu_synchronise,
-                                     .reserve = cpu_reserve,
+                                     .reserve = lud_cpu_reserve,
                                      .run_both = run_both,
                                      .event_create = event_create,
                                      .event_destroy = event_destroy,

@@ -1,5 +1,5 @@
-/* Matrix products of float32 through oneDNN. */
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/products.h"
+
 #include "kernels/cpu/onednn.h"
 
 /* An output tile has at most so many columns, and as many rows (a power of two) as are worth a thread. Of a
@@ -30,10 +30,10 @@ static void product_job(const product_shape *s, int64_t job, float alpha, const 
     a += s->transpose_a ? first_k * s->lda + i : i * s->lda + first_k;
     b += s->transpose_b ? j * s->ldb + first_k : first_k * s->ldb + j;
     c += piece * s->m * s->n + i * ldc + j; /* pieces lie behind each other */
-    unsigned before = lud_cpu_flush_subnormals();
+    const lud_onednn_settings before = lud_onednn_enter();
     LUD_ONEDNN(dnnl_sgemm(s->transpose_a ? 'T' : 'N', s->transpose_b ? 'T' : 'N', rows, columns,
                           end_k - first_k, alpha, a, s->lda, b, s->ldb, beta, c, ldc));
-    lud_cpu_restore_subnormals(before);
+    lud_onednn_leave(before);
 }
 
 void lud_cpu_sgemm(lud_device *device, bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
@@ -51,15 +51,11 @@ void lud_cpu_sgemm(lud_device *device, bool transpose_a, bool transpose_b, int64
     float *to = parts ? parts : c, keep = parts ? 0 : beta;
     int64_t stride = parts ? n : ldc, n_jobs = n_tiles * n_pieces;
     int n_threads = n_jobs == 1 ? 1 : lud_cpu_threads(device, m * n * k / 8);
-    lud_onednn_use_one_thread();
     if (n_threads == 1) { /* small products do without the cost of a parallel region */
         for (int64_t job = 0; job < n_jobs; ++job) product_job(&shape, job, alpha, a, b, keep, to, stride);
     } else {
 #pragma omp parallel for schedule(static) num_threads(n_threads)
-        for (int64_t job = 0; job < n_jobs; ++job) {
-            lud_onednn_use_one_thread();
-            product_job(&shape, job, alpha, a, b, keep, to, stride);
-        }
+        for (int64_t job = 0; job < n_jobs; ++job) product_job(&shape, job, alpha, a, b, keep, to, stride);
     }
     for (int64_t i = 0; i < m && parts; ++i)
         for (int64_t j = 0; j < n; ++j) {

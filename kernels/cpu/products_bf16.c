@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cpu/cpu.h"
 #include "kernels/cpu/onednn.h"
+#include "kernels/cpu/products.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -286,7 +286,6 @@ static void round_factor(lud_device *device, int64_t rows, int64_t columns, cons
 /* The second factor is rounded into p->b: [n][ldb] when transposed, else [terms up to a grain][ldb]. */
 static void run(lud_device *device, const product *p, const float *b, int64_t ldb, uint16_t *tiles) {
     lud_cpu_bf16 *bf16 = state_of(device);
-    lud_onednn_use_one_thread();
     if (p->transpose_b)
         round_factor(device, p->n, p->k, b, ldb, p->n, p->ldb, p->b);
     else
@@ -296,12 +295,11 @@ static void run(lud_device *device, const product *p, const float *b, int64_t ld
 #pragma omp parallel num_threads(n_threads) if (n_threads > 1)
     {
         const int self = omp_get_thread_num();
-        lud_onednn_use_one_thread();
-        const unsigned before = lud_cpu_flush_subnormals();
+        const lud_onednn_settings before = lud_onednn_enter();
 #pragma omp for schedule(dynamic)
         for (int64_t job = 0; job < n_jobs; ++job)
             tile_job(bf16, &bf16->slots[self], p, job * p->tile_rows, tiles + self * TILE_SIZE);
-        lud_cpu_restore_subnormals(before);
+        lud_onednn_leave(before);
     }
 }
 

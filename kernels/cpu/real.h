@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/conv.h"
+#include "kernels/cpu/products.h"
 #include "kernels/real_math.h"
 
 #if defined(LUD_REAL_F64)

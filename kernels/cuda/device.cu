@@ -5,6 +5,7 @@
 #include <new>
 
 #include "kernels/cuda/cuda.cuh"
+#include "module_abi.h"
 
 struct lud_event {
     cudaEvent_t event;
@@ -201,6 +202,7 @@ static const char *failure(lud_device *device) { return of(device)->failure[0] ?
 
 // In the order of lud_backend.
 extern "C" __attribute__((visibility("default"))) const lud_backend lud_cuda_backend = {
+    LUD_MODULE_ABI,
     "cuda",
     false, // host_memory
     true,  // records_graphs

@@ -7,7 +7,7 @@
 #ifndef LUDUS_LEARN_EMPO_LAYOUT_H
 #define LUDUS_LEARN_EMPO_LAYOUT_H
 
-#include "learn/empo/exact/sweep.h"
+#include "learn/empo/equations.h"
 #include "sim/world.h"
 
 enum { LUD_EMPO_MAX_AGENTS = 64 };

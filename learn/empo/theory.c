@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "learn/empo/exact/sweep.h"
+#include "learn/empo/equations.h"
 
 const char *const lud_empo_aggregate_names[] = {"mean", "sum", NULL};
 const char *const lud_empo_reward_weight_names[] = {"duration", "one", NULL};

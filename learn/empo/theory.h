@@ -2,7 +2,7 @@
  *
  * Heitzig & Potham, "Model-Based Soft Maximization of Suitable Metrics of Long-Term Human Power", arXiv
  * 2508.00159. Equation numbers below are the paper's; the exact solver and the learner both call these
- * functions; learn/empo/exact/sweep.h has the arithmetic. */
+ * functions; learn/empo/equations.h has the arithmetic. */
 #ifndef LUDUS_LEARN_EMPO_THEORY_H
 #define LUDUS_LEARN_EMPO_THEORY_H
 

@@ -2,7 +2,7 @@
 #ifndef LUDUS_LEARN_MAPPO_POLICY_H
 #define LUDUS_LEARN_MAPPO_POLICY_H
 
-#include "agents/policy.h"
+#include "agents/cast.h"
 #include "learn/nn/parameters.h"
 #include "sim/scenario.h"
 

@@ -35,7 +35,7 @@ static lud_capture_graph *place_of(lud_capture *capture, uint64_t key) {
 }
 
 void lud_capture_run(lud_capture *capture, uint64_t key) {
-    if (capture->never_record) {
+    if (capture->never) {
         capture->body(capture->context);
         return;
     }

@@ -89,7 +89,7 @@ struct lud_nn {
     uint64_t seed;
     lud_device *device;        /* that runs it, the parameters' unless lud_nn_run_on */
     uint32_t *step;            /* in device memory, so that recorded runs see new values */
-    uint32_t step_packed;      /* the same in a parcel */
+    uint32_t step_packed;      /* the same in an upload */
     const uint32_t *step_read; /* the one of both that runs read */
     char *memory;
     size_t bytes, bytes_unshared;

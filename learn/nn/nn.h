@@ -144,8 +144,8 @@ int64_t lud_nn_rows(const lud_nn *net, int axis);
 /* Key and step of the dropout draws of the next runs, on a planned network. In a recorded run
  * (learn/nn/capture.h) the step may change, the seed may not. */
 void lud_nn_set_step(lud_nn *net, uint64_t seed, uint32_t step);
-/* The same with the step in a parcel, which is sent before the runs. */
-void lud_nn_pack_step(lud_nn *net, uint64_t seed, uint32_t step, lud_upload_batch *parcel);
+/* The same with the step in an upload, which is sent before the runs. */
+void lud_nn_pack_step(lud_nn *net, uint64_t seed, uint32_t step, lud_upload_batch *upload);
 /* The device whose threads and scratch the next runs use, one handed out by lud_device_run_both for the
  * parameters' device; null: the parameters' device. */
 void lud_nn_run_on(lud_nn *net, lud_device *device);

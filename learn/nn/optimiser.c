@@ -9,7 +9,7 @@
 #include <string.h>
 
 const char *const lud_optimiser_names[LUD_OPTIMISER_KINDS + 1] = {"sgd",    "adam",        "adamw",
-                                                                  "apollo", "apollo_mini", NULL};
+                                                                  "apollo", "apollo-mini", NULL};
 
 /* Scalars in device memory, per group and per low-rank matrix. */
 enum {
@@ -45,7 +45,7 @@ typedef struct group {
     uint64_t updates;
     double lr;                     /* of the update in work */
     bool limit_moves;              /* the limit of the norm may change, and device memory has it */
-    float packed[GROUP_LIMIT + 1]; /* rates and limit in a parcel */
+    float packed[GROUP_LIMIT + 1]; /* rates and limit in an upload */
     const void *sent;              /* where they are on the device; null: in the state block */
 } group;
 
@@ -84,8 +84,39 @@ lud_optimiser_options lud_optimiser_defaults(lud_optimiser_kind kind) {
     return o;
 }
 
-static bool is_apollo(lud_optimiser_kind kind) {
+static bool is_apollo(int kind) {
     return kind == LUD_OPTIMISER_APOLLO || kind == LUD_OPTIMISER_APOLLO_MINI;
+}
+
+lud_status lud_optimiser_options_check(const lud_optimiser_options *o, lud_place place, lud_error *error) {
+    const lud_optimiser_options usual = lud_optimiser_defaults(LUD_OPTIMISER_ADAM);
+    static const char *const of_sgd = "sgd", *const of_moments = "every type but sgd",
+                             *const of_apollo = "apollo and apollo-mini";
+    const struct {
+        const char *key, *types;
+        bool given;
+    } rows[] = {{"momentum", of_sgd, o->momentum != 0.0},
+                {"beta1", of_moments, o->beta1 != usual.beta1},
+                {"beta2", of_moments, o->beta2 != usual.beta2},
+                {"rank", of_apollo, o->rank != 0},
+                {"scale", of_apollo, o->scale != 0.0},
+                {"projection_gap", of_apollo, o->projection_gap != usual.projection_gap},
+                {"tensor_scaling", of_apollo, o->tensor_scaling},
+                {"scale_front", of_apollo, o->scale_front},
+                {"limiter", of_apollo, !o->limiter},
+                {"limiter_gamma", of_apollo, o->limiter_gamma != usual.limiter_gamma},
+                {"correct_bias", of_apollo, !o->correct_bias},
+                {"zero_gradient_freezes", of_apollo, o->zero_gradient_freezes}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *types = rows[i].types;
+        const bool honoured =
+            types == of_apollo ? is_apollo(o->kind) : (o->kind == LUD_OPTIMISER_SGD) == (types == of_sgd);
+        if (rows[i].given && !honoured)
+            return lud_fail_at(error, LUD_ERROR_INPUT, place,
+                               "optimiser.%s is given with type %s, which has no use for it; expected %s",
+                               rows[i].key, lud_optimiser_names[o->kind], types);
+    }
+    return LUD_OK;
 }
 
 static int64_t larger(int64_t a, int64_t b) {
@@ -154,6 +185,11 @@ int lud_optimiser_group(lud_optimiser *optimiser, const char *prefix, const lud_
     const int index = optimiser->n_groups++;
     group *g = &groups[index];
     *g = (group){.options = *options, .first_range = optimiser->n_ranges};
+    const lud_optimiser_options usual = lud_optimiser_defaults((lud_optimiser_kind)options->kind);
+    if (g->options.rank == 0) g->options.rank = usual.rank;
+    if (g->options.scale == 0.0) g->options.scale = usual.scale;
+    g->options.tensor_scaling |= usual.tensor_scaling;
+    options = &g->options;
     g->scalars = take_state(optimiser, GROUP_SCALARS);
     range *open = NULL;
     for (int i = 0; i < optimiser->parameters->n; i++) {
@@ -240,7 +276,7 @@ void lud_optimiser_prepare(lud_optimiser *optimiser, int index, double lr) {
         prepare_group_f64(optimiser, g);
 }
 
-void lud_optimiser_pack(lud_optimiser *optimiser, int index, double lr, lud_upload_batch *parcel) {
+void lud_optimiser_pack(lud_optimiser *optimiser, int index, double lr, lud_upload_batch *upload) {
     group *g = &optimiser->groups[index];
     double schedule[GROUP_LIMIT + 1];
     assert(optimiser->parameters->real_bytes == sizeof *g->packed);
@@ -248,7 +284,11 @@ void lud_optimiser_pack(lud_optimiser *optimiser, int index, double lr, lud_uplo
     g->lr = lr;
     schedule_group_f32(g, schedule);
     for (int i = 0; i <= GROUP_LIMIT; i++) g->packed[i] = (float)schedule[i];
-    lud_upload_batch_add(parcel, &g->sent, g->packed, sizeof g->packed);
+    lud_upload_batch_add(upload, &g->sent, g->packed, sizeof g->packed);
+}
+
+bool lud_optimiser_records(const lud_optimiser *optimiser) {
+    return optimiser->n_matrices == 0;
 }
 
 void lud_optimiser_apply(lud_optimiser *optimiser, int index) {

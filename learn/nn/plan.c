@@ -275,10 +275,10 @@ void lud_nn_set_step(lud_nn *net, uint64_t seed, uint32_t step) {
     lud_device_upload(net->parameters->device, net->step, &step, sizeof step);
 }
 
-void lud_nn_pack_step(lud_nn *net, uint64_t seed, uint32_t step, lud_upload_batch *parcel) {
+void lud_nn_pack_step(lud_nn *net, uint64_t seed, uint32_t step, lud_upload_batch *upload) {
     net->seed = seed;
     net->step_packed = step;
-    lud_upload_batch_add(parcel, &net->step_read, &net->step_packed, sizeof net->step_packed);
+    lud_upload_batch_add(upload, &net->step_read, &net->step_packed, sizeof net->step_packed);
 }
 
 void lud_nn_run_on(lud_nn *net, lud_device *device) {

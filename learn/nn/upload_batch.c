@@ -24,7 +24,7 @@ void lud_upload_batch_clear(lud_upload_batch *p) {
 }
 
 void lud_upload_batch_add(lud_upload_batch *p, void *pointer, const void *host, size_t bytes) {
-    assert(p->n < LUD_PARCEL_ITEMS);
+    assert(p->n < LUD_UPLOAD_BATCH_ITEMS);
     p->items[p->n++] =
         (lud_upload_batch_item){.pointer = pointer, .host = host, .bytes = bytes, .offset = p->bytes};
     p->bytes += (bytes + PARCEL_ALIGNMENT - 1) / PARCEL_ALIGNMENT * PARCEL_ALIGNMENT;

@@ -22,28 +22,35 @@ static void destroy(lud_policy *policy) {
     free(p);
 }
 
-static void act_in_environment(proof_policy *p, const lud_act *act, int e) {
-    const lud_proof_model *model = p->net->model;
-    const uint8_t *state = act->states + (size_t)e * model->model.layout.state_bytes;
+static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *to) {
+    proof_policy *p = (proof_policy *)policy;
+    const lud_layout *layout = &policy->model->layout;
     const lud_proof_state *head = (const lud_proof_state *)(const void *)state;
-    const int n_actions = model->model.layout.actions[0].n_discrete;
-    for (int k = 0; k < n_actions; k++) p->probability[k] = k == 0;
-    if (head->outcome == LUD_PROOF_RUNNING) {
-        lud_proof_expander_clear(&p->expander);
-        memcpy(p->state, state, model->model.layout.state_bytes);
-        lud_proof_expander_add(&p->expander, p->state);
-        lud_proof_expander_run(&p->expander);
-        for (int k = 0; k < p->expander.begin[1]; k++) p->probability[k] = exp(p->expander.log_probs[k]);
+    (void)goal;
+    for (int k = 0; k < layout->actions[agent].n_discrete; k++) to[k] = k == 0;
+    if (head->outcome != LUD_PROOF_RUNNING) return true;
+    lud_proof_expander_clear(&p->expander);
+    memcpy(p->state, state, layout->state_bytes);
+    lud_proof_expander_add(&p->expander, p->state);
+    lud_proof_expander_run(&p->expander);
+    for (int k = 0; k < p->expander.begin[1]; k++) to[k] = exp(p->expander.log_probs[k]);
+    return true;
+}
+
+static void act(lud_policy *policy, const lud_act *act) {
+    double *probability = ((proof_policy *)policy)->probability;
+    for (int e = 0; e < act->range.n; e++) {
+        (void)distribution(policy, act->states + (size_t)e * act->model->layout.state_bytes, 0, -1,
+                           probability);
+        lud_policy_choose(act, e, 0, probability);
     }
-    lud_policy_choose(act, e, 0, p->probability);
 }
 
-static void act_in_range(lud_policy *policy, const lud_act *act) {
-    for (int e = 0; e < act->range.n; e++) act_in_environment((proof_policy *)policy, act, e);
-}
-
-static const lud_policy_kind kind = {
-    .name = "proof-ppo", .about = "a trained proof policy", .destroy = destroy, .act = act_in_range};
+static const lud_policy_kind kind = {.name = "proof-ppo",
+                                     .about = "a trained proof policy",
+                                     .destroy = destroy,
+                                     .act = act,
+                                     .distribution = distribution};
 
 lud_status lud_proof_policy_create(lud_proof_net *net, lud_policy **policy, lud_error *error) {
     *policy = NULL;

@@ -302,7 +302,7 @@ void lud_proof_ppo_never_record(lud_learner *learner, bool never) {
     prover *p = (prover *)learner;
     lud_capture *const pieces[] = {&p->net->forwards, &p->net->backwards, &p->update.stepping,
                                    &p->head.acting, &p->head.learning};
-    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) pieces[i]->never_record = never;
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) pieces[i]->never = never;
 }
 
 void lud_proof_ppo_pieces(const lud_learner *learner, uint64_t *n, uint64_t *n_replayed) {

@@ -2,7 +2,7 @@
 #ifndef LUDUS_LEARN_STORE_RUN_H
 #define LUDUS_LEARN_STORE_RUN_H
 
-#include "agents/policy.h"
+#include "agents/cast.h"
 #include "sim/scenario.h"
 
 /* learn/learner.h and kernels/device.h, which the viewer's headers do not go with */

@@ -204,13 +204,13 @@ LUD_HD static inline bool lud_grid_on_goal(const lud_grid_model *m, const lud_gr
                                            const uint8_t *state, int i) {
     uint32_t cell = lud_grid_get_cell(m, state, m->at.cell, i);
     return (layer->base[cell] & LUD_CONTENT_TYPE) == LUD_GOAL &&
-           (!m->own_goal_only || layer->base_colour[cell] == m->colour[i]);
+           (!m->spec.rewards.own_goal_only || layer->base_colour[cell] == m->colour[i]);
 }
 
 /* Somebody is on a goal object that ends the episode. */
 LUD_HD static inline bool lud_grid_goal_reached(const lud_grid_model *m, const lud_grid_layer *layer,
                                                 const uint8_t *state) {
-    if (!m->goal_ends) return false;
+    if (!m->spec.rewards.goal_ends) return false;
     for (int i = 0; i < m->n_agents; i++)
         if (lud_grid_on_goal(m, layer, state, i)) return true;
     return false;

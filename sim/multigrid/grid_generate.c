@@ -26,7 +26,7 @@ typedef struct maker {
 /* ---- random draws ---- */
 
 static uint32_t word(maker *m) {
-    lud_random_key key = {m->g->seed, (uint32_t)m->map};
+    lud_random_key key = {(uint64_t)m->g->seed, (uint32_t)m->map};
     if (m->n_draws % 4 == 0)
         m->words = lud_draw(key, (uint32_t)m->attempt, m->n_draws / 4, LUD_PURPOSE_GENERATE, 0);
     return m->words.v[m->n_draws++ % 4];
@@ -269,7 +269,7 @@ static lud_grid_type random_target(maker *m) {
     lud_grid_type present[3];
     int n = 0;
     for (int i = 0; i < 3; i++)
-        if (m->g->objects[types[i]]) present[n++] = types[i];
+        if (m->g->objects.of[types[i]]) present[n++] = types[i];
     return n ? present[below(m, n)] : LUD_KILL_BUTTON;
 }
 
@@ -298,12 +298,12 @@ static void place_magic_wall(maker *m) {
 }
 
 static void place_things(maker *m, unsigned key_colours) {
-    for (int i = 0; i < m->g->objects[LUD_MAGIC_WALL] && !m->fault; i++) place_magic_wall(m);
+    for (int i = 0; i < m->g->objects.of[LUD_MAGIC_WALL] && !m->fault; i++) place_magic_wall(m);
     list_free(m);
     for (int colour = 0; colour < LUD_COLOURS; colour++)
         if (key_colours >> colour & 1) place(m, LUD_KEY, colour);
     for (int type = 0; type < LUD_GRID_TYPES; type++)
-        for (int i = 0; i < m->g->objects[type] && type != LUD_MAGIC_WALL && !m->fault; i++)
+        for (int i = 0; i < m->g->objects.of[type] && type != LUD_MAGIC_WALL && !m->fault; i++)
             place(m, (lud_grid_type)type, -1);
 }
 
@@ -347,7 +347,7 @@ static void make(maker *m, lud_grid_thing *agents) {
 }
 
 static lud_status make_map(maker *m, lud_grid_thing *agents, lud_grid_spec *spec, lud_error *error) {
-    int n_agents = m->g->humans + m->g->robots;
+    const int n_agents = (int)(m->g->humans + m->g->robots);
     for (m->attempt = 0; m->attempt < m->g->attempts; m->attempt++) {
         lud_arena_mark mark = lud_arena_get_mark(m->arena);
         make(m, agents);
@@ -370,7 +370,7 @@ static lud_status make_map(maker *m, lud_grid_thing *agents, lud_grid_spec *spec
         error, LUD_ERROR_INPUT,
         "expected options under which a random map can be made, found none in %d attempts for map %d (the "
         "last one failed because %s)",
-        m->g->attempts, m->map, m->fault);
+        (int)m->g->attempts, m->map, m->fault);
 }
 
 lud_status lud_grid_generate_maps(lud_arena *arena, const lud_grid_options *options, lud_grid_spec *spec,
@@ -404,7 +404,7 @@ static lud_status read_pair(lud_tree *section, const char *key, const lud_int_li
     return LUD_OK;
 }
 
-static lud_status check_section(lud_tree *section, const lud_grid_generate *g, int n_maps, lud_error *error) {
+static lud_status check_section(lud_tree *section, const lud_grid_generate *g, lud_error *error) {
     lud_tree *size = lud_tree_get(section, "size"), *rooms = lud_tree_get(section, "rooms");
     const lud_tree *at = rooms ? rooms : size ? size : section;
     if (g->humans + g->robots > LUD_GRID_MAX_AGENTS)
@@ -415,32 +415,21 @@ static lud_status check_section(lud_tree *section, const lud_grid_generate *g, i
     if (g->style == LUD_STYLE_MAZE && (g->width % 2 == 0 || g->height % 2 == 0))
         return lud_tree_expected(size ? size : section, error, "an odd width and height for a maze");
     /* keeps a file of a few lines from asking for gigabytes */
-    if ((int64_t)g->width * g->height * n_maps > 4 << 20)
+    if ((int64_t)g->width * g->height * g->maps > 4 << 20)
         return lud_tree_expected(lud_tree_get(section, "maps"), error, "maps of at most %d cells together",
                                  4 << 20);
     return LUD_OK;
 }
 
 lud_status lud_grid_generate_read(lud_arena *arena, lud_tree *section, uint64_t seed, lud_grid_generate *g,
-                                  int *n_maps, lud_error *error) {
+                                  lud_error *error) {
     lud_grid_generate_options v;
     lud_status status = lud_options_read(&lud_grid_generate_option_table, arena, section, &v, error);
     if (status) return status;
-    *n_maps = (int)v.maps;
-    *g = (lud_grid_generate){.seed = v.seed < 0 ? seed : (uint64_t)v.seed,
-                             .style = (lud_grid_style)v.style,
-                             .doors = (lud_grid_gate)v.doors,
-                             .extra_doors = v.extra_doors,
-                             .locked_doors = (int)v.locked_doors,
-                             .braid = v.braid,
-                             .walls = v.walls,
-                             .humans = (int)v.humans,
-                             .robots = (int)v.robots,
-                             .solvable = v.solvable,
-                             .attempts = (int)v.attempts};
+    *g = v.generate;
+    if (g->seed < 0) g->seed = (int64_t)seed;
     status = read_pair(section, "size", &v.size, &g->width, &g->height, error);
     if (!status) status = read_pair(section, "rooms", &v.rooms, &g->rooms_x, &g->rooms_y, error);
-    for (int type = 0; type < LUD_GRID_TYPES; type++) g->objects[type] = (int)v.objects.of[type];
     lud_tree *colours = lud_tree_get(section, "colours");
     for (lud_tree *c = colours ? colours->child : NULL; c && !status; c = c->next) {
         int colour;
@@ -449,30 +438,16 @@ lud_status lud_grid_generate_read(lud_arena *arena, lud_tree *section, uint64_t 
     }
     if (!colours) g->colours = (1u << LUD_BROWN) - 1;
     if (!status && !g->colours) status = lud_tree_expected(colours, error, "at least one colour");
-    return status ? status : check_section(section, g, *n_maps, error);
+    return status ? status : check_section(section, g, error);
 }
 
-lud_status lud_grid_generate_write(const lud_grid_generate *g, int n_maps, lud_arena *arena, lud_tree *out,
+lud_status lud_grid_generate_write(const lud_grid_generate *g, lud_arena *arena, lud_tree *out,
                                    lud_error *error) {
     int64_t size[2] = {g->width, g->height}, rooms[2] = {g->rooms_x, g->rooms_y};
     const char *colours[LUD_COLOURS];
-    lud_grid_generate_options v = {.style = (int)g->style,
-                                   .doors = (int)g->doors,
-                                   .size = {size, 2},
-                                   .rooms = {rooms, 2},
-                                   .extra_doors = g->extra_doors,
-                                   .braid = g->braid,
-                                   .walls = g->walls,
-                                   .locked_doors = g->locked_doors,
-                                   .humans = g->humans,
-                                   .robots = g->robots,
-                                   .maps = n_maps,
-                                   .attempts = g->attempts,
-                                   .seed = (int64_t)g->seed,
-                                   .colours = {colours, 0},
-                                   .solvable = g->solvable};
+    lud_grid_generate_options v = {
+        .generate = *g, .size = {size, 2}, .rooms = {rooms, 2}, .colours = {colours, 0}};
     for (int c = 0; c < LUD_COLOURS; c++)
         if (g->colours >> c & 1) colours[v.colours.n++] = lud_colour_names[c];
-    for (int type = 0; type < LUD_GRID_TYPES; type++) v.objects.of[type] = g->objects[type];
     return lud_options_write(&lud_grid_generate_option_table, arena, &v, out, error);
 }

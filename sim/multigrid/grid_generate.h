@@ -14,10 +14,10 @@
 
 /* Section -> options; `seed` where the section has none. */
 lud_status lud_grid_generate_read(lud_arena *arena, lud_tree *section, uint64_t seed,
-                                  lud_grid_generate *generate, int *n_maps, lud_error *error);
+                                  lud_grid_generate *generate, lud_error *error);
 /* Appends the section. */
-lud_status lud_grid_generate_write(const lud_grid_generate *generate, int n_maps, lud_arena *arena,
-                                   lud_tree *out, lud_error *error);
+lud_status lud_grid_generate_write(const lud_grid_generate *generate, lud_arena *arena, lud_tree *out,
+                                   lud_error *error);
 
 /* Makes spec->n_maps maps as spec->generate says; fills width, height, n_agents and maps (in `arena`). Roles,
  * capabilities and chances come from `options`. An error when an option cannot be met or no attempt was

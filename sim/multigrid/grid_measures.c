@@ -7,7 +7,8 @@ enum { AT_GOALS, ALL_AT_GOALS, ON_GOAL, N_MEASURES };
 bool lud_grid_compile_measures(lud_grid_model *m) {
     lud_measure *measures = lud_arena_take_array(m->arena, N_MEASURES, sizeof *measures);
     if (!measures) return false;
-    const bool no_goals = m->goal_begin[m->n_agents] == 0, unpaid = m->reward_goal == 0 && !m->goal_ends;
+    const lud_grid_rewards *rewards = &m->spec.rewards;
+    const bool no_goals = m->goal_begin[m->n_agents] == 0, unpaid = rewards->goal == 0 && !rewards->goal_ends;
     measures[AT_GOALS] =
         (lud_measure){"at_goals", "%.3f", "of the agents with goals are in one at the end", no_goals};
     measures[ALL_AT_GOALS] =

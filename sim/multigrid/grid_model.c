@@ -170,7 +170,7 @@ static lud_status check_map(const lud_grid_spec *spec, int index, uint8_t *seen,
         if (agent->colour >= LUD_COLOURS || agent->role > LUD_ROLE_ROBOT || agent->direction > LUD_NORTH)
             return lud_fail(error, LUD_ERROR_INPUT, "map %d, agent %d: unknown colour, role or direction",
                             index, i);
-        if (spec->random_agents) continue;
+        if (spec->random_start) continue;
         const char *fault = NULL;
         int c = 0;
         if (agent->x < 0 || agent->x >= spec->width || agent->y < 0 || agent->y >= spec->height) {
@@ -253,15 +253,18 @@ static lud_status check_spec(const lud_grid_spec *spec, lud_arena *arena, lud_er
         return lud_fail(error, LUD_ERROR_LIMIT, "%d agents; at most %d are possible", spec->n_agents,
                         LUD_GRID_MAX_AGENTS);
     if (spec->max_steps < 1 || spec->max_steps > 65535)
-        return lud_fail(error, LUD_ERROR_INPUT, "max_steps is %d; it must be 1 to 65535", spec->max_steps);
+        return lud_fail(error, LUD_ERROR_INPUT, "max_steps is %d; it must be 1 to 65535",
+                        (int)spec->max_steps);
     if (spec->n_maps < 1 || spec->n_maps > LUD_GRID_MAX_MAPS)
         return lud_fail(error, LUD_ERROR_INPUT, "%d maps; 1 to %d are possible", spec->n_maps,
                         LUD_GRID_MAX_MAPS);
-    if (spec->actions > LUD_ACTIONS_MINE) return lud_fail(error, LUD_ERROR_INPUT, "unknown action set");
-    if (spec->view == LUD_VIEW_PARTIAL &&
-        (spec->view_size < 3 || spec->view_size > LUD_GRID_MAX_VIEW || spec->view_size % 2 == 0))
-        return lud_fail(error, LUD_ERROR_INPUT, "view_size is %d; it must be odd, 3 to %d", spec->view_size,
-                        LUD_GRID_MAX_VIEW);
+    if (spec->actions < 0 || spec->actions > LUD_ACTIONS_MINE)
+        return lud_fail(error, LUD_ERROR_INPUT, "unknown action set");
+    if (spec->observation.view == LUD_VIEW_PARTIAL &&
+        (spec->observation.size < 3 || spec->observation.size > LUD_GRID_MAX_VIEW ||
+         spec->observation.size % 2 == 0))
+        return lud_fail(error, LUD_ERROR_INPUT, "view_size is %d; it must be odd, 3 to %d",
+                        (int)spec->observation.size, LUD_GRID_MAX_VIEW);
     size_t n_cells = (size_t)spec->width * (size_t)spec->height;
     uint8_t *seen = lud_arena_take(arena, n_cells);
     if (!seen)
@@ -450,7 +453,7 @@ static bool compile_initial(lud_grid_model *m, int index) {
     if (m->n_maps > 1) lud_grid_put16(state + m->at.map, (uint32_t)index);
     for (int i = 0; i < m->n_agents; i++) {
         const lud_grid_agent *agent = &map->agents[i];
-        uint32_t cell = m->spec.random_agents ? 0 : (uint32_t)(agent->y * m->width + agent->x);
+        uint32_t cell = m->spec.random_start ? 0 : (uint32_t)(agent->y * m->width + agent->x);
         lud_grid_put_cell(m, state, m->at.cell, i, cell);
         state[m->at.agent + (uint32_t)i] = (uint8_t)agent->direction;
     }
@@ -534,18 +537,11 @@ static bool compile_agents(lud_grid_model *m) {
 
 static void compile_rewards(lud_grid_model *m) {
     const lud_grid_rewards *r = &m->spec.rewards;
-    m->reward_goal = (float)r->goal;
-    m->reward_step = (float)r->step;
-    m->reward_lava = (float)r->lava;
-    m->reward_open = (float)r->open_door;
-    m->own_goal_only = r->own_goal_only != 0;
-    m->shared_reward = r->shared;
-    m->goal_ends = r->goal_ends;
+    m->reward_collect[LUD_KEY] = (float)r->collect.key;
+    m->reward_collect[LUD_BALL] = (float)r->collect.ball;
+    m->reward_collect[LUD_BOX] = (float)r->collect.box;
     m->has_rewards = r->goal != 0 || r->step != 0 || r->lava != 0 || r->open_door != 0;
-    for (int t = 0; t < LUD_GRID_TYPES; t++) {
-        m->reward_collect[t] = (float)r->collect[t];
-        m->has_rewards |= r->collect[t] != 0;
-    }
+    for (int t = 0; t < LUD_GRID_TYPES; t++) m->has_rewards |= m->reward_collect[t] != 0;
 }
 
 static lud_status compile(lud_grid_model *m, const lud_grid_spec *spec, lud_error *error) {
@@ -559,7 +555,7 @@ static lud_status compile(lud_grid_model *m, const lud_grid_spec *spec, lud_erro
     bool ok = m->layers && copy_spec(m, spec);
     if (ok) {
         m->spec.actions = choose_actions(spec);
-        m->model.layout.max_steps = spec->max_steps;
+        m->model.layout.max_steps = (int)spec->max_steps;
         lay_out_pieces(m);
         ok = compile_agents(m) && compile_neighbours(m);
         compile_rewards(m);
@@ -569,7 +565,7 @@ static lud_status compile(lud_grid_model *m, const lud_grid_spec *spec, lud_erro
     for (int k = 0; k < m->n_maps && ok; k++) ok = compile_initial(m, k);
     if (!ok || !lud_grid_compile_observations(m) || !lud_grid_compile_measures(m))
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the compiled grid");
-    for (int k = 0; k < m->n_maps && spec->random_agents; k++)
+    for (int k = 0; k < m->n_maps && spec->random_start; k++)
         if (m->layers[k].n_free < m->n_agents)
             return lud_fail(error, LUD_ERROR_INPUT, "map %d has %d free cells for %d random agents", k,
                             m->layers[k].n_free, m->n_agents);

@@ -124,11 +124,9 @@ typedef struct lud_grid_model {
     lud_grid_class classes[LUD_GRID_MAX_CLASSES];
     lud_grid_layer *layers; /* [n_maps] */
     bool has_rewards;
-    float reward_goal, reward_step, reward_lava, reward_open;
-    float reward_collect[LUD_GRID_TYPES];
-    bool own_goal_only, shared_reward, goal_ends;
-    int *goal_begin; /* [n_agents + 1] each agent's goals in goal_index */
-    int *goal_index; /* indices in spec.goals */
+    float reward_collect[LUD_GRID_TYPES]; /* the others are read in spec.rewards */
+    int *goal_begin;                      /* [n_agents + 1] each agent's goals in goal_index */
+    int *goal_index;                      /* indices in spec.goals */
 } lud_grid_model;
 
 /* Checks a spec and compiles it. The spec is copied; the model is released with its world's free. */

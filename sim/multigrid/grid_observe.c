@@ -343,7 +343,7 @@ static void view_cells(const lud_grid_model *m, const uint8_t *state, int i, uin
     static const int8_t dx[4] = {1, 0, -1, 0}, dy[4] = {0, 1, 0, -1};
     uint32_t at = lud_grid_get_cell(m, state, m->at.cell, i);
     int ahead = state[m->at.agent + (uint32_t)i] & LUD_AGENT_DIRECTION, right = (ahead + 1) & 3;
-    int size = m->spec.view_size;
+    int size = (int)m->spec.observation.size;
     for (int row = 0; row < size; row++)
         for (int column = 0; column < size; column++) {
             int forward = size - 1 - row, aside = column - size / 2;
@@ -395,7 +395,7 @@ static void observe_partial_words(const lud_grid_model *m, const uint8_t *state,
     int32_t whole[MAX_CELLS + 1];
     uint16_t cell[MAX_VIEW_CELLS];
     bool opaque[MAX_VIEW_CELLS], lit[MAX_VIEW_CELLS];
-    int size = m->spec.view_size, n = size * size;
+    int size = (int)m->spec.observation.size, n = size * size;
     write_words(m, state, whole);
     whole[m->n_cells] = LUD_CODE_WALL;
     for (int i = 0; i < m->n_agents; i++, to += n) {
@@ -404,7 +404,7 @@ static void observe_partial_words(const lud_grid_model *m, const uint8_t *state,
             to[k] = whole[cell[k]];
             opaque[k] = word_is_opaque(to[k]);
         }
-        if (m->spec.see_through_walls) continue;
+        if (m->spec.observation.see_through_walls) continue;
         spread_light(size, opaque, lit);
         for (int k = 0; k < n; k++)
             if (!lit[k]) to[k] = LUD_GRID_WORD_UNSEEN;
@@ -418,7 +418,7 @@ static void observe_partial_cells(const lud_grid_model *m, const uint8_t *state,
     uint16_t cell[MAX_VIEW_CELLS];
     bool opaque[MAX_VIEW_CELLS], lit[MAX_VIEW_CELLS];
     static const uint8_t outside[N] = {LUD_WALL, LUD_GREY};
-    int size = m->spec.view_size, n = size * size;
+    int size = (int)m->spec.observation.size, n = size * size;
     lud_grid_encode_cells(m, state, -1, whole);
     for (int i = 0; i < m->n_agents; i++, to += n * N) {
         view_cells(m, state, i, cell);
@@ -429,7 +429,7 @@ static void observe_partial_cells(const lud_grid_model *m, const uint8_t *state,
             opaque[k] = numbers_are_opaque(at);
         }
         to[((size / 2) * size + size - 1) * N + 5] = 1;
-        if (m->spec.see_through_walls) continue;
+        if (m->spec.observation.see_through_walls) continue;
         spread_light(size, opaque, lit);
         for (int k = 0; k < n; k++)
             if (!lit[k]) memset(to + ((k % size) * size + k / size) * N, 0, N);
@@ -443,7 +443,7 @@ static void observe_partial_cells(const lud_grid_model *m, const uint8_t *state,
 static void fill_scales(const lud_grid_model *m, const char *part, float *scale) {
     if (strcmp(part, "globals") == 0) {
         for (int f = 0; f < LUD_GRID_GLOBALS; f++) scale[f] = 1.0f;
-        scale[0] = inverse(m->spec.max_steps);
+        scale[0] = inverse((int)m->spec.max_steps);
     } else if (strcmp(part, "self") == 0) {
         agent_scales(m, scale);
     } else if (strcmp(part, "agents") == 0) {
@@ -500,9 +500,10 @@ bool lud_grid_compile_observations(lud_grid_model *m) {
         compile_interactive(m, layer);
     }
     for (int i = 0; i < m->n_agents; i++) m->colour_count[m->colour[i]]++;
-    bool partial = m->spec.view == LUD_VIEW_PARTIAL;
-    int width = partial ? m->spec.view_size : m->width, height = partial ? m->spec.view_size : m->height;
-    if (m->spec.coding == LUD_CODING_CELLS)
+    bool partial = m->spec.observation.view == LUD_VIEW_PARTIAL;
+    int size = (int)m->spec.observation.size, width = partial ? size : m->width,
+        height = partial ? size : m->height;
+    if (m->spec.observation.coding == LUD_CODING_CELLS)
         return add_part(m, "cells", LUD_U8, true, 3, (const int[]){width, height, LUD_GRID_CELL_NUMBERS});
     if (!add_part(m, "grid", LUD_I32, partial, 2, (const int[]){height, width}) ||
         !add_part(m, "globals", LUD_F32, false, 1, (const int[]){LUD_GRID_GLOBALS}))
@@ -515,7 +516,7 @@ bool lud_grid_compile_observations(lud_grid_model *m) {
 static void observe_cells(const lud_grid_model *m, lud_range range, const uint8_t *states, uint8_t *to) {
     size_t one = (size_t)m->n_cells * LUD_GRID_CELL_NUMBERS;
     for (int e = 0; e < range.n; e++, states += m->model.layout.state_bytes) {
-        if (m->spec.view == LUD_VIEW_PARTIAL) {
+        if (m->spec.observation.view == LUD_VIEW_PARTIAL) {
             observe_partial_cells(m, states, to);
             to += m->model.layout.parts[0].bytes;
             continue;
@@ -527,13 +528,13 @@ static void observe_cells(const lud_grid_model *m, lud_range range, const uint8_
 void lud_grid_observe(const lud_model *model, lud_range range, const uint8_t *states, void *const *parts) {
     const lud_grid_model *m = (const lud_grid_model *)model;
     size_t state_bytes = m->model.layout.state_bytes;
-    if (m->spec.coding == LUD_CODING_CELLS) {
+    if (m->spec.observation.coding == LUD_CODING_CELLS) {
         if (parts[0]) observe_cells(m, range, states, parts[0]);
         return;
     }
-    bool partial = m->spec.view == LUD_VIEW_PARTIAL;
+    bool partial = m->spec.observation.view == LUD_VIEW_PARTIAL;
     size_t n_cells = (size_t)m->n_cells, n_agents = (size_t)m->n_agents;
-    size_t n_view = (size_t)m->spec.view_size * (size_t)m->spec.view_size;
+    size_t n_view = (size_t)m->spec.observation.size * (size_t)m->spec.observation.size;
     int32_t *grid = parts[0];
     float *globals = parts[1], *agents = parts[2], *interactive = partial ? NULL : parts[3];
     for (size_t e = 0; e < (size_t)range.n; e++) {

@@ -36,7 +36,7 @@ static const lud_option_table roles_table =
     OPTION_TABLE("roles", "what agents of a colour are", roles_table_list);
 
 #undef OPTIONS
-#define OPTIONS struct lud_grid_observation
+#define OPTIONS lud_grid_observation
 static const lud_option observation_table_list[] = {
     CHOICE(view, "full", view_names, "the whole grid, or the square in front of the agent"),
     CHOICE(coding, "compact", coding_names, "one word a cell, or six numbers a cell"),
@@ -57,7 +57,7 @@ static const lud_option_table collect_table =
     OPTION_TABLE("collect", "rewards for picking up", collect_table_list);
 
 #undef OPTIONS
-#define OPTIONS struct lud_grid_reward_options
+#define OPTIONS lud_grid_rewards
 static const lud_option rewards_table_list[] = {
     REAL(goal, "0", -1e6, 1e6, "for moving onto a goal object"),
     BOOL(own_goal_only, "false", "only goal objects of the agent's own colour count"),
@@ -81,18 +81,20 @@ static const lud_option lud_grid_option_table_list[] = {
     TREE(generate, "random maps in place of a map; a section of its own"),
     TREE(agents,
          "list in the reading order of the map: role, facing, colour, can_push_rocks, can_enter_magic_walls"),
-    INT(max_steps, "100", 1, 65535, "length of an episode", "steps"),
-    CHOICE(actions, "automatic", lud_grid_action_set_names,
-           "what agents can do; automatic: object when there is something to pick up, open or press, else "
-           "small"),
-    BOOL(random_start, "false", "each episode starts with the agents on random free cells"),
-    BOOL(goals_must_cover, "false", "every walkable cell must lie in one of the goals"),
+    INT_AT("max_steps", spec.max_steps, "100", 1, 65535, "length of an episode", "steps"),
+    CHOICE_AT("actions", spec.actions, "automatic", lud_grid_action_set_names,
+              "what agents can do; automatic: object when there is something to pick up, open or press, else "
+              "small"),
+    BOOL_AT("random_start", spec.random_start, "false",
+            "each episode starts with the agents on random free cells"),
+    BOOL_AT("goals_must_cover", spec.goals_must_cover, "false",
+            "every walkable cell must lie in one of the goals"),
     SECTION(chances, chances_table, "probabilities of uncertain moves"),
     SECTION(roles, roles_table, "role of the agents of each colour"),
     TEXTS(can_push_rocks, "[grey]", "colours of the agents that can push rocks"),
     TEXTS(can_enter_magic_walls, "[]", "colours of the agents that can enter magic walls"),
-    SECTION(observation, observation_table, "what agents see"),
-    SECTION(rewards, rewards_table, "what agents are rewarded for"),
+    SECTION_AT("observation", spec.observation, observation_table, "what agents see"),
+    SECTION_AT("rewards", spec.rewards, rewards_table, "what agents are rewarded for"),
 };
 const lud_option_table lud_grid_option_table =
     OPTION_TABLE("multigrid", "a grid world", lud_grid_option_table_list);
@@ -146,24 +148,27 @@ static const lud_option_table objects_table =
 #undef OPTIONS
 #define OPTIONS lud_grid_generate_options
 static const lud_option lud_grid_generate_option_table_list[] = {
-    CHOICE(style, "rooms", style_names,
-           "rooms joined by doors, a maze, or an open field with walls here and there"),
+    CHOICE_AT("style", generate.style, "rooms", style_names,
+              "rooms joined by doors, a maze, or an open field with walls here and there"),
     INTS(size, "[9, 9]", 3, 255, "width and height, the outer wall included; odd for a maze", "cells"),
     INTS(rooms, "[2, 2]", 1, 64, "rooms: how many across and down"),
-    CHOICE(doors, "closed", gate_names, "rooms: what joins two rooms"),
-    REAL(extra_doors, "0.25", 0, 1, "rooms: probability of a door more than needed between neighbours"),
-    INT(locked_doors, "0", 0, 1000, "doors that are locked; keys of their colours are added"),
-    REAL(braid, "0", 0, 1, "maze: part of the dead ends that are opened"),
-    REAL(walls, "0.15", 0, 0.9, "open: part of the cells that are walls"),
-    SECTION(objects, objects_table, "how many things of each type"),
+    CHOICE_AT("doors", generate.doors, "closed", gate_names, "rooms: what joins two rooms"),
+    REAL_AT("extra_doors", generate.extra_doors, "0.25", 0, 1,
+            "rooms: probability of a door more than needed between neighbours"),
+    INT_AT("locked_doors", generate.locked_doors, "0", 0, 1000,
+           "doors that are locked; keys of their colours are added"),
+    REAL_AT("braid", generate.braid, "0", 0, 1, "maze: part of the dead ends that are opened"),
+    REAL_AT("walls", generate.walls, "0.15", 0, 0.9, "open: part of the cells that are walls"),
+    SECTION_AT("objects", generate.objects, objects_table, "how many things of each type"),
     TEXTS(colours, "[red, green, blue, purple, yellow, grey]",
           "colours of doors, keys, balls, boxes and goals"),
-    INT(humans, "1", 0, 64, "number of humans (yellow)"),
-    INT(robots, "1", 0, 64, "number of robots (grey)"),
-    BOOL(solvable, "true", "every human can get to every room and goal object on its own"),
-    INT(maps, "1", 1, LUD_GRID_MAX_MAPS, "maps to make; each episode draws one of them"),
-    INT(attempts, "1000", 1, 10000, "tries for one map before giving up"),
-    INT(seed, "-1", -1, 1e19, "seed of the maps; -1: that of the run"),
+    INT_AT("humans", generate.humans, "1", 0, 64, "number of humans (yellow)"),
+    INT_AT("robots", generate.robots, "1", 0, 64, "number of robots (grey)"),
+    BOOL_AT("solvable", generate.solvable, "true",
+            "every human can get to every room and goal object on its own"),
+    INT_AT("maps", generate.maps, "1", 1, LUD_GRID_MAX_MAPS, "maps to make; each episode draws one of them"),
+    INT_AT("attempts", generate.attempts, "1000", 1, 10000, "tries for one map before giving up"),
+    INT_AT("seed", generate.seed, "-1", -1, 1e19, "seed of the maps; -1: that of the run"),
 };
 const lud_option_table lud_grid_generate_option_table =
     OPTION_TABLE("generate", "random maps", lud_grid_generate_option_table_list);

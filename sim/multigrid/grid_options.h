@@ -10,30 +10,15 @@ typedef struct lud_grid_chances {
     double stumble, solidify, enter_bush, enter_magic_wall;
 } lud_grid_chances;
 
-/* Section `multigrid`. */
+/* Section `multigrid`: what the spec takes as it stands, and what is read further. */
 typedef struct lud_grid_options {
+    lud_grid_spec spec;
     lud_tree *map, *ensemble, *legend, *generate, *agents;
-    int64_t max_steps;
-    int actions;
-    bool random_start;
-    bool goals_must_cover;
     lud_grid_chances chances;
     struct lud_grid_roles {
         int of[LUD_COLOURS]; /* lud_role of each colour */
     } roles;
     lud_text_list can_push_rocks, can_enter_magic_walls; /* colours */
-    struct lud_grid_observation {
-        int view, coding;
-        int64_t size;
-        bool see_through_walls;
-    } observation;
-    struct lud_grid_reward_options {
-        double goal, step, lava, open_door;
-        struct lud_grid_collect {
-            double key, ball, box;
-        } collect;
-        bool own_goal_only, shared, goal_ends;
-    } rewards;
 } lud_grid_options;
 extern const lud_option_table lud_grid_option_table;
 
@@ -69,15 +54,9 @@ extern const lud_option_table lud_grid_goal_option_table;
 
 /* Section `generate`. */
 typedef struct lud_grid_generate_options {
-    int style, doors;
+    lud_grid_generate generate;
     lud_int_list size, rooms;
-    double extra_doors, braid, walls;
-    int64_t locked_doors, humans, robots, maps, attempts, seed;
     lud_text_list colours;
-    bool solvable;
-    struct lud_grid_object_counts {
-        int64_t of[LUD_GRID_TYPES];
-    } objects;
 } lud_grid_generate_options;
 extern const lud_option_table lud_grid_generate_option_table;
 

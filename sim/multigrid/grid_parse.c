@@ -399,46 +399,25 @@ static lud_status check_colours(reader *r, lud_tree *section, const char *key) {
     return status;
 }
 
-static void copy_settings(const lud_grid_options *o, lud_grid_spec *spec) {
-    spec->max_steps = (int)o->max_steps;
-    spec->actions = (lud_grid_action_set)o->actions;
-    spec->random_agents = o->random_start;
-    spec->goals_must_cover = o->goals_must_cover;
-    spec->view = (lud_grid_view)o->observation.view;
-    spec->coding = (lud_grid_coding)o->observation.coding;
-    spec->view_size = (int)o->observation.size;
-    spec->see_through_walls = o->observation.see_through_walls;
-    spec->rewards = (lud_grid_rewards){.goal = o->rewards.goal,
-                                       .own_goal_only = o->rewards.own_goal_only,
-                                       .step = o->rewards.step,
-                                       .lava = o->rewards.lava,
-                                       .open_door = o->rewards.open_door,
-                                       .shared = o->rewards.shared,
-                                       .goal_ends = o->rewards.goal_ends};
-    spec->rewards.collect[LUD_KEY] = o->rewards.collect.key;
-    spec->rewards.collect[LUD_BALL] = o->rewards.collect.ball;
-    spec->rewards.collect[LUD_BOX] = o->rewards.collect.box;
-}
-
 static lud_status read_section(reader *r, lud_tree *section, uint64_t seed, lud_grid_spec *spec) {
     lud_status status = lud_options_read(&lud_grid_option_table, r->arena, section, &r->options, r->error);
     if (!status) status = check_colours(r, section, "can_push_rocks");
     if (!status) status = check_colours(r, section, "can_enter_magic_walls");
     if (status) return status;
     const lud_grid_options *o = &r->options;
-    if (o->observation.size % 2 == 0)
+    if (o->spec.observation.size % 2 == 0)
         return lud_tree_expected(lud_tree_get(lud_tree_get(section, "observation"), "size"), r->error,
                                  "an odd number");
     if (!!o->map + !!o->generate + !!o->ensemble != 1)
         return lud_tree_expected(section, r->error, "either a map, an ensemble or the section generate");
-    *spec = (lud_grid_spec){0};
-    copy_settings(o, spec);
+    *spec = o->spec;
     if (o->map) return read_maps(r, &(variant){.map = o->map, .agent_list = o->agents}, 1, spec);
     if (o->ensemble) return read_ensemble(r, spec);
     if (o->legend) return lud_tree_expected(o->legend, r->error, "no legend beside generate");
     spec->is_generated = true;
-    status = lud_grid_generate_read(r->arena, o->generate, seed, &spec->generate, &spec->n_maps, r->error);
+    status = lud_grid_generate_read(r->arena, o->generate, seed, &spec->generate, r->error);
     if (status) return status;
+    spec->n_maps = (int)spec->generate.maps;
     status = lud_grid_generate_maps(r->arena, o, spec, r->error);
     lud_place at = o->generate->place;
     /* errors in the list of agents have a place already */

@@ -70,7 +70,7 @@ static lud_status read_rock_pushers(lud_arena *arena, lud_tree *node, lud_text_l
     return LUD_OK;
 }
 
-static lud_status read_actions(lud_tree *node, lud_grid_action_set *actions, lud_error *error) {
+static lud_status read_actions(lud_tree *node, int *actions, lud_error *error) {
     static const char *const names[] = {"Actions", "ObjectActions", "SmallActions", "MinimalActions",
                                         "MineActions"};
     /* the reference cannot tell `Actions` from its default */
@@ -158,10 +158,9 @@ lud_status lud_grid_reference_read(lud_arena *arena, lud_tree *root, lud_grid_sp
     lud_tree *node = lud_tree_get(root, "grid_size");
     if (node && node->kind != LUD_TREE_NULL)
         return lud_tree_expected(node, error, "no grid_size in a file with a map");
-    *spec = (lud_grid_spec){.max_steps = 100, .n_maps = 1, .view = LUD_VIEW_FULL, .view_size = 7};
-    int64_t number = 100;
-    if ((node = get(root, "max_steps"))) status = lud_tree_int(node, 1, 65535, &number, error);
-    spec->max_steps = (int)number;
+    *spec = options.spec;
+    spec->n_maps = 1;
+    if ((node = get(root, "max_steps"))) status = lud_tree_int(node, 1, 65535, &spec->max_steps, error);
     if (!status) status = read_chance(root, "stumble_probability", &options.chances.stumble, error);
     if (!status) status = read_chance(root, "solidify_probability", &options.chances.solidify, error);
     if (!status) status = read_chance(root, "enter_bush_success_prob", &options.chances.enter_bush, error);

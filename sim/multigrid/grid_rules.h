@@ -18,13 +18,13 @@ LUD_HD static inline void lud_grid_move(lud_grid_run *run, int i, uint32_t to, b
     run->content[to] = LUD_AGENT;
     lud_grid_put_cell(m, run->state, m->at.cell, i, to);
     if (run->reward && (run->layer->base[to] & LUD_CONTENT_TYPE) == LUD_GOAL &&
-        (!m->own_goal_only || run->layer->base_colour[to] == m->colour[i]))
-        lud_grid_earn(run, i, m->reward_goal);
+        (!m->spec.rewards.own_goal_only || run->layer->base_colour[to] == m->colour[i]))
+        lud_grid_earn(run, i, (float)m->spec.rewards.goal);
 }
 
 LUD_HD static inline void lud_grid_die_in_lava(lud_grid_run *run, int i) {
     *lud_grid_agent_byte(run, i) |= LUD_AGENT_TERMINATED;
-    lud_grid_earn(run, i, run->m->reward_lava);
+    lud_grid_earn(run, i, (float)run->m->spec.rewards.lava);
 }
 
 LUD_HD static inline bool lud_grid_is_pushable(uint8_t content) {
@@ -140,7 +140,7 @@ LUD_HD static inline void lud_grid_toggle_door(lud_grid_run *run, int i, const l
         int carried = m->n_classes > 2 ? run->state[m->at.carried + (uint32_t)i] : 0;
         if (!carried || m->classes[carried].type != LUD_KEY || m->classes[carried].colour != f->colour)
             return;
-        lud_grid_earn(run, i, m->reward_open);
+        lud_grid_earn(run, i, (float)m->spec.rewards.open_door);
         door = LUD_DOOR_OPEN;
     } else {
         door = door == LUD_DOOR_OPEN ? LUD_DOOR_CLOSED : LUD_DOOR_OPEN;

@@ -211,13 +211,13 @@ lud_status lud_grid_is_solvable(const lud_grid_spec *spec, const lud_grid_map *m
         read_map(&s);
         bool has_human = false;
         for (int i = 0; i < spec->n_agents; i++) has_human |= map->agents[i].role == LUD_ROLE_HUMAN;
-        for (int i = 0; i < spec->n_agents && solvable && !spec->random_agents; i++) {
+        for (int i = 0; i < spec->n_agents && solvable && !spec->random_start; i++) {
             if (map->agents[i].role != LUD_ROLE_HUMAN) continue;
             read_map(&s); /* a key that was moved took its colour with it */
             explore(&s, map->agents[i].y * spec->width + map->agents[i].x);
             solvable = is_complete(&s, room);
         }
-        for (int c = 0; c < s.n_cells && solvable && spec->random_agents && has_human; c++) {
+        for (int c = 0; c < s.n_cells && solvable && spec->random_start && has_human; c++) {
             read_map(&s);
             if (s.tried[c] || s.initial[c] != WAY_FREE) continue;
             explore(&s, c);

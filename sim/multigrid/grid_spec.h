@@ -114,16 +114,26 @@ typedef struct lud_grid_goal {
     int agent;
 } lud_grid_goal;
 
+/* What agents see. */
+typedef struct lud_grid_observation {
+    int view;     /* lud_grid_view */
+    int coding;   /* lud_grid_coding */
+    int64_t size; /* side of a partial view: odd, 3..31 */
+    bool see_through_walls;
+} lud_grid_observation;
+
 /* Rewards per agent; all zero (the reference's behaviour) by default. */
 typedef struct lud_grid_rewards {
-    double goal;                    /* moving onto a goal object */
-    double own_goal_only;           /* nonzero: only a goal object of the agent's own colour counts */
-    double step;                    /* every step, to every agent that is not terminated */
-    double lava;                    /* moving onto lava */
-    double collect[LUD_GRID_TYPES]; /* picking up a key, ball, box */
-    double open_door;               /* unlocking a door */
-    bool shared;                    /* every agent gets the sum over agents */
-    bool goal_ends;                 /* the episode terminates when an agent reaches a goal object */
+    double goal;      /* moving onto a goal object */
+    double step;      /* every step, to every agent that is not terminated */
+    double lava;      /* moving onto lava */
+    double open_door; /* unlocking a door */
+    struct lud_grid_collect {
+        double key, ball, box;
+    } collect;          /* picking one up */
+    bool own_goal_only; /* only a goal object of the agent's own colour counts */
+    bool shared;        /* every agent gets the sum over agents */
+    bool goal_ends;     /* the episode terminates when an agent reaches a goal object */
 } lud_grid_rewards;
 
 typedef enum lud_grid_style { LUD_STYLE_ROOMS, LUD_STYLE_MAZE, LUD_STYLE_OPEN } lud_grid_style;
@@ -131,39 +141,39 @@ typedef enum lud_grid_gate { LUD_GATE_GAP, LUD_GATE_OPEN, LUD_GATE_CLOSED } lud_
 
 /* How random maps are made (grid_generate.h). */
 typedef struct lud_grid_generate {
-    uint64_t seed;
-    lud_grid_style style;
+    int64_t seed;
+    int style; /* lud_grid_style */
     int width, height;
     int rooms_x, rooms_y;
-    lud_grid_gate doors;
-    double extra_doors; /* rooms: probability of a door more between neighbours that are connected anyhow */
-    int locked_doors;   /* each gets a key of its colour somewhere */
-    double braid;       /* maze: part of the dead ends that are opened */
-    double walls;       /* open: part of the cells that are walls */
-    int objects[LUD_GRID_TYPES];
+    int doors;            /* lud_grid_gate */
+    double extra_doors;   /* rooms: probability of a door more between neighbours that are connected anyhow */
+    int64_t locked_doors; /* each gets a key of its colour somewhere */
+    double braid;         /* maze: part of the dead ends that are opened */
+    double walls;         /* open: part of the cells that are walls */
+    struct lud_grid_object_counts {
+        int64_t of[LUD_GRID_TYPES];
+    } objects;
     unsigned colours; /* bit 1 << lud_colour: colours of doors, keys, balls, boxes and goals */
-    int humans, robots;
+    int64_t humans, robots;
     bool solvable;
-    int attempts; /* for one map */
+    int64_t maps, attempts; /* attempts for one map */
 } lud_grid_generate;
 
+/* The options of a file stand here as the reader of options leaves them (grid_options.h). */
 typedef struct lud_grid_spec {
     int width, height; /* 3..LUD_GRID_MAX_SIDE */
     int n_agents;      /* 0..LUD_GRID_MAX_AGENTS */
-    int max_steps;     /* 1..65535 */
-    lud_grid_action_set actions;
+    int64_t max_steps; /* 1..65535 */
+    int actions;       /* lud_grid_action_set */
     lud_grid_map *maps;
     int n_maps; /* 1..LUD_GRID_MAX_MAPS */
     lud_grid_goal *goals;
     int n_goals;
     bool goals_must_cover; /* reject goals that leave a walkable cell uncovered (the reference does) */
-    lud_grid_view view;
-    lud_grid_coding coding;
-    int view_size; /* partial: odd, 3..31 */
-    bool see_through_walls;
+    lud_grid_observation observation;
     lud_grid_rewards rewards;
-    bool random_agents; /* reset places agents at random free cells and directions */
-    bool is_generated;  /* the maps come from `generate` */
+    bool random_start; /* reset places agents at random free cells and directions */
+    bool is_generated; /* the maps come from `generate` */
     lud_grid_generate generate;
 } lud_grid_spec;
 

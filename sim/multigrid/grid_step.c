@@ -53,7 +53,7 @@ void lud_grid_reset(const lud_model *model, lud_range range, uint8_t *states) {
         if (m->n_maps > 1)
             map = lud_below(lud_draw(key, range.tick[e], 0, LUD_PURPOSE_RESET, 0).v[0], (uint32_t)m->n_maps);
         memcpy(states, m->layers[map].initial, model->layout.state_bytes);
-        if (m->spec.random_agents) reset_agents(m, &m->layers[map], key, range.tick[e], states);
+        if (m->spec.random_start) reset_agents(m, &m->layers[map], key, range.tick[e], states);
     }
 }
 
@@ -67,7 +67,8 @@ static bool all_terminated(const lud_grid_model *m, const uint8_t *state) {
 
 static void begin_rewards(const lud_grid_model *m, const uint8_t *state, float *reward) {
     for (int i = 0; i < m->n_agents; i++)
-        reward[i] = state[m->at.agent + (uint32_t)i] & LUD_AGENT_TERMINATED ? 0.0f : m->reward_step;
+        reward[i] =
+            state[m->at.agent + (uint32_t)i] & LUD_AGENT_TERMINATED ? 0.0f : (float)m->spec.rewards.step;
 }
 
 static void share_rewards(const lud_grid_model *m, float *reward) {
@@ -105,7 +106,7 @@ void lud_grid_step(const lud_model *model, lud_range range, uint8_t *states, lud
             lud_grid_play_choices(&run, &plan, &choice);
         }
         lud_grid_unload(&run);
-        if (run.reward && m->shared_reward) share_rewards(m, reward);
+        if (run.reward && m->spec.rewards.shared) share_rewards(m, reward);
         if (outcome.terminated)
             outcome.terminated[e] = all_terminated(m, state) || lud_grid_goal_reached(m, layer, state);
         if (outcome.truncated)

@@ -262,39 +262,20 @@ static lud_status write_goals(writer *w, lud_tree *root) {
     return ok ? LUD_OK : out_of_memory(w->error);
 }
 
-static void copy_settings(const lud_grid_spec *spec, lud_grid_options *o) {
-    o->max_steps = spec->max_steps;
-    o->actions = (int)spec->actions;
-    o->random_start = spec->random_agents;
-    o->goals_must_cover = spec->goals_must_cover;
-    o->observation.view = (int)spec->view;
-    o->observation.coding = (int)spec->coding;
-    o->observation.size = spec->view_size ? spec->view_size : 7; /* unused in a full view */
-    o->observation.see_through_walls = spec->see_through_walls;
-    o->rewards.goal = spec->rewards.goal;
-    o->rewards.own_goal_only = spec->rewards.own_goal_only != 0;
-    o->rewards.step = spec->rewards.step;
-    o->rewards.lava = spec->rewards.lava;
-    o->rewards.open_door = spec->rewards.open_door;
-    o->rewards.shared = spec->rewards.shared;
-    o->rewards.goal_ends = spec->rewards.goal_ends;
-    o->rewards.collect.key = spec->rewards.collect[LUD_KEY];
-    o->rewards.collect.ball = spec->rewards.collect[LUD_BALL];
-    o->rewards.collect.box = spec->rewards.collect[LUD_BOX];
-}
-
 lud_status lud_grid_spec_write(const lud_grid_spec *spec, lud_arena *arena, lud_tree *root,
                                lud_error *error) {
     writer w = {.arena = arena, .spec = spec, .error = error};
     lud_status status = lud_options_default(&lud_grid_option_table, arena, &w.options, error);
     if (status) return status;
-    copy_settings(spec, &w.options);
+    const int64_t size = w.options.spec.observation.size; /* what a full view does not use */
+    w.options.spec = *spec;
+    if (!spec->observation.size) w.options.spec.observation.size = size;
     find_chances(spec, &w.options.chances);
     if (spec->is_generated) {
         w.options.generate = lud_arena_take(arena, sizeof *w.options.generate);
         if (!w.options.generate) return out_of_memory(error);
         w.options.generate->kind = LUD_TREE_MAPPING;
-        status = lud_grid_generate_write(&spec->generate, spec->n_maps, arena, w.options.generate, error);
+        status = lud_grid_generate_write(&spec->generate, arena, w.options.generate, error);
     } else {
         status = build_maps(&w);
     }

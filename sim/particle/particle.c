@@ -172,6 +172,10 @@ static void describe(const lud_model *model, const uint8_t *state, lud_text *out
     lud_text_append(out, "collisions %g, reward %.6g\n", metrics.collisions, metrics.reward);
 }
 
+static int elapsed(const lud_model *model, const uint8_t *state) {
+    return lud_particle_step_count(model_of(model), state);
+}
+
 const lud_world lud_particle_world = {.name = "particle",
                                       .about = "discs that move, speak and push each other in the plane",
                                       .parse = lud_particle_parse,
@@ -181,6 +185,7 @@ const lud_world lud_particle_world = {.name = "particle",
                                       .step = step,
                                       .observe = observe,
                                       .is_terminal = is_terminal,
+                                      .elapsed = elapsed,
                                       .measure = lud_particle_measure,
                                       .describe = describe,
                                       .device_code = LUD_PARTICLE_DEVICE_CODE,

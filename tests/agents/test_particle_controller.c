@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "agents/policy.h"
+#include "agents/cast.h"
 #include "sim/batch.h"
 #include "sim/particle/particle.h"
 

@@ -340,7 +340,20 @@ static void test_set(void **state) {
     set_fails(root, "list.x=3", "--set list.x=3: expected an index below 2, found 'x'");
     set_fails(root, "run.seed.x=3",
               "--set run.seed.x=3: expected a section to set keys in, found the value '7'");
-    set_fails(read_ok("[1]"), "a=3", "--set a=3: expected a file of `key: value` lines to set keys in");
+    set_fails(read_ok("[1]"), "a=3",
+              "--set a=3: t.yaml:1:1: expected a file of `key: value` lines, found a list of 1");
+    assert_int_equal(lud_tree_set_real(arena, root, "--vary", "empty.key", 1e6, &error), 0);
+    assert_int_equal(lud_tree_int(lud_tree_get(lud_tree_get(root, "empty"), "key"), 0, 9, &value, &error),
+                     LUD_ERROR_INPUT);
+    assert_string_equal(error.text,
+                        "--vary empty.key=1e+06: key: expected an integer from 0 to 9, found '1000000'");
+    double real;
+    assert_int_equal(lud_tree_set_real(arena, root, "--vary", "empty.other", 0.1, &error), 0);
+    assert_int_equal(lud_tree_real(lud_tree_get(lud_tree_get(root, "empty"), "other"), 0, 1, &real, &error),
+                     0);
+    assert_float_equal(real, 0.1, 0);
+    assert_int_equal(lud_tree_set_real(arena, root, "--vary", "list.7", 2, &error), LUD_ERROR_INPUT);
+    assert_string_equal(error.text, "--vary list.7=2: expected an index below 2, found '7'");
     assert_int_equal(lud_tree_set(arena, root, "x=[1", &error), LUD_ERROR_INPUT);
     assert_non_null(strstr(error.text, "--set x=[1: expected YAML, found a syntax error"));
 }

@@ -6,7 +6,7 @@
 
 #include "base/progress.h"
 #include "base/text.h"
-#include "learn/empo/phase2.h"
+#include "learn/empo/phase2/phase2.h"
 #include "tests/bench/bench.h"
 
 enum { SEEDS = 3 };

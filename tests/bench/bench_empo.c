@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "learn/empo/phase2.h"
+#include "learn/empo/phase2/phase2.h"
 #include "tests/bench/bench.h"
 
 static const char scenario_text[] = "ludus: 1\n"
@@ -66,14 +66,13 @@ static void act(void *context) {
     lud_empo_now now = r->now;
     now.beta_r = 0.0;
     if (!r->status)
-        r->status = lud_empo_actor_step(r->learner->actor, &now, 1000000, no_values, NULL, r->learner->replay,
-                                        &r->error);
+        r->status = lud_empo_rollout_step(r->learner->rollout, &now, 1000000, no_values, NULL,
+                                          r->learner->replay, &r->error);
 }
 
 static void update(void *context) {
     run *r = context;
-    if (!r->status)
-        r->status = lud_empo_trainer_update(r->learner->trainer, r->step++, &r->now, false, &r->error);
+    if (!r->status) r->status = lud_empo_update_run(r->learner->update, r->step++, &r->now, false, &r->error);
 }
 
 /* The actor with the robots' networks asked: one pass for all environments of a step. */
@@ -149,8 +148,7 @@ static lud_status measure(run *r, lud_bench_report *report, lud_error *error) {
     for (int stage = 0; stage < LUD_STAGE_ACTOR && !status; stage++) {
         const double ms = lud_profile_milliseconds(profile, stage);
         if (stage < LUD_BATCHING_STAGES) batched += ms;
-        status =
-            lud_bench_add(report, (lud_bench_row){lud_empo_trainer_stages[stage], ms, 0, "ms", 0}, error);
+        status = lud_bench_add(report, (lud_bench_row){lud_empo_update_stages[stage], ms, 0, "ms", 0}, error);
     }
     const double naive = 1000.0 / lud_bench_rate(naive_targets, r, 1, &spread);
     const lud_bench_row compared[] = {{"targets, one state at a time", naive, 0, "ms", 0},
@@ -158,7 +156,7 @@ static lud_status measure(run *r, lud_bench_report *report, lud_error *error) {
                                       {"gain of batching", naive / batched, 0, "x", 0}};
     for (size_t i = 0; i < sizeof compared / sizeof *compared && !status; i++)
         status = lud_bench_add(report, compared[i], error);
-    const lud_empo_actor_counts counts = lud_empo_actor_get_counts(r->learner->actor);
+    const lud_empo_rollout_counts counts = lud_empo_rollout_get_counts(r->learner->rollout);
     if (!status)
         status = lud_bench_add(report,
                                (lud_bench_row){"bytes of a state",

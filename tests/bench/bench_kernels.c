@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/products.h"
 #include "tests/bench/bench.h"
 
 /* Arrays of BIG floats: well beyond the second-level cache. */

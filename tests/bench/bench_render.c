@@ -53,7 +53,7 @@ static lud_status make_model(lud_model **model, lud_error *error) {
                           .actions = LUD_ACTIONS_OBJECT,
                           .maps = &map,
                           .n_maps = 1,
-                          .view_size = 7};
+                          .observation.size = 7};
     return lud_grid_model_create(&spec, model, error);
 }
 

@@ -60,11 +60,11 @@ static void test_policy_of_trained_run(void **state) {
     (void)state;
     char expected[160];
     snprintf(expected, sizeof expected,
-             "--policy judges within a solved RUN; %s was trained, `ludus solve` its scenario first",
+             "--policy evaluates within a solved RUN; %s was trained, `ludus solve` its scenario first",
              mad_run);
     check_failure(LUDUS("eval", mad_run, "--policy", "random"), expected);
     check_failure(LUDUS("eval", proof_run, "--policy", "random"),
-                  "--policy judges policies of solved worlds only");
+                  "--policy evaluates policies of solved worlds only");
 }
 
 static void test_split(void **state) {

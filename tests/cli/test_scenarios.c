@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "agents/policy.h"
+#include "agents/cast.h"
 #include "base/file.h"
 #include "sim/batch.h"
 #include "sim/multigrid/grid_view.h"
@@ -37,7 +37,7 @@ static void note(coverage *c, const lud_grid_spec *spec) {
     c->agents[spec->n_agents]++;
     c->generated = c->generated || spec->n_maps > 1;
     c->rewarded = c->rewarded || spec->rewards.goal != 0;
-    c->partial = c->partial || spec->view == LUD_VIEW_PARTIAL;
+    c->partial = c->partial || spec->observation.view == LUD_VIEW_PARTIAL;
     for (int m = 0; m < spec->n_maps; m++) {
         for (int i = 0; i < spec->width * spec->height; i++) note_object(c, &spec->maps[m].cells[i]);
         for (int p = 0; p < spec->maps[m].n_pieces; p++) note_object(c, &spec->maps[m].pieces[p].object);

@@ -1,7 +1,9 @@
 /* Two pieces of work at the same time (lud_device_run_both): the same bits as one behind the other, scratch
  * of their own, nested pairs, errors of either. */
+#include <omp.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +11,7 @@
 
 #include "kernels/cpu/cpu.h"
 #include "kernels/support_cases.h"
+#include "module_abi.h"
 
 static lud_device *open_cpu(int n_threads) {
     lud_device *device;
@@ -154,9 +157,65 @@ static void test_errors_of_either(void **state) {
         }
 }
 
+/* What a thread has set for its own parallel regions and its arithmetic is as before after every operation,
+ * and after pairs; with products in both precisions. */
+static void test_settings_stay(void **state) {
+    (void)state;
+    enum { SIDE = 160 }; /* products too large for panels, and large enough to be rounded */
+    lud_device *device = open_cpu(4);
+    float *x = lud_device_allocate(device, 2 * SIDE * SIDE * sizeof *x);
+    assert_non_null(x);
+    omp_set_num_threads(3);
+    const int levels = omp_get_max_active_levels();
+    const unsigned subnormals = lud_cpu_flush_subnormals();
+    lud_cpu_restore_subnormals(subnormals);
+    for (int precision = 0; precision < 2; precision++) {
+        lud_device_set_precision(device, precision ? LUD_PRECISION_BF16 : LUD_PRECISION_F32);
+        for (int i = 0; i < n_kernel_cases; i++)
+            for (int size = 2; size < 6; size++) {
+                case_layout l = case_layout_make(&kernel_cases[i], size);
+                int64_t n;
+                free(case_run_f32(&kernel_cases[i], &l, device, &n));
+                case_layout_free(&l);
+                if (omp_get_max_threads() != 3) fail_msg("%s sets the threads", kernel_cases[i].name);
+            }
+        device->ops->matmul(device, false, true, SIDE, SIDE, SIDE, 1, x, SIDE, x, SIDE, 0, x + SIDE * SIDE,
+                            SIDE);
+        assert_int_equal(omp_get_max_threads(), 3);
+    }
+    piece p[4] = {
+        {.first = 0, .step = 8}, {.first = 1, .step = 8}, {.first = 2, .step = 8}, {.first = 3, .step = 8}};
+    lud_device_run_both(device, run_pair, &p[0], run_pair, &p[2]);
+    for (int k = 0; k < 4; k++) free(p[k].results);
+    assert_int_equal(omp_get_max_threads(), 3);
+    assert_int_equal(omp_get_max_active_levels(), levels);
+    const unsigned after = lud_cpu_flush_subnormals(), flags = 0x3f; /* what happened meanwhile */
+    lud_cpu_restore_subnormals(subnormals);
+    assert_int_equal(after & ~flags, subnormals & ~flags);
+    lud_device_release(device, x);
+    lud_device_close(device);
+}
+
+/* A module of another build has other types behind the same names. */
+static void test_module_of_another_build(void **state) {
+    (void)state;
+    const char *module = LUDUS_BINARY_DIR "/other_module.so";
+    lud_device *device;
+    lud_error error = {0};
+    setenv("LUDUS_CUDA_MODULE", module, 1);
+    assert_int_equal(lud_device_open("cuda", 1, &device, &error), LUD_ERROR_UNSUPPORTED);
+    assert_null(device);
+    char expected[512];
+    snprintf(expected, sizeof expected, "%s is of another build: its ABI number is %08x, expected %08x",
+             module, LUD_MODULE_ABI + 1, LUD_MODULE_ABI);
+    assert_string_equal(error.text, expected);
+    unsetenv("LUDUS_CUDA_MODULE");
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_both_halves),
-                                       cmocka_unit_test(test_nested_pairs),
-                                       cmocka_unit_test(test_errors_of_either)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_module_of_another_build), cmocka_unit_test(test_settings_stay),
+        cmocka_unit_test(test_both_halves), cmocka_unit_test(test_nested_pairs),
+        cmocka_unit_test(test_errors_of_either)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

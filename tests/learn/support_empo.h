@@ -2,7 +2,7 @@
 #ifndef LUDUS_TESTS_SUPPORT_EMPO_H
 #define LUDUS_TESTS_SUPPORT_EMPO_H
 
-#include "learn/empo/phase2.h"
+#include "learn/empo/phase2/phase2.h"
 
 /* A robot stands in a corridor that a person wants to pass; there is a niche. */
 extern const char support_empo_corridor[];

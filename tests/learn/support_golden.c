@@ -311,7 +311,7 @@ static void train(const golden_case *c, const char *choice, int n_threads, parts
                 : lud_scenario_load(c->file, set, n_set, &scenario, &error);
     if (status) fail_msg("%s: %s", c->name, error.text);
     if (lud_scenario_device(scenario, choice, &device, &error)) fail_msg("%s: %s", c->name, error.text);
-    if (device->backend == &lud_cpu_backend && n_threads > 1) ((lud_cpu *)device)->work_per_thread = 1;
+    if (device->backend->host_memory && n_threads > 1) ((lud_cpu *)device)->work_per_thread = 1;
     if (lud_learner_create(scenario, device, &learner, &error)) fail_msg("%s: %s", c->name, error.text);
     assert_non_null(mkdtemp(folder));
     const lud_train_options options = {.folder = folder};

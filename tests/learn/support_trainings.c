@@ -191,7 +191,7 @@ support_bed support_bed_open(const support_training *t, const char *device, int 
     int n_set = 0;
     while (n_set < 10 && t->set[n_set]) n_set++;
     if (lud_device_open(device, n_threads, &b.device, &error)) fail_msg("%s", error.text);
-    if (b.device->backend == &lud_cpu_backend && n_threads > 1) ((lud_cpu *)b.device)->work_per_thread = 1;
+    if (b.device->backend->host_memory && n_threads > 1) ((lud_cpu *)b.device)->work_per_thread = 1;
     lud_status status =
         t->text ? lud_scenario_read("test.yaml", t->text, strlen(t->text), t->set, n_set, &b.scenario, &error)
                 : lud_scenario_load(t->file, t->set, n_set, &b.scenario, &error);

@@ -376,7 +376,7 @@ static void killed_writers_leave_a_readable_file(void **state) {
 }
 
 /* A disk that does not take the bytes (a pipe that nobody reads) holds up the thread, not the training: the
- * snapshot is handed over, the next is put off, and the wait at the end tells. */
+ * snapshot is queued_buffer over, the next is put off, and the wait at the end tells. */
 static void writing_does_not_stall_training(void **state) {
     (void)state;
     enum { NUMBERS = 1 << 19 };

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "learn/empo/phase2.h"
+#include "learn/empo/phase2/phase2.h"
 #include "learn/mappo/mappo.h"
 #include "learn/proof_ppo/proof_ppo.h"
 #include "learn/support_calls.h"
@@ -171,8 +171,8 @@ static void recorded_training_is_the_same(void **state) {
             lud_mappo_device_rollout *r = m->device_rollout;
             lud_capture *const pieces[] = {&m->ppo.core.stepping, r ? &r->stepping : &m->rollout->acting,
                                            r ? &r->ending : &m->rollout->valuing, &m->ppo.adding};
-            for (int i = 0; i < 4; i++) pieces[i]->never_record = plain;
-            m->rollout->valuing.never_record = plain; /* values of what was seen last */
+            for (int i = 0; i < 4; i++) pieces[i]->never = plain;
+            m->rollout->valuing.never = plain; /* values of what was seen last */
             for (uint64_t i = 0; i < b.learner->n_iterations; i++) support_bed_iterate(t, &b, row);
             for (int i = 0; i < 4; i++) {
                 if (plain) assert_int_equal(pieces[i]->runs, 0);
@@ -281,16 +281,16 @@ static void recorded_values_are_the_same(void **state) {
             p->values.never_record = plain;
             for (uint64_t i = 0; i < b.learner->n_iterations; i++) support_bed_iterate(&t, &b, row);
             uint64_t n, n_replayed;
-            lud_empo_trainer_replays(p->trainer, &n, &n_replayed);
+            lud_empo_update_captures(p->update, &n, &n_replayed);
             assert_int_equal(n, plain ? 0 : 40);
-            if (plain) assert_int_equal(p->values.asking.runs, 0);
+            if (plain) assert_int_equal(p->values.capture.runs, 0);
             /* the rest: the first time with a size, and with each stage's networks */
             if (!plain && n_replayed * 100 < n * 50)
                 fail_msg("%s: %lu of %lu updates were replayed", t.name, (unsigned long)n_replayed,
                          (unsigned long)n);
-            if (!plain && p->values.asking.n_replayed * 100 < p->values.asking.runs * 75)
+            if (!plain && p->values.capture.n_replayed * 100 < p->values.capture.runs * 75)
                 fail_msg("%s: %lu of %lu questions were replayed", t.name,
-                         (unsigned long)p->values.asking.n_replayed, (unsigned long)p->values.asking.runs);
+                         (unsigned long)p->values.capture.n_replayed, (unsigned long)p->values.capture.runs);
             saved[plain] = support_bed_save(&b);
             support_bed_close(&b);
         }
@@ -318,12 +318,12 @@ static void an_update_is_one_replay(void **state) {
             lud_error error = {0};
             uint64_t n[2], n_replayed[2];
             support_calls calls = {0};
-            lud_empo_trainer_replays(p->trainer, &n[0], &n_replayed[0]);
+            lud_empo_update_captures(p->update, &n[0], &n_replayed[0]);
             if (i >= 2) support_calls_begin(b.device);
-            const lud_status status = lud_empo_trainer_update(p->trainer, 1000, &now, i % 2, &error);
+            const lud_status status = lud_empo_update_run(p->update, 1000, &now, i % 2, &error);
             if (i >= 2) calls = support_calls_end(b.device);
             if (status) fail_msg("%s: %s", t->name, error.text);
-            lud_empo_trainer_replays(p->trainer, &n[1], &n_replayed[1]);
+            lud_empo_update_captures(p->update, &n[1], &n_replayed[1]);
             assert_int_equal(n[1] - n[0], 1);
             if (i >= 2) {
                 assert_int_equal(n_replayed[1] - n_replayed[0], 1);

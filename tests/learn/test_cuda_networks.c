@@ -345,7 +345,7 @@ static void reduced_precision(void **state) {
 
 /* ---- optimisers: the same gradients on both devices ---- */
 
-/* `packed`: the rates go with a parcel. */
+/* `packed`: the rates go with an upload. */
 static void step_both(lud_optimiser *const optimisers[2], lud_parameters *const parameters[2], uint32_t step,
                       bool packed) {
     const int64_t n = parameters[0]->size;
@@ -359,12 +359,12 @@ static void step_both(lud_optimiser *const optimisers[2], lud_parameters *const 
             lud_optimiser_step(optimisers[d], 0, 0.01);
             continue;
         }
-        lud_upload_batch parcel;
-        lud_upload_batch_start(&parcel, parameters[d]->device);
-        lud_optimiser_pack(optimisers[d], 0, 0.01, &parcel);
-        assert_true(lud_upload_batch_send(&parcel));
+        lud_upload_batch upload;
+        lud_upload_batch_start(&upload, parameters[d]->device);
+        lud_optimiser_pack(optimisers[d], 0, 0.01, &upload);
+        assert_true(lud_upload_batch_send(&upload));
         lud_optimiser_apply(optimisers[d], 0);
-        lud_upload_batch_end(&parcel);
+        lud_upload_batch_end(&upload);
     }
     free(gradients);
 }

@@ -65,7 +65,7 @@ typedef struct results {
 enum { FOR_TRAINING = 1, OTHERS = 2, ALL = 3 };
 
 static void never_record(lud_proof_net *net, bool never) {
-    net->forwards.never_record = net->backwards.never_record = never;
+    net->forwards.never = net->backwards.never = never;
 }
 
 static results run(bed *b, const lud_proof_decisions *d, int unrecorded) {
@@ -493,7 +493,7 @@ static int compare_learning(const lud_proof_net_options *options, int64_t max_ro
     assert_true(right.sums.clipped > 2.0 && right.sums.clipped < d.n - 4.0);
 
     never_record(cuda.net, true);
-    head.acting.never_record = head.learning.never_record = true;
+    head.acting.never = head.learning.never = true;
     const acts plain = act(&cuda, &head, &d, true);
     lesson learned = learn(&cuda, &head, &d, &r);
     assert_int_equal(head.acting.runs + head.learning.runs + cuda.net->forwards.runs, 0);
@@ -507,7 +507,7 @@ static int compare_learning(const lud_proof_net_options *options, int64_t max_ro
     near("gradient", learned.gradients, right.gradients, right.n_gradients, 1e-3);
 
     never_record(cuda.net, false);
-    head.acting.never_record = head.learning.never_record = false; /* plainly, recorded, replayed */
+    head.acting.never = head.learning.never = false; /* plainly, recorded, replayed */
     for (int i = 0; i < 3; i++) {
         const acts again = act(&cuda, &head, &d, true), values = act(&cuda, &head, &d, false);
         assert_memory_equal(again.action, plain.action, sizeof plain.action);

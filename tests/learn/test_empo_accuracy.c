@@ -159,8 +159,8 @@ static void check_expectation(support_empo *r, double beta_r) {
     for (int net = 0; net < LUD_EMPO_NETS; net++) now.lr[net] = 0.0;
     l->options.lookup_lr = 0.0;
     lud_error error = {0};
-    if (lud_empo_trainer_update(l->trainer, 24, &now, true, &error)) fail_msg("%s", error.text);
-    const lud_empo_batch_view view = lud_empo_trainer_targets(l->trainer);
+    if (lud_empo_update_run(l->update, 24, &now, true, &error)) fail_msg("%s", error.text);
+    const lud_empo_batch_view view = lud_empo_update_targets(l->update);
     lud_statespace *space = NULL;
     const lud_statespace_options reach = {.seed = 1, .n_threads = 1};
     assert_int_equal(lud_statespace_build(model, &reach, &space, &error), LUD_OK);
@@ -187,7 +187,7 @@ static void check_expectation(support_empo *r, double beta_r) {
                     double mean = 0, policy[16];
                     const int action = lud_empo_own_action(layout, h, p);
                     for (int g = layout->goal_begin[h]; g < layout->goal_begin[h + 1]; g++) {
-                        lud_empo_prior_ask(&l->prior, f, at, h, g - layout->goal_begin[h], policy);
+                        lud_empo_prior_policy(&l->prior, f, at, h, g - layout->goal_begin[h], policy);
                         given[g] = policy[action];
                         mean += f->goal_weight[g] / f->weight_sum[h] * policy[action];
                     }
@@ -321,9 +321,9 @@ static void restarts_reach_every_state(void **state) {
         lud_error error = {0};
         for (int64_t i = 0; i < there / 2; i++) /* eight environments: four steps a state */
             assert_int_equal(
-                lud_empo_actor_step(r.learner->actor, &now, 0, NULL, NULL, r.learner->replay, &error),
+                lud_empo_rollout_step(r.learner->rollout, &now, 0, NULL, NULL, r.learner->replay, &error),
                 LUD_OK);
-        const lud_empo_actor_counts counts = lud_empo_actor_get_counts(r.learner->actor);
+        const lud_empo_rollout_counts counts = lud_empo_rollout_get_counts(r.learner->rollout);
         missed[round] = there - counts.states_seen;
         assert_int_equal(counts.restarts > 0, round == 1);
         assert_true(counts.archived == (round ? there : 0) || counts.archived == there - 1);

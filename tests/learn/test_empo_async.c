@@ -101,7 +101,7 @@ static void a_full_queue_holds_the_actors(void **state) {
         assert_int_equal(counts.queued, 12);
         assert_int_equal(counts.taken, 0);
     }
-    assert_int_equal(lud_empo_async_take(l->async, l->replay, 0, 40, &error), LUD_OK);
+    assert_int_equal(lud_empo_async_dequeue(l->async, l->replay, 0, 40, &error), LUD_OK);
     assert_true(lud_empo_replay_count(l->replay) >= 40);
     assert_int_equal(lud_empo_async_pause(l->async, l->replay, 0, &error), LUD_OK);
     counts = lud_empo_async_get_counts(l->async);

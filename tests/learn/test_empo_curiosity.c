@@ -174,9 +174,9 @@ static void the_learner_uses_novelty(void **state) {
         assert_true(n_columns <= 128);
         for (int i = 0; i < 10; i++)
             if (lud_empo_phase2.iterate(&r.learner->base, rows[round], &error)) fail_msg("%s", error.text);
-        const lud_empo_lived lived = lud_empo_actor_lived(r.learner->actor);
-        assert_int_equal(lived.n, 8);
-        memcpy(actions[round], lived.actions, sizeof actions[round]);
+        const lud_empo_last_step last = lud_empo_rollout_last_step(r.learner->rollout);
+        assert_int_equal(last.n, 8);
+        memcpy(actions[round], last.actions, sizeof actions[round]);
         support_empo_close(&r);
     }
     for (int i = 0; i < n_columns; i++)
@@ -207,10 +207,10 @@ static void counting_people_do_different_things(void **state) {
         int counts[4] = {0};
         for (int i = 0; i < 200; i++) {
             assert_int_equal(
-                lud_empo_actor_step(r.learner->actor, &now, 0, NULL, NULL, r.learner->replay, &error),
+                lud_empo_rollout_step(r.learner->rollout, &now, 0, NULL, NULL, r.learner->replay, &error),
                 LUD_OK);
-            const lud_empo_lived lived = lud_empo_actor_lived(r.learner->actor);
-            for (int k = 0; k < 2 * lived.n; k++) counts[lived.actions[k]]++;
+            const lud_empo_last_step last = lud_empo_rollout_last_step(r.learner->rollout);
+            for (int k = 0; k < 2 * last.n; k++) counts[last.actions[k]]++;
         }
         different[round] = counts[1] + counts[2] + counts[3];
         support_empo_close(&r);

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "learn/empo/environments.h"
-#include "learn/empo/people/phase1.h"
-#include "learn/empo/people/policy_distribution.h"
+#include "learn/empo/exact/options.h"
+#include "learn/empo/memory/environments.h"
+#include "learn/empo/phase1/phase1.h"
 #include "learn/support_empo.h"
 #include "learn/support_table_world.h"
 
@@ -53,7 +53,7 @@ static void a_transition_larger_than_the_memory(void **state) {
     lud_empo_replay *small = too_small(&l->features, layout->n_robot_actions, layout->n_humans);
     const lud_empo_now now = lud_empo_stages_at(&l->options.stages, 0);
     lud_error error = {0};
-    expect_too_large(lud_empo_actor_step(l->actor, &now, 0, NULL, NULL, small, &error), &error);
+    expect_too_large(lud_empo_rollout_step(l->rollout, &now, 0, NULL, NULL, small, &error), &error);
     assert_int_equal(lud_empo_replay_count(small), 0);
     lud_empo_replay_destroy(small);
     support_empo_close(&r);
@@ -70,7 +70,7 @@ static void a_handed_transition_larger_than_the_memory(void **state) {
     lud_empo_replay *small = too_small(&l->features, layout->n_robot_actions, layout->n_humans);
     lud_error error = {0};
     assert_int_equal(lud_empo_async_run(l->async, 0, &error), LUD_OK);
-    assert_int_equal(lud_empo_async_take(l->async, small, 0, 1, &error), LUD_ERROR_LIMIT);
+    assert_int_equal(lud_empo_async_dequeue(l->async, small, 0, 1, &error), LUD_ERROR_LIMIT);
     assert_string_equal(error.text, "a transition is larger than the replay memory; raise buffer_mebibytes");
     lud_empo_replay_destroy(small);
     support_empo_close(&r);
@@ -101,7 +101,7 @@ static void a_persons_transition_larger_than_the_memory(void **state) {
     for (int h = 0; h < layout->n_humans; h++)
         if (layout->n_human_actions[h] > width) width = layout->n_human_actions[h];
     lud_empo_replay *small = too_small(&l->net.features, width * layout->n_robot_actions, 1);
-    expect_too_large(lud_empo_phase1_actor_step(l->actor, 0.1, 0, small, &error), &error);
+    expect_too_large(lud_empo_phase1_rollout_step(l->rollout, 0.1, 0, small, &error), &error);
     lud_empo_replay_destroy(small);
     lud_learner_destroy(made);
     lud_device_close(device);
@@ -169,7 +169,7 @@ static void a_policy_without_probabilities(void **state) {
     support_empo_open(&r, support_empo_corridor, section, 0, NULL);
     lud_policy policy = {.kind = &silent, .model = r.scenario->model};
     lud_error error = {0};
-    assert_int_equal(lud_empo_check_policy(&policy, policy.model, 0, &error), LUD_ERROR_UNSUPPORTED);
+    assert_int_equal(lud_empo_check_policy(&policy, 0, &error), LUD_ERROR_UNSUPPORTED);
     assert_string_equal(error.text, "the policy 'silent' does not say its probabilities");
     support_empo_close(&r);
 }

@@ -11,7 +11,7 @@
 
 #include "learn/empo/exact/chain.h"
 #include "learn/empo/exact/solve.h"
-#include "learn/empo/phase2.h"
+#include "learn/empo/phase2/phase2.h"
 #include "sim/multigrid/grid_view.h"
 
 static bool door_is_open(const lud_grid_scene *s) {

@@ -67,7 +67,7 @@ static const char networks[] = "learner:\n"
 enum { WORDS = 2, ENVIRONMENTS = 4, PUSHES = 500 };
 
 typedef struct life {
-    int32_t state[WORDS], next[WORDS], goals[1], lived_goals[1], offsets[2], link[1];
+    int32_t state[WORDS], next[WORDS], goals[1], behaviour_goals[1], offsets[2], link[1];
     float probability[1], likelihood[3];
     uint8_t terminal[1];
     lud_empo_transition t;
@@ -78,7 +78,7 @@ static void make_life(uint32_t i, life *l) {
     memset(l, 0, sizeof *l);
     l->state[0] = (int32_t)i;
     l->next[1] = -(int32_t)i;
-    l->lived_goals[0] = (int32_t)(i * 7);
+    l->behaviour_goals[0] = (int32_t)(i * 7);
     l->likelihood[2] = (float)i;
     l->probability[0] = 1.0f;
     l->offsets[1] = 1;
@@ -95,11 +95,11 @@ static void make_life(uint32_t i, life *l) {
                                  .probability = l->probability,
                                  .terminal = l->terminal,
                                  .successor = l->next,
-                                 .lived_goals = l->lived_goals,
-                                 .lived_next = l->next,
+                                 .behaviour_goals = l->behaviour_goals,
+                                 .next_record = l->next,
                                  .likelihood = l->likelihood,
                                  .explored = (int32_t)(i % 4),
-                                 .lived_terminal = (int32_t)(i % 2)};
+                                 .next_terminal = (int32_t)(i % 2)};
 }
 
 /* The next transition of the same environment, if its episode is the same. */
@@ -119,11 +119,11 @@ static void assert_lives(const lud_empo_replay *replay, uint32_t newest) {
         life l;
         make_life(newest - (uint32_t)(count - 1 - k), &l);
         assert_int_equal(t.state[0], l.state[0]);
-        assert_memory_equal(t.lived_next, l.next, sizeof l.next);
+        assert_memory_equal(t.next_record, l.next, sizeof l.next);
         assert_memory_equal(t.successor, l.next, sizeof l.next);
         assert_memory_equal(t.likelihood, l.likelihood, sizeof l.likelihood);
-        assert_true(t.lived_goals[0] == l.lived_goals[0] && t.explored == l.t.explored &&
-                    t.lived_terminal == l.t.lived_terminal && t.terminal[0] == 0);
+        assert_true(t.behaviour_goals[0] == l.behaviour_goals[0] && t.explored == l.t.explored &&
+                    t.next_terminal == l.t.next_terminal && t.terminal[0] == 0);
         assert_int_equal(lud_empo_replay_following(replay, k), find_following(replay, k));
     }
 }
@@ -139,7 +139,7 @@ static void the_memory_knows_what_followed(void **state) {
         for (int k = 0; k < 2; k++) {
             replays[k] = lud_empo_replay_create(sizes[s].capacity, sizes[s].bytes, WORDS, 1, 1, 0);
             assert_non_null(replays[k]);
-            assert_true(lud_empo_replay_keep_lives(replays[k], ENVIRONMENTS, 3));
+            assert_true(lud_empo_replay_keep_trajectories(replays[k], ENVIRONMENTS, 3));
         }
         int linked = 0;
         for (uint32_t i = 0; i < PUSHES; i++) {
@@ -206,7 +206,7 @@ static int64_t steps_of(const support_empo *r, int64_t index, int64_t most, int6
     int64_t n = 1;
     steps[0] = index;
     while (n < most) {
-        if (lud_empo_replay_get(replay, steps[n - 1]).lived_terminal) return n;
+        if (lud_empo_replay_get(replay, steps[n - 1]).next_terminal) return n;
         const int64_t next = find_following(replay, steps[n - 1]);
         if (next < 0) {
             ends->open++;
@@ -228,19 +228,20 @@ static double person_target(support_empo *r, const lud_empo_now *now, const int6
     const lud_empo_transition first = lud_empo_replay_get(replay, steps[0]);
     for (int64_t i = 0; i < n; i++) {
         const lud_empo_transition t = lud_empo_replay_get(replay, steps[i]);
-        const bool gives_up = i + 1 < n && lud_empo_replay_get(replay, steps[i + 1]).lived_goals[h] != goal;
-        if (lud_empo_features_achieved(&r->learner->features, t.lived_next, h, goal)) {
+        const bool gives_up =
+            i + 1 < n && lud_empo_replay_get(replay, steps[i + 1]).behaviour_goals[h] != goal;
+        if (lud_empo_features_achieved(&r->learner->features, t.next_record, h, goal)) {
             ends->achieved++;
             return pow(now->gamma_h, (double)i);
         }
-        if (t.lived_terminal) {
+        if (t.next_terminal) {
             ends->terminal++;
             return 0.0;
         }
         ends->other_goal += gives_up;
         if (gives_up || i + 1 == n)
             return pow(now->gamma_h, (double)i + 1) *
-                   (double)single(r, t.lived_next, first.goals, now->beta_r).v_h_e[k];
+                   (double)single(r, t.next_record, first.goals, now->beta_r).v_h_e[k];
     }
     return NAN;
 }
@@ -250,8 +251,8 @@ static double robot_target(support_empo *r, const lud_empo_now *now, const int64
     double sum = 0;
     for (int64_t i = 0; i < n; i++) {
         const lud_empo_transition t = lud_empo_replay_get(l->replay, steps[i]);
-        const values v = single(r, t.lived_next, t.goals, now->beta_r);
-        const double beyond = t.lived_terminal ? l->options.theory.terminal_value : (double)v.v_r;
+        const values v = single(r, t.next_record, t.goals, now->beta_r);
+        const double beyond = t.next_terminal ? l->options.theory.terminal_value : (double)v.v_r;
         sum +=
             pow(now->gamma_r, (double)i + 1) * (i + 1 < n ? l->values.reward_scale * (double)v.u_r : beyond);
     }
@@ -297,8 +298,8 @@ static void check_targets(support_empo *r, int64_t step, double beta_r, endings 
     /* what the networks say must not change between the batch and the loops */
     for (int net = 0; net < LUD_EMPO_NETS; net++) now.lr[net] = 0.0;
     lud_error error = {0};
-    if (lud_empo_trainer_update(l->trainer, step, &now, true, &error)) fail_msg("%s", error.text);
-    const lud_empo_batch_view view = lud_empo_trainer_targets(l->trainer);
+    if (lud_empo_update_run(l->update, step, &now, true, &error)) fail_msg("%s", error.text);
+    const lud_empo_batch_view view = lud_empo_update_targets(l->update);
     endings ignored = {0};
     int n_people = 0, n_robots = 0;
     for (int64_t i = 0; i < view.n; i++) {
@@ -312,24 +313,24 @@ static void check_targets(support_empo *r, int64_t step, double beta_r, endings 
         for (int k = 0; k < n_entries; k++) {
             int h, goal;
             lud_empo_values_entry(&l->values, k, t.goals, &h, &goal);
-            const bool lived = n && !explored && t.lived_goals[h] == goal;
-            n_people += lived;
-            if (!lived && o->expected_people) continue;
-            const double expected = lived ? person_target(r, &now, steps, n, k, h, goal, ends) : v_h_e[k];
+            const bool followed = n && !explored && t.behaviour_goals[h] == goal;
+            n_people += followed;
+            if (!followed && o->expected_people) continue;
+            const double expected = followed ? person_target(r, &now, steps, n, k, h, goal, ends) : v_h_e[k];
             assert_true(fabs((double)view.v_h_e[i * n_entries + k] - expected) < 1e-6);
-            ends->one_step += !lived;
+            ends->one_step += !followed;
         }
         n = most_steps(o->q_r_target_mode, o->q_r_n_step);
         if (n) n = steps_of(r, view.indices[i], n, steps, &ignored);
         for (int a = 0; a < n_actions; a++) {
-            const bool lived = n && a == t.robot_action && !(explored & LUD_EMPO_PEOPLE_EXPLORED);
-            n_robots += lived;
-            if (!lived && o->expected_people) continue;
-            const double expected = lived ? robot_target(r, &now, steps, n) : q[a];
+            const bool followed = n && a == t.robot_action && !(explored & LUD_EMPO_PEOPLE_EXPLORED);
+            n_robots += followed;
+            if (!followed && o->expected_people) continue;
+            const double expected = followed ? robot_target(r, &now, steps, n) : q[a];
             assert_true(fabs((double)view.q_r[i * n_actions + a] - expected) < 1e-6 * (1.0 + fabs(expected)));
         }
     }
-    const lud_empo_trajectory_figures figures = lud_empo_trainer_trajectories(l->trainer);
+    const lud_empo_trajectory_figures figures = lud_empo_update_trajectories(l->update);
     if (o->v_h_e_target_mode != LUD_EMPO_ONE_STEP)
         assert_true(fabs(figures.people * (double)(view.n * n_entries) - n_people) < 1e-6);
     else
@@ -348,13 +349,13 @@ static void assert_continuous(const support_empo *r) {
         const lud_empo_transition t = lud_empo_replay_get(replay, i);
         if (next < 0) continue;
         linked++;
-        assert_memory_equal(t.lived_next, lud_empo_replay_get(replay, next).state, bytes);
-        assert_false(t.lived_terminal);
+        assert_memory_equal(t.next_record, lud_empo_replay_get(replay, next).state, bytes);
+        assert_false(t.next_terminal);
     }
     assert_true(linked > 5);
 }
 
-static void targets_follow_what_was_lived(void **state) {
+static void targets_follow_trajectories(void **state) {
     (void)state;
     static const char *const n_steps[] = {"learner.v_h_e_target_mode=n_step",
                                           "learner.q_r_target_mode=n_step", "learner.v_h_e_n_step=2",
@@ -396,7 +397,7 @@ static void targets_follow_what_was_lived(void **state) {
                 ends.cut > 5 && ends.other_goal > 2 && ends.open > 5);
 }
 
-/* Actors in threads have environments of their own, and lives are not mixed up. */
+/* Actors in threads have environments of their own, and their episodes are not mixed up. */
 static void lives_of_threads_are_told_apart(void **state) {
     (void)state;
     static const char *const set[] = {"learner.async_training=true",       "learner.num_actors=2",
@@ -441,7 +442,7 @@ static const char tables[] = "learner:\n"
                              "  epsilon_h_start: 0\n"
                              "  epsilon_h_end: 0\n";
 
-/* People here do the same whatever their goal is, and as the solver has it: so what was lived is a sample of
+/* People here do the same whatever their goal is, and as the solver has it: so what happened is a sample of
  * its equations, several steps of which must lead to the same values as one. */
 static void several_steps_reach_the_exact_solution(void **state) {
     (void)state;
@@ -546,7 +547,7 @@ static void hindsight_draws_what_was_achieved(void **state) {
             memset(expected[i][h], 0, sizeof expected[i][h]);
             kept = 1.0;
             for (int64_t k = i; k >= 0; k = find_following(l->replay, k)) {
-                const int32_t *next = lud_empo_replay_get(l->replay, k).lived_next;
+                const int32_t *next = lud_empo_replay_get(l->replay, k).next_record;
                 int met = 0;
                 for (int g = 0; g < 3; g++) met += lud_empo_features_achieved(&l->features, next, h, g);
                 for (int g = 0; g < 3 && met; g++)
@@ -691,7 +692,7 @@ static void wrong_options_are_told(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_memory_knows_what_followed),
-        cmocka_unit_test(targets_follow_what_was_lived),
+        cmocka_unit_test(targets_follow_trajectories),
         cmocka_unit_test(lives_of_threads_are_told_apart),
         cmocka_unit_test(several_steps_reach_the_exact_solution),
         cmocka_unit_test(weights_in_hindsight_keep_means),

@@ -105,7 +105,7 @@ lud_model *support_grid(const char *text, int max_steps) {
                           .n_maps = 1,
                           .goals = goals,
                           .n_goals = 2,
-                          .view_size = 7};
+                          .observation.size = 7};
     lud_model *model = NULL;
     lud_error error = {0};
     if (lud_grid_model_create(&spec, &model, &error)) fail_msg("%s", error.text);

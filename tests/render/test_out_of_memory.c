@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <omp.h>
 
-#include "agents/policy.h"
+#include "agents/cast.h"
 #include "out_of_memory.h"
 #include "render/record.h"
 #include "sim/scenario.h"

@@ -1,4 +1,5 @@
-/* Overlays from a made-up source, in the viewer and in recordings. */
+/* Overlays from a made-up source, in the viewer and in recordings. With the environment variable
+ * LUDUS_PICTURES set, pictures are written into that folder. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,8 +12,9 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "render/picture.h"
 #include "render/record.h"
-#include "render/viewer.h"
+#include "render/viewer/viewer.h"
 
 static char folder[] = "/tmp/ludus-overlay-XXXXXX";
 static const char scenario_text[] =
@@ -92,6 +94,7 @@ typedef struct stage {
     lud_canvas *canvas;
     int n_loaded, n_destroyed;
     bool refuse;
+    const char *policy_name;
 } stage;
 
 static lud_status loaded(void *context, const lud_scenario *scenario, lud_cast *cast,
@@ -102,6 +105,7 @@ static lud_status loaded(void *context, const lud_scenario *scenario, lud_cast *
     s->n_loaded++;
     if (s->refuse) return lud_fail(error, LUD_ERROR_INPUT, "not this world");
     *source = make_source(&s->n_destroyed);
+    (*source)->policy_name = s->policy_name;
     return LUD_OK;
 }
 
@@ -229,6 +233,147 @@ static void test_map_has_the_values(void **state) {
     assert_int_equal(count_blue(s, 30 + 127, 60 + 2 * 127, 10 + 5 * 127, 40 + 3 * 127, 120), 0);
 }
 
+static void keep_picture(const lud_canvas *canvas, const char *name) {
+    const char *into = getenv("LUDUS_PICTURES");
+    if (!into) return;
+    char path[500];
+    lud_error error = {0};
+    int pitch;
+    const uint32_t *pixels = lud_canvas_pixels((lud_canvas *)canvas, &pitch);
+    snprintf(path, sizeof path, "%s/%s.png", into, name);
+    if (lud_picture_write(path, pixels, lud_canvas_width(canvas), lud_canvas_height(canvas), pitch, &error))
+        fail_msg("%s", error.text);
+}
+
+/* Pixels of exactly one colour, in a box. */
+static int count_colour(const lud_canvas *canvas, lud_rgba colour, int x0, int y0, int x1, int y1) {
+    int pitch, n = 0;
+    const uint32_t *pixels = lud_canvas_pixels((lud_canvas *)canvas, &pitch),
+                   wanted = (uint32_t)colour.r << 16 | (uint32_t)colour.g << 8 | colour.b;
+    for (int y = y0; y < y1; y++)
+        for (int x = x0; x < x1; x++)
+            n += (pixels[(size_t)y * (size_t)pitch / 4 + (size_t)x] & 0xffffff) == wanted;
+    return n;
+}
+
+/* Bars of the selected agent's policy, in the colour of its arrows; of the first agent when none is selected.
+ * Everybody's fourth action has all the probability. */
+static void test_policy_bars(void **state) {
+    stage *s = *state;
+    const lud_theme *theme = lud_theme_get(LUD_THEME_LIGHT);
+    s->policy_name = "policy";
+    lud_viewer_destroy(s->viewer);
+    lud_error error = {0};
+    if (lud_viewer_create(&s->options, &s->viewer, &error)) fail_msg("%s", error.text);
+    lud_overlay_show(lud_viewer_overlay(s->viewer), LUD_OVERLAY_BARS);
+    key(s, SDLK_o);
+    key(s, SDLK_o);
+    keep_picture(s->canvas, "policy-bars");
+    int person = count_colour(s->canvas, theme->caution, 810, 300, 1200, 740);
+    assert_true(person > 500); /* a full bar */
+    key(s, SDLK_TAB);
+    assert_int_equal(count_colour(s->canvas, theme->caution, 810, 300, 1200, 740), person);
+    int robot = count_colour(s->canvas, theme->accent, 810, 300, 1200, 740);
+    key(s, SDLK_TAB); /* the robot's bar is as long */
+    keep_picture(s->canvas, "policy-bars-robot");
+    assert_int_equal(count_colour(s->canvas, theme->caution, 810, 300, 1200, 740), 0);
+    assert_true(abs(count_colour(s->canvas, theme->accent, 810, 300, 1200, 740) - robot - person) < 400);
+    key(s, SDLK_u);
+    assert_int_equal(count_colour(s->canvas, theme->caution, 810, 300, 1200, 740), 0);
+}
+
+/* The proof world draws bars beside its successors. */
+typedef struct made_up_prover {
+    lud_overlay_source base;
+    const lud_model *model;
+    double first; /* probability of the first choice, the others share the rest */
+} made_up_prover;
+
+static bool successor_probabilities(lud_overlay_source *source, const uint8_t *state, int agent, int goal,
+                                    double *p) {
+    const made_up_prover *m = (const made_up_prover *)source;
+    (void)goal;
+    if (m->model->world->is_terminal(m->model, state)) return false;
+    lud_text text = {0};
+    int n = 0;
+    while (m->model->world->describe_action(m->model, state, agent, n, &text)) n++;
+    lud_text_free(&text);
+    for (int k = 0; k < m->model->layout.actions[0].n_discrete; k++)
+        p[k] = k >= n ? 0 : k == 0 ? m->first : (1 - m->first) / (n - 1);
+    return true;
+}
+static bool prover_values(lud_overlay_source *source, const uint8_t *state, double *values) {
+    (void)source;
+    (void)state;
+    values[0] = 0.75;
+    return true;
+}
+static void destroy_prover(lud_overlay_source *source) {
+    free(source);
+}
+
+static lud_overlay_source *make_prover(const lud_model *model, double first) {
+    static const lud_overlay_quantity value = {.name = "value", .group = "value", .unit = true, .most = 1};
+    made_up_prover *m = calloc(1, sizeof *m);
+    m->base = (lud_overlay_source){.n_quantities = 1,
+                                   .quantities = &value,
+                                   .policy_name = "policy",
+                                   .quantity_values = prover_values,
+                                   .action_probabilities = successor_probabilities,
+                                   .destroy = destroy_prover};
+    m->model = model;
+    m->first = first;
+    return &m->base;
+}
+
+static void test_proof_choices(void **unused) {
+    (void)unused;
+    lud_error error = {0};
+    lud_scenario *scenario;
+    if (lud_scenario_load(LUDUS_SOURCE_DIR "/scenarios/proof/family_tree.yaml", NULL, 0, &scenario, &error))
+        fail_msg("%s", error.text);
+    const lud_model *model = scenario->model;
+    uint8_t *state = calloc(1, model->layout.state_bytes);
+    const uint32_t tick = 0;
+    model->world->reset(model, (lud_range){.seed = 1, .n = 1, .tick = &tick}, state);
+    lud_text text = {0};
+    assert_true(model->world->describe_action(model, state, 0, 0, &text));
+    assert_non_null(strchr(text.bytes, '('));
+    size_t length = text.length;
+    assert_false(model->world->describe_action(model, state, 0, -1, &text));
+    assert_false(model->world->describe_action(model, state, 0, 1 << 20, &text));
+    assert_int_equal(text.length, length);
+    lud_text_free(&text);
+    const double first[] = {0.3, 0.6, 0.9};
+    int drawn[4];
+    for (int k = 0; k < 4; k++) { /* the last without an overlay */
+        lud_drawing *drawing;
+        lud_canvas *canvas;
+        lud_overlay *overlay = NULL;
+        if (lud_drawing_create(model, &drawing, &error) ||
+            (k < 3 && lud_overlay_create(make_prover(model, first[k]), drawing, &overlay, &error)) ||
+            lud_canvas_create_offscreen(1040, 680, 1, &canvas, &error))
+            fail_msg("%s", error.text);
+        if (k == 1) assert_true(lud_overlay_panel_height(overlay, canvas) < 150); /* the value alone */
+        const lud_theme *theme = lud_theme_get(LUD_THEME_LIGHT);
+        lud_draw_frame(
+            drawing, canvas, theme,
+            &(lud_moment){.state = state, .progress = 1, .selected_agent = -1, .overlay = overlay});
+        char name[32];
+        snprintf(name, sizeof name, "proof-choices-%d", k);
+        keep_picture(canvas, name);
+        /* the first of the rows, the likeliest */
+        drawn[k] = count_colour(canvas, lud_mixed(theme->floor, theme->accent, 0.4f), 520, 180, 1040, 218);
+        lud_canvas_destroy(canvas);
+        lud_overlay_destroy(overlay);
+        lud_drawing_destroy(drawing);
+    }
+    assert_int_equal(drawn[3], 0);
+    assert_true(drawn[0] > 1500 && drawn[1] > drawn[0] + 2000 && drawn[2] > drawn[1] + 2000);
+    free(state);
+    lud_scenario_destroy(scenario);
+}
+
 static void test_reload(void **state) {
     stage *s = *state;
     key(s, SDLK_w);
@@ -297,6 +442,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_parts_switch, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_map_has_the_values, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_policy_bars, set_up, tear_down),
+        cmocka_unit_test(test_proof_choices),
         cmocka_unit_test_setup_teardown(test_reload, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_sizes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_record, set_up, tear_down),

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "render/viewer_parts.h"
+#include "render/viewer/viewer.h"
 #include "render/window.h"
 #include "sim/particle/particle.h"
 
@@ -182,13 +182,13 @@ static void test_dragging_things(void **state) {
     for (int e = 0; e < 5; e++) { /* two agents, two goals, an obstacle */
         const lud_particle_body before = body_of(&plane, e);
         float x, y;
-        lud_camera_to_screen(&plane.viewer->camera, (float)before.position[0], -(float)before.position[1], &x,
-                             &y);
+        lud_camera_to_screen(lud_viewer_camera(plane.viewer), (float)before.position[0],
+                             -(float)before.position[1], &x, &y);
         mouse(&plane, SDL_MOUSEBUTTONDOWN, (int)x, (int)y);
         mouse(&plane, SDL_MOUSEMOTION, (int)x + 40, (int)y);
         mouse(&plane, SDL_MOUSEBUTTONUP, (int)x + 40, (int)y);
         const lud_particle_body after = body_of(&plane, e);
-        const double shift = 40.0 / (double)plane.viewer->camera.scale;
+        const double shift = 40.0 / (double)lud_viewer_camera(plane.viewer)->scale;
         assert_true(fabs(after.position[0] - before.position[0] - shift) < 0.02);
         assert_true(fabs(after.position[1] - before.position[1]) < 0.02);
         assert_true(after.velocity[0] == 0.0 && after.velocity[1] == 0.0);

@@ -184,7 +184,7 @@ static void wrong_specs_are_named(void **unused) {
     REJECTS(s.spec.max_steps = 0, "max_steps is 0");
     REJECTS(s.spec.n_maps = 0, "0 maps");
     REJECTS(s.spec.actions = 17, "unknown action set");
-    REJECTS((s.spec.view = LUD_VIEW_PARTIAL, s.spec.view_size = 4), "view_size is 4");
+    REJECTS((s.spec.observation.view = LUD_VIEW_PARTIAL, s.spec.observation.size = 4), "view_size is 4");
     REJECTS(s.cells[12] = lud_grid_object_default(LUD_KEY),
             "cell (2, 2): this type cannot be a fixed object");
     REJECTS((s.cells[12] = lud_grid_object_default(LUD_UNSTEADY_GROUND), s.cells[12].stumble = 1.5),
@@ -248,7 +248,7 @@ static void wrong_specs_are_named(void **unused) {
     s.spec.n_maps = 2;
     rejects(&s, "agent 1 differs between map 0 and map 1");
     sketch_draw(&s, (const char *[]){"####", "#ye#", "####", NULL}, "ee", false);
-    s.spec.random_agents = true;
+    s.spec.random_start = true;
     s.cells[5] = lud_grid_object_default(LUD_GOAL);
     rejects(&s, "1 free cells for 2 random agents");
 }
@@ -279,7 +279,7 @@ static void random_starts_draw_maps_and_places(void **unused) {
     lud_grid_map maps[2] = {s.map, t.map};
     s.spec.maps = maps;
     s.spec.n_maps = 2;
-    s.spec.random_agents = true;
+    s.spec.random_start = true;
     lud_model *model = sketch_model(&s);
     lud_grid_scene *scene = lud_grid_scene_create(model);
     size_t bytes = model->layout.state_bytes;
@@ -348,7 +348,7 @@ static void rewards_are_paid_to_those_who_earn_them(void **unused) {
     sketch s;
     sketch_draw(&s, (const char *[]){"#######", "#ykgl.#", "#e....#", "#######", NULL}, "ee", false);
     s.spec.rewards = (lud_grid_rewards){.goal = 10, .step = -0.5, .lava = -7};
-    s.spec.rewards.collect[LUD_KEY] = 2;
+    s.spec.rewards.collect.key = 2;
     lud_model *model = sketch_model(&s);
     uint8_t state[64], terminated;
     model->world->reset(model, one_environment, state);
@@ -437,11 +437,11 @@ static void partial_views_show_what_is_lit(void **unused) {
         &s,
         (const char *[]){"#######", "#..k..#", "#.....#", "###D###", "#.....#", "#..y.B#", "#######", NULL},
         "n", false);
-    s.spec.view = LUD_VIEW_PARTIAL;
-    s.spec.view_size = 5;
+    s.spec.observation.view = LUD_VIEW_PARTIAL;
+    s.spec.observation.size = 5;
     for (int through = 0; through < 2; through++) {
-        s.spec.see_through_walls = through;
-        s.spec.coding = LUD_CODING_COMPACT;
+        s.spec.observation.see_through_walls = through;
+        s.spec.observation.coding = LUD_CODING_COMPACT;
         lud_model *model = sketch_model(&s);
         assert_string_equal(model->layout.parts[0].name, "grid");
         assert_int_equal(model->layout.parts[0].bytes, 25 * 4);
@@ -461,7 +461,7 @@ static void partial_views_show_what_is_lit(void **unused) {
                          through ? LUD_CODE_KEY : LUD_CODE_NOTHING);
         assert_true(self[0] == 3 && self[1] == 5 && self[5] == 1);
         lud_grid_model_destroy(model);
-        s.spec.coding = LUD_CODING_CELLS;
+        s.spec.observation.coding = LUD_CODING_CELLS;
         model = sketch_model(&s);
         uint8_t cells[5][5][6];
         observe(model, state, (void *const[]){cells});
@@ -529,9 +529,9 @@ static void observations_of_ranges_are_those_of_states(void **unused) {
     for (int g = 0; g < 60; g++) {
         random_grid grid;
         random_grid_make(&source, &grid);
-        grid.spec.view = (lud_grid_view)(g % 2);
-        grid.spec.coding = (lud_grid_coding)(g / 2 % 2);
-        grid.spec.view_size = 3 + 2 * (g % 3);
+        grid.spec.observation.view = (lud_grid_view)(g % 2);
+        grid.spec.observation.coding = (lud_grid_coding)(g / 2 % 2);
+        grid.spec.observation.size = 3 + 2 * (g % 3);
         lud_model *model;
         lud_error error = {0};
         assert_int_equal(lud_grid_model_create(&grid.spec, &model, &error), LUD_OK);

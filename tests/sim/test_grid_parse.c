@@ -113,15 +113,14 @@ static void test_everything(void **state) {
     assert_int_equal(s.n_maps, 1);
     assert_int_equal(s.max_steps, 33);
     assert_int_equal(s.actions, LUD_ACTIONS_FULL);
-    assert_true(s.random_agents);
-    assert_int_equal(s.view, LUD_VIEW_PARTIAL);
-    assert_int_equal(s.coding, LUD_CODING_CELLS);
-    assert_int_equal(s.view_size, 5);
-    assert_true(s.see_through_walls);
+    assert_true(s.random_start);
+    assert_int_equal(s.observation.view, LUD_VIEW_PARTIAL);
+    assert_int_equal(s.observation.coding, LUD_CODING_CELLS);
+    assert_int_equal(s.observation.size, 5);
+    assert_true(s.observation.see_through_walls);
     assert_true(s.rewards.goal == 1 && s.rewards.own_goal_only != 0 && s.rewards.step == -0.01 &&
                 s.rewards.lava == -1);
-    assert_true(s.rewards.collect[LUD_KEY] == 0.5 && s.rewards.collect[LUD_BALL] == 2 &&
-                s.rewards.collect[LUD_BOX] == 3);
+    assert_true(s.rewards.collect.key == 0.5 && s.rewards.collect.ball == 2 && s.rewards.collect.box == 3);
     assert_true(s.rewards.open_door == 4 && s.rewards.shared && s.rewards.goal_ends);
 
     assert_int_equal(s.n_agents, 5);
@@ -219,10 +218,11 @@ static void same_spec(const lud_grid_spec *a, const lud_grid_spec *b) {
                     x->cell == y->cell);
         assert_true(x->weight == y->weight && x->agent == y->agent);
     }
-    assert_true(a->max_steps == b->max_steps && a->actions == b->actions && a->view == b->view &&
-                a->coding == b->coding);
-    assert_true(a->goals_must_cover == b->goals_must_cover && a->random_agents == b->random_agents);
-    assert_true(a->view_size == b->view_size && a->see_through_walls == b->see_through_walls);
+    assert_true(a->max_steps == b->max_steps && a->actions == b->actions &&
+                a->observation.view == b->observation.view && a->observation.coding == b->observation.coding);
+    assert_true(a->goals_must_cover == b->goals_must_cover && a->random_start == b->random_start);
+    assert_true(a->observation.size == b->observation.size &&
+                a->observation.see_through_walls == b->observation.see_through_walls);
     assert_memory_equal(&a->rewards, &b->rewards, offsetof(lud_grid_rewards, shared));
     assert_true(a->rewards.shared == b->rewards.shared && a->rewards.goal_ends == b->rewards.goal_ends);
 }

@@ -65,8 +65,11 @@ static lud_status work_with(lud_scenario *scenario, uint64_t *result, lud_error 
 static lud_status load(const void *path, uint64_t *result, lud_error *error) {
     lud_scenario *scenario;
     const char *const set[] = {"run.seed=3"};
+    const struct lud_scenario_number number = {"--vary", "run.steps", 7};
+    const lud_scenario_overrides overrides = {
+        .set = set, .n_set = 1, .numbers = &number, .n_numbers = 1, .run = lud_run_as_written};
     lud_tree_files files = {0};
-    lud_status status = lud_scenario_load_files(path, set, 1, &files, &scenario, error);
+    lud_status status = lud_scenario_load_with(path, &overrides, &files, &scenario, error);
     if (!status) status = work_with(scenario, result, error);
     lud_scenario_destroy(scenario);
     lud_tree_files_free(&files);

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/progress.h"
+#include "learn/empo/equations.h"
 #include "learn/empo/exact/exact_device.h"
-#include "learn/empo/exact/given.h"
 #include "learn/empo/exact/levels.h"
-#include "learn/empo/exact/sweep.h"
+#include "learn/empo/exact/state_inputs.h"
 
 enum { CHUNK = 32, ALIGN_DOUBLES = 8 };
 
@@ -89,7 +89,7 @@ typedef struct sweep {
     const lud_empo_run *run;
     lud_empo_levels levels;
     lud_empo_game game;
-    int32_t still[LUD_EMPO_MAX_AGENTS];
+    int32_t noop[LUD_EMPO_MAX_AGENTS];
     /* what a later state is worth to those before it, rows of game.width: state s has row s % window; rows
      * are padded to whole vectors so that expectations need no remainder */
     double *credits;
@@ -137,8 +137,9 @@ static void expect_all(const sweep *s, scratch *t, uint64_t state) {
 
 static void solve_state(sweep *s, scratch *t, uint64_t index) {
     double *record = s->run->records + index * (uint64_t)s->game.record_doubles;
-    lud_empo_given given;
-    lud_empo_given_of(s->problem, s->run->hooks, index, t->achieved, t->habit, t->belief, t->robot, &given);
+    lud_empo_state_inputs given;
+    lud_empo_state_inputs_fill(s->problem, s->run->hooks, index, t->achieved, t->habit, t->belief, t->robot,
+                               &given);
     if (lud_statespace_terminal(s->problem->space, index)) {
         lud_empo_terminal_state(&s->game, record, 0, 1);
     } else {
@@ -221,10 +222,10 @@ static lud_status recall(sweep *s, int first_level, lud_error *error) {
     uint64_t begin = s->levels.begin[first_level], end = s->levels.begin[last];
     if (s->device) return lud_empo_device_recall(s->device, begin, end, error);
     scratch *t = &s->threads[0];
-    lud_empo_given given;
+    lud_empo_state_inputs given;
     for (uint64_t position = begin; position < end; position++) {
         uint64_t index = lud_empo_level_state(&s->levels, position);
-        lud_empo_given_of(s->problem, NULL, index, t->achieved, NULL, NULL, NULL, &given);
+        lud_empo_state_inputs_fill(s->problem, NULL, index, t->achieved, NULL, NULL, NULL, &given);
         lud_empo_give_credit(&s->game, t->achieved,
                              s->run->records + index * (uint64_t)s->game.record_doubles, credit_row(s, index),
                              0, 1);
@@ -291,7 +292,7 @@ static void describe_game(sweep *s) {
                               .policies = layout->policies,
                               .record_doubles = layout->record_doubles,
                               .n_actions = layout->n_human_actions,
-                              .still = s->still,
+                              .noop = s->noop,
                               .goal_begin = layout->goal_begin,
                               .policy_begin = layout->policy_begin,
                               .joint_of = problem->joint_of,
@@ -316,7 +317,7 @@ static void describe_game(sweep *s) {
         if (n_actions > game->max_actions) game->max_actions = n_actions;
         game->n_beliefs += n_actions * layout->n_human_profiles;
         for (int a = actions->n_discrete - 1; a >= 0 && actions->names; a--)
-            if (!strcmp(actions->names[a], "still")) s->still[h] = a;
+            if (!strcmp(actions->names[a], "still")) s->noop[h] = a;
     }
 }
 

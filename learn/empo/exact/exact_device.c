@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/empo/exact/given.h"
+#include "learn/empo/exact/state_inputs.h"
 
 enum { CHUNK_BYTES = 256 << 20, CHUNK_STATES = 1 << 17, LEAST_STATES = 256 };
 
@@ -28,7 +28,7 @@ enum {
     N_STAGED
 };
 /* Arrays of the game, which never change. */
-enum { N_ACTIONS, STILL, GOAL_BEGIN, POLICY_BEGIN, JOINT_OF, GOAL_WEIGHT, N_FIXED };
+enum { N_ACTIONS, NOOP, GOAL_BEGIN, POLICY_BEGIN, JOINT_OF, GOAL_WEIGHT, N_FIXED };
 
 struct lud_empo_device {
     const lud_empo_problem *problem;
@@ -72,13 +72,13 @@ static bool take_fixed(lud_empo_device *d, uint64_t window) {
     size_t humans = (size_t)g->n_humans, word = sizeof(int32_t);
     bool taken =
         upload_fixed(d, N_ACTIONS, g->n_actions, humans * word) &&
-        upload_fixed(d, STILL, g->still, humans * word) &&
+        upload_fixed(d, NOOP, g->noop, humans * word) &&
         upload_fixed(d, GOAL_BEGIN, g->goal_begin, (humans + 1) * word) &&
         upload_fixed(d, POLICY_BEGIN, g->policy_begin, (humans + 1) * word) &&
         upload_fixed(d, JOINT_OF, g->joint_of, (size_t)(g->n_profiles * g->n_robot_actions) * word) &&
         upload_fixed(d, GOAL_WEIGHT, g->goal_weight, (size_t)g->n_goals * sizeof(double));
     g->n_actions = d->fixed[N_ACTIONS];
-    g->still = d->fixed[STILL];
+    g->noop = d->fixed[NOOP];
     g->goal_begin = d->fixed[GOAL_BEGIN];
     g->policy_begin = d->fixed[POLICY_BEGIN];
     g->joint_of = d->fixed[JOINT_OF];
@@ -227,9 +227,9 @@ static uint64_t pack(lud_empo_device *d, uint64_t begin, uint64_t end) {
     row_begin[n * n_joint] = (uint32_t)total;
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < n; i++) {
-        lud_empo_given given;
-        lud_empo_given_of(d->problem, d->run->hooks, state[i], part(d, ACHIEVED, i), part(d, HABIT, i),
-                          part(d, BELIEF, i), part(d, ROBOT, i), &given);
+        lud_empo_state_inputs given;
+        lud_empo_state_inputs_fill(d->problem, d->run->hooks, state[i], part(d, ACHIEVED, i),
+                                   part(d, HABIT, i), part(d, BELIEF, i), part(d, ROBOT, i), &given);
         ((uint8_t *)d->arrays[TERMINAL].host)[i] = lud_statespace_terminal(space, state[i]);
         for (uint64_t k = 0; k < n_joint; k++) {
             lud_statespace_row row = lud_statespace_get_row(space, state[i], (int32_t)k);
@@ -285,12 +285,13 @@ lud_status lud_empo_device_level(lud_empo_device *d, uint64_t begin, uint64_t en
 lud_status lud_empo_device_recall(lud_empo_device *d, uint64_t begin, uint64_t end, lud_error *error) {
     const size_t record = d->arrays[RECORDS].element;
     uint32_t *state = d->arrays[STATE].host;
-    lud_empo_given given;
+    lud_empo_state_inputs given;
     for (uint64_t position = begin; position < end;) {
         uint64_t n = end - position < d->capacity ? end - position : d->capacity;
         for (uint64_t i = 0; i < n; i++) {
             state[i] = (uint32_t)lud_empo_level_state(d->levels, position + i);
-            lud_empo_given_of(d->problem, NULL, state[i], part(d, ACHIEVED, i), NULL, NULL, NULL, &given);
+            lud_empo_state_inputs_fill(d->problem, NULL, state[i], part(d, ACHIEVED, i), NULL, NULL, NULL,
+                                       &given);
             memcpy(part(d, RECORDS, i), (const char *)d->run->records + state[i] * record, record);
         }
         send(d, STATE, n);

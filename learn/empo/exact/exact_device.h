@@ -4,9 +4,9 @@
 #define LUDUS_LEARN_EMPO_EXACT_EXACT_DEVICE_H
 
 #include "base/progress.h"
+#include "learn/empo/equations.h"
 #include "learn/empo/exact/exact.h"
 #include "learn/empo/exact/levels.h"
-#include "learn/empo/exact/sweep.h"
 
 typedef struct lud_empo_device lud_empo_device;
 

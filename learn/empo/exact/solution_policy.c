@@ -26,26 +26,44 @@ static int index_of(const int *list, int n, int agent) {
     return -1;
 }
 
-/* Person h's distribution: for its goal, or over all its goals. */
-static void human_distribution(const solution_policy *p, const double *record, int h, int goal,
-                               double *distribution) {
-    const lud_empo_layout *layout = &p->layout;
-    int n_actions = layout->n_human_actions[h], n_goals = layout->goal_begin[h + 1] - layout->goal_begin[h];
-    const double *policies = record + layout->policies + layout->policy_begin[h];
-    if (goal >= 0 && goal < n_goals)
-        memcpy(distribution, policies + goal * n_actions, (size_t)n_actions * sizeof *distribution);
-    else
-        lud_empo_marginal_of(layout, p->goal_weight, record, h, distribution);
+/* Null where the solution says nothing: at the end, and in states that it does not have. */
+static const double *record_of(const solution_policy *p, const uint8_t *state) {
+    const lud_model *model = p->base.model;
+    const uint64_t index = lud_empo_solution_find(p->solution, state);
+    if (index == UINT64_MAX || model->world->is_terminal(model, state)) return NULL;
+    return lud_empo_solution_record(p->solution, index);
 }
 
-/* Robot r's part of the joint distribution. */
-static void robot_marginal(const solution_policy *p, const double *pi_r, int agent, double *distribution) {
-    int32_t robots[LUD_EMPO_MAX_AGENTS];
-    memset(distribution, 0, (size_t)p->base.model->layout.actions[agent].n_discrete * sizeof *distribution);
-    for (int32_t k = 0; k < p->layout.n_robot_actions; k++) {
-        lud_empo_robot_decode(&p->layout, p->base.model, k, robots);
-        distribution[robots[agent]] += pi_r[k];
+/* A person's choices for its goal, or over all its goals; a robot's part of the joint choices. */
+static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *to) {
+    const solution_policy *p = (const solution_policy *)policy;
+    const lud_empo_layout *layout = &p->layout;
+    const int n_actions = policy->model->layout.actions[agent].n_discrete,
+              h = index_of(layout->humans, layout->n_humans, agent);
+    const double *record = record_of(p, state);
+    if (!record) {
+        for (int a = 0; a < n_actions; a++) to[a] = 1.0 / n_actions;
+    } else if (h < 0) {
+        int32_t robots[LUD_EMPO_MAX_AGENTS];
+        memset(to, 0, (size_t)n_actions * sizeof *to);
+        for (int32_t k = 0; k < layout->n_robot_actions; k++) {
+            lud_empo_robot_decode(layout, policy->model, k, robots);
+            to[robots[agent]] += record[layout->pi_r + k];
+        }
+    } else if (goal >= 0 && goal < layout->goal_begin[h + 1] - layout->goal_begin[h]) {
+        memcpy(to, record + layout->policies + layout->policy_begin[h] + goal * n_actions,
+               (size_t)n_actions * sizeof *to);
+    } else {
+        lud_empo_marginal_of(layout, p->goal_weight, record, h, to);
     }
+    return true;
+}
+
+static void joint(lud_policy *policy, const uint8_t *state, double *pi_r) {
+    const solution_policy *p = (const solution_policy *)policy;
+    const double *record = record_of(p, state);
+    for (int k = 0; k < p->layout.n_robot_actions; k++)
+        pi_r[k] = record ? record[p->layout.pi_r + k] : 1.0 / p->layout.n_robot_actions;
 }
 
 /* One draw for all robots: its key does not name the agent, so every robot finds the same joint action. */
@@ -63,40 +81,35 @@ static int32_t draw_joint(const lud_act *act, int e, const double *pi_r, int32_t
     return joint;
 }
 
-static void act_in_environment(const solution_policy *p, const lud_act *act, int e) {
-    double distribution[MAX_ACTIONS];
+static void act_in_environment(solution_policy *p, const lud_act *act, int e) {
+    double own[MAX_ACTIONS];
     int32_t robots[LUD_EMPO_MAX_AGENTS];
     const lud_layout *world = &act->model->layout;
     const uint8_t *state = act->states + (size_t)e * world->state_bytes;
-    uint64_t index = lud_empo_solution_find(p->solution, state);
-    const double *record = index == UINT64_MAX ? NULL : lud_empo_solution_record(p->solution, index);
-    bool known = record && !act->model->world->is_terminal(act->model, state);
+    const double *record = record_of(p, state);
     for (int slot = 0; slot < act->n_agents_acting; slot++) {
-        int agent = act->agents[slot], n_actions = world->actions[agent].n_discrete;
-        int h = index_of(p->layout.humans, p->layout.n_humans, agent);
-        if (!known) {
-            for (int a = 0; a < n_actions; a++) distribution[a] = 1.0 / n_actions;
-        } else if (h >= 0) {
-            int goal = act->goals ? act->goals[(size_t)e * act->goal_stride + (size_t)agent] : -1;
-            human_distribution(p, record, h, goal, distribution);
-        } else {
-            robot_marginal(p, record + p->layout.pi_r, agent, distribution);
-        }
-        lud_policy_choose(act, e, slot, distribution);
-        if (known && h < 0 && act->discrete) {
-            int32_t joint = draw_joint(act, e, record + p->layout.pi_r, p->layout.n_robot_actions);
-            lud_empo_robot_decode(&p->layout, act->model, joint, robots);
+        const int agent = act->agents[slot];
+        const int goal = act->goals ? act->goals[(size_t)e * act->goal_stride + (size_t)agent] : -1;
+        (void)distribution(&p->base, state, agent, goal, own);
+        lud_policy_choose(act, e, slot, own);
+        if (record && act->discrete && index_of(p->layout.humans, p->layout.n_humans, agent) < 0) {
+            int32_t drawn = draw_joint(act, e, record + p->layout.pi_r, p->layout.n_robot_actions);
+            lud_empo_robot_decode(&p->layout, act->model, drawn, robots);
             act->discrete[(size_t)e * (size_t)world->n_agents + (size_t)agent] = robots[agent];
         }
     }
 }
 
 static void act_in_range(lud_policy *policy, const lud_act *act) {
-    for (int e = 0; e < act->range.n; e++) act_in_environment((const solution_policy *)policy, act, e);
+    for (int e = 0; e < act->range.n; e++) act_in_environment((solution_policy *)policy, act, e);
 }
 
-static const lud_policy_kind kind = {
-    .name = "solution", .about = "the exact EMPO solution", .destroy = destroy, .act = act_in_range};
+static const lud_policy_kind kind = {.name = "solution",
+                                     .about = "the exact EMPO solution",
+                                     .destroy = destroy,
+                                     .act = act_in_range,
+                                     .distribution = distribution,
+                                     .joint = joint};
 
 /* The parts of a record that model and file must agree on. */
 static bool fits(const lud_empo_header *h, const lud_model *model, const lud_empo_layout *layout) {
@@ -136,13 +149,4 @@ lud_status lud_empo_solution_policy_create(const lud_empo_solution *solution, co
             p->goal_weight[g] = model->world->goal_weight(model, layout.humans[h], g - layout.goal_begin[h]);
     *policy = &p->base;
     return LUD_OK;
-}
-
-void lud_empo_solution_robot(void *context, uint64_t index, const uint8_t *state, double *pi_r) {
-    const solution_policy *p = context;
-    (void)index;
-    uint64_t own = lud_empo_solution_find(p->solution, state);
-    for (int k = 0; k < p->layout.n_robot_actions; k++)
-        pi_r[k] = own == UINT64_MAX ? 1.0 / p->layout.n_robot_actions
-                                    : lud_empo_solution_record(p->solution, own)[p->layout.pi_r + k];
 }

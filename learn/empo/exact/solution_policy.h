@@ -11,7 +11,5 @@
  * over, say) actions are uniformly random. */
 lud_status lud_empo_solution_policy_create(const lud_empo_solution *solution, const lud_model *model,
                                            lud_policy **policy, lud_error *error);
-/* pi_r as a hook for lud_empo_solve on the same model: context is the policy above. */
-void lud_empo_solution_robot(void *context, uint64_t index, const uint8_t *state, double *pi_r);
 
 #endif

@@ -1,10 +1,10 @@
-// Levels of exact EMPO: a warp a state. The equations are those of learn/empo/exact/sweep.h.
+// Levels of exact EMPO: a warp a state. The equations are those of learn/empo/equations.h.
 #define LUD_EMPO_CODE   __device__ static inline
 #define LUD_EMPO_MEET() __syncwarp()
 
 #include "kernels/cuda/cuda.cuh"
 
-#include "learn/empo/exact/sweep.h"
+#include "learn/empo/equations.h"
 
 namespace lud_cuda {
 
@@ -14,9 +14,9 @@ struct empo_work {
     lud_empo_game game;
 };
 
-__device__ static inline lud_empo_given given_of(const empo_work &w, int64_t i) {
+__device__ static inline lud_empo_state_inputs given_of(const empo_work &w, int64_t i) {
     const lud_empo_batch &b = w.batch;
-    lud_empo_given given;
+    lud_empo_state_inputs given;
     given.achieved = b.achieved + i * w.game.n_goals;
     given.habit = b.habit ? b.habit + i * w.game.n_policies : nullptr;
     given.belief = b.belief ? b.belief + i * w.game.n_beliefs : nullptr;
@@ -40,16 +40,18 @@ static void sweep_phase_1(lud_device *device, const lud_empo_batch *batch) {
         }
         lud_empo_scratch scratch = scratch_of(work, i);
         for (int k = 0; k < game.n_joint_actions; ++k) {
-            uint32_t first = b.begin[i * game.n_joint_actions + k], n = b.begin[i * game.n_joint_actions + k + 1] - first;
+            uint32_t first = b.begin[i * game.n_joint_actions + k],
+                     n = b.begin[i * game.n_joint_actions + k + 1] - first;
             double *sum = scratch.expected + (size_t)k * (size_t)game.width;
             if (n != 1) // else the successor's own row serves
-                lud_empo_expectation(b.credits, b.window, game.width, n, b.successor + first, b.probability + first, sum,
-                                     lane, WARP);
+                lud_empo_expectation(b.credits, b.window, game.width, n, b.successor + first,
+                                     b.probability + first, sum, lane, WARP);
             if (lane == 0)
-                scratch.row[k] = n == 1 ? b.credits + b.successor[first] % b.window * (uint64_t)game.width : sum;
+                scratch.row[k] =
+                    n == 1 ? b.credits + b.successor[first] % b.window * (uint64_t)game.width : sum;
         }
         __syncwarp();
-        lud_empo_given given = given_of(work, i);
+        lud_empo_state_inputs given = given_of(work, i);
         lud_empo_phase_1(&game, &scratch, &given, record, lane, WARP);
     });
 }
@@ -61,8 +63,9 @@ static void sweep_phase_2(lud_device *device, const lud_empo_batch *batch) {
         int failed = -1;
         if (!work.batch.terminal[i]) {
             lud_empo_scratch scratch = scratch_of(work, i);
-            lud_empo_given given = given_of(work, i);
-            failed = lud_empo_phase_2(&game, &scratch, &given, work.batch.records + i * game.record_doubles, lane, WARP);
+            lud_empo_state_inputs given = given_of(work, i);
+            failed = lud_empo_phase_2(&game, &scratch, &given, work.batch.records + i * game.record_doubles,
+                                      lane, WARP);
         }
         if (lane == 0) work.batch.failed[i] = failed;
     });
@@ -72,7 +75,8 @@ static void sweep_credits(lud_device *device, const lud_empo_batch *batch) {
     empo_work work = {*batch, *batch->game};
     each_warp(device, batch->n, [=] __device__(int64_t i, int lane) {
         const lud_empo_batch &b = work.batch;
-        lud_empo_give_credit(&work.game, b.achieved + i * work.game.n_goals, b.records + i * work.game.record_doubles,
+        lud_empo_give_credit(&work.game, b.achieved + i * work.game.n_goals,
+                             b.records + i * work.game.record_doubles,
                              b.credits + b.state[i] % b.window * (uint64_t)work.game.width, lane, WARP);
     });
 }

@@ -55,7 +55,7 @@ bool lud_empo_curiosity_of_people(const lud_empo_curiosity *c) {
     return (o->count_bonus && o->count_weight_people > 0) || (o->novelty && o->novelty_weight_people > 0);
 }
 
-bool lud_empo_curiosity_looks(const lud_empo_curiosity *c) {
+bool lud_empo_curiosity_needs_novelty(const lud_empo_curiosity *c) {
     return c->options.novelty && c->options.novelty_weight > 0;
 }
 
@@ -68,11 +68,11 @@ static bool count(lud_empo_table *table, uint64_t key) {
     return lud_empo_table_move(table, key, &zero, false, 0.0, 1.0);
 }
 
-bool lud_empo_curiosity_seen(lud_empo_curiosity *c, const int32_t *record) {
+bool lud_empo_curiosity_count_state(lud_empo_curiosity *c, const int32_t *record) {
     return !c->seen || count(c->seen, lud_empo_state_key(c->features, record));
 }
 
-bool lud_empo_curiosity_done(lud_empo_curiosity *c, const int32_t *record, int h, int action) {
+bool lud_empo_curiosity_count_action(lud_empo_curiosity *c, const int32_t *record, int h, int action) {
     return !c->done || count(c->done, action_key(c, lud_empo_state_key(c->features, record), h, action));
 }
 
@@ -110,7 +110,7 @@ const float *lud_empo_curiosity_of_actions(const lud_empo_curiosity *c, int e, i
     return c->of_actions + (e * c->features->layout.n_humans + h) * c->max_actions;
 }
 
-const int32_t **lud_empo_curiosity_list(lud_empo_curiosity *c, int n) {
+const int32_t **lud_empo_curiosity_reserve(lud_empo_curiosity *c, int n) {
     if (n <= c->room) return c->looked;
     const size_t room = (size_t)(n + n / 2);
     free(c->looked);
@@ -121,7 +121,7 @@ const int32_t **lud_empo_curiosity_list(lud_empo_curiosity *c, int n) {
     return c->room ? c->looked : NULL;
 }
 
-void lud_empo_curiosity_look(lud_empo_curiosity *c, int n) {
+void lud_empo_curiosity_evaluate_states(lud_empo_curiosity *c, int n) {
     lud_empo_novelty_states(c->options.novelty, n, c->looked, c->of_states);
 }
 
@@ -131,7 +131,7 @@ double lud_empo_curiosity_of_state(const lud_empo_curiosity *c, const int32_t *r
     double bonus = 0.0;
     if (o->count_bonus)
         bonus = o->count_weight * count_bonus(c, c->seen, lud_empo_state_key(c->features, record), steps);
-    if (lud_empo_curiosity_looks(c)) bonus += o->novelty_weight * (double)c->of_states[i];
+    if (lud_empo_curiosity_needs_novelty(c)) bonus += o->novelty_weight * (double)c->of_states[i];
     return bonus;
 }
 

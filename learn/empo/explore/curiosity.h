@@ -21,14 +21,15 @@ lud_empo_curiosity *lud_empo_curiosity_create(const lud_empo_curiosity_options *
                                               const lud_empo_features *features, int n_envs);
 /* Null is allowed. */
 void lud_empo_curiosity_destroy(lud_empo_curiosity *curiosity);
-/* Whether robots prefer what is new, and people; whether successors need lud_empo_curiosity_look. */
+/* Whether robots prefer what is new, and people; whether successors need lud_empo_curiosity_evaluate_states.
+ */
 bool lud_empo_curiosity_of_robots(const lud_empo_curiosity *curiosity);
 bool lud_empo_curiosity_of_people(const lud_empo_curiosity *curiosity);
-bool lud_empo_curiosity_looks(const lud_empo_curiosity *curiosity);
+bool lud_empo_curiosity_needs_novelty(const lud_empo_curiosity *curiosity);
 
 /* Counts a state, and an action of person h in it; only with the count bonus. False when memory is out. */
-bool lud_empo_curiosity_seen(lud_empo_curiosity *curiosity, const int32_t *record);
-bool lud_empo_curiosity_done(lud_empo_curiosity *curiosity, const int32_t *record, int h, int action);
+bool lud_empo_curiosity_count_state(lud_empo_curiosity *curiosity, const int32_t *record);
+bool lud_empo_curiosity_count_action(lud_empo_curiosity *curiosity, const int32_t *record, int h, int action);
 /* Different states counted; 0 without the count bonus. */
 int64_t lud_empo_curiosity_states(const lud_empo_curiosity *curiosity);
 
@@ -40,8 +41,8 @@ const float *lud_empo_curiosity_of_actions(const lud_empo_curiosity *curiosity, 
 
 /* Looks at successors before they are asked about: a list for records[n] of pointers to be filled, then the
  * look itself. Null when memory is out. */
-const int32_t **lud_empo_curiosity_list(lud_empo_curiosity *curiosity, int n);
-void lud_empo_curiosity_look(lud_empo_curiosity *curiosity, int n);
+const int32_t **lud_empo_curiosity_reserve(lud_empo_curiosity *curiosity, int n);
+void lud_empo_curiosity_evaluate_states(lud_empo_curiosity *curiosity, int n);
 /* Bonus of a successor, which was number i of those looked at (not read without novelty). */
 double lud_empo_curiosity_of_state(const lud_empo_curiosity *curiosity, const int32_t *record, int i,
                                    uint64_t steps);

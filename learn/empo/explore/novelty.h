@@ -47,7 +47,7 @@ void lud_empo_novelty_learn_actions(lud_empo_novelty *novelty, int64_t n, const 
                                     const int32_t *actions);
 lud_empo_novelty_figures lud_empo_novelty_get_figures(const lud_empo_novelty *novelty);
 
-/* Numbers of weights and statistics, to copy them to the actors' own (see learn/empo/phase2_async.h). */
+/* Numbers of weights and statistics, to copy them to the actors' own (see learn/empo/phase2/async.h). */
 size_t lud_empo_novelty_floats(const lud_empo_novelty *novelty);
 void lud_empo_novelty_export(const lud_empo_novelty *novelty, float *numbers);
 void lud_empo_novelty_import(lud_empo_novelty *novelty, const float *numbers);

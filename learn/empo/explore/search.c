@@ -211,7 +211,7 @@ static const uint8_t *next_state(lud_empo_search *s, const tree *t, int at, int 
     memset(s->joint, 0, (size_t)s->model->layout.n_agents * sizeof *s->joint);
     for (int h = 0; h < layout->n_humans; h++) {
         const lud_words w = lud_draw(key, tick, agent, LUD_PURPOSE_ACTION, lane + (uint32_t)h);
-        lud_empo_prior_ask(s->prior, s->features, state, h, goals[h], s->p);
+        lud_empo_prior_policy(s->prior, s->features, state, h, goals[h], s->p);
         s->joint[layout->humans[h]] =
             draw_from(s->p, (size_t)layout->n_human_actions[h], lud_unit53(w.v[0], w.v[1]));
     }

@@ -11,8 +11,8 @@
 #ifndef LUDUS_LEARN_EMPO_EXPLORE_SEARCH_H
 #define LUDUS_LEARN_EMPO_EXPLORE_SEARCH_H
 
+#include "learn/empo/options.h"
 #include "learn/empo/people/prior.h"
-#include "learn/empo/phase2_options.h"
 
 typedef struct lud_empo_search_options {
     int n_envs; /* most at once */

@@ -127,5 +127,7 @@ void lud_empo_archive_visit(lud_empo_archive *a, const char *prefix, lud_checkpo
     lud_checkpoint_bytes(checkpoint, text, a->starts, (size_t)n * sizeof *a->starts);
     if (!lud_checkpoint_loading(checkpoint) || lud_checkpoint_status(checkpoint, NULL)) return;
     a->n = (int64_t)n;
-    make_room(a, a->n); /* the room is there: only the slots are set anew */
+    if (!make_room(a, a->n)) /* the room is there: the slots are set anew */
+        lud_checkpoint_fail(checkpoint, LUD_ERROR_MEMORY, "no memory for an archive of %llu states",
+                            (unsigned long long)n);
 }

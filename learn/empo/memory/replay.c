@@ -27,7 +27,7 @@ struct lud_empo_replay {
     size_t write;            /* where the next transition goes */
     uint64_t stored_bytes;   /* of the transitions present */
     int words, n_actions, n_humans, n_policies;
-    bool lives;
+    bool trajectories;
     int n_environments, n_likelihoods;
     uint64_t dropped;    /* transitions that went: the number of the oldest one */
     uint64_t *following; /* [capacity] ring: number of the transition that came next, NOBODY: none */
@@ -72,9 +72,9 @@ static void forget_newest(lud_empo_replay *r) {
     for (int e = 0; e < r->n_environments; e++) r->newest[e] = NOBODY;
 }
 
-bool lud_empo_replay_keep_lives(lud_empo_replay *r, int n_environments, int n_likelihoods) {
-    assert(r->count == 0 && !r->lives);
-    r->lives = true;
+bool lud_empo_replay_keep_trajectories(lud_empo_replay *r, int n_environments, int n_likelihoods) {
+    assert(r->count == 0 && !r->trajectories);
+    r->trajectories = true;
     r->n_likelihoods = n_likelihoods;
     if (n_environments == 0) return true;
     r->following = malloc((size_t)r->capacity * sizeof *r->following);
@@ -160,7 +160,7 @@ static size_t aligned(size_t bytes) {
 static uint64_t bytes_of(const lud_empo_replay *r, int32_t n_links, int32_t n_successors) {
     const uint64_t words = (uint64_t)r->words, links = (uint64_t)n_links, successors = (uint64_t)n_successors,
                    per_link = r->n_policies ? 3 : 2;
-    const uint64_t life = r->lives ? words + (uint64_t)(r->n_humans + r->n_likelihoods + 2) : 0;
+    const uint64_t life = r->trajectories ? words + (uint64_t)(r->n_humans + r->n_likelihoods + 2) : 0;
     return aligned(sizeof(header) + 4 * words * (1 + successors) +
                    4 * (uint64_t)(r->n_humans + r->n_actions + 1 + r->n_policies) + 4 * per_link * links +
                    4 * life + successors);
@@ -199,11 +199,11 @@ bool lud_empo_replay_push(lud_empo_replay *r, const lud_empo_transition *t) {
         to = put(to, t->profile, (size_t)t->n_links * word);
         to = put(to, t->policies, (size_t)r->n_policies * word);
     }
-    if (r->lives) {
-        const int32_t flags[2] = {t->explored, t->lived_terminal};
+    if (r->trajectories) {
+        const int32_t flags[2] = {t->explored, t->next_terminal};
         to = put(to, flags, sizeof flags);
-        to = put(to, t->lived_goals, (size_t)r->n_humans * word);
-        to = put(to, t->lived_next, words);
+        to = put(to, t->behaviour_goals, (size_t)r->n_humans * word);
+        to = put(to, t->next_record, words);
         if (r->n_likelihoods) to = put(to, t->likelihood, (size_t)r->n_likelihoods * word);
     }
     to = put(to, t->successor, (size_t)t->n_successors * words);
@@ -241,13 +241,13 @@ lud_empo_transition lud_empo_replay_get(const lud_empo_replay *r, int64_t index)
         t.policies = (const float *)(const void *)(t.profile + t.n_links);
         t.successor = t.profile + t.n_links + r->n_policies;
     }
-    if (r->lives) {
+    if (r->trajectories) {
         t.explored = t.successor[0];
-        t.lived_terminal = t.successor[1];
-        t.lived_goals = t.successor + 2;
-        t.lived_next = t.lived_goals + r->n_humans;
-        t.likelihood = (const float *)(const void *)(t.lived_next + r->words);
-        t.successor = t.lived_next + r->words + r->n_likelihoods;
+        t.next_terminal = t.successor[1];
+        t.behaviour_goals = t.successor + 2;
+        t.next_record = t.behaviour_goals + r->n_humans;
+        t.likelihood = (const float *)(const void *)(t.next_record + r->words);
+        t.successor = t.next_record + r->words + r->n_likelihoods;
     }
     t.terminal = (const uint8_t *)(t.successor + (size_t)t.n_successors * (size_t)r->words);
     return t;

@@ -5,9 +5,9 @@
  * a world, so transitions of different maps stand side by side. When either the number of transitions or the
  * memory is used up, the oldest ones go.
  *
- * A memory of lives (lud_empo_replay_keep_lives) also keeps what really happened, which need not be among the
- * successors listed, and knows which transition followed which: targets over several steps and hindsight read
- * that. */
+ * A memory of trajectories (lud_empo_replay_keep_trajectories) also keeps what really happened, which need
+ * not be among the successors listed, and knows which transition followed which: targets over several steps
+ * and hindsight read that. */
 #ifndef LUDUS_LEARN_EMPO_MEMORY_REPLAY_H
 #define LUDUS_LEARN_EMPO_MEMORY_REPLAY_H
 
@@ -31,13 +31,13 @@ typedef struct lud_empo_transition {
     /* only in a memory for targets in expectation over people: links are those of every joint action */
     const int32_t *profile; /* [n_links] the people's part of it, and probability[] is given that part */
     const float *policies;  /* [n_policies] of people here, for each person [goals][actions] */
-    /* only in a memory of lives */
-    const int32_t *lived_goals; /* [n_humans] what people pursued in fact */
-    const int32_t *lived_next;  /* [words] the state that came next */
+    /* only in a memory of trajectories */
+    const int32_t *behaviour_goals; /* [n_humans] what people pursued in fact */
+    const int32_t *next_record;     /* [words] the state that came next */
     const float *likelihood; /* [n_likelihoods] for each goal of each person, the chance that who pursues it
                                 does what the successors listed are given */
     int32_t explored;        /* LUD_EMPO_ROBOTS_EXPLORED, LUD_EMPO_PEOPLE_EXPLORED */
-    int32_t lived_terminal;  /* the world ended in lived_next */
+    int32_t next_terminal;   /* the world ended in next_record */
 } lud_empo_transition;
 
 /* Somebody's action was not drawn from its policy. */
@@ -49,9 +49,9 @@ typedef struct lud_empo_replay lud_empo_replay;
  * of human actions. Null when memory is out. */
 lud_empo_replay *lud_empo_replay_create(int64_t capacity, size_t bytes, int words, int n_actions,
                                         int n_humans, int n_policies);
-/* Makes an empty memory one of lives. The environments of its transitions are 0 .. n_environments - 1; with 0
- * nobody asks which transition followed. False when memory is out. */
-bool lud_empo_replay_keep_lives(lud_empo_replay *replay, int n_environments, int n_likelihoods);
+/* Makes an empty memory one of trajectories. The environments of its transitions are 0 .. n_environments - 1;
+ * with 0 nobody asks which transition followed. False when memory is out. */
+bool lud_empo_replay_keep_trajectories(lud_empo_replay *replay, int n_environments, int n_likelihoods);
 /* Null is allowed. */
 void lud_empo_replay_destroy(lud_empo_replay *replay);
 /* Appends a copy; false when a single transition is larger than the whole memory. `inserted` must not be
@@ -63,7 +63,7 @@ int64_t lud_empo_replay_count(const lud_empo_replay *replay);
 /* Transition `index`, 0 is the oldest. Its pointers hold until the next push. */
 lud_empo_transition lud_empo_replay_get(const lud_empo_replay *replay, int64_t index);
 /* Index of the transition that came after `index` in the same episode; -1: none is stored. Only in a memory
- * of lives that knows its environments. */
+ * of trajectories that knows its environments. */
 int64_t lud_empo_replay_following(const lud_empo_replay *replay, int64_t index);
 /* Forgets everything. */
 void lud_empo_replay_clear(lud_empo_replay *replay);

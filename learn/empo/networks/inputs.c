@@ -4,14 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void release(lud_empo_staging *s) {
-    const lud_empo_inputs *in = &s->host;
-    float *const reals[] = {in->global, in->agents, in->interactive, in->entry_features, in->entry_goal};
-    int32_t *const integers[] = {in->grid, in->entry_state, in->entry_agent, in->entry_cell};
-    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) free(reals[i]);
-    for (size_t i = 0; i < sizeof integers / sizeof *integers; i++) free(integers[i]);
-}
-
 bool lud_empo_staging_create(lud_device *device, const lud_empo_features *features, int64_t max_states,
                              int64_t max_entries, lud_empo_staging *s) {
     *s = (lud_empo_staging){.device = device, .features = features};
@@ -19,7 +11,7 @@ bool lud_empo_staging_create(lud_device *device, const lud_empo_features *featur
 }
 
 void lud_empo_staging_free(lud_empo_staging *s) {
-    release(s);
+    lud_arrays_free(&s->arrays);
     *s = (lud_empo_staging){0};
 }
 
@@ -27,23 +19,22 @@ bool lud_empo_staging_room(lud_empo_staging *s, int64_t n_states, int64_t n_entr
     if (n_states <= s->max_states && n_entries <= s->max_entries && s->host.global) return true;
     if (n_states < s->max_states) n_states = s->max_states;
     if (n_entries < s->max_entries) n_entries = s->max_entries;
-    const size_t n = (size_t)n_states, entries = (size_t)n_entries, real = sizeof(float);
-    release(s);
+    const size_t n = (size_t)n_states, entries = (size_t)n_entries;
     lud_empo_inputs *in = &s->host;
-    in->global = calloc(n * LUD_EMPO_GLOBAL, real);
-    in->agents = calloc(n * LUD_EMPO_AGENT * (size_t)s->features->grid->n_agents, real);
-    in->interactive = calloc(n * LUD_EMPO_INTERACTIVE, real);
-    in->grid = calloc(n * (size_t)s->features->grid->n_cells, sizeof(int32_t));
-    in->entry_features = calloc(entries * LUD_EMPO_AGENT, real);
-    in->entry_goal = calloc(entries * LUD_EMPO_GOAL, real);
-    in->entry_state = calloc(entries, sizeof(int32_t));
-    in->entry_agent = calloc(entries, sizeof(int32_t));
-    in->entry_cell = calloc(entries, sizeof(int32_t));
-    const bool complete = in->global && in->agents && in->interactive && in->grid && in->entry_features &&
-                          in->entry_goal && in->entry_state && in->entry_agent && in->entry_cell;
-    s->max_states = complete ? n_states : 0;
-    s->max_entries = complete ? n_entries : 0;
-    return complete;
+    lud_arrays *a = &s->arrays;
+    lud_arrays_free(a);
+    LUD_TAKE(a, in->global, n * LUD_EMPO_GLOBAL);
+    LUD_TAKE(a, in->agents, n * LUD_EMPO_AGENT * (size_t)s->features->grid->n_agents);
+    LUD_TAKE(a, in->interactive, n * LUD_EMPO_INTERACTIVE);
+    LUD_TAKE(a, in->grid, n * (size_t)s->features->grid->n_cells);
+    LUD_TAKE(a, in->entry_features, entries * LUD_EMPO_AGENT);
+    LUD_TAKE(a, in->entry_goal, entries * LUD_EMPO_GOAL);
+    LUD_TAKE(a, in->entry_state, entries);
+    LUD_TAKE(a, in->entry_agent, entries);
+    LUD_TAKE(a, in->entry_cell, entries);
+    s->max_states = a->failed ? 0 : n_states;
+    s->max_entries = a->failed ? 0 : n_entries;
+    return !a->failed;
 }
 
 void lud_empo_staging_state(lud_empo_staging *s, int64_t i, const int32_t *record) {
@@ -104,12 +95,12 @@ static void list_inputs(lud_empo_staging *s, const lud_empo_graph *g, input list
     memcpy(list, all, sizeof all);
 }
 
-void lud_empo_staging_pack(lud_empo_staging *s, int64_t n, int64_t n_entries, lud_upload_batch *parcel) {
+void lud_empo_staging_pack(lud_empo_staging *s, int64_t n, int64_t n_entries, lud_upload_batch *upload) {
     input list[INPUTS];
     assert(n <= s->max_states && n_entries <= s->max_entries);
     list_inputs(s, &(lud_empo_graph){0}, list);
     for (int i = 0; i < INPUTS; i++)
-        lud_upload_batch_add(parcel, list[i].pointer, list[i].host,
+        lud_upload_batch_add(upload, list[i].pointer, list[i].host,
                              (size_t)(i < STATE_INPUTS ? n : n_entries) * list[i].row_bytes);
 }
 

@@ -7,6 +7,7 @@
 
 #include "learn/empo/memory/features.h"
 #include "learn/empo/networks/networks.h"
+#include "learn/nn/arrays.h"
 #include "learn/nn/upload_batch.h"
 
 /* The inputs of a graph, one array each. */
@@ -19,6 +20,7 @@ typedef struct lud_empo_staging {
     lud_device *device;
     const lud_empo_features *features;
     int64_t max_states, max_entries;
+    lud_arrays arrays;
     lud_empo_inputs host,
         sent; /* sent: in device memory, after lud_empo_staging_pack and lud_upload_batch_send */
 } lud_empo_staging;
@@ -34,8 +36,8 @@ bool lud_empo_staging_room(lud_empo_staging *staging, int64_t n_states, int64_t 
 
 /* Notes the record of row i. */
 void lud_empo_staging_state(lud_empo_staging *staging, int64_t i, const int32_t *record);
-/* Adds the first n states and entries noted to a parcel. */
-void lud_empo_staging_pack(lud_empo_staging *staging, int64_t n, int64_t n_entries, lud_upload_batch *parcel);
+/* Adds the first n states and entries noted to an upload. */
+void lud_empo_staging_pack(lud_empo_staging *staging, int64_t n, int64_t n_entries, lud_upload_batch *upload);
 /* Once it was sent: a net reads its inputs from there, beginning with row `first` and entry `first_entry`,
  * and has so many entries. */
 void lud_empo_staging_bind(lud_empo_staging *staging, lud_nn *net, const lud_empo_graph *graph, int64_t first,

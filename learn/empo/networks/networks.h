@@ -80,7 +80,7 @@ bool lud_empo_register(lud_parameters *parameters, const lud_empo_shape *shape);
 /* After planning: fills the cells' maps and sets the number of cells. False when memory is out. */
 bool lud_empo_prepare(lud_nn *net, const lud_empo_graph *graph, const lud_empo_shape *shape);
 
-/* Parts, for other networks on the same inputs (learn/empo/people/human_net.h). Parameters stand under
+/* Parts, for other networks on the same inputs (learn/empo/phase1/networks.h). Parameters stand under
  * `module`. */
 lud_empo_graph lud_empo_declare_inputs(lud_nn *net, const lud_empo_shape *shape, int64_t max_entries);
 /* Of the state, on axis 0 [hidden]; of the goal, on entries [goal_features]; of the person, on entries. */

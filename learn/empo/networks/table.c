@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <xxhash.h>
+
 enum { FIRST_CAPACITY = 1 << 10 };
 
 struct lud_empo_table {
@@ -15,6 +17,18 @@ struct lud_empo_table {
     float *rows;         /* [capacity][width] */
     float *start;        /* [width] */
 };
+
+uint64_t lud_empo_state_key(const lud_empo_features *f, const int32_t *record) {
+    return XXH3_64bits(record, (size_t)f->words * sizeof *record);
+}
+uint64_t lud_empo_person_key(uint64_t state_key, int h) {
+    const uint64_t parts[2] = {state_key, (uint64_t)h};
+    return XXH3_64bits(parts, sizeof parts);
+}
+uint64_t lud_empo_goal_key(uint64_t state_key, int h, int goal) {
+    const uint64_t parts[3] = {state_key, (uint64_t)h, (uint64_t)goal};
+    return XXH3_64bits(parts, sizeof parts);
+}
 
 static bool allocate(lud_empo_table *t, int64_t capacity) {
     t->capacity = capacity;

@@ -2,6 +2,7 @@
 #ifndef LUDUS_LEARN_EMPO_NETWORKS_TABLE_H
 #define LUDUS_LEARN_EMPO_NETWORKS_TABLE_H
 
+#include "learn/empo/memory/features.h"
 #include "learn/store/checkpoint.h"
 
 typedef struct lud_empo_table lud_empo_table;
@@ -24,5 +25,10 @@ bool lud_empo_table_move_weighted(lud_empo_table *table, uint64_t key, const flo
                                   double rate, double power, double weight);
 int64_t lud_empo_table_rows(const lud_empo_table *table);
 void lud_empo_table_visit(lud_empo_table *table, const char *name, lud_checkpoint *checkpoint);
+
+/* Keys of a state, of a person in it, and of a person's goal in it. */
+uint64_t lud_empo_state_key(const lud_empo_features *features, const int32_t *record);
+uint64_t lud_empo_person_key(uint64_t state_key, int h);
+uint64_t lud_empo_goal_key(uint64_t state_key, int h, int goal);
 
 #endif

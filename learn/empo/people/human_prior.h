@@ -3,7 +3,7 @@
 #ifndef LUDUS_LEARN_EMPO_PEOPLE_HUMAN_PRIOR_H
 #define LUDUS_LEARN_EMPO_PEOPLE_HUMAN_PRIOR_H
 
-#include "learn/empo/people/human_net.h"
+#include "learn/empo/phase1/networks.h"
 
 /* Whether a human_prior's mapping asks for learned people. */
 bool lud_empo_human_prior_is_learned(lud_tree *prior);

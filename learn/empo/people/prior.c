@@ -1,13 +1,10 @@
 #include "learn/empo/people/prior.h"
 
-#include "learn/empo/people/policy_distribution.h"
-
-void lud_empo_prior_ask(const lud_empo_prior *prior, const lud_empo_features *features, const uint8_t *state,
-                        int h, int goal, double *probability) {
+void lud_empo_prior_policy(const lud_empo_prior *prior, const lud_empo_features *features,
+                           const uint8_t *state, int h, int goal, double *probability) {
     const lud_empo_layout *layout = &features->layout;
     if (prior->policy) {
-        lud_empo_policy_distribution(prior->policy, &features->grid->model, state, layout->humans[h], goal,
-                                     probability);
+        (void)lud_policy_distribution(prior->policy, state, layout->humans[h], goal, probability);
         return;
     }
     const lud_empo_reference *r = prior->reference;

@@ -4,28 +4,20 @@
 #include <stdlib.h>
 
 #include "base/random.h"
-#include "learn/empo/targets/values.h"
 
 bool lud_empo_ability_start(lud_empo_ability *p) {
     const lud_empo_layout *layout = &p->features->layout;
     const int64_t drawn = p->options->x_h_goals * layout->n_humans;
     const size_t most = (size_t)(drawn > layout->n_goals ? drawn : layout->n_goals);
-    p->weight = malloc(most * sizeof *p->weight);
-    p->weight_host = malloc(most * sizeof *p->weight_host);
-    return lud_empo_staging_create(p->device, p->features, 0, 0, &p->staging) && p->weight && p->weight_host;
-}
-
-static void free_room(lud_empo_ability *p) {
-    free(p->offsets);
-    free(p->from_table);
-    if (p->made) lud_device_release(p->device, p->made);
-    if (p->scratch) lud_device_release(p->device, p->scratch);
+    p->arrays.device = p->entry_arrays.device = p->device;
+    LUD_TAKE(&p->arrays, p->weight, most);
+    LUD_TAKE(&p->arrays, p->weight_host, most);
+    return lud_empo_staging_create(p->device, p->features, 0, 0, &p->staging) && !p->arrays.failed;
 }
 
 void lud_empo_ability_free(lud_empo_ability *p) {
-    free_room(p);
-    free(p->weight);
-    free(p->weight_host);
+    lud_arrays_free(&p->arrays);
+    lud_arrays_free(&p->entry_arrays);
     lud_empo_staging_free(&p->staging);
     *p = (lud_empo_ability){0};
 }
@@ -33,15 +25,15 @@ void lud_empo_ability_free(lud_empo_ability *p) {
 static bool make_room(lud_empo_ability *p, int64_t entries) {
     if (entries <= p->room) return true;
     const size_t n = (size_t)(entries + entries / 2);
-    free_room(p);
+    lud_arrays *a = &p->entry_arrays;
+    lud_arrays_free(a);
     ++*p->n_grown;
-    p->offsets = malloc((n + 1) * sizeof *p->offsets);
-    p->from_table = malloc(n * sizeof *p->from_table);
-    p->made = lud_device_allocate(p->device, n * sizeof(float));
-    p->scratch = lud_device_allocate(p->device, n * sizeof(float));
-    const bool complete = p->offsets && p->from_table && p->made && p->scratch;
-    p->room = complete ? (int64_t)n : 0;
-    return complete;
+    LUD_TAKE(a, p->offsets, n + 1);
+    LUD_TAKE(a, p->from_table, n);
+    LUD_TAKE_ON_DEVICE(a, p->made, n);
+    LUD_TAKE_ON_DEVICE(a, p->scratch, n);
+    p->room = a->failed ? 0 : (int64_t)n;
+    return !a->failed;
 }
 
 static int goals_of(const lud_empo_ability *p, int h) {
@@ -58,11 +50,11 @@ static int goal_of(const lud_empo_ability *p, uint32_t draw, int64_t row, int h,
 }
 
 /* Weights of entries and, for sums on the device, where the entries of each person begin. */
-static bool stage_sums(lud_empo_ability *p, int64_t n, bool all, lud_upload_batch *parcel) {
+static bool stage_sums(lud_empo_ability *p, int64_t n, bool all, lud_upload_batch *upload) {
     const lud_empo_layout *layout = &p->features->layout;
     p->n = n;
     p->all = all || p->options->x_h_goals == 0;
-    p->direct = parcel->direct;
+    p->direct = upload->direct;
     p->per_state = 0;
     for (int h = 0; h < layout->n_humans; h++)
         for (int k = 0; k < goals_of(p, h); k++)
@@ -75,16 +67,16 @@ static bool stage_sums(lud_empo_ability *p, int64_t n, bool all, lud_upload_batc
     *offset = 0;
     for (int64_t i = 0; i < n; i++)
         for (int h = 0; h < layout->n_humans; h++, offset++) offset[1] = offset[0] + goals_of(p, h);
-    lud_upload_batch_add(parcel, &p->weight_sent, p->weight_host,
+    lud_upload_batch_add(upload, &p->weight_sent, p->weight_host,
                          (size_t)p->per_state * sizeof *p->weight_host);
-    lud_upload_batch_add(parcel, &p->offsets_sent, p->offsets,
+    lud_upload_batch_add(upload, &p->offsets_sent, p->offsets,
                          (size_t)(n * layout->n_humans + 1) * sizeof *p->offsets);
     return true;
 }
 
 bool lud_empo_ability_stage(lud_empo_ability *p, int64_t n, int64_t rows, const int32_t *const *records,
-                            uint32_t draw, int64_t group, bool all, lud_upload_batch *parcel) {
-    if (!stage_sums(p, rows, all, parcel)) return false;
+                            uint32_t draw, int64_t group, bool all, lud_upload_batch *upload) {
+    if (!stage_sums(p, rows, all, upload)) return false;
     p->given = false;
     p->value = p->made;
     p->at_once = p->max_entries / p->per_state;
@@ -107,17 +99,17 @@ bool lud_empo_ability_stage(lud_empo_ability *p, int64_t n, int64_t rows, const 
             }
     }
     if (p->table)
-        lud_upload_batch_add(parcel, &p->value, p->from_table, (size_t)entry * sizeof *p->from_table);
+        lud_upload_batch_add(upload, &p->value, p->from_table, (size_t)entry * sizeof *p->from_table);
     else
-        lud_empo_staging_pack(&p->staging, rows, entry, parcel);
+        lud_empo_staging_pack(&p->staging, rows, entry, upload);
     return true;
 }
 
-bool lud_empo_ability_stage_given(lud_empo_ability *p, int64_t n, const float *v_h_e,
-                                  lud_upload_batch *parcel) {
+bool lud_empo_ability_stage_known(lud_empo_ability *p, int64_t n, const float *v_h_e,
+                                  lud_upload_batch *upload) {
     p->given = true;
     p->value = v_h_e;
-    return stage_sums(p, n, true, parcel);
+    return stage_sums(p, n, true, upload);
 }
 
 static void queue_passes(lud_empo_ability *p) {

@@ -3,14 +3,15 @@
  * or from its table.
  *
  * Two steps, so that the second can be part of a recorded piece: the host notes what is asked for and adds it
- * to a parcel; once that was sent, the rest is operations. On the CPU the sums are taken in double precision,
- * elsewhere by operations on floats. */
+ * to an upload; once that was sent, the rest is operations. On the CPU the sums are taken in double
+ * precision, elsewhere by operations on floats. */
 #ifndef LUDUS_LEARN_EMPO_TARGETS_ABILITY_H
 #define LUDUS_LEARN_EMPO_TARGETS_ABILITY_H
 
 #include "learn/empo/networks/inputs.h"
 #include "learn/empo/networks/table.h"
-#include "learn/empo/phase2_options.h"
+#include "learn/empo/options.h"
+#include "learn/nn/arrays.h"
 
 typedef struct lud_empo_ability {
     lud_device *device;
@@ -27,13 +28,14 @@ typedef struct lud_empo_ability {
     int64_t group, at_once;  /* states of a group, of a pass within it */
     int64_t room;            /* entries */
     lud_empo_staging staging;
-    double *weight;           /* [per_state] */
-    float *weight_host;       /* the same */
-    int32_t *offsets;         /* [n * n_humans + 1] entries of a person in a state */
-    float *from_table;        /* [room] host */
-    float *made, *scratch;    /* [room] device */
-    const float *value;       /* [n][per_state] V_h^e, where it stands */
-    const float *weight_sent; /* on the device */
+    lud_arrays arrays, entry_arrays; /* those of fixed size, and [room] */
+    double *weight;                  /* [per_state] */
+    float *weight_host;              /* the same */
+    int32_t *offsets;                /* [n * n_humans + 1] entries of a person in a state */
+    float *from_table;               /* [room] host */
+    float *made, *scratch;           /* [room] device */
+    const float *value;              /* [n][per_state] V_h^e, where it stands */
+    const float *weight_sent;        /* on the device */
     const int32_t *offsets_sent;
 } lud_empo_ability;
 
@@ -44,14 +46,14 @@ bool lud_empo_ability_start(lud_empo_ability *ability);
 void lud_empo_ability_free(lud_empo_ability *ability);
 
 /* Notes n states (up to `rows` the last one again, as padding) and their entries (all goals, or
- * options->x_h_goals drawn ones where that is not 0 and `all` is not set) and adds them to the parcel. `draw`
+ * options->x_h_goals drawn ones where that is not 0 and `all` is not set) and adds them to the upload. `draw`
  * keys the draws; those of each `group` states have a key of their own, draw + the number of the first. On
  * the CPU a pass takes a group at most, whose values then stay in the cache. False when memory is out. */
 bool lud_empo_ability_stage(lud_empo_ability *ability, int64_t n, int64_t rows, const int32_t *const *records,
-                            uint32_t draw, int64_t group, bool all, lud_upload_batch *parcel);
+                            uint32_t draw, int64_t group, bool all, lud_upload_batch *upload);
 /* The same for V_h^e[n][n_goals] of all goals that stands in device memory by then. */
-bool lud_empo_ability_stage_given(lud_empo_ability *ability, int64_t n, const float *v_h_e,
-                                  lud_upload_batch *parcel);
+bool lud_empo_ability_stage_known(lud_empo_ability *ability, int64_t n, const float *v_h_e,
+                                  lud_upload_batch *upload);
 /* Queues the passes and the sums: x[n][n_humans] on the device. V_h^e is then at ability->value. */
 void lud_empo_ability_queue(lud_empo_ability *ability, float *x);
 

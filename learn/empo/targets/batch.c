@@ -8,38 +8,7 @@
 
 /* ---- making and freeing ---- */
 
-static void free_rows(lud_empo_sample *b) {
-    free(b->records);
-    free(b->goals);
-    free(b->continues);
-    free(b->terminal);
-    free(b->achieved);
-}
-
-static void free_links(lud_empo_sample *b) {
-    free(b->probability);
-    free(b->link_row);
-    free(b->flat_row);
-    free(b->profile);
-    free(b->flat.successor);
-    free(b->flat.slot);
-    free(b->flat.probability);
-    free(b->flat.expanded_row);
-    free(b->flat.entry);
-    free(b->flat.expanded_slot);
-    free(b->flat.expanded_probability);
-    free(b->value_index);
-    free(b->expanded_achieved);
-    free(b->expanded_discount);
-}
-
-static void release_links(lud_empo_sample *b) {
-    float *const all[] = {b->on_device.v_r, b->on_device.v_h_e_next, b->on_device.scratch};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i]) lud_device_release(b->device, all[i]);
-}
-
-static lud_status make_lives(lud_empo_sample *b, lud_error *error) {
+static lud_status make_trajectories(lud_empo_sample *b, lud_error *error) {
     const lud_empo_learner_options *o = b->options;
     if (o->hindsight_prob > 0) {
         b->hindsight = lud_empo_hindsight_create(b->values->features, b->replay, b->n, o->hindsight_prob,
@@ -64,19 +33,18 @@ lud_status lud_empo_sample_create(lud_empo_values *values, lud_empo_replay *repl
                            .n_actions = layout->n_robot_actions,
                            .n_entries = values->n_entries};
     const size_t n = (size_t)b->n, profiles = (size_t)layout->n_human_profiles;
-    b->indices = calloc(n * (size_t)options->replay_contest, sizeof *b->indices);
-    b->error = calloc(n, sizeof *b->error);
-    b->transitions = calloc(n, sizeof *b->transitions);
-    b->entry_offsets = calloc(n + 1, sizeof *b->entry_offsets);
-    b->offsets = calloc(n * (size_t)b->n_actions + 1, sizeof *b->offsets);
-    b->marginal = calloc(profiles, sizeof *b->marginal);
-    b->pursuing = calloc((size_t)layout->n_goals * profiles, sizeof *b->pursuing);
-    b->parts = calloc((size_t)layout->n_humans * profiles, sizeof *b->parts);
-    lud_status status = LUD_OK;
-    if (!b->indices || !b->error || !b->transitions || !b->entry_offsets || !b->offsets || !b->marginal ||
-        !b->pursuing || !b->parts)
-        status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for a batch");
-    if (status == LUD_OK) status = make_lives(b, error);
+    b->arrays.device = b->row_arrays.device = b->link_arrays.device = values->device;
+    LUD_TAKE(&b->arrays, b->indices, n * (size_t)options->replay_contest);
+    LUD_TAKE(&b->arrays, b->error, n);
+    LUD_TAKE(&b->arrays, b->transitions, n);
+    LUD_TAKE(&b->arrays, b->entry_offsets, n + 1);
+    LUD_TAKE(&b->arrays, b->offsets, n * (size_t)b->n_actions + 1);
+    LUD_TAKE(&b->arrays, b->marginal, profiles);
+    LUD_TAKE(&b->arrays, b->pursuing, (size_t)layout->n_goals * profiles);
+    LUD_TAKE(&b->arrays, b->parts, (size_t)layout->n_humans * profiles);
+    lud_status status =
+        b->arrays.failed ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for a batch") : LUD_OK;
+    if (status == LUD_OK) status = make_trajectories(b, error);
     if (status) {
         lud_empo_sample_free(b);
         return status;
@@ -88,17 +56,9 @@ lud_status lud_empo_sample_create(lud_empo_values *values, lud_empo_replay *repl
 void lud_empo_sample_free(lud_empo_sample *b) {
     lud_empo_trajectory_destroy(b->trajectory);
     lud_empo_hindsight_destroy(b->hindsight);
-    free(b->indices);
-    free(b->error);
-    free(b->transitions);
-    free(b->entry_offsets);
-    free(b->offsets);
-    free(b->marginal);
-    free(b->pursuing);
-    free(b->parts);
-    free_rows(b);
-    free_links(b);
-    if (b->device) release_links(b);
+    lud_arrays_free(&b->arrays);
+    lud_arrays_free(&b->row_arrays);
+    lud_arrays_free(&b->link_arrays);
     *b = (lud_empo_sample){0};
 }
 
@@ -108,15 +68,14 @@ static bool room_for_rows(lud_empo_sample *b, int64_t n) {
     n = lud_capture_rows(b->device, n);
     if (n <= b->row_room) return true;
     const size_t rows = (size_t)(n + n / 2);
-    free_rows(b);
-    b->records = malloc(rows * sizeof *b->records);
-    b->goals = malloc(rows * sizeof *b->goals);
-    b->continues = malloc(rows * sizeof *b->continues);
-    b->terminal = malloc(rows * sizeof *b->terminal);
-    b->achieved = malloc(rows * (size_t)b->n_entries);
-    const bool complete = b->records && b->goals && b->continues && b->terminal && b->achieved;
-    b->row_room = complete ? (int64_t)rows : 0;
-    return complete;
+    lud_arrays_free(&b->row_arrays);
+    LUD_TAKE(&b->row_arrays, b->records, rows);
+    LUD_TAKE(&b->row_arrays, b->goals, rows);
+    LUD_TAKE(&b->row_arrays, b->continues, rows);
+    LUD_TAKE(&b->row_arrays, b->terminal, rows);
+    LUD_TAKE(&b->row_arrays, b->achieved, rows * (size_t)b->n_entries);
+    b->row_room = b->row_arrays.failed ? 0 : (int64_t)rows;
+    return !b->row_arrays.failed;
 }
 
 static bool room_for_links(lud_empo_sample *b, int64_t n) {
@@ -124,29 +83,27 @@ static bool room_for_links(lud_empo_sample *b, int64_t n) {
     if (n <= b->link_room) return true;
     b->n_grown++;
     const size_t links = (size_t)(n + n / 2), expanded = links * (size_t)b->n_entries;
-    free_links(b);
-    release_links(b);
-    b->probability = malloc(links * sizeof *b->probability);
-    int32_t **const link_words[] = {&b->link_row, &b->flat_row, &b->profile, &b->flat.successor,
-                                    &b->flat.slot};
-    int32_t **const expanded_words[] = {&b->flat.expanded_row, &b->flat.entry, &b->flat.expanded_slot,
-                                        &b->value_index};
-    float **const expanded_reals[] = {&b->flat.expanded_probability, &b->expanded_achieved,
-                                      &b->expanded_discount};
-    bool complete = b->probability;
-    b->flat.probability = malloc(links * sizeof(float));
-    complete = complete && b->flat.probability;
-    for (int i = 0; i < 5; i++) complete = (*link_words[i] = malloc(links * sizeof(int32_t))) && complete;
-    for (int i = 0; i < 4; i++)
-        complete = (*expanded_words[i] = malloc(expanded * sizeof(int32_t))) && complete;
-    for (int i = 0; i < 3; i++)
-        complete = (*expanded_reals[i] = malloc(expanded * sizeof(float))) && complete;
-    b->on_device.v_r = lud_device_allocate(b->device, links * sizeof(float));
-    b->on_device.v_h_e_next = lud_device_allocate(b->device, expanded * sizeof(float));
-    b->on_device.scratch = lud_device_allocate(b->device, 2 * expanded * sizeof(float));
-    complete = complete && b->on_device.v_r && b->on_device.v_h_e_next && b->on_device.scratch;
-    b->link_room = complete ? (int64_t)links : 0;
-    return complete;
+    lud_arrays *a = &b->link_arrays;
+    lud_arrays_free(a);
+    LUD_TAKE(a, b->probability, links);
+    LUD_TAKE(a, b->link_row, links);
+    LUD_TAKE(a, b->flat_row, links);
+    LUD_TAKE(a, b->profile, links);
+    LUD_TAKE(a, b->flat.successor, links);
+    LUD_TAKE(a, b->flat.slot, links);
+    LUD_TAKE(a, b->flat.probability, links);
+    LUD_TAKE(a, b->flat.expanded_row, expanded);
+    LUD_TAKE(a, b->flat.entry, expanded);
+    LUD_TAKE(a, b->flat.expanded_slot, expanded);
+    LUD_TAKE(a, b->flat.expanded_probability, expanded);
+    LUD_TAKE(a, b->value_index, expanded);
+    LUD_TAKE(a, b->expanded_achieved, expanded);
+    LUD_TAKE(a, b->expanded_discount, expanded);
+    LUD_TAKE_ON_DEVICE(a, b->on_device.v_r, links);
+    LUD_TAKE_ON_DEVICE(a, b->on_device.v_h_e_next, expanded);
+    LUD_TAKE_ON_DEVICE(a, b->on_device.scratch, 2 * expanded);
+    b->link_room = a->failed ? 0 : (int64_t)links;
+    return !a->failed;
 }
 
 /* ---- stage 1: the batch ---- */
@@ -202,7 +159,7 @@ static void pad(lud_empo_sample *b) {
 lud_status lud_empo_sample_collect(lud_empo_sample *b, int64_t step, const lud_empo_now *now,
                                    bool with_states, lud_error *error) {
     const int words = b->values->features->words;
-    int64_t rows = with_states ? b->n : 0, links = 0, n_lived = 0;
+    int64_t rows = with_states ? b->n : 0, links = 0, n_later = 0;
     int64_t oldest = now->max_age < 0 ? INT64_MIN : step - now->max_age;
     if (b->trajectory && b->options->trajectory_max_age && oldest < step - b->options->trajectory_max_age)
         oldest = step - b->options->trajectory_max_age;
@@ -212,13 +169,13 @@ lud_status lud_empo_sample_collect(lud_empo_sample *b, int64_t step, const lud_e
     for (int64_t i = 0; i < b->n; i++) b->transitions[i] = lud_empo_replay_get(b->replay, b->indices[i]);
     if (b->hindsight && !lud_empo_hindsight_relabel(b->hindsight, b->indices, (uint32_t)step, b->transitions))
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for goals in hindsight");
-    const lud_empo_lived_state *lived = NULL;
+    const lud_empo_trajectory_state *later = NULL;
     if (b->trajectory) {
         const lud_status status = lud_empo_trajectory_follow(b->trajectory, b->indices, b->transitions, now,
                                                              with_states && now->active[LUD_NET_Q_R], error);
         if (status) return status;
-        lived = lud_empo_trajectory_states(b->trajectory, &n_lived);
-        rows += n_lived;
+        later = lud_empo_trajectory_states(b->trajectory, &n_later);
+        rows += n_later;
     }
     for (int64_t i = 0; i < b->n; i++) {
         rows += b->transitions[i].n_successors;
@@ -245,8 +202,8 @@ lud_status lud_empo_sample_collect(lud_empo_sample *b, int64_t step, const lud_e
         }
     }
     b->offsets[b->n * b->n_actions] = (int32_t)b->n_links;
-    b->first_lived = b->n_rows;
-    for (int64_t i = 0; i < n_lived; i++) add_row(b, lived[i].record, lived[i].goals, lived[i].terminal);
+    b->first_later = b->n_rows;
+    for (int64_t i = 0; i < n_later; i++) add_row(b, later[i].record, later[i].goals, later[i].terminal);
     const lud_empo_transitions given = {.n = b->n,
                                         .n_actions = b->n_actions,
                                         .offsets = b->offsets,
@@ -265,7 +222,7 @@ lud_status lud_empo_sample_collect(lud_empo_sample *b, int64_t step, const lud_e
     return LUD_OK;
 }
 
-void lud_empo_sample_pack(lud_empo_sample *b, lud_upload_batch *parcel) {
+void lud_empo_sample_pack(lud_empo_sample *b, lud_upload_batch *upload) {
     const size_t flat = (size_t)b->run_flat, expanded = flat * (size_t)b->n_entries,
                  rows = (size_t)b->run_rows;
     const struct {
@@ -284,9 +241,9 @@ void lud_empo_sample_pack(lud_empo_sample *b, lud_upload_batch *parcel) {
                   {&b->on_device.continues, b->continues, rows},
                   {&b->on_device.terminal, b->terminal, rows}};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        lud_upload_batch_add(parcel, arrays[i].pointer, arrays[i].from, arrays[i].n * sizeof(float));
-    if (b->trajectory) lud_empo_trajectory_pack(b->trajectory, b->first_lived, parcel);
+        lud_upload_batch_add(upload, arrays[i].pointer, arrays[i].from, arrays[i].n * sizeof(float));
+    if (b->trajectory) lud_empo_trajectory_pack(b->trajectory, b->first_later, upload);
     if (b->hindsight)
-        lud_upload_batch_add(parcel, &b->on_device.entry_weight, lud_empo_hindsight_weights(b->hindsight),
+        lud_upload_batch_add(upload, &b->on_device.entry_weight, lud_empo_hindsight_weights(b->hindsight),
                              (size_t)(b->n * b->n_entries) * sizeof(float));
 }

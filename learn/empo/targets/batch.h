@@ -2,14 +2,15 @@
  * on the device; stage 1 of the targets (learn/empo/targets/targets.h).
  *
  * Rows are the states whose values are asked for: those of the transitions themselves (where wanted), the
- * successors of all their joint robot actions, and the states that were lived later, where targets look
- * further ahead. Links are (joint robot action, successor) pairs. */
+ * successors of all their joint robot actions, and the states that came later in the trajectory, where
+ * targets look further ahead. Links are (joint robot action, successor) pairs. */
 #ifndef LUDUS_LEARN_EMPO_TARGETS_BATCH_H
 #define LUDUS_LEARN_EMPO_TARGETS_BATCH_H
 
 #include "learn/empo/targets/hindsight.h"
 #include "learn/empo/targets/targets.h"
 #include "learn/empo/targets/trajectory.h"
+#include "learn/nn/arrays.h"
 
 typedef struct lud_empo_sample {
     lud_empo_values *values;
@@ -18,10 +19,11 @@ typedef struct lud_empo_sample {
     lud_device *device;
     uint64_t seed;
     int64_t n, n_actions, n_entries;
-    lud_empo_trajectory *trajectory; /* with targets over several steps */
-    lud_empo_hindsight *hindsight;   /* with hindsight_prob */
+    lud_arrays arrays, row_arrays, link_arrays; /* those of fixed size, [row_room] and [link_room] */
+    lud_empo_trajectory *trajectory;            /* with targets over several steps */
+    lud_empo_hindsight *hindsight;              /* with hindsight_prob */
     int64_t first_successor; /* row of the first successor: the states themselves stand before, if at all */
-    int64_t first_lived;     /* row of the first state that was lived later, with trajectories */
+    int64_t first_later;     /* row of the first state that came later, with trajectories */
     int64_t n_rows, n_links;
     int64_t run_rows, run_flat; /* n_rows and flat.n with the padding of recorded work, lud_capture_rows */
     int64_t row_room, link_room;
@@ -44,7 +46,7 @@ typedef struct lud_empo_sample {
     int32_t *value_index; /* [link_room * n_entries] place of V_h^e(row, entry) */
     float *expanded_achieved,
         *expanded_discount; /* [link_room * n_entries] discount: of V_h^e beyond, or 0 */
-    /* on the device, once the parcel was sent: those above and what is made there */
+    /* on the device, once the upload was sent: those above and what is made there */
     struct {
         const int32_t *slot, *row, *expanded_slot, *entry, *value_index;
         const float *probability, *continues, *terminal;
@@ -64,7 +66,7 @@ void lud_empo_sample_free(lud_empo_sample *batch);
  * Q_r may learn. Its pointers hold until the memory changes. */
 lud_status lud_empo_sample_collect(lud_empo_sample *batch, int64_t step, const lud_empo_now *now,
                                    bool with_states, lud_error *error);
-/* Adds what collecting found to a parcel. */
-void lud_empo_sample_pack(lud_empo_sample *batch, lud_upload_batch *parcel);
+/* Adds what collecting found to an upload. */
+void lud_empo_sample_pack(lud_empo_sample *batch, lud_upload_batch *upload);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "learn/nn/arrays.h"
 
 /* Counters of the draws for person h of transition i of a batch; other draws for goals have small ones. */
 enum { LANE_HINDSIGHT = 0x200 };
@@ -15,6 +16,7 @@ struct lud_empo_hindsight {
     double chance;
     bool whole;
     uint64_t seed;
+    lud_arrays arrays;
     int32_t *goals;         /* [n][n_humans] */
     float *weights;         /* [n][n_humans] */
     double *p, *later;      /* [n_goals] of all people: p sums to 1 for each */
@@ -32,11 +34,11 @@ lud_empo_hindsight *lud_empo_hindsight_create(const lud_empo_features *features,
     if (!t) return NULL;
     *t = (lud_empo_hindsight){
         .features = features, .replay = replay, .n = n, .chance = chance, .whole = whole, .seed = seed};
-    t->goals = calloc(people, sizeof *t->goals);
-    t->weights = calloc(people, sizeof *t->weights);
-    t->p = calloc(goals, sizeof *t->p);
-    t->later = calloc(goals, sizeof *t->later);
-    if (!t->goals || !t->weights || !t->p || !t->later) {
+    LUD_TAKE(&t->arrays, t->goals, people);
+    LUD_TAKE(&t->arrays, t->weights, people);
+    LUD_TAKE(&t->arrays, t->p, goals);
+    LUD_TAKE(&t->arrays, t->later, goals);
+    if (t->arrays.failed) {
         lud_empo_hindsight_destroy(t);
         return NULL;
     }
@@ -48,10 +50,7 @@ lud_empo_hindsight *lud_empo_hindsight_create(const lud_empo_features *features,
 
 void lud_empo_hindsight_destroy(lud_empo_hindsight *t) {
     if (!t) return;
-    free(t->goals);
-    free(t->weights);
-    free(t->p);
-    free(t->later);
+    lud_arrays_free(&t->arrays);
     free(t->states);
     free(t);
 }
@@ -80,7 +79,7 @@ static int64_t look_ahead(lud_empo_hindsight *t, int64_t index) {
             t->states = larger;
             t->state_room = room;
         }
-        t->states[n++] = lud_empo_replay_get(t->replay, index).lived_next;
+        t->states[n++] = lud_empo_replay_get(t->replay, index).next_record;
     }
     return n;
 }

@@ -3,7 +3,7 @@
  * strategy `future`), and entries are weighted so that what is learned about each goal stays the same.
  *
  * A transition holds people's actions a drawn anew from pi_h(.|s, g) for a goal g drawn from its weight p(g).
- * They are independent of what was lived given s, and so is the choice in hindsight: with chance k a later
+ * They are independent of the trajectory given s, and so is the choice in hindsight: with chance k a later
  * state of the episode is drawn, and of the goals achieved there one, g'. Let H(g) be the chance of each
  * goal, m their sum (below 1 when there are states where nothing is achieved), pibar(a) = sum_g p(g) pi(a|g)
  * the chance of the action whatever the goal was. Then (g, a) comes from the mixture
@@ -27,8 +27,8 @@
 
 typedef struct lud_empo_hindsight lud_empo_hindsight;
 
-/* For batches of n transitions; features and replay (a memory of lives with likelihoods) must outlive it.
- * `chance` is k. Null when memory is out. */
+/* For batches of n transitions; features and replay (a memory of trajectories with likelihoods) must outlive
+ * it. `chance` is k. Null when memory is out. */
 lud_empo_hindsight *lud_empo_hindsight_create(const lud_empo_features *features,
                                               const lud_empo_replay *replay, int64_t n, double chance,
                                               bool whole, uint64_t seed);

@@ -4,8 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learn/nn/arrays.h"
+
 /* Weighted values of states on the way that go into slots (transition, joint robot action). */
 typedef struct terms {
+    lud_arrays arrays;
     int64_t n, run_n;    /* run_n: with padding */
     int32_t *row, *slot; /* [n] row: of the states on the way */
     float *weight;       /* [n] */
@@ -15,6 +18,7 @@ typedef struct terms {
 } terms;
 
 struct lud_empo_trajectory {
+    lud_arrays arrays; /* of fixed size */
     lud_empo_values *values;
     const lud_empo_replay *replay;
     const lud_empo_learner_options *options;
@@ -30,7 +34,7 @@ struct lud_empo_trajectory {
     lud_empo_transition *path; /* [path_room] steps of one transition */
     int64_t *row_of;           /* [path_room] row of the state after a step, -1: it is not asked for */
     int64_t path_room;
-    lud_empo_lived_state *states; /* [state_room] */
+    lud_empo_trajectory_state *states; /* [state_room] */
     int64_t n_states, state_room;
     terms rewards, values_beyond; /* U_r on the way, V_r at its end: [state_room] each */
     int64_t steps, n_people, n_achieved, n_people_bootstrapped, n_robots, n_robots_bootstrapped;
@@ -40,21 +44,13 @@ struct lud_empo_trajectory {
 
 /* ---- making and freeing ---- */
 
-static void free_terms(lud_device *device, terms *t) {
-    free(t->row);
-    free(t->slot);
-    free(t->weight);
-    if (t->device_value) lud_device_release(device, t->device_value);
-    *t = (terms){0};
-}
-
-static bool make_terms(lud_device *device, int64_t room, terms *t) {
-    const size_t n = (size_t)room;
-    t->row = malloc(n * sizeof *t->row);
-    t->slot = malloc(n * sizeof *t->slot);
-    t->weight = malloc(n * sizeof *t->weight);
-    t->device_value = lud_device_allocate(device, n * sizeof *t->device_value);
-    return t->row && t->slot && t->weight && t->device_value;
+static bool make_terms(lud_device *device, size_t room, terms *t) {
+    t->arrays.device = device;
+    LUD_TAKE(&t->arrays, t->row, room);
+    LUD_TAKE(&t->arrays, t->slot, room);
+    LUD_TAKE(&t->arrays, t->weight, room);
+    LUD_TAKE_ON_DEVICE(&t->arrays, t->device_value, room);
+    return !t->arrays.failed;
 }
 
 /* Room for one more state. */
@@ -62,15 +58,15 @@ static bool room_for_state(lud_empo_trajectory *t) {
     if (t->n_states < t->state_room) return true;
     int64_t room = 64; /* a power of two, and at least the size of a batch */
     while (room < t->n || room <= t->state_room) room *= 2;
-    lud_empo_lived_state *larger = realloc(t->states, (size_t)room * sizeof *larger);
+    lud_empo_trajectory_state *larger = realloc(t->states, (size_t)room * sizeof *larger);
     if (!larger) return false;
     t->states = larger;
     t->n_grown++;
     terms *const all[] = {&t->rewards, &t->values_beyond};
     for (int i = 0; i < 2; i++) {
         terms made = {.n = all[i]->n};
-        if (!make_terms(t->device, room, &made)) {
-            free_terms(t->device, &made);
+        if (!make_terms(t->device, (size_t)room, &made)) {
+            lud_arrays_free(&made.arrays);
             return false;
         }
         if (made.n) {
@@ -78,7 +74,7 @@ static bool room_for_state(lud_empo_trajectory *t) {
             memcpy(made.slot, all[i]->slot, (size_t)made.n * sizeof *made.slot);
             memcpy(made.weight, all[i]->weight, (size_t)made.n * sizeof *made.weight);
         }
-        free_terms(t->device, all[i]);
+        lud_arrays_free(&all[i]->arrays);
         *all[i] = made;
     }
     t->state_room = room;
@@ -110,15 +106,15 @@ lud_status lud_empo_trajectory_create(lud_empo_values *values, const lud_empo_re
                                .n = n,
                                .n_entries = values->n_entries,
                                .n_actions = values->features->layout.n_robot_actions};
+    t->arrays.device = t->device;
     const size_t entries = (size_t)(n * t->n_entries), actions = (size_t)(n * t->n_actions);
-    t->place = malloc(entries * sizeof *t->place);
-    t->keep = malloc(entries * sizeof *t->keep);
-    t->constant = malloc(entries * sizeof *t->constant);
-    t->factor = malloc(entries * sizeof *t->factor);
-    t->keep_action = malloc(actions * sizeof *t->keep_action);
-    t->device_value = lud_device_allocate(t->device, entries * sizeof *t->device_value);
-    if (!t->place || !t->keep || !t->constant || !t->factor || !t->keep_action || !t->device_value ||
-        !room_for_state(t) || !room_for_step(t, 0)) {
+    LUD_TAKE(&t->arrays, t->place, entries);
+    LUD_TAKE(&t->arrays, t->keep, entries);
+    LUD_TAKE(&t->arrays, t->constant, entries);
+    LUD_TAKE(&t->arrays, t->factor, entries);
+    LUD_TAKE(&t->arrays, t->keep_action, actions);
+    LUD_TAKE_ON_DEVICE(&t->arrays, t->device_value, entries);
+    if (t->arrays.failed || !room_for_state(t) || !room_for_step(t, 0)) {
         lud_empo_trajectory_destroy(t);
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for trajectories");
     }
@@ -128,12 +124,12 @@ lud_status lud_empo_trajectory_create(lud_empo_values *values, const lud_empo_re
 
 void lud_empo_trajectory_destroy(lud_empo_trajectory *t) {
     if (!t) return;
-    void *const host[] = {t->keep,        t->constant, t->factor, t->place,
-                          t->keep_action, t->path,     t->row_of, t->states};
-    for (size_t i = 0; i < sizeof host / sizeof *host; i++) free(host[i]);
-    if (t->device_value) lud_device_release(t->device, t->device_value);
-    free_terms(t->device, &t->rewards);
-    free_terms(t->device, &t->values_beyond);
+    lud_arrays_free(&t->arrays);
+    free(t->path);
+    free(t->row_of);
+    free(t->states);
+    lud_arrays_free(&t->rewards.arrays);
+    lud_arrays_free(&t->values_beyond.arrays);
     free(t);
 }
 
@@ -149,7 +145,7 @@ static int64_t walk(lud_empo_trajectory *t, int64_t index, const lud_empo_transi
     t->path[0] = *first;
     t->row_of[0] = -1;
     int64_t n = 1;
-    while (n < most && !t->path[n - 1].lived_terminal) {
+    while (n < most && !t->path[n - 1].next_terminal) {
         index = lud_empo_replay_following(t->replay, index);
         if (index < 0) break;
         const lud_empo_transition next = lud_empo_replay_get(t->replay, index);
@@ -162,11 +158,11 @@ static int64_t walk(lud_empo_trajectory *t, int64_t index, const lud_empo_transi
 }
 
 /* Row of the state after step k; -1 when memory is out. */
-static int64_t ask_state(lud_empo_trajectory *t, int64_t k, const int32_t *goals) {
+static int64_t add_state(lud_empo_trajectory *t, int64_t k, const int32_t *goals) {
     if (t->row_of[k] >= 0) return t->row_of[k];
     if (!room_for_state(t)) return -1;
-    t->states[t->n_states] = (lud_empo_lived_state){
-        .record = t->path[k].lived_next, .goals = goals, .terminal = t->path[k].lived_terminal};
+    t->states[t->n_states] = (lud_empo_trajectory_state){
+        .record = t->path[k].next_record, .goals = goals, .terminal = t->path[k].next_terminal};
     return t->row_of[k] = t->n_states++;
 }
 
@@ -174,21 +170,21 @@ static int64_t ask_state(lud_empo_trajectory *t, int64_t k, const int32_t *goals
 static bool follow_person(lud_empo_trajectory *t, int64_t i, int64_t k, int h, int goal, int64_t n,
                           double gamma_h) {
     const int64_t entry = i * t->n_entries + k;
-    if (t->path[0].lived_goals[h] != goal) return true;
+    if (t->path[0].behaviour_goals[h] != goal) return true;
     double factor = 1.0;
     t->keep[entry] = 0.0f;
     t->n_people++;
     int64_t step = 0;
-    for (; step < n && t->path[step].lived_goals[h] == goal; step++) {
-        if (lud_empo_features_achieved(t->values->features, t->path[step].lived_next, h, goal)) {
+    for (; step < n && t->path[step].behaviour_goals[h] == goal; step++) {
+        if (lud_empo_features_achieved(t->values->features, t->path[step].next_record, h, goal)) {
             t->constant[entry] = (float)factor;
             t->n_achieved++;
             return true;
         }
-        if (t->path[step].lived_terminal) return true;
+        if (t->path[step].next_terminal) return true;
         factor *= gamma_h;
     }
-    const int64_t row = ask_state(t, step - 1, t->path[0].goals);
+    const int64_t row = add_state(t, step - 1, t->path[0].goals);
     t->factor[entry] = (float)factor;
     t->place[entry] = (int32_t)(row * t->n_entries + k);
     t->n_people_bootstrapped++;
@@ -207,14 +203,14 @@ static bool follow_robots(lud_empo_trajectory *t, int64_t i, int64_t n, double g
     t->keep_action[slot] = 0.0f;
     t->n_robots++;
     for (int64_t step = 0; step < n; step++, factor *= gamma_r) {
-        const int64_t row = ask_state(t, step, t->path[0].goals);
+        const int64_t row = add_state(t, step, t->path[0].goals);
         if (row < 0) return false;
         if (step + 1 < n)
             add_term(&t->rewards, row, slot, factor * t->values->reward_scale);
         else
             add_term(&t->values_beyond, row, slot, factor);
     }
-    t->n_robots_bootstrapped += !t->path[n - 1].lived_terminal;
+    t->n_robots_bootstrapped += !t->path[n - 1].next_terminal;
     return true;
 }
 
@@ -256,7 +252,7 @@ lud_status lud_empo_trajectory_follow(lud_empo_trajectory *t, const int64_t *ind
     return complete ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for trajectories");
 }
 
-const lud_empo_lived_state *lud_empo_trajectory_states(const lud_empo_trajectory *t, int64_t *n) {
+const lud_empo_trajectory_state *lud_empo_trajectory_states(const lud_empo_trajectory *t, int64_t *n) {
     *n = t->n_states;
     return t->states;
 }
@@ -264,32 +260,32 @@ const lud_empo_lived_state *lud_empo_trajectory_states(const lud_empo_trajectory
 /* ---- on the device ---- */
 
 /* Off the CPU up to run_n, so that sizes recur. */
-static void pack_terms(terms *t, int64_t run_n, int64_t first_row, lud_upload_batch *parcel) {
-    t->run_n = parcel->direct ? t->n : run_n;
+static void pack_terms(terms *t, int64_t run_n, int64_t first_row, lud_upload_batch *upload) {
+    t->run_n = upload->direct ? t->n : run_n;
     const size_t n = (size_t)t->run_n;
     for (int64_t i = 0; i < t->n; i++) t->row[i] += (int32_t)first_row;
     for (int64_t i = t->n; i < t->run_n; i++) {
         t->row[i] = t->slot[i] = -1;
         t->weight[i] = 0.0f;
     }
-    lud_upload_batch_add(parcel, &t->device_row, t->row, n * sizeof *t->row);
-    lud_upload_batch_add(parcel, &t->device_slot, t->slot, n * sizeof *t->slot);
-    lud_upload_batch_add(parcel, &t->device_weight, t->weight, n * sizeof *t->weight);
+    lud_upload_batch_add(upload, &t->device_row, t->row, n * sizeof *t->row);
+    lud_upload_batch_add(upload, &t->device_slot, t->slot, n * sizeof *t->slot);
+    lud_upload_batch_add(upload, &t->device_weight, t->weight, n * sizeof *t->weight);
 }
 
-void lud_empo_trajectory_pack(lud_empo_trajectory *t, int64_t first_row, lud_upload_batch *parcel) {
+void lud_empo_trajectory_pack(lud_empo_trajectory *t, int64_t first_row, lud_upload_batch *upload) {
     const size_t entries = (size_t)(t->n * t->n_entries), actions = (size_t)(t->n * t->n_actions);
     for (size_t e = 0; e < entries; e++)
         if (t->place[e] >= 0) t->place[e] += (int32_t)(first_row * t->n_entries);
-    lud_upload_batch_add(parcel, &t->device_keep, t->keep, entries * sizeof *t->keep);
-    lud_upload_batch_add(parcel, &t->device_constant, t->constant, entries * sizeof *t->constant);
-    lud_upload_batch_add(parcel, &t->device_factor, t->factor, entries * sizeof *t->factor);
-    lud_upload_batch_add(parcel, &t->device_place, t->place, entries * sizeof *t->place);
-    lud_upload_batch_add(parcel, &t->device_keep_action, t->keep_action, actions * sizeof *t->keep_action);
+    lud_upload_batch_add(upload, &t->device_keep, t->keep, entries * sizeof *t->keep);
+    lud_upload_batch_add(upload, &t->device_constant, t->constant, entries * sizeof *t->constant);
+    lud_upload_batch_add(upload, &t->device_factor, t->factor, entries * sizeof *t->factor);
+    lud_upload_batch_add(upload, &t->device_place, t->place, entries * sizeof *t->place);
+    lud_upload_batch_add(upload, &t->device_keep_action, t->keep_action, actions * sizeof *t->keep_action);
     int64_t most = 64;
     while (most < t->n || most < t->rewards.n) most *= 2;
-    pack_terms(&t->rewards, most, first_row, parcel);
-    pack_terms(&t->values_beyond, t->n, first_row, parcel); /* one of a transition at most */
+    pack_terms(&t->rewards, most, first_row, upload);
+    pack_terms(&t->values_beyond, t->n, first_row, upload); /* one of a transition at most */
 }
 
 uint64_t lud_empo_trajectory_grown(const lud_empo_trajectory *t) {

@@ -1,4 +1,5 @@
-/* Targets of the neural EMPO learner over several steps of what was lived, in place of those over one step.
+/* Targets of the neural EMPO learner over several steps of a stored trajectory, in place of those over one
+ * step.
  *
  * From a stored transition the steps that came after it in its episode are followed: at most n of them, or as
  * many as are stored. With gamma_h, gamma_r and m steps followed, s_k being the state after k of them,
@@ -26,8 +27,8 @@
 
 typedef struct lud_empo_trajectory lud_empo_trajectory;
 
-/* For batches of n transitions. values, replay (a memory of lives that knows its environments) and options
- * must outlive it. */
+/* For batches of n transitions. values, replay (a memory of trajectories that knows its environments) and
+ * options must outlive it. */
 lud_status lud_empo_trajectory_create(lud_empo_values *values, const lud_empo_replay *replay,
                                       const lud_empo_learner_options *options, int64_t n,
                                       lud_empo_trajectory **trajectory, lud_error *error);
@@ -35,19 +36,20 @@ lud_status lud_empo_trajectory_create(lud_empo_values *values, const lud_empo_re
 void lud_empo_trajectory_destroy(lud_empo_trajectory *trajectory);
 
 /* A state on the way whose values are asked for, with the goals of the transition it was reached from. */
-typedef struct lud_empo_lived_state {
+typedef struct lud_empo_trajectory_state {
     const int32_t *record, *goals;
     bool terminal;
-} lud_empo_lived_state;
+} lud_empo_trajectory_state;
 
 /* Follows the batch's transitions, `robots` says whether targets of Q_r are wanted; until the next push. */
 lud_status lud_empo_trajectory_follow(lud_empo_trajectory *trajectory, const int64_t *indices,
                                       const lud_empo_transition *transitions, const lud_empo_now *now,
                                       bool robots, lud_error *error);
 /* States whose values are needed then; the pointer holds until the next call. */
-const lud_empo_lived_state *lud_empo_trajectory_states(const lud_empo_trajectory *trajectory, int64_t *n);
-/* Adds everything to a parcel; those states stand in rows `first_row` and on of the values' results. */
-void lud_empo_trajectory_pack(lud_empo_trajectory *trajectory, int64_t first_row, lud_upload_batch *parcel);
+const lud_empo_trajectory_state *lud_empo_trajectory_states(const lud_empo_trajectory *trajectory,
+                                                            int64_t *n);
+/* Adds everything to an upload; those states stand in rows `first_row` and on of the values' results. */
+void lud_empo_trajectory_pack(lud_empo_trajectory *trajectory, int64_t first_row, lud_upload_batch *upload);
 /* Times that memory on the device was taken anew, which makes recorded work void. */
 uint64_t lud_empo_trajectory_grown(const lud_empo_trajectory *trajectory);
 /* Queues operations that replace one-step targets: v_h_e[n][n_entries], q_r[n][n_robot_actions] on the

@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <xxhash.h>
-
 #include "learn/empo/targets/targets.h"
+#include "learn/nn/arrays.h"
 
 /* States that go through a network at once (more when a batch is larger), and entries at least. */
 enum { CHUNK = 512, ENTRIES = 2048 };
@@ -17,14 +16,14 @@ enum { CHUNK = 512, ENTRIES = 2048 };
 enum { FULL, LIGHT, ROBOTS, REST, PASSES };
 
 /* Nets, staging and scratch of the values. */
-struct lud_empo_workshop {
+struct lud_empo_workspace {
     int64_t chunk, entries; /* most states and entries at once */
     unsigned heads;         /* networks that exist */
     lud_nn *nets[PASSES];   /* null where there is no such network */
     lud_empo_graph graphs[PASSES];
     lud_empo_staging staging; /* of what is asked for */
     lud_empo_ability ability; /* X_h without its network */
-    lud_upload_batch parcel;  /* of lud_empo_values_run */
+    lud_upload_batch upload;  /* of lud_empo_values_run */
     int32_t *first_entry;     /* [chunk][n_humans] of each person, device; with several entries of a person */
     float *exponents;         /* [n_actions] -beta_r */
     struct {
@@ -33,23 +32,13 @@ struct lud_empo_workshop {
         int which;              /* network */
         const float *exponents; /* on the device */
     } asked;
-    uint64_t *keys;   /* [capacity] table keys of states, host */
-    float *host;      /* [capacity * width] */
-    float *scratch;   /* [capacity * width] device */
-    int64_t capacity; /* of states in the results */
+    lud_arrays arrays;  /* that do not grow */
+    lud_arrays results; /* those below and in lud_empo_values */
+    uint64_t *keys;     /* [capacity] table keys of states, host */
+    float *host;        /* [capacity * width] */
+    float *scratch;     /* [capacity * width] device */
+    int64_t capacity;   /* of states in the results */
 };
-
-uint64_t lud_empo_state_key(const lud_empo_features *f, const int32_t *record) {
-    return XXH3_64bits(record, (size_t)f->words * sizeof *record);
-}
-uint64_t lud_empo_person_key(uint64_t state_key, int h) {
-    const uint64_t parts[2] = {state_key, (uint64_t)h};
-    return XXH3_64bits(parts, sizeof parts);
-}
-uint64_t lud_empo_goal_key(uint64_t state_key, int h, int goal) {
-    const uint64_t parts[3] = {state_key, (uint64_t)h, (uint64_t)goal};
-    return XXH3_64bits(parts, sizeof parts);
-}
 
 /* ---- making and freeing ---- */
 
@@ -95,7 +84,7 @@ static unsigned network_heads(const lud_empo_learner_options *o) {
 }
 
 static bool make_net(lud_empo_values *v, int which, unsigned heads, int64_t entries, lud_error *error) {
-    struct lud_empo_workshop *w = v->workshop;
+    struct lud_empo_workspace *w = v->workspace;
     lud_nn *net = w->nets[which] = lud_nn_create(v->target, w->chunk);
     if (!net) return false;
     w->graphs[which] = lud_empo_declare(net, &v->shape, heads, entries);
@@ -104,7 +93,7 @@ static bool make_net(lud_empo_values *v, int which, unsigned heads, int64_t entr
 }
 
 static bool make_networks(lud_empo_values *v, uint64_t seed, lud_error *error) {
-    struct lud_empo_workshop *w = v->workshop;
+    struct lud_empo_workspace *w = v->workspace;
     if (!w->heads) return true;
     v->online = lud_parameters_create(v->device, false);
     if (!v->online || !lud_empo_register(v->online, &v->shape) ||
@@ -132,12 +121,12 @@ static bool make_tables(lud_empo_values *v) {
 
 /* Where X_h of each person stands in the values of a chunk's entries, all of which say the same. */
 static bool make_first_entries(lud_empo_values *v) {
-    struct lud_empo_workshop *w = v->workshop;
+    struct lud_empo_workspace *w = v->workspace;
     const lud_empo_layout *layout = &v->features->layout;
     if (!(w->heads & LUD_EMPO_X_H) || !v->options->expected_people) return true;
     const size_t bytes = (size_t)(w->chunk * layout->n_humans) * sizeof(int32_t);
     int32_t *index = malloc(bytes);
-    w->first_entry = lud_device_allocate(v->device, bytes);
+    LUD_TAKE_ON_DEVICE(&w->arrays, w->first_entry, (size_t)(w->chunk * layout->n_humans));
     const bool complete = index && w->first_entry;
     for (int64_t i = 0; complete && i < w->chunk; i++)
         for (int h = 0; h < layout->n_humans; h++)
@@ -148,7 +137,7 @@ static bool make_first_entries(lud_empo_values *v) {
 }
 
 bool lud_empo_values_start_ability(lud_empo_values *v, lud_empo_ability *ability) {
-    struct lud_empo_workshop *w = v->workshop;
+    struct lud_empo_workspace *w = v->workspace;
     *ability = (lud_empo_ability){.device = v->device,
                                   .features = v->features,
                                   .options = v->options,
@@ -162,14 +151,13 @@ bool lud_empo_values_start_ability(lud_empo_values *v, lud_empo_ability *ability
 }
 
 static bool make_staging(lud_empo_values *v) {
-    struct lud_empo_workshop *w = v->workshop;
-    w->exponents = calloc((size_t)v->shape.n_actions, sizeof *w->exponents);
-    return w->exponents &&
+    struct lud_empo_workspace *w = v->workspace;
+    return LUD_TAKE(&w->arrays, w->exponents, (size_t)v->shape.n_actions) &&
            lud_empo_staging_create(v->device, v->features, w->chunk, w->entries, &w->staging) &&
            make_first_entries(v) && lud_empo_values_start_ability(v, &w->ability);
 }
 
-static void queue_asked(void *values) {
+static void queue_values(void *values) {
     lud_empo_values_queue(values);
 }
 
@@ -186,13 +174,14 @@ lud_status lud_empo_values_create(lud_device *device, const lud_empo_features *f
     if (options->theory.aggregate == LUD_EMPO_SUM)
         v->reward_scale *= pow((double)layout->n_humans, options->theory.eta);
     assert(features->height >= 2 && features->width >= 2); /* the world's own limit is 3 */
-    lud_capture_start(&v->asking, device, queue_asked, v);
-    v->workshop = calloc(1, sizeof *v->workshop);
+    lud_capture_start(&v->capture, device, queue_values, v);
+    v->workspace = calloc(1, sizeof *v->workspace);
     lud_error reason = {0};
-    bool complete = v->workshop;
+    bool complete = v->workspace;
     if (complete) {
-        struct lud_empo_workshop *w = v->workshop;
-        lud_upload_batch_start(&w->parcel, device);
+        struct lud_empo_workspace *w = v->workspace;
+        lud_upload_batch_start(&w->upload, device);
+        w->arrays.device = w->results.device = device;
         w->chunk = options->batch_size > CHUNK ? options->batch_size : CHUNK;
         w->entries = w->chunk * v->n_entries;
         if (w->entries < ENTRIES) w->entries = ENTRIES;
@@ -209,25 +198,16 @@ lud_status lud_empo_values_create(lud_device *device, const lud_empo_features *f
     return reason.status;
 }
 
-static void free_results(lud_empo_values *v) {
-    float *const device[] = {v->v_h_e, v->x_h, v->y, v->u_r, v->v_r, v->q_r, v->pi_r, v->workshop->scratch};
-    for (size_t i = 0; i < sizeof device / sizeof *device; i++)
-        if (device[i]) lud_device_release(v->device, device[i]);
-    free(v->workshop->keys);
-    free(v->workshop->host);
-}
-
 void lud_empo_values_free(lud_empo_values *v) {
-    struct lud_empo_workshop *w = v->workshop;
+    struct lud_empo_workspace *w = v->workspace;
     if (w) {
-        lud_capture_end(&v->asking);
-        free_results(v);
+        lud_capture_end(&v->capture);
+        lud_arrays_free(&w->results);
+        lud_arrays_free(&w->arrays);
         for (int i = 0; i < PASSES; i++) lud_nn_destroy(w->nets[i]);
         lud_empo_ability_free(&w->ability);
         lud_empo_staging_free(&w->staging);
-        lud_upload_batch_end(&w->parcel);
-        if (w->first_entry) lud_device_release(v->device, w->first_entry);
-        free(w->exponents);
+        lud_upload_batch_end(&w->upload);
         free(w);
     }
     for (int net = 0; net < LUD_EMPO_NETS; net++) lud_empo_table_destroy(v->tables[net]);
@@ -238,30 +218,28 @@ void lud_empo_values_free(lud_empo_values *v) {
 
 /* Makes room for the results of n states. */
 static lud_status make_room(lud_empo_values *v, int64_t n, lud_error *error) {
-    struct lud_empo_workshop *w = v->workshop;
+    struct lud_empo_workspace *w = v->workspace;
     if (lud_capture_rows(v->device, n) <= w->capacity) return LUD_OK;
     const int64_t capacity = lud_capture_rows(v->device, n) + n / 2;
     v->n_grown++;
     const size_t states = (size_t)capacity, humans = (size_t)v->features->layout.n_humans,
-                 entries = (size_t)v->n_entries;
-    const size_t actions = (size_t)v->features->layout.n_robot_actions, real = sizeof(float);
-    free_results(v);
-    v->v_h_e = lud_device_allocate(v->device, states * entries * real);
-    v->x_h = lud_device_allocate(v->device, states * humans * real);
-    v->y = lud_device_allocate(v->device, states * real);
-    v->u_r = lud_device_allocate(v->device, states * real);
-    v->v_r = lud_device_allocate(v->device, states * real);
-    v->q_r = lud_device_allocate(v->device, states * actions * real);
-    v->pi_r = lud_device_allocate(v->device, states * actions * real);
-    w->scratch = lud_device_allocate(v->device, states * (size_t)width_of(v) * real);
-    w->keys = malloc(states * sizeof *w->keys);
-    w->host = malloc(states * (size_t)width_of(v) * real);
-    const bool complete = v->v_h_e && v->x_h && v->y && v->u_r && v->v_r && v->q_r && v->pi_r && w->scratch &&
-                          w->keys && w->host;
-    w->capacity = complete ? capacity : 0;
-    return complete
-               ? LUD_OK
-               : lud_fail(error, LUD_ERROR_MEMORY, "no memory for the values of %lld states", (long long)n);
+                 actions = (size_t)v->features->layout.n_robot_actions, width = (size_t)width_of(v);
+    lud_arrays *a = &w->results;
+    lud_arrays_free(a);
+    LUD_TAKE_ON_DEVICE(a, v->v_h_e, states * (size_t)v->n_entries);
+    LUD_TAKE_ON_DEVICE(a, v->x_h, states * humans);
+    LUD_TAKE_ON_DEVICE(a, v->y, states);
+    LUD_TAKE_ON_DEVICE(a, v->u_r, states);
+    LUD_TAKE_ON_DEVICE(a, v->v_r, states);
+    LUD_TAKE_ON_DEVICE(a, v->q_r, states * actions);
+    LUD_TAKE_ON_DEVICE(a, v->pi_r, states * actions);
+    LUD_TAKE_ON_DEVICE(a, w->scratch, states * width);
+    LUD_TAKE(a, w->keys, states);
+    LUD_TAKE(a, w->host, states * width);
+    w->capacity = a->failed ? 0 : capacity;
+    return a->failed
+               ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for the values of %lld states", (long long)n)
+               : LUD_OK;
 }
 
 /* ---- filling inputs ---- */
@@ -284,9 +262,9 @@ void lud_empo_values_entry(const lud_empo_values *v, int k, const int32_t *goals
     }
 }
 
-void lud_empo_values_note(const lud_empo_values *v, lud_empo_staging *staging, int64_t n, int64_t rows,
-                          const int32_t *const *records, const int32_t *const *goals, int64_t at_once,
-                          int64_t n_entries) {
+void lud_empo_values_encode(const lud_empo_values *v, lud_empo_staging *staging, int64_t n, int64_t rows,
+                            const int32_t *const *records, const int32_t *const *goals, int64_t at_once,
+                            int64_t n_entries) {
     for (int64_t i = 0; i < rows; i++) {
         const int64_t from = i < n ? i : n - 1;
         lud_empo_staging_state(staging, i, records[from]);
@@ -300,13 +278,13 @@ void lud_empo_values_note(const lud_empo_values *v, lud_empo_staging *staging, i
 
 bool lud_empo_values_stage(lud_empo_values *v, lud_nn *net, const lud_empo_graph *g, int64_t n,
                            const int32_t *const *records, const int32_t *const *goals) {
-    struct lud_empo_workshop *w = v->workshop;
+    struct lud_empo_workspace *w = v->workspace;
     const int64_t entries = n * v->n_entries;
     if (!lud_empo_staging_room(&w->staging, n, entries)) return false;
-    lud_upload_batch_clear(&w->parcel);
-    lud_empo_values_note(v, &w->staging, n, n, records, goals, n, v->n_entries);
-    lud_empo_staging_pack(&w->staging, n, entries, &w->parcel);
-    if (!lud_upload_batch_send(&w->parcel)) return false;
+    lud_upload_batch_clear(&w->upload);
+    lud_empo_values_encode(v, &w->staging, n, n, records, goals, n, v->n_entries);
+    lud_empo_staging_pack(&w->staging, n, entries, &w->upload);
+    if (!lud_upload_batch_send(&w->upload)) return false;
     lud_empo_staging_bind(&w->staging, net, g, 0, 0, entries);
     return true;
 }
@@ -315,14 +293,14 @@ bool lud_empo_values_stage(lud_empo_values *v, lud_nn *net, const lud_empo_graph
 
 /* Entries of a state that a pass needs. */
 static int64_t entries_of(const lud_empo_values *v, int which) {
-    const lud_empo_graph *g = &v->workshop->graphs[which];
+    const lud_empo_graph *g = &v->workspace->graphs[which];
     return g->v_h_e >= 0 || g->x_h >= 0 ? v->n_entries : 0;
 }
 
 /* X_h of each person from the entries of a chunk: to[rows][n_humans]. */
 static void first_entries(const lud_empo_values *v, lud_device *device, const float *x_h, int64_t rows,
                           float *to) {
-    const int32_t *index = v->workshop->first_entry;
+    const int32_t *index = v->workspace->first_entry;
     const int64_t n = rows * v->features->layout.n_humans;
     if (index)
         device->ops->gather_rows(device, n, 1, x_h, index, to);
@@ -332,7 +310,7 @@ static void first_entries(const lud_empo_values *v, lud_device *device, const fl
 
 /* Passes of a network over all rows, which keep the values of its heads. */
 static void queue_passes(lud_empo_values *v, lud_device *device, int which) {
-    struct lud_empo_workshop *w = v->workshop;
+    struct lud_empo_workspace *w = v->workspace;
     lud_nn *net = w->nets[which];
     const lud_empo_graph *g = &w->graphs[which];
     const int64_t n_humans = v->features->layout.n_humans, n_actions = v->shape.n_actions,
@@ -363,7 +341,7 @@ static void queue_passes(lud_empo_values *v, lud_device *device, int which) {
 
 static void queue_first(lud_device *device, void *values) {
     lud_empo_values *v = values;
-    queue_passes(v, device, v->workshop->asked.which);
+    queue_passes(v, device, v->workspace->asked.which);
 }
 static void queue_rest(lud_device *device, void *values) {
     queue_passes(values, device, REST);
@@ -372,7 +350,7 @@ static void queue_rest(lud_device *device, void *values) {
 /* ---- tables ---- */
 
 static void read_table(lud_empo_values *v, int net, int64_t n, const int32_t *const *goals, float *to) {
-    struct lud_empo_workshop *w = v->workshop;
+    struct lud_empo_workspace *w = v->workspace;
     const int n_humans = v->features->layout.n_humans;
     const size_t width = net == LUD_NET_Q_R ? (size_t)v->shape.n_actions : 1;
     const int per_state = net == LUD_NET_V_H_E ? v->n_entries : net == LUD_NET_X_H ? n_humans : 1;
@@ -398,7 +376,7 @@ static void read_tables(lud_empo_values *v, int64_t n, const int32_t *const *rec
     for (int net = 0; net < LUD_EMPO_NETS; net++) any |= v->tables[net] != NULL;
     if (!any) return;
     begin(v, LUD_STAGE_ENCODE);
-    for (int64_t i = 0; i < n; i++) v->workshop->keys[i] = lud_empo_state_key(v->features, records[i]);
+    for (int64_t i = 0; i < n; i++) v->workspace->keys[i] = lud_empo_state_key(v->features, records[i]);
     end(v, LUD_STAGE_ENCODE);
     begin(v, LUD_STAGE_FORWARD);
     float *const to[LUD_EMPO_NETS] = {v->v_h_e, v->x_h, v->y, v->q_r, v->v_r};
@@ -418,12 +396,12 @@ static double power_floor(const lud_empo_values *v) {
 
 /* Whether X_h is asked for and has no network. */
 static bool needs_power(const lud_empo_values *v) {
-    return v->workshop->asked.want == LUD_WANT_ALL && !v->options->stages.x_h_network;
+    return v->workspace->asked.want == LUD_WANT_ALL && !v->options->stages.x_h_network;
 }
 
 /* U_r, pi_r and V_r, as far as they are computed from the rest. */
 static void queue_closing(lud_empo_values *v) {
-    const struct lud_empo_workshop *w = v->workshop;
+    const struct lud_empo_workspace *w = v->workspace;
     const lud_ops *ops = v->device->ops;
     const lud_empo_theory *theory = &v->options->theory;
     const int64_t n = w->asked.rows, n_humans = v->features->layout.n_humans, n_actions = v->shape.n_actions;
@@ -446,12 +424,12 @@ static void queue_closing(lud_empo_values *v) {
     }
 }
 
-lud_status lud_empo_values_ask(lud_empo_values *v, int64_t n, const int32_t *const *records,
-                               const int32_t *const *goals, unsigned want, double beta_r, uint32_t draw,
-                               lud_upload_batch *parcel, lud_error *error) {
+lud_status lud_empo_values_prepare(lud_empo_values *v, int64_t n, const int32_t *const *records,
+                                   const int32_t *const *goals, unsigned want, double beta_r, uint32_t draw,
+                                   lud_upload_batch *upload, lud_error *error) {
     lud_status status = make_room(v, n, error);
     if (status) return status;
-    struct lud_empo_workshop *w = v->workshop;
+    struct lud_empo_workspace *w = v->workspace;
     const int which = want == LUD_WANT_ALL ? FULL : want == LUD_WANT_V_H_E ? LIGHT : ROBOTS;
     const int64_t rows = lud_capture_rows(v->device, n), n_entries = entries_of(v, which);
     v->n = w->asked.n = n;
@@ -463,9 +441,9 @@ lud_status lud_empo_values_ask(lud_empo_values *v, int64_t n, const int32_t *con
     if (w->nets[which]) {
         complete = lud_empo_staging_room(&w->staging, rows, rows * n_entries);
         if (complete) {
-            lud_empo_values_note(v, &w->staging, n, rows, records, want == LUD_WANT_Q_R ? NULL : goals,
-                                 w->chunk, n_entries);
-            lud_empo_staging_pack(&w->staging, rows, rows * n_entries, parcel);
+            lud_empo_values_encode(v, &w->staging, n, rows, records, want == LUD_WANT_Q_R ? NULL : goals,
+                                   w->chunk, n_entries);
+            lud_empo_staging_pack(&w->staging, rows, rows * n_entries, upload);
         }
     }
     end(v, LUD_STAGE_ENCODE);
@@ -474,10 +452,10 @@ lud_status lud_empo_values_ask(lud_empo_values *v, int64_t n, const int32_t *con
     if (needs_power(v) && complete)
         complete =
             v->options->expected_people
-                ? lud_empo_ability_stage_given(&w->ability, rows, v->v_h_e, parcel)
-                : lud_empo_ability_stage(&w->ability, n, rows, records, draw, INT64_MAX, false, parcel);
+                ? lud_empo_ability_stage_known(&w->ability, rows, v->v_h_e, upload)
+                : lud_empo_ability_stage(&w->ability, n, rows, records, draw, INT64_MAX, false, upload);
     for (int64_t a = 0; a < v->shape.n_actions; a++) w->exponents[a] = (float)-beta_r;
-    lud_upload_batch_add(parcel, &w->asked.exponents, w->exponents,
+    lud_upload_batch_add(upload, &w->asked.exponents, w->exponents,
                          (size_t)v->shape.n_actions * sizeof *w->exponents);
     end(v, LUD_STAGE_ENCODE);
     return complete
@@ -486,7 +464,7 @@ lud_status lud_empo_values_ask(lud_empo_values *v, int64_t n, const int32_t *con
 }
 
 void lud_empo_values_queue(lud_empo_values *v) {
-    struct lud_empo_workshop *w = v->workshop;
+    struct lud_empo_workspace *w = v->workspace;
     begin(v, LUD_STAGE_FORWARD);
     if (w->asked.which == FULL && w->nets[REST])
         lud_device_run_both(v->device, queue_first, v, queue_rest, v);
@@ -498,7 +476,7 @@ void lud_empo_values_queue(lud_empo_values *v) {
 }
 
 uint64_t lud_empo_values_key(const lud_empo_values *v) {
-    const struct lud_empo_workshop *w = v->workshop;
+    const struct lud_empo_workspace *w = v->workspace;
     uint64_t key = lud_capture_key(lud_capture_key(0, v->n_grown), (uint64_t)w->asked.rows);
     key = lud_capture_key(key, (uint64_t)w->ability.n);
     return lud_capture_key(key, w->asked.want);
@@ -507,16 +485,16 @@ uint64_t lud_empo_values_key(const lud_empo_values *v) {
 lud_status lud_empo_values_run(lud_empo_values *v, int64_t n, const int32_t *const *records,
                                const int32_t *const *goals, unsigned want, double beta_r, uint32_t draw,
                                lud_error *error) {
-    lud_upload_batch *parcel = &v->workshop->parcel;
-    lud_upload_batch_clear(parcel);
-    lud_status status = lud_empo_values_ask(v, n, records, goals, want, beta_r, draw, parcel, error);
+    lud_upload_batch *upload = &v->workspace->upload;
+    lud_upload_batch_clear(upload);
+    lud_status status = lud_empo_values_prepare(v, n, records, goals, want, beta_r, draw, upload, error);
     if (status) return status;
-    if (!lud_upload_batch_send(parcel))
+    if (!lud_upload_batch_send(upload))
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the inputs of %lld states", (long long)n);
     if (v->never_record)
         lud_empo_values_queue(v);
     else
-        lud_capture_run(&v->asking, lud_capture_key(lud_empo_values_key(v), lud_upload_batch_key(parcel)));
+        lud_capture_run(&v->capture, lud_capture_key(lud_empo_values_key(v), lud_upload_batch_key(upload)));
     return LUD_OK;
 }
 
@@ -537,13 +515,13 @@ lud_status lud_empo_values_for_search(lud_empo_values *v, int n, const int32_t *
 
 lud_status lud_empo_values_power(lud_empo_values *v, int64_t n, const int32_t *const *records, uint32_t draw,
                                  float *x, float *v_h_e, lud_error *error) {
-    struct lud_empo_workshop *w = v->workshop;
+    struct lud_empo_workspace *w = v->workspace;
     const lud_empo_layout *layout = &v->features->layout;
     lud_status status = make_room(v, n, error);
     if (status) return status;
-    lud_upload_batch_clear(&w->parcel);
-    if (!lud_empo_ability_stage(&w->ability, n, n, records, draw, INT64_MAX, v_h_e != NULL, &w->parcel) ||
-        !lud_upload_batch_send(&w->parcel))
+    lud_upload_batch_clear(&w->upload);
+    if (!lud_empo_ability_stage(&w->ability, n, n, records, draw, INT64_MAX, v_h_e != NULL, &w->upload) ||
+        !lud_upload_batch_send(&w->upload))
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the power of people in %lld states",
                         (long long)n);
     lud_empo_ability_queue(&w->ability, w->scratch);

@@ -15,7 +15,7 @@
 #include "learn/empo/memory/features.h"
 #include "learn/empo/networks/networks.h"
 #include "learn/empo/networks/table.h"
-#include "learn/empo/phase2_options.h"
+#include "learn/empo/options.h"
 #include "learn/empo/targets/ability.h"
 #include "learn/nn/capture.h"
 #include "learn/store/profile.h"
@@ -36,8 +36,8 @@ struct lud_empo_values {
 
     lud_profile *profile; /* where encoding and forward passes are timed; may be null */
 
-    lud_capture asking; /* lud_empo_values_run, on CUDA from a recorded graph */
-    bool never_record;  /* for tests, of the trainer too: calls operations one by one */
+    lud_capture capture; /* lud_empo_values_run, on CUDA from a recorded graph */
+    bool never_record;   /* for tests, of the update too: calls operations one by one */
 
     /* results of the last run, [n] states */
     int64_t n;
@@ -46,7 +46,7 @@ struct lud_empo_values {
     float *x_h;       /* [n][n_humans] */
     float *y, *u_r, *v_r;
     float *q_r, *pi_r; /* [n][n_robot_actions] */
-    struct lud_empo_workshop *workshop;
+    struct lud_empo_workspace *workspace;
 };
 
 /* What a run computes. */
@@ -67,11 +67,11 @@ lud_status lud_empo_values_run(lud_empo_values *values, int64_t n, const int32_t
                                lud_error *error);
 /* The same in two steps, for recorded pieces that go on with the results. The first does what the host has to
  * do: it notes everything (padded to lud_capture_rows), reads tables and adds what the device needs to the
- * parcel. Once that was sent the second only queues operations. The key stands for their shapes, beside the
- * parcel's own. */
-lud_status lud_empo_values_ask(lud_empo_values *values, int64_t n, const int32_t *const *records,
-                               const int32_t *const *goals, unsigned want, double beta_r, uint32_t draw,
-                               lud_upload_batch *parcel, lud_error *error);
+ * upload. Once that was sent the second only queues operations. The key stands for their shapes, beside the
+ * upload's own. */
+lud_status lud_empo_values_prepare(lud_empo_values *values, int64_t n, const int32_t *const *records,
+                                   const int32_t *const *goals, unsigned want, double beta_r, uint32_t draw,
+                                   lud_upload_batch *upload, lud_error *error);
 void lud_empo_values_queue(lud_empo_values *values);
 uint64_t lud_empo_values_key(const lud_empo_values *values);
 /* For a search while acting: q[n][n_robot_actions], u[n] = U_r as it enters V_r, v[n], on the host. goals[n]
@@ -94,17 +94,12 @@ bool lud_empo_values_stage(lud_empo_values *values, lud_nn *net, const lud_empo_
                            const int32_t *const *records, const int32_t *const *goals);
 /* Notes the same, `n_entries` of each state, in a staging with room; rows n .. `rows` - 1 repeat the last. A
  * pass takes `at_once` rows. */
-void lud_empo_values_note(const lud_empo_values *values, lud_empo_staging *staging, int64_t n, int64_t rows,
-                          const int32_t *const *records, const int32_t *const *goals, int64_t at_once,
-                          int64_t n_entries);
+void lud_empo_values_encode(const lud_empo_values *values, lud_empo_staging *staging, int64_t n, int64_t rows,
+                            const int32_t *const *records, const int32_t *const *goals, int64_t at_once,
+                            int64_t n_entries);
 
 /* Person and goal of entry k of a state with the given goals[n_humans]. */
 void lud_empo_values_entry(const lud_empo_values *values, int k, const int32_t *goals, int *h, int *goal);
-
-/* Keys of table entries. */
-uint64_t lud_empo_state_key(const lud_empo_features *features, const int32_t *record);
-uint64_t lud_empo_person_key(uint64_t state_key, int h);
-uint64_t lud_empo_goal_key(uint64_t state_key, int h, int goal);
 
 void lud_empo_values_visit(lud_empo_values *values, lud_checkpoint *checkpoint);
 

@@ -1,0 +1,34 @@
+/* Who acts for whom: the `policies:` section of a scenario, and each agent's present goal. */
+#ifndef LUDUS_AGENTS_CAST_H
+#define LUDUS_AGENTS_CAST_H
+
+#include "agents/policy.h"
+
+/* The `policies:` section is keyed by role (`human`, `robot`, `other`) or by agent number; later and narrower
+ * entries win; agents without an entry act at random. Goals are drawn at an episode's start and anew when
+ * they are achieved. */
+typedef struct lud_cast lud_cast;
+lud_status lud_cast_create(const lud_model *model, lud_tree *policies, const char *file, lud_cast **cast,
+                           lud_error *error);
+void lud_cast_destroy(lud_cast *cast);
+/* Lets another policy act for one agent; the cast takes ownership. Null gives the agent back to the policy of
+ * the scenario. A policy with hidden state changes lud_cast_hidden_bytes and needs a lud_cast_reset. */
+void lud_cast_set(lud_cast *cast, int agent, lud_policy *policy);
+lud_policy *lud_cast_get(const lud_cast *cast, int agent);
+/* Bytes of hidden state of all policies and goals, per environment; a multiple of 8, and every policy's part
+ * of it is aligned to 8. */
+size_t lud_cast_hidden_bytes(const lud_cast *cast);
+/* Whether some policy reads observations, so that lud_cast_act must be given them. */
+bool lud_cast_needs_observations(const lud_cast *cast);
+/* Start of an episode in `n` environments: hidden[n][hidden_bytes]; draws goals. */
+void lud_cast_reset(const lud_cast *cast, lud_range range, const uint8_t *states, uint8_t *hidden);
+/* Chooses everybody's action. observations, continuous may be null. Goals that the states achieve are counted
+ * and drawn anew first. */
+void lud_cast_act(const lud_cast *cast, lud_range range, const uint8_t *states, void *const *observations,
+                  uint8_t *hidden, int32_t *discrete, float *continuous);
+/* The goal of an agent in one environment's hidden bytes, -1: none. */
+int lud_cast_goal(const lud_cast *cast, const uint8_t *hidden, int agent);
+/* Goals an agent has achieved in this episode up to the last call of lud_cast_act. */
+int lud_cast_goals_reached(const lud_cast *cast, const uint8_t *hidden, int agent);
+
+#endif

@@ -1,0 +1,40 @@
+# The worked examples of docs/add-a-world.md and docs/add-a-learner.md, followed to the letter in a scratch copy: their files go
+# where the pages say, each registry gets its line, and the program is linked with those in place of its own.
+set(examples ${PROJECT_SOURCE_DIR}/docs/examples)
+set(scratch ${PROJECT_BINARY_DIR}/generated/examples)
+set(example_sources)
+
+function(ludus_example_files folder)
+  foreach(file IN LISTS ARGN)
+    get_filename_component(name ${file} NAME)
+    configure_file(${file} ${scratch}/${folder}/${name} COPYONLY)
+    if(name MATCHES "\\.c$")
+      list(APPEND example_sources ${scratch}/${folder}/${name})
+    endif()
+  endforeach()
+  set(example_sources ${example_sources} PARENT_SCOPE)
+endfunction()
+
+# REGISTRY with one more header and one more line behind those of a neighbour.
+function(ludus_example_registry registry header address)
+  file(READ ${PROJECT_SOURCE_DIR}/${registry} text)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${registry})
+  string(REGEX REPLACE "(\\[\\] = {)" "\\1 &${address}," text "${text}")
+  file(CONFIGURE OUTPUT ${scratch}/${registry} CONTENT "#include \"${header}\"\n${text}" @ONLY)
+  set(example_sources ${example_sources} ${scratch}/${registry} PARENT_SCOPE)
+endfunction()
+
+ludus_example_files(sim/lamps ${examples}/lamps/lamps.h ${examples}/lamps/lamps.c)
+ludus_example_files(render ${examples}/lamps/draw_lamps.h ${examples}/lamps/draw_lamps.c)
+ludus_example_files(learn/q_learning ${examples}/q_learning/q_learning.h ${examples}/q_learning/q_learning.c)
+ludus_example_registry(sim/registry.c sim/lamps/lamps.h lamps_world)
+ludus_example_registry(render/registry.c render/draw_lamps.h lud_draw_lamps)
+ludus_example_registry(learn/registry.c learn/q_learning/q_learning.h q_learning)
+
+add_library(lud_examples OBJECT ${example_sources})
+ludus_settings(lud_examples)
+target_include_directories(lud_examples PUBLIC ${scratch})
+target_link_libraries(lud_examples PUBLIC lud_learn lud_render)
+add_executable(ludus_with_examples ${cli_sources})
+ludus_settings(ludus_with_examples)
+target_link_libraries(ludus_with_examples PRIVATE lud_examples lud_bench lud_learn lud_render)

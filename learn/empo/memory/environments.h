@@ -1,0 +1,47 @@
+/* What the environments of both EMPO learners have in common (learn/empo/phase2/rollout.h,
+ * learn/empo/phase1/phase1.h): states, ticks, records and the goals that people pursue, side by side. */
+#ifndef LUDUS_LEARN_EMPO_MEMORY_ENVIRONMENTS_H
+#define LUDUS_LEARN_EMPO_MEMORY_ENVIRONMENTS_H
+
+#include "base/arena.h"
+#include "learn/empo/memory/features.h"
+#include "learn/store/checkpoint.h"
+
+/* What a goal is drawn for: one number each, so that draws are independent. */
+enum {
+    LUD_EMPO_GOAL_AT_START,
+    LUD_EMPO_GOAL_AFTER_ACHIEVEMENT,
+    LUD_EMPO_GOAL_AT_RANDOM,
+    LUD_EMPO_GOAL_ANEW /* in every step, apart from the behaviour */
+};
+
+typedef struct lud_empo_environments {
+    const lud_empo_features *features;
+    const lud_model *model;
+    uint64_t seed;
+    int n;
+    uint8_t *states;       /* [n][state_bytes] */
+    uint32_t *tick;        /* [n] */
+    int64_t *episode_step; /* [n] */
+    int32_t *goals;        /* [n][n_humans] */
+    int32_t *records;      /* [n][words] of the states when they were encoded last */
+} lud_empo_environments;
+
+/* n environments with memory of the arena; no episode has begun. False when memory is out. */
+bool lud_empo_environments_create(lud_arena *arena, const lud_empo_features *features, const lud_model *model,
+                                  uint64_t seed, int n, lud_empo_environments *environments);
+/* A goal for person h of environment e, by weight. */
+int lud_empo_environments_goal(const lud_empo_environments *environments, int e, int h, uint32_t purpose);
+/* Begins an episode: step 0, new goals. And where the world begins it; its caller may know another state. */
+void lud_empo_environments_begin(lud_empo_environments *environments, int e);
+void lud_empo_environments_reset(lud_empo_environments *environments, int e);
+/* Encodes the state of environment e, and those of all. */
+int32_t *lud_empo_environments_encode(lud_empo_environments *environments, int e);
+void lud_empo_environments_encode_all(lud_empo_environments *environments);
+/* An error when some state is terminal, after all episodes have begun for the first time. */
+lud_status lud_empo_environments_check(const lud_empo_environments *environments, lud_error *error);
+/* Tensors states, tick, episode_step, goals under `prefix`. */
+void lud_empo_environments_visit(lud_empo_environments *environments, const char *prefix,
+                                 lud_checkpoint *checkpoint);
+
+#endif

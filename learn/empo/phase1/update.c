@@ -1,0 +1,359 @@
+/* Updates of the learner empo-phase1 (learn/empo/phase1/phase1.h). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/empo/phase1/phase1.h"
+
+enum { GROUP_Q, GROUP_MARGINAL, N_GROUPS };
+
+typedef struct training_net {
+    lud_nn *net;
+    lud_empo_graph graph;
+    int output;
+    lud_optimiser *optimiser;
+    int group;
+} training_net;
+
+struct lud_empo_phase1_update {
+    lud_empo_human_net *net;
+    const lud_empo_replay *replay;
+    lud_device *device;
+    uint64_t seed;
+    int64_t n, goals, all_goals; /* states of a batch, goals drawn for each, most goals of a person */
+    training_net nets[N_GROUPS];
+    lud_empo_staging staging;
+    lud_arrays arrays, row_arrays; /* those of fixed size, and [row_room] */
+    int64_t *indices;              /* [n] */
+    lud_empo_transition *own;      /* [n] */
+    int32_t *goal;                 /* [n][goals] */
+    float *q, *weight;             /* [n][goals][n_actions], and 0 or 1 for the whole row */
+    float *host;                   /* [n][goals][n_actions] read back */
+    const int32_t **states;        /* [n] */
+    /* a question about the successors: rooms grow with what a batch holds */
+    int64_t row_room;
+    const int32_t **records;                  /* [row_room] */
+    int32_t *begin;                           /* [row_room + 1] */
+    int32_t *person, *person_goal;            /* [row_room * goals] */
+    double *value;                            /* [row_room * goals] */
+    int32_t *marginal_begin;                  /* a question about all goals of the batch's states */
+    int32_t *marginal_person, *marginal_goal; /* [n * all_goals] */
+    double *marginal_policy;                  /* [n * all_goals][n_actions] */
+    float *marginal;                          /* [n][n_actions] */
+    /* device: [n * goals * n_actions] */
+    float *target, *mask, *loss;
+    double losses[N_GROUPS];
+};
+
+/* ---- making ---- */
+
+static lud_status make_net(lud_empo_phase1_update *t, int group, lud_error *error) {
+    const bool marginal = group == GROUP_MARGINAL;
+    const lud_empo_phase1_options *o = &t->net->options;
+    lud_parameters *parameters = marginal ? t->net->marginal : t->net->q;
+    training_net *made = &t->nets[group];
+    made->net = lud_nn_create(parameters, t->n);
+    made->optimiser = lud_optimiser_create(parameters);
+    if (!made->net || !made->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network");
+    made->graph = lud_empo_human_declare(made->net, &t->net->shape, marginal, t->net->n_actions, o->dropout,
+                                         marginal ? t->n : t->n * t->goals, &made->output);
+    lud_status status = lud_nn_plan(made->net, LUD_NN_TRAIN, error);
+    if (status) return status;
+    lud_optimiser_options options = lud_optimiser_defaults(LUD_OPTIMISER_ADAM);
+    options.weight_decay = o->weight_decay;
+    options.max_norm = o->grad_clip;
+    made->group = lud_optimiser_group(made->optimiser, "", &options, false);
+    if (made->group < 0 || !lud_empo_prepare(made->net, &made->graph, &t->net->shape))
+        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network");
+    return lud_optimiser_build(made->optimiser, t->seed, error);
+}
+
+static bool make_arrays(lud_empo_phase1_update *t) {
+    const size_t n = (size_t)t->n, goals = (size_t)t->goals, actions = (size_t)t->net->n_actions;
+    const size_t all = n * (size_t)t->all_goals, numbers = n * goals * actions;
+    t->arrays.device = t->device;
+    LUD_TAKE(&t->arrays, t->indices, n);
+    LUD_TAKE(&t->arrays, t->own, n);
+    LUD_TAKE(&t->arrays, t->goal, n * goals);
+    LUD_TAKE(&t->arrays, t->q, numbers);
+    LUD_TAKE(&t->arrays, t->weight, numbers);
+    LUD_TAKE(&t->arrays, t->host, numbers);
+    LUD_TAKE(&t->arrays, t->states, n);
+    LUD_TAKE(&t->arrays, t->marginal_begin, n + 1);
+    LUD_TAKE(&t->arrays, t->marginal_person, all);
+    LUD_TAKE(&t->arrays, t->marginal_goal, all);
+    LUD_TAKE(&t->arrays, t->marginal_policy, all * actions);
+    LUD_TAKE(&t->arrays, t->marginal, n * actions);
+    LUD_TAKE_ON_DEVICE(&t->arrays, t->target, numbers);
+    LUD_TAKE_ON_DEVICE(&t->arrays, t->mask, numbers);
+    LUD_TAKE_ON_DEVICE(&t->arrays, t->loss, numbers);
+    return !t->arrays.failed &&
+           lud_empo_staging_create(t->device, &t->net->features, t->n, t->n * t->goals, &t->staging);
+}
+
+lud_status lud_empo_phase1_update_create(lud_empo_human_net *net, const lud_empo_replay *replay,
+                                         uint64_t seed, lud_empo_phase1_update **update, lud_error *error) {
+    *update = NULL;
+    const lud_empo_layout *layout = &net->features.layout;
+    lud_empo_phase1_update *t = calloc(1, sizeof *t);
+    if (!t) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for an update");
+    *t = (lud_empo_phase1_update){.net = net,
+                                  .replay = replay,
+                                  .device = net->device,
+                                  .seed = seed,
+                                  .n = net->options.batch_size,
+                                  .losses = {NAN, NAN}};
+    for (int h = 0; h < layout->n_humans; h++)
+        if (layout->goal_begin[h + 1] - layout->goal_begin[h] > t->all_goals)
+            t->all_goals = layout->goal_begin[h + 1] - layout->goal_begin[h];
+    t->goals = net->options.goals_per_state;
+    if (t->goals == 0 || t->goals > t->all_goals) t->goals = t->all_goals;
+    lud_status status = make_arrays(t) ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a batch");
+    if (status == LUD_OK) status = make_net(t, GROUP_Q, error);
+    if (status == LUD_OK && net->marginal) status = make_net(t, GROUP_MARGINAL, error);
+    if (status)
+        lud_empo_phase1_update_destroy(t);
+    else
+        *update = t;
+    return status;
+}
+
+void lud_empo_phase1_update_destroy(lud_empo_phase1_update *t) {
+    if (!t) return;
+    for (int i = 0; i < N_GROUPS; i++) {
+        lud_nn_destroy(t->nets[i].net);
+        lud_optimiser_destroy(t->nets[i].optimiser);
+    }
+    lud_empo_staging_free(&t->staging);
+    lud_arrays_free(&t->arrays);
+    lud_arrays_free(&t->row_arrays);
+    free(t);
+}
+
+static bool room_for_rows(lud_empo_phase1_update *t, int64_t n) {
+    if (n <= t->row_room) return true;
+    const size_t rows = (size_t)(n + n / 2), entries = rows * (size_t)t->goals;
+    lud_arrays *a = &t->row_arrays;
+    lud_arrays_free(a);
+    LUD_TAKE(a, t->records, rows);
+    LUD_TAKE(a, t->begin, rows + 1);
+    LUD_TAKE(a, t->person, entries);
+    LUD_TAKE(a, t->person_goal, entries);
+    LUD_TAKE(a, t->value, entries);
+    t->row_room = a->failed ? 0 : (int64_t)rows;
+    return !a->failed;
+}
+
+/* ---- targets ---- */
+
+static int n_goals_of(const lud_empo_phase1_update *t, int h) {
+    const lud_empo_layout *layout = &t->net->features.layout;
+    return layout->goal_begin[h + 1] - layout->goal_begin[h];
+}
+
+/* Goals of transition i: all of the person's, or drawn by weight. Entries beyond the last goal repeat it. */
+static void draw_goals(lud_empo_phase1_update *t, int64_t i, int64_t step) {
+    const int h = t->own[i].goals[0], n_goals = n_goals_of(t, h);
+    for (int64_t k = 0; k < t->goals; k++) {
+        int32_t *goal = &t->goal[i * t->goals + k];
+        if (n_goals <= t->goals) {
+            *goal = k < n_goals ? (int32_t)k : n_goals - 1;
+            continue;
+        }
+        const lud_words w = lud_draw((lud_random_key){t->seed, (uint32_t)i}, (uint32_t)step, (uint32_t)k,
+                                     LUD_PURPOSE_GOAL, 0x200);
+        *goal = lud_empo_features_draw_goal(&t->net->features, h, lud_unit53(w.v[0], w.v[1]));
+    }
+}
+
+/* V_h^m of all successors for their transition's goals. */
+static lud_status evaluate_successors(lud_empo_phase1_update *t, lud_error *error) {
+    int64_t rows = 0;
+    for (int64_t i = 0; i < t->n; i++) rows += t->own[i].n_successors;
+    if (!room_for_rows(t, rows))
+        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %lld successors", (long long)rows);
+    int64_t row = 0;
+    for (int64_t i = 0; i < t->n; i++)
+        for (int32_t s = 0; s < t->own[i].n_successors; s++, row++) {
+            t->records[row] = t->own[i].successor + (size_t)s * (size_t)t->net->features.words;
+            t->begin[row] = (int32_t)(row * t->goals);
+            for (int64_t k = 0; k < t->goals; k++) {
+                t->person[row * t->goals + k] = t->own[i].goals[0];
+                t->person_goal[row * t->goals + k] = t->goal[i * t->goals + k];
+            }
+        }
+    t->begin[rows] = (int32_t)(rows * t->goals);
+    const lud_empo_human_query question = {
+        .n = rows, .records = t->records, .begin = t->begin, .person = t->person, .goal = t->person_goal};
+    lud_empo_human_net_evaluate(t->net, &question, true, NULL, t->value);
+    return LUD_OK;
+}
+
+/* Equation (1) for one transition, goal and own action under the draw that is stored. */
+static double target_of(const lud_empo_phase1_update *t, const lud_empo_transition *own, int64_t first_row,
+                        int64_t k, int32_t goal, int action) {
+    const lud_empo_features *f = &t->net->features;
+    const lud_empo_theory *theory = &t->net->options.theory;
+    const int n_robots = f->layout.n_robot_actions;
+    double best = theory->optimistic ? -INFINITY : INFINITY;
+    for (int r = 0; r < n_robots; r++) {
+        double sum = 0;
+        for (int32_t l = own->offsets[action * n_robots + r]; l < own->offsets[action * n_robots + r + 1];
+             l++) {
+            const int32_t s = own->link[l];
+            const int32_t *record = own->successor + (size_t)s * (size_t)f->words;
+            double value =
+                own->terminal[s] ? 0.0 : theory->gamma_h * t->value[(first_row + s) * t->goals + k];
+            if (lud_empo_features_achieved(f, record, own->goals[0], goal)) value = 1.0;
+            sum += (double)own->probability[l] * value;
+        }
+        best = theory->optimistic ? fmax(best, sum) : fmin(best, sum);
+    }
+    return best;
+}
+
+/* Fills q and weight; returns how many numbers count. */
+static int64_t fill_targets(lud_empo_phase1_update *t) {
+    const lud_empo_layout *layout = &t->net->features.layout;
+    const int64_t actions = t->net->n_actions;
+    int64_t row = 0, counting = 0;
+    for (int64_t i = 0; i < t->n; row += t->own[i].n_successors, i++)
+        for (int64_t k = 0; k < t->goals; k++) {
+            const int h = t->own[i].goals[0];
+            const int32_t goal = t->goal[i * t->goals + k];
+            const bool counts = (n_goals_of(t, h) > t->goals || k < n_goals_of(t, h)) &&
+                                !lud_empo_features_achieved(&t->net->features, t->own[i].state, h, goal);
+            for (int64_t a = 0; a < actions; a++) {
+                const int64_t at = (i * t->goals + k) * actions + a;
+                const bool own = counts && a < layout->n_human_actions[h];
+                t->weight[at] = own ? 1.0f : 0.0f;
+                t->q[at] = own ? (float)target_of(t, &t->own[i], row, k, goal, (int)a) : 0.0f;
+                counting += own;
+            }
+        }
+    return counting;
+}
+
+/* ---- learning ---- */
+
+/* Sends the batch's states and one entry for each of its first `per_state` goals (-1: one without). */
+static void stage(lud_empo_phase1_update *t, const training_net *own, int64_t goals) {
+    const int64_t per_state = goals < 0 ? 1 : goals;
+    lud_empo_staging_states(&t->staging, own->net, &own->graph, t->n, t->states);
+    for (int64_t i = 0; i < t->n; i++)
+        for (int64_t k = 0; k < per_state; k++)
+            lud_empo_staging_entry(&t->staging, i * per_state + k, i, t->states[i], t->own[i].goals[0],
+                                   goals < 0 ? -1 : t->goal[i * t->goals + k]);
+    lud_empo_staging_entries(&t->staging, own->net, &own->graph, t->n * per_state);
+}
+
+static void step_net(lud_empo_phase1_update *t, int group, double lr) {
+    training_net *own = &t->nets[group];
+    lud_parameters_zero_gradients(group == GROUP_Q ? t->net->q : t->net->marginal);
+    lud_nn_backward(own->net);
+    lud_optimiser_step(own->optimiser, own->group, lr);
+}
+
+static void learn_q(lud_empo_phase1_update *t, int64_t step, double lr, int64_t counting, bool measure) {
+    training_net *own = &t->nets[GROUP_Q];
+    const int64_t numbers = t->n * t->goals * t->net->n_actions;
+    const size_t bytes = (size_t)numbers * sizeof(float);
+    lud_device_upload(t->device, t->target, t->q, bytes);
+    lud_device_upload(t->device, t->mask, t->weight, bytes);
+    stage(t, own, t->goals);
+    lud_nn_set_step(own->net, t->seed, (uint32_t)step);
+    lud_nn_forward(own->net, t->n, true);
+    t->device->ops->mse_loss(t->device, numbers, lud_nn_value(own->net, own->output), t->target, t->mask,
+                             1.0 / (double)(counting ? counting : 1), t->loss,
+                             lud_nn_gradient(own->net, own->output), false);
+    if (measure) {
+        double sum = 0;
+        lud_device_download(t->device, t->host, t->loss, bytes);
+        for (int64_t i = 0; i < numbers; i++) sum += (double)(t->weight[i] * t->host[i]);
+        t->losses[GROUP_Q] = counting ? sum / (double)counting : NAN;
+    }
+    step_net(t, GROUP_Q, lr);
+}
+
+/* Mean policy over all goals of the person, for every state of the batch. */
+static void fill_marginals(lud_empo_phase1_update *t) {
+    const lud_empo_features *f = &t->net->features;
+    const int64_t actions = t->net->n_actions;
+    int32_t at = 0;
+    for (int64_t i = 0; i < t->n; i++, t->marginal_begin[i] = at)
+        for (int g = 0; g < n_goals_of(t, t->own[i].goals[0]); g++, at++) {
+            t->marginal_person[at] = t->own[i].goals[0];
+            t->marginal_goal[at] = g;
+        }
+    const lud_empo_human_query question = {.n = t->n,
+                                           .records = t->states,
+                                           .begin = t->marginal_begin,
+                                           .person = t->marginal_person,
+                                           .goal = t->marginal_goal};
+    lud_empo_human_net_evaluate(t->net, &question, true, t->marginal_policy, NULL);
+    memset(t->marginal, 0, (size_t)(t->n * actions) * sizeof *t->marginal);
+    for (int64_t i = 0; i < t->n; i++)
+        for (int32_t e = t->marginal_begin[i]; e < t->marginal_begin[i + 1]; e++) {
+            const int h = t->marginal_person[e];
+            const double weight =
+                f->goal_weight[f->layout.goal_begin[h] + t->marginal_goal[e]] / f->weight_sum[h];
+            for (int64_t a = 0; a < actions; a++)
+                t->marginal[i * actions + a] += (float)(weight * t->marginal_policy[e * actions + a]);
+        }
+}
+
+/* Cross-entropy to the mean policy: the gradient by the logits is softmax - target. */
+static void learn_marginal(lud_empo_phase1_update *t, int64_t step, double lr, bool measure) {
+    training_net *own = &t->nets[GROUP_MARGINAL];
+    const lud_ops *ops = t->device->ops;
+    const int64_t actions = t->net->n_actions, numbers = t->n * actions;
+    const size_t bytes = (size_t)numbers * sizeof(float);
+    fill_marginals(t);
+    lud_device_upload(t->device, t->target, t->marginal, bytes);
+    stage(t, own, -1);
+    lud_nn_set_step(own->net, t->seed, (uint32_t)step);
+    lud_nn_forward(own->net, t->n, true);
+    ops->softmax(t->device, t->n, actions, 1.0, lud_nn_value(own->net, own->output), NULL, t->mask);
+    ops->combine(t->device, numbers, 1.0 / (double)t->n, t->mask, -1.0 / (double)t->n, t->target,
+                 lud_nn_gradient(own->net, own->output));
+    if (measure) {
+        double sum = 0;
+        lud_device_download(t->device, t->host, t->mask, bytes);
+        for (int64_t i = 0; i < numbers; i++)
+            if (t->marginal[i] > 0) sum -= (double)t->marginal[i] * log(fmax((double)t->host[i], 1e-30));
+        t->losses[GROUP_MARGINAL] = sum / (double)t->n;
+    }
+    step_net(t, GROUP_MARGINAL, lr);
+}
+
+lud_status lud_empo_phase1_update_run(lud_empo_phase1_update *t, int64_t step, const lud_empo_phase1_now *now,
+                                      bool measure, lud_error *error) {
+    lud_empo_replay_sample(t->replay, t->n, INT64_MIN, t->seed, (uint32_t)step, t->indices);
+    for (int64_t i = 0; i < t->n; i++) {
+        t->own[i] = lud_empo_replay_get(t->replay, t->indices[i]);
+        t->states[i] = t->own[i].state;
+        draw_goals(t, i, step);
+    }
+    const lud_status status = evaluate_successors(t, error);
+    if (status) return status;
+    learn_q(t, step, now->lr_q_h, fill_targets(t), measure);
+    if (t->net->marginal) learn_marginal(t, step, now->lr_marginal, measure);
+    if ((step + 1) % t->net->options.target_interval == 0) lud_parameters_copy(t->net->q_target, t->net->q);
+    return LUD_OK;
+}
+
+void lud_empo_phase1_update_losses(const lud_empo_phase1_update *t, double *q, double *marginal) {
+    *q = t->losses[GROUP_Q];
+    *marginal = t->losses[GROUP_MARGINAL];
+}
+
+lud_empo_phase1_view lud_empo_phase1_update_view(const lud_empo_phase1_update *t) {
+    return (lud_empo_phase1_view){
+        .n = t->n, .goals = t->goals, .indices = t->indices, .goal = t->goal, .q = t->q, .weight = t->weight};
+}
+
+void lud_empo_phase1_update_visit(lud_empo_phase1_update *t, lud_checkpoint *checkpoint) {
+    lud_optimiser_visit(t->nets[GROUP_Q].optimiser, "optimiser.q_h.", checkpoint);
+    if (t->net->marginal)
+        lud_optimiser_visit(t->nets[GROUP_MARGINAL].optimiser, "optimiser.pi_h.", checkpoint);
+}

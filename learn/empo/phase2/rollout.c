@@ -1,0 +1,642 @@
+#include "learn/empo/phase2/rollout.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "learn/empo/memory/archive.h"
+#include "learn/empo/memory/environments.h"
+#include "learn/empo/memory/successor_list.h"
+#include "learn/empo/people/human_profiles.h"
+#include "learn/empo/theory.h"
+
+/* Draws that belong to all robots or to the whole environment name this agent. */
+#define NOBODY UINT32_MAX
+/* Counters within a purpose, where a step draws several times. */
+enum { LANE_BEHAVIOUR, LANE_FRESH };
+enum { LANE_WAY = 0xffff };
+enum { LANE_TO_STEP, LANE_TO_RESTART };
+enum { MAX_ACTIONS = 256, PARALLEL_FROM = 64, MAX_CHOICES = 16 };
+
+/* The transition of one environment while it is put together. */
+typedef struct builder {
+    lud_empo_successor_list list;
+    lud_successors found;
+    int profiles_capacity;
+    int32_t *profile;   /* [profiles_capacity] people's part of a link's joint action, with expected_people */
+    float *policies;    /* of people in this state, likewise */
+    int32_t *offsets;   /* [n_robot_actions + 1] */
+    int32_t *joint;     /* [n_agents] */
+    int32_t *behaviour; /* [n_agents] actions of people that are acted on */
+    int32_t *fresh;     /* [n_agents] actions of people that targets use */
+    int32_t *fresh_goal;  /* [n_humans] */
+    double *p;            /* [MAX_ACTIONS] */
+    double *pi;           /* [n_robot_actions] */
+    double *novelty;      /* [n_robot_actions] */
+    int32_t explored;     /* as in a transition */
+    int32_t *next_record; /* [words] of next_state, with trajectories */
+    float *likelihood;    /* [n_goals] with likelihoods */
+    int first_novelty;    /* of its successors in the curiosity's list */
+    int32_t robot_action, next;
+    uint8_t *next_state; /* [state_bytes] */
+    lud_status status;
+    lud_error error;
+} builder;
+
+struct lud_empo_rollout {
+    lud_empo_rollout_options options;
+    const lud_empo_features *features;
+    const lud_empo_prior *prior;
+    const lud_model *model;
+    lud_arena *arena;
+    int64_t *last_step; /* [n_envs] steps after which the episode ends, 0: no limit but the world's */
+    uint32_t *episode;  /* [n_envs] */
+    lud_empo_environments env;
+    float *q;                /* [n_envs][n_robot_actions] */
+    builder *builders;       /* [n_envs] */
+    double *searched;        /* [n_envs][n_robot_actions] what the search says; with it only */
+    bool searching;          /* in this step */
+    double *people;          /* [n_envs][policy entries] of people asked all at once; null: one by one */
+    int32_t *people_records; /* [n_envs][words of the network] */
+    const int32_t **people_record_of; /* [n_envs] */
+    lud_empo_curiosity *curiosity;
+    int32_t *last_records;          /* [n_envs][words] */
+    const int32_t **last_record_of; /* [n_envs] */
+    int32_t *last_actions;          /* [n_envs][n_humans] */
+    lud_empo_archive *archive;      /* with restarts */
+    lud_empo_rollout_counts counts;
+};
+
+/* ---- making and freeing ---- */
+
+static bool prepare_builder(lud_empo_rollout *a, builder *b) {
+    const lud_empo_layout *layout = &a->features->layout;
+    const size_t n_agents = (size_t)a->model->layout.n_agents, n_actions = (size_t)layout->n_robot_actions;
+    b->offsets = lud_arena_take_array(a->arena, n_actions + 1, sizeof *b->offsets);
+    b->joint = lud_arena_take_array(a->arena, n_agents, sizeof *b->joint);
+    b->behaviour = lud_arena_take_array(a->arena, n_agents, sizeof *b->behaviour);
+    b->fresh = lud_arena_take_array(a->arena, n_agents, sizeof *b->fresh);
+    b->fresh_goal = lud_arena_take_array(a->arena, (size_t)layout->n_humans, sizeof *b->fresh_goal);
+    b->p = lud_arena_take_array(a->arena, MAX_ACTIONS, sizeof *b->p);
+    b->pi = lud_arena_take_array(a->arena, n_actions, sizeof *b->pi);
+    b->novelty = lud_arena_take_array(a->arena, n_actions, sizeof *b->novelty);
+    b->next_state = lud_arena_take(a->arena, a->model->layout.state_bytes);
+    b->next_record = lud_arena_take_array(a->arena, (size_t)a->features->words, sizeof *b->next_record);
+    b->likelihood = lud_arena_take_array(a->arena, (size_t)layout->n_goals, sizeof *b->likelihood);
+    const size_t n_policies = (size_t)layout->policy_begin[layout->n_humans];
+    b->policies = lud_arena_take_array(a->arena, n_policies, sizeof *b->policies);
+    return b->policies && b->offsets && b->joint && b->behaviour && b->fresh && b->fresh_goal && b->p &&
+           b->pi && b->novelty && b->next_state && b->next_record && b->likelihood;
+}
+
+static bool prepare(lud_empo_rollout *a) {
+    const lud_empo_layout *layout = &a->features->layout;
+    const size_t n = (size_t)a->options.n_envs;
+    a->last_step = lud_arena_take_array(a->arena, n, sizeof *a->last_step);
+    a->episode = lud_arena_take_array(a->arena, n, sizeof *a->episode);
+    a->q = lud_arena_take_array(a->arena, n * (size_t)layout->n_robot_actions, sizeof *a->q);
+    a->builders = lud_arena_take_array(a->arena, n, sizeof *a->builders);
+    const size_t people = n * (size_t)layout->n_humans;
+    a->searched = lud_arena_take_array(a->arena, a->options.search ? n * (size_t)layout->n_robot_actions : 1,
+                                       sizeof *a->searched);
+    a->last_records = lud_arena_take_array(a->arena, n * (size_t)a->features->words, sizeof(int32_t));
+    a->last_record_of = lud_arena_take_array(a->arena, n, sizeof *a->last_record_of);
+    a->last_actions = lud_arena_take_array(a->arena, people, sizeof *a->last_actions);
+    for (size_t e = 0; a->last_record_of && a->last_records && e < n; e++)
+        a->last_record_of[e] = a->last_records + e * (size_t)a->features->words;
+    a->curiosity = lud_empo_curiosity_create(&a->options.curiosity, a->features, a->options.n_envs);
+    bool asked = true;
+    if (a->prior->network) {
+        const size_t words = (size_t)a->prior->network->features.words;
+        a->people = lud_arena_take_array(a->arena, n * (size_t)layout->policy_begin[layout->n_humans],
+                                         sizeof(double));
+        a->people_records = lud_arena_take_array(a->arena, n * words, sizeof *a->people_records);
+        a->people_record_of = lud_arena_take_array(a->arena, n, sizeof *a->people_record_of);
+        asked = a->people && a->people_records && a->people_record_of;
+        for (size_t e = 0; asked && e < n; e++) a->people_record_of[e] = a->people_records + e * words;
+    }
+    if (a->options.restart_prob > 0.0)
+        a->archive = lud_empo_archive_create(a->model->layout.state_bytes, a->options.restart_states);
+    bool complete = asked && (a->archive || a->options.restart_prob <= 0.0) && a->last_step && a->episode &&
+                    a->q && a->builders && a->searched && a->curiosity && a->last_records &&
+                    a->last_record_of && a->last_actions &&
+                    lud_empo_environments_create(a->arena, a->features, a->model, a->options.seed,
+                                                 a->options.n_envs, &a->env);
+    for (size_t e = 0; complete && e < n; e++) complete = prepare_builder(a, &a->builders[e]);
+    return complete;
+}
+
+/* Begins in the archive, if chance and what is there will have it so. */
+static bool restart(lud_empo_rollout *a, int e) {
+    const size_t bytes = a->model->layout.state_bytes;
+    const lud_random_key key = {a->options.seed, (uint32_t)e};
+    const lud_words w = lud_draw(key, a->env.tick[e], NOBODY, LUD_PURPOSE_EXPLORE, LANE_TO_RESTART);
+    if (!a->archive || lud_empo_archive_count(a->archive) == 0 || lud_unit(w.v[0]) >= a->options.restart_prob)
+        return false;
+    double uniform[MAX_CHOICES];
+    const int n = a->options.restart_choices < MAX_CHOICES ? a->options.restart_choices : MAX_CHOICES;
+    for (int i = 0; i < n; i++) {
+        const lud_words place =
+            lud_draw(key, a->env.tick[e], NOBODY, LUD_PURPOSE_EXPLORE, LANE_TO_RESTART + 1 + (uint32_t)i);
+        uniform[i] = lud_unit53(place.v[0], place.v[1]);
+    }
+    memcpy(a->env.states + (size_t)e * bytes, lud_empo_archive_draw(a->archive, n, uniform), bytes);
+    a->last_step[e] = a->options.restart_steps;
+    a->counts.restarts++;
+    return true;
+}
+
+static void begin_episode(lud_empo_rollout *a, int e) {
+    lud_empo_environments_begin(&a->env, e);
+    if (restart(a, e)) return;
+    a->last_step[e] = a->options.steps_per_episode;
+    lud_empo_environments_reset(&a->env, e);
+}
+
+lud_status lud_empo_rollout_create(const lud_empo_rollout_options *options, const lud_empo_features *features,
+                                   const lud_empo_prior *prior, lud_empo_rollout **rollout,
+                                   lud_error *error) {
+    *rollout = NULL;
+    const lud_model *model = &features->grid->model;
+    assert(lud_max_discrete(&model->layout) <= MAX_ACTIONS);
+    lud_empo_rollout *a = calloc(1, sizeof *a);
+    if (a) {
+        *a = (lud_empo_rollout){.options = *options, .features = features, .prior = prior, .model = model};
+        a->arena = lud_arena_create(0);
+    }
+    if (!a || !a->arena || !prepare(a)) {
+        lud_empo_rollout_destroy(a);
+        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %d environments", options->n_envs);
+    }
+    for (int e = 0; e < options->n_envs; e++) begin_episode(a, e);
+    const lud_status status = lud_empo_environments_check(&a->env, error);
+    if (status) {
+        lud_empo_rollout_destroy(a);
+        return status;
+    }
+    *rollout = a;
+    return LUD_OK;
+}
+
+void lud_empo_rollout_destroy(lud_empo_rollout *a) {
+    if (!a) return;
+    for (int e = 0; a->builders && e < a->options.n_envs; e++) {
+        builder *b = &a->builders[e];
+        lud_successors_free(&b->found);
+        lud_empo_successor_list_free(&b->list);
+        free(b->profile);
+    }
+    lud_empo_curiosity_destroy(a->curiosity);
+    lud_empo_archive_destroy(a->archive);
+    lud_arena_destroy(a->arena);
+    free(a);
+}
+
+/* ---- successors ---- */
+
+static void set_joint(const lud_empo_rollout *a, builder *b, const int32_t *people, int32_t robot_action) {
+    memcpy(b->joint, people, (size_t)a->model->layout.n_agents * sizeof *b->joint);
+    lud_empo_robot_decode(&a->features->layout, a->model, robot_action, b->joint);
+}
+
+/* ---- choosing ---- */
+
+static int choose(const double *p, int n, double uniform) {
+    int chosen = 0;
+    for (int a = 0; a < n; a++) {
+        if (p[a] <= 0) continue;
+        chosen = a; /* what rounding leaves over belongs to the last possible action */
+        if (uniform < p[a]) break;
+        uniform -= p[a];
+    }
+    return chosen;
+}
+
+/* Asks learned people about all environments, before threads share them out. */
+static void evaluate_people(lud_empo_rollout *a) {
+    const lud_empo_features *f = &a->prior->network->features;
+    for (int e = 0; e < a->options.n_envs; e++)
+        lud_empo_features_encode(f, a->env.states + (size_t)e * a->model->layout.state_bytes,
+                                 a->people_records + (size_t)e * (size_t)f->words);
+    lud_empo_human_net_policies(a->prior->network, a->options.n_envs, a->people_record_of, a->people, NULL);
+}
+
+/* p[n_human_actions] of person h with its goal in environment e. */
+static void prior_policy(const lud_empo_rollout *a, int e, const uint8_t *state, int h, int goal, double *p) {
+    const lud_empo_layout *layout = &a->features->layout;
+    const int n = layout->n_human_actions[h];
+    if (!a->people) {
+        lud_empo_prior_policy(a->prior, a->features, state, h, goal, p);
+        return;
+    }
+    const double *asked = a->people + (size_t)e * (size_t)layout->policy_begin[layout->n_humans];
+    memcpy(p, asked + layout->policy_begin[h] + goal * n, (size_t)n * sizeof *p);
+}
+
+/* Bonuses of all people's actions in all environments. */
+static void measure_people(lud_empo_rollout *a) {
+    const size_t words = (size_t)a->features->words;
+    for (int e = 0; e < a->options.n_envs; e++) a->last_record_of[e] = a->env.records + (size_t)e * words;
+    lud_empo_curiosity_measure_people(a->curiosity, a->last_record_of, a->counts.steps);
+    for (int e = 0; e < a->options.n_envs; e++) a->last_record_of[e] = a->last_records + (size_t)e * words;
+}
+
+/* From P(a) exp(bonus(a)), P uniform or the prior. */
+static int32_t choose_curiously(const lud_empo_rollout *a, builder *b, int e, const uint8_t *state, int h,
+                                bool exploring) {
+    const lud_empo_layout *layout = &a->features->layout;
+    const int n = layout->n_human_actions[h], agent = layout->humans[h];
+    const float *bonus = lud_empo_curiosity_of_actions(a->curiosity, e, h);
+    const lud_words w = lud_draw((lud_random_key){a->options.seed, (uint32_t)e}, a->env.tick[e],
+                                 (uint32_t)agent, LUD_PURPOSE_ACTION, LANE_BEHAVIOUR);
+    for (int i = 0; i < n; i++) b->p[i] = 1.0 / n;
+    if (!exploring) prior_policy(a, e, state, h, a->env.goals[e * layout->n_humans + h], b->p);
+    double most = -INFINITY, sum = 0; /* the largest is taken off so that no exponential overflows */
+    for (int i = 0; i < n; i++)
+        if (b->p[i] > 0) most = fmax(most, (double)bonus[i]);
+    for (int i = 0; i < n; i++)
+        if (b->p[i] > 0) sum += b->p[i] *= exp((double)bonus[i] - most);
+    for (int i = 0; i < n; i++) b->p[i] /= sum;
+    return choose(b->p, n, lud_unit53(w.v[0], w.v[1]));
+}
+
+/* Links to the successors of one joint action; `profile` is the people's part of it. */
+static lud_status link_to(const lud_empo_rollout *a, builder *b, const uint8_t *state, const int32_t *people,
+                          int profile, int32_t robot_action) {
+    const int before = b->list.n_links;
+    set_joint(a, b, people, robot_action);
+    const lud_status status = lud_empo_successor_list_add(&b->list, a->features, state, b->joint, &b->error);
+    if (status) return status;
+    if (b->list.n_links > b->profiles_capacity) {
+        const int capacity = 2 * b->list.n_links;
+        int32_t *larger = realloc(b->profile, (size_t)capacity * sizeof *larger);
+        if (!larger) return lud_fail(&b->error, LUD_ERROR_MEMORY, "no memory for successors");
+        b->profile = larger;
+        b->profiles_capacity = capacity;
+    }
+    for (int i = before; i < b->list.n_links; i++) b->profile[i] = profile;
+    return LUD_OK;
+}
+
+/* The policies of all people for all of their goals. */
+static void all_policies(const lud_empo_rollout *a, builder *b, int e, const uint8_t *state) {
+    const lud_empo_layout *layout = &a->features->layout;
+    for (int h = 0; h < layout->n_humans; h++) {
+        const int n = layout->n_human_actions[h], n_goals = layout->goal_begin[h + 1] - layout->goal_begin[h];
+        float *to = b->policies + layout->policy_begin[h];
+        for (int g = 0; g < n_goals; g++) {
+            prior_policy(a, e, state, h, g, b->p);
+            for (int k = 0; k < n; k++) to[g * n + k] = (float)b->p[k];
+        }
+    }
+}
+
+static lud_status enumerate(const lud_empo_rollout *a, builder *b, int e, const uint8_t *state) {
+    const lud_empo_layout *layout = &a->features->layout;
+    const bool expected = a->options.expected_people;
+    lud_empo_successor_list_begin(&b->list);
+    if (expected) all_policies(a, b, e, state);
+    for (int32_t r = 0; r < layout->n_robot_actions; r++) {
+        b->offsets[r] = b->list.n_links;
+        lud_status status = LUD_OK;
+        if (!expected) status = link_to(a, b, state, b->fresh, 0, r);
+        for (int p = 0; expected && !status && p < layout->n_human_profiles; p++) {
+            if (!lud_empo_people_possible(layout, b->policies, p)) continue;
+            for (int h = 0; h < layout->n_humans; h++)
+                b->fresh[layout->humans[h]] = lud_empo_own_action(layout, h, p);
+            status = link_to(a, b, state, b->fresh, p, r);
+        }
+        if (status) return status;
+    }
+    b->offsets[layout->n_robot_actions] = b->list.n_links;
+    return LUD_OK;
+}
+
+static void choose_people(const lud_empo_rollout *a, builder *b, int e, const uint8_t *state,
+                          double epsilon) {
+    const lud_empo_layout *layout = &a->features->layout;
+    const lud_random_key key = {a->options.seed, (uint32_t)e};
+    b->explored = 0;
+    for (int h = 0; h < layout->n_humans; h++) {
+        const int agent = layout->humans[h], goal = a->env.goals[e * layout->n_humans + h];
+        const lud_words explore = lud_draw(key, a->env.tick[e], (uint32_t)agent, LUD_PURPOSE_EXPLORE, 0);
+        const bool exploring = lud_unit(explore.v[0]) < epsilon;
+        if (exploring || lud_empo_curiosity_of_people(a->curiosity)) b->explored |= LUD_EMPO_PEOPLE_EXPLORED;
+        if (lud_empo_curiosity_of_people(a->curiosity)) {
+            b->behaviour[agent] = choose_curiously(a, b, e, state, h, exploring);
+        } else if (exploring) {
+            b->behaviour[agent] = (int32_t)lud_below(explore.v[1], (uint32_t)layout->n_human_actions[h]);
+        } else {
+            const lud_words w =
+                lud_draw(key, a->env.tick[e], (uint32_t)agent, LUD_PURPOSE_ACTION, LANE_BEHAVIOUR);
+            prior_policy(a, e, state, h, goal, b->p);
+            b->behaviour[agent] = choose(b->p, layout->n_human_actions[h], lud_unit53(w.v[0], w.v[1]));
+        }
+        if (!a->options.fresh_goals || a->options.expected_people) {
+            b->fresh_goal[h] = goal;
+            b->fresh[agent] = b->behaviour[agent];
+            continue;
+        }
+        const lud_words w = lud_draw(key, a->env.tick[e], (uint32_t)agent, LUD_PURPOSE_ACTION, LANE_FRESH);
+        b->fresh_goal[h] = lud_empo_environments_goal(&a->env, e, h, LUD_EMPO_GOAL_ANEW);
+        prior_policy(a, e, state, h, b->fresh_goal[h], b->p);
+        b->fresh[agent] = choose(b->p, layout->n_human_actions[h], lud_unit53(w.v[0], w.v[1]));
+    }
+}
+
+/* How likely what each person does anew is for each of its goals. */
+static void weigh_goals(const lud_empo_rollout *a, builder *b, int e, const uint8_t *state) {
+    const lud_empo_layout *layout = &a->features->layout;
+    all_policies(a, b, e, state);
+    for (int h = 0; h < layout->n_humans; h++) {
+        const int action = b->fresh[layout->humans[h]], n = layout->n_human_actions[h];
+        for (int g = layout->goal_begin[h]; g < layout->goal_begin[h + 1]; g++)
+            b->likelihood[g] =
+                b->policies[layout->policy_begin[h] + (g - layout->goal_begin[h]) * n + action];
+    }
+}
+
+/* Weighted mean bonus of the successors of each joint robot action, people's parts counting alike. */
+static void measure_novelty(const lud_empo_rollout *a, builder *b) {
+    for (int32_t r = 0; r < a->features->layout.n_robot_actions; r++) {
+        double total = 0;
+        b->novelty[r] = 0;
+        for (int32_t i = b->offsets[r]; i < b->offsets[r + 1]; i++) {
+            const int32_t *record = b->list.records + (size_t)b->list.link[i] * (size_t)a->features->words;
+            const double bonus = lud_empo_curiosity_of_state(
+                a->curiosity, record, b->first_novelty + b->list.link[i], a->counts.steps);
+            b->novelty[r] += (double)b->list.probability[i] * bonus;
+            total += (double)b->list.probability[i];
+        }
+        if (total > 0) b->novelty[r] /= total;
+    }
+}
+
+/* Novelty of all successors of all environments in one go. */
+static bool measure_successors(lud_empo_rollout *a) {
+    int n = 0;
+    for (int e = 0; e < a->options.n_envs; e++) {
+        a->builders[e].first_novelty = n;
+        n += a->builders[e].list.n;
+    }
+    const int32_t **records = lud_empo_curiosity_reserve(a->curiosity, n);
+    if (!records) return false;
+    for (int e = 0; e < a->options.n_envs; e++) {
+        const builder *b = &a->builders[e];
+        for (int i = 0; i < b->list.n; i++)
+            records[b->first_novelty + i] = b->list.records + (size_t)i * (size_t)a->features->words;
+    }
+    lud_empo_curiosity_evaluate_states(a->curiosity, n);
+    return true;
+}
+
+static void choose_robots(const lud_empo_rollout *a, builder *b, int e, const lud_empo_now *now) {
+    const int n = a->features->layout.n_robot_actions;
+    const lud_random_key key = {a->options.seed, (uint32_t)e};
+    const lud_words explore = lud_draw(key, a->env.tick[e], NOBODY, LUD_PURPOSE_EXPLORE, LANE_TO_STEP);
+    const double uniform = lud_unit53(explore.v[2], explore.v[3]);
+    const bool exploring = lud_unit(explore.v[0]) < now->epsilon_r || now->beta_r == 0.0;
+    const bool curious = lud_empo_curiosity_of_robots(a->curiosity);
+    /* with beta_r = 0 the policy is uniform, and so is exploration */
+    if (curious || a->searching || (exploring && now->beta_r > 0.0)) b->explored |= LUD_EMPO_ROBOTS_EXPLORED;
+    if (curious) measure_novelty(a, b);
+    if (exploring || a->searching) {
+        double most = -INFINITY, sum = 0;
+        for (int r = 0; r < n; r++) {
+            b->pi[r] = exploring ? 1.0 : a->searched[e * n + r];
+            if (curious && b->pi[r] > 0) most = fmax(most, b->novelty[r]);
+        }
+        for (int r = 0; r < n; r++)
+            if (b->pi[r] > 0) sum += b->pi[r] *= curious ? exp(b->novelty[r] - most) : 1.0;
+        for (int r = 0; r < n; r++) b->pi[r] /= sum;
+    } else {
+        double values[MAX_ACTIONS];
+        double *q = n <= MAX_ACTIONS ? values : b->novelty;
+        for (int r = 0; r < n; r++) {
+            const double value = fmin((double)a->q[(size_t)e * (size_t)n + (size_t)r], -1e-10);
+            q[r] = curious ? fmin(value * exp(-b->novelty[r]), -1e-300) : value;
+        }
+        lud_empo_power_law(now->beta_r, q, n, b->pi);
+    }
+    b->robot_action = choose(b->pi, n, uniform);
+}
+
+/* Draws the state that follows; notes its number when it is among those listed. */
+static lud_status move_on(const lud_empo_rollout *a, builder *b, int e, const uint8_t *state) {
+    const lud_empo_layout *layout = &a->features->layout;
+    const size_t bytes = a->model->layout.state_bytes;
+    const lud_random_key key = {a->options.seed, (uint32_t)e};
+    const lud_words w = lud_draw(key, a->env.tick[e], NOBODY, LUD_PURPOSE_TRANSITION, LANE_WAY);
+    double left = lud_unit53(w.v[0], w.v[1]);
+    bool same = !a->options.expected_people;
+    for (int h = 0; h < layout->n_humans; h++)
+        same &= b->behaviour[layout->humans[h]] == b->fresh[layout->humans[h]];
+    b->next = -1;
+    if (same) {
+        for (int32_t i = b->offsets[b->robot_action]; i < b->offsets[b->robot_action + 1]; i++) {
+            b->next = b->list.link[i];
+            if (left < (double)b->list.probability[i]) break;
+            left -= (double)b->list.probability[i];
+        }
+        memcpy(b->next_state, b->list.states + (size_t)b->next * bytes, bytes);
+        return LUD_OK;
+    }
+    set_joint(a, b, b->behaviour, b->robot_action);
+    const lud_status status = a->model->world->successors(a->model, state, b->joint, &b->found, &b->error);
+    if (status) return status;
+    size_t i = 0;
+    while (i + 1 < b->found.n && left >= b->found.probability[i]) left -= b->found.probability[i++];
+    memcpy(b->next_state, b->found.states + i * bytes, bytes);
+    return LUD_OK;
+}
+
+/* ---- stepping ---- */
+
+static void look_ahead(const lud_empo_rollout *a, int e, const lud_empo_now *now) {
+    builder *b = &a->builders[e];
+    const uint8_t *state = a->env.states + (size_t)e * a->model->layout.state_bytes;
+    choose_people(a, b, e, state, now->epsilon_h);
+    if (a->options.likelihoods) weigh_goals(a, b, e, state);
+    b->status = enumerate(a, b, e, state);
+}
+
+static void act(const lud_empo_rollout *a, int e, const lud_empo_now *now) {
+    builder *b = &a->builders[e];
+    const uint8_t *state = a->env.states + (size_t)e * a->model->layout.state_bytes;
+    if (b->status) return;
+    choose_robots(a, b, e, now);
+    b->status = move_on(a, b, e, state);
+    if (a->options.trajectories && !b->status)
+        lud_empo_features_encode(a->features, b->next_state, b->next_record);
+}
+
+static void renew_goals(lud_empo_rollout *a, int e, const int32_t *record) {
+    const int n_humans = a->features->layout.n_humans;
+    int32_t *goals = a->env.goals + (size_t)e * (size_t)n_humans;
+    bool any = false;
+    for (int h = 0; h < n_humans; h++) {
+        if (!lud_empo_features_achieved(a->features, record, h, goals[h])) continue;
+        goals[h] = lud_empo_environments_goal(&a->env, e, h, LUD_EMPO_GOAL_AFTER_ACHIEVEMENT);
+        a->counts.achieved++;
+        any = true;
+    }
+    const lud_random_key key = {a->options.seed, (uint32_t)e};
+    const lud_words w = lud_draw(key, a->env.tick[e], NOBODY, LUD_PURPOSE_GOAL, LUD_EMPO_GOAL_AT_RANDOM);
+    if (any || lud_unit(w.v[0]) >= a->options.goal_resample_prob) return;
+    for (int h = 0; h < n_humans; h++)
+        goals[h] = lud_empo_environments_goal(&a->env, e, h, LUD_EMPO_GOAL_AT_RANDOM);
+}
+
+static bool store(lud_empo_rollout *a, int e, int64_t step, lud_empo_replay *replay) {
+    const builder *b = &a->builders[e];
+    const lud_empo_transition t = {
+        .inserted = step,
+        .environment = (uint32_t)(a->options.first_environment + e),
+        .episode = a->episode[e],
+        .robot_action = b->robot_action,
+        .next = b->next,
+        .n_links = b->list.n_links,
+        .n_successors = b->list.n,
+        .state = a->env.records + (size_t)e * (size_t)a->features->words,
+        .goals = b->fresh_goal,
+        .offsets = b->offsets,
+        .link = b->list.link,
+        .probability = b->list.probability,
+        .terminal = b->list.terminal,
+        .successor = b->list.records,
+        .profile = b->profile,
+        .policies = b->policies,
+        .behaviour_goals = a->env.goals + (size_t)e * (size_t)a->features->layout.n_humans,
+        .next_record = b->next_record,
+        .likelihood = b->likelihood,
+        .explored = b->explored,
+        .next_terminal = a->options.trajectories && a->model->world->is_terminal(a->model, b->next_state),
+    };
+    a->counts.links += (uint64_t)b->list.n_links;
+    a->counts.successors += (uint64_t)b->list.n;
+    return a->options.sink ? a->options.sink(a->options.sink_context, &t) : lud_empo_replay_push(replay, &t);
+}
+
+/* Archives what came next, or all that might have. */
+static bool remember(lud_empo_rollout *a, int e) {
+    const builder *b = &a->builders[e];
+    const lud_world *world = a->model->world;
+    if (!a->archive) return true;
+    bool complete = true;
+    for (int i = 0; a->options.restart_successors && i < b->list.n; i++)
+        if (!b->list.terminal[i])
+            complete &=
+                lud_empo_archive_add(a->archive, b->list.states + (size_t)i * a->model->layout.state_bytes);
+    if (!world->is_terminal(a->model, b->next_state))
+        complete &= lud_empo_archive_add(a->archive, b->next_state);
+    return complete;
+}
+
+static void go_on(lud_empo_rollout *a, int e) {
+    const builder *b = &a->builders[e];
+    const size_t bytes = a->model->layout.state_bytes;
+    memcpy(a->env.states + (size_t)e * bytes, b->next_state, bytes);
+    a->env.tick[e]++;
+    a->env.episode_step[e]++;
+    a->counts.steps++;
+    renew_goals(a, e, lud_empo_environments_encode(&a->env, e));
+    const bool late = a->last_step[e] && a->env.episode_step[e] >= a->last_step[e];
+    if (!late && !a->model->world->is_terminal(a->model, b->next_state)) return;
+    a->episode[e]++;
+    a->counts.episodes++;
+    begin_episode(a, e);
+}
+
+static bool count_actions(lud_empo_rollout *a, int e) {
+    const lud_empo_layout *layout = &a->features->layout;
+    const size_t words = (size_t)a->features->words;
+    const int32_t *record = a->env.records + (size_t)e * words;
+    memcpy(a->last_records + (size_t)e * words, record, words * sizeof *record);
+    for (int h = 0; h < layout->n_humans; h++) {
+        const int32_t action = a->builders[e].behaviour[layout->humans[h]];
+        a->last_actions[e * layout->n_humans + h] = action;
+        if (!lud_empo_curiosity_count_action(a->curiosity, record, h, action)) return false;
+    }
+    return true;
+}
+
+lud_status lud_empo_rollout_step(lud_empo_rollout *a, const lud_empo_now *now, int64_t step,
+                                 lud_empo_robot_values values, void *context, lud_empo_replay *replay,
+                                 lud_error *error) {
+    const int n = a->options.n_envs;
+    for (int e = 0; e < n; e++) {
+        const int32_t *record = lud_empo_environments_encode(&a->env, e);
+        if (!lud_empo_curiosity_count_state(a->curiosity, record))
+            return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the count of states");
+    }
+    if (now->beta_r > 0.0) values(context, n, a->env.records, a->q);
+    a->searching = a->options.search && now->beta_r > 0.0 && step >= a->options.search_after;
+    if (a->searching) {
+        const lud_status status = lud_empo_search_run(a->options.search, n, 0, a->env.states, a->env.goals,
+                                                      a->env.tick, now->beta_r, now->gamma_r,
+                                                      a->options.search_values, context, a->searched, error);
+        if (status) return status;
+    }
+    if (a->people) evaluate_people(a);
+    if (lud_empo_curiosity_of_people(a->curiosity)) measure_people(a);
+        /* a step of one environment takes microseconds: few of them are not worth waking threads for */
+#pragma omp parallel for schedule(static) if (n >= PARALLEL_FROM)
+    for (int e = 0; e < n; e++) look_ahead(a, e, now);
+    if (lud_empo_curiosity_needs_novelty(a->curiosity) && !measure_successors(a))
+        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the novelty of successors");
+#pragma omp parallel for schedule(static) if (n >= PARALLEL_FROM)
+    for (int e = 0; e < n; e++) act(a, e, now);
+    for (int e = 0; e < n; e++) {
+        builder *b = &a->builders[e];
+        if (b->status) {
+            if (error) *error = b->error;
+            return b->status;
+        }
+        if (!store(a, e, step, replay))
+            return lud_fail(error, LUD_ERROR_LIMIT,
+                            "a transition with %d successors is larger than the replay memory; raise "
+                            "buffer_mebibytes",
+                            b->list.n);
+        if (!count_actions(a, e))
+            return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the count of actions");
+        if (!remember(a, e)) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the archive of states");
+        go_on(a, e);
+    }
+    return LUD_OK;
+}
+
+lud_empo_last_step lud_empo_rollout_last_step(const lud_empo_rollout *a) {
+    return (lud_empo_last_step){a->options.n_envs, a->last_record_of, a->last_actions};
+}
+
+lud_empo_rollout_counts lud_empo_rollout_get_counts(const lud_empo_rollout *a) {
+    lud_empo_rollout_counts counts = a->counts;
+    counts.states_seen = lud_empo_curiosity_states(a->curiosity);
+    if (a->archive) counts.archived = lud_empo_archive_count(a->archive);
+    return counts;
+}
+
+void lud_empo_rollout_visit(lud_empo_rollout *a, const char *prefix, lud_checkpoint *checkpoint) {
+    const int64_t n = a->options.n_envs;
+    const struct {
+        const char *name;
+        lud_tensor_type type;
+        int64_t width;
+        void *data;
+    } fields[] = {{"last_step", LUD_TENSOR_I64, 1, a->last_step}, {"episode", LUD_TENSOR_U32, 1, a->episode}};
+    lud_empo_environments_visit(&a->env, prefix, checkpoint);
+    char text[128];
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        snprintf(text, sizeof text, "%s%s", prefix, fields[i].name);
+        lud_checkpoint_tensor(checkpoint, text, fields[i].type, 2, (const int64_t[]){n, fields[i].width},
+                              fields[i].data);
+    }
+    snprintf(text, sizeof text, "%scounts", prefix);
+    lud_checkpoint_bytes(checkpoint, text, &a->counts, sizeof a->counts);
+    lud_empo_curiosity_visit(a->curiosity, prefix, checkpoint);
+    snprintf(text, sizeof text, "%sarchive.", prefix);
+    if (a->archive) lud_empo_archive_visit(a->archive, text, checkpoint);
+}

@@ -1,0 +1,695 @@
+#include "learn/empo/phase2/update.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/empo/targets/batch.h"
+#include "learn/nn/optimiser.h"
+
+const char *const lud_empo_update_stages[LUD_UPDATE_STAGES] = {
+    "stage1_collect",    "stage2_encode", "stage3_forward", "stage4_scatter", "stage5_v_h_e",
+    "tensor_conversion", "loss",          "backward_pass",  "optimizer_step", "actor"};
+
+static const char *const prefixes[LUD_EMPO_NETS] = {"v_h_e.", "x_h.", "u_r.", "q_r.", "v_r."};
+
+/* The network that learns a set of quantities, or two that do so at the same time. */
+typedef struct training_net {
+    unsigned heads;
+    int n_parts;
+    struct {
+        unsigned heads;
+        lud_nn *net;
+        lud_empo_graph graph;
+    } part[2];
+} training_net;
+
+/* One of them, at work. */
+typedef struct learning {
+    struct lud_empo_update *update;
+    lud_device *device;
+    unsigned heads;
+    lud_nn *net;
+} learning;
+
+/* Device arrays. */
+typedef struct targets {
+    /* [n] of the batch */
+    float *q_r, *v_h_e, *x_h, *y, *v, *uniform, *weight, *small;
+    float *x_h_entry;   /* of every entry of a state, where there are several of a person */
+    float *transformed; /* of a quantity in the space of its loss */
+    float *loss;        /* [LUD_EMPO_NETS] of these */
+    int32_t *person;    /* [n][n_entries] place of the entry's person in x_h */
+    const float *gamma; /* [n_actions] gamma_r, once the upload was sent */
+} targets;
+
+struct lud_empo_update {
+    lud_empo_values *values;
+    lud_empo_replay *replay;
+    const lud_empo_learner_options *options;
+    lud_device *device;
+    uint64_t seed;
+    int64_t n;                              /* batch size */
+    int64_t n_actions, n_humans, n_entries; /* entries of a state, see learn/empo/targets/values.h */
+    training_net nets[LUD_EMPO_NETS];
+    lud_optimiser *optimiser;
+    int groups[LUD_EMPO_NETS]; /* -1: no network */
+    lud_empo_sample batch;
+    lud_empo_staging staging; /* of the networks that learn */
+    lud_empo_ability ability; /* targets of X_h */
+    lud_upload_batch upload;
+    lud_arrays arrays;
+    targets targets;
+    int64_t width;          /* max(n_actions, n_entries) */
+    float *host;            /* [n * width] */
+    float *host_targets[3]; /* for lud_empo_update_targets */
+    float *gamma;           /* [n_actions] */
+    lud_capture updating;   /* all device work of an update, on CUDA from a recorded graph */
+    struct {
+        const lud_empo_now *now;
+        bool with_states;
+        unsigned heads, copied; /* networks that learn, and whose copies are due */
+        training_net *own;
+        const float *x_h; /* its targets by entry */
+    } work;               /* of the update at hand */
+    int stage;            /* of the profile, -1: none */
+    double loss[LUD_EMPO_NETS];
+    lud_empo_spread spread[LUD_EMPO_NETS];
+};
+
+/* ---- making and freeing ---- */
+
+static unsigned active_heads(const lud_empo_now *now, const lud_empo_learner_options *o) {
+    unsigned heads = 0;
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        if (now->active[net] && !o->use_lookup[net]) heads |= 1u << net;
+    return heads;
+}
+
+static lud_status make_part(lud_empo_update *t, unsigned heads, training_net *made, lud_error *error) {
+    const int k = made->n_parts++;
+    made->part[k].heads = heads;
+    lud_nn *net = made->part[k].net = lud_nn_create(t->values->online, t->n);
+    if (!net) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network");
+    made->part[k].graph = lud_empo_declare(net, &t->values->shape, heads, t->n * t->n_entries);
+    lud_status status = lud_nn_plan(net, LUD_NN_TRAIN, error);
+    if (status == LUD_OK && !lud_empo_prepare(net, &made->part[k].graph, &t->values->shape))
+        status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network");
+    return status;
+}
+
+static lud_status make_net(lud_empo_update *t, unsigned heads, training_net *made, lud_error *error) {
+    unsigned parts[2];
+    made->heads = heads;
+    if (!lud_empo_heads_apart(t->device, heads, parts)) return make_part(t, heads, made, error);
+    lud_status status = make_part(t, parts[0], made, error);
+    return status ? status : make_part(t, parts[1], made, error);
+}
+
+/* One network for every set of quantities that learn together at some time. */
+static lud_status make_nets(lud_empo_update *t, lud_error *error) {
+    int n = 0;
+    for (int stage = 0; stage < LUD_EMPO_STAGES; stage++) {
+        const int64_t end = lud_empo_stage_end(&t->options->stages, stage);
+        const int64_t step = stage == LUD_STAGE_FULL ? end : end - 1;
+        if (step < 0) continue;
+        const lud_empo_now now = lud_empo_stages_at(&t->options->stages, step);
+        const unsigned heads = active_heads(&now, t->options);
+        bool known = heads == 0;
+        for (int i = 0; i < n; i++) known |= t->nets[i].heads == heads;
+        if (known) continue;
+        assert(n < LUD_EMPO_NETS);
+        lud_status status = make_net(t, heads, &t->nets[n++], error);
+        if (status) return status;
+    }
+    return LUD_OK;
+}
+
+static lud_status make_optimiser(lud_empo_update *t, lud_error *error) {
+    for (int net = 0; net < LUD_EMPO_NETS; net++) t->groups[net] = -1;
+    if (!t->values->online) return LUD_OK;
+    t->optimiser = lud_optimiser_create(t->values->online);
+    if (!t->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for an optimiser");
+    for (int net = 0; net < LUD_EMPO_NETS; net++) {
+        const bool exists[LUD_EMPO_NETS] = {true, t->options->stages.x_h_network,
+                                            t->options->stages.u_r_network, true,
+                                            t->options->stages.v_r_network};
+        if (!exists[net] || t->options->use_lookup[net]) continue;
+        lud_optimiser_options o = lud_optimiser_defaults(LUD_OPTIMISER_ADAM);
+        o.weight_decay = t->options->weight_decay[net];
+        o.max_norm = t->options->stages.clip[net];
+        t->groups[net] = lud_optimiser_group(t->optimiser, prefixes[net], &o, false);
+        if (t->groups[net] < 0) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for an optimiser");
+    }
+    return lud_optimiser_build(t->optimiser, t->seed, error);
+}
+
+/* Where the target of X_h of an entry's person stands, when there are several entries of a person. */
+static bool make_persons(lud_empo_update *t) {
+    if (!t->options->expected_people) return true;
+    const size_t bytes = (size_t)(t->n * t->n_entries) * sizeof(int32_t);
+    int32_t *person = malloc(bytes);
+    LUD_TAKE_ON_DEVICE(&t->arrays, t->targets.person, (size_t)(t->n * t->n_entries));
+    const bool complete = person && t->targets.person;
+    for (int64_t i = 0; complete && i < t->n; i++)
+        for (int k = 0; k < t->n_entries; k++) {
+            int h, goal;
+            lud_empo_values_entry(t->values, k, NULL, &h, &goal);
+            person[i * t->n_entries + k] = (int32_t)(i * t->n_humans + h);
+        }
+    if (complete) lud_device_upload(t->device, t->targets.person, person, bytes);
+    free(person);
+    return complete;
+}
+
+static bool make_arrays(lud_empo_update *t) {
+    const size_t n = (size_t)t->n, entries = (size_t)t->n_entries, actions = (size_t)t->n_actions;
+    const size_t width = actions > entries ? actions : entries;
+    targets *d = &t->targets;
+    lud_arrays *a = &t->arrays;
+    a->device = t->device;
+    t->width = (int64_t)width;
+    LUD_TAKE(a, t->host, n * width);
+    for (int i = 0; i < 3; i++) LUD_TAKE(a, t->host_targets[i], n * width);
+    LUD_TAKE(a, t->gamma, actions);
+    float **const device[] = {&d->q_r,     &d->v_h_e,  &d->x_h,   &d->y,         &d->v,
+                              &d->uniform, &d->weight, &d->small, &d->x_h_entry, &d->transformed};
+    for (size_t i = 0; i < sizeof device / sizeof *device; i++) LUD_TAKE_ON_DEVICE(a, *device[i], n * width);
+    LUD_TAKE_ON_DEVICE(a, d->loss, LUD_EMPO_NETS * n * width);
+    const bool complete = make_persons(t) && !a->failed;
+    if (complete)
+        t->device->ops->fill(t->device, t->n * t->n_actions, 1.0 / (double)t->n_actions, d->uniform);
+    return complete && lud_empo_values_start_ability(t->values, &t->ability) &&
+           lud_empo_staging_create(t->device, t->values->features, t->n, t->n * t->n_entries, &t->staging);
+}
+
+static void queue_update(void *update);
+
+lud_status lud_empo_update_create(lud_empo_values *values, lud_empo_replay *replay,
+                                  const lud_empo_learner_options *options, uint64_t seed,
+                                  lud_empo_update **update, lud_error *error) {
+    *update = NULL;
+    lud_empo_update *t = calloc(1, sizeof *t);
+    if (!t) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for an update");
+    *t = (lud_empo_update){.values = values,
+                           .replay = replay,
+                           .options = options,
+                           .device = values->device,
+                           .seed = seed,
+                           .n = options->batch_size,
+                           .n_actions = values->features->layout.n_robot_actions,
+                           .n_humans = values->features->layout.n_humans,
+                           .n_entries = values->n_entries,
+                           .stage = -1};
+    lud_capture_start(&t->updating, t->device, queue_update, t);
+    lud_upload_batch_start(&t->upload, t->device);
+    lud_status status = make_arrays(t) ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a batch");
+    if (status == LUD_OK) status = lud_empo_sample_create(values, replay, options, seed, &t->batch, error);
+    if (status == LUD_OK) status = make_nets(t, error);
+    if (status == LUD_OK) status = make_optimiser(t, error);
+    if (status)
+        lud_empo_update_destroy(t);
+    else
+        *update = t;
+    return status;
+}
+
+void lud_empo_update_destroy(lud_empo_update *t) {
+    if (!t) return;
+    lud_capture_end(&t->updating);
+    for (int i = 0; i < LUD_EMPO_NETS; i++)
+        for (int k = 0; k < t->nets[i].n_parts; k++) lud_nn_destroy(t->nets[i].part[k].net);
+    lud_optimiser_destroy(t->optimiser);
+    lud_empo_sample_free(&t->batch);
+    lud_empo_staging_free(&t->staging);
+    lud_empo_ability_free(&t->ability);
+    lud_upload_batch_end(&t->upload);
+    lud_arrays_free(&t->arrays);
+    free(t);
+}
+
+/* ---- pieces of an update ---- */
+
+/* The profile goes on with another stage; -1: none. A replayed graph counts for the stage it begins in. */
+static void enter(lud_empo_update *t, int stage) {
+    lud_profile *profile = t->values->profile;
+    if (!profile) return;
+    if (t->stage >= 0) lud_profile_end(profile, t->stage);
+    if (stage >= 0) lud_profile_begin(profile, stage);
+    t->stage = stage;
+}
+
+/* ---- stages 4 and 5: targets ---- */
+
+static void robot_targets(lud_empo_update *t, const lud_empo_now *now) {
+    const lud_ops *ops = t->device->ops;
+    const lud_empo_sample *b = &t->batch;
+    const lud_empo_values *v = t->values;
+    targets *d = &t->targets;
+    const lud_empo_theory *theory = &t->options->theory;
+    ops->multiply(t->device, b->run_rows, v->v_r, b->on_device.continues, v->v_r);
+    ops->combine(t->device, b->run_rows, 1.0, v->v_r, 1.0, b->on_device.terminal, v->v_r);
+    ops->gather_rows(t->device, b->run_flat, 1, v->v_r, b->on_device.row, b->on_device.v_r);
+    lud_empo_q_r_targets(t->device, b->run_flat, t->n * t->n_actions, 1.0, b->on_device.slot,
+                         b->on_device.probability, b->on_device.v_r, d->q_r);
+    ops->scale_columns(t->device, t->n, t->n_actions, d->q_r, d->gamma, d->q_r);
+    if (t->batch.trajectory) lud_empo_trajectory_robots(t->batch.trajectory, d->q_r);
+    if (now->active[LUD_NET_U_R])
+        lud_empo_intrinsic_reward(t->device, t->n, t->n_humans, theory->xi, theory->eta, v->x_h, d->y,
+                                  d->small, d->weight);
+    if (now->active[LUD_NET_V_R]) {
+        ops->combine(t->device, t->n, v->reward_scale, v->u_r, 0.0, NULL, d->small);
+        lud_empo_state_value(t->device, t->n, t->n_actions, d->small, v->pi_r, v->q_r, d->v, d->weight);
+    }
+}
+
+static void human_targets(lud_empo_update *t, const lud_empo_now *now, bool with_states) {
+    const lud_empo_sample *b = &t->batch;
+    const lud_empo_values *v = t->values;
+    targets *d = &t->targets;
+    const int64_t n_expanded = b->run_flat * b->n_entries;
+    t->device->ops->gather_rows(t->device, n_expanded, 1, v->v_h_e, b->on_device.value_index,
+                                b->on_device.v_h_e_next);
+    /* until robots learn their policy is uniform */
+    const float *pi = with_states && now->beta_r > 0.0 ? v->pi_r : d->uniform;
+    lud_empo_v_h_e_targets(t->device, n_expanded, t->n * t->n_entries, 1.0, b->on_device.entry,
+                           b->on_device.expanded_slot, b->on_device.expanded_probability,
+                           b->on_device.achieved, b->on_device.expanded_discount, pi, b->on_device.v_h_e_next,
+                           d->v_h_e, b->on_device.scratch);
+    if (t->batch.trajectory) lud_empo_trajectory_people(t->batch.trajectory, d->v_h_e);
+}
+
+static void queue_targets(lud_empo_update *t) {
+    enter(t, LUD_STAGE_SCATTER);
+    if (t->work.with_states) robot_targets(t, t->work.now);
+    enter(t, LUD_STAGE_V_H_E);
+    human_targets(t, t->work.now, t->work.with_states);
+    if (!t->work.now->active[LUD_NET_X_H]) return;
+    enter(t, LUD_STAGE_FORWARD);
+    lud_empo_ability_queue(&t->ability, t->targets.x_h);
+}
+
+/* ---- learning ---- */
+
+static float *loss_of(const lud_empo_update *t, int net) {
+    return t->targets.loss + net * t->n * t->width;
+}
+
+static void keep_loss(lud_empo_update *t, int net, int64_t n) {
+    const int64_t width = n / t->n;
+    double sum = 0;
+    lud_device_download(t->device, t->host, loss_of(t, net), (size_t)n * sizeof(float));
+    for (int64_t i = 0; i < n; i++) {
+        sum += (double)t->host[i];
+        t->batch.error[i / width] += t->host[i] / (float)width;
+    }
+    t->loss[net] = sum / (double)n;
+}
+
+/* Of n numbers on the device. */
+static void spread_of(lud_empo_update *t, const float *values, int64_t n, double *mean, double *deviation) {
+    double sum = 0, squares = 0;
+    lud_device_download(t->device, t->host, values, (size_t)n * sizeof(float));
+    for (int64_t i = 0; i < n; i++) sum += (double)t->host[i];
+    *mean = sum / (double)n;
+    for (int64_t i = 0; i < n; i++) squares += ((double)t->host[i] - *mean) * ((double)t->host[i] - *mean);
+    *deviation = sqrt(squares / (double)n);
+}
+
+static void keep_spread(lud_empo_update *t, int which, const float *prediction, const float *target,
+                        int64_t n) {
+    lud_empo_spread *s = &t->spread[which];
+    spread_of(t, prediction, n, &s->prediction_mean, &s->prediction_deviation);
+    spread_of(t, target, n, &s->target_mean, &s->target_deviation);
+}
+
+static void square_loss(const learning *l, int which, int value, const float *target, const float *weight,
+                        int64_t n, double scale) {
+    l->device->ops->mse_loss(l->device, n, lud_nn_value(l->net, value), target, weight, scale,
+                             loss_of(l->update, which), lud_nn_gradient(l->net, value), false);
+}
+
+static void no_gradient(const learning *l, int value, int64_t n) {
+    if (value >= 0) l->device->ops->fill(l->device, n, 0.0, lud_nn_gradient(l->net, value));
+}
+
+/* weight = pi (1 - pi) + floor, divided by its sum over the actions of a state */
+static const float *advantage_weights(const learning *l) {
+    const lud_empo_update *t = l->update;
+    const lud_ops *ops = l->device->ops;
+    const int64_t size = t->n * t->n_actions;
+    float *weight = t->targets.weight, *sum = t->targets.small;
+    ops->multiply(l->device, size, t->values->pi_r, t->values->pi_r, weight);
+    ops->combine(l->device, size, 1.0, t->values->pi_r, -1.0, weight, weight);
+    ops->map(l->device, (lud_map){LUD_MAP_AFFINE, 1.0, t->options->advantage_floor + 1e-12}, size, weight,
+             weight);
+    ops->sum_groups(l->device, t->n, t->n_actions, 1, 1.0, weight, sum, false);
+    ops->map(l->device, (lud_map){LUD_MAP_POWER, -1.0, 0.0}, t->n, sum, sum);
+    ops->scale_rows(l->device, t->n, t->n_actions, weight, sum, weight);
+    return weight;
+}
+
+/* Loss of Q_r or V_r, in the value, in z = (-value)^(-1 / (eta xi)) or in ln(1 - value). */
+static void robot_loss(const learning *l, int which, int value, int z, const float *target, int64_t width) {
+    const lud_empo_update *t = l->update;
+    const lud_empo_now *now = t->work.now;
+    const lud_ops *ops = l->device->ops;
+    const int64_t n = t->n * width;
+    const bool weighted = which == LUD_NET_Q_R && t->options->advantage_loss && now->beta_r > 0.0;
+    const float *weight = weighted ? advantage_weights(l) : NULL;
+    float *to = t->targets.transformed;
+    const double scale = 1.0 / (double)(weighted ? t->n : n);
+    if (now->z_loss) {
+        const double power = -1.0 / (t->options->theory.eta * t->options->theory.xi);
+        ops->map(l->device, (lud_map){LUD_MAP_CLAMP, -1e30, -1e-10}, n, target, to);
+        ops->map(l->device, (lud_map){LUD_MAP_LOG_NEGATED, 0.0, 0.0}, n, to, to);
+        ops->map(l->device, (lud_map){LUD_MAP_AFFINE, power, 0.0}, n, to, to);
+        ops->map(l->device, (lud_map){LUD_MAP_EXP, 0.0, 0.0}, n, to, to);
+    } else if (t->options->log_space) {
+        ops->map(l->device, (lud_map){LUD_MAP_AFFINE, 1.0, -1.0}, n, target, to);
+        ops->map(l->device, (lud_map){LUD_MAP_LOG_NEGATED, 0.0, 0.0}, n, to, to);
+    } else {
+        square_loss(l, which, value, target, weight, n, scale);
+        no_gradient(l, z, n);
+        return;
+    }
+    square_loss(l, which, z, to, weight, n, scale);
+    no_gradient(l, value, n);
+}
+
+/* Forward pass, losses and gradients of one network. Only what is its own is written. */
+static void learn_part(lud_device *device, int k, lud_empo_update *t) {
+    training_net *own = t->work.own;
+    const lud_empo_graph *g = &own->part[k].graph;
+    const targets *d = &t->targets;
+    const int64_t entries = t->n * t->n_entries;
+    const learning l = {t, device, own->part[k].heads, own->part[k].net};
+    lud_nn_run_on(l.net, device);
+    lud_empo_staging_bind(&t->staging, l.net, g, 0, 0, entries);
+    lud_nn_forward(l.net, t->n, true);
+    if (l.heads & LUD_EMPO_V_H_E)
+        square_loss(&l, LUD_NET_V_H_E, g->v_h_e, d->v_h_e, t->batch.on_device.entry_weight, entries,
+                    1.0 / (double)entries);
+    if (l.heads & LUD_EMPO_X_H)
+        square_loss(&l, LUD_NET_X_H, g->x_h, t->work.x_h, NULL, entries, 1.0 / (double)entries);
+    if (l.heads & LUD_EMPO_U_R) {
+        square_loss(&l, LUD_NET_U_R, g->y, d->y, NULL, t->n, 1.0 / (double)t->n);
+        no_gradient(&l, g->u_r, t->n);
+    }
+    if (l.heads & LUD_EMPO_Q_R) robot_loss(&l, LUD_NET_Q_R, g->q_r, g->q_r_z, d->q_r, t->n_actions);
+    if (l.heads & LUD_EMPO_V_R) robot_loss(&l, LUD_NET_V_R, g->v_r, g->v_r_z, d->v, 1);
+    if (own->n_parts == 1) enter(t, LUD_STAGE_BACKWARD); /* two have no common moment */
+    lud_nn_backward(l.net);
+    lud_nn_run_on(l.net, NULL);
+}
+
+static void learn_first(lud_device *device, void *update) {
+    learn_part(device, 0, update);
+}
+static void learn_second(lud_device *device, void *update) {
+    learn_part(device, 1, update);
+}
+
+static void queue_learning(lud_empo_update *t) {
+    const targets *d = &t->targets;
+    enter(t, LUD_STAGE_LOSS);
+    if (t->work.heads & LUD_EMPO_X_H && t->work.x_h == d->x_h_entry)
+        t->device->ops->gather_rows(t->device, t->n * t->n_entries, 1, d->x_h, d->person, d->x_h_entry);
+    lud_parameters_zero_gradients(t->values->online);
+    if (t->work.own->n_parts > 1)
+        lud_device_run_both(t->device, learn_first, t, learn_second, t);
+    else
+        learn_first(t->device, t);
+}
+
+/* Hard copies of the networks that are due. */
+static void queue_copies(lud_empo_update *t) {
+    const lud_empo_values *v = t->values;
+    for (int net = 0; net < LUD_EMPO_NETS; net++) {
+        if (!(t->work.copied & 1u << net)) continue;
+        const size_t length = strlen(prefixes[net]);
+        for (int i = 0; i < v->online->n; i++)
+            if (strncmp(v->online->items[i].name, prefixes[net], length) == 0)
+                lud_device_copy(t->device, lud_parameters_value(v->target, i),
+                                lud_parameters_value(v->online, i),
+                                (size_t)v->online->items[i].n * v->online->real_bytes);
+    }
+}
+
+/* The recorded piece: it calls operations and nothing else. */
+static void queue_update(void *update) {
+    lud_empo_update *t = update;
+    lud_empo_values_queue(t->values);
+    queue_targets(t);
+    if (t->work.heads) queue_learning(t);
+    enter(t, LUD_STAGE_OPTIMISER);
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        if (t->work.heads & 1u << net) lud_optimiser_apply(t->optimiser, t->groups[net]);
+    queue_copies(t);
+    enter(t, -1);
+}
+
+/* Stands for everything that shapes an update. */
+static uint64_t update_key(const lud_empo_update *t) {
+    const lud_empo_now *now = t->work.now;
+    const lud_empo_sample *b = &t->batch;
+    const uint64_t parts[] = {lud_empo_values_key(t->values),
+                              lud_upload_batch_key(&t->upload),
+                              b->n_grown,
+                              b->trajectory ? lud_empo_trajectory_grown(b->trajectory) : 0,
+                              t->work.heads,
+                              t->work.copied,
+                              (uint64_t)(t->work.with_states | (now->beta_r > 0.0) << 1 | now->z_loss << 2)};
+    uint64_t key = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) key = lud_capture_key(key, parts[i]);
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        key = lud_capture_key(key, (uint64_t)(now->active[net] | (now->clip[net] > 0.0) << 1));
+    return key;
+}
+
+/* Writes what the device needs into the upload and sends it: the last thing the host does before the device
+ * works through the update. */
+static lud_status send_update(lud_empo_update *t, int64_t step, lud_error *error) {
+    const lud_empo_now *now = t->work.now;
+    lud_empo_sample *b = &t->batch;
+    lud_upload_batch_clear(&t->upload);
+    lud_status status = lud_empo_values_prepare(t->values, b->n_rows, b->records, b->goals,
+                                                t->work.with_states ? LUD_WANT_ALL : LUD_WANT_V_H_E,
+                                                now->beta_r, (uint32_t)step, &t->upload, error);
+    if (status) return status;
+    enter(t, LUD_STAGE_CONVERSION);
+    lud_empo_sample_pack(b, &t->upload);
+    for (int64_t a = 0; a < t->n_actions; a++) t->gamma[a] = (float)now->gamma_r;
+    lud_upload_batch_add(&t->upload, &t->targets.gamma, t->gamma, (size_t)t->n_actions * sizeof *t->gamma);
+    const int32_t **records = b->records, **goals = b->goals; /* collected rows are used up */
+    for (int64_t i = 0; i < t->n; i++) {
+        records[i] = b->transitions[i].state;
+        goals[i] = b->transitions[i].goals;
+    }
+    enum { GROUP = 64 };
+    bool complete = !now->active[LUD_NET_X_H] ||
+                    lud_empo_ability_stage(&t->ability, t->n, t->n, records, (uint32_t)(step * 0x9e3779b1),
+                                           GROUP, false, &t->upload);
+    if (t->work.heads) {
+        lud_empo_values_encode(t->values, &t->staging, t->n, t->n, records, goals, t->n, t->n_entries);
+        lud_empo_staging_pack(&t->staging, t->n, t->n * t->n_entries, &t->upload);
+    }
+    for (int net = 0; net < LUD_EMPO_NETS && t->work.heads; net++) {
+        if (!(t->work.heads & 1u << net)) continue;
+        lud_optimiser_set_max_norm(t->optimiser, t->groups[net], now->clip[net]);
+        lud_optimiser_pack(t->optimiser, t->groups[net], now->lr[net], &t->upload);
+    }
+    for (int k = 0; t->work.heads && k < t->work.own->n_parts; k++)
+        lud_nn_pack_step(t->work.own->part[k].net, t->seed, (uint32_t)step, &t->upload);
+    complete = complete && lud_upload_batch_send(&t->upload);
+    enter(t, -1);
+    return complete ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for an update");
+}
+
+/* What the host reads of an update of networks: losses, and with `measure` predictions and targets. */
+static void read_learning(lud_empo_update *t, bool measure) {
+    const targets *d = &t->targets;
+    for (int k = 0; t->work.heads && k < t->work.own->n_parts; k++) {
+        const lud_empo_graph *g = &t->work.own->part[k].graph;
+        const struct {
+            int value;
+            const float *target;
+            int64_t n;
+        } learnt[LUD_EMPO_NETS] = {{g->v_h_e, d->v_h_e, t->n * t->n_entries},
+                                   {g->x_h, t->work.x_h, t->n * t->n_entries},
+                                   {g->y, d->y, t->n},
+                                   {g->q_r, d->q_r, t->n * t->n_actions},
+                                   {g->v_r, d->v, t->n}};
+        for (int net = 0; net < LUD_EMPO_NETS; net++) {
+            if (!(t->work.own->part[k].heads & 1u << net)) continue;
+            if (measure)
+                keep_spread(t, net, lud_nn_value(t->work.own->part[k].net, learnt[net].value),
+                            learnt[net].target, learnt[net].n);
+            if (measure || t->options->replay_contest > 1) keep_loss(t, net, learnt[net].n);
+        }
+    }
+}
+
+static double deviation_of(double mean, double mean_square) {
+    return sqrt(fmax(mean_square - mean * mean, 0.0));
+}
+
+/* Moves the entries of a table: target[n][per_state][width] on the device. */
+static lud_status move_table(lud_empo_update *t, int net, const float *target, bool measure,
+                             lud_error *error) {
+    const lud_empo_learner_options *o = t->options;
+    const int64_t width = net == LUD_NET_Q_R ? t->n_actions : 1;
+    const int64_t per_state = net == LUD_NET_V_H_E ? t->n_entries : net == LUD_NET_X_H ? t->n_humans : 1;
+    lud_empo_table *table = t->values->tables[net];
+    const double rate = o->lookup_use_adaptive_lr ? o->lookup_adaptive_lr_min : o->lookup_lr;
+    const float *weights =
+        t->batch.hindsight && net == LUD_NET_V_H_E ? lud_empo_hindsight_weights(t->batch.hindsight) : NULL;
+    double sum = 0, moments[4] = {0}; /* of predictions and targets: sum, sum of squares */
+    lud_device_download(t->device, t->host, target, (size_t)(t->n * per_state * width) * sizeof(float));
+    for (int64_t i = 0; i < t->n; i++) {
+        const lud_empo_transition *own = &t->batch.transitions[i];
+        const uint64_t state = lud_empo_state_key(t->values->features, own->state);
+        for (int64_t e = 0; e < per_state; e++) {
+            uint64_t key = state;
+            if (net == LUD_NET_X_H) key = lud_empo_person_key(state, (int)e);
+            if (net == LUD_NET_V_H_E) {
+                int h, of;
+                lud_empo_values_entry(t->values, (int)e, own->goals, &h, &of);
+                key = lud_empo_goal_key(state, h, of);
+            }
+            const float *goal = t->host + (i * per_state + e) * width;
+            const float *present = lud_empo_table_read(table, key);
+            double squares = 0;
+            for (int64_t k = 0; k < width; k++) {
+                squares += pow((double)goal[k] - (double)present[k], 2.0);
+                moments[0] += (double)present[k];
+                moments[1] += (double)present[k] * (double)present[k];
+                moments[2] += (double)goal[k];
+                moments[3] += (double)goal[k] * (double)goal[k];
+            }
+            sum += squares / (double)(t->n * per_state * width);
+            t->batch.error[i] += (float)(squares / (double)(per_state * width));
+            const double weight = weights ? (double)weights[i * per_state + e] : 1.0;
+            if (!lud_empo_table_move_weighted(table, key, goal, o->lookup_use_adaptive_lr, rate,
+                                              o->lookup_adaptive_lr_power, weight))
+                return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a table");
+        }
+    }
+    if (!measure) return LUD_OK;
+    const double n = (double)(t->n * per_state * width);
+    t->loss[net] = sum;
+    t->spread[net] = (lud_empo_spread){.prediction_mean = moments[0] / n,
+                                       .prediction_deviation = deviation_of(moments[0] / n, moments[1] / n),
+                                       .target_mean = moments[2] / n,
+                                       .target_deviation = deviation_of(moments[2] / n, moments[3] / n)};
+    return LUD_OK;
+}
+
+static lud_status move_tables(lud_empo_update *t, const lud_empo_now *now, bool measure, lud_error *error) {
+    const float *const all[LUD_EMPO_NETS] = {t->targets.v_h_e, t->targets.x_h, t->targets.y, t->targets.q_r,
+                                             t->targets.v};
+    lud_status status = LUD_OK;
+    for (int net = 0; net < LUD_EMPO_NETS && status == LUD_OK; net++)
+        if (now->active[net] && t->values->tables[net]) status = move_table(t, net, all[net], measure, error);
+    return status;
+}
+
+static void keep_targets(lud_empo_update *t, bool with_states, bool with_x_h) {
+    const int64_t humans = t->n * t->n_humans, actions = t->n * t->n_actions;
+    lud_device_download(t->device, t->host_targets[0], t->targets.v_h_e,
+                        (size_t)(t->n * t->n_entries) * sizeof(float));
+    if (with_states)
+        lud_device_download(t->device, t->host_targets[1], t->targets.q_r, (size_t)actions * sizeof(float));
+    else
+        memset(t->host_targets[1], 0, (size_t)actions * sizeof(float));
+    if (with_x_h)
+        lud_device_download(t->device, t->host_targets[2], t->targets.x_h, (size_t)humans * sizeof(float));
+    else
+        memset(t->host_targets[2], 0, (size_t)humans * sizeof(float));
+}
+
+/* Networks whose copies are due after training step `step`. */
+static unsigned due_copies(const lud_empo_update *t, int64_t step) {
+    unsigned due = 0;
+    for (int net = 0; net < LUD_EMPO_NETS && t->values->online; net++)
+        if ((step + 1) % t->options->target_interval[net] == 0) due |= 1u << net;
+    return due;
+}
+
+lud_status lud_empo_update_run(lud_empo_update *t, int64_t step, const lud_empo_now *now, bool measure,
+                               lud_error *error) {
+    assert(lud_empo_replay_count(t->replay) >= t->n);
+    for (int net = 0; measure && net < LUD_EMPO_NETS; net++) {
+        t->loss[net] = NAN;
+        t->spread[net] = (lud_empo_spread){NAN, NAN, NAN, NAN};
+    }
+    t->work.now = now;
+    t->work.with_states = now->active[LUD_NET_U_R] || now->active[LUD_NET_Q_R] || now->active[LUD_NET_V_R];
+    t->work.heads = active_heads(now, t->options);
+    t->work.copied = due_copies(t, step);
+    t->work.x_h = t->options->expected_people ? t->targets.x_h_entry : t->targets.x_h;
+    t->work.own = t->nets;
+    while (t->work.heads && t->work.own->heads != t->work.heads) t->work.own++;
+    enter(t, LUD_STAGE_COLLECT);
+    lud_status status = lud_empo_sample_collect(&t->batch, step, now, t->work.with_states, error);
+    enter(t, -1);
+    if (status == LUD_OK) status = send_update(t, step, error);
+    if (status) return status;
+    if (t->values->never_record)
+        queue_update(t);
+    else
+        lud_capture_run(&t->updating, update_key(t));
+    lud_profile *profile = t->values->profile;
+    if (profile) lud_profile_begin(profile, LUD_STAGE_OPTIMISER);
+    if (measure) keep_targets(t, now->active[LUD_NET_Q_R], now->active[LUD_NET_X_H]);
+    read_learning(t, measure);
+    status = move_tables(t, now, measure, error);
+    for (int64_t i = 0; i < t->n && t->options->replay_contest > 1; i++)
+        lud_empo_replay_set_priority(t->replay, t->batch.indices[i], t->batch.error[i]);
+    if (profile) lud_profile_end(profile, LUD_STAGE_OPTIMISER);
+    if (profile) lud_profile_call(profile);
+    return status;
+}
+
+double lud_empo_update_loss(const lud_empo_update *t, int net) {
+    return t->loss[net];
+}
+
+lud_empo_spread lud_empo_update_spread(const lud_empo_update *t, int net) {
+    return t->spread[net];
+}
+
+lud_empo_trajectory_figures lud_empo_update_trajectories(const lud_empo_update *t) {
+    if (t->batch.trajectory) return lud_empo_trajectory_get(t->batch.trajectory);
+    return (lud_empo_trajectory_figures){NAN, NAN, NAN, NAN, NAN, NAN};
+}
+
+void lud_empo_update_hindsight(const lud_empo_update *t, double *share, double *weight) {
+    *share = t->batch.hindsight ? lud_empo_hindsight_share(t->batch.hindsight) : NAN;
+    *weight = t->batch.hindsight ? lud_empo_hindsight_mean_weight(t->batch.hindsight) : NAN;
+}
+
+double lud_empo_update_norm(const lud_empo_update *t, int net) {
+    return t->groups[net] < 0 ? NAN : lud_optimiser_norm(t->optimiser, t->groups[net]);
+}
+
+lud_empo_batch_view lud_empo_update_targets(lud_empo_update *t) {
+    return (lud_empo_batch_view){
+        .n = t->n,
+        .indices = t->batch.indices,
+        .goals = t->batch.hindsight ? lud_empo_hindsight_goals(t->batch.hindsight) : NULL,
+        .weights = t->batch.hindsight ? lud_empo_hindsight_weights(t->batch.hindsight) : NULL,
+        .v_h_e = t->host_targets[0],
+        .q_r = t->host_targets[1],
+        .x_h = t->host_targets[2]};
+}
+
+void lud_empo_update_captures(const lud_empo_update *t, uint64_t *n, uint64_t *n_replayed) {
+    *n = t->updating.runs;
+    *n_replayed = t->updating.n_replayed;
+}
+
+void lud_empo_update_visit(lud_empo_update *t, lud_checkpoint *checkpoint) {
+    if (t->optimiser) lud_optimiser_visit(t->optimiser, "optimiser.", checkpoint);
+}

@@ -1,0 +1,15 @@
+#include "render/draw_multigrid.h"
+#include "render/draw_particle.h"
+#include "render/draw_proof.h"
+
+/* One line a world. */
+static const lud_draw_world *const worlds[] = {
+    &lud_draw_multigrid,
+    &lud_draw_particle,
+    &lud_draw_proof,
+};
+
+const lud_draw_world *const *lud_draw_worlds(int *n) {
+    *n = (int)(sizeof worlds / sizeof *worlds);
+    return worlds;
+}
