@@ -116,15 +116,6 @@ void *lud_arena_take_array(lud_arena *arena, size_t n, size_t size) {
     return lud_arena_take(arena, n * size);
 }
 
-bool lud_arena_take_all(lud_arena *arena, const lud_arena_array *arrays, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        void *memory = arrays[i].n > 0 ? lud_arena_take_array(arena, arrays[i].n, arrays[i].size) : NULL;
-        if (!memory && arrays[i].n > 0) return false;
-        memcpy(arrays[i].pointer, &memory, sizeof memory);
-    }
-    return true;
-}
-
 char *lud_arena_text(lud_arena *arena, const char *text, size_t length) {
     if (length == SIZE_MAX) return NULL;
     char *copy = lud_arena_take(arena, length + 1);

@@ -6,7 +6,6 @@
 #ifndef LUDUS_BASE_ARENA_H
 #define LUDUS_BASE_ARENA_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct lud_arena lud_arena;
@@ -25,13 +24,6 @@ void lud_arena_destroy(lud_arena *arena);
 void *lud_arena_take(lud_arena *arena, size_t bytes);
 /* The same for n elements of a size; null also when n * size overflows. */
 void *lud_arena_take_array(lud_arena *arena, size_t n, size_t size);
-/* One array of several that are taken together: as a table says it. */
-typedef struct lud_arena_array {
-    void *pointer; /* the address of a pointer */
-    size_t n, size;
-} lud_arena_array;
-/* Takes all of them and sets their pointers, null for n = 0. False: memory is out. */
-bool lud_arena_take_all(lud_arena *arena, const lud_arena_array *arrays, size_t n);
 /* A copy of the first `length` bytes of `text` with a zero byte behind it. */
 char *lud_arena_text(lud_arena *arena, const char *text, size_t length);
 

@@ -12,52 +12,54 @@ static bool wants(const lud_mappo_shape *shape, int part) {
     return false;
 }
 
+static lud_status out_of_memory(const lud_mappo_buffer *b, lud_error *error) {
+    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a rollout of %lld steps in %lld environments",
+                    (long long)b->n_steps, (long long)b->n_envs);
+}
+
 lud_status lud_mappo_buffer_create(const lud_mappo_shape *shape, const lud_mappo_options *options,
-                                   lud_device *device, lud_arena *arena, int64_t n_steps, int64_t n_envs,
-                                   lud_mappo_buffer *b, lud_error *error) {
+                                   lud_device *device, int64_t n_steps, int64_t n_envs, lud_mappo_buffer *b,
+                                   lud_error *error) {
     const lud_layout *layout = &shape->model->layout;
     *b = (lud_mappo_buffer){.shape = shape,
                             .device = device,
+                            .arrays = {.device = device},
                             .n_steps = n_steps,
                             .n_envs = n_envs,
                             .n_rows = n_envs * layout->n_agents,
                             .hidden_width = options->recurrent ? options->hidden_size : 0,
                             .state_width = lud_mappo_state_width(options)};
+    lud_arrays *a = &b->arrays;
     const int64_t slots = n_steps + 1;
-    bool whole = slots * b->n_rows <= INT32_MAX; /* chunks and gathers count rows in 32 bits */
+    const bool whole = slots * b->n_rows <= INT32_MAX; /* chunks and gathers count rows in 32 bits */
     for (int p = 0; p < layout->n_parts && whole; p++) {
         b->part_bytes[p] = layout->parts[p].bytes;
         if (!wants(shape, p)) continue;
-        b->parts[p] = lud_arena_take_array(arena, (size_t)(slots * n_envs), b->part_bytes[p]);
-        whole = b->parts[p];
+        b->parts[p] = lud_arrays_add(a, calloc((size_t)(slots * n_envs), b->part_bytes[p]));
     }
-    const size_t all = (size_t)(slots * b->n_rows), number = sizeof(float);
-    const size_t n_hidden = all * (size_t)b->hidden_width, n_actions = shape->n_discrete > 0 ? all : 0;
-    const lud_arena_array arrays[] = {
-        {&b->masks, all, number},
-        {&b->bad_masks, all, number},
-        {&b->values, all, number},
-        {&b->log_probs, all, number},
-        {&b->rewards, all, number},
-        {&b->advantages, all, number},
-        {&b->returns, all, number},
-        {&b->final_values, options->update.time_limits == LUD_LIMIT_BOOTSTRAP ? all : 0, number},
-        {&b->actor_hidden, n_hidden, number},
-        {&b->critic_hidden, n_hidden, number},
-        {&b->states, all * (size_t)b->state_width, number},
-        {&b->numbers, n_actions > 0 ? 0 : all * (size_t)shape->n_continuous, number},
-        {&b->actions, n_actions, sizeof *b->actions}};
-    whole = whole && lud_arena_take_all(arena, arrays, sizeof arrays / sizeof *arrays);
-    if (whole)
-        b->workspace = lud_device_allocate(device, (size_t)lud_returns_numbers(n_steps, b->n_rows) *
-                                                       sizeof *b->workspace);
-    if (b->workspace) return LUD_OK;
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a rollout of %lld steps in %lld environments",
-                    (long long)n_steps, (long long)n_envs);
+    if (!whole) return out_of_memory(b, error);
+    const size_t all = (size_t)(slots * b->n_rows), hidden = all * (size_t)b->hidden_width;
+    LUD_TAKE(a, b->masks, all);
+    LUD_TAKE(a, b->bad_masks, all);
+    LUD_TAKE(a, b->values, all);
+    LUD_TAKE(a, b->log_probs, all);
+    LUD_TAKE(a, b->rewards, all);
+    LUD_TAKE(a, b->advantages, all);
+    LUD_TAKE(a, b->returns, all);
+    if (options->update.time_limits == LUD_LIMIT_BOOTSTRAP) LUD_TAKE(a, b->final_values, all);
+    if (hidden > 0) LUD_TAKE(a, b->actor_hidden, hidden);
+    if (hidden > 0) LUD_TAKE(a, b->critic_hidden, hidden);
+    if (b->state_width > 0) LUD_TAKE(a, b->states, all * (size_t)b->state_width);
+    if (shape->n_discrete > 0)
+        LUD_TAKE(a, b->actions, all);
+    else
+        LUD_TAKE(a, b->numbers, all * (size_t)shape->n_continuous);
+    LUD_TAKE_ON_DEVICE(a, b->workspace, (size_t)lud_returns_numbers(n_steps, b->n_rows));
+    return a->failed ? out_of_memory(b, error) : LUD_OK;
 }
 
 void lud_mappo_buffer_destroy(lud_mappo_buffer *b) {
-    if (b->workspace) lud_device_release(b->device, b->workspace);
+    lud_arrays_free(&b->arrays);
     *b = (lud_mappo_buffer){0};
 }
 

@@ -4,6 +4,7 @@
 #define LUDUS_LEARN_MAPPO_BUFFER_H
 
 #include "learn/mappo/inputs.h"
+#include "learn/nn/arrays.h"
 #include "learn/policy_gradient/update.h"
 
 typedef struct lud_mappo_buffer {
@@ -24,13 +25,14 @@ typedef struct lud_mappo_buffer {
     float *advantages, *returns; /* [T][rows] */
     float *workspace;            /* device memory, see lud_returns */
     lud_device *device;
+    lud_arrays arrays;
 } lud_mappo_buffer;
 
-/* Arrays of the host are taken from the arena, and of the buffer until it goes. */
+/* After an error too the buffer is to be destroyed. */
 lud_status lud_mappo_buffer_create(const lud_mappo_shape *shape, const lud_mappo_options *options,
-                                   lud_device *device, lud_arena *arena, int64_t n_steps, int64_t n_envs,
+                                   lud_device *device, int64_t n_steps, int64_t n_envs,
                                    lud_mappo_buffer *buffer, lud_error *error);
-/* Safe on a zeroed struct; what is of the arena stays. */
+/* Safe on a zeroed struct. */
 void lud_mappo_buffer_destroy(lud_mappo_buffer *buffer);
 /* Its masks and states, all slots, as inputs take them. */
 lud_mappo_memory lud_mappo_buffer_memory(const lud_mappo_buffer *buffer);

@@ -96,8 +96,8 @@ void lud_mappo_device_rollout_destroy(lud_mappo_device_rollout *r) {
     free(r);
 }
 
-static void queue_step(void *rollout);
-static void queue_end(void *rollout);
+static void enqueue_step(void *rollout);
+static void enqueue_end(void *rollout);
 
 lud_status lud_mappo_device_rollout_create(lud_mappo_networks *networks, const lud_mappo_buffer *buffer,
                                            const lud_batch *batch, int64_t slice_envs,
@@ -123,8 +123,8 @@ lud_status lud_mappo_device_rollout_create(lud_mappo_networks *networks, const l
                                         .n_steps = buffer->n_steps,
                                         .slice_envs = slice_envs,
                                         .trace = calloc(1, sizeof *r->trace)};
-        lud_capture_start(&r->stepping, device, queue_step, r);
-        lud_capture_start(&r->ending, device, queue_end, r);
+        lud_capture_start(&r->stepping, device, enqueue_step, r);
+        lud_capture_start(&r->ending, device, enqueue_end, r);
     } else {
         lud_device_batch_destroy(worlds);
     }
@@ -155,7 +155,7 @@ static void copy_rows(lud_mappo_device_rollout *r, void *to, const void *from, i
 
 /* Rows of environments first .. first + n_envs into the networks' inputs. Edges are as many as there can be,
  * so that the work is the same at every step. */
-static void queue_inputs(lud_mappo_device_rollout *r, int64_t first, int64_t n_envs) {
+static void enqueue_inputs(lud_mappo_device_rollout *r, int64_t first, int64_t n_envs) {
     lud_mappo_inputs *inputs = &r->networks->inputs;
     const lud_mappo_shape *shape = inputs->shape;
     const int64_t n = n_envs * r->n_agents, row = first * r->n_agents, v = shape->n_nodes;
@@ -221,7 +221,7 @@ static void queue_inputs(lud_mappo_device_rollout *r, int64_t first, int64_t n_e
     r->code->observe(r->device, &seen);
 }
 
-static void queue_values(lud_mappo_device_rollout *r, int64_t row) {
+static void enqueue_values(lud_mappo_device_rollout *r, int64_t row) {
     lud_mappo_networks *t = r->networks;
     const int64_t n = t->inputs.n;
     lud_mappo_net_forward(&t->critic, false);
@@ -229,7 +229,7 @@ static void queue_values(lud_mappo_device_rollout *r, int64_t row) {
 }
 
 /* New states of networks that have some. */
-static void queue_states(lud_mappo_device_rollout *r, int64_t row) {
+static void enqueue_states(lud_mappo_device_rollout *r, int64_t row) {
     const lud_mappo_networks *t = r->networks;
     const int64_t n = t->inputs.n;
     if (r->actor_hidden) {
@@ -243,7 +243,7 @@ static void queue_states(lud_mappo_device_rollout *r, int64_t row) {
     }
 }
 
-static void queue_actions(lud_mappo_device_rollout *r, int64_t first) {
+static void enqueue_actions(lud_mappo_device_rollout *r, int64_t first) {
     lud_mappo_networks *t = r->networks;
     const int64_t n = t->inputs.n, row = first * r->n_agents, width = t->shape.n_continuous;
     t->draws = (lud_draws){.seed = r->worlds->seed,
@@ -251,7 +251,7 @@ static void queue_actions(lud_mappo_device_rollout *r, int64_t first) {
                            .n_agents = (uint32_t)r->n_agents,
                            .step_added = r->tick,
                            .purpose = LUD_PURPOSE_ACTION};
-    lud_mappo_queue_actions(t);
+    lud_mappo_enqueue_actions(t);
     if (t->options.control != LUD_MAPPO_DIRECT) {
         const lud_mappo_headed head = {
             .control = t->options.control,
@@ -281,14 +281,14 @@ static int64_t slice_from(const lud_mappo_device_rollout *r, int64_t first) {
     return left < r->slice_envs ? left : r->slice_envs;
 }
 
-static void queue_step(void *rollout) {
+static void enqueue_step(void *rollout) {
     lud_mappo_device_rollout *r = rollout;
     r->code->keep(r->device, &r->trace->kept[KEEP_BEFORE]);
     for (int64_t first = 0; first < r->n_envs; first += r->slice_envs) {
-        queue_inputs(r, first, slice_from(r, first));
-        queue_values(r, first * r->n_agents);
-        queue_actions(r, first);
-        queue_states(r, first * r->n_agents);
+        enqueue_inputs(r, first, slice_from(r, first));
+        enqueue_values(r, first * r->n_agents);
+        enqueue_actions(r, first);
+        enqueue_states(r, first * r->n_agents);
     }
     const lud_batch_out out = {.observations = r->parts,
                                .rewards = r->rewards,
@@ -301,12 +301,12 @@ static void queue_step(void *rollout) {
     r->code->turn(r->device, r->n_envs, r->n_agents, r->terminated, r->truncated, r->mask, r->slot, r->tick);
 }
 
-static void queue_end(void *rollout) {
+static void enqueue_end(void *rollout) {
     lud_mappo_device_rollout *r = rollout;
     r->code->keep(r->device, &r->trace->kept[KEEP_BEFORE]);
     for (int64_t first = 0; first < r->n_envs; first += r->slice_envs) {
-        queue_inputs(r, first, slice_from(r, first));
-        queue_values(r, first * r->n_agents);
+        enqueue_inputs(r, first, slice_from(r, first));
+        enqueue_values(r, first * r->n_agents);
     }
     r->code->keep(r->device, &r->trace->kept[KEEP_VALUES]);
 }

@@ -161,7 +161,7 @@ static void choose_likeliest(lud_mappo_networks *t) {
     }
 }
 
-void lud_mappo_queue_actions(void *networks) {
+void lud_mappo_enqueue_actions(void *networks) {
     lud_mappo_networks *t = networks;
     const lud_ops *ops = t->device->ops;
     const int64_t n = t->inputs.n;

@@ -27,6 +27,6 @@ void lud_mappo_act(lud_mappo_networks *networks, const lud_draws *draws, bool de
 /* The actor's run with its `draws` on rows that are on the device, where results stay: fields ACTION, or
  * NUMBER, and LOG_PROB. Work is only queued, for recording together with other work. With a magnitude, NUMBER
  * is what the directions are made of and LOG_PROB is not written. */
-void lud_mappo_queue_actions(void *networks);
+void lud_mappo_enqueue_actions(void *networks);
 
 #endif

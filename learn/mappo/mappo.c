@@ -42,6 +42,7 @@ static void destroy(lud_learner *learner) {
         lud_mappo_buffer_destroy(&steppings[i]->buffer);
         lud_batch_destroy(steppings[i]->batch);
     }
+    lud_arrays_free(&m->arrays);
     lud_arena_destroy(m->arena);
     free(m);
 }
@@ -50,32 +51,27 @@ static bool take_arrays(mappo *m) {
     const lud_mappo_buffer *b = &m->training.buffer;
     const size_t rows = (size_t)b->n_rows, envs = (size_t)b->n_envs, samples = (size_t)b->n_steps * rows,
                  index = (rows > SLICE_ROWS ? rows : SLICE_ROWS) + (size_t)m->options.chunk_length;
-    const lud_arena_array arrays[] = {
-        {&m->place, index, sizeof *m->place},
-        {&m->agent, index, sizeof *m->agent},
-        {&m->row, index, sizeof *m->row},
-        {&m->values, 2 * samples + rows, sizeof *m->values},
-        {&m->actions, rows * (size_t)b->shape->n_continuous, sizeof *m->actions},
-        {&m->terminated, envs, 1},
-        {&m->truncated, envs, 1},
-        {&m->final_states, envs, b->shape->model->layout.state_bytes}};
-    bool whole = lud_arena_take_all(m->arena, arrays, sizeof arrays / sizeof *arrays);
-    for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS && b->final_values && whole; p++)
-        if (b->parts[p]) {
-            m->final_parts[p] = lud_arena_take_array(m->arena, envs, b->part_bytes[p]);
-            whole = m->final_parts[p];
-        }
-    return whole;
+    lud_arrays *a = &m->arrays;
+    LUD_TAKE(a, m->place, index);
+    LUD_TAKE(a, m->agent, index);
+    LUD_TAKE(a, m->row, index);
+    LUD_TAKE(a, m->values, 2 * samples + rows);
+    LUD_TAKE(a, m->actions, rows * (size_t)b->shape->n_continuous + 1);
+    LUD_TAKE(a, m->terminated, envs);
+    LUD_TAKE(a, m->truncated, envs);
+    LUD_TAKE(a, m->final_states, envs * b->shape->model->layout.state_bytes);
+    for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS && b->final_values; p++)
+        if (b->parts[p]) m->final_parts[p] = lud_arrays_add(a, calloc(envs, b->part_bytes[p]));
+    return !a->failed;
 }
 
 /* `n_envs` environments, `first` and those behind it, with room for n_steps steps of them. */
 static lud_status open_environments(mappo *m, int64_t n_envs, uint32_t first, int64_t n_steps,
                                     lud_mappo_stepping *s, lud_error *error) {
-    lud_status status = lud_mappo_buffer_create(&m->rollout->shape, &m->options, m->device, m->arena, n_steps,
-                                                n_envs, &s->buffer, error);
+    lud_status status = lud_mappo_buffer_create(&m->rollout->shape, &m->options, m->device, n_steps, n_envs,
+                                                &s->buffer, error);
     if (!status) status = lud_batch_create(m->scenario->model, (int)n_envs, m->seed, first, &s->batch, error);
-    s->episode_return = lud_arena_take_array(m->arena, (size_t)n_envs, sizeof *s->episode_return);
-    if (!status && !s->episode_return)
+    if (!status && !LUD_TAKE(&m->arrays, s->episode_return, (size_t)n_envs))
         status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
     return status;
 }
@@ -110,8 +106,8 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
         status = lud_mappo_device_rollout_create(m->rollout, b, m->training.batch, m->slice_envs,
                                                  &m->device_rollout, error);
     if (!status)
-        status = lud_mappo_ppo_create(&m->ppo, m->update, o, m->arena, m->seed, b->n_steps * b->n_rows,
-                                      b->n_rows, error);
+        status =
+            lud_mappo_ppo_create(&m->ppo, m->update, o, m->seed, b->n_steps * b->n_rows, b->n_rows, error);
     if (!status && !take_arrays(m)) status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
     if (status) return status;
     m->ppo.core.ppo.samples = (lud_samples){b->log_probs, b->values, b->advantages, b->returns};

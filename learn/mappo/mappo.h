@@ -8,6 +8,7 @@
 #include "learn/mappo/evaluation.h"
 #include "learn/mappo/rollout.h"
 #include "learn/mappo/update.h"
+#include "learn/nn/arrays.h"
 #include "learn/store/profile.h"
 
 extern const lud_learner_kind lud_mappo_learner;
@@ -33,7 +34,8 @@ struct lud_mappo_learner_state {
     const lud_scenario *scenario;
     lud_device *device;
     lud_mappo_options options;
-    lud_arena *arena;            /* of the options' texts and of all arrays of the host */
+    lud_arena *arena; /* of the options' texts and columns */
+    lud_arrays arrays;
     lud_mappo_networks *update;  /* own the parameters */
     lud_mappo_networks *rollout; /* share them */
     lud_mappo_ppo ppo;

@@ -370,7 +370,7 @@ static lud_status build(lud_mappo_networks *t, uint64_t seed, bool own, lud_erro
 }
 
 /* A recorded piece: it calls operations and nothing else. */
-static void queue_values(void *networks) {
+static void enqueue_values(void *networks) {
     lud_mappo_net_forward(&((lud_mappo_networks *)networks)->critic, false);
 }
 
@@ -385,8 +385,8 @@ lud_status lud_mappo_networks_create(const lud_model *model, const lud_mappo_opt
     t->options = *options;
     t->use = use;
     t->shares_parameters = parameters;
-    lud_capture_start(&t->acting, device, lud_mappo_queue_actions, t);
-    lud_capture_start(&t->valuing, device, queue_values, t);
+    lud_capture_start(&t->acting, device, lud_mappo_enqueue_actions, t);
+    lud_capture_start(&t->valuing, device, enqueue_values, t);
     lud_status status = lud_mappo_shape_find(model, &t->options, &t->shape, error);
     if (!status)
         status = lud_mappo_inputs_create(device, &t->shape, &t->options, max_rows, &t->inputs, error);

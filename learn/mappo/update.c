@@ -9,7 +9,7 @@ typedef lud_mappo_learner_state mappo;
 /* --- a slice --- */
 
 /* One slice for one of the two networks: they share inputs and nothing that is written. */
-static void queue_actor(lud_device *device, void *ppo) {
+static void enqueue_actor(lud_device *device, void *ppo) {
     const lud_mappo_ppo *p = ppo;
     lud_mappo_networks *t = p->networks;
     lud_nn_run_on(t->actor.nn, device);
@@ -19,7 +19,7 @@ static void queue_actor(lud_device *device, void *ppo) {
     lud_nn_run_on(t->actor.nn, NULL);
 }
 
-static void queue_critic(lud_device *device, void *ppo) {
+static void enqueue_critic(lud_device *device, void *ppo) {
     const lud_mappo_ppo *p = ppo;
     lud_mappo_net *critic = &p->networks->critic;
     lud_nn_run_on(critic->nn, device);
@@ -31,8 +31,8 @@ static void queue_critic(lud_device *device, void *ppo) {
 }
 
 /* A recorded piece: it calls operations and nothing else. */
-static void queue_slice(void *ppo) {
-    lud_device_run_both(((lud_mappo_ppo *)ppo)->networks->device, queue_actor, ppo, queue_critic, ppo);
+static void enqueue_slice(void *ppo) {
+    lud_device_run_both(((lud_mappo_ppo *)ppo)->networks->device, enqueue_actor, ppo, enqueue_critic, ppo);
 }
 
 void lud_mappo_ppo_add_slice(lud_mappo_ppo *p) {
@@ -41,7 +41,7 @@ void lud_mappo_ppo_add_slice(lud_mappo_ppo *p) {
     if (lud_mappo_is_direct(p->networks))
         lud_mappo_run(p->networks, &p->adding, 0);
     else
-        queue_slice(p);
+        enqueue_slice(p);
     lud_ppo_add_sums(&p->core.ppo, p->networks->inputs.n, &p->core.minibatch);
 }
 
@@ -69,8 +69,7 @@ static lud_status build_optimiser(lud_mappo_ppo *p, const lud_mappo_options *o, 
 }
 
 lud_status lud_mappo_ppo_create(lud_mappo_ppo *p, lud_mappo_networks *t, const lud_mappo_options *options,
-                                lud_arena *arena, uint64_t seed, int64_t n_samples, int64_t n_rows,
-                                lud_error *error) {
+                                uint64_t seed, int64_t n_samples, int64_t n_rows, lud_error *error) {
     *p = (lud_mappo_ppo){.networks = t,
                          .normaliser = {.device = t->device,
                                         .kind = (lud_value_normaliser_kind)options->normaliser,
@@ -78,7 +77,7 @@ lud_status lud_mappo_ppo_create(lud_mappo_ppo *p, lud_mappo_networks *t, const l
                                         .parameters = t->parameters,
                                         .weight = lud_parameters_find(t->parameters, "critic.out.weight"),
                                         .bias = lud_parameters_find(t->parameters, "critic.out.bias")}};
-    lud_capture_start(&p->adding, t->device, queue_slice, p);
+    lud_capture_start(&p->adding, t->device, enqueue_slice, p);
     lud_status status = build_optimiser(p, options, seed, error);
     if (status) return status;
     if (!lud_value_normaliser_create(&p->normaliser))
@@ -91,7 +90,7 @@ lud_status lud_mappo_ppo_create(lud_mappo_ppo *p, lud_mappo_networks *t, const l
     p->core.normaliser = &p->normaliser;
     p->core.seed = seed;
     p->core.stride = n_rows;
-    return lud_update_create(&p->core, arena, n_samples, t->inputs.max_rows, 0, error);
+    return lud_update_create(&p->core, n_samples, t->inputs.max_rows, 0, error);
 }
 
 void lud_mappo_ppo_destroy(lud_mappo_ppo *p) {

@@ -20,11 +20,11 @@ typedef struct lud_mappo_ppo {
     lud_capture adding;
 } lud_mappo_ppo;
 
-/* Updates of networks that outlive it, from rollouts of n_samples, rows of a step n_rows apart; `options` and
- * the arena (which the core's arrays of the host are taken from) outlive it too. It must not move. */
+/* Updates of networks that outlive it, as do `options`, from rollouts of n_samples, rows of a step n_rows
+ * apart. It must not move; it is to be destroyed after an error too. */
 lud_status lud_mappo_ppo_create(lud_mappo_ppo *ppo, lud_mappo_networks *networks,
-                                const lud_mappo_options *options, lud_arena *arena, uint64_t seed,
-                                int64_t n_samples, int64_t n_rows, lud_error *error);
+                                const lud_mappo_options *options, uint64_t seed, int64_t n_samples,
+                                int64_t n_rows, lud_error *error);
 /* Safe on a zeroed struct. */
 void lud_mappo_ppo_destroy(lud_mappo_ppo *ppo);
 /* Sets the rates of all groups to those of the options times a factor. */

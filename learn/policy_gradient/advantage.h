@@ -21,7 +21,8 @@ typedef struct lud_returns {
     const float *mask;   /* [n_steps + 1][n] 0 where an episode begins */
     const float *cut;    /* [n_steps + 1][n] 0 where the one before was cut off by its length; read unless
                             time_limits is LUD_LIMIT_TERMINAL */
-    const float *final_value;   /* [n_steps][n] in units of reward, of what was seen last where an episode was
+    const float
+        *final_value;           /* [n_steps][n] in units of reward, of what was seen last where an episode was
                                    cut   off; read when time_limits is LUD_LIMIT_BOOTSTRAP, as part of the last
                                    reward   (Pardo et al., "Time limits in reinforcement learning", ICML 2018) */
     float *advantage, *returns; /* [n_steps][n] results */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* A recorded piece: it calls operations and nothing else. */
-static void queue_steps(void *context) {
+static void enqueue_steps(void *context) {
     const lud_update *u = context;
     for (int g = 0; g < u->n_groups; g++) lud_optimiser_apply(u->optimiser, u->groups[g].group);
 }
@@ -12,22 +12,20 @@ static void queue_steps(void *context) {
 /* Rows of `gate`. */
 enum { GATE_ADVANTAGE, GATE_LOG_PROB, GATE_UNIFORM, GATE_PRIORITY, GATE_WEIGHT, GATE_ARRAYS };
 
-lud_status lud_update_create(lud_update *u, lud_arena *arena, int64_t n_samples, int64_t max_rows,
-                             int64_t max_words, lud_error *error) {
+lud_status lud_update_create(lud_update *u, int64_t n_samples, int64_t max_rows, int64_t max_words,
+                             lud_error *error) {
     const size_t n = (size_t)n_samples;
-    const bool gated = u->ppo.options->gate.mode != LUD_GATE_OFF;
-    lud_capture_start(&u->stepping, u->ppo.device, queue_steps, u);
+    lud_arrays *a = &u->arrays;
+    lud_capture_start(&u->stepping, u->ppo.device, enqueue_steps, u);
     u->ppo.normaliser = u->normaliser;
-    u->chunks = lud_arena_take_array(arena, n, sizeof *u->chunks);
-    u->chosen = lud_arena_take_array(arena, n, sizeof *u->chosen);
-    u->row = lud_arena_take_array(arena, n, sizeof *u->row);
-    if (gated) {
-        u->weight = lud_arena_take_array(arena, n, sizeof *u->weight);
-        u->gate = lud_arena_take_array(arena, GATE_ARRAYS * n, sizeof *u->gate);
+    LUD_TAKE(a, u->chunks, n);
+    LUD_TAKE(a, u->chosen, n);
+    LUD_TAKE(a, u->row, n);
+    if (u->ppo.options->gate.mode != LUD_GATE_OFF) {
+        LUD_TAKE(a, u->weight, n);
+        LUD_TAKE(a, u->gate, GATE_ARRAYS * n);
     }
-    if (u->chunks && u->chosen && u->row && (!gated || (u->weight && u->gate)) &&
-        lud_ppo_create(&u->ppo, max_rows, max_words))
-        return LUD_OK;
+    if (!a->failed && lud_ppo_create(&u->ppo, max_rows, max_words)) return LUD_OK;
     return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for updates from %lld samples",
                     (long long)n_samples);
 }
@@ -35,6 +33,7 @@ lud_status lud_update_create(lud_update *u, lud_arena *arena, int64_t n_samples,
 void lud_update_destroy(lud_update *u) {
     lud_capture_end(&u->stepping);
     lud_ppo_destroy(&u->ppo);
+    lud_arrays_free(&u->arrays);
 }
 
 int lud_update_add_group(lud_update *u, int group, double rate) {

@@ -4,7 +4,7 @@
 #ifndef LUDUS_LEARN_POLICY_GRADIENT_UPDATE_H
 #define LUDUS_LEARN_POLICY_GRADIENT_UPDATE_H
 
-#include "base/arena.h"
+#include "learn/nn/arrays.h"
 #include "learn/nn/capture.h"
 #include "learn/nn/optimiser.h"
 #include "learn/policy_gradient/advantage.h"
@@ -52,6 +52,7 @@ typedef struct lud_update {
     bool alone; /* chunk i is sample i, and every epoch begins with them in order; else epochs go on from the
                    order of the one before */
 
+    lud_arrays arrays;
     lud_chunk *chunks, *chosen; /* [samples] in the order of the epoch; those of the minibatch */
     int64_t n_chunks;
     int32_t *row;  /* [samples] of the minibatch */
@@ -66,12 +67,12 @@ typedef struct lud_update {
     int64_t n_stepped;
 } lud_update;
 
-/* Takes memory for rollouts of n_samples (those of the host from the arena) and slices of at most max_rows
+/* Takes memory for rollouts of n_samples and slices of at most max_rows
  * rows and max_words words. The caller has set ppo's device and options, parameters, optimiser, normaliser,
  * profile, seed, stride, alone; rates, minibatches and chunks may change until an update. The struct must not
  * move. LUD_ERROR_MEMORY. */
-lud_status lud_update_create(lud_update *update, lud_arena *arena, int64_t n_samples, int64_t max_rows,
-                             int64_t max_words, lud_error *error);
+lud_status lud_update_create(lud_update *update, int64_t n_samples, int64_t max_rows, int64_t max_words,
+                             lud_error *error);
 /* Safe on a zeroed struct. */
 void lud_update_destroy(lud_update *update);
 /* Another group of the optimiser that is stepped in every minibatch, with its rate; its number, or -1 for a

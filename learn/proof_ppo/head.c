@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 
 /* Arrays of an act. */
 enum { UNIFORM, CHOSEN, CHOSEN_LOG_PROB, CHOSEN_VALUE, N_ACTED, N_FETCHED = N_ACTED - CHOSEN };
@@ -21,16 +20,16 @@ lud_status lud_proof_head_create(lud_proof_net *net, int64_t n_decisions, lud_pr
     const int64_t padded = lud_capture_rows(device, n_decisions);
     *h = (lud_proof_head){.net = net,
                           .device = device,
+                          .arrays = {.device = device},
                           .max_decisions = padded < net->max_rows ? padded : net->max_rows,
                           .width = net->model->limits.max_successors};
     lud_capture_start(&h->acting, device, enqueue_acting, h);
     lud_capture_start(&h->learning, device, enqueue_learning, h);
     const size_t decisions = (size_t)h->max_decisions, choices = decisions * (size_t)h->width;
-    bool whole;
+    bool whole = true;
     if (net->on_cpu) {
-        h->log_probs = calloc((size_t)h->width, sizeof *h->log_probs);
-        h->entropies = calloc(decisions, sizeof *h->entropies);
-        whole = h->log_probs && h->entropies;
+        LUD_TAKE(&h->arrays, h->log_probs, (size_t)h->width);
+        LUD_TAKE(&h->arrays, h->entropies, decisions);
     } else {
         if (choices > INT32_MAX) /* places are int32_t */
             return lud_fail(error, LUD_ERROR_LIMIT,
@@ -42,24 +41,22 @@ lud_status lud_proof_head_create(lud_proof_net *net, int64_t n_decisions, lud_pr
                                     .n_fetched = N_FETCHED,
                                     .max_rows = h->max_decisions,
                                     .max_words = net->max_successors};
-        h->logits = lud_device_allocate(device, choices * sizeof *h->logits);
-        h->dlogits = lud_device_allocate(device, choices * sizeof *h->dlogits);
-        whole = h->logits && h->dlogits && lud_row_arrays_create(&h->acted);
+        LUD_TAKE_ON_DEVICE(&h->arrays, h->logits, choices);
+        LUD_TAKE_ON_DEVICE(&h->arrays, h->dlogits, choices);
+        whole = lud_row_arrays_create(&h->acted);
     }
-    return whole ? LUD_OK
-                 : lud_fail(error, LUD_ERROR_MEMORY,
-                            "out of memory of %s for chunks of %zu decisions with up to %d successors",
-                            device->name, decisions, net->model->limits.max_successors);
+    return whole && !h->arrays.failed
+               ? LUD_OK
+               : lud_fail(error, LUD_ERROR_MEMORY,
+                          "out of memory of %s for chunks of %zu decisions with up to %d successors",
+                          device->name, decisions, net->model->limits.max_successors);
 }
 
 void lud_proof_head_destroy(lud_proof_head *h) {
     lud_capture_end(&h->acting);
     lud_capture_end(&h->learning);
     lud_row_arrays_destroy(&h->acted);
-    if (h->logits) lud_device_release(h->device, h->logits);
-    if (h->dlogits) lud_device_release(h->device, h->dlogits);
-    free(h->log_probs);
-    free(h->entropies);
+    lud_arrays_free(&h->arrays);
     *h = (lud_proof_head){0};
 }
 

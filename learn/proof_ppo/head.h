@@ -19,6 +19,7 @@
 typedef struct lud_proof_head {
     lud_proof_net *net;
     lud_device *device;
+    lud_arrays arrays;
     int64_t max_decisions, width; /* of a chunk with its padding; most successors */
     const lud_ppo *ppo;           /* of the decisions that are learned from */
     const int32_t *action, *row;  /* of every sample, and the samples that the chunk holds */

@@ -181,30 +181,30 @@ static void declare(lud_proof_net *net, int64_t max_atoms) {
 }
 
 /* The recorded pieces: they call operations and nothing else. */
-static void queue_forward(void *net);
-static void queue_backward(void *net);
+static void enqueue_forward(void *net);
+static void enqueue_backward(void *net);
 
 static bool take_arrays(lud_proof_net *net, int64_t max_atoms, int64_t max_index, uint32_t table_size) {
     const size_t rows = (size_t)net->max_rows, successors = (size_t)net->max_successors,
                  heads = rows * (size_t)net->width;
-    const lud_arena_array arrays[] = {{&net->begin, rows + 1, sizeof *net->begin},
-                                      {&net->row, successors, sizeof *net->row},
-                                      {&net->current, rows, sizeof *net->current},
-                                      {&net->logits, successors, sizeof *net->logits},
-                                      {&net->dlogits, successors, sizeof *net->dlogits},
-                                      {&net->values, rows, sizeof *net->values},
-                                      {&net->dvalues, rows, sizeof *net->dvalues},
-                                      {&net->output, heads, sizeof *net->output},
-                                      {&net->gradient, heads, sizeof *net->gradient},
-                                      {&net->length, rows, sizeof *net->length},
-                                      {&net->state_begin, rows + 2, sizeof *net->state_begin},
-                                      {&net->index, (size_t)max_index + 1, sizeof *net->index},
-                                      {&net->step_going, (size_t)max_atoms + 1, sizeof *net->step_going},
-                                      {&net->state_of_row, rows, sizeof *net->state_of_row},
-                                      {&net->found, table_size, sizeof *net->found},
-                                      {&net->slot, rows, sizeof *net->slot}};
-    net->arena = lud_arena_create(0);
-    return net->arena && lud_arena_take_all(net->arena, arrays, sizeof arrays / sizeof *arrays);
+    lud_arrays *a = &net->arrays;
+    LUD_TAKE(a, net->begin, rows + 1);
+    LUD_TAKE(a, net->row, successors);
+    LUD_TAKE(a, net->current, rows);
+    LUD_TAKE(a, net->logits, successors);
+    LUD_TAKE(a, net->dlogits, successors);
+    LUD_TAKE(a, net->values, rows);
+    LUD_TAKE(a, net->dvalues, rows);
+    LUD_TAKE(a, net->output, heads);
+    LUD_TAKE(a, net->gradient, heads);
+    LUD_TAKE(a, net->length, rows);
+    LUD_TAKE(a, net->state_begin, rows + 2);
+    LUD_TAKE(a, net->index, (size_t)max_index + 1);
+    LUD_TAKE(a, net->step_going, (size_t)max_atoms + 1);
+    LUD_TAKE(a, net->state_of_row, rows);
+    LUD_TAKE(a, net->found, table_size);
+    LUD_TAKE(a, net->slot, rows);
+    return !a->failed;
 }
 
 lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_net_options *options,
@@ -228,8 +228,8 @@ lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_ne
     net->max_rows = max_rows;
     net->width = options->embedding_size;
     net->on_cpu = parameters->device->backend->host_memory;
-    lud_capture_start(&net->forwards, parameters->device, queue_forward, net);
-    lud_capture_start(&net->backwards, parameters->device, queue_backward, net);
+    lud_capture_start(&net->forwards, parameters->device, enqueue_forward, net);
+    lud_capture_start(&net->backwards, parameters->device, enqueue_backward, net);
     /* one row more, for padding; see pad */
     const int64_t max_atoms = (max_rows + 1) * model->limits.max_goals;
     const int64_t max_successors = SUCCESSORS_PER_ROW * max_rows;
@@ -280,7 +280,7 @@ void lud_proof_net_destroy(lud_proof_net *net) {
     lud_capture_end(&net->forwards);
     lud_capture_end(&net->backwards);
     lud_nn_destroy(net->nn);
-    lud_arena_destroy(net->arena);
+    lud_arrays_free(&net->arrays);
     free(net);
 }
 
@@ -501,12 +501,12 @@ static void gradients_on_host(lud_proof_net *net) {
     lud_nn_write_gradient(net->nn, net->head, net->n_rows, net->gradient);
 }
 
-static void queue_forward(void *context) {
+static void enqueue_forward(void *context) {
     const lud_proof_net *net = context;
     lud_nn_forward(net->nn, net->padded.rows, net->training);
 }
 
-static void queue_backward(void *context) {
+static void enqueue_backward(void *context) {
     lud_nn_backward(((const lud_proof_net *)context)->nn);
 }
 

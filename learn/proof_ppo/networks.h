@@ -17,6 +17,7 @@
 #ifndef LUDUS_LEARN_PROOF_PPO_NETWORKS_H
 #define LUDUS_LEARN_PROOF_PPO_NETWORKS_H
 
+#include "learn/nn/arrays.h"
 #include "learn/nn/capture.h"
 #include "learn/nn/nn.h"
 #include "learn/proof_ppo/decisions.h"
@@ -27,7 +28,7 @@ typedef struct lud_proof_net {
     lud_proof_net_options options;
     lud_parameters *parameters;
     lud_nn *nn;
-    lud_arena *arena; /* of all arrays */
+    lud_arrays arrays;
     /* values of the network */
     int offsets, place[LUD_PROOF_MAX_GOALS], predicate, term[LUD_PROOF_MAX_ARITY], matches;
     int position, head, value;

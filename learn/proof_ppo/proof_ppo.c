@@ -70,6 +70,7 @@ static void destroy(lud_learner *learner) {
     lud_parameters_destroy(p->parameters);
     lud_proof_batch_destroy(p->batch);
     lud_proof_decisions_free(&p->decisions);
+    lud_arrays_free(&p->arrays);
     lud_arena_destroy(p->arena);
     free(p);
 }
@@ -78,20 +79,21 @@ static void destroy(lud_learner *learner) {
 
 static lud_status take_arrays(prover *p, lud_error *error) {
     const size_t n = (size_t)p->n_samples, more = n + (size_t)p->n_envs;
-    const lud_arena_array arrays[] = {{&p->action, n, sizeof *p->action},
-                                      {&p->log_prob, n, sizeof *p->log_prob},
-                                      {&p->value, more, sizeof *p->value},
-                                      {&p->reward, n, sizeof *p->reward},
-                                      {&p->mask, more, sizeof *p->mask},
-                                      {&p->advantage, n, sizeof *p->advantage},
-                                      {&p->returns, n, sizeof *p->returns},
-                                      {&p->order, n, sizeof *p->order},
-                                      {&p->uniform, (size_t)p->n_envs, sizeof *p->uniform},
-                                      {&p->ranking, (size_t)p->n_ranked, sizeof *p->ranking},
-                                      {&p->snapshot, 1, lud_proof_batch_snapshot_bytes(p->batch)}};
-    return lud_arena_take_all(p->arena, arrays, sizeof arrays / sizeof *arrays)
-               ? LUD_OK
-               : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a rollout");
+    lud_arrays *a = &p->arrays;
+    a->device = p->device;
+    LUD_TAKE(a, p->action, n);
+    LUD_TAKE(a, p->log_prob, n);
+    LUD_TAKE(a, p->value, more);
+    LUD_TAKE(a, p->reward, n);
+    LUD_TAKE(a, p->mask, more);
+    LUD_TAKE(a, p->advantage, n);
+    LUD_TAKE(a, p->returns, n);
+    LUD_TAKE(a, p->order, n);
+    LUD_TAKE(a, p->uniform, (size_t)p->n_envs);
+    LUD_TAKE(a, p->ranking, (size_t)p->n_ranked + 1);
+    LUD_TAKE(a, p->snapshot, lud_proof_batch_snapshot_bytes(p->batch));
+    LUD_TAKE_ON_DEVICE(a, p->workspace, (size_t)lud_returns_numbers(p->n_steps, p->n_envs));
+    return a->failed ? lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a rollout") : LUD_OK;
 }
 
 static lud_status build_network(prover *p, lud_error *error) {

@@ -27,7 +27,8 @@ enum {
 /* The parts of a learner, for its own files and tests. */
 struct lud_proof_learner_state {
     lud_learner base;
-    lud_arena *arena; /* of the options' texts and of arrays of the host */
+    lud_arena *arena; /* of the options' texts */
+    lud_arrays arrays;
     const lud_scenario *scenario;
     const lud_proof_model *model;
     lud_device *device;
@@ -39,7 +40,7 @@ struct lud_proof_learner_state {
     lud_update update;
     int value_group, group; /* of the update; value_group -1: all parameters are in one */
     lud_proof_batch *batch;
-    void *snapshot;
+    uint8_t *snapshot;
     lud_proof_ranker *ranker;
     lud_proof_ranking_query *ranking; /* [n_ranked] */
     int32_t n_ranked;

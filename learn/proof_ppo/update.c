@@ -40,17 +40,13 @@ lud_status lud_proof_update_create(prover *p, lud_error *error) {
     u->n_chunks = n;
     u->minibatch_size = size;
     u->n_minibatches = (n + size - 1) / size;
-    p->workspace = lud_device_allocate(p->device, (size_t)lud_returns_numbers(p->n_steps, p->n_envs) *
-                                                      sizeof *p->workspace);
-    if (!p->workspace) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a rollout");
-    return lud_update_create(u, p->arena, n, p->head.max_decisions, lud_proof_head_words(&p->head), error);
+    return lud_update_create(u, n, p->head.max_decisions, lud_proof_head_words(&p->head), error);
 }
 
 void lud_proof_update_destroy(prover *p) {
     lud_update_destroy(&p->update);
     lud_proof_head_destroy(&p->head);
     lud_optimiser_destroy(p->optimiser);
-    if (p->workspace) lud_device_release(p->device, p->workspace);
 }
 
 /* The same decay for the value network's own rate. */

@@ -490,9 +490,13 @@ static void wrong_options_are_told(void **state) {
     (void)state;
     static const struct {
         const char *learner, *part;
-    } cases[] = {{"control: mad", "control"},      {"encoder: graph", "graph"},
-                 {"encoder: grid", "grid"},        {"factored: true", "learner.factored"},
-                 {"hiden_size: 3", "hidden_size"}, {"mad: {r_min: 0.9, r_max: 0.8}", "r_min"}};
+    } cases[] = {{"control: mad", "control"},
+                 {"encoder: graph", "graph"},
+                 {"encoder: grid", "grid"},
+                 {"factored: true", "learner.factored"},
+                 {"hiden_size: 3", "hidden_size"},
+                 {"mad: {r_min: 0.9, r_max: 0.8}", "r_min"},
+                 {"gate: {mode: soft, temperature: 0}", "learner.gate: gate temperature"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[400];
         snprintf(text, sizeof text,
