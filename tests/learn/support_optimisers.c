@@ -28,9 +28,10 @@ void support_optimised(int k, const char *type, support_training *training) {
     static char sections[2][128];
     static int turn;
     char *section = sections[turn++ % 2];
-    const char *more = strncmp(type, "apollo", 6) == 0 ? ", rank: 1, scale: 1, projection_gap: 3"
-                       : strcmp(type, "sgd") == 0      ? ", momentum: 0.9"
-                                                       : "";
+    const char *more = strcmp(type, "apollo") == 0        ? ", rank: 2, scale: 1, projection_gap: 3"
+                       : strcmp(type, "apollo-mini") == 0 ? ", scale: 1, projection_gap: 3"
+                       : strcmp(type, "sgd") == 0         ? ", momentum: 0.9"
+                                                          : "";
     snprintf(section, sizeof sections[0], "learner.optimiser={type: %s, weight_decay: 0.01%s}", type, more);
     for (int i = 0; i < n_support_trainings; i++) {
         if (strcmp(support_trainings[i].name, optimised[k].training) != 0) continue;
