@@ -294,12 +294,13 @@ static void give_scratch(scratch *s) {
     __atomic_store_n(&s->busy, 0, __ATOMIC_RELEASE);
 }
 
-void lud_heuristic_probabilities(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p) {
+static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p) {
     heuristic_policy *self = (heuristic_policy *)policy;
     scratch *s = take_scratch(self);
     view v = look(self, s, state);
     decide(&v, agent, goal, p);
     give_scratch(s);
+    return true;
 }
 
 double lud_heuristic_potential(lud_policy *policy, const uint8_t *state, int x, int y, int agent, int goal) {
@@ -428,4 +429,5 @@ const lud_policy_kind lud_policy_heuristic = {.name = "heuristic",
                                               .options = &option_table,
                                               .create = create,
                                               .destroy = destroy,
-                                              .act = act};
+                                              .act = act,
+                                              .distribution = distribution};

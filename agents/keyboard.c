@@ -37,7 +37,6 @@ static void act(lud_policy *policy, const lud_act *act) {
     const keyboard_policy *self = (const keyboard_policy *)policy;
     const lud_layout *layout = &act->model->layout;
     size_t n_agents = (size_t)layout->n_agents, max_continuous = (size_t)self->max_continuous;
-    int width = act->probabilities ? lud_max_discrete(layout) : 0;
     for (int e = 0; e < act->range.n; e++)
         for (int slot = 0; slot < act->n_agents_acting; slot++) {
             size_t agent = (size_t)act->agents[slot], at = (size_t)e * n_agents + agent;
@@ -46,10 +45,15 @@ static void act(lud_policy *policy, const lud_act *act) {
             if (act->continuous)
                 memcpy(act->continuous + at * max_continuous, self->continuous + agent * max_continuous,
                        max_continuous * sizeof(float));
-            double *p = act->probabilities +
-                        ((size_t)e * (size_t)act->n_agents_acting + (size_t)slot) * (size_t)width;
-            for (int k = 0; k < width; k++) p[k] = k == self->action[agent];
         }
+}
+
+static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p) {
+    const keyboard_policy *self = (const keyboard_policy *)policy;
+    (void)state;
+    (void)goal;
+    for (int k = 0; k < policy->model->layout.actions[agent].n_discrete; k++) p[k] = k == self->action[agent];
+    return true;
 }
 
 void lud_keyboard_release(lud_policy *policy) {
@@ -113,4 +117,5 @@ const lud_policy_kind lud_policy_keyboard = {.name = "keyboard",
                                              .options = &option_table,
                                              .create = create,
                                              .destroy = destroy,
-                                             .act = act};
+                                             .act = act,
+                                             .distribution = distribution};

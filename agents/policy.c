@@ -49,6 +49,10 @@ void lud_policy_destroy(lud_policy *policy) {
     if (policy) policy->kind->destroy(policy);
 }
 
+bool lud_policy_distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p) {
+    return policy->kind->distribution && policy->kind->distribution(policy, state, agent, goal, p);
+}
+
 int lud_max_discrete(const lud_layout *layout) {
     int most = 0;
     for (int i = 0; i < layout->n_agents; i++)
@@ -66,13 +70,6 @@ int lud_max_continuous(const lud_layout *layout) {
 void lud_policy_choose(const lud_act *act, int e, int slot, const double *p) {
     const lud_layout *layout = &act->model->layout;
     int agent = act->agents[slot], n = layout->actions[agent].n_discrete;
-    if (act->probabilities) {
-        int width = lud_max_discrete(layout);
-        double *row =
-            act->probabilities + ((size_t)e * (size_t)act->n_agents_acting + (size_t)slot) * (size_t)width;
-        memcpy(row, p, (size_t)n * sizeof *row);
-        memset(row + n, 0, (size_t)(width - n) * sizeof *row);
-    }
     if (!act->discrete && !act->log_prob) return;
     lud_random_key key = {act->range.seed, act->range.first_environment + (uint32_t)e};
     lud_words words = lud_draw(key, act->range.tick[e], (uint32_t)agent, LUD_PURPOSE_ACTION, 0);

@@ -25,10 +25,9 @@ typedef struct lud_act {
     size_t hidden_stride;      /* in bytes */
     const int *agents;         /* [n_agents_acting] indices of the agents to act for */
     int n_agents_acting;
-    int32_t *discrete;     /* out: [n][model n_agents]; only the acting agents' entries are written */
-    float *continuous;     /* out: [n][model n_agents][max n_continuous] */
-    float *log_prob;       /* out, optional: [n][model n_agents] */
-    double *probabilities; /* out, optional: [n][n_agents_acting][max n_discrete] the whole distribution */
+    int32_t *discrete; /* out: [n][model n_agents]; only the acting agents' entries are written */
+    float *continuous; /* out: [n][model n_agents][max n_continuous] */
+    float *log_prob;   /* out, optional: [n][model n_agents] */
 } lud_act;
 
 typedef struct lud_policy_kind {
@@ -42,6 +41,13 @@ typedef struct lud_policy_kind {
     /* Start of an episode in n environments; null: zero bytes. */
     void (*reset)(lud_policy *policy, uint8_t *hidden, size_t hidden_stride, int n);
     void (*act)(lud_policy *policy, const lud_act *act);
+    /* The probabilities of one agent's choices in a state with one of its goals (-1: none), where they follow
+     * from these alone: p[n_discrete of the agent], sum 1. False: they do not, in no state of the model.
+     * Null: they never do. Policies without networks can be asked by several threads at once. */
+    bool (*distribution)(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p);
+    /* For robots that draw together: probabilities of the joint choices of all agents with that role, the
+     * last one fastest: p[product of their n_discrete]. Null: each draws for itself. */
+    void (*joint)(lud_policy *policy, const uint8_t *state, double *p);
 } lud_policy_kind;
 
 /* Every policy's own struct begins with this. */
@@ -63,9 +69,11 @@ lud_status lud_policy_create(const lud_model *model, lud_tree *description, cons
 void lud_policy_destroy(lud_policy *policy);
 /* Whether all that the policy has chosen so far is worth something: lud_device_check of its device. */
 lud_status lud_policy_check(const lud_policy *policy, lud_error *error);
+/* The kind's function of that name; false where it has none. */
+bool lud_policy_distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p);
 /* For policies with a distribution over discrete actions: draws the action of agents[slot] in environment e
- * (with purpose LUD_PURPOSE_ACTION) from p, and writes what `act` wants of action, log_prob and
- * probabilities. p[n_discrete of that agent], sum 1. */
+ * (with purpose LUD_PURPOSE_ACTION) from p, and writes what `act` wants of action and log_prob.
+ * p[n_discrete of that agent], sum 1. */
 void lud_policy_choose(const lud_act *act, int e, int slot, const double *p);
 /* The largest n_discrete and n_continuous of the model's agents: the widths of lud_act's arrays. */
 int lud_max_discrete(const lud_layout *layout);

@@ -63,6 +63,15 @@ static void act_random(lud_policy *policy, const lud_act *act) {
         }
 }
 
+static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p) {
+    const random_policy *self = (const random_policy *)policy;
+    (void)state;
+    (void)goal;
+    memcpy(p, self->probabilities + agent * self->width,
+           (size_t)policy->model->layout.actions[agent].n_discrete * sizeof *p);
+    return true;
+}
+
 static random_policy *create_policy(const lud_policy_kind *kind, const lud_model *model, lud_error *error) {
     random_policy *self = calloc(1, sizeof *self);
     int width = lud_max_discrete(&model->layout);
@@ -177,10 +186,12 @@ const lud_policy_kind lud_policy_random = {.name = "random",
                                            .options = &random_options_table,
                                            .create = create_random,
                                            .destroy = destroy,
-                                           .act = act_random};
+                                           .act = act_random,
+                                           .distribution = distribution};
 const lud_policy_kind lud_policy_weighted = {.name = "weighted",
                                              .about = "a fixed probability for each action",
                                              .options = &weighted_options_table,
                                              .create = create_weighted,
                                              .destroy = destroy,
-                                             .act = act_random};
+                                             .act = act_random,
+                                             .distribution = distribution};

@@ -39,32 +39,38 @@ static void destroy(lud_policy *policy) {
     free(self);
 }
 
+/* Everybody's actions in a step of the episode. */
+static const int32_t *row_of(const script_policy *self, uint32_t step) {
+    if (step >= self->n_steps && (!self->repeat || !self->n_steps)) return self->still;
+    return self->actions + (size_t)(step % self->n_steps) * (size_t)self->policy.model->layout.n_agents;
+}
+
 /* Hidden state: the number of the step, uint32. */
 static void act(lud_policy *policy, const lud_act *act) {
-    const script_policy *self = (const script_policy *)policy;
     const lud_layout *layout = &act->model->layout;
     for (int e = 0; e < act->range.n; e++) {
         uint8_t *hidden = act->hidden + (size_t)e * act->hidden_stride;
         uint32_t step;
         memcpy(&step, hidden, sizeof step);
-        const int32_t *row = self->still;
-        if (step < self->n_steps || (self->repeat && self->n_steps))
-            row = self->actions + (size_t)(step % self->n_steps) * (size_t)layout->n_agents;
+        const int32_t *row = row_of((const script_policy *)policy, step);
         for (int slot = 0; slot < act->n_agents_acting; slot++) {
             int agent = act->agents[slot];
             size_t at = (size_t)e * (size_t)layout->n_agents + (size_t)agent;
             if (act->discrete) act->discrete[at] = row[agent];
             if (act->log_prob) act->log_prob[at] = 0;
-            if (act->probabilities) {
-                int width = lud_max_discrete(layout);
-                double *p = act->probabilities +
-                            ((size_t)e * (size_t)act->n_agents_acting + (size_t)slot) * (size_t)width;
-                for (int k = 0; k < width; k++) p[k] = k == row[agent];
-            }
         }
         step++;
         memcpy(hidden, &step, sizeof step);
     }
+}
+
+static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p) {
+    const lud_model *model = policy->model;
+    (void)goal;
+    if (!model->world->elapsed) return false;
+    const int32_t *row = row_of((const script_policy *)policy, (uint32_t)model->world->elapsed(model, state));
+    for (int k = 0; k < model->layout.actions[agent].n_discrete; k++) p[k] = k == row[agent];
+    return true;
 }
 
 /* An action by name or number. */
@@ -167,4 +173,5 @@ const lud_policy_kind lud_policy_script = {.name = "script",
                                            .options = &option_table,
                                            .create = create,
                                            .destroy = destroy,
-                                           .act = act};
+                                           .act = act,
+                                           .distribution = distribution};

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,11 +11,12 @@
 #include "cli/rollout_report.h"
 #include "cli/solved.h"
 #include "cli/stability_report.h"
-#include "learn/empo/exact/policy_distribution.h"
 #include "learn/empo/exact/solution_policy.h"
 #include "learn/empo/exact/solve.h"
 #include "learn/learner.h"
 #include "learn/store/run.h"
+
+enum { ROLLOUTS = 64 }; /* of each goal in every state of an episode, where a policy has to be played */
 
 typedef struct eval_values {
     lud_scenario_flags scenario;
@@ -25,13 +27,15 @@ typedef struct eval_values {
 
 static const lud_flag flags[] = {
     {"policy", 'p', LUD_FLAG_TEXT, offsetof(eval_values, policy), 0, 0, "POLICY",
-     "robot policy to judge: a kind (random), its options ({type: weighted, ...}) or another RUN"},
+     "robot policy to evaluate: a kind (random), its options ({type: weighted, ...}) or another RUN"},
     {"split", 0, LUD_FLAG_TEXT, offsetof(eval_values, split), 0, 0, "LIST",
      "proof: queries to rank, valid or test (test)"},
     {"queries", 0, LUD_FLAG_INT, offsetof(eval_values, queries), 0, 1e9, "N",
      "proof: the first N queries; 0: all (500)"},
     {"episodes", 0, LUD_FLAG_INT, offsetof(eval_values, episodes), 1, 1e9, "N",
-     "graph-mappo in a team of another size than it was trained in: episodes to play (100)"},
+     "to play (100), for a policy that remembers, or graph-mappo in a team of another size than it was "
+     "trained "
+     "in"},
     {"plot", 0, LUD_FLAG_TEXT, offsetof(eval_values, plot), 0, 0, "FILE",
      "graph-mappo with goals: draw the closed loop's error norms into a PNG file"},
     {"against", 0, LUD_FLAG_TEXT, offsetof(eval_values, against), 0, 0, "RUN",
@@ -59,94 +63,114 @@ static bool is_trained(const char *run) {
     return is;
 }
 
-/* The policy to judge, as a hook. */
-typedef struct judged {
+/* The policy to evaluate. */
+typedef struct evaluated {
     lud_cast *cast; /* of another RUN that was trained */
     lud_arena *arena;
     lud_empo_solution *other; /* of another RUN */
     lud_policy *policy;
-    lud_empo_policies policies;
-    lud_empo_hooks hooks;
-} judged;
+    lud_policy *robots[LUD_EMPO_MAX_AGENTS]; /* who acts for each robot */
+} evaluated;
 
 /* `text` names a RUN folder, or is a policy in YAML. */
-static lud_status open_policy(const char *text, const lud_empo_case *c, judged *j, lud_error *error) {
+static lud_status open_policy(const char *text, const lud_empo_case *c, evaluated *e, lud_error *error) {
     const lud_model *model = c->scenario->model;
-    *j = (judged){.policies = c->policies};
-    lud_empo_policies_hook(&j->policies, &j->hooks); /* people keep their habits and beliefs */
+    const lud_empo_layout *layout = &c->problem->layout;
     lud_status status;
+    *e = (evaluated){0};
     if (is_trained(text)) {
-        status = lud_cast_open(text, c->scenario, &j->cast, error);
-        if (!status && c->policies.layout.n_robots > 0)
-            j->policies.robot = lud_cast_get(j->cast, c->policies.layout.robots[0]);
+        status = lud_cast_open(text, c->scenario, &e->cast, error);
     } else if (lud_folder_exists(text)) {
-        status = lud_solved_require(text, &j->other, error);
-        if (!status) status = lud_empo_solution_policy_create(j->other, model, &j->policy, error);
+        status = lud_solved_require(text, &e->other, error);
+        if (!status) status = lud_empo_solution_policy_create(e->other, model, &e->policy, error);
     } else {
         lud_tree *tree;
-        j->arena = lud_arena_create(0);
-        if (!j->arena) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a policy");
-        status = lud_tree_read_text(j->arena, "--policy", text, strlen(text), &tree, error);
-        if (!status) status = lud_policy_create(model, tree, "--policy", &j->policy, error);
+        e->arena = lud_arena_create(0);
+        if (!e->arena) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a policy");
+        status = lud_tree_read_text(e->arena, "--policy", text, strlen(text), &tree, error);
+        if (!status) status = lud_policy_create(model, tree, "--policy", &e->policy, error);
     }
-    if (j->policy) j->policies.robot = j->policy;
-    if (!status && j->policies.robot && !j->other)
-        status = lud_empo_check_policy(j->policies.robot, model, c->policies.layout.robots[0], error);
-    lud_empo_policies_hook(&j->policies, &j->hooks);
-    if (j->other) { /* its robots draw together */
-        j->hooks.robot = lud_empo_solution_robot;
-        j->hooks.robot_context = j->policy;
-    }
+    for (int r = 0; r < layout->n_robots && !status; r++)
+        e->robots[r] = e->cast ? lud_cast_get(e->cast, layout->robots[r]) : e->policy;
     return status;
 }
 
-static void close_policy(judged *j) {
-    lud_cast_destroy(j->cast);
-    lud_policy_destroy(j->policy);
-    lud_empo_solution_close(j->other);
-    lud_arena_destroy(j->arena);
+static void close_policy(evaluated *e) {
+    lud_cast_destroy(e->cast);
+    lud_policy_destroy(e->policy);
+    lud_empo_solution_close(e->other);
+    lud_arena_destroy(e->arena);
 }
 
-static void print_judgement(const lud_empo_layout *layout, const char *policy,
-                            const lud_empo_policy_evaluation *r) {
-    printf("robots follow %s\n\n", policy);
-    printf("V_r at the start        %12.6g   optimal %.6g, regret %.6g\n", r->v_r, r->v_r_optimal,
-           r->v_r_optimal - r->v_r);
+static void print_evaluation(const lud_empo_layout *layout, const char *policy,
+                             const lud_empo_policy_evaluation *r) {
+    const bool exact = r->n_episodes == 0;
+    char interval[48] = "";
+    printf("robots follow %s\n", policy);
+    if (!exact)
+        printf("what they do does not follow from the state alone: estimated from %" PRId64
+               " episodes, with 95 %% intervals\n",
+               r->n_episodes);
+    if (!exact) snprintf(interval, sizeof interval, " ± %-10.4g", r->v_r_interval);
+    printf("\nV_r at the start        %12.6g%s   optimal %.6g, regret %.6g\n", r->v_r, interval,
+           r->v_r_optimal, r->v_r_optimal - r->v_r);
     printf("regret, visited states  %12.6g\n", r->mean_regret);
-    printf("policy divergence       %12.6g   total variation; Kullback-Leibler %.6g nats\n\n", r->divergence,
-           r->kl);
-    for (int h = 0; h < layout->n_humans; h++)
-        printf("person %-3d power X_h     %12.6g   under the solution %.6g\n", layout->humans[h], r->power[h],
-               r->power_optimal[h]);
+    if (exact)
+        printf("policy divergence       %12.6g   total variation; Kullback-Leibler %.6g nats\n",
+               r->divergence, r->kl);
+    printf("\n");
+    for (int h = 0; h < layout->n_humans; h++) {
+        if (!exact) snprintf(interval, sizeof interval, " ± %-10.4g", r->power_interval[h]);
+        printf("person %-3d power X_h     %12.6g%s   under the solution %.6g\n", layout->humans[h],
+               r->power[h], interval, r->power_optimal[h]);
+    }
 }
 
+/* An estimate has intervals and no divergences. */
 static lud_status print_json(const lud_empo_layout *layout, const char *policy,
                              const lud_empo_policy_evaluation *r, lud_error *error) {
+    const bool exact = r->n_episodes == 0;
     json_t *people = json_array();
-    for (int h = 0; h < layout->n_humans; h++)
-        json_array_append_new(people, json_pack("{s:i, s:f, s:f}", "agent", layout->humans[h], "X_h",
-                                                r->power[h], "X_h_solution", r->power_optimal[h]));
-    json_t *root = json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "policy", policy, "V_r", r->v_r,
-                             "V_r_solution", r->v_r_optimal, "regret", r->v_r_optimal - r->v_r, "mean_regret",
-                             r->mean_regret, "total_variation", r->divergence, "kl", r->kl, "people", people);
+    for (int h = 0; h < layout->n_humans; h++) {
+        json_t *person = json_pack("{s:i, s:f, s:f}", "agent", layout->humans[h], "X_h", r->power[h],
+                                   "X_h_solution", r->power_optimal[h]);
+        if (!exact) json_object_set_new(person, "X_h_interval", json_real(r->power_interval[h]));
+        json_array_append_new(people, person);
+    }
+    json_t *root = json_pack("{s:s, s:b, s:f, s:f, s:f, s:f, s:o, s:o, s:o}", "policy", policy, "exact",
+                             (int)exact, "V_r", r->v_r, "V_r_solution", r->v_r_optimal, "regret",
+                             r->v_r_optimal - r->v_r, "mean_regret", r->mean_regret, "total_variation",
+                             exact ? json_real(r->divergence) : json_null(), "kl",
+                             exact ? json_real(r->kl) : json_null(), "people", people);
+    if (root && !exact) {
+        json_object_set_new(root, "V_r_interval", json_real(r->v_r_interval));
+        json_object_set_new(root, "episodes", json_integer((json_int_t)r->n_episodes));
+    }
     return lud_print_json(root, error);
 }
 
-static lud_status judge(const lud_scenario *scenario, const lud_empo_solution *solution,
-                        const eval_values *values, lud_error *error) {
+static lud_status evaluate(const lud_scenario *scenario, const lud_empo_solution *solution,
+                           const eval_values *values, lud_error *error) {
+    if (values->episodes == 1)
+        return lud_fail(error, LUD_ERROR_INPUT, "--episodes 1: an interval needs at least two");
     lud_empo_solve_options options = {.n_threads = (int)scenario->run.threads};
+    const lud_empo_estimate_options estimate = {.episodes = values->episodes ? values->episodes : 100,
+                                                .rollouts = ROLLOUTS,
+                                                .seed = (uint64_t)scenario->run.seed};
     lud_empo_case c;
     lud_status status = lud_empo_case_open(scenario, &options, &c, error);
     if (status) return status;
-    judged policy;
+    evaluated policy;
     lud_empo_policy_evaluation result = {0};
     status = open_policy(values->policy, &c, &policy, error);
     if (!status)
-        status = lud_empo_case_evaluate(&c, solution, &policy.hooks, policy.cast ? 1 : options.n_threads,
-                                        &result, error);
-    if (!status && policy.policies.robot) status = lud_policy_check(policy.policies.robot, error);
+        status = lud_empo_case_evaluate(&c, solution, policy.robots, &estimate,
+                                        policy.cast ? 1 : options.n_threads, &result, error);
+    if (!status && values->episodes && result.n_episodes == 0)
+        status = lud_fail(error, LUD_ERROR_INPUT,
+                          "--episodes is for policies that have to be played; this one is evaluated exactly");
     if (!status && values->json) status = print_json(&c.problem->layout, values->policy, &result, error);
-    if (!status && !values->json) print_judgement(&c.problem->layout, values->policy, &result);
+    if (!status && !values->json) print_evaluation(&c.problem->layout, values->policy, &result);
     lud_empo_policy_evaluation_free(&result);
     close_policy(&policy);
     lud_empo_case_close(&c);
@@ -246,7 +270,7 @@ static lud_status eval_solution(const lud_scenario *scenario, const char *folder
     lud_empo_solution *solution = NULL;
     lud_status status = lud_solved_require(folder, &solution, error);
     if (!status)
-        status = values->policy ? judge(scenario, solution, values, error)
+        status = values->policy ? evaluate(scenario, solution, values, error)
                                 : report(scenario, solution, values->json, error);
     lud_empo_solution_close(solution);
     return status;
@@ -255,7 +279,7 @@ static lud_status eval_solution(const lud_scenario *scenario, const char *folder
 static lud_status eval_ranking(const lud_scenario *scenario, const char *folder, const eval_values *values,
                                lud_error *error) {
     if (values->policy)
-        return lud_fail(error, LUD_ERROR_INPUT, "--policy judges policies of solved worlds only");
+        return lud_fail(error, LUD_ERROR_INPUT, "--policy evaluates policies of solved worlds only");
     return lud_proof_report_ranking(scenario, folder, values->split, values->queries, values->json, error);
 }
 
@@ -264,7 +288,8 @@ static lud_status eval_learner(const lud_scenario *scenario, const char *folder,
     if (values->policy)
         return lud_fail(
             error, LUD_ERROR_INPUT,
-            "--policy judges within a solved RUN; %s was trained, `ludus solve` its scenario first", folder);
+            "--policy evaluates within a solved RUN; %s was trained, `ludus solve` its scenario first",
+            folder);
     lud_scenario_flags plain = values->scenario;
     plain.set.n = 0;
     lud_scenario *trained;
@@ -316,7 +341,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
 
 const lud_verb lud_verb_eval = {
     .name = "eval",
-    .about = "the learner's own figures of a RUN; judges other policies exactly",
+    .about = "the learner's own figures of a RUN; evaluates other policies exactly",
     .arguments = "RUN",
     .min_arguments = 1,
     .max_arguments = 1,
@@ -324,11 +349,14 @@ const lud_verb lud_verb_eval = {
     .n_flags = sizeof flags / sizeof *flags,
     .value_bytes = sizeof(eval_values),
     .set_defaults = set_defaults,
-    .notes = "With --policy the robots of the solved world follow another policy and its exact value, its "
-             "regret and\n"
-             "each person's power under it are printed; people act as in the solution's theory.\n\n"
-             "For a run of proof-ppo the test queries are ranked among corruptions; its settings stand "
-             "under\n"
-             "learner.evaluation (--set learner.evaluation.beam=10).\n\n"
-             "example: ludus eval runs/door --policy random\n",
+    .notes =
+        "With --policy the robots of the solved world follow another policy and its exact value, its "
+        "regret and\n"
+        "each person's power under it are printed; people act as in the solution's theory. A policy that "
+        "remembers\n"
+        "(a recurrent network) is played instead: its value is an estimate with an interval.\n\n"
+        "For a run of proof-ppo the test queries are ranked among corruptions; its settings stand "
+        "under\n"
+        "learner.evaluation (--set learner.evaluation.beam=10).\n\n"
+        "example: ludus eval runs/door --policy random\n",
     .run = run};

@@ -27,7 +27,7 @@ find "$build"/CMakeFiles/lud_{base,sim,agents,learn,render}.dir "$build"/CMakeFi
 awk -F: -v source="$source/" '
   { line[$1, ++n[$1]] = $2; files[$1] = 1 }
   END {
-    pattern = "(lud_fail(_at|_context)?|lud_tree_expected|[a-z_]*_error|[a-z_]*failed|no_display)\\(|lud_viewer_say\\(v, true"
+    pattern = "(lud_fail(_at|_context)?|lud_tree_expected|[a-z_]*_error|[a-z_]*failed|no_display)\\("
     for (file in files) {
       m = 0
       while ((getline text < (source file)) > 0) code[++m] = text

@@ -449,6 +449,24 @@ static float text_pixels(const lud_canvas *canvas, lud_text_size size) {
     return whole((size == LUD_TEXT_SMALL ? 13.0f : 18.0f) * canvas->scale);
 }
 
+size_t lud_canvas_text_fitting(const lud_canvas *canvas, const char *text, float width) {
+    size_t length = 0, space = 0;
+    char part[512];
+    while (text[length]) {
+        const char *next = text + length;
+        lud_utf8_next(&next);
+        size_t end = (size_t)(next - text);
+        if (end >= sizeof part) break;
+        memcpy(part, text, end);
+        part[end] = 0;
+        if (length && lud_canvas_text_width(canvas, LUD_TEXT_SMALL, part) > width)
+            return space ? space : length;
+        length = end;
+        if (text[length] == ' ') space = length;
+    }
+    return length;
+}
+
 float lud_canvas_line_height(const lud_canvas *canvas, lud_text_size size) {
     return whole(lud_font_line_height(canvas->font, text_pixels(canvas, size)) * 1.15f);
 }
@@ -469,8 +487,9 @@ static void draw_glyph(lud_canvas *canvas, uint32_t code, float pixels, float x,
     SDL_Rect place;
     if (!lud_page_find(canvas->page, key, &place)) {
         if (!reserve(canvas, glyph.width, glyph.height)) return;
-        lud_font_render(canvas->font, code, pixels, canvas->mask);
-        if (!keep_mask(canvas, key, glyph.width, glyph.height, &place)) return;
+        if (!lud_font_render(canvas->font, code, pixels, canvas->mask) ||
+            !keep_mask(canvas, key, glyph.width, glyph.height, &place))
+            return;
     }
     picture(canvas, whole(x) + (float)glyph.left, baseline + (float)glyph.top, place, colour);
 }

@@ -86,5 +86,7 @@ float lud_canvas_text_cut(lud_canvas *canvas, float x, float y, float width, lud
                           lud_rgba colour, const char *text);
 float lud_canvas_text_width(const lud_canvas *canvas, lud_text_size size, const char *text);
 float lud_canvas_line_height(const lud_canvas *canvas, lud_text_size size);
+/* Bytes of a small text that fit into `width`, broken at a space where there is one. */
+size_t lud_canvas_text_fitting(const lud_canvas *canvas, const char *text, float width);
 
 #endif

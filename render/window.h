@@ -2,7 +2,7 @@
 #ifndef LUDUS_RENDER_WINDOW_H
 #define LUDUS_RENDER_WINDOW_H
 
-#include "render/viewer.h"
+#include "render/viewer/viewer.h"
 
 typedef struct lud_window_report {
     double first_frame_seconds; /* from the call to the first picture on the screen */

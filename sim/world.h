@@ -152,6 +152,8 @@ struct lud_world {
     lud_status (*successors)(const lud_model *model, const uint8_t *state, const int32_t *joint_action,
                              lud_successors *out, lud_error *error);
     bool (*is_terminal)(const lud_model *model, const uint8_t *state);
+    /* Steps since the reset, for worlds whose states say so; null: they do not. */
+    int (*elapsed)(const lud_model *model, const uint8_t *state);
 
     /* Goals an agent may have (0 for most non-humans); goals are numbered 0..n_goals-1 per agent. Null: no
      * goals. */
@@ -166,8 +168,8 @@ struct lud_world {
     /* The state in words, several lines; the agent and cell level is what the inspector shows. */
     void (*describe)(const lud_model *model, const uint8_t *state, lud_text *out);
     /* For worlds whose actions mean something else in every state, null where the layout's names tell all:
-     * what an agent's action is there, on one line. Appends nothing and returns false where the state has no
-     * such action. */
+     * what an agent's action is there, on one line. Returns false where the state has no such action of its
+     * own; then it appends what the action stands for instead, if it stands for any. */
     bool (*describe_action)(const lud_model *model, const uint8_t *state, int agent, int action,
                             lud_text *out);
 

@@ -1,13 +1,14 @@
 #include "learn/mappo/policy.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "learn/learner.h"
+#include "learn/mappo/head.h"
 #include "learn/mappo/mad.h"
-#include "learn/mappo/trainer.h"
 
 enum { ROWS = 1024, MOST_NODES = 512 };
 
@@ -17,12 +18,14 @@ typedef struct core {
     lud_mappo_play play;
     lud_device *device;
     lud_arena *arena;
-    lud_mappo_trainer *trainer;
+    lud_mappo_networks *networks;
     int64_t hidden_width, state_width;
+    int64_t remembered; /* numbers a row keeps, 0: what it does follows from what it sees */
     int32_t place[ROWS], agent[ROWS], row[ROWS];
     uint32_t environment[ROWS], number[ROWS];
     float masks[ROWS], *hidden, *states;
-    void *parts[LUD_MAX_OBSERVATION_PARTS]; /* of one state, for attention; made when first asked for */
+    void *parts[LUD_MAX_OBSERVATION_PARTS]; /* of one state that is asked about */
+    pthread_mutex_t lock;                   /* around everything above while somebody asks */
 } core;
 
 typedef struct mappo_policy {
@@ -32,12 +35,13 @@ typedef struct mappo_policy {
 
 static void leave(core *c) {
     if (--c->n_users > 0) return;
-    lud_mappo_trainer_destroy(c->trainer);
+    lud_mappo_networks_destroy(c->networks);
     lud_device_close(c->device);
     lud_arena_destroy(c->arena);
     for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) free(c->parts[p]);
     free(c->hidden);
     free(c->states);
+    pthread_mutex_destroy(&c->lock);
     free(c);
 }
 
@@ -50,12 +54,11 @@ static void destroy(lud_policy *policy) {
  * of the magnitude. */
 static float *memory_of(const core *c, const lud_act *act, int64_t k) {
     const int64_t slot = k % act->n_agents_acting, e = k / act->n_agents_acting;
-    return (float *)(void *)(act->hidden + (size_t)e * act->hidden_stride) +
-           slot * (1 + c->hidden_width + c->state_width);
+    return (float *)(void *)(act->hidden + (size_t)e * act->hidden_stride) + slot * c->remembered;
 }
 
 static void write_out(const core *c, const lud_act *act, int64_t i) {
-    const lud_mappo_trainer *t = c->trainer;
+    const lud_mappo_networks *t = c->networks;
     const lud_mappo_shape *shape = &t->shape;
     const size_t at = (size_t)c->place[i] * (size_t)shape->n_agents + (size_t)c->agent[i];
     if (act->log_prob) act->log_prob[at] = ((float *)t->fields[LUD_FIELD_LOG_PROB].host)[i];
@@ -80,7 +83,7 @@ static void write_out(const core *c, const lud_act *act, int64_t i) {
 /* Hands the actor n rows: what the agents of `agent` in the environments of `place` see in `observations`,
  * and what stands in hidden, states and masks as remembered. */
 static void feed(core *c, const void *const *observations, int64_t n) {
-    lud_mappo_inputs *inputs = &c->trainer->inputs;
+    lud_mappo_inputs *inputs = &c->networks->inputs;
     lud_mappo_inputs_observe(inputs, observations, n, c->place, c->agent);
     const lud_mappo_memory memory = {.masks = c->masks,
                                      .actor_hidden = c->hidden,
@@ -95,15 +98,16 @@ static void feed(core *c, const void *const *observations, int64_t n) {
 
 /* Rows first .. first + n, of environments whose clocks agree. */
 static void act_rows(core *c, const lud_act *act, int64_t first, int64_t n) {
-    lud_mappo_trainer *t = c->trainer;
+    lud_mappo_networks *t = c->networks;
     for (int64_t i = 0; i < n; i++) {
         const int64_t k = first + i;
-        const float *kept = memory_of(c, act, k);
         c->place[i] = (int32_t)(k / act->n_agents_acting);
         c->agent[i] = act->agents[k % act->n_agents_acting];
         c->row[i] = (int32_t)i;
         c->environment[i] = act->range.first_environment + (uint32_t)c->place[i];
         c->number[i] = (uint32_t)c->agent[i];
+        if (c->remembered == 0) continue;
+        const float *kept = memory_of(c, act, k);
         c->masks[i] = kept[0];
         memcpy(c->hidden + i * c->hidden_width, kept + 1, (size_t)c->hidden_width * sizeof *kept);
         memcpy(c->states + i * c->state_width, kept + 1 + c->hidden_width,
@@ -120,12 +124,13 @@ static void act_rows(core *c, const lud_act *act, int64_t first, int64_t n) {
     lud_mappo_act(t, &draws, t->options.deterministic || c->play.deterministic);
     lud_mappo_read_states(t, c->row, c->hidden, c->states);
     for (int64_t i = 0; i < n; i++) {
+        write_out(c, act, i);
+        if (c->remembered == 0) continue;
         float *kept = memory_of(c, act, first + i);
         kept[0] = 1.0f;
         memcpy(kept + 1, c->hidden + i * c->hidden_width, (size_t)c->hidden_width * sizeof *kept);
         memcpy(kept + 1 + c->hidden_width, c->states + i * c->state_width,
                (size_t)c->state_width * sizeof *kept);
-        write_out(c, act, i);
     }
 }
 
@@ -141,8 +146,47 @@ static void act_in_range(lud_policy *policy, const lud_act *act) {
     }
 }
 
-static const lud_policy_kind kind = {
-    .name = "trained", .about = "the policy of a run", .destroy = destroy, .act = act_in_range};
+/* The actor's run on what agents first .. first + n see in a state, at the start of an episode. */
+static void look(core *c, const lud_model *model, const uint8_t *state, int first, int64_t n) {
+    static const uint32_t tick = 0;
+    model->world->observe(model, (lud_range){.n = 1, .tick = &tick}, state, c->parts);
+    memset(c->hidden, 0, (size_t)(n * c->hidden_width) * sizeof *c->hidden);
+    memset(c->states, 0, (size_t)(n * c->state_width) * sizeof *c->states);
+    for (int64_t i = 0; i < n; i++) {
+        c->place[i] = 0;
+        c->agent[i] = first + (int32_t)i;
+        c->row[i] = (int32_t)i;
+        c->masks[i] = 0.0f;
+    }
+    feed(c, (const void *const *)c->parts, n);
+    lud_mappo_net_forward(&c->networks->actor, false);
+}
+
+static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p) {
+    core *c = ((mappo_policy *)policy)->core;
+    const lud_mappo_networks *t = c->networks;
+    const int n = policy->model->layout.actions[agent].n_discrete;
+    (void)goal;
+    if (c->remembered > 0 || n == 0) return false;
+    pthread_mutex_lock(&c->lock);
+    look(c, policy->model, state, agent, 1);
+    const float *logits = lud_nn_value(t->actor.nn, t->actor.out); /* on the CPU, see open_core */
+    int likeliest = 0;
+    double sum = 0.0;
+    for (int k = 1; k < n; k++)
+        if (logits[k] > logits[likeliest]) likeliest = k;
+    for (int k = 0; k < n; k++) sum += p[k] = exp((double)logits[k] - (double)logits[likeliest]);
+    const bool draws = !t->options.deterministic && !c->play.deterministic;
+    for (int k = 0; k < n; k++) p[k] = draws ? p[k] / sum : k == likeliest;
+    pthread_mutex_unlock(&c->lock);
+    return true;
+}
+
+static const lud_policy_kind kind = {.name = "trained",
+                                     .about = "the policy of a run",
+                                     .destroy = destroy,
+                                     .act = act_in_range,
+                                     .distribution = distribution};
 
 bool lud_mappo_policy_is(const lud_policy *policy) {
     return policy && policy->kind == &kind;
@@ -150,7 +194,7 @@ bool lud_mappo_policy_is(const lud_policy *policy) {
 
 /* Adds the weights of one head to those of an agent. */
 static void add_head(const core *c, int64_t agent, int64_t head, const float *edge_weight, float *weights) {
-    const lud_mappo_trainer *t = c->trainer;
+    const lud_mappo_networks *t = c->networks;
     const lud_mappo_inputs *in = &t->inputs;
     const int64_t heads = t->options.graph.heads, channels = t->options.graph.hidden_size;
     const int64_t ego = ((int32_t *)in->items[LUD_MAPPO_EGO].host)[agent], v = t->shape.n_nodes;
@@ -176,26 +220,11 @@ static void add_head(const core *c, int64_t agent, int64_t head, const float *ed
 
 bool lud_mappo_policy_attention(lud_policy *policy, const uint8_t *state, float *weights) {
     core *c = ((mappo_policy *)policy)->core;
-    lud_mappo_trainer *t = c->trainer;
+    lud_mappo_networks *t = c->networks;
     const lud_model *model = policy->model;
     const int64_t n = model->layout.n_agents, v = t->shape.n_nodes;
     if (t->actor.query < 0 || v > MOST_NODES || n > ROWS) return false;
-    for (int p = 0; p < model->layout.n_parts; p++) {
-        if (!c->parts[p]) c->parts[p] = calloc(1, model->layout.parts[p].bytes);
-        if (!c->parts[p]) return false;
-    }
-    const uint32_t tick = 0;
-    model->world->observe(model, (lud_range){.n = 1, .tick = &tick}, state, c->parts);
-    /* what agents remember does not reach the graph: zeros do */
-    memset(c->hidden, 0, (size_t)(n * c->hidden_width) * sizeof *c->hidden);
-    memset(c->states, 0, (size_t)(n * c->state_width) * sizeof *c->states);
-    for (int64_t i = 0; i < n; i++) {
-        c->place[i] = 0;
-        c->agent[i] = c->row[i] = (int32_t)i;
-        c->masks[i] = 0.0f;
-    }
-    feed(c, (const void *const *)c->parts, n);
-    lud_mappo_net_forward(&t->actor, false);
+    look(c, model, state, 0, n); /* what agents remember does not reach the graph: zeros do */
     const int edge = lud_parameters_find(t->parameters, t->actor.edge_weight);
     const float *edge_weight = lud_parameters_value(t->parameters, edge);
     memset(weights, 0, (size_t)(n * v) * sizeof *weights);
@@ -206,7 +235,7 @@ bool lud_mappo_policy_attention(lud_policy *policy, const uint8_t *state, float 
 }
 
 const lud_parameters *lud_mappo_policy_parameters(const lud_policy *policy) {
-    return ((const mappo_policy *)policy)->core->trainer->parameters;
+    return ((const mappo_policy *)policy)->core->networks->parameters;
 }
 
 static lud_status load_actor(core *c, const char *folder, lud_error *error) {
@@ -216,7 +245,7 @@ static lud_status load_actor(core *c, const char *folder, lud_error *error) {
     lud_checkpoint *checkpoint = NULL;
     lud_status status = lud_checkpoint_open(path.bytes, &checkpoint, error);
     if (!status) {
-        lud_parameters_visit(c->trainer->parameters, "", checkpoint);
+        lud_parameters_visit(c->networks->parameters, "", checkpoint);
         status = lud_checkpoint_status(checkpoint, error);
         if (status) lud_fail_context(error, "%s: the run's policy does not fit this scenario", path.bytes);
     }
@@ -229,14 +258,14 @@ static lud_status load_actor(core *c, const char *folder, lud_error *error) {
  */
 static lud_status read_options(lud_arena *arena, const lud_scenario *trained, const lud_scenario *scenario,
                                lud_mappo_options *options, lud_error *error) {
-    lud_status status = lud_options_read(&lud_mappo_option_table, arena, trained->learner, options, error);
+    lud_status status = lud_mappo_options_read(arena, trained->learner, options, error);
     const lud_learner_kind *learner;
     lud_error other = {0};
     if (status || !scenario->learner || !lud_tree_get(scenario->learner, "deterministic") ||
         lud_learner_kind_of(scenario, &learner, &other) || strcmp(learner->name, "graph-mappo") != 0)
         return status;
     lud_mappo_options played;
-    status = lud_options_read(&lud_mappo_option_table, arena, scenario->learner, &played, error);
+    status = lud_mappo_options_read(arena, scenario->learner, &played, error);
     if (!status) options->deterministic = played.deterministic;
     return status;
 }
@@ -249,16 +278,22 @@ static lud_status open_core(core *c, const lud_scenario *trained, const lud_scen
     if (!status && !c->arena) status = lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
     if (!status) status = read_options(c->arena, trained, scenario, &options, error);
     if (!status)
-        status = lud_mappo_trainer_create(scenario->model, &options, c->device, (uint64_t)trained->run.seed,
-                                          ROWS, LUD_MAPPO_PLAY, NULL, &c->trainer, error);
+        status = lud_mappo_networks_create(scenario->model, &options, c->device, (uint64_t)trained->run.seed,
+                                           ROWS, LUD_MAPPO_PLAY, NULL, &c->networks, error);
     if (status) return status;
     if (c->play.directions == LUD_DIRECTIONS_AWAY && options.control != LUD_MAPPO_MAD)
         return lud_fail(error, LUD_ERROR_INPUT, "only a policy with control: mad has a magnitude");
     if (options.recurrent) c->hidden_width = options.hidden_size;
     c->state_width = lud_mappo_state_width(&options);
+    if (c->hidden_width + c->state_width > 0) c->remembered = 1 + c->hidden_width + c->state_width;
     c->hidden = calloc((size_t)(ROWS * c->hidden_width + 1), sizeof *c->hidden);
     c->states = calloc((size_t)(ROWS * c->state_width + 1), sizeof *c->states);
-    if (!c->hidden || !c->states) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
+    bool whole = c->hidden && c->states;
+    for (int p = 0; p < scenario->model->layout.n_parts; p++) {
+        c->parts[p] = calloc(1, scenario->model->layout.parts[p].bytes);
+        whole = whole && c->parts[p];
+    }
+    if (!whole) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
     return c->play.folder ? load_actor(c, c->play.folder, error) : LUD_OK;
 }
 
@@ -272,6 +307,7 @@ lud_status lud_mappo_join_as(const lud_scenario *trained, const lud_scenario *sc
     core *c = calloc(1, sizeof *c);
     if (!c) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
     c->n_users = 1;
+    pthread_mutex_init(&c->lock, NULL);
     c->play = *play;
     lud_status status = open_core(c, trained, scenario, error);
     for (int i = 0; i < scenario->model->layout.n_agents && !status; i++) {
@@ -284,9 +320,9 @@ lud_status lud_mappo_join_as(const lud_scenario *trained, const lud_scenario *sc
         p->core = c;
         p->base = (lud_policy){.kind = &kind,
                                .model = scenario->model,
-                               .hidden_bytes = (size_t)(1 + c->hidden_width + c->state_width) * sizeof(float),
+                               .hidden_bytes = (size_t)c->remembered * sizeof(float),
                                .needs_observations = true,
-                               .device = c->trainer->device};
+                               .device = c->device};
         lud_cast_set(cast, i, &p->base);
     }
     leave(c);

@@ -21,6 +21,7 @@ typedef struct lud_capture {
     void (*body)(
         void *context); /* calls operations only: no uploads, downloads, or numbers that change by call */
     void *context;
+    bool never;                            /* only calls the body, which does what cannot be recorded */
     uint64_t runs, n_recorded, n_replayed; /* so far */
     lud_capture_graph graphs[LUD_CAPTURE_GRAPHS];
 } lud_capture;

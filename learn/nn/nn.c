@@ -62,6 +62,7 @@ int lud_nn_axis_of(const lud_nn *net, int value) {
 
 int lud_nn_relu_layers(const lud_nn *net, int most, lud_nn_layer *layers) {
     int n = 0;
+    if (net->failed) return 0; /* which lud_nn_plan reports; nodes are no longer what they should be */
     for (int i = 0; i < net->n_nodes; i++) {
         const lud_node *node = &net->nodes[i];
         const bool layer =
@@ -135,6 +136,13 @@ static int parameter(lud_nn *net, const char *name, const char *suffix, int n_di
     return index;
 }
 
+/* The weight of a layer: one of the matrices of which optimisers may keep low-rank moments. */
+static int matrix(lud_nn *net, const char *name, const char *suffix, int64_t rows, int64_t columns) {
+    const int index = parameter(net, name, suffix, 2, (const int64_t[]){rows, columns}, net->weight_init);
+    if (index >= 0) net->parameters->items[index].low_rank = true;
+    return index;
+}
+
 static int axis_of(const lud_nn *net, int value) {
     return net->values[value].axis;
 }
@@ -169,8 +177,7 @@ static int linear(lud_nn *net, int x, const char *name, int64_t width, lud_map m
     const int axis = axis_of(net, x);
     lud_node *node = add_node(net, LUD_NODE_LINEAR, axis, width, 1, &x);
     node->map = node->evaluation_map = map;
-    node->parameters[0] =
-        parameter(net, name, ".weight", 2, (const int64_t[]){width, n_in}, net->weight_init);
+    node->parameters[0] = matrix(net, name, ".weight", width, n_in);
     if (bias) node->parameters[1] = parameter(net, name, ".bias", 1, &width, bias_init(net, n_in));
     if (lud_map_needs_input(map.kind)) keep(net, node, 0, LUD_NN_REAL, axis, width);
     return node->output;
@@ -298,8 +305,7 @@ int lud_nn_gru(lud_nn *net, int x, const char *name, int64_t size, int state_axi
     node->k = size;
     node->state_axis = state_axis;
     const int64_t wide = 3 * size;
-    node->parameters[0] =
-        parameter(net, name, ".hidden.weight", 2, (const int64_t[]){wide, size}, net->weight_init);
+    node->parameters[0] = matrix(net, name, ".hidden.weight", wide, size);
     node->parameters[1] = parameter(net, name, ".hidden.bias", 1, &wide, bias_init(net, size));
     keep(net, node, 0, LUD_NN_REAL, axis, 4 * size);
     return node->output;
@@ -313,9 +319,7 @@ int lud_nn_graph_attention(lud_nn *net, int q, int k, int v, int d, const char *
     lud_node *node = add_node(net, LUD_NODE_GRAPH_ATTENTION, axis_of(net, q), width, 4, inputs);
     node->k = heads;
     node->edges = edges;
-    if (d >= 0)
-        node->parameters[0] =
-            parameter(net, name, ".weight", 2, (const int64_t[]){width, edge_width}, net->weight_init);
+    if (d >= 0) node->parameters[0] = matrix(net, name, ".weight", width, edge_width);
     keep(net, node, 0, LUD_NN_REAL, edge_axis, heads);
     return node->output;
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 const char *const lud_optimiser_names[LUD_OPTIMISER_KINDS + 1] = {"sgd",    "adam",        "adamw",
-                                                                  "apollo", "apollo_mini", NULL};
+                                                                  "apollo", "apollo-mini", NULL};
 
 /* Scalars in device memory, per group and per low-rank matrix. */
 enum {
@@ -84,8 +84,41 @@ lud_optimiser_options lud_optimiser_defaults(lud_optimiser_kind kind) {
     return o;
 }
 
-static bool is_apollo(lud_optimiser_kind kind) {
+static bool is_apollo(int kind) {
     return kind == LUD_OPTIMISER_APOLLO || kind == LUD_OPTIMISER_APOLLO_MINI;
+}
+
+lud_status lud_optimiser_options_check(const lud_optimiser_options *o, lud_tree *learner,
+                                       lud_error *error) {
+    const lud_optimiser_options usual = lud_optimiser_defaults(LUD_OPTIMISER_ADAM);
+    static const char *const of_sgd = "sgd", *const of_moments = "every type but sgd",
+                             *const of_apollo = "apollo and apollo-mini";
+    const struct {
+        const char *key, *types;
+        bool given;
+    } rows[] = {{"momentum", of_sgd, o->momentum != 0.0},
+                {"beta1", of_moments, o->beta1 != usual.beta1},
+                {"beta2", of_moments, o->beta2 != usual.beta2},
+                {"rank", of_apollo, o->rank != 0},
+                {"scale", of_apollo, o->scale != 0.0},
+                {"projection_gap", of_apollo, o->projection_gap != usual.projection_gap},
+                {"tensor_scaling", of_apollo, o->tensor_scaling},
+                {"scale_front", of_apollo, o->scale_front},
+                {"limiter", of_apollo, !o->limiter},
+                {"limiter_gamma", of_apollo, o->limiter_gamma != usual.limiter_gamma},
+                {"correct_bias", of_apollo, !o->correct_bias},
+                {"zero_gradient_freezes", of_apollo, o->zero_gradient_freezes}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *types = rows[i].types;
+        const bool honoured =
+            types == of_apollo ? is_apollo(o->kind) : (o->kind == LUD_OPTIMISER_SGD) == (types == of_sgd);
+        if (!rows[i].given || honoured) continue;
+        lud_tree *section = lud_tree_get(learner, "optimiser"),
+                       *option = lud_tree_get(section, rows[i].key);
+        return lud_tree_expected(option, error, "no %s with type %s; it is of %s", rows[i].key,
+                                 lud_optimiser_names[o->kind], types);
+    }
+    return LUD_OK;
 }
 
 static int64_t larger(int64_t a, int64_t b) {
@@ -154,6 +187,11 @@ int lud_optimiser_group(lud_optimiser *optimiser, const char *prefix, const lud_
     const int index = optimiser->n_groups++;
     group *g = &groups[index];
     *g = (group){.options = *options, .first_range = optimiser->n_ranges};
+    const lud_optimiser_options usual = lud_optimiser_defaults((lud_optimiser_kind)options->kind);
+    if (g->options.rank == 0) g->options.rank = usual.rank;
+    if (g->options.scale == 0.0) g->options.scale = usual.scale;
+    g->options.tensor_scaling |= usual.tensor_scaling;
+    options = &g->options;
     g->scalars = take_state(optimiser, GROUP_SCALARS);
     range *open = NULL;
     for (int i = 0; i < optimiser->parameters->n; i++) {
@@ -249,6 +287,10 @@ void lud_optimiser_pack(lud_optimiser *optimiser, int index, double lr, lud_uplo
     schedule_group_f32(g, schedule);
     for (int i = 0; i <= GROUP_LIMIT; i++) g->packed[i] = (float)schedule[i];
     lud_upload_batch_add(upload, &g->sent, g->packed, sizeof g->packed);
+}
+
+bool lud_optimiser_records(const lud_optimiser *optimiser) {
+    return optimiser->n_matrices == 0;
 }
 
 void lud_optimiser_apply(lud_optimiser *optimiser, int index) {

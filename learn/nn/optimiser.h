@@ -5,6 +5,7 @@
 #ifndef LUDUS_LEARN_NN_OPTIMISER_H
 #define LUDUS_LEARN_NN_OPTIMISER_H
 
+#include "base/options.h"
 #include "base/text.h"
 #include "learn/nn/parameters.h"
 #include "learn/nn/upload_batch.h"
@@ -20,19 +21,19 @@ typedef enum lud_optimiser_kind {
 extern const char *const lud_optimiser_names[LUD_OPTIMISER_KINDS + 1]; /* null-terminated */
 
 typedef struct lud_optimiser_options {
-    lud_optimiser_kind kind;
+    int kind; /* lud_optimiser_kind */
     double beta1, beta2, epsilon;
     double momentum;     /* SGD */
     double weight_decay; /* L2 for SGD and Adam, decoupled for the others */
-    double max_norm;     /* of the gradient of the group, 0: no clipping */
+    double max_norm;     /* of the gradient of the group, 0: no clipping; given by the group's owner */
     bool correct_bias;   /* the two APOLLO kinds; Adam and AdamW always do */
     /* Low-rank parameters of the two APOLLO kinds; their other parameters take AdamW with epsilon on the
      * uncorrected root and the decay after the update. */
-    int64_t rank;
-    double scale;            /* the update is multiplied by its square root */
-    uint64_t projection_gap; /* updates between two new projections */
-    bool tensor_scaling;     /* one scaling for the whole matrix instead of one a channel */
-    bool scale_front;        /* multiply before the norm-growth limiter instead of after */
+    int64_t rank;           /* 0: that of lud_optimiser_defaults */
+    double scale;           /* the update is multiplied by its square root; 0: likewise */
+    int64_t projection_gap; /* updates between two new projections */
+    bool tensor_scaling; /* one scaling for the whole matrix instead of one a channel; APOLLO-Mini: always */
+    bool scale_front;    /* multiply before the norm-growth limiter instead of after */
     bool limiter;
     double limiter_gamma;
     bool zero_gradient_freezes; /* false: a zero gradient is no update; true: it sets the stored norm to zero,
@@ -43,6 +44,33 @@ typedef struct lud_optimiser_options {
 /* Usual values of a kind: betas 0.9 and 0.999, epsilon 1e-8 (1e-6 for APOLLO), no decay, no clipping; APOLLO:
  * rank 128, scale 32, channel scaling; APOLLO-Mini: rank 1, scale 128, tensor scaling. */
 lud_optimiser_options lud_optimiser_defaults(lud_optimiser_kind kind);
+
+/* The rows (base/option_rows.h) of a learner's section `optimiser`, which fills a lud_optimiser_options; the
+ * defaults of epsilon and weight decay are the learner's. */
+#define LUD_OPTIMISER_ROWS(default_epsilon, default_decay)                                                   \
+    CHOICE_AT("type", kind, "adam", lud_optimiser_names,                                                     \
+              "the apollos keep moments of projections of matrices, the others of every number"),            \
+        REAL(epsilon, default_epsilon, 0, 1, "added to the root of the second moment; not in sgd"),          \
+        REAL(beta1, "0.9", 0, 0.999999, "forgetting of the first moment; not in sgd"),                       \
+        REAL(beta2, "0.999", 0, 0.999999999, "of the second"),                                               \
+        REAL(momentum, "0", 0, 0.999999, "sgd: share of the last update that goes on"),                      \
+        REAL(weight_decay, default_decay, 0, 10,                                                             \
+             "pull towards 0: times the weight, added to the gradient (sgd, adam) or apart from it"),        \
+        INT(rank, "0", 0, 65536, "apollo: of the projection; 0: 128, apollo-mini 1"),                        \
+        REAL(scale, "0", 0, 1e9, "apollo: updates are multiplied by its root; 0: 32, apollo-mini 128"),      \
+        INT(projection_gap, "200", 1, 1e15, "apollo: updates between two projections"),                      \
+        BOOL(tensor_scaling, "false",                                                                        \
+             "apollo: one factor for a matrix instead of one for each row or column; apollo-mini: always"),  \
+        BOOL(scale_front, "false", "apollo: the root of scale comes before the limiter"),                    \
+        BOOL(limiter, "true", "apollo: the norm of a matrix's update grows slowly"),                         \
+        REAL(limiter_gamma, "1.01", 1, 1e6, "apollo: by at most this factor an update"),                     \
+        BOOL(correct_bias, "true", "apollo: correct the moments for their start at 0"),                      \
+        BOOL(zero_gradient_freezes, "false",                                                                 \
+             "apollo: a gradient of zero sets the limiter's norm to 0 instead of being no update")
+#define LUD_OPTIMISER_HELP "how gradients become updates"
+/* Options that the type has no use for are an error, with their place in the section of `learner`. */
+lud_status lud_optimiser_options_check(const lud_optimiser_options *options, lud_tree *learner,
+                                       lud_error *error);
 
 typedef struct lud_optimiser lud_optimiser;
 
@@ -61,10 +89,12 @@ lud_status lud_optimiser_build(lud_optimiser *optimiser, uint64_t seed, lud_erro
  */
 void lud_optimiser_step(lud_optimiser *optimiser, int group, double lr);
 /* The same in two parts, for recorded updates (learn/nn/capture.h): the first counts the update and sends its
- * rates to the device, the second only queues operations. A group with low-rank parameters cannot be
- * recorded: its step sizes and skipped updates are decided on the host. */
+ * rates to the device, the second only queues operations. */
 void lud_optimiser_prepare(lud_optimiser *optimiser, int group, double lr);
 void lud_optimiser_apply(lud_optimiser *optimiser, int group);
+/* Whether steps may be recorded. Not with low-rank parameters: their step sizes, projections and skipped
+ * updates are decided on the host. */
+bool lud_optimiser_records(const lud_optimiser *optimiser);
 /* The first part with the rates in an upload, which is sent before the second; parameters are floats. */
 void lud_optimiser_pack(lud_optimiser *optimiser, int group, double lr, lud_upload_batch *upload);
 /* Another limit of the group's gradient norm, before the next update is prepared; 0: none. In

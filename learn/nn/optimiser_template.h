@@ -118,7 +118,8 @@ static void NAME(project)(lud_optimiser *optimiser, const matrix *low, const rea
     if (low->injected) {
         lud_write_reals(device, sizeof(real), projection, n_projection, low->injected);
     } else {
-        const uint64_t refresh = low->updates / optimiser->groups[low->group].options.projection_gap;
+        const uint64_t refresh =
+            low->updates / (uint64_t)optimiser->groups[low->group].options.projection_gap;
         ops->random_normal(device, n_projection, optimiser->seed, (uint32_t)low->parameter, (uint32_t)refresh,
                            1.0 / sqrt((double)r), projection);
     }

@@ -69,6 +69,15 @@ static void act(lud_policy *policy, const lud_act *wanted) {
     shared->kind->act(shared, wanted);
 }
 
+static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p) {
+    return lud_policy_distribution(((share *)policy)->from->policy, state, agent, goal, p);
+}
+
+static void joint(lud_policy *policy, const uint8_t *state, double *p) {
+    lud_policy *shared = ((share *)policy)->from->policy;
+    shared->kind->joint(shared, state, p);
+}
+
 static lud_status load(const char *folder, const lud_scenario *scenario, source *s, lud_error *error) {
     const lud_learner_kind *kind = NULL;
     lud_status status = lud_learner_kind_of(scenario, &kind, error);
@@ -84,6 +93,8 @@ static lud_status take_part(source *s, lud_cast *cast, int agent, lud_error *err
     own->kind.destroy = destroy;
     own->kind.reset = s->policy->kind->reset ? reset : NULL;
     own->kind.act = act;
+    own->kind.distribution = distribution;
+    own->kind.joint = s->policy->kind->joint ? joint : NULL;
     own->base.kind = &own->kind;
     s->users++;
     lud_cast_set(cast, agent, &own->base);

@@ -157,6 +157,10 @@ static void describe(const lud_model *model, const uint8_t *state, lud_text *out
     lud_grid_scene_destroy(scene);
 }
 
+static int elapsed(const lud_model *model, const uint8_t *state) {
+    return (int)lud_grid_get16(state + ((const lud_grid_model *)model)->at.step);
+}
+
 const lud_world lud_multigrid_world = {
     .name = "multigrid",
     .options = lud_grid_option_tables,
@@ -169,6 +173,7 @@ const lud_world lud_multigrid_world = {
     .observe = lud_grid_observe,
     .successors = lud_grid_successors,
     .is_terminal = lud_grid_is_terminal,
+    .elapsed = elapsed,
     .n_goals = n_goals,
     .goal_weight = goal_weight,
     .achieved = achieved,

@@ -30,7 +30,7 @@ static void decide(const char *const *rows, int height, lud_grid_action_set acti
     lud_policy *policy;
     assert_int_equal(lud_heuristic_create(model, beta, &policy, NULL), LUD_OK);
     memset(p, 0, 7 * sizeof *p);
-    lud_heuristic_probabilities(policy, state, 0, 0, p);
+    assert_true(lud_policy_distribution(policy, state, 0, 0, p));
     double sum = 0;
     for (int k = 0; k < 7; k++) sum += p[k];
     assert_near(sum, 1);
@@ -161,7 +161,7 @@ static void test_carrying(void **state) {
     uint32_t tick = 0;
     for (size_t step = 0; step < sizeof expected / sizeof *expected; step++) {
         double p[7];
-        lud_heuristic_probabilities(policy, at, 0, 0, p);
+        assert_true(lud_policy_distribution(policy, at, 0, 0, p));
         int32_t best = 0;
         for (int k = 0; k < 7; k++)
             if (p[k] > p[best]) best = k;
@@ -188,7 +188,7 @@ static void test_without_goal_and_elsewhere(void **state) {
     lud_policy *policy;
     assert_int_equal(lud_heuristic_create(model, 1e6, &policy, NULL), LUD_OK);
     double p[7];
-    lud_heuristic_probabilities(policy, start, 0, -1, p);
+    assert_true(lud_policy_distribution(policy, start, 0, -1, p));
     for (int k = 0; k < 7; k++) assert_near(p[k], 1.0 / 7);
     lud_policy_destroy(policy);
 

@@ -101,19 +101,19 @@ static void test_probabilities(void **state) {
     int32_t actions[2][4];
     memset(actions, 0xff, sizeof actions);
     float log_prob[2][4];
-    double p[2][2][4];
+    double p[4];
     lud_act act = {.model = model,
                    .range = {.seed = 1, .n = 2, .tick = tick},
                    .agents = agents,
                    .n_agents_acting = 2,
                    .discrete = actions[0],
-                   .log_prob = log_prob[0],
-                   .probabilities = p[0][0]};
+                   .log_prob = log_prob[0]};
     policy->kind->act(policy, &act);
     static const double expected[] = {0.06, 0.18, 0.18, 0.58};
     for (int e = 0; e < 2; e++)
         for (int slot = 0; slot < 2; slot++) {
-            for (int k = 0; k < 4; k++) assert_true(fabs(p[e][slot][k] - expected[k]) < 1e-15);
+            assert_true(lud_policy_distribution(policy, NULL, agents[slot], -1, p));
+            for (int k = 0; k < 4; k++) assert_true(fabs(p[k] - expected[k]) < 1e-15);
             int action = actions[e][agents[slot]];
             assert_in_range(action, 0, 3);
             assert_true(fabs(log_prob[e][agents[slot]] - log(expected[action])) < 1e-6);

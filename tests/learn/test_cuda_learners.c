@@ -168,11 +168,12 @@ static void recorded_training_is_the_same(void **state) {
             double row[128];
             support_bed b = support_bed_open(t, "cuda", 0);
             lud_mappo_learner_state *m = (lud_mappo_learner_state *)b.learner;
-            m->update->never_record = m->rollout->never_record = plain;
+            lud_mappo_device_rollout *r = m->device_rollout;
+            lud_capture *const pieces[] = {&m->ppo.core.stepping, r ? &r->stepping : &m->rollout->acting,
+                                           r ? &r->ending : &m->rollout->valuing, &m->ppo.adding};
+            for (int i = 0; i < 4; i++) pieces[i]->never = plain;
+            m->rollout->valuing.never = plain; /* values of what was seen last */
             for (uint64_t i = 0; i < b.learner->n_iterations; i++) support_bed_iterate(t, &b, row);
-            lud_mappo_rollout *r = m->device_rollout;
-            const lud_capture *const pieces[] = {&m->update->stepping, r ? &r->stepping : &m->rollout->acting,
-                                                 r ? &r->ending : &m->rollout->valuing, &m->update->adding};
             for (int i = 0; i < 4; i++) {
                 if (plain) assert_int_equal(pieces[i]->runs, 0);
                 /* steps of the optimiser and of rollouts have one shape throughout, however many edges there
@@ -209,12 +210,13 @@ static void rollouts_are_those_of_the_host(void **state) {
             lud_error error = {0};
             assert_non_null(m->device_rollout);
             assert_int_equal(m->slice_envs, 3);
-            if (way > 0) lud_mappo_rollout_destroy(m->device_rollout);
+            if (way > 0) lud_mappo_device_rollout_destroy(m->device_rollout);
             if (way == 1) m->device_rollout = NULL;
             if (way == 2)
-                assert_int_equal(
-                    lud_mappo_rollout_create(m->rollout, &m->buffer, m->batch, 2, &m->device_rollout, &error),
-                    LUD_OK);
+                assert_int_equal(lud_mappo_device_rollout_create(m->rollout, &m->training.buffer,
+                                                                 m->training.batch, 2, &m->device_rollout,
+                                                                 &error),
+                                 LUD_OK);
             const uint64_t last = emulated ? b.learner->n_iterations : 1;
             for (uint64_t i = 0; i < last; i++) support_bed_iterate(t, &b, rows[way]);
             columns = b.learner->columns;
@@ -244,7 +246,7 @@ static void slices_with_other_edges_are_replayed(void **state) {
         support_bed b = support_bed_open(&t, "cuda", 0);
         double row[128];
         for (uint64_t i = 0; i < b.learner->n_iterations; i++) support_bed_iterate(&t, &b, row);
-        const lud_capture *adding = &((lud_mappo_learner_state *)b.learner)->update->adding;
+        const lud_capture *adding = &((lud_mappo_learner_state *)b.learner)->ppo.adding;
         assert_int_equal(adding->runs, 24);
         assert_in_range(adding->n_replayed, 14, 22);
         support_bed_close(&b);
@@ -278,16 +280,15 @@ static void recorded_values_are_the_same(void **state) {
             lud_empo_phase2_learner *p = (lud_empo_phase2_learner *)b.learner;
             p->values.never_record = plain;
             for (uint64_t i = 0; i < b.learner->n_iterations; i++) support_bed_iterate(&t, &b, row);
-            uint64_t n, n_replayed;
-            lud_empo_update_captures(p->update, &n, &n_replayed);
-            assert_int_equal(n, plain ? 0 : 40);
+            const lud_empo_update_figures figures = lud_empo_update_get(p->update);
+            assert_int_equal(figures.n, plain ? 0 : 40);
             if (plain) assert_int_equal(p->values.capture.runs, 0);
             /* the rest: the first time with a size, and with each stage's networks */
-            if (!plain && n_replayed * 100 < n * 50)
-                fail_msg("%s: %lu of %lu updates were replayed", t.name, (unsigned long)n_replayed,
-                         (unsigned long)n);
+            if (!plain && figures.n_replayed * 100 < figures.n * 50)
+                fail_msg("%s: %lu of %lu updates were replayed", t.name, (unsigned long)figures.n_replayed,
+                         (unsigned long)figures.n);
             if (!plain && p->values.capture.n_replayed * 100 < p->values.capture.runs * 75)
-                fail_msg("%s: %lu of %lu questions were replayed", t.name,
+                fail_msg("%s: %lu of %lu evaluations were replayed", t.name,
                          (unsigned long)p->values.capture.n_replayed, (unsigned long)p->values.capture.runs);
             saved[plain] = support_bed_save(&b);
             support_bed_close(&b);
@@ -314,17 +315,16 @@ static void an_update_is_one_replay(void **state) {
         for (int i = 0; i < 8; i++) {
             /* the same batch again and again: known sizes, from the third time on a record */
             lud_error error = {0};
-            uint64_t n[2], n_replayed[2];
             support_calls calls = {0};
-            lud_empo_update_captures(p->update, &n[0], &n_replayed[0]);
+            const lud_empo_update_figures before = lud_empo_update_get(p->update);
             if (i >= 2) support_calls_begin(b.device);
             const lud_status status = lud_empo_update_run(p->update, 1000, &now, i % 2, &error);
             if (i >= 2) calls = support_calls_end(b.device);
             if (status) fail_msg("%s: %s", t->name, error.text);
-            lud_empo_update_captures(p->update, &n[1], &n_replayed[1]);
-            assert_int_equal(n[1] - n[0], 1);
+            const lud_empo_update_figures after = lud_empo_update_get(p->update);
+            assert_int_equal(after.n - before.n, 1);
             if (i >= 2) {
-                assert_int_equal(n_replayed[1] - n_replayed[0], 1);
+                assert_int_equal(after.n_replayed - before.n_replayed, 1);
                 assert_int_equal(calls.launches, 1);
                 assert_int_equal(calls.others, 0);
                 assert_int_equal(calls.uploads, 1 + n_tables); /* what is read of each goes by itself */
@@ -357,7 +357,7 @@ static void recorded_proofs_are_the_same(void **state) {
         for (int plain = 0; plain < 2; plain++) {
             double row[128];
             support_bed b = support_bed_open(&t, "cuda", 0);
-            lud_proof_ppo_net(b.learner, false)->never_record = plain;
+            lud_proof_ppo_never_record(b.learner, plain);
             for (uint64_t i = 0; i < b.learner->n_iterations; i++) support_bed_iterate(&t, &b, row);
             uint64_t n, n_replayed;
             lud_proof_ppo_pieces(b.learner, &n, &n_replayed);

@@ -351,9 +351,9 @@ static void robots_draw_together(void **context) {
     assert_true(human_distance < chi_square_limit(n_actions - 1));
 
     double pi_r[64];
-    lud_empo_solution_robot(policy[0], 0, s.space->states + 2 * at, pi_r);
+    policy[0]->kind->joint(policy[0], s.space->states + 2 * at, pi_r);
     assert_memory_equal(pi_r, record + layout->pi_r, (size_t)layout->n_robot_actions * sizeof *pi_r);
-    lud_empo_solution_robot(policy[0], 0, (const uint8_t[]){255, 255}, pi_r); /* not in the solution */
+    policy[0]->kind->joint(policy[0], (const uint8_t[]){255, 255}, pi_r); /* not in the solution */
     for (int k = 0; k < layout->n_robot_actions; k++)
         support_assert_close(pi_r[k], 1.0 / layout->n_robot_actions);
 
@@ -442,8 +442,9 @@ static void policies_become_hooks(void **context) {
     lud_policy *uniform;
     assert_int_equal(lud_tree_read_text(arena, "test", "random", 6, &tree, &error), LUD_OK);
     assert_int_equal(lud_policy_create(&s.m->base, tree, "test", &uniform, &error), LUD_OK);
+    lud_policy *const robots[] = {uniform}; /* of the only one */
     lud_empo_policies policies = {
-        .model = &s.m->base, .layout = *layout, .habit = uniform, .belief = uniform, .robot = uniform};
+        .model = &s.m->base, .layout = *layout, .habit = uniform, .belief = uniform, .robots = robots};
     lud_empo_hooks hooks;
     lud_empo_policies_hook(&policies, &hooks);
     double row[256];
@@ -465,7 +466,8 @@ static void policies_become_hooks(void **context) {
 
     /* as a belief it changes nothing */
     double *records = calloc(s.space->n_states * (uint64_t)layout->record_doubles, sizeof *records);
-    policies.habit = policies.robot = NULL;
+    policies.habit = NULL;
+    policies.robots = NULL;
     lud_empo_policies_hook(&policies, &hooks);
     assert_null(hooks.habit);
     assert_null(hooks.robot);

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "learn/empo/exact/policy_distribution.h"
+#include "learn/empo/exact/options.h"
 #include "learn/empo/memory/environments.h"
 #include "learn/empo/phase1/phase1.h"
 #include "learn/support_empo.h"
@@ -53,7 +53,7 @@ static void a_transition_larger_than_the_memory(void **state) {
     lud_empo_replay *small = too_small(&l->features, layout->n_robot_actions, layout->n_humans);
     const lud_empo_now now = lud_empo_stages_at(&l->options.stages, 0);
     lud_error error = {0};
-    expect_too_large(lud_empo_rollout_step(l->rollout, &now, 0, NULL, NULL, small, &error), &error);
+    expect_too_large(lud_empo_rollout_step(l->rollout, &now, 0, small, &error), &error);
     assert_int_equal(lud_empo_replay_count(small), 0);
     lud_empo_replay_destroy(small);
     support_empo_close(&r);
@@ -169,7 +169,7 @@ static void a_policy_without_probabilities(void **state) {
     support_empo_open(&r, support_empo_corridor, section, 0, NULL);
     lud_policy policy = {.kind = &silent, .model = r.scenario->model};
     lud_error error = {0};
-    assert_int_equal(lud_empo_check_policy(&policy, policy.model, 0, &error), LUD_ERROR_UNSUPPORTED);
+    assert_int_equal(lud_empo_check_policy(&policy, 0, &error), LUD_ERROR_UNSUPPORTED);
     assert_string_equal(error.text, "the policy 'silent' does not say its probabilities");
     support_empo_close(&r);
 }

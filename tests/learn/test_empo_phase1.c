@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include "learn/empo/exact/policy_distribution.h"
 #include "learn/empo/phase1/phase1.h"
 #include "learn/empo/phase2/phase2.h"
 #include "learn/train.h"
@@ -147,7 +146,7 @@ static void targets_follow_the_equation(void **state) {
                                                1}; /* what the networks say must not change meanwhile */
         lud_error error = {0};
         assert_int_equal(lud_empo_phase1_update_run(l->update, 12, &still, true, &error), LUD_OK);
-        const lud_empo_phase1_view view = lud_empo_phase1_targets(l);
+        const lud_empo_phase1_view view = lud_empo_phase1_update_view(l->update);
         const int n_robots = f->layout.n_robot_actions;
         int counted = 0, met = 0;
         for (int64_t i = 0; i < view.n; i++) {
@@ -286,8 +285,8 @@ static void the_policy_says_what_the_networks_say(void **state) {
         for (int h = 0; h < layout->n_humans; h++)
             for (int g = -1; g < layout->goal_begin[h + 1] - layout->goal_begin[h]; g++) {
                 const int n = layout->n_human_actions[h];
-                lud_empo_policy_distribution(policy, model, states + (size_t)i * model->layout.state_bytes,
-                                             layout->humans[h], g, own);
+                assert_true(lud_policy_distribution(policy, states + (size_t)i * model->layout.state_bytes,
+                                                    layout->humans[h], g, own));
                 const double *expected =
                     g < 0 ? marginals +
                                 ((size_t)i * (size_t)layout->n_humans + (size_t)h) * (size_t)net->n_actions
@@ -304,7 +303,7 @@ static void the_policy_says_what_the_networks_say(void **state) {
             }
     assert_true(still > 0);
     /* robots act at random */
-    lud_empo_policy_distribution(policy, model, states, layout->robots[0], -1, own);
+    assert_true(lud_policy_distribution(policy, states, layout->robots[0], -1, own));
     assert_true(own[0] == 0.25 && own[3] == 0.25);
     lud_policy_destroy(policy);
     free(states);
@@ -353,7 +352,7 @@ static void phase_2_takes_learned_people(void **state) {
     for (uint64_t s = 0; s < space->n_states; s += 7)
         for (int g = 0; g < layout->n_goals && !lud_statespace_terminal(space, s); g++) {
             const uint8_t *at = space->states + s * space->state_bytes;
-            lud_empo_policy_distribution(policy, r.scenario->model, at, layout->humans[0], g, own);
+            assert_true(lud_policy_distribution(policy, at, layout->humans[0], g, own));
             lud_empo_prior_policy(&phase2->prior, &phase2->features, at, 0, g, theirs);
             const double *exact = phase2->reference.records + s * (uint64_t)layout->record_doubles +
                                   layout->policies + g * layout->n_human_actions[0];

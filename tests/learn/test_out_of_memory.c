@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <omp.h>
 
+#include "agents/kinds.h"
 #include "base/file.h"
 #include "learn/empo/exact/chain.h"
 #include "learn/empo/exact/solve.h"
@@ -199,9 +200,17 @@ static lud_status solve(const void *argument, uint64_t *result, lud_error *error
         out_of_memory_hash(result, solution->records,
                            solution->header->n_states * solution->header->record_doubles * sizeof(double));
     lud_empo_policy_evaluation evaluation = {0};
-    const lud_empo_hooks nobody = {0};
-    if (!status) status = lud_empo_case_evaluate(&c, solution, &nobody, 1, &evaluation, error);
+    lud_policy *random = NULL;
+    const lud_empo_estimate_options two = {.episodes = 2, .rollouts = 8, .seed = 1};
+    if (!status)
+        status = lud_policy_random.create(&lud_policy_random, scenario->model, NULL, "", &random, error);
+    if (!status) status = lud_empo_case_evaluate(&c, solution, &random, &two, 1, &evaluation, error);
     lud_empo_policy_evaluation_free(&evaluation);
+    if (!status)
+        status = lud_empo_estimate_policy(c.problem, solution->records, 0, &random, &two, &evaluation, error);
+    if (!status) out_of_memory_hash(result, &evaluation.v_r, sizeof evaluation.v_r);
+    lud_empo_policy_evaluation_free(&evaluation);
+    lud_policy_destroy(random);
     lud_empo_chain_destroy(chain);
     lud_empo_solution_close(solution);
     lud_empo_case_close(&c);

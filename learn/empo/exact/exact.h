@@ -36,7 +36,6 @@ typedef struct lud_empo_hooks {
      * profile has another a_h, sum 1. Null: uniform, which is the paper's default. */
     void (*belief)(void *context, const uint8_t *state, int human, int action, double *probability);
     void *context;
-    void *robot_context; /* given to `robot` instead of `context`, when not null */
 } lud_empo_hooks;
 
 typedef struct lud_empo_run {

@@ -1,9 +1,9 @@
 #include "learn/empo/exact/options.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/option_rows.h"
-#include "learn/empo/exact/policy_distribution.h"
 
 #define OPTIONS lud_empo_exact_options
 static const lud_option options[] = {
@@ -54,6 +54,30 @@ lud_status lud_empo_exact_read(lud_arena *arena, lud_tree *learner, lud_empo_exa
     return status;
 }
 
+enum { MAX_ACTIONS = 256 }; /* of one agent: several threads ask at once, so rows stand on the stack */
+
+lud_status lud_empo_check_policy(lud_policy *policy, int agent, lud_error *error) {
+    static const uint32_t tick = 0;
+    const lud_model *model = policy->model;
+    const char *name = policy->kind->name;
+    if (lud_max_discrete(&model->layout) > MAX_ACTIONS)
+        return lud_fail(error, LUD_ERROR_UNSUPPORTED, "an agent has more than %d actions", MAX_ACTIONS);
+    uint8_t *state = malloc(model->layout.state_bytes);
+    double probability[MAX_ACTIONS];
+    if (!state) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a state");
+    model->world->reset(model, (lud_range){.n = 1, .tick = &tick}, state);
+    const bool said = lud_policy_distribution(policy, state, agent, -1, probability);
+    free(state);
+    if (said) return LUD_OK;
+    if (policy->hidden_bytes == 0)
+        return lud_fail(error, LUD_ERROR_UNSUPPORTED, "the policy '%s' does not say its probabilities", name);
+    return lud_fail(
+        error, LUD_ERROR_UNSUPPORTED,
+        "the policy '%s' remembers what was before; an exact value needs one that follows from the state "
+        "alone",
+        name);
+}
+
 static void habit_of(void *context, uint64_t index, const uint8_t *state, double *policies) {
     const lud_empo_policies *p = context;
     (void)index;
@@ -61,20 +85,24 @@ static void habit_of(void *context, uint64_t index, const uint8_t *state, double
         int n_actions = p->layout.n_human_actions[h],
             n_goals = p->layout.goal_begin[h + 1] - p->layout.goal_begin[h];
         for (int g = 0; g < n_goals; g++)
-            lud_empo_policy_distribution(p->habit, p->model, state, p->layout.humans[h], g,
-                                         policies + p->layout.policy_begin[h] + g * n_actions);
+            (void)lud_policy_distribution(p->habit, state, p->layout.humans[h], g,
+                                          policies + p->layout.policy_begin[h] + g * n_actions);
     }
 }
 
 static void robot_of(void *context, uint64_t index, const uint8_t *state, double *pi_r) {
     const lud_empo_policies *p = context;
-    double own[256];
+    double own[MAX_ACTIONS];
     int n = 1;
     (void)index;
+    if (p->robots[0]->kind->joint) {
+        p->robots[0]->kind->joint(p->robots[0], state, pi_r);
+        return;
+    }
     pi_r[0] = 1;
     for (int r = 0; r < p->layout.n_robots; r++) { /* the last robot is the fastest digit */
         int agent = p->layout.robots[r], n_actions = p->model->layout.actions[agent].n_discrete;
-        lud_empo_policy_distribution(p->robot, p->model, state, agent, -1, own);
+        (void)lud_policy_distribution(p->robots[r], state, agent, -1, own);
         for (int i = n - 1; i >= 0; i--)
             for (int a = n_actions - 1; a >= 0; a--) pi_r[i * n_actions + a] = pi_r[i] * own[a];
         n *= n_actions;
@@ -84,12 +112,12 @@ static void robot_of(void *context, uint64_t index, const uint8_t *state, double
 static void belief_of(void *context, const uint8_t *state, int human, int action, double *probability) {
     const lud_empo_policies *p = context;
     const lud_empo_layout *layout = &p->layout;
-    double own[256];
+    double own[MAX_ACTIONS];
     for (int profile = 0; profile < layout->n_human_profiles; profile++)
         probability[profile] = lud_empo_own_action(layout, human, profile) == action;
     for (int h = 0; h < layout->n_humans; h++) {
         if (h == human) continue;
-        lud_empo_policy_distribution(p->belief, p->model, state, layout->humans[h], -1, own);
+        (void)lud_policy_distribution(p->belief, state, layout->humans[h], -1, own);
         for (int profile = 0; profile < layout->n_human_profiles; profile++)
             probability[profile] *= own[lud_empo_own_action(layout, h, profile)];
     }
@@ -97,7 +125,7 @@ static void belief_of(void *context, const uint8_t *state, int human, int action
 
 void lud_empo_policies_hook(lud_empo_policies *policies, lud_empo_hooks *hooks) {
     *hooks = (lud_empo_hooks){.habit = policies->habit ? habit_of : NULL,
-                              .robot = policies->robot ? robot_of : NULL,
+                              .robot = policies->robots ? robot_of : NULL,
                               .belief = policies->belief ? belief_of : NULL,
                               .context = policies};
 }

@@ -19,12 +19,18 @@ extern const lud_option_table lud_empo_exact_table;
 lud_status lud_empo_exact_read(lud_arena *arena, lud_tree *learner, lud_empo_exact_options *options,
                                lud_error *error);
 
-/* Hooks that ask ordinary policies. `robot`, when not null, replaces equation (5): each robot draws from its
- * own policy independently. Policies stay the caller's. */
+/* LUD_ERROR_UNSUPPORTED for a policy that does not say its probabilities in a state
+ * (lud_policy_distribution). */
+lud_status lud_empo_check_policy(lud_policy *policy, int agent, lud_error *error);
+
+/* Hooks that ask ordinary policies, checked before. `robots`, when not null, replaces equation (5): each
+ * robot draws for itself, or the first one's policy for all where its kind does so. Policies stay the
+ * caller's. */
 typedef struct lud_empo_policies {
     const lud_model *model;
     lud_empo_layout layout;
-    lud_policy *habit, *belief, *robot;
+    lud_policy *habit, *belief;
+    lud_policy *const *robots; /* [n_robots of the layout] or null */
 } lud_empo_policies;
 /* Fills `hooks` (which then points to `policies`) for those policies that are not null. */
 void lud_empo_policies_hook(lud_empo_policies *policies, lud_empo_hooks *hooks);

@@ -69,20 +69,27 @@ static void compare(const lud_empo_problem *problem, const double *best, const d
     }
 }
 
+lud_status lud_empo_policy_evaluation_create(const lud_empo_problem *problem, lud_empo_policy_evaluation *j,
+                                             lud_error *error) {
+    const size_t n_humans = (size_t)problem->layout.n_humans, n_goals = (size_t)problem->layout.n_goals;
+    *j = (lud_empo_policy_evaluation){.power = calloc(n_humans, sizeof *j->power),
+                                      .power_optimal = calloc(n_humans, sizeof *j->power_optimal),
+                                      .power_interval = calloc(n_humans, sizeof *j->power_interval),
+                                      .v_h_e = calloc(n_goals, sizeof *j->v_h_e),
+                                      .visits = calloc(problem->space->n_states, sizeof *j->visits)};
+    if (j->power && j->power_optimal && j->power_interval && j->v_h_e && j->visits) return LUD_OK;
+    lud_empo_policy_evaluation_free(j);
+    return lud_fail(error, LUD_ERROR_MEMORY, "no memory to evaluate a policy");
+}
+
 lud_status lud_empo_evaluate_policy(const lud_empo_problem *problem, const double *best,
                                     const uint32_t *starts, int n_starts, const lud_empo_hooks *robot,
                                     int n_threads, lud_empo_policy_evaluation *j, lud_error *error) {
-    const lud_empo_layout *layout = &problem->layout;
     const size_t n = problem->space->n_states;
-    *j = (lud_empo_policy_evaluation){.power = calloc((size_t)layout->n_humans, sizeof *j->power),
-                                      .power_optimal =
-                                          calloc((size_t)layout->n_humans, sizeof *j->power_optimal),
-                                      .v_h_e = calloc((size_t)layout->n_goals, sizeof *j->v_h_e),
-                                      .visits = calloc(n, sizeof *j->visits)};
-    double *records = malloc(n * (size_t)layout->record_doubles * sizeof *records);
-    lud_status status = j->power && j->power_optimal && j->v_h_e && j->visits && records
-                            ? LUD_OK
-                            : lud_fail(error, LUD_ERROR_MEMORY, "no memory to evaluate a policy");
+    lud_status status = lud_empo_policy_evaluation_create(problem, j, error);
+    if (status) return status;
+    double *records = malloc(n * (size_t)problem->layout.record_doubles * sizeof *records);
+    if (!records) status = lud_fail(error, LUD_ERROR_MEMORY, "no memory to evaluate a policy");
     const lud_empo_run run = {
         .records = records, .hooks = robot, .n_threads = n_threads, .first_level = INT32_MAX};
     if (status == LUD_OK) status = lud_empo_solve(problem, &run, error);
@@ -96,6 +103,7 @@ lud_status lud_empo_evaluate_policy(const lud_empo_problem *problem, const doubl
 void lud_empo_policy_evaluation_free(lud_empo_policy_evaluation *evaluation) {
     free(evaluation->power);
     free(evaluation->power_optimal);
+    free(evaluation->power_interval);
     free(evaluation->v_h_e);
     free(evaluation->visits);
     *evaluation = (lud_empo_policy_evaluation){0};

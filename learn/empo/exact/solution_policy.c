@@ -20,83 +20,91 @@ static void destroy(lud_policy *policy) {
     free(p);
 }
 
-static int index_of(const int *list, int n, int agent) {
-    for (int i = 0; i < n; i++)
-        if (list[i] == agent) return i;
+int lud_empo_person_of(const lud_empo_layout *layout, int agent) {
+    for (int h = 0; h < layout->n_humans; h++)
+        if (layout->humans[h] == agent) return h;
     return -1;
 }
 
-/* Person h's distribution: for its goal, or over all its goals. */
-static void human_distribution(const solution_policy *p, const double *record, int h, int goal,
-                               double *distribution) {
+/* Null where the solution says nothing: at the end, and in states that it does not have. */
+static const double *record_of(const solution_policy *p, const uint8_t *state) {
+    const lud_model *model = p->base.model;
+    const uint64_t index = lud_empo_solution_find(p->solution, state);
+    if (index == UINT64_MAX || model->world->is_terminal(model, state)) return NULL;
+    return lud_empo_solution_record(p->solution, index);
+}
+
+void lud_empo_robot_part(const lud_empo_layout *layout, const lud_model *model, const double *pi_r, int agent,
+                         double *to) {
+    int32_t robots[LUD_EMPO_MAX_AGENTS];
+    memset(to, 0, (size_t)model->layout.actions[agent].n_discrete * sizeof *to);
+    for (int32_t k = 0; k < layout->n_robot_actions; k++) {
+        lud_empo_robot_decode(layout, model, k, robots);
+        to[robots[agent]] += pi_r[k];
+    }
+}
+
+void lud_empo_act_jointly(const lud_empo_layout *layout, const lud_act *act, int e, int agent,
+                          const double *pi_r) {
+    int32_t robots[LUD_EMPO_MAX_AGENTS];
+    if (!act->discrete) return;
+    const lud_random_key key = {act->range.seed, act->range.first_environment + (uint32_t)e};
+    const lud_words w = lud_draw(key, act->range.tick[e], UINT32_MAX, LUD_PURPOSE_ACTION, 0);
+    const int drawn = lud_empo_draw(pi_r, layout->n_robot_actions, lud_unit53(w.v[0], w.v[1]));
+    lud_empo_robot_decode(layout, act->model, drawn, robots);
+    act->discrete[(size_t)e * (size_t)act->model->layout.n_agents + (size_t)agent] = robots[agent];
+}
+
+/* A person's choices for its goal, or over all its goals; a robot's part of the joint choices. */
+static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *to) {
+    const solution_policy *p = (const solution_policy *)policy;
     const lud_empo_layout *layout = &p->layout;
-    int n_actions = layout->n_human_actions[h], n_goals = layout->goal_begin[h + 1] - layout->goal_begin[h];
-    const double *policies = record + layout->policies + layout->policy_begin[h];
-    if (goal >= 0 && goal < n_goals)
-        memcpy(distribution, policies + goal * n_actions, (size_t)n_actions * sizeof *distribution);
+    const int n_actions = policy->model->layout.actions[agent].n_discrete,
+              h = lud_empo_person_of(layout, agent);
+    const double *record = record_of(p, state);
+    if (!record)
+        for (int a = 0; a < n_actions; a++) to[a] = 1.0 / n_actions;
+    else if (h < 0)
+        lud_empo_robot_part(layout, policy->model, record + layout->pi_r, agent, to);
+    else if (goal >= 0 && goal < layout->goal_begin[h + 1] - layout->goal_begin[h])
+        memcpy(to, record + layout->policies + layout->policy_begin[h] + goal * n_actions,
+               (size_t)n_actions * sizeof *to);
     else
-        lud_empo_marginal_of(layout, p->goal_weight, record, h, distribution);
+        lud_empo_marginal_of(layout, p->goal_weight, record, h, to);
+    return true;
 }
 
-/* Robot r's part of the joint distribution. */
-static void robot_marginal(const solution_policy *p, const double *pi_r, int agent, double *distribution) {
-    int32_t robots[LUD_EMPO_MAX_AGENTS];
-    memset(distribution, 0, (size_t)p->base.model->layout.actions[agent].n_discrete * sizeof *distribution);
-    for (int32_t k = 0; k < p->layout.n_robot_actions; k++) {
-        lud_empo_robot_decode(&p->layout, p->base.model, k, robots);
-        distribution[robots[agent]] += pi_r[k];
-    }
+static void joint(lud_policy *policy, const uint8_t *state, double *pi_r) {
+    const solution_policy *p = (const solution_policy *)policy;
+    const double *record = record_of(p, state);
+    for (int k = 0; k < p->layout.n_robot_actions; k++)
+        pi_r[k] = record ? record[p->layout.pi_r + k] : 1.0 / p->layout.n_robot_actions;
 }
 
-/* One draw for all robots: its key does not name the agent, so every robot finds the same joint action. */
-static int32_t draw_joint(const lud_act *act, int e, const double *pi_r, int32_t n) {
-    lud_random_key key = {act->range.seed, act->range.first_environment + (uint32_t)e};
-    lud_words words = lud_draw(key, act->range.tick[e], UINT32_MAX, LUD_PURPOSE_ACTION, 0);
-    double left = lud_unit53(words.v[0], words.v[1]);
-    int32_t joint = 0;
-    for (int32_t k = 0; k < n; k++) {
-        if (pi_r[k] <= 0) continue;
-        joint = k;
-        if (left < pi_r[k]) break;
-        left -= pi_r[k];
-    }
-    return joint;
-}
-
-static void act_in_environment(const solution_policy *p, const lud_act *act, int e) {
-    double distribution[MAX_ACTIONS];
-    int32_t robots[LUD_EMPO_MAX_AGENTS];
-    const lud_layout *world = &act->model->layout;
-    const uint8_t *state = act->states + (size_t)e * world->state_bytes;
-    uint64_t index = lud_empo_solution_find(p->solution, state);
-    const double *record = index == UINT64_MAX ? NULL : lud_empo_solution_record(p->solution, index);
-    bool known = record && !act->model->world->is_terminal(act->model, state);
+static void act_in_environment(solution_policy *p, const lud_act *act, int e) {
+    double own[MAX_ACTIONS];
+    const uint8_t *state = act->states + (size_t)e * act->model->layout.state_bytes;
+    const double *record = record_of(p, state);
     for (int slot = 0; slot < act->n_agents_acting; slot++) {
-        int agent = act->agents[slot], n_actions = world->actions[agent].n_discrete;
-        int h = index_of(p->layout.humans, p->layout.n_humans, agent);
-        if (!known) {
-            for (int a = 0; a < n_actions; a++) distribution[a] = 1.0 / n_actions;
-        } else if (h >= 0) {
-            int goal = act->goals ? act->goals[(size_t)e * act->goal_stride + (size_t)agent] : -1;
-            human_distribution(p, record, h, goal, distribution);
-        } else {
-            robot_marginal(p, record + p->layout.pi_r, agent, distribution);
-        }
-        lud_policy_choose(act, e, slot, distribution);
-        if (known && h < 0 && act->discrete) {
-            int32_t joint = draw_joint(act, e, record + p->layout.pi_r, p->layout.n_robot_actions);
-            lud_empo_robot_decode(&p->layout, act->model, joint, robots);
-            act->discrete[(size_t)e * (size_t)world->n_agents + (size_t)agent] = robots[agent];
-        }
+        const int agent = act->agents[slot];
+        const int goal = act->goals ? act->goals[(size_t)e * act->goal_stride + (size_t)agent] : -1;
+        (void)distribution(&p->base, state, agent, goal, own);
+        lud_policy_choose(act, e, slot, own);
+        if (record && lud_empo_person_of(&p->layout, agent) < 0)
+            lud_empo_act_jointly(&p->layout, act, e, agent, record + p->layout.pi_r);
     }
 }
 
 static void act_in_range(lud_policy *policy, const lud_act *act) {
-    for (int e = 0; e < act->range.n; e++) act_in_environment((const solution_policy *)policy, act, e);
+    for (int e = 0; e < act->range.n; e++) act_in_environment((solution_policy *)policy, act, e);
 }
 
-static const lud_policy_kind kind = {
-    .name = "solution", .about = "the exact EMPO solution", .destroy = destroy, .act = act_in_range};
+static const lud_policy_kind kind = {.name = "solution",
+                                     .about = "the exact EMPO solution",
+                                     .destroy = destroy,
+                                     .act = act_in_range,
+                                     .distribution = distribution,
+                                     .joint = joint};
 
 /* The parts of a record that model and file must agree on. */
 static bool fits(const lud_empo_header *h, const lud_model *model, const lud_empo_layout *layout) {
@@ -136,13 +144,4 @@ lud_status lud_empo_solution_policy_create(const lud_empo_solution *solution, co
             p->goal_weight[g] = model->world->goal_weight(model, layout.humans[h], g - layout.goal_begin[h]);
     *policy = &p->base;
     return LUD_OK;
-}
-
-void lud_empo_solution_robot(void *context, uint64_t index, const uint8_t *state, double *pi_r) {
-    const solution_policy *p = context;
-    (void)index;
-    uint64_t own = lud_empo_solution_find(p->solution, state);
-    for (int k = 0; k < p->layout.n_robot_actions; k++)
-        pi_r[k] = own == UINT64_MAX ? 1.0 / p->layout.n_robot_actions
-                                    : lud_empo_solution_record(p->solution, own)[p->layout.pi_r + k];
 }

@@ -1,12 +1,12 @@
-/* From a scenario to a RUN folder with its exact EMPO solution, and the judge of other policies in the same
- * world.
+/* From a scenario to a RUN folder with its exact EMPO solution, and the evaluation of other policies in the
+ * same world.
  *
  * RUN holds scenario.yaml (effective), solution.empo (learn/empo/exact/solution.h) and summary.json. */
 #ifndef LUDUS_LEARN_EMPO_EXACT_SOLVE_H
 #define LUDUS_LEARN_EMPO_EXACT_SOLVE_H
 
 #include "learn/empo/exact/options.h"
-#include "learn/empo/exact/policy_evaluation.h"
+#include "learn/empo/exact/policy_estimate.h"
 #include "learn/empo/exact/solution.h"
 #include "sim/scenario.h"
 
@@ -22,7 +22,7 @@ typedef struct lud_empo_solve_options {
     bool device_may_fail; /* the processors take over where its memory is too small */
 } lud_empo_solve_options;
 
-/* A world, its graph and its problem, ready to be solved or judged. */
+/* A world, its graph and its problem, ready to be solved. */
 typedef struct lud_empo_case {
     const lud_scenario *scenario;
     lud_arena *arena;
@@ -42,10 +42,10 @@ void lud_empo_case_close(lud_empo_case *c);
 lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *options,
                                lud_empo_solution **solution, lud_error *error);
 
-/* What the hook's robot policy achieves in the world of a solution, by lud_empo_evaluate_policy; the
- * evaluation is the caller's to free. */
+/* What robots[n_robots] achieve in the world of a solution: exactly where their policies say their
+ * probabilities (lud_policy_distribution), else estimated. The evaluation is the caller's to free. */
 lud_status lud_empo_case_evaluate(lud_empo_case *c, const lud_empo_solution *solution,
-                                  const lud_empo_hooks *robot, int n_threads,
-                                  lud_empo_policy_evaluation *evaluation, lud_error *error);
+                                  lud_policy *const *robots, const lud_empo_estimate_options *estimate,
+                                  int n_threads, lud_empo_policy_evaluation *evaluation, lud_error *error);
 
 #endif

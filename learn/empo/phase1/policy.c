@@ -10,7 +10,7 @@ typedef struct human_policy {
     lud_empo_human_net *net;
     pthread_mutex_t lock; /* around the networks and what follows */
     bool known;
-    uint8_t *state;  /* [state_bytes] whose answers stand below: a state is asked for every person and goal */
+    uint8_t *state;  /* [state_bytes] whose policies stand below: every person and goal needs them */
     int32_t *record; /* [words] */
     double *policies, *marginals;
 } human_policy;
@@ -25,15 +25,17 @@ static void destroy(lud_policy *policy) {
     free(p);
 }
 
-/* Distribution of one agent. Every state is asked alone, so that the answer does not depend on the batch. */
-static void distribution(human_policy *p, const uint8_t *state, int agent, int goal, double *probability) {
+/* Distribution of one agent. Every state is evaluated alone, so that its policies do not depend on the batch.
+ */
+static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *probability) {
+    human_policy *p = (human_policy *)policy;
     lud_empo_human_net *n = p->net;
     const lud_empo_layout *layout = &n->features.layout;
     const int n_own = p->base.model->layout.actions[agent].n_discrete;
     int h = 0;
     while (h < layout->n_humans && layout->humans[h] != agent) h++;
     for (int a = 0; a < n_own; a++) probability[a] = 1.0 / n_own;
-    if (h == layout->n_humans) return;
+    if (h == layout->n_humans) return true;
     pthread_mutex_lock(&p->lock);
     if (!p->known || memcmp(p->state, state, p->base.model->layout.state_bytes) != 0) {
         const int32_t *const records[1] = {p->record};
@@ -47,6 +49,7 @@ static void distribution(human_policy *p, const uint8_t *state, int agent, int g
         goal < 0 ? p->marginals + h * n->n_actions : p->policies + layout->policy_begin[h] + goal * n_own;
     memcpy(probability, from, (size_t)n_own * sizeof *probability);
     pthread_mutex_unlock(&p->lock);
+    return true;
 }
 
 static void act(lud_policy *policy, const lud_act *act) {
@@ -56,8 +59,8 @@ static void act(lud_policy *policy, const lud_act *act) {
         for (int slot = 0; slot < act->n_agents_acting; slot++) {
             const int agent = act->agents[slot];
             const int goal = act->goals ? act->goals[(size_t)e * act->goal_stride + (size_t)agent] : -1;
-            distribution((human_policy *)policy, act->states + (size_t)e * layout->state_bytes, agent, goal,
-                         probability);
+            (void)distribution(policy, act->states + (size_t)e * layout->state_bytes, agent, goal,
+                               probability);
             lud_policy_choose(act, e, slot, probability);
         }
 }
@@ -65,7 +68,8 @@ static void act(lud_policy *policy, const lud_act *act) {
 static const lud_policy_kind kind = {.name = "learned people",
                                      .about = "what people would do, learned by networks",
                                      .destroy = destroy,
-                                     .act = act};
+                                     .act = act,
+                                     .distribution = distribution};
 
 lud_status lud_empo_human_policy_create(lud_empo_human_net *net, const lud_model *model, lud_policy **policy,
                                         lud_error *error) {

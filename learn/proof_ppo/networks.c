@@ -1,0 +1,590 @@
+#include "learn/proof_ppo/networks.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/proof_ppo/atom_embedding.h"
+
+static const double least_length = 1e-12;
+
+/* A decision brings at most one new row less than it has successors: rows bound decisions, but successors may
+ * repeat rows; their number is bounded apart. */
+enum { SUCCESSORS_PER_ROW = 4 };
+
+/* ---- declaring ---- */
+
+/* Uniform in +-sqrt(6 / fan_in): Kaiming for ReLU. */
+static void kaiming(lud_nn *nn, int64_t fan_in) {
+    lud_nn_set_init(nn, (lud_init){.kind = LUD_INIT_UNIFORM, .a = sqrt(6.0 / (double)fan_in)},
+                    (lud_init){.kind = LUD_INIT_CONSTANT});
+}
+
+static void orthogonal(lud_nn *nn, double gain) {
+    lud_nn_set_init(nn, (lud_init){.kind = LUD_INIT_ORTHOGONAL, .a = gain},
+                    (lud_init){.kind = LUD_INIT_CONSTANT});
+}
+
+static int body(lud_nn *nn, const lud_proof_net_options *o, int x, const char *name, double dropout,
+                uint32_t first_stream) {
+    for (int64_t layer = 0; layer <= o->layers; layer++) {
+        char text[64];
+        kaiming(nn, lud_nn_width(nn, x));
+        snprintf(text, sizeof text, "%s.body%lld", name, (long long)layer);
+        int y = lud_nn_linear(nn, x, text, o->hidden, LUD_RELU);
+        snprintf(text, sizeof text, "%s.norm%lld", name, (long long)layer);
+        y = lud_nn_layer_norm(nn, y, text, 1e-5);
+        y = lud_nn_dropout(nn, y, dropout, first_stream + (uint32_t)layer);
+        x = layer == 0 ? y : lud_nn_add(nn, x, y);
+    }
+    return x;
+}
+
+int lud_proof_net_sees(const lud_proof_net *net) {
+    const bool order =
+        net->options.states == LUD_PROOF_STATE_CONCAT || net->options.states == LUD_PROOF_STATE_RNN;
+    const lud_proof_net_options *o = &net->options;
+    return (order ? LUD_PROOF_SEES_ORDER : 0) |
+           (o->fact_counts || o->look_ahead ? LUD_PROOF_SEES_MATCHES : 0) |
+           LUD_PROOF_SEES_WAYS * (int)o->look_ahead;
+}
+
+static int embed(lud_proof_net *net) {
+    const lud_proof_net_options *o = &net->options;
+    const lud_proof_base *base = net->model->base;
+    lud_nn *nn = net->nn;
+    const int64_t n_variables = (int64_t)net->model->limits.max_goals * base->max_arity;
+    net->predicate = lud_nn_input_on(nn, net->atom_axis, LUD_NN_I32, 1, 0);
+    int parts[2 + LUD_PROOF_MAX_ARITY], n = 0;
+    parts[n++] = lud_nn_embedding(nn, net->predicate, "embedding.predicate", base->n_predicates + 3,
+                                  o->embedding_size);
+    for (int k = 0; k < base->max_arity; k++) {
+        /* first and second argument share a table; further ones have their own, or p(a,b,c) would equal
+         * p(c,b,a)
+         */
+        static const char *const tables[LUD_PROOF_MAX_ARITY] = {"embedding.term", "embedding.term",
+                                                                "embedding.third", "embedding.fourth"};
+        net->term[k] = lud_nn_input_on(nn, net->atom_axis, LUD_NN_I32, 1, 0);
+        parts[n++] =
+            lud_nn_embedding(nn, net->term[k], tables[k], base->n_constants + n_variables, o->embedding_size);
+    }
+    int counts = -1;
+    if (o->fact_counts || o->look_ahead) {
+        net->matches = lud_nn_input_on(nn, net->atom_axis, LUD_NN_I32, 1, 0);
+        counts = lud_nn_embedding(nn, net->matches, "embedding.count",
+                                  LUD_PROOF_MATCH_CLASSES + o->look_ahead, o->embedding_size);
+    }
+    return lud_proof_embed_atoms(nn, (lud_proof_atom_embedder)o->atoms, parts, n, counts);
+}
+
+/* Goals in order through a gated recurrent unit; the hidden state after the last one. Lists shorter than the
+ * longest begin later, so that all end at the same step. */
+static int recurrent_states(lud_proof_net *net, int atoms) {
+    lud_nn *nn = net->nn;
+    net->step_atom = lud_nn_input_on(nn, net->step_axis, LUD_NN_I32, 1, 0);
+    net->step_mask = lud_nn_input_on(nn, net->step_axis, LUD_NN_REAL, 1, 0);
+    net->last_step = lud_nn_input_on(nn, 0, LUD_NN_I32, 1, 0);
+    const int hidden = lud_nn_gru(nn, lud_nn_gather(nn, atoms, net->step_atom), "state.gru",
+                                  net->options.embedding_size, 0, -1, net->step_mask);
+    return lud_nn_gather(nn, hidden, net->last_step);
+}
+
+static int embed_states(lud_proof_net *net, int atoms) {
+    lud_nn *nn = net->nn;
+    const int n_goals = net->model->limits.max_goals;
+    if (net->options.states == LUD_PROOF_STATE_RNN) return recurrent_states(net, atoms);
+    if (net->options.states != LUD_PROOF_STATE_CONCAT) {
+        net->offsets = lud_nn_input_on(nn, 0, LUD_NN_I32, 1, 1);
+        if (net->options.states == LUD_PROOF_STATE_ATTENTION) {
+            const int64_t width = lud_nn_width(nn, atoms);
+            const int scores = lud_nn_linear(nn, atoms, "state.attention", width, LUD_LINEAR);
+            const int weights = lud_nn_segment_softmax(nn, scores, net->offsets);
+            return lud_nn_segment_reduce(nn, lud_nn_multiply(nn, weights, atoms), net->offsets,
+                                         LUD_REDUCE_SUM);
+        }
+        if (net->options.states == LUD_PROOF_STATE_TRANSFORMER) {
+            /* the query is a parameter, so that its products with the keys are one linear map */
+            const int64_t width = lud_nn_width(nn, atoms);
+            const int scores = lud_nn_linear(nn, atoms, "state.query", 1, LUD_LINEAR);
+            const int weights = lud_nn_segment_softmax(nn, scores, net->offsets);
+            const int values = lud_nn_linear(nn, atoms, "state.value", width, LUD_LINEAR);
+            const int seen = lud_nn_multiply(nn, lud_nn_broadcast_groups(nn, weights, width, 1.0), values);
+            return lud_nn_linear(nn, lud_nn_segment_reduce(nn, seen, net->offsets, LUD_REDUCE_SUM),
+                                 "state.output", width, LUD_LINEAR);
+        }
+        const int sum = lud_nn_segment_reduce(nn, atoms, net->offsets, LUD_REDUCE_SUM);
+        if (net->options.states == LUD_PROOF_STATE_SUM) return sum;
+        return lud_nn_map(nn, sum, (lud_map){LUD_MAP_AFFINE, 1.0 / n_goals, 0.0});
+    }
+    int parts[LUD_PROOF_MAX_GOALS];
+    for (int g = 0; g < n_goals; g++) {
+        net->place[g] = lud_nn_input_on(nn, 0, LUD_NN_I32, 1, 0);
+        parts[g] = lud_nn_gather(nn, atoms, net->place[g]);
+    }
+    const int half = n_goals / 2; /* a concatenation takes a limited number of parts */
+    if (n_goals < 4) return lud_nn_concat(nn, parts, n_goals);
+    const int halves[2] = {lud_nn_concat(nn, parts, half), lud_nn_concat(nn, parts + half, n_goals - half)};
+    return lud_nn_concat(nn, halves, 2);
+}
+
+static double logit_factor(const lud_proof_net *net) {
+    const lud_proof_net_options *o = &net->options;
+    return (!o->l2_norm && o->sqrt_scale ? 1.0 / sqrt((double)net->width) : 1.0) / o->temperature;
+}
+
+/* Logits as values of the network. The squared length has the least length's square as its least. */
+static void declare_logits(lud_proof_net *net) {
+    lud_nn *nn = net->nn;
+    const int64_t width = net->width;
+    int unit = net->head;
+    if (net->options.l2_norm) {
+        const int square = lud_nn_map(nn, unit, (lud_map){LUD_MAP_SQUARE, 0.0, 0.0});
+        int factor = lud_nn_sum_groups(nn, square, width, 1.0);
+        factor = lud_nn_map(nn, factor, (lud_map){LUD_MAP_CLAMP, least_length * least_length, 1e30});
+        factor = lud_nn_map(nn, factor, (lud_map){LUD_MAP_POWER, -0.5, 0.0});
+        unit = lud_nn_multiply(nn, unit, lud_nn_broadcast_groups(nn, factor, width, 1.0));
+    }
+    net->successor_axis = lud_nn_axis(nn, net->max_successors);
+    net->row_from = lud_nn_input_on(nn, net->successor_axis, LUD_NN_I32, 1, 0);
+    net->row_to = lud_nn_input_on(nn, net->successor_axis, LUD_NN_I32, 1, 0);
+    const int from = lud_nn_gather(nn, unit, net->row_from), to = lud_nn_gather(nn, unit, net->row_to);
+    net->logit = lud_nn_sum_groups(nn, lud_nn_multiply(nn, from, to), width, logit_factor(net));
+    lud_nn_output(nn, net->logit);
+}
+
+static void declare(lud_proof_net *net, int64_t max_atoms) {
+    const lud_proof_net_options *o = &net->options;
+    lud_nn *nn = net->nn;
+    net->atom_axis = lud_nn_axis(nn, max_atoms);
+    net->decision_axis = lud_nn_axis(nn, net->max_rows);
+    if (o->states == LUD_PROOF_STATE_RNN) net->step_axis = lud_nn_axis(nn, max_atoms);
+    const int state = embed_states(net, embed(net));
+    const int x = body(nn, o, state, "policy", o->dropout, 0);
+    kaiming(nn, o->hidden);
+    const int hidden = lud_nn_linear(nn, x, "policy.head1", o->hidden, LUD_RELU);
+    orthogonal(nn, sqrt(2.0));
+    net->head = lud_nn_linear(nn, hidden, "policy.head2", o->embedding_size, LUD_LINEAR);
+    if (net->on_cpu)
+        lud_nn_output(nn, net->head);
+    else
+        declare_logits(net);
+
+    net->position = lud_nn_input_on(nn, net->decision_axis, LUD_NN_I32, 1, 0);
+    int y = lud_nn_gather(nn, o->separate_value ? state : x, net->position);
+    if (o->separate_value) y = body(nn, o, y, "value", 0.0, 1u << 16);
+    kaiming(nn, o->hidden);
+    y = lud_nn_linear(nn, y, "value.head1", (int64_t)ceil((double)o->hidden * o->value_head_scale), LUD_RELU);
+    orthogonal(nn, 1.0);
+    net->value = lud_nn_linear(nn, y, "value.head2", 1, LUD_LINEAR);
+    lud_nn_output(nn, net->value);
+}
+
+/* The recorded pieces: they call operations and nothing else. */
+static void enqueue_forward(void *net);
+static void enqueue_backward(void *net);
+
+static bool take_arrays(lud_proof_net *net, int64_t max_atoms, int64_t max_index, uint32_t table_size) {
+    const size_t rows = (size_t)net->max_rows, successors = (size_t)net->max_successors,
+                 heads = rows * (size_t)net->width;
+    lud_arrays *a = &net->arrays;
+    LUD_TAKE(a, net->begin, rows + 1);
+    LUD_TAKE(a, net->row, successors);
+    LUD_TAKE(a, net->current, rows);
+    LUD_TAKE(a, net->logits, successors);
+    LUD_TAKE(a, net->dlogits, successors);
+    LUD_TAKE(a, net->values, rows);
+    LUD_TAKE(a, net->dvalues, rows);
+    LUD_TAKE(a, net->output, heads);
+    LUD_TAKE(a, net->gradient, heads);
+    LUD_TAKE(a, net->length, rows);
+    LUD_TAKE(a, net->state_begin, rows + 2);
+    LUD_TAKE(a, net->index, (size_t)max_index + 1);
+    LUD_TAKE(a, net->step_going, (size_t)max_atoms + 1);
+    LUD_TAKE(a, net->state_of_row, rows);
+    LUD_TAKE(a, net->found, table_size);
+    LUD_TAKE(a, net->slot, rows);
+    return !a->failed;
+}
+
+lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_net_options *options,
+                                lud_parameters *parameters, int64_t max_rows, lud_proof_net **out,
+                                lud_error *error) {
+    *out = NULL;
+    lud_proof_net *net = calloc(1, sizeof *net);
+    if (!net) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
+    const int64_t least = model->limits.max_successors + 1;
+    if (max_rows < least) max_rows = least;
+    if (!lud_proof_can_embed((lud_proof_atom_embedder)options->atoms, options->embedding_size,
+                             model->base->max_arity)) {
+        free(net);
+        return lud_fail(error, LUD_ERROR_INPUT,
+                        "network.atoms: %s needs an even embedding_size and at most two arguments",
+                        options->atoms == LUD_PROOF_EMBED_ROTATE ? "rotate" : "complex");
+    }
+    net->model = model;
+    net->options = *options;
+    net->parameters = parameters;
+    net->max_rows = max_rows;
+    net->width = options->embedding_size;
+    net->on_cpu = parameters->device->backend->host_memory;
+    lud_capture_start(&net->forwards, parameters->device, enqueue_forward, net);
+    lud_capture_start(&net->backwards, parameters->device, enqueue_backward, net);
+    /* one row more, for padding; see pad */
+    const int64_t max_atoms = (max_rows + 1) * model->limits.max_goals;
+    const int64_t max_successors = SUCCESSORS_PER_ROW * max_rows;
+    const int64_t max_index = max_atoms > max_successors ? max_atoms : max_successors;
+    net->max_successors = max_successors;
+    uint32_t size = 16;
+    while (size < 4 * (uint64_t)max_rows) size *= 2;
+    net->mask = size - 1;
+    net->nn = lud_nn_create(parameters, max_rows + 1);
+    if (!net->nn || !take_arrays(net, max_atoms, max_index, size)) {
+        lud_proof_net_destroy(net);
+        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
+    }
+    declare(net, max_atoms);
+    *out = net;
+    return LUD_OK;
+}
+
+/* Scales the rows of the constants in the tables of terms. */
+static lud_status scale_constants(lud_proof_net *net, lud_error *error) {
+    static const char *const names[] = {"embedding.term.weight", "embedding.third.weight",
+                                        "embedding.fourth.weight"};
+    lud_parameters *parameters = net->parameters;
+    for (int i = 0; i < 3; i++) {
+        const int index = lud_parameters_find(parameters, names[i]);
+        if (index < 0) continue;
+        double *values = malloc((size_t)parameters->items[index].n * sizeof *values);
+        if (!values) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
+        lud_parameters_read(parameters, index, values);
+        for (int64_t k = 0; k < net->model->base->n_constants * net->width; k++)
+            values[k] *= net->options.constant_scale;
+        lud_parameters_write(parameters, index, values);
+        free(values);
+    }
+    return LUD_OK;
+}
+
+lud_status lud_proof_net_plan(lud_proof_net *net, lud_nn_mode mode, lud_error *error) {
+    if (net->options.constant_scale != 1.0) {
+        lud_status status = scale_constants(net, error);
+        if (status) return status;
+    }
+    return lud_nn_plan(net->nn, mode, error);
+}
+
+void lud_proof_net_destroy(lud_proof_net *net) {
+    if (!net) return;
+    lud_capture_end(&net->forwards);
+    lud_capture_end(&net->backwards);
+    lud_nn_destroy(net->nn);
+    lud_arrays_free(&net->arrays);
+    free(net);
+}
+
+/* ---- chunks ---- */
+
+/* The row of a state, a new one when it has none yet; -1 when rows are used up. */
+static int32_t row_of(lud_proof_net *net, const lud_proof_decisions *d, int32_t state) {
+    uint32_t i = (uint32_t)d->hash[state] & net->mask;
+    for (; net->found[i] != 0; i = (i + 1) & net->mask)
+        if (net->state_of_row[net->found[i] - 1] == state) return net->found[i] - 1;
+    if (net->n_rows == net->max_rows) return -1;
+    const int32_t row = net->n_rows++;
+    net->found[i] = row + 1;
+    net->slot[row] = i;
+    net->state_of_row[row] = state;
+    return row;
+}
+
+/* Takes rows back, for a decision that did not fit. */
+static void drop_rows(lud_proof_net *net, int32_t n_rows) {
+    while (net->n_rows > n_rows) net->found[net->slot[--net->n_rows]] = 0;
+}
+
+static bool add_decision(lud_proof_net *net, const lud_proof_decisions *d, int32_t decision) {
+    const int32_t rows_before = net->n_rows, at = net->n_decisions;
+    const int32_t first = d->begin[decision], n = d->begin[decision + 1] - first;
+    if (at == net->max_rows || net->begin[at] + n > net->max_successors) return false;
+    net->current[at] = -1;
+    bool fits = true;
+    if (d->current[decision] >= 0) fits = (net->current[at] = row_of(net, d, d->current[decision])) >= 0;
+    int32_t *rows = net->row + net->begin[at];
+    for (int32_t i = 0; i < n && fits; i++) fits = (rows[i] = row_of(net, d, d->successor[first + i])) >= 0;
+    if (!fits) {
+        drop_rows(net, rows_before);
+        return false;
+    }
+    net->begin[at + 1] = net->begin[at] + n;
+    net->n_decisions++;
+    return true;
+}
+
+/* The parts of an atom that have a table of embeddings, beside its arguments 0, 1, ... */
+enum { PREDICATE = -1, MATCHES = -2 };
+
+static void write_atoms(lud_proof_net *net, const lud_proof_decisions *d, int part, int input) {
+    int32_t at = 0;
+    for (int32_t row = 0; row < net->n_rows; row++) {
+        const int32_t state = net->state_of_row[row];
+        for (int32_t a = d->state_begin[state]; a < d->state_begin[state + 1]; a++)
+            net->index[at++] = part == MATCHES     ? d->matches[a]
+                               : part == PREDICATE ? d->atoms[a].predicate - 1
+                                                   : d->atoms[a].terms[part] - 1; /* none: -1, zeros */
+    }
+    while (at < net->padded.atoms) net->index[at++] = -1;
+    lud_nn_write_i32(net->nn, input, at, net->index);
+}
+
+/* Which atom is goal g of every row. */
+static void write_places(lud_proof_net *net, int g) {
+    for (int64_t row = 0; row < net->padded.rows; row++) {
+        const int32_t atom = net->state_begin[row] + g;
+        net->index[row] = atom < net->state_begin[row + 1] ? atom : -1;
+    }
+    lud_nn_write_i32(net->nn, net->place[g], net->padded.rows, net->index);
+}
+
+/* Which atom stands at every step of every row, and where the rows' lists begin. */
+static void write_steps(lud_proof_net *net) {
+    const int n_goals = net->model->limits.max_goals;
+    const int32_t n = (int32_t)net->padded.rows;
+    lud_nn_set_rows(net->nn, net->step_axis, (int64_t)n_goals * n);
+    for (int t = 0; t < n_goals; t++)
+        for (int32_t row = 0; row < n; row++) {
+            const int goal = t - n_goals + (int)(net->state_begin[row + 1] - net->state_begin[row]);
+            net->index[t * n + row] = goal < 0 ? -1 : net->state_begin[row] + goal;
+            net->step_going[t * n + row] = goal > 0;
+        }
+    lud_nn_write_i32(net->nn, net->step_atom, (int64_t)n_goals * n, net->index);
+    lud_nn_write(net->nn, net->step_mask, (int64_t)n_goals * n, net->step_going);
+    for (int32_t row = 0; row < n; row++) net->index[row] = (n_goals - 1) * n + row;
+    lud_nn_write_i32(net->nn, net->last_step, n, net->index);
+}
+
+/* The rows from and to which each successor leads. */
+static void write_successors(lud_proof_net *net) {
+    for (int32_t i = 0; i < net->n_decisions; i++)
+        for (int32_t s = net->begin[i]; s < net->begin[i + 1]; s++) net->index[s] = net->current[i];
+    for (int64_t s = net->begin[net->n_decisions]; s < net->padded.successors; s++)
+        net->index[s] = net->row[s] = -1;
+    lud_nn_set_rows(net->nn, net->successor_axis, net->padded.successors);
+    lud_nn_write_i32(net->nn, net->row_from, net->padded.successors, net->index);
+    lud_nn_write_i32(net->nn, net->row_to, net->padded.successors, net->row);
+}
+
+static int64_t lesser(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* `unit` times the least power of two that makes it n or more. */
+static int64_t doubled(int64_t unit, int64_t n) {
+    while (unit < n) unit *= 2;
+    return unit;
+}
+
+/* Chooses the sizes of the chunk's runs, and writes what follows its rows and decisions. At least one row is
+ * padding; the last owns the atoms of the padding. Atoms and successors go by the rows, so that few different
+ * sizes occur together. */
+static void pad(lud_proof_net *net) {
+    const int64_t n_successors = net->begin[net->n_decisions];
+    net->padded.rows = net->n_rows;
+    net->padded.atoms = net->n_atoms;
+    net->padded.decisions = net->n_decisions;
+    net->padded.successors = n_successors;
+    if (net->on_cpu || net->n_rows == 0) return;
+    const lud_device *device = net->parameters->device;
+    const int64_t rows = lesser(lud_capture_rows(device, net->n_rows + 1), net->max_rows + 1);
+    net->padded.rows = rows;
+    net->padded.atoms = lesser(doubled(rows, net->n_atoms), rows * net->model->limits.max_goals);
+    net->padded.decisions = lesser(lud_capture_rows(device, net->n_decisions), net->max_rows);
+    net->padded.successors = lesser(doubled(rows, n_successors), net->max_successors);
+    for (int64_t row = net->n_rows; row < rows; row++) net->state_begin[row + 1] = net->n_atoms;
+    net->state_begin[rows] = (int32_t)net->padded.atoms;
+    for (int64_t i = net->n_decisions; i < net->padded.decisions; i++) net->current[i] = -1;
+}
+
+int32_t lud_proof_net_load(lud_proof_net *net, const lud_proof_decisions *d, const int32_t *order,
+                           int32_t first, int32_t n) {
+    drop_rows(net, 0);
+    net->n_decisions = 0;
+    net->begin[0] = 0;
+    int32_t taken = 0;
+    while (taken < n && add_decision(net, d, order ? order[first + taken] : first + taken)) taken++;
+    assert(taken > 0 || n == 0);
+
+    net->state_begin[0] = 0;
+    for (int32_t row = 0; row < net->n_rows; row++) {
+        const int32_t state = net->state_of_row[row];
+        net->state_begin[row + 1] = net->state_begin[row] + d->state_begin[state + 1] - d->state_begin[state];
+    }
+    net->n_atoms = net->state_begin[net->n_rows];
+    pad(net);
+    lud_nn_set_rows(net->nn, net->atom_axis, net->padded.atoms);
+    if (net->options.states == LUD_PROOF_STATE_RNN)
+        write_steps(net);
+    else if (net->options.states == LUD_PROOF_STATE_CONCAT)
+        for (int g = 0; g < net->model->limits.max_goals; g++) write_places(net, g);
+    else
+        lud_nn_write_i32(net->nn, net->offsets, net->padded.rows + 1, net->state_begin);
+    write_atoms(net, d, PREDICATE, net->predicate);
+    if (net->options.fact_counts || net->options.look_ahead) write_atoms(net, d, MATCHES, net->matches);
+    for (int k = 0; k < net->model->base->max_arity; k++) write_atoms(net, d, k, net->term[k]);
+    lud_nn_write_i32(net->nn, net->position, net->padded.decisions, net->current);
+    if (!net->on_cpu) write_successors(net);
+    return taken;
+}
+
+/* ---- running ---- */
+
+static double dot(const double *restrict a, const double *restrict b, int64_t n) {
+    double sum = 0.0;
+    for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+/* The work on heads is worth a second thread from some thousand rows on. */
+static int threads_for(const lud_proof_net *net) {
+    return net->n_rows * net->width < 100000 ? 1 : net->parameters->device->n_threads;
+}
+
+/* Logits from the heads. */
+static void logits_on_host(lud_proof_net *net) {
+    const int64_t width = net->width;
+    lud_nn_read(net->nn, net->head, net->n_rows, net->output);
+    const int n_threads = threads_for(net);
+    if (net->options.l2_norm)
+#pragma omp parallel for num_threads(n_threads) if (n_threads > 1)
+        for (int32_t row = 0; row < net->n_rows; row++) {
+            double *x = net->output + row * width;
+            net->length[row] = fmax(sqrt(dot(x, x, width)), least_length);
+            for (int64_t k = 0; k < width; k++) x[k] /= net->length[row];
+        }
+    const double factor = logit_factor(net);
+#pragma omp parallel for num_threads(n_threads) if (n_threads > 1)
+    for (int32_t i = 0; i < net->n_decisions; i++)
+        for (int32_t s = net->begin[i]; s < net->begin[i + 1]; s++)
+            net->logits[s] =
+                factor * dot(net->output + net->current[i] * width, net->output + net->row[s] * width, width);
+}
+
+/* Gradients of the heads from those of the logits. Decisions share rows, so threads share the columns. */
+static void gradients_on_host(lud_proof_net *net) {
+    const int64_t width = net->width;
+    const double factor = logit_factor(net);
+    const int n_threads = threads_for(net);
+    memset(net->gradient, 0, (size_t)(net->n_rows * width) * sizeof *net->gradient);
+#pragma omp parallel for num_threads(n_threads) if (n_threads > 1)
+    for (int part = 0; part < n_threads; part++) {
+        const int64_t first = width * part / n_threads, end = width * (part + 1) / n_threads;
+        for (int32_t i = 0; i < net->n_decisions; i++)
+            for (int32_t s = net->begin[i]; s < net->begin[i + 1]; s++) {
+                const double d = factor * net->dlogits[s];
+                const int64_t a = net->current[i] * width, b = net->row[s] * width;
+                for (int64_t k = first; k < end; k++) {
+                    const double from = net->output[a + k], to = net->output[b + k];
+                    net->gradient[a + k] += d * to;
+                    net->gradient[b + k] += d * from;
+                }
+            }
+    }
+    if (net->options.l2_norm)
+#pragma omp parallel for num_threads(n_threads) if (n_threads > 1)
+        for (int32_t row = 0; row < net->n_rows; row++) {
+            const double *u = net->output + row * width;
+            double *g = net->gradient + row * width;
+            const double along = dot(u, g, width);
+            for (int64_t k = 0; k < width; k++) g[k] = (g[k] - along * u[k]) / net->length[row];
+        }
+    lud_nn_write_gradient(net->nn, net->head, net->n_rows, net->gradient);
+}
+
+static void enqueue_forward(void *context) {
+    const lud_proof_net *net = context;
+    lud_nn_forward(net->nn, net->padded.rows, net->training);
+}
+
+static void enqueue_backward(void *context) {
+    lud_nn_backward(((const lud_proof_net *)context)->nn);
+}
+
+/* Stands for all that shapes a run. */
+static uint64_t key_of(const lud_proof_net *net) {
+    const uint64_t shape[] = {(uint64_t)(uintptr_t)net->parameters, (uint64_t)net->padded.rows,
+                              (uint64_t)net->padded.atoms,          (uint64_t)net->padded.decisions,
+                              (uint64_t)net->padded.successors,     net->training,
+                              net->training ? net->seed : 0};
+    uint64_t key = 0;
+    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) key = lud_capture_key(key, shape[i]);
+    return key;
+}
+
+void lud_proof_net_set_step(lud_proof_net *net, uint64_t seed, uint32_t step) {
+    net->seed = seed;
+    lud_nn_set_step(net->nn, seed, step);
+}
+
+void lud_proof_net_use(lud_proof_net *net, lud_parameters *parameters) {
+    net->parameters = parameters;
+    lud_nn_use(net->nn, parameters);
+}
+
+uint64_t lud_proof_net_prepare(lud_proof_net *net, bool training) {
+    net->training = training;
+    lud_nn_set_rows(net->nn, net->decision_axis, training ? net->padded.decisions : 0);
+    lud_nn_set_run(net->nn, net->padded.rows, training);
+    return key_of(net);
+}
+
+void lud_proof_net_forward(lud_proof_net *net, bool training) {
+    const uint64_t key = lud_proof_net_prepare(net, training);
+    if (net->n_rows == 0) {
+        for (int32_t i = 0; training && i < net->n_decisions; i++) net->values[i] = 0.0;
+        return;
+    }
+    lud_capture_run(&net->forwards, key);
+    if (net->on_cpu)
+        logits_on_host(net);
+    else
+        lud_nn_read(net->nn, net->logit, net->begin[net->n_decisions], net->logits);
+    if (!training) return;
+    lud_nn_read(net->nn, net->value, net->n_decisions, net->values);
+    for (int32_t i = 0; i < net->n_decisions; i++)
+        if (net->current[i] < 0) net->values[i] = 0.0;
+}
+
+void lud_proof_net_backward(lud_proof_net *net) {
+    assert(net->training);
+    if (net->n_rows == 0) return;
+    for (int64_t i = 0; i < net->padded.decisions; i++)
+        if (net->current[i] < 0) net->dvalues[i] = 0.0;
+    if (net->on_cpu) {
+        gradients_on_host(net);
+    } else {
+        for (int64_t s = net->begin[net->n_decisions]; s < net->padded.successors; s++) net->dlogits[s] = 0.0;
+        lud_nn_write_gradient(net->nn, net->logit, net->padded.successors, net->dlogits);
+    }
+    lud_nn_write_gradient(net->nn, net->value, net->padded.decisions, net->dvalues);
+    lud_capture_run(&net->backwards, key_of(net));
+}
+
+double lud_proof_log_softmax(const double *logits, int32_t n, double *log_probs) {
+    double most = logits[0], sum = 0.0, entropy = 0.0;
+    for (int32_t i = 1; i < n; i++) most = fmax(most, logits[i]);
+    for (int32_t i = 0; i < n; i++) sum += exp(logits[i] - most);
+    const double log_sum = most + log(sum);
+    for (int32_t i = 0; i < n; i++) {
+        log_probs[i] = logits[i] - log_sum;
+        entropy -= exp(log_probs[i]) * log_probs[i];
+    }
+    return entropy;
+}
+
+double lud_proof_log_odds_of_going_on(const double *logits, int32_t n) {
+    double most = logits[0], sum = 0.0;
+    for (int32_t i = 1; i < n - 1; i++) most = fmax(most, logits[i]);
+    for (int32_t i = 0; i < n - 1; i++) sum += exp(logits[i] - most);
+    return most + log(sum) - logits[n - 1];
+}

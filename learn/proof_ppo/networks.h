@@ -1,0 +1,101 @@
+/* The policy and value network of the proof world.
+ *
+ *     atom       e(p(a,b)) = E_p + E_a - E_b           (transe; Bordes et al., 2013)
+ *                + C_k, k the class of the number of facts that match the atom (fact_counts), if asked for
+ *     state      s = 1/A sum over goals of e           (mean; see lud_proof_state_embedder)
+ *     body       x0 = LN(ReLU(W s + b)),  x <- x + LN(ReLU(W x + b)) for each block
+ *     head       h = W2 ReLU(W1 x + b1) + b2
+ *     logits     l_i = <h/|h|, h_i/|h_i|> / temperature, h of the state, h_i of successor i
+ *     value      W2 ReLU(W1 y + b1) + b2, y from blocks of its own or x
+ *
+ * Only states that occur pass through it, each once however often it stands in the decisions of a chunk.
+ *
+ * On the CPU logits and their gradients are computed in double from the heads. On CUDA they are values of the
+ * network, so that logits and values are all that is downloaded, or less (head.h); forward and backward
+ * runs are recorded graphs, and chunks are padded to sizes that recur, by rows without atoms, atoms without
+ * embeddings and successors of no state, which get no gradient. */
+#ifndef LUDUS_LEARN_PROOF_PPO_NETWORKS_H
+#define LUDUS_LEARN_PROOF_PPO_NETWORKS_H
+
+#include "learn/nn/arrays.h"
+#include "learn/nn/capture.h"
+#include "learn/nn/nn.h"
+#include "learn/proof_ppo/decisions.h"
+#include "learn/proof_ppo/options.h"
+
+typedef struct lud_proof_net {
+    const lud_proof_model *model;
+    lud_proof_net_options options;
+    lud_parameters *parameters;
+    lud_nn *nn;
+    lud_arrays arrays;
+    /* values of the network */
+    int offsets, place[LUD_PROOF_MAX_GOALS], predicate, term[LUD_PROOF_MAX_ARITY], matches;
+    int position, head, value;
+    int atom_axis, decision_axis, step_axis;
+    int step_atom, step_mask, last_step;         /* of the recurrent state embedder */
+    int successor_axis, row_from, row_to, logit; /* on CUDA */
+    int64_t max_rows, max_successors, width;     /* in a chunk; of the head */
+    bool on_cpu;
+    lud_capture forwards, backwards; /* runs */
+    uint64_t seed;                   /* of dropout */
+
+    /* The chunk at hand. */
+    int32_t n_rows, n_atoms, n_decisions;
+    struct {
+        int64_t rows, atoms, decisions, successors;
+    } padded;
+    bool training;    /* its forward run */
+    int32_t *begin;   /* [n_decisions + 1] successors of each */
+    int32_t *row;     /* [begin[n_decisions]] their rows */
+    int32_t *current; /* [n_decisions] rows, -1: none */
+    double *logits;   /* [begin[n_decisions]] */
+    double *values;   /* [n_decisions] */
+    double *dlogits;  /* the caller's gradients, for lud_proof_net_backward */
+    double *dvalues;
+
+    /* scratch */
+    double *output, *gradient, *length; /* [max_rows][width], [max_rows] */
+    int32_t *state_begin, *index;       /* [max_rows + 1], [atoms] */
+    double *step_going;                 /* [atoms] 0 where a list begins */
+    int32_t *state_of_row;
+    int32_t *found; /* open addressing: row + 1 of a state */
+    uint32_t *slot; /* [max_rows] where in it */
+    uint32_t mask;
+} lud_proof_net;
+
+/* Declares the network on the parameters; plan it after they are built. At most `max_rows` states in a chunk
+ * (raised to what one decision may need). */
+lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_net_options *options,
+                                lud_parameters *parameters, int64_t max_rows, lud_proof_net **net,
+                                lud_error *error);
+/* After the parameters are built with their initial draws. */
+lud_status lud_proof_net_plan(lud_proof_net *net, lud_nn_mode mode, lud_error *error);
+void lud_proof_net_destroy(lud_proof_net *net);
+
+/* Loads decisions order[0], order[1], ... (null: first, first + 1, ...) up to `n` as long as their states
+ * fit; returns how many, at least one for n > 0. */
+int32_t lud_proof_net_load(lud_proof_net *net, const lud_proof_decisions *decisions, const int32_t *order,
+                           int32_t first, int32_t n);
+/* Key and step of the dropout draws of the next runs. */
+void lud_proof_net_set_step(lud_proof_net *net, uint64_t seed, uint32_t step);
+/* Runs with another set of parameters of the same layout from now on. */
+void lud_proof_net_use(lud_proof_net *net, lud_parameters *parameters);
+/* Sets the rows of runs of the loaded chunk, for a recorded piece of work that holds such runs beside others.
+ * Returns what stands for all that shapes them (lud_capture_run). */
+uint64_t lud_proof_net_prepare(lud_proof_net *net, bool training);
+/* Fills `logits`. For `training` there is dropout, and `values` are filled too (0 for a decision without a
+ * state); else the value network does not run. */
+void lud_proof_net_forward(lud_proof_net *net, bool training);
+/* After a forward run for training: adds the parameters' gradients for `dlogits` and `dvalues`. */
+void lud_proof_net_backward(lud_proof_net *net);
+
+/* What the network sees of a state (LUD_PROOF_SEES_...): what decisions for it must be created with. */
+int lud_proof_net_sees(const lud_proof_net *net);
+
+/* Softmax of logits[n], n > 0: log-probabilities; returns the entropy in nats. */
+double lud_proof_log_softmax(const double *logits, int32_t n, double *log_probs);
+/* Of a decision whose last successor, of n > 1, is to give up: ln((1 - p) / p), p its probability. */
+double lud_proof_log_odds_of_going_on(const double *logits, int32_t n);
+
+#endif

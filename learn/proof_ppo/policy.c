@@ -1,0 +1,73 @@
+#include "learn/proof_ppo/policy.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/proof_ppo/expander.h"
+
+typedef struct proof_policy {
+    lud_policy base;
+    lud_proof_net *net;
+    lud_proof_expander expander; /* of one environment */
+    uint8_t *state;              /* a copy: looking does not move it on */
+    double *probability;         /* [n_discrete] */
+} proof_policy;
+
+static void destroy(lud_policy *policy) {
+    proof_policy *p = (proof_policy *)policy;
+    lud_proof_expander_free(&p->expander);
+    free(p->state);
+    free(p->probability);
+    free(p);
+}
+
+static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *to) {
+    proof_policy *p = (proof_policy *)policy;
+    const lud_layout *layout = &policy->model->layout;
+    const lud_proof_state *head = (const lud_proof_state *)(const void *)state;
+    (void)goal;
+    for (int k = 0; k < layout->actions[agent].n_discrete; k++) to[k] = k == 0;
+    if (head->outcome != LUD_PROOF_RUNNING) return true;
+    lud_proof_expander_clear(&p->expander);
+    memcpy(p->state, state, layout->state_bytes);
+    lud_proof_expander_add(&p->expander, p->state);
+    lud_proof_expander_run(&p->expander);
+    for (int k = 0; k < p->expander.begin[1]; k++) to[k] = exp(p->expander.log_probs[k]);
+    return true;
+}
+
+static void act(lud_policy *policy, const lud_act *act) {
+    double *probability = ((proof_policy *)policy)->probability;
+    for (int e = 0; e < act->range.n; e++) {
+        (void)distribution(policy, act->states + (size_t)e * act->model->layout.state_bytes, 0, -1,
+                           probability);
+        lud_policy_choose(act, e, 0, probability);
+    }
+}
+
+static const lud_policy_kind kind = {.name = "proof-ppo",
+                                     .about = "a trained proof policy",
+                                     .destroy = destroy,
+                                     .act = act,
+                                     .distribution = distribution};
+
+lud_status lud_proof_policy_create(lud_proof_net *net, lud_policy **policy, lud_error *error) {
+    *policy = NULL;
+    proof_policy *p = calloc(1, sizeof *p);
+    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    const lud_proof_model *model = net->model;
+    p->base = (lud_policy){.kind = &kind, .model = &model->model, .device = net->parameters->device};
+    p->net = net;
+    lud_status status = lud_proof_expander_create(net, 1, &p->expander, error);
+    p->state = calloc(1, model->model.layout.state_bytes);
+    p->probability = calloc((size_t)model->model.layout.actions[0].n_discrete, sizeof *p->probability);
+    if (!status && (!p->state || !p->probability))
+        status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    if (status) {
+        destroy(&p->base);
+        return status;
+    }
+    *policy = &p->base;
+    return LUD_OK;
+}

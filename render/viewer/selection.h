@@ -1,0 +1,21 @@
+/* The agent or the cell that was clicked, and the switches of what is shown. */
+#ifndef LUDUS_RENDER_VIEWER_SELECTION_H
+#define LUDUS_RENDER_VIEWER_SELECTION_H
+
+#include <stdbool.h>
+
+#include "render/theme.h"
+
+typedef struct lud_selection {
+    int agent; /* -1: none */
+    bool cell;
+    int cell_x, cell_y;
+} lud_selection;
+
+typedef struct lud_shown {
+    lud_theme_name theme;
+    bool fresh; /* nothing was touched yet: the world and three keys, no more */
+    bool panels, help, goals, labels, motion, successors;
+} lud_shown;
+
+#endif

@@ -1,0 +1,285 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "render/picture.h"
+#include "render/viewer/help.h"
+#include "render/viewer/viewer_parts.h"
+
+/* Reads the scenario; when that fails the old world stays. */
+static lud_status load(lud_viewer *v, const uint64_t *seed, lud_error *error) {
+    lud_stage stage = {0};
+    lud_takeover takeover = {0};
+    lud_successor_list successors = {0};
+    lud_tree_files files = {0};
+    lud_status status = lud_stage_load(v->options, seed, &stage, &files, error);
+    lud_file_watch_set(&v->watch, files); /* those of a scenario with a mistake are watched too */
+    if (!status) status = lud_takeover_create(lud_stage_layout(&stage), &takeover, error);
+    if (!status) status = lud_successor_list_create(lud_stage_layout(&stage), &successors, error);
+    if (status) {
+        lud_takeover_free(&takeover);
+        lud_stage_free(&stage);
+        return status;
+    }
+    if (v->recording.video) lud_viewer_toggle_recording(v); /* the picture may have another shape now */
+    if (v->stage.overlay && stage.overlay)
+        lud_overlay_show(stage.overlay, lud_overlay_shown(v->stage.overlay));
+    lud_stage_free(&v->stage);
+    lud_takeover_free(&v->takeover);
+    lud_successor_list_free(&v->successors);
+    v->stage = stage;
+    v->takeover = takeover;
+    v->successors = successors;
+    lud_playback_jump(&v->playback);
+    v->selection.cell = false;
+    if (v->selection.agent >= lud_stage_layout(&stage)->n_agents) v->selection.agent = -1;
+    return LUD_OK;
+}
+
+lud_status lud_viewer_create(const lud_view_options *options, lud_viewer **viewer, lud_error *error) {
+    lud_viewer *v = calloc(1, sizeof *v);
+    if (!v) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the viewer");
+    v->options = options;
+    v->layout.fitted = true;
+    v->selection.agent = v->mouse.grabbed = -1;
+    lud_status status = load(v, NULL, error);
+    if (status) {
+        lud_viewer_destroy(v);
+        return status;
+    }
+    const lud_view_section *view = &v->stage.scenario->view;
+    v->playback.playing = options->playing;
+    v->playback.speed = options->speed > 0 ? options->speed : view->speed;
+    v->shown = (lud_shown){.theme = options->theme ? *options->theme : (lud_theme_name)view->theme,
+                           .fresh = !options->playing,
+                           .panels = true,
+                           .goals = view->goals,
+                           .labels = view->labels,
+                           .motion = view->motion && !options->no_motion};
+    *viewer = v;
+    return LUD_OK;
+}
+
+void lud_viewer_destroy(lud_viewer *viewer) {
+    if (!viewer) return;
+    if (viewer->recording.video) lud_viewer_toggle_recording(viewer);
+    lud_successor_list_free(&viewer->successors);
+    lud_takeover_free(&viewer->takeover);
+    lud_stage_free(&viewer->stage);
+    lud_file_watch_free(&viewer->watch);
+    lud_timeline_free(&viewer->timeline);
+    free(viewer);
+}
+
+lud_player *lud_viewer_player(const lud_viewer *viewer) {
+    return viewer->stage.player;
+}
+const lud_scenario *lud_viewer_scenario(const lud_viewer *viewer) {
+    return viewer->stage.scenario;
+}
+const char *lud_viewer_message(const lud_viewer *viewer) {
+    return viewer->message.text;
+}
+const char *lud_viewer_last_file(const lud_viewer *viewer) {
+    return viewer->recording.last_file;
+}
+int lud_viewer_selected_agent(const lud_viewer *viewer) {
+    return viewer->selection.agent;
+}
+const lud_camera *lud_viewer_camera(const lud_viewer *viewer) {
+    return &viewer->layout.camera;
+}
+lud_overlay *lud_viewer_overlay(const lud_viewer *viewer) {
+    return viewer->stage.overlay;
+}
+bool lud_viewer_wants_to_quit(const lud_viewer *viewer) {
+    return viewer->quit;
+}
+
+/* ---- time ---- */
+
+void lud_viewer_forget_plans(lud_viewer *v) {
+    v->successors.valid = false;
+}
+
+void lud_viewer_step(lud_viewer *v) {
+    bool moved;
+    lud_error error = {0};
+    if (lud_player_step(v->stage.player, v->takeover.chosen, &moved, &error)) {
+        v->playback.playing = false;
+        lud_message_error(&v->message, 10, &error);
+        return;
+    }
+    lud_takeover_rest(&v->takeover);
+    if (!moved) {
+        v->playback.playing = false;
+        lud_message_say(&v->message, 6,
+                        "The episode is over: N next episode, R another seed, Home to its start");
+        return;
+    }
+    v->playback.since_step = 0;
+    lud_timeline_add(&v->timeline, &v->stage);
+    lud_viewer_forget_plans(v);
+    if (v->recording.video && lud_recording_add_step(&v->recording, &v->stage, &v->shown, &error))
+        lud_message_error(&v->message, 10, &error);
+}
+
+void lud_viewer_seek(lud_viewer *v, size_t position) {
+    lud_player_seek(v->stage.player, position);
+    lud_playback_jump(&v->playback); /* scrubbing jumps */
+    lud_viewer_forget_plans(v);
+}
+
+void lud_viewer_restart(lud_viewer *v, uint64_t seed) {
+    lud_player_restart(v->stage.player, seed);
+    lud_playback_jump(&v->playback);
+    lud_viewer_forget_plans(v);
+    lud_message_say(&v->message, 3, "Seed %llu", (unsigned long long)seed);
+}
+
+static void load_again(lud_viewer *v) {
+    lud_error error = {0};
+    uint64_t seed = lud_player_seed(v->stage.player);
+    if (load(v, &seed, &error))
+        lud_message_error(&v->message, INFINITY, &error);
+    else
+        lud_message_say(&v->message, 3, "The scenario was read anew");
+}
+
+void lud_viewer_update(lud_viewer *v, double seconds) {
+    lud_playback_update(&v->playback, seconds);
+    lud_message_update(&v->message, seconds);
+    if (lud_file_watch_update(&v->watch, seconds)) load_again(v);
+    double rest;
+    for (int k = 0; k < 64 && lud_playback_due(&v->playback, &rest); k++) {
+        lud_viewer_step(v);
+        if (v->playback.playing) v->playback.since_step = rest;
+    }
+}
+
+bool lud_viewer_moving(const lud_viewer *v) {
+    return v->playback.playing || v->playback.since_step < 1 || v->shown.motion || v->message.text[0] ||
+           v->mouse.dragging || v->mouse.scrubbing;
+}
+
+/* ---- files ---- */
+
+void lud_viewer_screenshot(lud_viewer *v) {
+    lud_canvas *canvas = NULL;
+    lud_error error = {0};
+    const lud_view_layout *l = &v->layout;
+    if (l->width < 1) return; /* nothing was shown yet */
+    lud_recording_name(&v->recording, v->stage.scenario, "png");
+    lud_status status = lud_canvas_create_offscreen(l->width, l->height, l->scale, &canvas, &error);
+    if (!status) {
+        lud_message message = v->message;
+        v->message.text[0] = 0;
+        lud_viewer_draw(v, canvas);
+        v->message = message;
+        int pitch;
+        const uint32_t *pixels = lud_canvas_pixels(canvas, &pitch);
+        status = lud_picture_write(v->recording.last_file, pixels, l->width, l->height, pitch, &error);
+    }
+    lud_canvas_destroy(canvas);
+    if (status)
+        lud_message_error(&v->message, 10, &error);
+    else
+        lud_message_say(&v->message, 4, "Saved %s", v->recording.last_file);
+}
+
+void lud_viewer_toggle_recording(lud_viewer *v) {
+    lud_error error = {0};
+    lud_recording *r = &v->recording;
+    bool starts = !r->video;
+    if (starts ? lud_recording_start(r, &v->stage, &v->shown, &error) : lud_recording_finish(r, &error))
+        lud_message_error(&v->message, 10, &error);
+    else if (starts)
+        lud_message_say(&v->message, 4, "Recording every step to %s; V ends it", r->last_file);
+    else
+        lud_message_say(&v->message, 5, "Saved %s, %lld frames", r->last_file, (long long)r->frames);
+}
+
+/* ---- picture ---- */
+
+/* `trail` holds LUD_TRAIL_STATES states and must outlive the moment. */
+static lud_moment moment_of(const lud_viewer *v, const uint8_t **trail) {
+    const lud_shown *shown = &v->shown;
+    lud_player *player = v->stage.player;
+    lud_phase phase = lud_playback_phase(&v->playback, shown->motion);
+    return (lud_moment){.state = lud_player_state(player),
+                        .before = phase.moving || phase.glow > 0 ? lud_player_before(player) : NULL,
+                        .actions = lud_player_actions(player),
+                        .progress = lud_eased(phase.progress),
+                        .glow = phase.glow,
+                        .seconds = shown->motion ? (float)fmod(v->playback.clock, 3600) : 0,
+                        .goals = shown->goals ? lud_player_goals(player) : NULL,
+                        .selected_agent = v->selection.agent,
+                        .cell_selected = v->selection.cell,
+                        .cell_x = v->selection.cell_x,
+                        .cell_y = v->selection.cell_y,
+                        .labels = shown->labels,
+                        .trail = trail,
+                        .n_trail = shown->motion ? lud_player_trail(player, trail, LUD_TRAIL_STATES) : 0,
+                        .overlay = shown->fresh ? NULL : v->stage.overlay};
+}
+
+static void lay_out(lud_viewer *v, const lud_canvas *canvas, const lud_moment *moment) {
+    lud_view_layout *l = &v->layout;
+    const lud_shown *shown = &v->shown;
+    const lud_drawing *drawing = v->stage.drawing;
+    lud_view_layout_divide(l, canvas, &v->stage, shown->panels && !shown->fresh, v->selection.agent >= 0);
+    lud_timeline_lay_out(&v->timeline, l->timeline, l->scale);
+    if (shown->fresh) l->world.h -= 24 * l->scale; /* room for the line of keys */
+    if (l->fitted)
+        lud_view_layout_fit(l, drawing);
+    else
+        lud_camera_set_viewport(&l->camera, l->world);
+    if (l->follow && v->selection.agent >= 0) {
+        float x, y;
+        drawing->kind->agent_position(v->stage.drawing, moment, v->selection.agent, &x, &y);
+        lud_camera_follow(&l->camera, x, y, shown->motion ? 0.2f : 1);
+    }
+}
+
+static void draw_panels(lud_viewer *v, lud_canvas *canvas, const lud_theme *theme) {
+    const lud_view_layout *l = &v->layout;
+    lud_error error = {0};
+    v->inspector = (lud_inspector){0};
+    if (l->column.w <= 0) return;
+    if (v->shown.successors &&
+        lud_successor_list_update(&v->successors, &v->stage, v->takeover.chosen, &error))
+        lud_message_error(&v->message, 6, &error);
+    lud_canvas_rect(canvas, (lud_box){l->column.x, 0, l->column.w, l->timeline.y}, theme->ground);
+    lud_canvas_rect(canvas, l->timeline, theme->ground);
+    lud_inspector_draw(&v->inspector, canvas, theme, l->column,
+                       &(lud_inspected){.stage = &v->stage,
+                                        .selection = &v->selection,
+                                        .takeover = &v->takeover,
+                                        .successors = v->shown.successors ? &v->successors : NULL,
+                                        .playing = v->playback.playing,
+                                        .about = l->overlay.h <= 0});
+    if (l->overlay.h > 0)
+        lud_overlay_draw_panel(v->stage.overlay, canvas, theme, l->overlay, v->stage.player,
+                               lud_stage_length(&v->stage));
+    lud_timeline_draw(&v->timeline, canvas, theme, &v->stage, &v->playback, v->recording.video != NULL);
+}
+
+void lud_viewer_draw(lud_viewer *v, lud_canvas *canvas) {
+    const lud_theme *theme = lud_theme_get(v->shown.theme);
+    const lud_view_layout *l = &v->layout;
+    lud_drawing *drawing = v->stage.drawing;
+    const uint8_t *trail[LUD_TRAIL_STATES];
+    const lud_moment moment = moment_of(v, trail);
+    lud_canvas_begin(canvas, theme->ground);
+    lay_out(v, canvas, &moment);
+    lud_canvas_clip(canvas, l->world);
+    if (moment.overlay) lud_overlay_select(moment.overlay, moment.state, v->selection.agent);
+    drawing->kind->draw(drawing, canvas, theme, &l->camera, &moment);
+    if (moment.overlay) lud_overlay_draw_top(moment.overlay, canvas, theme, &l->camera, &moment);
+    lud_canvas_unclip(canvas);
+    draw_panels(v, canvas, theme);
+    if (v->shown.fresh) lud_help_draw_first_keys(canvas, theme);
+    lud_message_draw(&v->message, canvas, theme, l->world);
+    if (v->shown.help) lud_help_draw(canvas, theme);
+    lud_canvas_end(canvas);
+}

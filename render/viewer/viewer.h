@@ -1,0 +1,55 @@
+/* The viewer without its window: what is shown, and what keys and the mouse do. It draws on any canvas and
+ * takes SDL events, so it runs under tests as it runs on a screen. */
+#ifndef LUDUS_RENDER_VIEWER_H
+#define LUDUS_RENDER_VIEWER_H
+
+#include <SDL.h>
+
+#include "render/draw.h"
+#include "render/episode.h"
+#include "render/overlay.h"
+#include "sim/scenario.h"
+
+typedef struct lud_view_options {
+    const char *path;                        /* of the scenario */
+    const lud_scenario_overrides *overrides; /* null: none */
+    const lud_theme_name *theme;             /* null: as the scenario says */
+    bool no_motion;                          /* states jump, whatever the scenario says */
+    double speed;                            /* steps a second while playing, 0: as the scenario says */
+    bool playing;                            /* starts by itself */
+    /* Called when the scenario was loaded, and after every change of its file: may let other policies act
+     * (lud_cast_set) and give a source of overlays, which the viewer takes over. Null: not called. */
+    lud_status (*loaded)(void *context, const lud_scenario *scenario, lud_cast *cast,
+                         lud_overlay_source **source, lud_error *error);
+    void *context;
+} lud_view_options;
+
+typedef struct lud_viewer lud_viewer;
+
+/* Loads the scenario. The options and what they point to must outlive the viewer. */
+lud_status lud_viewer_create(const lud_view_options *options, lud_viewer **viewer, lud_error *error);
+void lud_viewer_destroy(lud_viewer *viewer);
+
+/* A key, the mouse, or the window's size. Mouse positions are multiplied by `pixels` (pixels of a window
+ * unit). */
+void lud_viewer_event(lud_viewer *viewer, const SDL_Event *event, float pixels);
+/* Time goes on by `seconds`: plays, moves, and looks whether the scenario file changed. */
+void lud_viewer_update(lud_viewer *viewer, double seconds);
+void lud_viewer_draw(lud_viewer *viewer, lud_canvas *canvas);
+/* Whether anything on the picture moves by itself, so that it must be drawn again. */
+bool lud_viewer_moving(const lud_viewer *viewer);
+bool lud_viewer_wants_to_quit(const lud_viewer *viewer);
+
+/* For the window and for tests. */
+lud_player *lud_viewer_player(const lud_viewer *viewer);
+const lud_scenario *lud_viewer_scenario(const lud_viewer *viewer);
+/* The message now shown; empty when there is none. */
+const char *lud_viewer_message(const lud_viewer *viewer);
+/* Path of the last screenshot or recording; empty when there is none. */
+const char *lud_viewer_last_file(const lud_viewer *viewer);
+int lud_viewer_selected_agent(const lud_viewer *viewer);
+const lud_camera *lud_viewer_camera(const lud_viewer *viewer);
+/* Null when there is none. */
+lud_overlay *lud_viewer_overlay(const lud_viewer *viewer);
+
+#endif

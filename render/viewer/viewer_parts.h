@@ -1,0 +1,46 @@
+/* The viewer is made of parts that know only themselves; viewer.c lets them work together, viewer_input.c
+ * turns keys and the mouse into what is declared here. */
+#ifndef LUDUS_RENDER_VIEWER_PARTS_H
+#define LUDUS_RENDER_VIEWER_PARTS_H
+
+#include "render/viewer/file_watch.h"
+#include "render/viewer/inspector.h"
+#include "render/viewer/layout.h"
+#include "render/viewer/message.h"
+#include "render/viewer/playback.h"
+#include "render/viewer/recording.h"
+#include "render/viewer/timeline.h"
+
+typedef struct lud_mouse {
+    bool dragging, scrubbing, dragged;
+    int grabbed; /* thing that follows the mouse, -1: none */
+    float x, y;
+} lud_mouse;
+
+struct lud_viewer {
+    const lud_view_options *options;
+    lud_stage stage;
+    lud_file_watch watch;
+    lud_playback playback;
+    lud_takeover takeover;
+    lud_selection selection;
+    lud_successor_list successors;
+    lud_shown shown;
+    lud_view_layout layout;
+    lud_timeline timeline;
+    lud_inspector inspector;
+    lud_message message;
+    lud_recording recording;
+    lud_mouse mouse;
+    bool quit;
+};
+
+void lud_viewer_step(lud_viewer *viewer);
+void lud_viewer_seek(lud_viewer *viewer, size_t position);
+/* What was planned or shown of the present state holds no longer. */
+void lud_viewer_forget_plans(lud_viewer *viewer);
+void lud_viewer_restart(lud_viewer *viewer, uint64_t seed);
+void lud_viewer_screenshot(lud_viewer *viewer);
+void lud_viewer_toggle_recording(lud_viewer *viewer);
+
+#endif
