@@ -19,7 +19,9 @@
 #define RESTRICT restrict
 #endif
 #define BLOCK_CODE LUD_HD static inline
-#define EACH_LANE  SIMD for (int l = 0; l < LANES; l++)
+#define EACH_LANE                                                                                            \
+    SIMD                                                                                                     \
+    for (int l = 0; l < LANES; l++)
 
 typedef real row_type[LANES] __attribute__((aligned(LANES * sizeof(real))));
 typedef row_type *rows_type;

@@ -58,8 +58,7 @@ struct lud_prover {
     bool failed;  /* memory ran out: the prover is of no more use */
 };
 
-/* ---- Containers
- * -------------------------------------------------------------------------------------------------- */
+/* ---- Containers ---- */
 
 static bool grow(void **items, int64_t *capacity, int64_t need, size_t size) {
     if (need <= *capacity) return true;
@@ -164,8 +163,7 @@ static int32_t find_fact(const lud_prover *p, const lud_proof_atom *atom) {
     return fact == p->options.excluded ? -1 : fact;
 }
 
-/* ---- Subgoals
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Subgoals ---- */
 
 static void enqueue(lud_prover *p, int32_t s) {
     if (p->subgoals[s].queued) return;
@@ -221,8 +219,7 @@ static int32_t demand(lud_prover *p, const lud_proof_atom *atom) {
     return s;
 }
 
-/* ---- Derived atoms
- * ----------------------------------------------------------------------------------------------- */
+/* ---- Derived atoms ---- */
 
 static void add_to_list(lud_prover *p, uint64_t key, int32_t atom) {
     int32_t l = map_add(p, &p->lists_of, key, p->n_lists);
@@ -270,8 +267,7 @@ static void add_derived(lud_prover *p, const lud_proof_atom *atom, int32_t rule,
     if (!p->failed) wake_dependents(p, atom);
 }
 
-/* ---- Evaluation
- * -------------------------------------------------------------------------------------------------- */
+/* ---- Evaluation ---- */
 
 /* One rule under evaluation: values of its variables (0: free) and what its body atoms were matched with. */
 typedef struct evaluation {
@@ -427,8 +423,7 @@ static void evaluate(lud_prover *p, int32_t s) {
     }
 }
 
-/* ---- Questions
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Questions ---- */
 
 lud_status lud_prover_create(const lud_proof_base *base, const lud_prover_options *options,
                              lud_prover **prover, lud_error *error) {

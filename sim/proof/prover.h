@@ -43,8 +43,7 @@ lud_status lud_prover_count(lud_prover *prover, const lud_proof_atom *goal, int6
 /* Derived atoms remembered so far, facts not counted. */
 int64_t lud_prover_size(const lud_prover *prover);
 
-/* ---- Search by steps
- * --------------------------------------------------------------------------------------------- */
+/* ---- Search by steps ---- */
 
 typedef struct lud_proof_search_options {
     int32_t max_depth;  /* steps */
