@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 #include "learn/learner.h"
 #include "learn/proof_ppo/beam.h"
-#include "learn/proof_ppo/proof_policy.h"
+#include "learn/proof_ppo/policy.h"
 #include "learn/proof_ppo/proof_ppo.h"
 #include "learn/store/run.h"
 #include "sim/proof/fixpoint.h"

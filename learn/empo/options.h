@@ -84,7 +84,7 @@ extern const lud_option_table lud_empo_learner_table;
 
 /* The quantities that networks learn, a bit 1 << LUD_NET_... each: neither tables nor closed forms. */
 unsigned lud_empo_learner_networks(const lud_empo_learner_options *options);
-/* Whether targets ask for more than single transitions: for trajectories or for goals in hindsight. */
+/* Whether targets need more than single transitions: for trajectories or for goals in hindsight. */
 bool lud_empo_learner_uses_trajectories(const lud_empo_learner_options *options);
 bool lud_empo_learner_keeps_trajectories(const lud_empo_learner_options *options);
 

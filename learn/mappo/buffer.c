@@ -1,7 +1,5 @@
 #include "learn/mappo/buffer.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static bool wants(const lud_mappo_shape *shape, int part) {
@@ -14,9 +12,9 @@ static bool wants(const lud_mappo_shape *shape, int part) {
     return false;
 }
 
-static bool take(float **array, int64_t n) {
-    *array = calloc((size_t)(n > 0 ? n : 1), sizeof **array);
-    return *array;
+static lud_status out_of_memory(const lud_mappo_buffer *b, lud_error *error) {
+    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a rollout of %lld steps in %lld environments",
+                    (long long)b->n_steps, (long long)b->n_envs);
 }
 
 lud_status lud_mappo_buffer_create(const lud_mappo_shape *shape, const lud_mappo_options *options,
@@ -25,51 +23,43 @@ lud_status lud_mappo_buffer_create(const lud_mappo_shape *shape, const lud_mappo
     const lud_layout *layout = &shape->model->layout;
     *b = (lud_mappo_buffer){.shape = shape,
                             .device = device,
+                            .arrays = {.device = device},
                             .n_steps = n_steps,
                             .n_envs = n_envs,
-                            .n_rows = n_envs * layout->n_agents};
-    const int64_t slots = n_steps + 1, all = slots * b->n_rows;
-    bool whole = all <= INT32_MAX; /* chunks and gathers count rows in 32 bits */
+                            .n_rows = n_envs * layout->n_agents,
+                            .hidden_width = options->recurrent ? options->hidden_size : 0,
+                            .state_width = lud_mappo_state_width(options)};
+    lud_arrays *a = &b->arrays;
+    const int64_t slots = n_steps + 1;
+    const bool whole = slots * b->n_rows <= INT32_MAX; /* chunks and gathers count rows in 32 bits */
     for (int p = 0; p < layout->n_parts && whole; p++) {
         b->part_bytes[p] = layout->parts[p].bytes;
         if (!wants(shape, p)) continue;
-        b->parts[p] = calloc((size_t)(slots * n_envs), b->part_bytes[p]);
-        whole = b->parts[p];
+        b->parts[p] = lud_arrays_add(a, calloc((size_t)(slots * n_envs), b->part_bytes[p]));
     }
-    whole = whole && take(&b->masks, all) && take(&b->bad_masks, all) && take(&b->values, all) &&
-            take(&b->log_probs, all) && take(&b->rewards, all) && take(&b->advantages, all) &&
-            take(&b->returns, all);
-    if (options->time_limits == LUD_LIMIT_BOOTSTRAP) whole = whole && take(&b->final_values, all);
-    if (options->recurrent) {
-        b->hidden_width = options->hidden_size;
-        whole = whole && take(&b->actor_hidden, all * b->hidden_width) &&
-                take(&b->critic_hidden, all * b->hidden_width);
-    }
-    if (options->control == LUD_MAPPO_MAD) {
-        b->state_width = lud_mappo_state_width(options);
-        whole = whole && take(&b->states, all * b->state_width);
-    }
-    if (shape->n_discrete > 0) {
-        b->actions = calloc((size_t)all, sizeof *b->actions);
-        whole = whole && b->actions;
-    } else {
-        whole = whole && take(&b->numbers, all * shape->n_continuous);
-    }
-    b->workspace = lud_device_allocate(device, (size_t)(5 * all) * sizeof *b->workspace);
-    if (whole && b->workspace) return LUD_OK;
-    lud_mappo_buffer_destroy(b);
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a rollout of %lld steps in %lld environments",
-                    (long long)n_steps, (long long)n_envs);
+    if (!whole) return out_of_memory(b, error);
+    const size_t all = (size_t)(slots * b->n_rows), hidden = all * (size_t)b->hidden_width;
+    LUD_TAKE(a, b->masks, all);
+    LUD_TAKE(a, b->bad_masks, all);
+    LUD_TAKE(a, b->values, all);
+    LUD_TAKE(a, b->log_probs, all);
+    LUD_TAKE(a, b->rewards, all);
+    LUD_TAKE(a, b->advantages, all);
+    LUD_TAKE(a, b->returns, all);
+    if (options->update.time_limits == LUD_LIMIT_BOOTSTRAP) LUD_TAKE(a, b->final_values, all);
+    if (hidden > 0) LUD_TAKE(a, b->actor_hidden, hidden);
+    if (hidden > 0) LUD_TAKE(a, b->critic_hidden, hidden);
+    if (b->state_width > 0) LUD_TAKE(a, b->states, all * (size_t)b->state_width);
+    if (shape->n_discrete > 0)
+        LUD_TAKE(a, b->actions, all);
+    else
+        LUD_TAKE(a, b->numbers, all * (size_t)shape->n_continuous);
+    LUD_TAKE_ON_DEVICE(a, b->workspace, (size_t)lud_returns_numbers(n_steps, b->n_rows));
+    return a->failed ? out_of_memory(b, error) : LUD_OK;
 }
 
 void lud_mappo_buffer_destroy(lud_mappo_buffer *b) {
-    for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) free(b->parts[p]);
-    float *arrays[] = {b->masks,  b->bad_masks,    b->actor_hidden, b->critic_hidden,
-                       b->states, b->numbers,      b->log_probs,    b->rewards,
-                       b->values, b->final_values, b->advantages,   b->returns};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
-    free(b->actions);
-    if (b->workspace) lud_device_release(b->device, b->workspace);
+    lud_arrays_free(&b->arrays);
     *b = (lud_mappo_buffer){0};
 }
 
@@ -116,58 +106,29 @@ void lud_mappo_buffer_after_update(lud_mappo_buffer *b) {
     last_to_first(b, b->states, b->state_width);
 }
 
-void lud_mappo_buffer_returns(lud_mappo_buffer *b, const lud_mappo_options *options, const float *values,
-                              const float *final_values) {
-    lud_device *device = b->device;
-    const int64_t n = b->n_steps * b->n_rows, slots = n + b->n_rows;
-    /* small arrays: the device's operation on device memory */
-    enum { REWARD, VALUE, MASK, BAD, RETURN, N_ARRAYS };
-    const float *from[] = {b->rewards, values, b->masks, b->bad_masks};
-    float *on_device[N_ARRAYS];
-    for (int i = 0; i < N_ARRAYS; i++) {
-        on_device[i] = b->workspace + i * slots;
-        if (i < RETURN)
-            lud_device_upload(device, on_device[i], from[i],
-                              (size_t)(i == REWARD ? n : slots) * sizeof(float));
-    }
-    if (options->time_limits == LUD_LIMIT_BOOTSTRAP) {
-        float *reward = b->returns; /* not needed before the download */
-        for (int64_t i = 0; i < n; i++) {
-            reward[i] = b->rewards[i];
-            if (b->bad_masks[i + b->n_rows] == 0.0f) reward[i] += (float)options->discount * final_values[i];
-        }
-        lud_device_upload(device, on_device[REWARD], reward, (size_t)n * sizeof *reward);
-    }
-    const float *bad = options->time_limits == LUD_LIMIT_DISCARD ? on_device[BAD] : NULL;
-    if (options->gae)
-        device->ops->gae(device, b->n_steps, b->n_rows, options->discount, options->lambda, on_device[REWARD],
-                         on_device[VALUE], on_device[MASK], bad, NULL, on_device[RETURN]);
-    else
-        device->ops->discounted_returns(device, b->n_steps, b->n_rows, options->discount, on_device[REWARD],
-                                        on_device[VALUE], on_device[MASK], bad, on_device[RETURN]);
-    lud_device_download(device, b->returns, on_device[RETURN], (size_t)n * sizeof(float));
-    double mean = 0.0, square = 0.0;
-    for (int64_t i = 0; i < n; i++) {
-        b->advantages[i] = b->returns[i] - values[i];
-        mean += (double)b->advantages[i];
-    }
-    mean /= (double)n;
-    for (int64_t i = 0; i < n; i++) {
-        const double d = (double)b->advantages[i] - mean;
-        square += d * d;
-    }
-    const double scale = 1.0 / (sqrt(square / (double)n) + 1e-5);
-    for (int64_t i = 0; i < n; i++) b->advantages[i] = (float)(((double)b->advantages[i] - mean) * scale);
+lud_returns lud_mappo_buffer_returns(const lud_mappo_buffer *b, const float *values,
+                                     const float *final_values) {
+    return (lud_returns){.device = b->device,
+                         .workspace = b->workspace,
+                         .n_steps = b->n_steps,
+                         .n = b->n_rows,
+                         .reward = b->rewards,
+                         .value = values,
+                         .mask = b->masks,
+                         .cut = b->bad_masks,
+                         .final_value = final_values,
+                         .advantage = b->advantages,
+                         .returns = b->returns};
 }
 
-int64_t lud_mappo_buffer_cut(const lud_mappo_buffer *b, int64_t length, lud_mappo_chunk *chunks) {
+int64_t lud_mappo_buffer_cut(const lud_mappo_buffer *b, int64_t length, lud_chunk *chunks) {
     int64_t n = 0;
     for (int64_t row = 0; row < b->n_rows; row++) {
         int64_t begin = 0;
         while (begin < b->n_steps) {
             int64_t end = begin + 1;
             while (end < b->n_steps && end - begin < length && b->masks[end * b->n_rows + row] != 0.0f) end++;
-            chunks[n++] = (lud_mappo_chunk){(int32_t)(begin * b->n_rows + row), (int32_t)(end - begin)};
+            chunks[n++] = (lud_chunk){(int32_t)(begin * b->n_rows + row), (int32_t)(end - begin)};
             begin = end;
         }
     }

@@ -4,6 +4,8 @@
 #define LUDUS_LEARN_MAPPO_BUFFER_H
 
 #include "learn/mappo/inputs.h"
+#include "learn/nn/arrays.h"
+#include "learn/policy_gradient/update.h"
 
 typedef struct lud_mappo_buffer {
     const lud_mappo_shape *shape;
@@ -21,19 +23,16 @@ typedef struct lud_mappo_buffer {
     float *values;               /* [T + 1][rows] normalised, as the critic gives them */
     float *final_values;         /* [T][rows] of what was seen last where an episode was cut off, or null */
     float *advantages, *returns; /* [T][rows] */
-    float *workspace;            /* device memory, [5][T + 1][rows] */
+    float *workspace;            /* device memory, see lud_returns */
     lud_device *device;
+    lud_arrays arrays;
 } lud_mappo_buffer;
 
-/* A run of steps of one agent in one environment within one episode: rows first, first + n_rows, ... */
-typedef struct lud_mappo_chunk {
-    int32_t first; /* row t * n_rows + e * n_agents + agent */
-    int32_t length;
-} lud_mappo_chunk;
-
+/* After an error too the buffer is to be destroyed. */
 lud_status lud_mappo_buffer_create(const lud_mappo_shape *shape, const lud_mappo_options *options,
                                    lud_device *device, int64_t n_steps, int64_t n_envs,
                                    lud_mappo_buffer *buffer, lud_error *error);
+/* Safe on a zeroed struct. */
 void lud_mappo_buffer_destroy(lud_mappo_buffer *buffer);
 /* Its masks and states, all slots, as inputs take them. */
 lud_mappo_memory lud_mappo_buffer_memory(const lud_mappo_buffer *buffer);
@@ -42,14 +41,12 @@ void lud_mappo_buffer_end_episodes(lud_mappo_buffer *buffer, int64_t t, const ui
                                    const uint8_t *truncated);
 /* Slot 0 := slot T: observations, masks, states. */
 void lud_mappo_buffer_after_update(lud_mappo_buffer *buffer);
-/* Returns and advantages from rewards and denormalised values[T + 1][rows]; advantages are normalised over
- * the whole buffer, (A - mean) / (deviation + 1e-5). final_values[T][rows], denormalised, are read where
- * bad_masks are 0 and time_limits is LUD_LIMIT_BOOTSTRAP: discounted they are part of the last reward
- * (Pardo et al., "Time limits in reinforcement learning", ICML 2018). */
-void lud_mappo_buffer_returns(lud_mappo_buffer *buffer, const lud_mappo_options *options, const float *values,
-                              const float *final_values);
-/* Cuts the rollout into chunks of at most `length` steps that begin anew at every episode; chunks has room
- * for n_steps * n_rows. Returns their number. */
-int64_t lud_mappo_buffer_cut(const lud_mappo_buffer *buffer, int64_t length, lud_mappo_chunk *chunks);
+/* What returns and advantages are estimated from, with denormalised values[T + 1][rows] and
+ * final_values[T][rows]; results are the buffer's. */
+lud_returns lud_mappo_buffer_returns(const lud_mappo_buffer *buffer, const float *values,
+                                     const float *final_values);
+/* Cuts the rollout into chunks, rows first, first + n_rows, ..., of one agent in one environment within one
+ * episode, of at most `length` steps; chunks has room for n_steps * n_rows. Returns their number. */
+int64_t lud_mappo_buffer_cut(const lud_mappo_buffer *buffer, int64_t length, lud_chunk *chunks);
 
 #endif

@@ -4,60 +4,55 @@
 #define LUDUS_LEARN_MAPPO_MAPPO_H
 
 #include "learn/learner.h"
-#include "learn/mappo/buffer.h"
+#include "learn/mappo/device_rollout.h"
+#include "learn/mappo/evaluation.h"
 #include "learn/mappo/rollout.h"
-#include "learn/mappo/trainer.h"
+#include "learn/mappo/update.h"
+#include "learn/nn/arrays.h"
 #include "learn/store/profile.h"
-#include "sim/batch.h"
 
 extern const lud_learner_kind lud_mappo_learner;
 
-/* The parts of a learner, for tests and benchmarks. */
-typedef struct lud_mappo_learner_state {
+enum { LUD_MAPPO_MAX_EVALUATED = 128 }; /* environments of evaluations */
+
+/* Where the time of an iteration goes. */
+enum {
+    LUD_MAPPO_STAGE_ACT,
+    LUD_MAPPO_STAGE_WORLD,
+    LUD_MAPPO_STAGE_VALUE,
+    LUD_MAPPO_STAGE_RETURNS,
+    LUD_MAPPO_STAGE_GATHER,
+    LUD_MAPPO_STAGE_GRADIENT,
+    LUD_MAPPO_STAGE_STEP,
+    LUD_MAPPO_STAGE_ROLLOUT,
+    LUD_MAPPO_STAGES
+};
+
+/* The parts of a learner, for its own files, tests and benchmarks. */
+struct lud_mappo_learner_state {
     lud_learner base;
     const lud_scenario *scenario;
     lud_device *device;
     lud_mappo_options options;
-    lud_arena *arena;           /* of the options' texts */
-    lud_mappo_trainer *update;  /* owns the parameters */
-    lud_mappo_trainer *rollout; /* shares them */
-    lud_mappo_buffer buffer;
-    lud_batch *batch;
-    lud_mappo_rollout *device_rollout; /* null: the host steps the world */
-    int64_t slice_envs;                /* environments in one run of the rollout networks */
+    lud_arena *arena; /* of the options' texts and columns */
+    lud_arrays arrays;
+    lud_mappo_networks *update;  /* own the parameters */
+    lud_mappo_networks *rollout; /* share them */
+    lud_mappo_ppo ppo;
+    lud_mappo_stepping training, evaluation;
+    lud_mappo_device_rollout *device_rollout; /* null: the host steps the world */
+    int64_t slice_envs;                       /* environments in one run of the rollout networks */
     uint64_t iteration, seed;
-    bool started; /* slot 0 of the buffer holds observations */
-    lud_mappo_chunk *chunks, *order;
+    bool started; /* slot 0 of the training's buffer holds observations */
     int32_t *place, *agent, *row;
     float *values;  /* [T + 1][rows], then [T][rows] of ends by length, in units of reward */
-    float *returns; /* of a minibatch */
     float *actions; /* [rows][n_continuous] as the world takes them */
     uint8_t *terminated, *truncated, *final_states;
     void *final_parts[LUD_MAX_OBSERVATION_PARTS]; /* [n_envs](part), what was seen last; null: not needed */
-    double *episode_return;                       /* [n_envs] mean over agents, of the episode in progress */
     int n_measures;                               /* of the world that are columns */
     double *measures; /* sums over episodes that ended, behind them room for one episode's */
     lud_profile profile;
-    /* evaluation */
-    lud_batch *trial;
-    lud_mappo_buffer trial_buffer;
-    double *trial_return;
-} lud_mappo_learner_state;
-
-/* One rollout into the buffer, values of slot T included. Fills `row` with the means of episodes that ended.
- */
-lud_status lud_mappo_collect(lud_mappo_learner_state *learner, double *row, lud_error *error);
-/* Returns, advantages, all epochs, then slot T to slot 0. */
-lud_status lud_mappo_update(lud_mappo_learner_state *learner, lud_error *error);
-/* Fills inputs and fields with `n` chunks of equal length from the buffer. */
-lud_status lud_mappo_gather(lud_mappo_learner_state *learner, const lud_mappo_chunk *chunks, int64_t n,
-                            lud_error *error);
-
-/* Trials: the environments of evaluations, which training never touches. Start, then decide (deterministic;
- * actions as the world takes them in learner->actions) and step, in turn. */
-void lud_mappo_trial_start(lud_mappo_learner_state *learner);
-lud_status lud_mappo_trial_decide(lud_mappo_learner_state *learner, bool deterministic, lud_error *error);
-void lud_mappo_trial_step(lud_mappo_learner_state *learner);
+};
 
 /* Columns of iterate's row; from LUD_MAPPO_POLICY_LOSS on behind the world's measures. */
 typedef enum lud_mappo_column {

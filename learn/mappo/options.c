@@ -1,15 +1,14 @@
 #include "learn/mappo/options.h"
 
 #include "base/option_rows.h"
+#include "learn/policy_gradient/value_normaliser.h"
 
 static const char *const encoder_names[] = {"auto", "mlp", "graph", "grid", NULL};
 static const char *const control_names[] = {"direct", "mad", "base", NULL};
-static const char *const time_limit_names[] = {"terminal", "discard", "bootstrap", NULL};
 static const char *const pooling_names[] = {"sum", "mean", "max", NULL};
 static const char *const magnitude_names[] = {"abs", "softplus", "relu", NULL};
 static const char *const entropy_names[] = {"pathwise", "replayed", NULL};
 static const char *const drive_names[] = {"goal", "disturbance", "central", NULL};
-static const char *const normaliser_names[] = {"none", "valuenorm", "popart", NULL};
 
 #define OPTIONS lud_mappo_graph_options
 static const lud_option graph_options[] = {
@@ -95,31 +94,53 @@ static const lud_option mappo_options[] = {
     REAL(critic_learning_rate, "0.0005", 0, 10, "of the critic"),
     BOOL(decay_learning_rate, "false", "both fall linearly to 0 over the training"),
     SECTION(optimiser, optimiser_table, LUD_OPTIMISER_HELP),
-    INT(epochs, "15", 1, 1000, "passes over the rollout in an update"),
+    INT_AT("epochs", update.epochs, "15", 1, 1000, "passes over the rollout in an update"),
     INT(minibatches, "1", 0, 1000000, "parts of an epoch; 0: as minibatch_size says"),
     INT(minibatch_size, "32", 1, 1000000000, "samples of a minibatch when minibatches is 0"),
-    REAL(clip, "0.2", 0, 100, "clipping of ratios, and of values"),
+    REAL_AT("clip", update.clip, "0.2", 0, 100, "clipping of ratios, and of values"),
     BOOL(clip_value, "true", "clip the change of values"),
-    REAL(entropy_coefficient, "0.01", -10, 10, "weight of the entropy"),
-    REAL(value_coefficient, "1", 0, 1000, "weight of the value loss"),
+    REAL_AT("entropy_coefficient", update.entropy_coefficient, "0.01", -10, 10, "weight of the entropy"),
+    REAL_AT("value_coefficient", update.value_coefficient, "1", 0, 1000, "weight of the value loss"),
     REAL(max_norm, "10", 0, 1000000000.0, "largest norm of each gradient; 0: no clipping"),
-    REAL(discount, "0.99", 0, 1, "gamma"),
-    REAL(lambda, "0.95", 0, 1, "of generalised advantage estimation"),
-    BOOL(gae, "true", "generalised advantage estimation, else discounted sums"),
-    CHOICE(time_limits, "terminal", time_limit_names,
-           "an episode cut off by its length: terminal as any end; discard, its last step gives no "
-           "advantage; bootstrap, the critic's value of what was seen last stands for the rest"),
-    REAL(huber_delta, "10", 0, 1000000000.0, "where the value loss turns linear; 0: squared loss"),
-    CHOICE(normaliser, "valuenorm", normaliser_names,
+    REAL_AT("discount", update.gamma, "0.99", 0, 1, "gamma"),
+    REAL_AT("lambda", update.lambda, "0.95", 0, 1, "of generalised advantage estimation"),
+    BOOL_AT("gae", update.gae, "true", "generalised advantage estimation, else discounted sums"),
+    CHOICE_AT("time_limits", update.time_limits, "terminal", lud_time_limit_names,
+              "an episode cut off by its length: terminal as any end; discard, its last step gives no "
+              "advantage; bootstrap, the critic's value of what was seen last stands for the rest"),
+    REAL_AT("huber_delta", update.huber_delta, "10", 0, 1000000000.0,
+            "where the value loss turns linear; 0: squared loss"),
+    CHOICE(normaliser, "valuenorm", lud_value_normaliser_names,
            "of returns: none, running statistics (valuenorm), or with the output layer rescaled (popart)"),
     REAL(normaliser_beta, "0.99999", 0, 1, "forgetting of its statistics in a minibatch"),
     INT(evaluation_episodes, "100", 1, 1000000000, "episodes of an evaluation"),
     BOOL(deterministic, "true", "evaluate with the likeliest action instead of drawing"),
+    SECTION_AT("gate", update.gate, lud_gate_table, "which samples give gradients"),
     SECTION(graph, graph_table, "graph networks"),
     SECTION(mad, mad_table, "magnitude and direction"),
 };
 const lud_option_table lud_mappo_option_table =
     OPTION_TABLE("learner", "proximal policy optimisation with shared parameters", mappo_options);
+
+lud_status lud_mappo_options_read(lud_arena *arena, lud_tree *learner, lud_mappo_options *o,
+                                  lud_error *error) {
+    lud_status status = lud_options_read(&lud_mappo_option_table, arena, learner, o, error);
+    if (!status) status = lud_optimiser_options_check(&o->optimiser, learner, error);
+    if (status) return status;
+    const lud_place place = learner ? learner->place : (lud_place){0};
+    o->update.value_clip = o->clip_value ? o->update.clip : 0.0;
+    o->update.value_clipped = false;
+    o->update.of_returns = true;
+    o->update.scale = LUD_ADVANTAGE_OF_ROLLOUT;
+    o->update.target_kl = 0.0;
+    if (!o->recurrent) o->chunk_length = 1;
+    if (o->chunk_length > o->rollout_length) o->chunk_length = o->rollout_length;
+    if (o->mad.r_min >= o->mad.r_max || o->mad.r_max >= 1.0)
+        return lud_fail_at(error, LUD_ERROR_INPUT, place,
+                           "learner.mad: expected r_min < r_max < 1, not %g and %g", o->mad.r_min,
+                           o->mad.r_max);
+    return lud_policy_gradient_check(&o->update, place, error);
+}
 
 int64_t lud_mappo_state_width(const lud_mappo_options *options) {
     if (options->control != LUD_MAPPO_MAD) return 0;

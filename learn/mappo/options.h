@@ -2,8 +2,8 @@
 #ifndef LUDUS_LEARN_MAPPO_OPTIONS_H
 #define LUDUS_LEARN_MAPPO_OPTIONS_H
 
-#include "base/options.h"
 #include "learn/nn/optimiser.h"
+#include "learn/policy_gradient/options.h"
 
 typedef enum lud_mappo_encoder {
     LUD_MAPPO_AUTO,
@@ -30,12 +30,6 @@ typedef enum lud_mappo_drive {
     LUD_DRIVE_DISTURBANCE, /* the graph of disturbances */
     LUD_DRIVE_CENTRAL      /* everybody's disturbances, and everybody's start, in a fixed order */
 } lud_mappo_drive;
-typedef enum lud_mappo_time_limits {
-    LUD_LIMIT_TERMINAL, /* the end of an episode by its length is an end like any other */
-    LUD_LIMIT_DISCARD,  /* its last step gives no advantage */
-    LUD_LIMIT_BOOTSTRAP /* the value of what was seen last stands for what would have come */
-} lud_mappo_time_limits;
-typedef enum lud_mappo_normaliser { LUD_VALUE_PLAIN, LUD_VALUE_NORM, LUD_VALUE_POPART } lud_mappo_normaliser;
 
 typedef struct lud_mappo_graph_options {
     int64_t embedding_size, embed_hidden_size, embed_layers;
@@ -64,10 +58,11 @@ typedef struct lud_mappo_options {
     double learning_rate, critic_learning_rate;
     lud_optimiser_options optimiser;
     bool decay_learning_rate;
-    int64_t epochs, minibatches, minibatch_size;
-    double clip, entropy_coefficient, value_coefficient, max_norm, discount, lambda, huber_delta;
-    bool clip_value, gae;
-    int time_limits, normaliser;
+    int64_t minibatches, minibatch_size;
+    double max_norm;
+    bool clip_value;
+    lud_policy_gradient_options update;
+    int normaliser; /* lud_value_normaliser_kind */
     double normaliser_beta;
     int64_t evaluation_episodes;
     bool deterministic;
@@ -76,6 +71,10 @@ typedef struct lud_mappo_options {
 } lud_mappo_options;
 
 extern const lud_option_table lud_mappo_option_table;
+
+/* Reads a `learner:` section of type graph-mappo (null: defaults) and checks it. Texts live in the arena. */
+lud_status lud_mappo_options_read(lud_arena *arena, lud_tree *learner, lud_mappo_options *options,
+                                  lud_error *error);
 
 /* Numbers of the magnitude's state that one row carries from step to step; 0: none. */
 int64_t lud_mappo_state_width(const lud_mappo_options *options);

@@ -7,8 +7,8 @@
 
 #include "base/text.h"
 #include "learn/learner.h"
+#include "learn/mappo/head.h"
 #include "learn/mappo/mad.h"
-#include "learn/mappo/trainer.h"
 
 enum { ROWS = 1024, MOST_NODES = 512 };
 
@@ -18,7 +18,7 @@ typedef struct core {
     lud_mappo_play play;
     lud_device *device;
     lud_arena *arena;
-    lud_mappo_trainer *trainer;
+    lud_mappo_networks *networks;
     int64_t hidden_width, state_width;
     int64_t remembered; /* numbers a row keeps, 0: what it does follows from what it sees */
     int32_t place[ROWS], agent[ROWS], row[ROWS];
@@ -35,7 +35,7 @@ typedef struct mappo_policy {
 
 static void leave(core *c) {
     if (--c->n_users > 0) return;
-    lud_mappo_trainer_destroy(c->trainer);
+    lud_mappo_networks_destroy(c->networks);
     lud_device_close(c->device);
     lud_arena_destroy(c->arena);
     for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) free(c->parts[p]);
@@ -58,7 +58,7 @@ static float *memory_of(const core *c, const lud_act *act, int64_t k) {
 }
 
 static void write_out(const core *c, const lud_act *act, int64_t i) {
-    const lud_mappo_trainer *t = c->trainer;
+    const lud_mappo_networks *t = c->networks;
     const lud_mappo_shape *shape = &t->shape;
     const size_t at = (size_t)c->place[i] * (size_t)shape->n_agents + (size_t)c->agent[i];
     if (act->log_prob) act->log_prob[at] = ((float *)t->fields[LUD_FIELD_LOG_PROB].host)[i];
@@ -83,7 +83,7 @@ static void write_out(const core *c, const lud_act *act, int64_t i) {
 /* Hands the actor n rows: what the agents of `agent` in the environments of `place` see in `observations`,
  * and what stands in hidden, states and masks as remembered. */
 static void feed(core *c, const void *const *observations, int64_t n) {
-    lud_mappo_inputs *inputs = &c->trainer->inputs;
+    lud_mappo_inputs *inputs = &c->networks->inputs;
     lud_mappo_inputs_observe(inputs, observations, n, c->place, c->agent);
     const lud_mappo_memory memory = {.masks = c->masks,
                                      .actor_hidden = c->hidden,
@@ -98,7 +98,7 @@ static void feed(core *c, const void *const *observations, int64_t n) {
 
 /* Rows first .. first + n, of environments whose clocks agree. */
 static void act_rows(core *c, const lud_act *act, int64_t first, int64_t n) {
-    lud_mappo_trainer *t = c->trainer;
+    lud_mappo_networks *t = c->networks;
     for (int64_t i = 0; i < n; i++) {
         const int64_t k = first + i;
         c->place[i] = (int32_t)(k / act->n_agents_acting);
@@ -159,12 +159,12 @@ static void look(core *c, const lud_model *model, const uint8_t *state, int firs
         c->masks[i] = 0.0f;
     }
     feed(c, (const void *const *)c->parts, n);
-    lud_mappo_net_forward(&c->trainer->actor, false);
+    lud_mappo_net_forward(&c->networks->actor, false);
 }
 
 static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p) {
     core *c = ((mappo_policy *)policy)->core;
-    const lud_mappo_trainer *t = c->trainer;
+    const lud_mappo_networks *t = c->networks;
     const int n = policy->model->layout.actions[agent].n_discrete;
     (void)goal;
     if (c->remembered > 0 || n == 0) return false;
@@ -194,7 +194,7 @@ bool lud_mappo_policy_is(const lud_policy *policy) {
 
 /* Adds the weights of one head to those of an agent. */
 static void add_head(const core *c, int64_t agent, int64_t head, const float *edge_weight, float *weights) {
-    const lud_mappo_trainer *t = c->trainer;
+    const lud_mappo_networks *t = c->networks;
     const lud_mappo_inputs *in = &t->inputs;
     const int64_t heads = t->options.graph.heads, channels = t->options.graph.hidden_size;
     const int64_t ego = ((int32_t *)in->items[LUD_MAPPO_EGO].host)[agent], v = t->shape.n_nodes;
@@ -220,7 +220,7 @@ static void add_head(const core *c, int64_t agent, int64_t head, const float *ed
 
 bool lud_mappo_policy_attention(lud_policy *policy, const uint8_t *state, float *weights) {
     core *c = ((mappo_policy *)policy)->core;
-    lud_mappo_trainer *t = c->trainer;
+    lud_mappo_networks *t = c->networks;
     const lud_model *model = policy->model;
     const int64_t n = model->layout.n_agents, v = t->shape.n_nodes;
     if (t->actor.query < 0 || v > MOST_NODES || n > ROWS) return false;
@@ -235,7 +235,7 @@ bool lud_mappo_policy_attention(lud_policy *policy, const uint8_t *state, float 
 }
 
 const lud_parameters *lud_mappo_policy_parameters(const lud_policy *policy) {
-    return ((const mappo_policy *)policy)->core->trainer->parameters;
+    return ((const mappo_policy *)policy)->core->networks->parameters;
 }
 
 static lud_status load_actor(core *c, const char *folder, lud_error *error) {
@@ -245,7 +245,7 @@ static lud_status load_actor(core *c, const char *folder, lud_error *error) {
     lud_checkpoint *checkpoint = NULL;
     lud_status status = lud_checkpoint_open(path.bytes, &checkpoint, error);
     if (!status) {
-        lud_parameters_visit(c->trainer->parameters, "", checkpoint);
+        lud_parameters_visit(c->networks->parameters, "", checkpoint);
         status = lud_checkpoint_status(checkpoint, error);
         if (status) lud_fail_context(error, "%s: the run's policy does not fit this scenario", path.bytes);
     }
@@ -258,14 +258,14 @@ static lud_status load_actor(core *c, const char *folder, lud_error *error) {
  */
 static lud_status read_options(lud_arena *arena, const lud_scenario *trained, const lud_scenario *scenario,
                                lud_mappo_options *options, lud_error *error) {
-    lud_status status = lud_options_read(&lud_mappo_option_table, arena, trained->learner, options, error);
+    lud_status status = lud_mappo_options_read(arena, trained->learner, options, error);
     const lud_learner_kind *learner;
     lud_error other = {0};
     if (status || !scenario->learner || !lud_tree_get(scenario->learner, "deterministic") ||
         lud_learner_kind_of(scenario, &learner, &other) || strcmp(learner->name, "graph-mappo") != 0)
         return status;
     lud_mappo_options played;
-    status = lud_options_read(&lud_mappo_option_table, arena, scenario->learner, &played, error);
+    status = lud_mappo_options_read(arena, scenario->learner, &played, error);
     if (!status) options->deterministic = played.deterministic;
     return status;
 }
@@ -278,8 +278,8 @@ static lud_status open_core(core *c, const lud_scenario *trained, const lud_scen
     if (!status && !c->arena) status = lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
     if (!status) status = read_options(c->arena, trained, scenario, &options, error);
     if (!status)
-        status = lud_mappo_trainer_create(scenario->model, &options, c->device, (uint64_t)trained->run.seed,
-                                          ROWS, LUD_MAPPO_PLAY, NULL, &c->trainer, error);
+        status = lud_mappo_networks_create(scenario->model, &options, c->device, (uint64_t)trained->run.seed,
+                                           ROWS, LUD_MAPPO_PLAY, NULL, &c->networks, error);
     if (status) return status;
     if (c->play.directions == LUD_DIRECTIONS_AWAY && options.control != LUD_MAPPO_MAD)
         return lud_fail(error, LUD_ERROR_INPUT, "only a policy with control: mad has a magnitude");

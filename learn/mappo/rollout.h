@@ -1,50 +1,39 @@
-/* Rollouts on a device that steps the world itself: observe, edges, forward, sample, step and store are one
- * piece of work over memory taken beforehand, recorded once and replayed for every step. The host sees a
- * rollout when it is over. */
+/* Rollouts of graph MAPPO: decisions of all agents, steps of the world, what episodes came to. */
 #ifndef LUDUS_LEARN_MAPPO_ROLLOUT_H
 #define LUDUS_LEARN_MAPPO_ROLLOUT_H
 
 #include "learn/mappo/buffer.h"
-#include "learn/mappo/trainer.h"
 #include "sim/batch.h"
-#include "sim/device_batch.h"
 
-typedef struct lud_mappo_rollout {
-    lud_mappo_trainer *trainer;
-    lud_device *device;
-    const struct lud_mappo_code *code;
-    lud_device_batch *worlds;
-    int64_t n_envs, n_agents, n_rows, n_steps, slice_envs;
-    /* the step in progress, memory of the device */
-    void *parts[LUD_MAX_OBSERVATION_PARTS];
-    float *mask, *actor_hidden, *critic_hidden, *states; /* [rows](width) */
-    int32_t *actions;                                    /* [rows] or null */
-    float *numbers, *world_actions;      /* [rows][n_continuous] or null; as the world takes them */
-    float *log_probs, *values, *rewards; /* [rows] */
-    uint8_t *terminated, *truncated, *final_states; /* [n_envs] whole words */
-    int32_t *first_edge;                            /* [n_envs] */
-    uint32_t *slot, *tick;
-    /* what it leaves behind: see rollout.c */
-    struct lud_mappo_trace *trace;
-    lud_capture stepping, ending; /* a step; the observations, states and values of the last slot */
-} lud_mappo_rollout;
+typedef struct lud_mappo_learner_state lud_mappo_learner_state;
 
-/* Rollouts into buffers and for batches like these, with a trainer for rollouts on `slice_envs` environments
- * at most at a time, which must outlive them. *rollout is null where the device does not step the world: then
- * the host has to. */
-lud_status lud_mappo_rollout_create(lud_mappo_trainer *trainer, const lud_mappo_buffer *buffer,
-                                    const lud_batch *batch, int64_t slice_envs, lud_mappo_rollout **rollout,
-                                    lud_error *error);
-/* Null is allowed. */
-void lud_mappo_rollout_destroy(lud_mappo_rollout *rollout);
-/* From slot 0 of the buffer and the environments of the batch: fills actions, log-probabilities and rewards
- * of all steps, observations, states and values of slots up to the last, and brings the batch to where the
- * rollout ended. Masks, and zero states where an episode begins, are left to lud_mappo_buffer_end_episodes,
- * with what lud_mappo_rollout_ends says about each step. */
-void lud_mappo_rollout_run(lud_mappo_rollout *rollout, lud_mappo_buffer *buffer, lud_batch *batch);
-/* Which episodes step t of the last run ended, and their last states: arrays of the host, in shapes of
- * lud_batch_out. */
-void lud_mappo_rollout_ends(const lud_mappo_rollout *rollout, int64_t t, uint8_t *terminated,
-                            uint8_t *truncated, uint8_t *final_states);
+/* Environments that are acted in: those of training or those of evaluations. */
+typedef struct lud_mappo_stepping {
+    lud_batch *batch;
+    lud_mappo_buffer buffer;
+    double *episode_return; /* [n_envs] mean over agents, of the episode in progress */
+} lud_mappo_stepping;
+
+/* Sums over episodes that ended; those of the world's measures stand in the learner's `measures`. */
+typedef struct lud_mappo_episodes {
+    double n, returns, ended;
+} lud_mappo_episodes;
+
+void lud_mappo_clear_episodes(lud_mappo_learner_state *learner, lud_mappo_episodes *episodes);
+/* The first observations, in slot 0; everybody begins, so that the first decisions get the kick. */
+void lud_mappo_reset(lud_mappo_stepping *s);
+/* Which networks run in lud_mappo_decide. */
+typedef enum lud_mappo_deciding { LUD_DECIDE_ACTIONS, LUD_DECIDE_VALUES, LUD_DECIDE_BOTH } lud_mappo_deciding;
+/* Decisions of all environments of slot t: actions (the world's in learner->actions), log-probabilities and
+ * values there, new states in slot t + 1. */
+lud_status lud_mappo_decide(lud_mappo_learner_state *learner, lud_mappo_stepping *s, int64_t t,
+                            lud_mappo_deciding what, bool deterministic, lud_error *error);
+/* Steps the world from slot t to slot t + 1 and counts episodes that end; `left` (null: no limit) is how many
+ * each environment may still count. */
+lud_status lud_mappo_step(lud_mappo_learner_state *learner, lud_mappo_stepping *s, int64_t t, int64_t *left,
+                          lud_mappo_episodes *episodes, lud_error *error);
+/* One rollout of training into the buffer, values of slot T included. Fills `row` with the means of episodes
+ * that ended. */
+lud_status lud_mappo_collect(lud_mappo_learner_state *learner, double *row, lud_error *error);
 
 #endif

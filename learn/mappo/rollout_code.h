@@ -1,6 +1,6 @@
-/* What the CUDA half of a rollout (rollout_cuda.cu) gives to rollout.c: a table of functions, exported by the
- * device's module as lud_mappo_cuda_code. Every pointer in what they are handed is memory of the device, and
- * they only queue work, so that a step can be recorded. Also read by nvcc. */
+/* What the CUDA half of a rollout (rollout_cuda.cu) gives to device_rollout.c: a table of functions, exported
+ * by the device's module as lud_mappo_cuda_code. Every pointer in what they are handed is memory of the
+ * device, and they only queue work, so that a step can be recorded. Also read by nvcc. */
 #ifndef LUDUS_LEARN_MAPPO_ROLLOUT_CODE_H
 #define LUDUS_LEARN_MAPPO_ROLLOUT_CODE_H
 

@@ -3,7 +3,7 @@
 #ifndef LUDUS_LEARN_PROOF_PPO_EXPANDER_H
 #define LUDUS_LEARN_PROOF_PPO_EXPANDER_H
 
-#include "learn/proof_ppo/proof_net.h"
+#include "learn/proof_ppo/networks.h"
 
 /* What a search has found for a query. */
 typedef struct lud_proof_found {

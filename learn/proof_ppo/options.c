@@ -134,16 +134,18 @@ static const lud_option learner_options[] = {
     INT(n_steps, "512", 1, 65536, "steps of each between two updates"),
     INT(batch_size, "1024", 1, 1e9,
         "decisions of one step of the optimiser; the last of an epoch may be smaller"),
-    INT(n_epochs, "5", 1, 10000, "passes over what was collected"),
-    REAL(gamma, "0.99", 0, 1, "discount"),
-    REAL(gae_lambda, "0.95", 0, 1, "of generalised advantage estimation"),
-    REAL(clip_range, "0.2", 0, 1e6, "of the ratio of probabilities"),
-    REAL(value_clip_range, "0.2", 0, 1e6, "of the change of the value; 0: none"),
-    REAL(value_coefficient, "1", 0, 1e6, "of the value loss"),
+    INT_AT("n_epochs", update.epochs, "5", 1, 10000, "passes over what was collected"),
+    REAL_AT("gamma", update.gamma, "0.99", 0, 1, "discount"),
+    REAL_AT("gae_lambda", update.lambda, "0.95", 0, 1, "of generalised advantage estimation"),
+    REAL_AT("clip_range", update.clip, "0.2", 0, 1e6, "of the ratio of probabilities"),
+    REAL_AT("value_clip_range", update.value_clip, "0.2", 0, 1e6, "of the change of the value; 0: none"),
+    REAL_AT("value_coefficient", update.value_coefficient, "1", 0, 1e6, "of the value loss"),
     REAL(max_grad_norm, "0.5", 0, 1e9, "norm to which gradients are clipped; 0: none"),
-    REAL(target_kl, "0.07", 0, 1e9, "the update stops when a batch's divergence passes 1.5 of it; 0: never"),
+    REAL_AT("target_kl", update.target_kl, "0.07", 0, 1e9,
+            "the update stops when a batch's divergence passes 1.5 of it; 0: never"),
     BOOL(normalise_advantage, "false", "advantages of a batch get mean 0 and deviation 1"),
     SECTION(optimiser, optimiser_table, LUD_OPTIMISER_HELP),
+    SECTION_AT("gate", update.gate, lud_gate_table, "which samples give gradients"),
     SECTION(learning_rate, rate_table, "step size"),
     SECTION(entropy, entropy_table, "coefficient of the entropy bonus"),
     SECTION(evaluation, evaluation_table, "ranking"),
@@ -169,6 +171,10 @@ lud_status lud_proof_ppo_options_read(lud_arena *arena, lud_tree *learner, lud_p
         (values->entropy.start <= 0.0 || values->entropy.end <= 0.0))
         return lud_fail_at(error, LUD_ERROR_INPUT, place,
                            "entropy: an exponential decay needs start and end above 0");
+    values->update.gae = values->update.value_clipped = true;
+    if (values->normalise_advantage) values->update.scale = LUD_ADVANTAGE_OF_MINIBATCH;
+    status = lud_policy_gradient_check(&values->update, place, error);
+    if (status) return status;
     const lud_proof_rank_options *rank = &values->evaluation.rank;
     if (rank->score == LUD_PROOF_SCORE_ODDS && (rank->beam > 1 || rank->best_first > 0))
         return lud_fail_at(error, LUD_ERROR_INPUT, place,

@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "learn/nn/optimiser.h"
 #include "learn/nn/schedule.h"
+#include "learn/policy_gradient/options.h"
 
 typedef enum lud_proof_atom_embedder {
     LUD_PROOF_EMBED_TRANSE,     /* p + a - b */
@@ -95,8 +96,9 @@ extern const char *const lud_proof_tie_rules[];
 typedef struct lud_proof_ppo_options {
     const char *type;
     lud_proof_net_options network;
-    int64_t total_steps, n_envs, n_steps, batch_size, n_epochs;
-    double gamma, gae_lambda, clip_range, value_clip_range, value_coefficient, max_grad_norm, target_kl;
+    int64_t total_steps, n_envs, n_steps, batch_size;
+    lud_policy_gradient_options update;
+    double max_grad_norm;
     bool normalise_advantage;
     lud_optimiser_options optimiser;
     struct lud_proof_ppo_rate {

@@ -1,13 +1,65 @@
 /* Learner `proof-ppo`: proximal policy optimisation (Schulman et al., 2017) of a policy that searches for
- * proofs over a knowledge graph (proof_net.h), with ranking of validation queries while it learns
+ * proofs over a knowledge graph (networks.h), with ranking of validation queries while it learns
  * (ranking.h). */
 #ifndef LUDUS_LEARN_PROOF_PPO_PROOF_PPO_H
 #define LUDUS_LEARN_PROOF_PPO_PROOF_PPO_H
 
 #include "learn/learner.h"
-#include "learn/proof_ppo/ranking.h"
+#include "learn/policy_gradient/update.h"
+#include "learn/proof_ppo/evaluation.h"
+#include "learn/proof_ppo/head.h"
+#include "learn/proof_ppo/rollout.h"
+#include "learn/proof_ppo/update.h"
 
 extern const lud_learner_kind lud_learner_proof_ppo;
+
+/* Where the time of an iteration goes. */
+enum {
+    LUD_PROOF_STAGE_EXPAND,
+    LUD_PROOF_STAGE_ROLLOUT_NET, /* choices included */
+    LUD_PROOF_STAGE_RECORD,
+    LUD_PROOF_STAGE_UPDATE_NET, /* losses included */
+    LUD_PROOF_STAGE_STEP,
+    LUD_PROOF_STAGE_RANK,
+    LUD_PROOF_STAGES
+};
+
+/* The parts of a learner, for its own files and tests. */
+struct lud_proof_learner_state {
+    lud_learner base;
+    lud_arena *arena; /* of the options' texts */
+    lud_arrays arrays;
+    const lud_scenario *scenario;
+    const lud_proof_model *model;
+    lud_device *device;
+    lud_proof_ppo_options options;
+    lud_parameters *parameters, *best;
+    lud_proof_net *net;
+    lud_proof_head head;
+    lud_optimiser *optimiser;
+    lud_update update;
+    int value_group, group; /* of the update; value_group -1: all parameters are in one */
+    lud_proof_batch *batch;
+    uint8_t *snapshot;
+    lud_proof_ranker *ranker;
+    lud_proof_ranking_query *ranking; /* [n_ranked] */
+    int32_t n_ranked;
+    lud_schedule rate, entropy;
+    lud_profile profile;
+    double rollout_flops, update_flops; /* of matrix products */
+
+    /* one rollout: decisions t * n_envs + slot, and one more row for the value behind the end */
+    lud_proof_decisions decisions;
+    int32_t n_envs, n_steps, n_samples;
+    int32_t *action;
+    float *log_prob, *value, *reward, *mask, *advantage, *returns; /* value, mask: n_steps + 1 rows */
+    float *workspace;                                              /* of the device, for returns */
+    double *uniform;                                               /* [n_envs] */
+    int32_t *order;                                                /* [n_samples] of a minibatch */
+
+    uint64_t iteration, env_steps;
+    double best_mrr;
+};
 
 /* Looking into a learner of this kind; all belongs to it. `best`: run the network with the weights that
  * ranked best so far (when evaluation.keep_best is on), else with the present ones. */
@@ -16,8 +68,10 @@ const lud_proof_ppo_options *lud_proof_ppo_get_options(const lud_learner *learne
 const lud_proof_model *lud_proof_ppo_model(const lud_learner *learner);
 /* Plays the steps of one rollout, as an iteration does, and learns nothing from them: to time them. */
 void lud_proof_ppo_rollout(lud_learner *learner);
+/* For tests: device work is called operation by operation. */
+void lud_proof_ppo_never_record(lud_learner *learner, bool never);
 /* Pieces of device work so far (learn/nn/capture.h): runs of the network, on CUDA with choices and losses
- * (device_ppo.h), and steps of the optimiser. */
+ * (head.h), and steps of the optimiser. */
 void lud_proof_ppo_pieces(const lud_learner *learner, uint64_t *n, uint64_t *n_replayed);
 
 #endif

@@ -168,11 +168,12 @@ static void recorded_training_is_the_same(void **state) {
             double row[128];
             support_bed b = support_bed_open(t, "cuda", 0);
             lud_mappo_learner_state *m = (lud_mappo_learner_state *)b.learner;
-            m->update->never_record = m->rollout->never_record = plain;
+            lud_mappo_device_rollout *r = m->device_rollout;
+            lud_capture *const pieces[] = {&m->ppo.core.stepping, r ? &r->stepping : &m->rollout->acting,
+                                           r ? &r->ending : &m->rollout->valuing, &m->ppo.adding};
+            for (int i = 0; i < 4; i++) pieces[i]->never = plain;
+            m->rollout->valuing.never = plain; /* values of what was seen last */
             for (uint64_t i = 0; i < b.learner->n_iterations; i++) support_bed_iterate(t, &b, row);
-            lud_mappo_rollout *r = m->device_rollout;
-            const lud_capture *const pieces[] = {&m->update->stepping, r ? &r->stepping : &m->rollout->acting,
-                                                 r ? &r->ending : &m->rollout->valuing, &m->update->adding};
             for (int i = 0; i < 4; i++) {
                 if (plain) assert_int_equal(pieces[i]->runs, 0);
                 /* steps of the optimiser and of rollouts have one shape throughout, however many edges there
@@ -209,12 +210,13 @@ static void rollouts_are_those_of_the_host(void **state) {
             lud_error error = {0};
             assert_non_null(m->device_rollout);
             assert_int_equal(m->slice_envs, 3);
-            if (way > 0) lud_mappo_rollout_destroy(m->device_rollout);
+            if (way > 0) lud_mappo_device_rollout_destroy(m->device_rollout);
             if (way == 1) m->device_rollout = NULL;
             if (way == 2)
-                assert_int_equal(
-                    lud_mappo_rollout_create(m->rollout, &m->buffer, m->batch, 2, &m->device_rollout, &error),
-                    LUD_OK);
+                assert_int_equal(lud_mappo_device_rollout_create(m->rollout, &m->training.buffer,
+                                                                 m->training.batch, 2, &m->device_rollout,
+                                                                 &error),
+                                 LUD_OK);
             const uint64_t last = emulated ? b.learner->n_iterations : 1;
             for (uint64_t i = 0; i < last; i++) support_bed_iterate(t, &b, rows[way]);
             columns = b.learner->columns;
@@ -244,7 +246,7 @@ static void slices_with_other_edges_are_replayed(void **state) {
         support_bed b = support_bed_open(&t, "cuda", 0);
         double row[128];
         for (uint64_t i = 0; i < b.learner->n_iterations; i++) support_bed_iterate(&t, &b, row);
-        const lud_capture *adding = &((lud_mappo_learner_state *)b.learner)->update->adding;
+        const lud_capture *adding = &((lud_mappo_learner_state *)b.learner)->ppo.adding;
         assert_int_equal(adding->runs, 24);
         assert_in_range(adding->n_replayed, 14, 22);
         support_bed_close(&b);
@@ -355,7 +357,7 @@ static void recorded_proofs_are_the_same(void **state) {
         for (int plain = 0; plain < 2; plain++) {
             double row[128];
             support_bed b = support_bed_open(&t, "cuda", 0);
-            lud_proof_ppo_net(b.learner, false)->never_record = plain;
+            lud_proof_ppo_never_record(b.learner, plain);
             for (uint64_t i = 0; i < b.learner->n_iterations; i++) support_bed_iterate(&t, &b, row);
             uint64_t n, n_replayed;
             lud_proof_ppo_pieces(b.learner, &n, &n_replayed);

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "learn/proof_ppo/device_ppo.h"
+#include "learn/proof_ppo/head.h"
 #include "learn/support_trainings.h"
 #include "support_calls.h"
 #include "support_proof.h"
@@ -64,6 +64,10 @@ typedef struct results {
 /* Which runs are not recorded. */
 enum { FOR_TRAINING = 1, OTHERS = 2, ALL = 3 };
 
+static void never_record(lud_proof_net *net, bool never) {
+    net->forwards.never = net->backwards.never = never;
+}
+
 static results run(bed *b, const lud_proof_decisions *d, int unrecorded) {
     results r = {0};
     const size_t n_logits = (size_t)d->begin[d->n];
@@ -76,16 +80,16 @@ static results run(bed *b, const lud_proof_decisions *d, int unrecorded) {
     for (int32_t done = 0; done < d->n; r.n_chunks++) {
         lud_proof_net *net = b->net;
         const int32_t taken = lud_proof_net_load(net, d, NULL, done, d->n - done), n = net->begin[taken];
-        net->never_record = unrecorded & OTHERS;
+        never_record(net, unrecorded & OTHERS);
         lud_proof_net_forward(net, false);
         memcpy(r.evaluated + r.n_logits, net->logits, (size_t)n * sizeof *net->logits);
-        net->never_record = unrecorded & FOR_TRAINING;
+        never_record(net, unrecorded & FOR_TRAINING);
         lud_proof_net_forward(net, true);
         memcpy(r.logits + r.n_logits, net->logits, (size_t)n * sizeof *net->logits);
         memcpy(r.values + r.n_values, net->values, (size_t)taken * sizeof *net->values);
         for (int32_t i = 0; i < n; i++) net->dlogits[i] = sin(1.0 + r.n_logits + i);
         for (int32_t i = 0; i < taken; i++) net->dvalues[i] = cos(2.0 * (r.n_values + i));
-        net->never_record = unrecorded & OTHERS;
+        never_record(net, unrecorded & OTHERS);
         lud_proof_net_backward(net);
         r.n_logits += n;
         r.n_values += taken;
@@ -111,6 +115,13 @@ static void near(const char *what, const double *x, const double *y, int64_t n, 
     for (int64_t i = 0; i < n; i++)
         if (!(fabs(x[i] - y[i]) <= tolerance * largest))
             fail_msg("%s %ld: %.9g, on the CPU %.9g", what, (long)i, x[i], y[i]);
+}
+
+static void near_floats(const char *what, const float *x, const float *y, int64_t n, double tolerance) {
+    for (int64_t i = 0; i < n; i++) {
+        const double a = (double)x[i], b = (double)y[i];
+        near(what, &a, &b, 1, tolerance);
+    }
 }
 
 static void same(const results *a, const results *b) {
@@ -240,11 +251,11 @@ static double uniform_of(int32_t i) {
 
 typedef struct acts {
     int32_t n, action[MOST];
-    double log_prob[MOST], value[MOST];
+    float log_prob[MOST], value[MOST];
 } acts;
 
 /* By the device, in as many chunks as it takes. */
-static acts act(bed *b, lud_proof_device_ppo *ppo, const lud_proof_decisions *d, bool choose) {
+static acts act(bed *b, lud_proof_head *head, const lud_proof_decisions *d, bool choose) {
     acts a = {0};
     double uniform[MOST];
     for (int32_t i = 0; i < d->n; i++) uniform[i] = uniform_of(i);
@@ -252,9 +263,9 @@ static acts act(bed *b, lud_proof_device_ppo *ppo, const lud_proof_decisions *d,
     while (a.n < d->n) {
         const int32_t taken = lud_proof_net_load(b->net, d, NULL, a.n, d->n - a.n);
         if (choose)
-            lud_proof_device_act(ppo, uniform + a.n, a.action + a.n, a.log_prob + a.n, a.value + a.n);
+            lud_proof_head_act(head, uniform + a.n, a.action + a.n, a.log_prob + a.n, a.value + a.n);
         else
-            lud_proof_device_act(ppo, NULL, NULL, NULL, a.value + a.n);
+            lud_proof_head_act(head, NULL, NULL, NULL, a.value + a.n);
         a.n += taken;
     }
     return a;
@@ -273,7 +284,7 @@ static acts expected_acts(bed *b, const lud_proof_decisions *d, double *edge) {
             const int32_t at = a.n + i, n = net->begin[i + 1] - net->begin[i];
             double sum = 0.0;
             edge[at] = 1.0;
-            a.value[at] = net->values[i];
+            a.value[at] = (float)net->values[i];
             assert_true(n < 256);
             if (n > 0) lud_proof_log_softmax(net->logits + net->begin[i], n, log_probs);
             for (int32_t k = 0; k < n; k++) {
@@ -281,7 +292,7 @@ static acts expected_acts(bed *b, const lud_proof_decisions *d, double *edge) {
                 if (k + 1 < n) edge[at] = fmin(edge[at], fabs(sum - uniform_of(at)));
                 if (k + 1 < n && sum <= uniform_of(at)) a.action[at] = k + 1;
             }
-            if (n > 0) a.log_prob[at] = log_probs[a.action[at]];
+            if (n > 0) a.log_prob[at] = (float)log_probs[a.action[at]];
         }
         a.n += taken;
     }
@@ -290,37 +301,42 @@ static acts expected_acts(bed *b, const lud_proof_decisions *d, double *edge) {
 
 /* What a minibatch of all decisions, in some order, gives. */
 typedef struct lesson {
-    lud_proof_sums sums;
+    lud_ppo_sums sums;
     int32_t n_chunks;
     int64_t n_gradients;
     double *gradients;
 } lesson;
 
 typedef struct remembered {
-    double log_prob[MOST], advantage[MOST], value[MOST], returns[MOST];
+    float log_prob[MOST], advantage[MOST], value[MOST], returns[MOST];
+    const int32_t *action;
     int32_t order[MOST];
-    lud_proof_samples samples;
+    lud_policy_gradient_options options;
+    lud_ppo ppo;
 } remembered;
 
 /* Ratios and changes of values within and beyond their clip ranges, advantages of both signs. */
 static void remember(const lud_proof_decisions *d, const acts *a, remembered *r) {
     for (int32_t i = 0; i < d->n; i++) {
         r->order[i] = (5 * i + 3) % d->n;
-        r->log_prob[i] = d->begin[i + 1] > d->begin[i] ? a->log_prob[i] + 0.4 * wave(i) : 0.0;
-        r->advantage[i] = wave(i + 40.0);
-        r->value[i] = d->current[i] >= 0 ? a->value[i] + 0.6 * wave(i + 80.0) : 0.0;
-        r->returns[i] = wave(i + 120.0);
+        const double log_prob = (double)a->log_prob[i] + 0.4 * wave(i),
+                     value = (double)a->value[i] + 0.6 * wave(i + 80.0);
+        r->log_prob[i] = d->begin[i + 1] > d->begin[i] ? (float)log_prob : 0.0f;
+        r->advantage[i] = (float)wave(i + 40.0);
+        r->value[i] = d->current[i] >= 0 ? (float)value : 0.0f;
+        r->returns[i] = (float)wave(i + 120.0);
     }
-    r->samples = (lud_proof_samples){.action = a->action,
-                                     .log_prob = r->log_prob,
-                                     .advantage = r->advantage,
-                                     .value = r->value,
-                                     .returns = r->returns,
-                                     .mean = 0.05,
-                                     .deviation = 0.7,
-                                     .scale = 1.0 / d->n,
-                                     .value_coefficient = 0.6,
-                                     .entropy_coefficient = 0.04};
+    r->action = a->action;
+    r->options = (lud_policy_gradient_options){
+        .clip = clip, .value_clip = value_clip, .value_clipped = true, .value_coefficient = 0.6};
+    r->ppo = (lud_ppo){.options = &r->options, .samples = {r->log_prob, r->value, r->advantage, r->returns}};
+}
+
+static void set_minibatch(remembered *r, int32_t n) {
+    r->ppo.scale = 1.0 / n;
+    r->ppo.entropy_coefficient = 0.04;
+    r->ppo.mean = 0.05;
+    r->ppo.deviation = 0.7;
 }
 
 static double clamped(double x, double limit) {
@@ -328,44 +344,46 @@ static double clamped(double x, double limit) {
 }
 
 /* From the definition, for the chunk that the CPU's network has run on. */
-static void expected_losses(lud_proof_net *net, const lud_proof_samples *s, const int32_t *order,
-                            lud_proof_sums *sums) {
+static void expected_losses(lud_proof_net *net, const remembered *s, const int32_t *order,
+                            lud_ppo_sums *sums) {
+    const double scale = s->ppo.scale, bonus = s->ppo.entropy_coefficient;
     double log_probs[256];
     for (int32_t i = 0; i < net->n_decisions; i++) {
         const int32_t at = order[i], begin = net->begin[i], n = net->begin[i + 1] - begin;
         const double entropy = n > 0 ? lud_proof_log_softmax(net->logits + begin, n, log_probs) : 0.0;
-        const double ratio = exp((n > 0 ? log_probs[s->action[at]] : 0.0) - s->log_prob[at]);
-        const double advantage = (s->advantage[at] - s->mean) / s->deviation;
+        const double ratio = exp((n > 0 ? log_probs[s->action[at]] : 0.0) - (double)s->log_prob[at]);
+        const double advantage = ((double)s->advantage[at] - s->ppo.mean) / s->ppo.deviation;
         const double cut = (1.0 + clamped(ratio - 1.0, clip)) * advantage;
         const double slope = ratio * advantage <= cut ? -ratio * advantage : 0.0;
         for (int32_t k = 0; k < n; k++) {
             const double p = exp(log_probs[k]);
-            net->dlogits[begin + k] = s->scale * (slope * ((k == s->action[at]) - p) +
-                                                  s->entropy_coefficient * p * (log_probs[k] + entropy));
+            net->dlogits[begin + k] =
+                scale * (slope * ((k == s->action[at]) - p) + bonus * p * (log_probs[k] + entropy));
         }
-        const double change = net->values[i] - s->value[at];
-        const double error = s->value[at] + clamped(change, value_clip) - s->returns[at];
-        net->dvalues[i] = fabs(change) > value_clip ? 0.0 : s->scale * s->value_coefficient * 2.0 * error;
-        sums->policy -= fmin(ratio * advantage, cut);
-        sums->value += error * error;
+        const double change = net->values[i] - (double)s->value[at];
+        const double error = (double)s->value[at] + clamped(change, value_clip) - (double)s->returns[at];
+        net->dvalues[i] =
+            fabs(change) > value_clip ? 0.0 : scale * s->options.value_coefficient * 2.0 * error;
+        sums->policy_loss -= fmin(ratio * advantage, cut);
+        sums->value_loss += error * error;
         sums->entropy += entropy;
         sums->kl += ratio - 1.0 - log(ratio);
         sums->clipped += fabs(ratio - 1.0) > clip;
     }
 }
 
-/* On the CPU with ppo null. */
-static lesson learn(bed *b, lud_proof_device_ppo *ppo, const lud_proof_decisions *d, const remembered *r) {
+/* On the CPU with head null. */
+static lesson learn(bed *b, lud_proof_head *head, const lud_proof_decisions *d, remembered *r) {
     lesson l = {.gradients = malloc((size_t)b->parameters->size * sizeof *l.gradients)};
     lud_parameters_zero_gradients(b->parameters);
     lud_proof_net_set_step(b->net, 3, 9);
     for (int32_t done = 0; done < d->n; l.n_chunks++) {
         const int32_t taken = lud_proof_net_load(b->net, d, r->order, done, d->n - done);
-        if (ppo) {
-            lud_proof_device_learn(ppo, &r->samples, r->order + done, &l.sums);
+        if (head) {
+            lud_proof_head_learn(head, &r->ppo, r->action, r->order + done, &l.sums);
         } else {
             lud_proof_net_forward(b->net, true);
-            expected_losses(b->net, &r->samples, r->order + done, &l.sums);
+            expected_losses(b->net, r, r->order + done, &l.sums);
             lud_proof_net_backward(b->net);
         }
         done += taken;
@@ -379,30 +397,30 @@ static lesson learn(bed *b, lud_proof_device_ppo *ppo, const lud_proof_decisions
 
 static void acts_are_near(const acts *x, const acts *y, const double *edge) {
     int n_actions = 0;
-    near("value", x->value, y->value, y->n, 1e-4);
+    near_floats("value", x->value, y->value, y->n, 1e-4);
     for (int32_t i = 0; i < y->n; i++) {
         if (edge[i] < 1e-5) continue;
         n_actions += y->action[i] > 0;
         assert_int_equal(x->action[i], y->action[i]);
-        near("log-probability", x->log_prob + i, y->log_prob + i, 1, 1e-4);
+        near_floats("log-probability", x->log_prob + i, y->log_prob + i, 1, 1e-4);
     }
     assert_true(n_actions > y->n / 2);
 }
 
 /* With chunks whose sizes are known: one array up, one launch, one array down and nothing else. */
-static void calls_are_launches(bed *b, lud_proof_device_ppo *ppo, const lud_proof_decisions *d,
-                               const remembered *r) {
+static void calls_are_launches(bed *b, lud_proof_head *head, const lud_proof_decisions *d, remembered *r) {
     for (int what = 0; what < 2; what++) {
         int32_t action[MOST];
-        double log_prob[MOST], value[MOST], uniform[MOST] = {0};
-        lud_proof_sums sums = {0};
+        float log_prob[MOST], value[MOST];
+        double uniform[MOST] = {0};
+        lud_ppo_sums sums = {0};
         lud_proof_net_set_step(b->net, 3, 9);
         lud_proof_net_load(b->net, d, what ? r->order : NULL, 0, d->n);
         support_calls_begin(b->device);
         if (what)
-            lud_proof_device_learn(ppo, &r->samples, r->order, &sums);
+            lud_proof_head_learn(head, &r->ppo, r->action, r->order, &sums);
         else
-            lud_proof_device_act(ppo, uniform, action, log_prob, value);
+            lud_proof_head_act(head, uniform, action, log_prob, value);
         const support_calls calls = support_calls_end(b->device);
         assert_int_equal(calls.launches, 1);
         assert_int_equal(calls.uploads, 1);
@@ -412,24 +430,25 @@ static void calls_are_launches(bed *b, lud_proof_device_ppo *ppo, const lud_proo
 }
 
 /* A chunk in which nobody stands anywhere. */
-static void nothing_is_learned_from_rest(bed *b, lud_proof_device_ppo *ppo, const lud_proof_decisions *d,
-                                         const remembered *r) {
+static void nothing_is_learned_from_rest(bed *b, lud_proof_head *head, const lud_proof_decisions *d,
+                                         remembered *r) {
     const int32_t order[2] = {d->n - 2, d->n - 2};
     const double uniform[2] = {0.5, 0.9};
     int32_t action[2] = {7, 7};
-    double log_prob[2] = {7.0, 7.0}, value[2] = {7.0, 7.0};
-    lud_proof_sums sums = {0};
+    float log_prob[2] = {7.0f, 7.0f}, value[2] = {7.0f, 7.0f};
+    lud_ppo_sums sums = {0};
     lud_parameters_zero_gradients(b->parameters);
     assert_int_equal(lud_proof_net_load(b->net, d, order, 0, 2), 2);
-    lud_proof_device_act(ppo, uniform, action, log_prob, value);
-    lud_proof_device_learn(ppo, &r->samples, order, &sums);
+    lud_proof_head_act(head, uniform, action, log_prob, value);
+    lud_proof_head_learn(head, &r->ppo, r->action, order, &sums);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(action[i], 0);
-        assert_true(log_prob[i] == 0.0 && value[i] == 0.0);
+        assert_true(log_prob[i] == 0.0f && value[i] == 0.0f);
     }
-    const double advantage = (r->advantage[d->n - 2] - 0.05) / 0.7, error = r->returns[d->n - 2];
-    assert_true(fabs(sums.policy + 2.0 * advantage) < 1e-5);
-    assert_true(fabs(sums.value - 2.0 * error * error) < 1e-5);
+    const double advantage = ((double)r->advantage[d->n - 2] - 0.05) / 0.7,
+                 error = (double)r->returns[d->n - 2];
+    assert_true(fabs(sums.policy_loss + 2.0 * advantage) < 1e-5);
+    assert_true(fabs(sums.value_loss - 2.0 * error * error) < 1e-5);
     assert_true(sums.entropy == 0.0 && sums.kl == 0.0 && sums.clipped == 0.0);
     double *gradient = malloc((size_t)b->parameters->size * sizeof *gradient);
     for (int p = 0; p < b->parameters->n; p++) {
@@ -440,14 +459,14 @@ static void nothing_is_learned_from_rest(bed *b, lud_proof_device_ppo *ppo, cons
 }
 
 /* An action is one that there is even where logits are no numbers. */
-static void actions_exist_without_numbers(bed *b, lud_proof_device_ppo *ppo, const lud_proof_decisions *d) {
+static void actions_exist_without_numbers(bed *b, lud_proof_head *head, const lud_proof_decisions *d) {
     const int bias = lud_parameters_find(b->parameters, "policy.head2.bias");
     const int64_t n = b->parameters->items[bias].n;
     double *values = malloc((size_t)n * sizeof *values);
     for (int64_t i = 0; i < n; i++) values[i] = NAN;
     lud_parameters_write(b->parameters, bias, values);
     free(values);
-    const acts a = act(b, ppo, d, true);
+    const acts a = act(b, head, d, true);
     for (int32_t i = 0; i < d->n; i++) {
         const int32_t n_successors = d->begin[i + 1] - d->begin[i];
         assert_in_range(a.action[i], 0, n_successors > 0 ? n_successors - 1 : 0);
@@ -459,53 +478,59 @@ static void actions_exist_without_numbers(bed *b, lud_proof_device_ppo *ppo, con
 static int compare_learning(const lud_proof_net_options *options, int64_t max_rows) {
     bed cpu = open_bed("cpu", model, options, max_rows), cuda = open_bed("cuda", model, options, max_rows);
     lud_proof_decisions d;
-    lud_proof_device_ppo *ppo;
+    lud_proof_head head;
     double edge[MOST];
     remembered r;
     collect(lud_proof_net_sees(cpu.net), true, &d);
     assert_int_equal(d.n, MOST);
-    assert_int_equal(lud_proof_device_ppo_create(cuda.net, clip, value_clip, MOST, &ppo, NULL), LUD_OK);
+    assert_int_equal(lud_proof_head_create(cuda.net, MOST, &head, NULL), LUD_OK);
     const acts expected = expected_acts(&cpu, &d, edge);
     remember(&d, &expected, &r);
+    r.ppo.device = cuda.device;
+    assert_true(lud_ppo_create(&r.ppo, head.max_decisions, lud_proof_head_words(&head)));
+    set_minibatch(&r, d.n);
     lesson right = learn(&cpu, NULL, &d, &r);
     assert_true(right.sums.clipped > 2.0 && right.sums.clipped < d.n - 4.0);
 
-    cuda.net->never_record = true;
-    const acts plain = act(&cuda, ppo, &d, true);
-    lesson learned = learn(&cuda, ppo, &d, &r);
-    assert_int_equal(ppo->acting.runs + ppo->learning.runs + cuda.net->forwards.runs, 0);
+    never_record(cuda.net, true);
+    head.acting.never = head.learning.never = true;
+    const acts plain = act(&cuda, &head, &d, true);
+    lesson learned = learn(&cuda, &head, &d, &r);
+    assert_int_equal(head.acting.runs + head.learning.runs + cuda.net->forwards.runs, 0);
     acts_are_near(&plain, &expected, edge);
     assert_int_equal(learned.n_chunks, right.n_chunks);
-    assert_true(fabs(learned.sums.policy - right.sums.policy) < 1e-4);
-    assert_true(fabs(learned.sums.value - right.sums.value) < 1e-4);
+    assert_true(fabs(learned.sums.policy_loss - right.sums.policy_loss) < 1e-4);
+    assert_true(fabs(learned.sums.value_loss - right.sums.value_loss) < 1e-4);
     assert_true(fabs(learned.sums.entropy - right.sums.entropy) < 1e-4);
     assert_true(fabs(learned.sums.kl - right.sums.kl) < 1e-4);
     assert_true(learned.sums.clipped == right.sums.clipped);
     near("gradient", learned.gradients, right.gradients, right.n_gradients, 1e-3);
 
-    cuda.net->never_record = false; /* plainly, recorded, replayed */
+    never_record(cuda.net, false);
+    head.acting.never = head.learning.never = false; /* plainly, recorded, replayed */
     for (int i = 0; i < 3; i++) {
-        const acts again = act(&cuda, ppo, &d, true), values = act(&cuda, ppo, &d, false);
+        const acts again = act(&cuda, &head, &d, true), values = act(&cuda, &head, &d, false);
         assert_memory_equal(again.action, plain.action, sizeof plain.action);
         assert_memory_equal(again.log_prob, plain.log_prob, sizeof plain.log_prob);
         assert_memory_equal(again.value, plain.value, sizeof plain.value);
         assert_memory_equal(values.value, plain.value, sizeof plain.value);
-        lesson repeated = learn(&cuda, ppo, &d, &r);
+        lesson repeated = learn(&cuda, &head, &d, &r);
         assert_memory_equal(&repeated.sums, &learned.sums, sizeof learned.sums);
         assert_memory_equal(repeated.gradients, learned.gradients,
                             (size_t)learned.n_gradients * sizeof *learned.gradients);
         free(repeated.gradients);
     }
-    assert_int_equal(ppo->learning.runs, 3 * right.n_chunks);
-    assert_true(ppo->learning.n_replayed >= 2 * (uint64_t)right.n_chunks);
-    calls_are_launches(&cuda, ppo, &d, &r);
-    nothing_is_learned_from_rest(&cuda, ppo, &d, &r);
-    actions_exist_without_numbers(&cuda, ppo, &d);
+    assert_int_equal(head.learning.runs, 3 * right.n_chunks);
+    assert_true(head.learning.n_replayed >= 2 * (uint64_t)right.n_chunks);
+    calls_are_launches(&cuda, &head, &d, &r);
+    nothing_is_learned_from_rest(&cuda, &head, &d, &r);
+    actions_exist_without_numbers(&cuda, &head, &d);
     const int n_chunks = right.n_chunks;
     free(learned.gradients);
     free(right.gradients);
     lud_proof_decisions_free(&d);
-    lud_proof_device_ppo_destroy(ppo);
+    lud_ppo_destroy(&r.ppo);
+    lud_proof_head_destroy(&head);
     close_bed(&cpu);
     close_bed(&cuda);
     return n_chunks;

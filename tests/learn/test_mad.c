@@ -81,7 +81,7 @@ static void the_magnitude_is_stable(void **state) {
     (void)state;
     support_mappo b = support_mappo_open(support_mappo_mad);
     lud_mappo_learner_state *m = b.learner;
-    m->update->options.learning_rate = 0.05;
+    m->options.learning_rate = 0.05;
     lud_error error = {0};
     for (int i = 0; i < 5; i++) {
         assert_int_equal(support_mappo_collect(&b), LUD_OK);
@@ -92,8 +92,8 @@ static void the_magnitude_is_stable(void **state) {
     lud_parameters_read(p, lud_parameters_find(p, "actor.magnitude.lru.nu_log"), nu);
     for (int s = 0; s < 6; s++) assert_true(exp(-exp(nu[s])) < 1.0);
     /* zero state and no kick: exactly nothing */
-    lud_mappo_chunk *chunks = m->chunks;
-    lud_mappo_buffer_cut(&m->buffer, 1, chunks);
+    lud_chunk *chunks = m->ppo.core.chunks;
+    lud_mappo_buffer_cut(&m->training.buffer, 1, chunks);
     assert_int_equal(lud_mappo_gather(m, chunks, 4, &error), LUD_OK);
     memset(m->update->inputs.items[LUD_MAPPO_DRIVE].host, 0, 8 * sizeof(float));
     memset(m->update->inputs.items[LUD_MAPPO_STATE].host, 0, 48 * sizeof(float));
@@ -106,8 +106,8 @@ static void the_magnitude_is_stable(void **state) {
 static double error_norm(const lud_mappo_learner_state *m) {
     const lud_particle_model *model = (const lud_particle_model *)m->scenario->model;
     double sum = 0.0;
-    for (int e = 0; e < m->batch->n_envs; e++) {
-        const uint8_t *state = m->batch->states + (size_t)e * m->scenario->model->layout.state_bytes;
+    for (int e = 0; e < m->training.batch->n_envs; e++) {
+        const uint8_t *state = m->training.batch->states + (size_t)e * m->scenario->model->layout.state_bytes;
         double squares = 0.0;
         for (int a = 0; a < m->scenario->model->layout.n_agents; a++) {
             const lud_particle_body body = lud_particle_get_body(model, state, a);
@@ -118,7 +118,7 @@ static double error_norm(const lud_mappo_learner_state *m) {
         }
         sum += sqrt(squares);
     }
-    return sum / m->batch->n_envs;
+    return sum / m->training.batch->n_envs;
 }
 
 static void untrained_agents_reach_their_goals(void **state) {
@@ -252,19 +252,19 @@ static void errors_fall_in_any_direction(void **state) {
     /* the energy of magnitudes after a kick stays within the bound */
     lud_mappo_learner_state *m = b.learner;
     double energy = 0.0, kick = 0.0;
-    lud_mappo_trial_start(m);
+    lud_mappo_evaluation_start(m);
     for (int t = 0; t < 20; t++) {
-        assert_int_equal(lud_mappo_trial_decide(m, true, &error), LUD_OK);
+        assert_int_equal(lud_mappo_evaluation_decide(m, true, &error), LUD_OK);
         const float *raw = lud_nn_value(m->rollout->actor.nn, m->rollout->actor.magnitude);
         const float *drive = m->rollout->inputs.items[LUD_MAPPO_DRIVE].host;
         energy += pow((double)raw[0], 2);
         kick += pow((double)drive[0], 2) + pow((double)drive[1], 2);
-        lud_mappo_trial_step(m);
+        lud_mappo_evaluation_step(m);
     }
     assert_true(kick > 0.0 && energy > 0.0 && energy <= expected * expected * kick);
 
     /* after rough training, from its checkpoint, in a larger team */
-    m->update->options.learning_rate = 0.01;
+    m->options.learning_rate = 0.01;
     for (int i = 0; i < 3; i++) {
         assert_int_equal(support_mappo_collect(&b), LUD_OK);
         assert_int_equal(lud_mappo_update(m, &error), LUD_OK);
@@ -332,8 +332,8 @@ static void nothing_disturbed_is_nothing_done(void **state) {
         lud_error error = {0};
         assert_int_equal(support_mappo_collect(&b), LUD_OK);
         assert_int_equal(lud_mappo_update(m, &error), LUD_OK);
-        lud_mappo_buffer_cut(&m->buffer, 1, m->chunks);
-        assert_int_equal(lud_mappo_gather(m, m->chunks, 6, &error), LUD_OK);
+        lud_mappo_buffer_cut(&m->training.buffer, 1, m->ppo.core.chunks);
+        assert_int_equal(lud_mappo_gather(m, m->ppo.core.chunks, 6, &error), LUD_OK);
         lud_mappo_net *actor = &m->update->actor;
         lud_mappo_net_forward(actor, true);
         assert_false(support_mappo_all_zero(lud_nn_value(actor->nn, actor->magnitude), 6));
@@ -392,9 +392,9 @@ static void evaluation_begins_with_the_kick(void **state) {
     (void)state;
     support_mappo b = support_mappo_open(support_mappo_mad); /* episodes of 4 steps */
     lud_mappo_learner_state *m = b.learner;
-    const lud_mappo_buffer *trial = &m->trial_buffer;
-    const int64_t rows = trial->n_rows;
-    const size_t n_envs = (size_t)trial->n_envs;
+    const lud_mappo_buffer *evaluated = &m->evaluation.buffer;
+    const int64_t rows = evaluated->n_rows;
+    const size_t n_envs = (size_t)evaluated->n_envs;
     lud_error error = {0};
     lud_cast *cast = NULL;
     assert_int_equal(lud_cast_create(b.scenario->model, NULL, NULL, &cast, &error), LUD_OK);
@@ -404,28 +404,30 @@ static void evaluation_begins_with_the_kick(void **state) {
     float played[6 * 2];
     assert_int_equal(rows, 6);
     for (int round = 0; round < 2; round++) {
-        lud_mappo_trial_start(m);
-        assert_true(support_mappo_all_zero(trial->masks, rows));
-        assert_true(support_mappo_all_zero(trial->states, rows * trial->state_width));
-        assert_true(support_mappo_all_zero(trial->actor_hidden, rows * trial->hidden_width));
+        lud_mappo_evaluation_start(m);
+        assert_true(support_mappo_all_zero(evaluated->masks, rows));
+        assert_true(support_mappo_all_zero(evaluated->states, rows * evaluated->state_width));
+        assert_true(support_mappo_all_zero(evaluated->actor_hidden, rows * evaluated->hidden_width));
         for (int t = 0; t < 10; t++) {
-            assert_int_equal(lud_mappo_trial_decide(m, true, &error), LUD_OK);
+            assert_int_equal(lud_mappo_evaluation_decide(m, true, &error), LUD_OK);
             const float *drive = m->rollout->inputs.items[LUD_MAPPO_DRIVE].host;
             const float *seen = m->rollout->inputs.items[LUD_MAPPO_OBSERVATION].host;
             for (int64_t i = 0; i < 2 * rows; i++)
                 assert_true(drive[i] == (t % 4 == 0 ? seen[6 * (i / 2) + 4 + i % 2] : 0.0f));
             if (round == 0) { /* both untrained */
-                const lud_range range = {.seed = m->trial->seed,
-                                         .first_environment = m->trial->first_environment,
-                                         .n = m->trial->n_envs,
-                                         .tick = m->trial->tick};
-                if (t % 4 == 0) lud_cast_reset(cast, range, m->trial->states, hidden);
-                lud_cast_act(cast, range, m->trial->states, trial->parts, hidden, NULL, played);
+                const lud_range range = {.seed = m->evaluation.batch->seed,
+                                         .first_environment = m->evaluation.batch->first_environment,
+                                         .n = m->evaluation.batch->n_envs,
+                                         .tick = m->evaluation.batch->tick};
+                if (t % 4 == 0) lud_cast_reset(cast, range, m->evaluation.batch->states, hidden);
+                lud_cast_act(cast, range, m->evaluation.batch->states, evaluated->parts, hidden, NULL,
+                             played);
                 for (int i = 0; i < 12; i++) assert_float_equal(played[i], m->actions[i], 1e-6);
             }
-            lud_mappo_trial_step(m);
+            lud_mappo_evaluation_step(m);
         }
-        assert_false(support_mappo_all_zero(trial->states, rows * trial->state_width)); /* in mid-episode */
+        assert_false(
+            support_mappo_all_zero(evaluated->states, rows * evaluated->state_width)); /* in mid-episode */
         assert_int_equal(support_mappo_collect(&b), LUD_OK);
         assert_int_equal(lud_mappo_update(m, &error), LUD_OK);
     }

@@ -22,7 +22,7 @@ static void states_live_as_they_should(void **state) {
     support_mappo b = support_mappo_open(support_mappo_mad);
     assert_int_equal(support_mappo_collect(&b), LUD_OK);
     lud_mappo_learner_state *m = b.learner;
-    lud_mappo_buffer *buffer = &m->buffer;
+    lud_mappo_buffer *buffer = &m->training.buffer;
     const int64_t rows = buffer->n_rows, width = buffer->state_width;
     assert_int_equal(width, 12);
     assert_true(support_mappo_all_zero(buffer->states, rows * width)); /* slot 0 */
@@ -87,12 +87,12 @@ static void replay_needs_the_stored_states(void **state) {
     support_mappo b = support_mappo_open(support_mappo_mad);
     assert_int_equal(support_mappo_collect(&b), LUD_OK);
     lud_mappo_learner_state *m = b.learner;
-    lud_mappo_trainer *u = m->update;
+    lud_mappo_networks *u = m->update;
     lud_error error = {0};
-    const int64_t n = lud_mappo_buffer_cut(&m->buffer, 5, m->chunks);
+    const int64_t n = lud_mappo_buffer_cut(&m->training.buffer, 5, m->ppo.core.chunks);
     double largest = 0.0;
     for (int64_t c = 0; c < n; c++) {
-        assert_int_equal(lud_mappo_gather(m, m->chunks + c, 1, &error), LUD_OK);
+        assert_int_equal(lud_mappo_gather(m, m->ppo.core.chunks + c, 1, &error), LUD_OK);
         /* the kick is the relative goal where an episode begins, else nothing */
         const float *drive = u->inputs.items[LUD_MAPPO_DRIVE].host;
         const float *mask = u->inputs.items[LUD_MAPPO_MASK].host;
@@ -103,7 +103,7 @@ static void replay_needs_the_stored_states(void **state) {
         lud_mappo_net_forward(&u->actor, true);
         lud_mappo_evaluate(u);
         const float *log_prob = u->fields[LUD_FIELD_LOG_PROB].host;
-        const float *old = u->fields[LUD_FIELD_OLD_LOG_PROB].host;
+        const float *old = lud_row_host(&m->ppo.core.ppo.rows, LUD_PPO_OLD_LOG_PROB);
         for (int64_t i = 0; i < u->inputs.n; i++) assert_float_equal(log_prob[i], old[i], 1e-4);
         /* action = base + m D with |D| < 1 */
         const float *raw = lud_nn_value(u->actor.nn, u->actor.magnitude);
@@ -122,12 +122,12 @@ static void replay_needs_the_stored_states(void **state) {
     }
     assert_true(largest > 0.1);
     /* and giving none is an error */
-    lud_mappo_memory memory = lud_mappo_buffer_memory(&m->buffer);
+    lud_mappo_memory memory = lud_mappo_buffer_memory(&m->training.buffer);
     memory.states = NULL;
     assert_int_equal(lud_mappo_inputs_remember(&u->inputs, 1, m->row, &memory, &error), LUD_ERROR_INPUT);
     assert_non_null(strstr(error.text, "states"));
     /* so is giving states of another size */
-    memory = lud_mappo_buffer_memory(&m->buffer);
+    memory = lud_mappo_buffer_memory(&m->training.buffer);
     memory.state_width -= 2;
     assert_int_equal(lud_mappo_inputs_remember(&u->inputs, 1, m->row, &memory, &error), LUD_ERROR_INPUT);
     assert_non_null(strstr(error.text, "12 numbers a sample, and it was given 10"));
@@ -140,11 +140,13 @@ static void gradients_reach_the_magnitude(void **state) {
     assert_int_equal(support_mappo_collect(&b), LUD_OK);
     lud_mappo_learner_state *m = b.learner;
     lud_error error = {0};
-    lud_mappo_buffer_cut(&m->buffer, 1, m->chunks);
+    lud_mappo_buffer_cut(&m->training.buffer, 1, m->ppo.core.chunks);
     lud_parameters_zero_gradients(m->update->parameters);
-    assert_int_equal(lud_mappo_gather(m, m->chunks, 12, &error), LUD_OK);
-    for (int i = 0; i < 12; i++) ((float *)m->update->fields[LUD_FIELD_ADVANTAGE].host)[i] = (float)(i - 5);
-    lud_mappo_minibatch_add(m->update, 1.0 / 12);
+    m->ppo.core.ppo.scale = 1.0 / 12;
+    assert_int_equal(lud_mappo_gather(m, m->ppo.core.chunks, 12, &error), LUD_OK);
+    float *advantage = lud_row_host(&m->ppo.core.ppo.rows, LUD_PPO_ADVANTAGE);
+    for (int i = 0; i < 12; i++) advantage[i] = (float)(i - 5);
+    lud_mappo_ppo_add_slice(&m->ppo);
     const lud_parameters *p = support_mappo_parameters(&b);
     int n = 0;
     for (int i = 0; i < p->n; i++) {
@@ -163,11 +165,11 @@ static void chunks_keep_to_episodes(void **state) {
     (void)state;
     support_mappo b = support_mappo_open(support_mappo_mad);
     assert_int_equal(support_mappo_collect(&b), LUD_OK);
-    const lud_mappo_buffer *buffer = &b.learner->buffer;
-    const int64_t n = lud_mappo_buffer_cut(buffer, 3, b.learner->chunks);
+    const lud_mappo_buffer *buffer = &b.learner->training.buffer;
+    const int64_t n = lud_mappo_buffer_cut(buffer, 3, b.learner->ppo.core.chunks);
     int seen[6 * 6] = {0};
     for (int64_t c = 0; c < n; c++) {
-        const lud_mappo_chunk *chunk = &b.learner->chunks[c];
+        const lud_chunk *chunk = &b.learner->ppo.core.chunks[c];
         assert_true(chunk->length >= 1 && chunk->length <= 3);
         for (int s = 0; s < chunk->length; s++) {
             const int64_t row = chunk->first + s * buffer->n_rows;
@@ -193,7 +195,7 @@ static const char *graph_text(char *text, size_t size, int obstacles) {
 }
 
 /* Logits of the three agents in a state. */
-static void logits_of(lud_mappo_trainer *t, const lud_model *model, const uint8_t *state, float *logits) {
+static void logits_of(lud_mappo_networks *t, const lud_model *model, const uint8_t *state, float *logits) {
     void *parts[LUD_MAX_OBSERVATION_PARTS] = {0};
     for (int p = 0; p < model->layout.n_parts; p++) parts[p] = calloc(1, model->layout.parts[p].bytes);
     const uint32_t tick = 0;
@@ -221,7 +223,7 @@ static void invariances_hold(void **state) {
     const lud_particle_model *pm = (const lud_particle_model *)model;
     uint8_t *start = malloc(model->layout.state_bytes),
             *other = malloc(b.scenario->model->layout.state_bytes);
-    memcpy(start, a.learner->batch->states, model->layout.state_bytes);
+    memcpy(start, a.learner->training.batch->states, model->layout.state_bytes);
     lud_particle_body bodies[7];
     /* near enough to see each other */
     for (int e = 0; e < 7; e++) {
@@ -246,7 +248,7 @@ static void invariances_hold(void **state) {
     /* one more obstacle, far away, under the same parameters */
     lud_parameters_copy(b.learner->update->parameters, a.learner->update->parameters);
     assert_int_equal(support_mappo_collect(&b), LUD_OK);
-    memcpy(other, b.learner->batch->states, b.scenario->model->layout.state_bytes);
+    memcpy(other, b.learner->training.batch->states, b.scenario->model->layout.state_bytes);
     const lud_particle_model *qm = (const lud_particle_model *)b.scenario->model;
     for (int e = 0; e < 7; e++) lud_particle_set_body(qm, other, e, bodies[e]);
     lud_particle_set_body(qm, other, 7, (lud_particle_body){.position = {100, 100}});
@@ -290,17 +292,21 @@ static void popart_keeps_values_and_trains(void **state) {
                            "learner: {type: graph-mappo, recurrent: false, normaliser: popart, steps: 1000, "
                            "normaliser_beta: 0.9}\n");
     assert_int_equal(support_mappo_collect(&b), LUD_OK);
-    lud_mappo_trainer *u = b.learner->update;
+    lud_mappo_networks *u = b.learner->update;
+    lud_mappo_ppo *ppo = &b.learner->ppo;
     lud_error error = {0};
     float values[3][4];
-    lud_mappo_buffer_cut(&b.learner->buffer, 1, b.learner->chunks);
+    ppo->core.ppo.scale = 0.25;
+    lud_mappo_buffer_cut(&b.learner->training.buffer, 1, b.learner->ppo.core.chunks);
     const float first[4] = {5, 6, 7, 9}, second[4] = {-20, 3, 40, 1};
     for (int i = 0; i < 3; i++) {
-        if (i > 0) lud_mappo_minibatch_begin(u, 4, i == 1 ? first : second);
-        assert_int_equal(lud_mappo_gather(b.learner, b.learner->chunks, 4, &error), LUD_OK);
+        if (i > 0)
+            lud_value_normaliser_update(&ppo->normaliser, 4, (const int32_t[]){0, 1, 2, 3},
+                                        i == 1 ? first : second);
+        assert_int_equal(lud_mappo_gather(b.learner, b.learner->ppo.core.chunks, 4, &error), LUD_OK);
         lud_mappo_net_forward(&u->critic, false);
         memcpy(values[i], lud_nn_value(u->critic.nn, u->critic.out), sizeof values[i]);
-        lud_mappo_denormalise(u, 4, values[i]);
+        lud_value_normaliser_denormalise(&ppo->normaliser, 4, values[i]);
     }
     for (int k = 0; k < 4; k++) {
         assert_float_equal(values[1][k], values[0][k], 1e-3);
@@ -310,8 +316,9 @@ static void popart_keeps_values_and_trains(void **state) {
     const int head = lud_parameters_find(u->parameters, "critic.out.weight");
     double before[64], after[64], change = 0.0;
     lud_parameters_read(u->parameters, head, before);
-    lud_mappo_minibatch_add(u, 0.25);
-    lud_mappo_minibatch_end(u, 1.0);
+    lud_parameters_zero_gradients(u->parameters);
+    lud_mappo_ppo_add_slice(ppo);
+    lud_update_step(&ppo->core);
     lud_parameters_read(u->parameters, head, after);
     for (int i = 0; i < 64; i++) change += fabs(after[i] - before[i]);
     assert_true(change > 1e-3);
@@ -362,7 +369,7 @@ static void resuming_is_exact(void **state) {
     for (int i = 0; i < 2; i++) assert_int_equal(r->kind->iterate(r, row, &error), LUD_OK);
     const lud_parameters *a = support_mappo_parameters(&whole), *b = support_mappo_parameters(&rest);
     assert_memory_equal(a->values, b->values, (size_t)a->size * sizeof(float));
-    assert_memory_equal(whole.learner->buffer.states, rest.learner->buffer.states,
+    assert_memory_equal(whole.learner->training.buffer.states, rest.learner->training.buffer.states,
                         (size_t)(6 * 12) * sizeof(float));
     support_mappo_close(&whole);
     support_mappo_close(&half);
@@ -408,7 +415,7 @@ static void other_worlds_train(void **state) {
         assert_true(isfinite(own[LUD_MAPPO_POLICY_LOSS]) && isfinite(own[LUD_MAPPO_VALUE_LOSS]));
         assert_true(isfinite(own[LUD_MAPPO_ENTROPY]) && own[LUD_MAPPO_ACTOR_NORM] > 0.0);
         /* agents with fewer choices never take one that is not theirs */
-        const lud_mappo_buffer *buffer = &b.learner->buffer;
+        const lud_mappo_buffer *buffer = &b.learner->training.buffer;
         for (int64_t k = 0; buffer->actions && k < buffer->n_steps * buffer->n_rows; k++)
             assert_true(buffer->actions[k] <
                         b.scenario->model->layout.actions[k % buffer->shape->n_agents].n_discrete);
@@ -468,12 +475,14 @@ static void defaults_are_the_published_ones(void **state) {
     assert_true(o.graph.embed_relu && o.graph.relu && !o.graph.concatenate_heads);
     assert_true(o.graph.pooling == LUD_REDUCE_MEAN && !o.graph.actor_pools && !o.graph.ego_critic);
     assert_true(o.learning_rate == 5e-4 && o.critic_learning_rate == 5e-4 && o.optimiser.epsilon == 1e-5);
-    assert_true(o.optimiser.weight_decay == 0.0 && !o.decay_learning_rate && o.epochs == 15 &&
+    assert_true(o.optimiser.weight_decay == 0.0 && !o.decay_learning_rate && o.update.epochs == 15 &&
                 o.minibatches == 1);
-    assert_true(o.clip == 0.2 && o.clip_value && o.entropy_coefficient == 0.01 && o.value_coefficient == 1.0);
-    assert_true(o.max_norm == 10.0 && o.discount == 0.99 && o.lambda == 0.95 && o.gae);
-    assert_true(o.huber_delta == 10.0 && o.normaliser == LUD_VALUE_NORM && o.normaliser_beta == 0.99999);
-    assert_int_equal(o.time_limits, LUD_LIMIT_TERMINAL);
+    assert_true(o.update.clip == 0.2 && o.clip_value && o.update.entropy_coefficient == 0.01 &&
+                o.update.value_coefficient == 1.0);
+    assert_true(o.max_norm == 10.0 && o.update.gamma == 0.99 && o.update.lambda == 0.95 && o.update.gae);
+    assert_true(o.update.huber_delta == 10.0 && o.normaliser == LUD_VALUE_NORM &&
+                o.normaliser_beta == 0.99999);
+    assert_int_equal(o.update.time_limits, LUD_LIMIT_TERMINAL);
     lud_arena_destroy(arena);
 }
 
@@ -481,9 +490,13 @@ static void wrong_options_are_told(void **state) {
     (void)state;
     static const struct {
         const char *learner, *part;
-    } cases[] = {{"control: mad", "control"},      {"encoder: graph", "graph"},
-                 {"encoder: grid", "grid"},        {"factored: true", "learner.factored"},
-                 {"hiden_size: 3", "hidden_size"}, {"mad: {r_min: 0.9, r_max: 0.8}", "r_min"}};
+    } cases[] = {{"control: mad", "control"},
+                 {"encoder: graph", "graph"},
+                 {"encoder: grid", "grid"},
+                 {"factored: true", "learner.factored"},
+                 {"hiden_size: 3", "hidden_size"},
+                 {"mad: {r_min: 0.9, r_max: 0.8}", "r_min"},
+                 {"gate: {mode: soft, temperature: 0}", "learner.gate: gate temperature"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[400];
         snprintf(text, sizeof text,

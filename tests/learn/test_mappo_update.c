@@ -109,7 +109,7 @@ static void returns_match_the_definition(void **state) {
             "}\n",
             limits[kind]);
         support_mappo b = support_mappo_open(text);
-        lud_mappo_buffer *buffer = &b.learner->buffer;
+        lud_mappo_buffer *buffer = &b.learner->training.buffer;
         const int64_t rows = buffer->n_rows, steps = buffer->n_steps;
         const int n_agents = b.scenario->model->layout.n_agents;
         float *values = calloc((size_t)((steps + 1) * rows), sizeof *values);
@@ -128,7 +128,8 @@ static void returns_match_the_definition(void **state) {
             final[i] = (float)(4.0 * number(&random) - 2.0);
         }
         for (int64_t i = 0; i < (steps + 1) * rows; i++) values[i] = (float)(6.0 * number(&random) - 3.0);
-        lud_mappo_buffer_returns(buffer, &b.learner->options, values, final);
+        const lud_returns estimate = lud_mappo_buffer_returns(buffer, values, final);
+        lud_returns_estimate(&estimate, &b.learner->options.update);
 
         double *advantage = calloc((size_t)(steps * rows), sizeof *advantage), mean = 0.0, square = 0.0;
         int n_cut = 0, n_ended = 0;
@@ -183,7 +184,7 @@ static void cut_episodes_keep_their_value(void **state) {
         }
         collect(&limited);
         collect(&endless);
-        const lud_mappo_buffer *a = &limited.learner->buffer, *b = &endless.learner->buffer;
+        const lud_mappo_buffer *a = &limited.learner->training.buffer, *b = &endless.learner->training.buffer;
         double difference = 0.0;
         for (int64_t r = 0; r < a->n_rows; r++) {
             assert_true(a->masks[4 * a->n_rows + r] == 0.0f && a->bad_masks[4 * a->n_rows + r] == 0.0f);
@@ -210,14 +211,15 @@ static void samples_are_used_once_an_epoch(void **state) {
     collect(&b);
     lud_error error = {0};
     assert_int_equal(lud_mappo_update(b.learner, &error), LUD_OK);
-    const lud_mappo_losses *l = &b.learner->update->losses;
-    assert_true(l->rows == 3.0 * 7 * 3 * 2); /* epochs, steps, environments, agents */
-    assert_true(l->minibatches == 3.0 * 4);
+    const lud_update *u = &b.learner->ppo.core;
+    assert_true(u->sums.rows == 3.0 * 7 * 3 * 2); /* epochs, steps, environments, agents */
+    assert_int_equal(u->n_stepped, 3 * 4);
     /* after the last epoch the chunks still are all of them, each once */
     int seen[7 * 6] = {0};
-    const int64_t n = lud_mappo_buffer_cut(&b.learner->buffer, 3, b.learner->order);
+    const int64_t n = lud_mappo_buffer_cut(&b.learner->training.buffer, 3, b.learner->ppo.core.chosen);
     for (int64_t c = 0; c < n; c++)
-        for (int s = 0; s < b.learner->chunks[c].length; s++) seen[b.learner->chunks[c].first + 6 * s]++;
+        for (int s = 0; s < b.learner->ppo.core.chunks[c].length; s++)
+            seen[b.learner->ppo.core.chunks[c].first + 6 * s]++;
     for (int i = 0; i < 7 * 6; i++) assert_int_equal(seen[i], 1);
     support_mappo_close(&b);
 }
@@ -227,17 +229,22 @@ static void samples_are_used_once_an_epoch(void **state) {
 /* Mean over the rows in the inputs of the clipped surrogate, the entropy bonus and the value loss, in double
  * from the networks' outputs (Schulman et al., 2017, equations 7 and 9; values clipped and Huber as in Yu et
  * al., 2022). */
-static double objective(lud_mappo_trainer *u) {
-    const lud_mappo_options *o = &u->options;
+static double objective(const lud_mappo_ppo *p) {
+    lud_mappo_networks *u = p->networks;
+    const lud_policy_gradient_options *o = &u->options.update;
+    const lud_row_arrays *rows = &p->core.ppo.rows;
+    const float *old_log_prob = lud_row_host(rows, LUD_PPO_OLD_LOG_PROB),
+                *advantage = lud_row_host(rows, LUD_PPO_ADVANTAGE),
+                *old_value = lud_row_host(rows, LUD_PPO_OLD_VALUE),
+                *returns = lud_row_host(rows, LUD_PPO_RETURN), *state = p->normaliser.state;
     const int64_t n = u->inputs.n, width = u->actor.out_width;
     lud_mappo_net_forward(&u->actor, true);
     lud_mappo_net_forward(&u->critic, true);
     const float *logits = lud_nn_value(u->actor.nn, u->actor.out);
     const float *values = lud_nn_value(u->critic.nn, u->critic.out);
-    const double debias = (double)u->normaliser[LUD_NORMALISER_DEBIAS];
-    const double mean = (double)u->normaliser[LUD_NORMALISER_MEAN] / debias;
-    const double variance =
-        fmax((double)u->normaliser[LUD_NORMALISER_MEAN_SQUARE] / debias - mean * mean, 1e-2);
+    const double debias = (double)state[LUD_NORMALISER_DEBIAS];
+    const double mean = (double)state[LUD_NORMALISER_MEAN] / debias;
+    const double variance = fmax((double)state[LUD_NORMALISER_MEAN_SQUARE] / debias - mean * mean, 1e-2);
     double sum = 0.0;
     for (int64_t i = 0; i < n; i++) {
         double largest = -1e300, total = 0.0, entropy = 0.0;
@@ -249,13 +256,12 @@ static double objective(lud_mappo_trainer *u) {
         }
         const int32_t action = ((int32_t *)u->fields[LUD_FIELD_ACTION].host)[i];
         const double log_p = (double)logits[i * width + action] - largest - log(total);
-        const double ratio = exp(log_p - (double)((float *)u->fields[LUD_FIELD_OLD_LOG_PROB].host)[i]);
-        const double a = (double)((float *)u->fields[LUD_FIELD_ADVANTAGE].host)[i];
+        const double ratio = exp(log_p - (double)old_log_prob[i]);
+        const double a = (double)advantage[i];
         sum -= fmin(ratio * a, fmin(fmax(ratio, 1 - o->clip), 1 + o->clip) * a);
         sum -= o->entropy_coefficient * entropy;
-        const double target =
-            ((double)((float *)u->fields[LUD_FIELD_RETURN].host)[i] - mean) / sqrt(variance);
-        const double old = (double)((float *)u->fields[LUD_FIELD_OLD_VALUE].host)[i];
+        const double target = ((double)returns[i] - mean) / sqrt(variance);
+        const double old = (double)old_value[i];
         const double free_value = (double)values[i];
         const double clipped = old + fmin(fmax(free_value - old, -o->clip), o->clip);
         double worst = 0.0;
@@ -278,25 +284,30 @@ static void gradients_match_the_objective(void **state) {
         "output_gain: 1, " SUPPORT_MAPPO_SMALL "}\n");
     collect(&b);
     lud_mappo_learner_state *m = b.learner;
-    lud_mappo_trainer *u = m->update;
+    lud_mappo_networks *u = m->update;
     lud_error error = {0};
-    assert_int_equal(lud_mappo_buffer_cut(&m->buffer, 1, m->chunks), ROWS);
+    assert_int_equal(lud_mappo_buffer_cut(&m->training.buffer, 1, m->ppo.core.chunks), ROWS);
     float returns[ROWS];
     uint32_t random = 3;
     for (int i = 0; i < ROWS; i++) returns[i] = (float)(8.0 * number(&random) - 2.0);
-    lud_mappo_minibatch_begin(u, ROWS, returns);
-    assert_int_equal(lud_mappo_gather(m, m->chunks, ROWS, &error), LUD_OK);
+    int32_t row[ROWS];
+    for (int i = 0; i < ROWS; i++) row[i] = i;
+    lud_parameters_zero_gradients(u->parameters);
+    lud_value_normaliser_update(&m->ppo.normaliser, ROWS, row, returns);
+    m->ppo.core.ppo.scale = 1.0 / ROWS;
+    assert_int_equal(lud_mappo_gather(m, m->ppo.core.chunks, ROWS, &error), LUD_OK);
     lud_mappo_net_forward(&u->critic, true);
     const float *values = lud_nn_value(u->critic.nn, u->critic.out);
+    const lud_row_arrays *rows = &m->ppo.core.ppo.rows;
     for (int i = 0; i < ROWS; i++) {
         /* well inside or outside of every corner of the objective */
         static const float shifts[4] = {-0.4f, -0.08f, 0.08f, 0.4f};
-        ((float *)u->fields[LUD_FIELD_OLD_LOG_PROB].host)[i] += shifts[i % 4];
-        ((float *)u->fields[LUD_FIELD_ADVANTAGE].host)[i] = (float)(2.0 * number(&random) - 1.0);
-        ((float *)u->fields[LUD_FIELD_OLD_VALUE].host)[i] = values[i] + shifts[(i / 4) % 4];
-        ((float *)u->fields[LUD_FIELD_RETURN].host)[i] = returns[i];
+        lud_row_host(rows, LUD_PPO_OLD_LOG_PROB)[i] += shifts[i % 4];
+        lud_row_host(rows, LUD_PPO_ADVANTAGE)[i] = (float)(2.0 * number(&random) - 1.0);
+        lud_row_host(rows, LUD_PPO_OLD_VALUE)[i] = values[i] + shifts[(i / 4) % 4];
+        lud_row_host(rows, LUD_PPO_RETURN)[i] = returns[i];
     }
-    lud_mappo_minibatch_add(u, 1.0 / ROWS);
+    lud_mappo_ppo_add_slice(&m->ppo);
     lud_parameters *p = u->parameters;
     float *weights = p->values, *start = malloc((size_t)p->size * sizeof *start);
     const float *gradient = p->gradients;
@@ -322,7 +333,7 @@ static void gradients_match_the_objective(void **state) {
         for (int s = 0; s < 2; s++) {
             for (int64_t i = 0; i < p->size; i++)
                 weights[i] = start[i] + (float)((s ? step : -step) * direction[i]);
-            side[s] = objective(u);
+            side[s] = objective(&m->ppo);
         }
         memcpy(weights, start, (size_t)p->size * sizeof *start);
         const double measured = (side[1] - side[0]) / (2.0 * step);
@@ -331,6 +342,94 @@ static void gradients_match_the_objective(void **state) {
     free(start);
     free(direction);
     support_mappo_close(&b);
+}
+
+/* --- the gate --- */
+
+enum { GATED_ROWS = 40, KEPT = 10 };
+
+/* The gradients of some samples of the rollout, as those of a minibatch of GATED_ROWS. */
+static double *gradients_of(support_mappo *b, const lud_chunk *samples, int64_t n) {
+    lud_parameters *p = b->learner->update->parameters;
+    lud_error error = {0};
+    double *gradients = malloc((size_t)p->size * sizeof *gradients);
+    lud_parameters_zero_gradients(p);
+    assert_int_equal(lud_mappo_gather(b->learner, samples, n, &error), LUD_OK);
+    lud_mappo_ppo_add_slice(&b->learner->ppo);
+    for (int64_t i = 0; i < p->size; i++) gradients[i] = (double)((const float *)p->gradients)[i];
+    return gradients;
+}
+
+/* A gate that keeps k samples gives the gradients of those of largest delight and no others. */
+static void the_gate_keeps_what_delights(void **state) {
+    (void)state;
+    support_mappo b = support_mappo_open(
+        "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple_tag}\n"
+        "run: {environments: 5, seed: 9}\nlearner: {type: graph-mappo, rollout_length: 2, identify: true, "
+        "recurrent: false, normaliser: none, output_gain: 1, gate: {mode: top_k, rate: "
+        "0.25}, " SUPPORT_MAPPO_SMALL "}\n");
+    collect(&b);
+    lud_mappo_learner_state *m = b.learner;
+    lud_update *u = &m->ppo.core;
+    const lud_mappo_buffer *buffer = &m->training.buffer;
+    assert_int_equal(lud_mappo_buffer_cut(buffer, 1, u->chunks), GATED_ROWS);
+    uint32_t random = 11;
+    for (int i = 0; i < GATED_ROWS; i++) {
+        buffer->advantages[i] = (float)(2.0 * number(&random) - 1.0);
+        buffer->returns[i] = (float)(4.0 * number(&random));
+    }
+    lud_update_begin(u, u->chunks, GATED_ROWS, (lud_random_key){9, 0}, 0);
+    double *gated = gradients_of(&b, u->chunks, GATED_ROWS);
+    /* those with fewer than KEPT before them */
+    lud_chunk kept[GATED_ROWS];
+    int64_t n = 0;
+    for (int i = 0; i < GATED_ROWS; i++) {
+        int before = 0;
+        for (int k = 0; k < GATED_ROWS; k++)
+            before +=
+                buffer->advantages[k] * -buffer->log_probs[k] > buffer->advantages[i] * -buffer->log_probs[i];
+        if (before < KEPT) kept[n++] = (lud_chunk){i, 1};
+    }
+    assert_int_equal(n, KEPT);
+    u->ppo.weight = NULL;
+    double *alone = gradients_of(&b, kept, n), *all = gradients_of(&b, u->chunks, GATED_ROWS);
+    double largest = 0.0, difference = 0.0, others = 0.0;
+    for (int64_t i = 0; i < m->update->parameters->size; i++) {
+        largest = fmax(largest, fabs(alone[i]));
+        difference = fmax(difference, fabs(gated[i] - alone[i]));
+        others = fmax(others, fabs(all[i] - alone[i]));
+    }
+    assert_true(largest > 1e-3 && others > 0.1 * largest);
+    if (difference > 1e-5 * largest) fail_msg("gradients differ by %g of %g", difference, largest);
+    free(gated);
+    free(alone);
+    free(all);
+    support_mappo_close(&b);
+}
+
+/* Draws of a gate are functions of the seed: two trainings are alike, and other than one without. */
+static void gated_training_repeats(void **state) {
+    (void)state;
+    static const char *const gates[] = {"{mode: bernoulli, rate: 0.5, temperature: 0.5}",
+                                        "{mode: bernoulli, rate: 0.5, temperature: 0.5}", "{mode: off}"};
+    float weights[3] = {0};
+    for (int k = 0; k < 3; k++) {
+        char text[600];
+        snprintf(text, sizeof text,
+                 "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple_spread}\n"
+                 "run: {environments: 3, seed: 9}\nlearner: {type: graph-mappo, rollout_length: 6, "
+                 "chunk_length: 3, gate: %s, " SUPPORT_MAPPO_SMALL "}\n",
+                 gates[k]);
+        support_mappo b = support_mappo_open(text);
+        double row[64];
+        lud_error error = {0};
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(b.learner->base.kind->iterate(&b.learner->base, row, &error), LUD_OK);
+        const lud_parameters *p = b.learner->update->parameters;
+        for (int64_t i = 0; i < p->size; i++) weights[k] += fabsf(((const float *)p->values)[i]);
+        support_mappo_close(&b);
+    }
+    assert_true(weights[0] == weights[1] && weights[0] != weights[2]);
 }
 
 /* --- what the networks read --- */
@@ -348,22 +447,23 @@ static void features_are_scaled(void **state) {
     collect(&b);
     lud_mappo_learner_state *m = b.learner;
     lud_error error = {0};
-    const int64_t n = lud_mappo_buffer_cut(&m->buffer, 1, m->chunks), width = m->update->shape.observation;
+    const int64_t n = lud_mappo_buffer_cut(&m->training.buffer, 1, m->ppo.core.chunks),
+                  width = m->update->shape.observation;
     assert_int_equal(width, LUD_GRID_GLOBALS + LUD_GRID_AGENT_FEATURES + 2);
     double largest = 0.0, carried = -1.0;
     for (int64_t c = 0; c < n; c++) {
-        assert_int_equal(lud_mappo_gather(m, m->chunks + c, 1, &error), LUD_OK);
+        assert_int_equal(lud_mappo_gather(m, m->ppo.core.chunks + c, 1, &error), LUD_OK);
         const float *seen = m->update->inputs.items[LUD_MAPPO_OBSERVATION].host;
         const float *shared = m->update->inputs.items[LUD_MAPPO_SHARED].host;
-        const int64_t agent = m->chunks[c].first % 2;
+        const int64_t agent = m->ppo.core.chunks[c].first % 2;
         for (int64_t k = 0; k < width; k++) largest = fmax(largest, fabs((double)seen[k]));
         carried = fmax(carried, (double)seen[LUD_GRID_GLOBALS + 8]);
         assert_true(seen[width - 2 + agent] == 1.0f && seen[width - 1 - agent] == 0.0f);
         /* the other agent's numbers stand behind, scaled alike */
         assert_memory_equal(shared, seen, (size_t)width * sizeof *seen);
         const float *other = shared + width;
-        const float *raw = (const float *)m->buffer.parts[m->update->shape.pieces[1].part] +
-                           (m->chunks[c].first - agent + (1 - agent)) * LUD_GRID_AGENT_FEATURES;
+        const float *raw = (const float *)m->training.buffer.parts[m->update->shape.pieces[1].part] +
+                           (m->ppo.core.chunks[c].first - agent + (1 - agent)) * LUD_GRID_AGENT_FEATURES;
         assert_float_equal(other[0], raw[0] / 9.0f, 1e-6);
         assert_float_equal(other[2], raw[2], 1e-6);
     }
@@ -424,6 +524,8 @@ int main(void) {
         cmocka_unit_test(cut_episodes_keep_their_value),
         cmocka_unit_test(samples_are_used_once_an_epoch),
         cmocka_unit_test(gradients_match_the_objective),
+        cmocka_unit_test(the_gate_keeps_what_delights),
+        cmocka_unit_test(gated_training_repeats),
         cmocka_unit_test(features_are_scaled),
         cmocka_unit_test(running_allocates_nothing),
     };

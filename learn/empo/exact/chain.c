@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "learn/empo/exact/levels.h"
+#include "learn/nn/arrays.h"
 
 /* One row under construction: successors of all joint actions with their probabilities, unsorted. */
 typedef struct row {
@@ -20,11 +21,9 @@ static bool row_add(row *r, uint32_t successor, double probability) {
         }
     if (r->n == r->capacity) {
         size_t capacity = r->capacity ? 2 * r->capacity : 64;
-        uint32_t *successors = realloc(r->successor, capacity * sizeof *successors);
-        if (successors) r->successor = successors;
-        double *probabilities = successors ? realloc(r->probability, capacity * sizeof *probabilities) : NULL;
-        if (!probabilities) return false;
-        r->probability = probabilities;
+        if (!lud_grow(&r->successor, capacity, sizeof *r->successor) ||
+            !lud_grow(&r->probability, capacity, sizeof *r->probability))
+            return false;
         r->capacity = capacity;
     }
     r->successor[r->n] = successor;
@@ -83,12 +82,9 @@ static bool build_row(const lud_empo_problem *problem, const double *record, uin
 static bool append(lud_empo_chain *chain, const row *r, uint64_t *capacity) {
     if (chain->n_entries + r->n > *capacity) {
         *capacity = 2 * (chain->n_entries + r->n);
-        uint32_t *successors = realloc(chain->successor, *capacity * sizeof *successors);
-        if (successors) chain->successor = successors;
-        double *probabilities =
-            successors ? realloc(chain->probability, *capacity * sizeof *probabilities) : NULL;
-        if (!probabilities) return false;
-        chain->probability = probabilities;
+        if (!lud_grow(&chain->successor, *capacity, sizeof *chain->successor) ||
+            !lud_grow(&chain->probability, *capacity, sizeof *chain->probability))
+            return false;
     }
     if (r->n) {
         memcpy(chain->successor + chain->n_entries, r->successor, r->n * sizeof *r->successor);

@@ -137,15 +137,15 @@ static void expect_all(const sweep *s, scratch *t, uint64_t state) {
 
 static void solve_state(sweep *s, scratch *t, uint64_t index) {
     double *record = s->run->records + index * (uint64_t)s->game.record_doubles;
-    lud_empo_state_inputs given;
+    lud_empo_state_inputs inputs;
     lud_empo_state_inputs_fill(s->problem, s->run->hooks, index, t->achieved, t->habit, t->belief, t->robot,
-                               &given);
+                               &inputs);
     if (lud_statespace_terminal(s->problem->space, index)) {
         lud_empo_terminal_state(&s->game, record, 0, 1);
     } else {
         expect_all(s, t, index);
-        lud_empo_phase_1(&s->game, &t->equations, &given, record, 0, 1);
-        int human = lud_empo_phase_2(&s->game, &t->equations, &given, record, 0, 1);
+        lud_empo_phase_1(&s->game, &t->equations, &inputs, record, 0, 1);
+        int human = lud_empo_phase_2(&s->game, &t->equations, &inputs, record, 0, 1);
         if (human >= 0) {
 #pragma omp critical(lud_empo_failed)
             if (index < s->failed_state) {
@@ -222,10 +222,10 @@ static lud_status recall(sweep *s, int first_level, lud_error *error) {
     uint64_t begin = s->levels.begin[first_level], end = s->levels.begin[last];
     if (s->device) return lud_empo_device_recall(s->device, begin, end, error);
     scratch *t = &s->threads[0];
-    lud_empo_state_inputs given;
+    lud_empo_state_inputs inputs;
     for (uint64_t position = begin; position < end; position++) {
         uint64_t index = lud_empo_level_state(&s->levels, position);
-        lud_empo_state_inputs_fill(s->problem, NULL, index, t->achieved, NULL, NULL, NULL, &given);
+        lud_empo_state_inputs_fill(s->problem, NULL, index, t->achieved, NULL, NULL, NULL, &inputs);
         lud_empo_give_credit(&s->game, t->achieved,
                              s->run->records + index * (uint64_t)s->game.record_doubles, credit_row(s, index),
                              0, 1);

@@ -13,8 +13,8 @@ struct lud_empo_curiosity {
     lud_empo_table *seen;    /* visits by record, with the count bonus */
     lud_empo_table *done;    /* visits by record, person and action, likewise */
     float *of_actions;       /* [n_envs][n_humans][max_actions] */
-    float *of_states;        /* [room] novelty of what was looked at */
-    const int32_t **looked;  /* [room] its records */
+    float *of_states;        /* [room] novelty of successors */
+    const int32_t **records; /* [room] its records */
     int room;
 };
 
@@ -49,7 +49,7 @@ void lud_empo_curiosity_destroy(lud_empo_curiosity *c) {
     lud_empo_table_destroy(c->done);
     free(c->of_actions);
     free(c->of_states);
-    free(c->looked);
+    free(c->records);
     free(c);
 }
 
@@ -116,18 +116,18 @@ const float *lud_empo_curiosity_of_actions(const lud_empo_curiosity *c, int e, i
 }
 
 const int32_t **lud_empo_curiosity_reserve(lud_empo_curiosity *c, int n) {
-    if (n <= c->room) return c->looked;
+    if (n <= c->room) return c->records;
     const size_t room = (size_t)(n + n / 2);
-    free(c->looked);
+    free(c->records);
     free(c->of_states);
-    c->looked = malloc(room * sizeof *c->looked);
+    c->records = malloc(room * sizeof *c->records);
     c->of_states = malloc(room * sizeof *c->of_states);
-    c->room = c->looked && c->of_states ? (int)room : 0;
-    return c->room ? c->looked : NULL;
+    c->room = c->records && c->of_states ? (int)room : 0;
+    return c->room ? c->records : NULL;
 }
 
 void lud_empo_curiosity_evaluate_states(lud_empo_curiosity *c, int n) {
-    lud_empo_novelty_states(c->novelty, n, c->looked, c->of_states);
+    lud_empo_novelty_states(c->novelty, n, c->records, c->of_states);
 }
 
 double lud_empo_curiosity_of_state(const lud_empo_curiosity *c, const int32_t *record, int i,

@@ -25,7 +25,7 @@ void lud_empo_novelty_destroy(lud_empo_novelty *novelty);
 /* How much each network's own encoder counts at a training step, 0 to 1. */
 void lud_empo_novelty_set_step(lud_empo_novelty *novelty, int64_t step);
 
-/* novelty[n] of states, normalised where that is asked for. records[n] */
+/* novelty[n] of states, normalised with normalize_rnd. records[n] */
 void lud_empo_novelty_states(lud_empo_novelty *novelty, int64_t n, const int32_t *const *records,
                              float *result);
 /* result[n][n_humans][max_actions] of the actions of all people; zeros beyond a person's own. Needs

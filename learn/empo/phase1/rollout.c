@@ -16,7 +16,7 @@ struct lud_empo_phase1_rollout {
     lud_arena *arena;
     lud_empo_environments env;
     const int32_t **record_of; /* [n_envs] */
-    int32_t *begin, *person;   /* of a question about all environments, whose goals are `goals` */
+    int32_t *begin, *person;   /* of a query about all environments, whose goals are `goals` */
     double *policy;            /* [n_envs][n_humans][net n_actions] */
     int32_t *joint, *offsets;  /* [n_agents], [net n_actions * n_robot_actions + 1] */
     lud_empo_successor_list list;
@@ -164,9 +164,9 @@ lud_status lud_empo_phase1_rollout_step(lud_empo_phase1_rollout *a, double epsil
                                         lud_empo_replay *replay, lud_error *error) {
     const lud_empo_layout *layout = &a->net->features.layout;
     lud_empo_environments_encode_all(&a->env);
-    const lud_empo_human_query question = {
+    const lud_empo_human_query query = {
         .n = a->env.n, .records = a->record_of, .begin = a->begin, .person = a->person, .goal = a->env.goals};
-    if (epsilon < 1.0) lud_empo_human_net_evaluate(a->net, &question, false, a->policy, NULL);
+    if (epsilon < 1.0) lud_empo_human_net_evaluate(a->net, &query, false, a->policy, NULL);
     for (int e = 0; e < a->env.n; e++) {
         for (int h = 0; h < layout->n_humans; h++) {
             const lud_status status = keep(a, e, h, step, replay, error);

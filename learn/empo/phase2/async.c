@@ -19,7 +19,7 @@ typedef struct actor_thread {
     lud_empo_novelty *novelty;
     lud_empo_search *search;
     lud_empo_rollout *rollout;
-    /* buffers: one is being filled, the others are empty or queued_buffer over */
+    /* buffers: one is being filled, the others are empty or queued */
     lud_empo_replay *buffers[MOST_BUFFERS];
     lud_empo_replay *empty[MOST_BUFFERS]; /* [n_empty], guarded by the lock */
     int n_empty;
@@ -31,7 +31,7 @@ typedef struct actor_thread {
     lud_error error;
 } actor_thread;
 
-/* A buffer queued_buffer over, and whose it is. */
+/* A queued buffer, and whose it is. */
 typedef struct queued_buffer {
     actor_thread *owner;
     lud_empo_replay *buffer;

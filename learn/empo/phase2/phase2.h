@@ -40,7 +40,7 @@ typedef struct lud_empo_phase2_learner {
     lud_empo_distance distance; /* of the last evaluation */
 } lud_empo_phase2_learner;
 
-/* One step of every environment with the schedules given; for benchmarks. */
+/* One step of every environment with these schedules; for benchmarks. */
 lud_status lud_empo_phase2_act(lud_empo_phase2_learner *learner, const lud_empo_now *now, lud_error *error);
 
 /* A policy for all agents: robots by one common draw from the learned pi_r at its final exponent (pi_r_mode

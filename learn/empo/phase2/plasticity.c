@@ -44,7 +44,6 @@ lud_status lud_empo_plasticity_create(lud_empo_values *values, int64_t n_states,
         p->features = -1;
         for (int i = 0; i < p->n_layers; i++) {
             lud_nn_output(p->net, p->layers[i].value);
-            if (!p->layers[i].name) continue; /* memory ran out, which planning reports */
             if (strcmp(p->layers[i].name, "v_h_e.state_encoder.output_fc.0.weight") == 0)
                 p->features = p->layers[i].value;
         }

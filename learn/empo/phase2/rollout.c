@@ -11,7 +11,7 @@
 #include "learn/empo/memory/environments.h"
 #include "learn/empo/memory/successor_list.h"
 #include "learn/empo/people/human_profiles.h"
-#include "learn/empo/theory.h"
+#include "learn/nn/arrays.h"
 
 /* Draws that belong to all robots or to the whole environment name this agent. */
 #define NOBODY UINT32_MAX
@@ -63,8 +63,8 @@ struct lud_empo_rollout {
     builder *builders;         /* [n_envs] */
     double *searched;          /* [n_envs][n_robot_actions] what the search says; with it only */
     bool searching;            /* in this step */
-    double *people;            /* [n_envs][policy entries] of people asked all at once; null: one by one */
-    int32_t *people_records;   /* [n_envs][words of the network] */
+    double *people;          /* [n_envs][policy entries] of people, evaluated all at once; null: one by one */
+    int32_t *people_records; /* [n_envs][words of the network] */
     const int32_t **people_record_of; /* [n_envs] */
     lud_empo_curiosity *curiosity;
     int32_t *last_records;          /* [n_envs][words] */
@@ -89,7 +89,7 @@ static bool prepare_builder(lud_empo_rollout *a, builder *b) {
            TAKE(b->policies, n_policies);
 }
 
-/* Policies of learned people, asked of their network for all environments at once. */
+/* Policies of learned people, evaluated for all environments at once. */
 static bool prepare_people(lud_empo_rollout *a) {
     if (!a->prior->network) return true;
     const lud_empo_layout *layout = &a->features->layout;
@@ -207,7 +207,7 @@ static void set_joint(const lud_empo_rollout *a, builder *b, const int32_t *peop
 
 /* ---- choosing ---- */
 
-/* Asks learned people about all environments, before threads share them out. */
+/* Evaluates learned people in all environments, before threads share them out. */
 static void evaluate_people(lud_empo_rollout *a) {
     const lud_empo_features *f = &a->prior->network->features;
     for (int e = 0; e < a->n; e++)
@@ -224,8 +224,8 @@ static void prior_policy(const lud_empo_rollout *a, int e, const uint8_t *state,
         lud_empo_prior_policy(a->prior, a->features, state, h, goal, p);
         return;
     }
-    const double *asked = a->people + (size_t)e * (size_t)layout->policy_begin[layout->n_humans];
-    memcpy(p, asked + layout->policy_begin[h] + goal * n, (size_t)n * sizeof *p);
+    const double *own = a->people + (size_t)e * (size_t)layout->policy_begin[layout->n_humans];
+    memcpy(p, own + layout->policy_begin[h] + goal * n, (size_t)n * sizeof *p);
 }
 
 /* From P(a) exp(bonus(a)), P uniform or the prior. */
@@ -256,9 +256,8 @@ static lud_status link_to(const lud_empo_rollout *a, builder *b, const uint8_t *
     if (status) return status;
     if (b->list.n_links > b->profiles_capacity) {
         const int capacity = 2 * b->list.n_links;
-        int32_t *larger = realloc(b->profile, (size_t)capacity * sizeof *larger);
-        if (!larger) return lud_fail(&b->error, LUD_ERROR_MEMORY, "no memory for successors");
-        b->profile = larger;
+        if (!lud_grow(&b->profile, (size_t)capacity, sizeof *b->profile))
+            return lud_fail(&b->error, LUD_ERROR_MEMORY, "no memory for successors");
         b->profiles_capacity = capacity;
     }
     for (int i = before; i < b->list.n_links; i++) b->profile[i] = profile;
@@ -408,7 +407,7 @@ static void choose_robots(const lud_empo_rollout *a, builder *b, int e, const lu
     b->robot_action = lud_empo_draw(b->pi, n, uniform);
 }
 
-/* Draws the state that follows; notes its number when it is among those listed. */
+/* Draws the state that follows; keeps its number when it is among those listed. */
 static lud_status move_on(const lud_empo_rollout *a, builder *b, int e, const uint8_t *state) {
     const lud_empo_layout *layout = &a->features->layout;
     const size_t bytes = a->model->layout.state_bytes;

@@ -21,7 +21,7 @@ struct lud_empo_workspace {
     unsigned heads;         /* networks that exist */
     lud_nn *nets[PASSES];   /* null where there is no such network */
     lud_empo_graph graphs[PASSES];
-    lud_empo_staging staging; /* of what is asked for */
+    lud_empo_staging staging; /* of the states of a run */
     lud_empo_ability ability; /* X_h without its network */
     lud_upload_batch upload;  /* of lud_empo_values_run */
     int32_t *first_entry;     /* [chunk][n_humans] of each person, device; with several entries of a person */
@@ -31,7 +31,7 @@ struct lud_empo_workspace {
         unsigned want;
         int which;              /* network */
         const float *exponents; /* on the device */
-    } asked;
+    } query;
     lud_arrays arrays;  /* that do not grow */
     lud_arrays results; /* those below and in lud_empo_values */
     uint64_t *keys;     /* [capacity] table keys of states, host */
@@ -309,8 +309,8 @@ static void queue_passes(lud_empo_values *v, lud_device *device, int which) {
                    {g->q_r, v->q_r, n_actions},
                    {g->v_r, v->v_r, 1}};
     lud_nn_run_on(net, device);
-    for (int64_t first = 0; first < w->asked.rows; first += w->chunk) {
-        const int64_t rows = w->asked.rows - first < w->chunk ? w->asked.rows - first : w->chunk;
+    for (int64_t first = 0; first < w->query.rows; first += w->chunk) {
+        const int64_t rows = w->query.rows - first < w->chunk ? w->query.rows - first : w->chunk;
         lud_empo_staging_bind(&w->staging, net, g, first, first * n_entries, rows * n_entries);
         lud_nn_forward(net, rows, false);
         for (size_t k = 0; k < sizeof outputs / sizeof *outputs; k++)
@@ -325,7 +325,7 @@ static void queue_passes(lud_empo_values *v, lud_device *device, int which) {
 
 static void queue_first(lud_device *device, void *values) {
     lud_empo_values *v = values;
-    queue_passes(v, device, v->workspace->asked.which);
+    queue_passes(v, device, v->workspace->query.which);
 }
 static void queue_rest(lud_device *device, void *values) {
     queue_passes(values, device, REST);
@@ -383,9 +383,9 @@ static double power_floor(const lud_empo_values *v) {
     return v->options->x_h_floor > 0 ? v->options->x_h_floor : 1e-3 * least_weight(v->features);
 }
 
-/* Whether X_h is asked for and has no network. */
+/* Whether X_h is wanted and has no network. */
 static bool needs_power(const lud_empo_values *v) {
-    return v->workspace->asked.want == LUD_WANT_ALL && !v->options->stages.x_h_network;
+    return v->workspace->query.want == LUD_WANT_ALL && !v->options->stages.x_h_network;
 }
 
 /* U_r, pi_r and V_r, as far as they are computed from the rest. */
@@ -393,9 +393,9 @@ static void queue_closing(lud_empo_values *v) {
     const struct lud_empo_workspace *w = v->workspace;
     const lud_ops *ops = v->device->ops;
     const lud_empo_theory *theory = &v->options->theory;
-    const int64_t n = w->asked.rows, n_humans = v->features->layout.n_humans, n_actions = v->shape.n_actions;
-    const float *exponents = w->asked.exponents;
-    if (w->asked.want == LUD_WANT_Q_R) {
+    const int64_t n = w->query.rows, n_humans = v->features->layout.n_humans, n_actions = v->shape.n_actions;
+    const float *exponents = w->query.exponents;
+    if (w->query.want == LUD_WANT_Q_R) {
         lud_empo_policy_by(v->device, n, n_actions, exponents, v->q_r, v->pi_r, w->scratch);
         return;
     }
@@ -421,10 +421,10 @@ lud_status lud_empo_values_prepare(lud_empo_values *v, int64_t n, const int32_t 
     struct lud_empo_workspace *w = v->workspace;
     const int which = want == LUD_WANT_ALL ? FULL : want == LUD_WANT_V_H_E ? LIGHT : ROBOTS;
     const int64_t rows = lud_capture_rows(v->device, n), n_entries = entries_of(v, which);
-    v->n = w->asked.n = n;
-    w->asked.rows = rows;
-    w->asked.want = want;
-    w->asked.which = which;
+    v->n = w->query.n = n;
+    w->query.rows = rows;
+    w->query.want = want;
+    w->query.which = which;
     bool complete = true;
     lud_profile_begin(v->profile, LUD_STAGE_ENCODE);
     if (w->nets[which]) {
@@ -444,7 +444,7 @@ lud_status lud_empo_values_prepare(lud_empo_values *v, int64_t n, const int32_t 
                 ? lud_empo_ability_stage_known(&w->ability, rows, v->v_h_e, upload)
                 : lud_empo_ability_stage(&w->ability, n, rows, records, draw, INT64_MAX, false, upload);
     for (int64_t a = 0; a < v->shape.n_actions; a++) w->exponents[a] = (float)-beta_r;
-    lud_upload_batch_add(upload, &w->asked.exponents, w->exponents,
+    lud_upload_batch_add(upload, &w->query.exponents, w->exponents,
                          (size_t)v->shape.n_actions * sizeof *w->exponents);
     lud_profile_end(v->profile, LUD_STAGE_ENCODE);
     return complete
@@ -455,20 +455,20 @@ lud_status lud_empo_values_prepare(lud_empo_values *v, int64_t n, const int32_t 
 void lud_empo_values_queue(lud_empo_values *v) {
     struct lud_empo_workspace *w = v->workspace;
     lud_profile_begin(v->profile, LUD_STAGE_FORWARD);
-    if (w->asked.which == FULL && w->nets[REST])
+    if (w->query.which == FULL && w->nets[REST])
         lud_device_run_both(v->device, queue_first, v, queue_rest, v);
-    else if (w->nets[w->asked.which])
+    else if (w->nets[w->query.which])
         queue_first(v->device, v);
     if (needs_power(v)) lud_empo_ability_queue(&w->ability, v->x_h);
-    if (w->asked.want != LUD_WANT_V_H_E) queue_closing(v);
+    if (w->query.want != LUD_WANT_V_H_E) queue_closing(v);
     lud_profile_end(v->profile, LUD_STAGE_FORWARD);
 }
 
 uint64_t lud_empo_values_key(const lud_empo_values *v) {
     const struct lud_empo_workspace *w = v->workspace;
-    uint64_t key = lud_capture_key(lud_capture_key(0, v->n_grown), (uint64_t)w->asked.rows);
+    uint64_t key = lud_capture_key(lud_capture_key(0, v->n_grown), (uint64_t)w->query.rows);
     key = lud_capture_key(key, (uint64_t)w->ability.n);
-    return lud_capture_key(key, w->asked.want);
+    return lud_capture_key(key, w->query.want);
 }
 
 lud_status lud_empo_values_run(lud_empo_values *v, int64_t n, const int32_t *const *records,

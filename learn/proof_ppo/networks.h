@@ -11,12 +11,13 @@
  * Only states that occur pass through it, each once however often it stands in the decisions of a chunk.
  *
  * On the CPU logits and their gradients are computed in double from the heads. On CUDA they are values of the
- * network, so that logits and values are all that is downloaded, or less (device_ppo.h); forward and backward
+ * network, so that logits and values are all that is downloaded, or less (head.h); forward and backward
  * runs are recorded graphs, and chunks are padded to sizes that recur, by rows without atoms, atoms without
  * embeddings and successors of no state, which get no gradient. */
-#ifndef LUDUS_LEARN_PROOF_PPO_PROOF_NET_H
-#define LUDUS_LEARN_PROOF_PPO_PROOF_NET_H
+#ifndef LUDUS_LEARN_PROOF_PPO_NETWORKS_H
+#define LUDUS_LEARN_PROOF_PPO_NETWORKS_H
 
+#include "learn/nn/arrays.h"
 #include "learn/nn/capture.h"
 #include "learn/nn/nn.h"
 #include "learn/proof_ppo/decisions.h"
@@ -27,6 +28,7 @@ typedef struct lud_proof_net {
     lud_proof_net_options options;
     lud_parameters *parameters;
     lud_nn *nn;
+    lud_arrays arrays;
     /* values of the network */
     int offsets, place[LUD_PROOF_MAX_GOALS], predicate, term[LUD_PROOF_MAX_ARITY], matches;
     int position, head, value;
@@ -36,7 +38,6 @@ typedef struct lud_proof_net {
     int64_t max_rows, max_successors, width;     /* in a chunk; of the head */
     bool on_cpu;
     lud_capture forwards, backwards; /* runs */
-    bool never_record;               /* for tests: operations are called one by one */
     uint64_t seed;                   /* of dropout */
 
     /* The chunk at hand. */

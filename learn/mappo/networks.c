@@ -1,9 +1,12 @@
-#include "learn/mappo/network.h"
+#include "learn/mappo/networks.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "learn/mappo/head.h"
 #include "sim/particle/particle.h"
 
 static const double norm_epsilon = 1e-5;
@@ -322,4 +325,144 @@ void lud_mappo_net_forward(lud_mappo_net *net, bool training) {
     lud_nn_set_rows(net->nn, net->chunk_axis, inputs->n_chunks);
     lud_nn_set_rows(net->nn, net->state_axis, inputs->n);
     lud_nn_forward(net->nn, inputs->n, training);
+}
+
+/* --- both, with what stands beside their rows --- */
+
+static size_t field_bytes(const lud_mappo_array *field, int64_t n) {
+    return (size_t)(n * field->width) * (field->type == LUD_NN_U8 ? 1 : 4);
+}
+
+static bool take_fields(lud_mappo_networks *t, int64_t rows) {
+    for (int f = 0; f < LUD_FIELDS; f++) {
+        lud_mappo_array *field = &t->fields[f];
+        *field = (lud_mappo_array){.type = LUD_NN_REAL, .width = 1, .max_rows = rows};
+        if (f == LUD_FIELD_ACTION) field->type = LUD_NN_I32;
+        if (f == LUD_FIELD_NUMBER || f == LUD_FIELD_NORMAL) field->width = t->shape.n_continuous;
+        if (f == LUD_FIELD_CHOICES) {
+            field->type = LUD_NN_U8;
+            field->width = t->shape.masked ? t->shape.n_discrete : 0;
+        }
+        if (field->width == 0) continue;
+        const size_t bytes = field_bytes(field, rows);
+        field->device = lud_device_allocate(t->device, bytes);
+        field->host = t->device->backend->host_memory ? field->device : calloc(bytes, 1);
+        if (!field->device || !field->host) return false;
+    }
+    t->device_step = lud_device_allocate(t->device, sizeof *t->device_step);
+    const int64_t wide = t->shape.n_discrete > 8 ? t->shape.n_discrete : 8;
+    t->scratch = malloc((size_t)(rows * wide) * sizeof *t->scratch);
+    return t->device_step && t->scratch;
+}
+
+static lud_status build(lud_mappo_networks *t, uint64_t seed, bool own, lud_error *error) {
+    const lud_nn_mode mode = t->use == LUD_MAPPO_UPDATE ? LUD_NN_TRAIN : LUD_NN_INFERENCE;
+    lud_status status = LUD_OK;
+    lud_mappo_net_declare(&t->actor, t->parameters, LUD_MAPPO_ACTOR, &t->options, &t->inputs, mode);
+    const bool critic = t->use != LUD_MAPPO_PLAY;
+    if (critic)
+        lud_mappo_net_declare(&t->critic, t->parameters, LUD_MAPPO_CRITIC, &t->options, &t->inputs, mode);
+    if (own) status = lud_parameters_build(t->parameters, seed, error);
+    if (!status) status = lud_mappo_net_plan(&t->actor, mode, error);
+    if (!status && critic) status = lud_mappo_net_plan(&t->critic, mode, error);
+    t->log_std = lud_parameters_find(t->parameters, "actor.log_std");
+    return status;
+}
+
+/* A recorded piece: it calls operations and nothing else. */
+static void enqueue_values(void *networks) {
+    lud_mappo_net_forward(&((lud_mappo_networks *)networks)->critic, false);
+}
+
+lud_status lud_mappo_networks_create(const lud_model *model, const lud_mappo_options *options,
+                                     lud_device *device, uint64_t seed, int64_t max_rows, lud_mappo_use use,
+                                     lud_parameters *parameters, lud_mappo_networks **networks,
+                                     lud_error *error) {
+    *networks = NULL;
+    lud_mappo_networks *t = calloc(1, sizeof *t);
+    if (!t) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    t->device = device;
+    t->options = *options;
+    t->use = use;
+    t->shares_parameters = parameters;
+    lud_capture_start(&t->acting, device, lud_mappo_enqueue_actions, t);
+    lud_capture_start(&t->valuing, device, enqueue_values, t);
+    lud_status status = lud_mappo_shape_find(model, &t->options, &t->shape, error);
+    if (!status)
+        status = lud_mappo_inputs_create(device, &t->shape, &t->options, max_rows, &t->inputs, error);
+    if (!status) {
+        t->parameters = parameters ? parameters : lud_parameters_create(device, false);
+        if (!t->parameters || !take_fields(t, max_rows))
+            status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    }
+    if (!status) status = build(t, seed, !parameters, error);
+    if (status) {
+        lud_mappo_networks_destroy(t);
+        return status;
+    }
+    *networks = t;
+    return LUD_OK;
+}
+
+void lud_mappo_networks_destroy(lud_mappo_networks *t) {
+    if (!t) return;
+    lud_capture_end(&t->acting);
+    lud_capture_end(&t->valuing);
+    lud_mappo_net_destroy(&t->actor);
+    lud_mappo_net_destroy(&t->critic);
+    lud_mappo_inputs_destroy(&t->inputs);
+    for (int f = 0; f < LUD_FIELDS; f++) {
+        if (t->fields[f].host != t->fields[f].device) free(t->fields[f].host);
+        if (t->fields[f].device) lud_device_release(t->device, t->fields[f].device);
+    }
+    if (t->device_step) lud_device_release(t->device, t->device_step);
+    if (!t->shares_parameters) lud_parameters_destroy(t->parameters);
+    free(t->scratch);
+    free(t);
+}
+
+void lud_mappo_field_send(lud_mappo_networks *t, lud_mappo_field f) {
+    const lud_mappo_array *field = &t->fields[f];
+    if (field->host != field->device && field->width > 0)
+        lud_device_upload(t->device, field->device, field->host, field_bytes(field, t->inputs.n));
+}
+
+void lud_mappo_field_fetch(lud_mappo_networks *t, lud_mappo_field f) {
+    const lud_mappo_array *field = &t->fields[f];
+    if (field->host != field->device)
+        lud_device_download(t->device, field->host, field->device, field_bytes(field, t->inputs.n));
+}
+
+void lud_mappo_run(const lud_mappo_networks *t, lud_capture *piece, uint64_t number) {
+    uint64_t key = lud_capture_key(0, number);
+    key = lud_capture_key(key, (uint64_t)t->inputs.n);
+    key = lud_capture_key(key, (uint64_t)t->inputs.n_edges);
+    key = lud_capture_key(key, (uint64_t)t->inputs.n_chunks);
+    lud_capture_run(piece, key);
+}
+
+static void read_rows(lud_mappo_networks *t, const lud_mappo_net *net, int value, const int32_t *row,
+                      float *to) {
+    if (value < 0) return;
+    const int64_t width = lud_nn_width(net->nn, value);
+    const float *from = lud_nn_value(net->nn, value);
+    for (int64_t i = 0; i < t->inputs.n; i++)
+        lud_device_download(t->device, to + row[i] * width, from + i * width, (size_t)width * sizeof *to);
+}
+
+void lud_mappo_read_states(lud_mappo_networks *t, const int32_t *row, float *actor_hidden, float *states) {
+    assert(t->use != LUD_MAPPO_UPDATE);
+    read_rows(t, &t->actor, t->actor.hidden, row, actor_hidden);
+    read_rows(t, &t->actor, t->actor.state, row, states);
+}
+
+void lud_mappo_read_critic(lud_mappo_networks *t, const int32_t *row, float *critic_hidden) {
+    assert(t->use == LUD_MAPPO_ROLLOUT);
+    read_rows(t, &t->critic, t->critic.hidden, row, critic_hidden);
+}
+
+void lud_mappo_value(lud_mappo_networks *t, float *values) {
+    lud_mappo_run(t, &t->valuing, 0);
+    lud_device_download(t->device, values, lud_nn_value(t->critic.nn, t->critic.out),
+                        (size_t)t->inputs.n * sizeof *values);
 }

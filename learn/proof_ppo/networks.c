@@ -1,4 +1,4 @@
-#include "learn/proof_ppo/proof_net.h"
+#include "learn/proof_ppo/networks.h"
 
 #include <assert.h>
 #include <math.h>
@@ -181,8 +181,31 @@ static void declare(lud_proof_net *net, int64_t max_atoms) {
 }
 
 /* The recorded pieces: they call operations and nothing else. */
-static void queue_forward(void *net);
-static void queue_backward(void *net);
+static void enqueue_forward(void *net);
+static void enqueue_backward(void *net);
+
+static bool take_arrays(lud_proof_net *net, int64_t max_atoms, int64_t max_index, uint32_t table_size) {
+    const size_t rows = (size_t)net->max_rows, successors = (size_t)net->max_successors,
+                 heads = rows * (size_t)net->width;
+    lud_arrays *a = &net->arrays;
+    LUD_TAKE(a, net->begin, rows + 1);
+    LUD_TAKE(a, net->row, successors);
+    LUD_TAKE(a, net->current, rows);
+    LUD_TAKE(a, net->logits, successors);
+    LUD_TAKE(a, net->dlogits, successors);
+    LUD_TAKE(a, net->values, rows);
+    LUD_TAKE(a, net->dvalues, rows);
+    LUD_TAKE(a, net->output, heads);
+    LUD_TAKE(a, net->gradient, heads);
+    LUD_TAKE(a, net->length, rows);
+    LUD_TAKE(a, net->state_begin, rows + 2);
+    LUD_TAKE(a, net->index, (size_t)max_index + 1);
+    LUD_TAKE(a, net->step_going, (size_t)max_atoms + 1);
+    LUD_TAKE(a, net->state_of_row, rows);
+    LUD_TAKE(a, net->found, table_size);
+    LUD_TAKE(a, net->slot, rows);
+    return !a->failed;
+}
 
 lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_net_options *options,
                                 lud_parameters *parameters, int64_t max_rows, lud_proof_net **out,
@@ -205,8 +228,8 @@ lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_ne
     net->max_rows = max_rows;
     net->width = options->embedding_size;
     net->on_cpu = parameters->device->backend->host_memory;
-    lud_capture_start(&net->forwards, parameters->device, queue_forward, net);
-    lud_capture_start(&net->backwards, parameters->device, queue_backward, net);
+    lud_capture_start(&net->forwards, parameters->device, enqueue_forward, net);
+    lud_capture_start(&net->backwards, parameters->device, enqueue_backward, net);
     /* one row more, for padding; see pad */
     const int64_t max_atoms = (max_rows + 1) * model->limits.max_goals;
     const int64_t max_successors = SUCCESSORS_PER_ROW * max_rows;
@@ -216,26 +239,7 @@ lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_ne
     while (size < 4 * (uint64_t)max_rows) size *= 2;
     net->mask = size - 1;
     net->nn = lud_nn_create(parameters, max_rows + 1);
-    net->begin = calloc((size_t)max_rows + 1, sizeof *net->begin);
-    net->row = calloc((size_t)max_successors, sizeof *net->row);
-    net->current = calloc((size_t)max_rows, sizeof *net->current);
-    net->logits = calloc((size_t)max_successors, sizeof *net->logits);
-    net->dlogits = calloc((size_t)max_successors, sizeof *net->dlogits);
-    net->values = calloc((size_t)max_rows, sizeof *net->values);
-    net->dvalues = calloc((size_t)max_rows, sizeof *net->dvalues);
-    net->output = calloc((size_t)(max_rows * net->width), sizeof *net->output);
-    net->gradient = calloc((size_t)(max_rows * net->width), sizeof *net->gradient);
-    net->length = calloc((size_t)max_rows, sizeof *net->length);
-    net->state_begin = calloc((size_t)max_rows + 2, sizeof *net->state_begin);
-    net->index = calloc((size_t)max_index + 1, sizeof *net->index);
-    net->step_going = calloc((size_t)max_atoms + 1, sizeof *net->step_going);
-    net->state_of_row = calloc((size_t)max_rows, sizeof *net->state_of_row);
-    net->found = calloc(size, sizeof *net->found);
-    net->slot = calloc((size_t)max_rows, sizeof *net->slot);
-    if (!net->nn || !net->begin || !net->row || !net->current || !net->logits || !net->dlogits ||
-        !net->values || !net->dvalues || !net->output || !net->gradient || !net->length ||
-        !net->state_begin || !net->index || !net->step_going || !net->state_of_row || !net->found ||
-        !net->slot) {
+    if (!net->nn || !take_arrays(net, max_atoms, max_index, size)) {
         lud_proof_net_destroy(net);
         return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
     }
@@ -276,22 +280,7 @@ void lud_proof_net_destroy(lud_proof_net *net) {
     lud_capture_end(&net->forwards);
     lud_capture_end(&net->backwards);
     lud_nn_destroy(net->nn);
-    free(net->begin);
-    free(net->row);
-    free(net->current);
-    free(net->logits);
-    free(net->dlogits);
-    free(net->values);
-    free(net->dvalues);
-    free(net->output);
-    free(net->gradient);
-    free(net->length);
-    free(net->state_begin);
-    free(net->index);
-    free(net->step_going);
-    free(net->state_of_row);
-    free(net->found);
-    free(net->slot);
+    lud_arrays_free(&net->arrays);
     free(net);
 }
 
@@ -512,12 +501,12 @@ static void gradients_on_host(lud_proof_net *net) {
     lud_nn_write_gradient(net->nn, net->head, net->n_rows, net->gradient);
 }
 
-static void queue_forward(void *context) {
+static void enqueue_forward(void *context) {
     const lud_proof_net *net = context;
     lud_nn_forward(net->nn, net->padded.rows, net->training);
 }
 
-static void queue_backward(void *context) {
+static void enqueue_backward(void *context) {
     lud_nn_backward(((const lud_proof_net *)context)->nn);
 }
 
@@ -530,13 +519,6 @@ static uint64_t key_of(const lud_proof_net *net) {
     uint64_t key = 0;
     for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) key = lud_capture_key(key, shape[i]);
     return key;
-}
-
-static void run(lud_proof_net *net, lud_capture *piece, uint64_t key) {
-    if (net->never_record)
-        piece->body(net);
-    else
-        lud_capture_run(piece, key);
 }
 
 void lud_proof_net_set_step(lud_proof_net *net, uint64_t seed, uint32_t step) {
@@ -562,7 +544,7 @@ void lud_proof_net_forward(lud_proof_net *net, bool training) {
         for (int32_t i = 0; training && i < net->n_decisions; i++) net->values[i] = 0.0;
         return;
     }
-    run(net, &net->forwards, key);
+    lud_capture_run(&net->forwards, key);
     if (net->on_cpu)
         logits_on_host(net);
     else
@@ -585,7 +567,7 @@ void lud_proof_net_backward(lud_proof_net *net) {
         lud_nn_write_gradient(net->nn, net->logit, net->padded.successors, net->dlogits);
     }
     lud_nn_write_gradient(net->nn, net->value, net->padded.decisions, net->dvalues);
-    run(net, &net->backwards, key_of(net));
+    lud_capture_run(&net->backwards, key_of(net));
 }
 
 double lud_proof_log_softmax(const double *logits, int32_t n, double *log_probs) {

@@ -1,4 +1,4 @@
-#include "learn/proof_ppo/proof_policy.h"
+#include "learn/proof_ppo/policy.h"
 
 #include <math.h>
 #include <stdlib.h>

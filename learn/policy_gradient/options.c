@@ -1,0 +1,48 @@
+#include "learn/policy_gradient/options.h"
+
+#include "base/option_rows.h"
+
+const char *const lud_time_limit_names[] = {"terminal", "discard", "bootstrap", NULL};
+
+static const char *const mode_names[] = {"off", "threshold", "bernoulli", "soft", "delight", "top_k", NULL};
+static const char *const priority_names[] = {"delight", "advantage", "abs_advantage", "surprisal", "additive",
+                                             "uniform", NULL};
+static const char *const rounding_names[] = {"round", "floor", "ceil", NULL};
+
+#define OPTIONS lud_gate_options
+static const lud_option gate_options[] = {
+    CHOICE(
+        mode, "off", mode_names,
+        "which samples of a minibatch give gradients: all (off), those whose delight reaches the price "
+        "(threshold), a draw with a sigmoid's chance (bernoulli), all weighted by it (soft; delight: without "
+        "a price), or so many of largest delight (top_k)"),
+    CHOICE(priority, "delight", priority_names,
+           "what the gate compares: delight is advantage times surprisal, surprisal -ln of the probability"),
+    REAL(alpha, "0.5", 0, 1, "additive: (1 - alpha) advantage + alpha surprisal"),
+    REAL(rate, "0.03", 0, 1, "share of a minibatch that passes: the price is that quantile"),
+    BOOL(fixed_price, "false", "the price is given instead"),
+    REAL(price, "0", -1e9, 1e9, "with fixed_price"),
+    REAL(temperature, "0.1", 0, 1e9, "of the sigmoid"),
+    INT(min_keep, "1", 0, 1e9, "top_k: samples that are kept at least"),
+    CHOICE(rounding, "round", rounding_names, "top_k: of rate times the samples"),
+};
+const lud_option_table lud_gate_table =
+    OPTION_TABLE("gate", "which experiences are worth a backward pass (the Kondo gate)", gate_options);
+
+lud_gate lud_gate_of(const lud_gate_options *o) {
+    return (lud_gate){.mode = (lud_gate_mode)o->mode,
+                      .fixed_price = o->fixed_price,
+                      .rate = o->rate,
+                      .price = o->price,
+                      .temperature = o->temperature,
+                      .min_keep = o->min_keep,
+                      .rounding = (lud_gate_rounding)o->rounding};
+}
+
+lud_status lud_policy_gradient_check(const lud_policy_gradient_options *options, lud_place place,
+                                     lud_error *error) {
+    const lud_gate gate = lud_gate_of(&options->gate);
+    lud_error wrong = {0};
+    if (gate.mode == LUD_GATE_OFF || lud_gate_check(&gate, &wrong) == LUD_OK) return LUD_OK;
+    return lud_fail_at(error, LUD_ERROR_INPUT, place, "learner.gate: %s", wrong.text);
+}

@@ -1,0 +1,95 @@
+/* One update of a policy from the samples of a rollout: epochs of minibatches in random order, each computed
+ * in slices whose gradients add up, gated where that is asked for, and ended by a step of the optimiser
+ * (algorithm 1 of Schulman et al., 2017; Yu et al., 2022, for recurrent policies). */
+#ifndef LUDUS_LEARN_POLICY_GRADIENT_UPDATE_H
+#define LUDUS_LEARN_POLICY_GRADIENT_UPDATE_H
+
+#include "learn/nn/arrays.h"
+#include "learn/nn/capture.h"
+#include "learn/nn/optimiser.h"
+#include "learn/policy_gradient/advantage.h"
+#include "learn/policy_gradient/ppo.h"
+#include "learn/store/profile.h"
+
+enum { LUD_UPDATE_GROUPS = 4 };
+
+/* Samples that stay together because a policy remembers: `length` of them, the first and every lud_update's
+ * `stride` after it. */
+typedef struct lud_chunk {
+    int32_t first, length;
+} lud_chunk;
+
+/* What a learner does in an update. */
+typedef struct lud_update_calls {
+    /* Before a minibatch: sets group rates and ppo.entropy_coefficient for its place among all that are
+     * planned for the training, so that an early stop stretches no schedule. Null: they stay as they are. */
+    void (*schedule)(void *learner, double place);
+    /* Takes as many of the n chunks as pass through the networks at once, at least one, and adds the
+     * gradients of the parameters (lud_ppo_fill, lud_ppo_policy_gradient, lud_ppo_value_gradient). Chunks of
+     * a minibatch come with the longest first, else in their order. */
+    lud_status (*slice)(void *learner, const lud_chunk *chunks, int64_t n, int64_t *n_taken,
+                        lud_error *error);
+} lud_update_calls;
+
+typedef struct lud_update {
+    lud_ppo ppo;
+    lud_parameters *parameters;
+    lud_optimiser *optimiser;
+    lud_value_normaliser *normaliser; /* null: none */
+    struct {
+        int group; /* of the optimiser */
+        double rate;
+        double norm; /* of its gradient, before clipping: sum over the steps of the last update */
+    } groups[LUD_UPDATE_GROUPS];
+    int n_groups;
+    lud_capture stepping; /* the optimiser's steps */
+    lud_profile *profile;
+    int step_stage;
+    uint64_t seed;
+    int64_t stride;
+    int64_t n_minibatches;  /* of an epoch */
+    int64_t minibatch_size; /* chunks of each but the last; 0: all alike, to one chunk */
+    bool alone; /* chunk i is sample i, and every epoch begins with them in order; else epochs go on from the
+                   order of the one before */
+
+    lud_arrays arrays;
+    lud_chunk *chunks, *chosen; /* [samples] in the order of the epoch; those of the minibatch */
+    int64_t n_chunks;
+    int32_t *row;  /* [samples] of the minibatch */
+    float *weight; /* [samples] */
+    float *gate;   /* [5][samples] scratch, null: no gate */
+
+    uint32_t n_slices; /* of this minibatch so far */
+    uint64_t n_steps;  /* of the optimiser, in all updates */
+    /* of the last update: all of it, its last epoch, its last minibatch; minibatches that ended with a step
+     */
+    lud_ppo_sums sums, epoch, minibatch;
+    int64_t n_stepped;
+} lud_update;
+
+/* Takes memory for rollouts of n_samples and slices of at most max_rows
+ * rows and max_words words. The caller has set ppo's device and options, parameters, optimiser, normaliser,
+ * profile, seed, stride, alone; rates, minibatches and chunks may change until an update. The struct must not
+ * move. LUD_ERROR_MEMORY. */
+lud_status lud_update_create(lud_update *update, int64_t n_samples, int64_t max_rows, int64_t max_words,
+                             lud_error *error);
+/* Safe on a zeroed struct. */
+void lud_update_destroy(lud_update *update);
+/* Another group of the optimiser that is stepped in every minibatch, with its rate; its number, or -1 for a
+ * group of -1. */
+int lud_update_add_group(lud_update *update, int group, double rate);
+
+/* All epochs. `iteration` numbers updates: draws are functions of the seed, the iteration and the epoch. */
+lud_status lud_update_run(lud_update *update, uint64_t iteration, const lud_update_calls *calls,
+                          void *learner, lud_error *error);
+
+/* The parts of it. A new order (Fisher and Yates, from the last to the first). */
+void lud_update_shuffle(lud_chunk *chunks, int64_t n, lud_random_key key, uint32_t epoch);
+/* Begins a minibatch of n chunks: their samples, weights and moments, the statistics of returns; gradients
+ * are zero. */
+void lud_update_begin(lud_update *update, const lud_chunk *chunks, int64_t n, lud_random_key key,
+                      uint32_t epoch);
+/* Ends it: gradients of all processes, then the optimiser's step. */
+void lud_update_step(lud_update *update);
+
+#endif

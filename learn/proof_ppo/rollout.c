@@ -1,0 +1,64 @@
+#include "learn/proof_ppo/rollout.h"
+
+#include "learn/proof_ppo/proof_ppo.h"
+
+/* Values of the decisions from `first` on, and, with actions, choices for them. */
+static void decide(lud_proof_learner_state *p, int32_t first, uint32_t step, bool choose) {
+    const uint64_t seed = (uint64_t)p->scenario->run.seed;
+    for (int32_t slot = 0; choose && slot < p->n_envs; slot++) {
+        const lud_words w = lud_draw((lud_random_key){seed, (uint32_t)slot}, step, 0, LUD_PURPOSE_ACTION, 0);
+        p->uniform[slot] = lud_unit53(w.v[0], w.v[1]);
+    }
+    uint32_t chunk = 0;
+    for (int32_t done = 0; done < p->n_envs; chunk++) {
+        const int32_t at = first + done;
+        lud_profile_begin(&p->profile, LUD_PROOF_STAGE_ROLLOUT_NET);
+        lud_proof_net_set_step(p->net, seed, (step << 8) + chunk);
+        done += lud_proof_net_load(p->net, &p->decisions, NULL, at, p->n_envs - done);
+        if (choose)
+            lud_proof_head_act(&p->head, p->uniform + at - first, p->action + at, p->log_prob + at,
+                               p->value + at);
+        else
+            lud_proof_head_act(&p->head, NULL, NULL, NULL, p->value + at);
+        p->rollout_flops += 2.0 * lud_nn_multiply_adds(p->net->nn);
+        lud_profile_end(&p->profile, LUD_PROOF_STAGE_ROLLOUT_NET);
+    }
+}
+
+static void count_episode(lud_proof_episodes *t, const lud_proof_batch *batch, int slot) {
+    t->n++;
+    t->returns += (double)batch->episode_return[slot];
+    t->length += batch->length[slot];
+    if (batch->label[slot]) {
+        t->positives++;
+        t->proved += batch->success[slot];
+    } else {
+        t->negatives++;
+        t->proved_false += batch->success[slot];
+    }
+}
+
+void lud_proof_collect(lud_proof_learner_state *p, lud_proof_episodes *episodes) {
+    lud_proof_batch *batch = p->batch;
+    *episodes = (lud_proof_episodes){0};
+    lud_proof_decisions_clear(&p->decisions);
+    for (int32_t slot = 0; slot < p->n_envs; slot++) p->mask[slot] = 1.0f;
+    for (int32_t step = 0; step <= p->n_steps; step++) {
+        const int32_t first = step * p->n_envs;
+        lud_profile_begin(&p->profile, LUD_PROOF_STAGE_RECORD);
+        lud_proof_decisions_add_batch(&p->decisions, batch);
+        lud_profile_end(&p->profile, LUD_PROOF_STAGE_RECORD);
+        decide(p, first, (uint32_t)p->env_steps, step < p->n_steps);
+        if (step == p->n_steps) break;
+        lud_profile_begin(&p->profile, LUD_PROOF_STAGE_EXPAND);
+        lud_proof_batch_step_reset(batch, p->action + first);
+        lud_profile_end(&p->profile, LUD_PROOF_STAGE_EXPAND);
+        p->env_steps++;
+        for (int32_t slot = 0; slot < p->n_envs; slot++) {
+            const bool done = batch->terminated[slot] || batch->truncated[slot];
+            p->reward[first + slot] = batch->rewards[slot];
+            p->mask[first + p->n_envs + slot] = done ? 0.0f : 1.0f;
+            if (done) count_episode(episodes, batch, slot);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+/* Rollouts of the prover: queries played side by side with actions drawn from the policy. */
+#ifndef LUDUS_LEARN_PROOF_PPO_ROLLOUT_H
+#define LUDUS_LEARN_PROOF_PPO_ROLLOUT_H
+
+typedef struct lud_proof_learner_state lud_proof_learner_state;
+
+/* Sums over episodes that ended, of true queries (positives) and corrupted ones. */
+typedef struct lud_proof_episodes {
+    double n, returns, length, positives, proved, negatives, proved_false;
+} lud_proof_episodes;
+
+/* One rollout: decisions, actions, rewards and values of all steps, values behind the last. */
+void lud_proof_collect(lud_proof_learner_state *learner, lud_proof_episodes *episodes);
+
+#endif
