@@ -74,8 +74,8 @@ static lud_status read_actions(lud_tree *node, int *actions, lud_error *error) {
     static const char *const names[] = {"Actions", "ObjectActions", "SmallActions", "MinimalActions",
                                         "MineActions"};
     /* the reference cannot tell `Actions` from its default */
-    static const lud_grid_action_set sets[] = {LUD_ACTIONS_AUTOMATIC, LUD_ACTIONS_OBJECT, LUD_ACTIONS_SMALL,
-                                               LUD_ACTIONS_MINIMAL, LUD_ACTIONS_MINE};
+    static const int sets[] = {LUD_ACTIONS_AUTOMATIC, LUD_ACTIONS_OBJECT, LUD_ACTIONS_SMALL,
+                               LUD_ACTIONS_MINIMAL, LUD_ACTIONS_MINE};
     int index;
     lud_status status = lud_tree_choice(node, names, 5, &index, error);
     if (!status) *actions = sets[index];
