@@ -11,8 +11,9 @@
 #include "sim/particle/particle.h"
 
 typedef struct controller_options {
-    const char *type, *target;
-    int course, of;
+    const char *type, *target; /* a null target: the success rule's goal */
+    int course;                /* controller_course */
+    int of;                    /* a choice is that of the agent so many behind */
     double gain, brake, rest;
 } controller_options;
 
@@ -38,16 +39,14 @@ static const lud_option_table option_table =
 
 typedef struct controller {
     lud_policy policy;
-    char *target; /* null: the success rule's goal */
-    controller_course course;
-    int of; /* a choice is that of the agent so many behind */
-    double gain, brake, rest;
+    lud_arena *arena; /* of the options' texts */
+    controller_options options;
     int moves[4]; /* discrete actions of +x, -x, +y, -y */
 } controller;
 
 static void destroy(lud_policy *policy) {
     controller *self = (controller *)policy;
-    free(self->target);
+    lud_arena_destroy(self->arena);
     free(self);
 }
 
@@ -75,10 +74,10 @@ static int nearest(const lud_particle_model *m, const uint8_t *state, const char
 }
 
 static int find_target(const controller *self, const lud_particle_model *m, const uint8_t *state, int agent) {
-    if (!self->target) return lud_particle_goal(m, state, agent);
-    if (is_kind(m, self->target)) return nearest(m, state, self->target, agent);
-    return lud_particle_get_choice(m, state, self->target,
-                                   (agent + self->of) % ((const lud_model *)m)->layout.n_agents);
+    if (!self->options.target) return lud_particle_goal(m, state, agent);
+    if (is_kind(m, self->options.target)) return nearest(m, state, self->options.target, agent);
+    return lud_particle_get_choice(m, state, self->options.target,
+                                   (agent + self->options.of) % ((const lud_model *)m)->layout.n_agents);
 }
 
 /* Seconds until a body that goes straight at `speed` meets one that is `gap` away and keeps its velocity: the
@@ -119,7 +118,7 @@ static void flight(const controller *self, const lud_particle_model *m, const ui
         const lud_particle_body body = lud_particle_get_body(m, state, e);
         const double x = body.position[0] - own.position[0], y = body.position[1] - own.position[1];
         const double gap = hypot(x, y) - entity.radius - me.radius;
-        if (!strcmp(entity.kind, self->target))
+        if (!strcmp(entity.kind, self->options.target))
             push(sum, x, y, hypot(x, y));
         else if (entity.collides && entity.type != LUD_PARTICLE_AGENT && gap < nearby)
             push(hindered, x, y, gap);
@@ -143,13 +142,13 @@ static void find_wish(const controller *self, const lud_particle_model *m, const
     const lud_particle_body own = lud_particle_get_body(m, state, agent);
     const lud_particle_body to = lud_particle_get_body(m, state, target);
     double way[2] = {to.position[0] - own.position[0], to.position[1] - own.position[1]};
-    if (self->course == COURSE_AWAY) {
+    if (self->options.course == COURSE_AWAY) {
         flight(self, m, state, agent, way);
-    } else if (self->course == COURSE_INTERCEPT) {
+    } else if (self->options.course == COURSE_INTERCEPT) {
         const double t = meeting_time(way, to.velocity, lud_particle_get_entity(m, agent).max_speed);
         for (int k = 0; k < 2; k++) way[k] += t * to.velocity[k];
     }
-    for (int k = 0; k < 2; k++) wish[k] = self->gain * way[k] - self->brake * own.velocity[k];
+    for (int k = 0; k < 2; k++) wish[k] = self->options.gain * way[k] - self->options.brake * own.velocity[k];
 }
 
 static void act(lud_policy *policy, const lud_act *act) {
@@ -166,7 +165,8 @@ static void act(lud_policy *policy, const lud_act *act) {
             find_wish(self, m, state, agent, wish);
             if (space->n_discrete > 0) {
                 int axis = fabs(wish[1]) > fabs(wish[0]);
-                int move = fabs(wish[axis]) > self->rest ? self->moves[2 * axis + (wish[axis] < 0)] : 0;
+                int move =
+                    fabs(wish[axis]) > self->options.rest ? self->moves[2 * axis + (wish[axis] < 0)] : 0;
                 double probabilities[5 * LUD_PARTICLE_MAX_SPEECH] = {0};
                 probabilities[move] = 1;
                 lud_policy_choose(act, e, slot, probabilities);
@@ -199,34 +199,21 @@ static lud_status create(const lud_policy_kind *kind, const lud_model *model, lu
         return lud_fail_at(error, LUD_ERROR_INPUT, place,
                            "the policy controller is for the particle world, not for %s", model->world->name);
     const lud_particle_model *m = (const lud_particle_model *)model;
-    lud_arena *arena = lud_arena_create(0);
     controller *self = calloc(1, sizeof *self);
-    if (!arena || !self) {
-        lud_arena_destroy(arena);
-        free(self);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
-    }
-    controller_options values;
-    lud_status status = lud_options_read(&option_table, arena, options, &values, error);
-    if (!status) {
-        self->policy = (lud_policy){.kind = kind, .model = model};
-        self->course = (controller_course)values.course;
-        self->of = values.of;
-        self->gain = values.gain;
-        self->brake = values.brake;
-        self->rest = values.rest;
-        for (int d = 0; d < 4; d++) self->moves[d] = action_named(&model->layout, directions[d]);
-        self->target = values.target ? strdup(values.target) : NULL;
-        if (values.target && !self->target)
-            status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
-        else if (self->target && !is_kind(m, self->target) && !lud_particle_has_choice(m, self->target))
-            status = lud_fail_at(error, LUD_ERROR_INPUT, place, "target: there is no choice and no body '%s'",
-                                 self->target);
-        else if (values.course == COURSE_AWAY && !(self->target && is_kind(m, self->target)))
-            status = lud_fail_at(error, LUD_ERROR_INPUT, place,
-                                 "course: away needs a target, the name of bodies to flee from");
-    }
-    lud_arena_destroy(arena);
+    if (!self) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    self->policy = (lud_policy){.kind = kind, .model = model};
+    self->arena = lud_arena_create(0);
+    controller_options *o = &self->options;
+    lud_status status = self->arena ? lud_options_read(&option_table, self->arena, options, o, error)
+                                    : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    for (int d = 0; d < 4; d++) self->moves[d] = action_named(&model->layout, directions[d]);
+    const bool of_kind = !status && o->target && is_kind(m, o->target);
+    if (!status && o->target && !of_kind && !lud_particle_has_choice(m, o->target))
+        status = lud_fail_at(error, LUD_ERROR_INPUT, place, "target: there is no choice and no body '%s'",
+                             o->target);
+    else if (!status && o->course == COURSE_AWAY && !of_kind)
+        status = lud_fail_at(error, LUD_ERROR_INPUT, place,
+                             "course: away needs a target, the name of bodies to flee from");
     if (status)
         destroy(&self->policy);
     else

@@ -128,6 +128,24 @@ static bool may_be_empty(const lud_option *option) {
            (option->type == LUD_OPTION_TEXT && !option->default_value);
 }
 
+static bool has_key(const lud_option_table *table, const char *key) {
+    for (int i = 0; i < table->n; i++)
+        if (!strcmp(table->options[i].key, key)) return true;
+    return false;
+}
+
+/* Says where the first unknown key of the mapping would have its place: in which nested section. */
+static void tell_section(const lud_option_table *table, const lud_tree *mapping, lud_error *error) {
+    const lud_tree *wrong = mapping->child;
+    while (wrong && has_key(table, wrong->key)) wrong = wrong->next;
+    for (int i = 0; error && wrong && i < table->n; i++) {
+        const lud_option *option = &table->options[i];
+        const size_t used = strlen(error->text);
+        if (option->section && has_key(option->section, wrong->key))
+            snprintf(error->text + used, sizeof error->text - used, "; '%s' has such a key", option->key);
+    }
+}
+
 static lud_status check_keys(const lud_option_table *table, lud_arena *arena, const lud_tree *mapping,
                              lud_error *error) {
     lud_arena_mark mark = lud_arena_get_mark(arena);
@@ -135,6 +153,7 @@ static lud_status check_keys(const lud_option_table *table, lud_arena *arena, co
     if (!names) return out_of_memory(error);
     for (int i = 0; i < table->n; i++) names[i] = table->options[i].key;
     lud_status status = lud_tree_check_keys(mapping, names, table->n, error);
+    if (status && mapping->kind == LUD_TREE_MAPPING) tell_section(table, mapping, error);
     lud_arena_release(arena, mark);
     return status;
 }

@@ -58,7 +58,7 @@ static void print_scenario(void) {
            "  goals: [...]        what an agent may want, where the world has goals\n"
            "  policies: {...}     who acts: by role (human, robot, other) or by number of the agent\n"
            "  learner: {...}      how agents learn\n"
-           "  view: {...}         how it is shown\n"
+           "  view: {...}         how it is shown, see below\n"
            "  run: {...}          how much is run, see below\n"
            "  include: FILE       take another file and override keys of it\n\n"
            "A key of any section can be given on the command line: --set run.seed=7 --set "
@@ -69,11 +69,13 @@ static void print_scenario(void) {
     for (int i = 0; i < n_policies; i++) printf("  %-12s %s\n", policies[i]->name, policies[i]->about);
     printf("\n");
     print_table(&lud_run_option_table, false);
+    print_table(&lud_view_section_table, false);
 }
 
 static void print_options(bool markdown) {
     int n;
     print_table(&lud_run_option_table, markdown);
+    print_table(&lud_view_section_table, markdown);
     const lud_world *const *worlds = lud_worlds(&n);
     for (int i = 0; i < n; i++) print_tables(worlds[i], markdown);
     const lud_policy_kind *const *policies = lud_policies(&n);

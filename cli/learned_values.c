@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "cli/solved.h"
-#include "learn/empo/phase2/state_values.h"
+#include "learn/empo/phase2/evaluation.h"
 #include "learn/train.h"
 
 typedef struct learned_records {

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/history.h"
+#include "render/picture.h"
 #include "render/plot.h"
 
 enum { MOST_RUNS = 7, MOST_PANELS = 6, PANEL_WIDTH = 900, PANEL_HEIGHT = 720, GREY = 5 };
@@ -86,6 +87,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     if (!status && values->columns.n == 0) status = no_such_column(arena, NULL, arguments[0], error);
     if (!status && !values->out)
         status = lud_fail(error, LUD_ERROR_INPUT, "'ludus plot' needs -o FILE, for example -o curves.png");
+    if (!status) status = lud_picture_check_path(values->out, error);
     for (int l = 0; l < values->levels.n && !status; l++)
         status = read_level(values->levels.items[l], &levels[l], error);
     for (int c = 0; c < values->columns.n && !status; c++)

@@ -58,7 +58,6 @@ static void set_defaults(void *data) {
     values->fps = defaults.fps;
     values->frames_per_step = defaults.frames_per_step;
     values->hold = (double)defaults.hold;
-    values->theme = lud_theme_names[defaults.theme];
 }
 
 static lud_status read_size(const char *text, lud_record_options *options, lud_error *error) {
@@ -113,17 +112,11 @@ static lud_status read_options(const record_values *values, lud_record_options *
     lud_status status = lud_video_check_path(values->out, error);
     if (!status && values->size) status = read_size(values->size, options, error);
     if (status) return status;
-    int theme = 0;
-    while (theme < LUD_THEMES && strcmp(values->theme, lud_theme_names[theme]) != 0) theme++;
-    if (theme == LUD_THEMES) {
-        const char *near = lud_nearest_name(values->theme, lud_theme_names, LUD_THEMES);
-        return lud_fail(error, LUD_ERROR_INPUT, "--theme: expected light or dark, found '%s'%s%s%s",
-                        values->theme, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
-    }
+    if (values->theme && lud_theme_find(values->theme, &options->theme, error))
+        return lud_fail_context(error, "--theme");
     options->overlay = values->overlay ? 0 : LUD_OVERLAY_ALL;
     if (values->overlay && (status = read_overlay(values->overlay, &options->overlay, error))) return status;
     options->path = values->out;
-    options->theme = (lud_theme_name)theme;
     options->fps = (int)values->fps;
     options->frames_per_step = (int)values->frames_per_step;
     options->max_steps = (int)values->steps;
@@ -162,6 +155,10 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     status = lud_scenario_open(arguments[0], &values->scenario, &scenario, error);
     if (status) return status;
     options.seed = (uint64_t)scenario->run.seed;
+    if (!values->theme) options.theme = (lud_theme_name)scenario->view.theme;
+    options.still = options.still || !scenario->view.motion;
+    options.goals = options.goals && scenario->view.goals;
+    options.labels = options.labels || scenario->view.labels;
     lud_cast *cast = NULL;
     lud_empo_solution *solution = NULL;
     lud_record_result result = {0};

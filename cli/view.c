@@ -20,16 +20,17 @@ typedef struct view_values {
 
 static const lud_flag flags[] = {
     {"speed", 0, LUD_FLAG_REAL, offsetof(view_values, speed), 0.25, 256, "N",
-     "steps a second while playing (4)"},
+     "steps a second while playing (as the scenario says, else 4)"},
     {"play", 'p', LUD_FLAG_SWITCH, offsetof(view_values, play), 0, 0, NULL, "start playing at once"},
     {"still", 0, LUD_FLAG_SWITCH, offsetof(view_values, still), 0, 0, NULL, "no motion between states"},
-    {"theme", 0, LUD_FLAG_TEXT, offsetof(view_values, theme), 0, 0, "NAME", "light or dark (light)"},
+    {"theme", 0, LUD_FLAG_TEXT, offsetof(view_values, theme), 0, 0, "NAME",
+     "light or dark (as the scenario says, else light)"},
     LUD_SCENARIO_FLAG_ROWS(view_values, scenario),
 };
 
 static void set_defaults(void *values) {
     view_values *v = values;
-    *v = (view_values){.speed = 4};
+    *v = (view_values){0};
     lud_scenario_flags_default(&v->scenario);
 }
 
@@ -54,9 +55,9 @@ static lud_status loaded(void *context, const lud_scenario *scenario, lud_cast *
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
     (void)n_arguments;
     const view_values *values = data;
-    if (values->theme && strcmp(values->theme, lud_theme_names[LUD_THEME_DARK]) != 0 &&
-        strcmp(values->theme, lud_theme_names[LUD_THEME_LIGHT]) != 0)
-        return lud_fail(error, LUD_ERROR_INPUT, "--theme: expected light or dark, found '%s'", values->theme);
+    lud_theme_name theme;
+    if (values->theme && lud_theme_find(values->theme, &theme, error))
+        return lud_fail_context(error, "--theme");
     /* opened once here for the message about a file that is not there; the viewer reads it again, and again
      * when it changes */
     lud_scenario *scenario;
@@ -73,13 +74,12 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     view_run in_folder = {lud_folder_exists(arguments[0]) ? arguments[0] : NULL, solution};
     lud_view_options options = {.path = path.bytes,
                                 .overrides = &overrides,
+                                .theme = values->theme ? &theme : NULL,
                                 .no_motion = values->still,
                                 .speed = values->speed,
                                 .playing = values->play,
                                 .loaded = loaded,
                                 .context = &in_folder};
-    if (values->theme && !strcmp(values->theme, lud_theme_names[LUD_THEME_DARK]))
-        options.theme = LUD_THEME_DARK;
     lud_window_report report;
     status = path.failed ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for a path")
                          : lud_view(&options, &report, error);

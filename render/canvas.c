@@ -487,8 +487,9 @@ static void draw_glyph(lud_canvas *canvas, uint32_t code, float pixels, float x,
     SDL_Rect place;
     if (!lud_page_find(canvas->page, key, &place)) {
         if (!reserve(canvas, glyph.width, glyph.height)) return;
-        lud_font_render(canvas->font, code, pixels, canvas->mask);
-        if (!keep_mask(canvas, key, glyph.width, glyph.height, &place)) return;
+        if (!lud_font_render(canvas->font, code, pixels, canvas->mask) ||
+            !keep_mask(canvas, key, glyph.width, glyph.height, &place))
+            return;
     }
     picture(canvas, whole(x) + (float)glyph.left, baseline + (float)glyph.top, place, colour);
 }

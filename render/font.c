@@ -2,35 +2,32 @@
 
 #include <assert.h>
 #include <math.h>
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "render/assets.h"
 
-/* What a glyph's outline and its edges take while it is drawn, so that memory is asked for once, where its
- * lack is an error: stb_truetype does not look whether it got any. A glyph of a thousand pixels takes a tenth
- * of it. */
-enum { POOL_BYTES = 1 << 20, POOL_ALIGN = 16 };
+/* What a glyph's outline and its edges take while it is drawn. stb_truetype does not look whether it got
+ * memory, so where the pool is too small the drawing is left by a jump, and begun anew with a larger pool.
+ * Nothing else is held meanwhile that the jump could lose. */
+enum { POOL_BYTES = 1 << 14, POOL_ALIGN = 16 };
 
 typedef struct pool {
-    _Alignas(POOL_ALIGN) unsigned char bytes[POOL_BYTES];
-    size_t used;
+    unsigned char *bytes; /* [size] */
+    size_t size, used;
+    jmp_buf too_small;
 } pool;
 
 static void *take(pool *p, size_t n) {
     const size_t whole = (n + POOL_ALIGN - 1) / POOL_ALIGN * POOL_ALIGN;
-    if (whole > POOL_BYTES - p->used) return malloc(n);
+    if (whole > p->size - p->used) longjmp(p->too_small, 1);
     p->used += whole;
     return p->bytes + p->used - whole;
 }
 
-static void give_back(const pool *p, void *piece) {
-    const unsigned char *at = piece;
-    if (at < p->bytes || at >= p->bytes + POOL_BYTES) free(piece);
-}
-
 #define STBTT_malloc(n, owner)   take(owner, n)
-#define STBTT_free(piece, owner) give_back(owner, piece)
+#define STBTT_free(piece, owner) ((void)(piece), (void)(owner))
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -60,14 +57,24 @@ static bool is_whole(lud_asset asset) {
     return asset.length % 4 == 0 && sum == 0xB1B0AFBAu;
 }
 
+/* Twice the size; false without memory for it. */
+static bool grow(pool *p) {
+    size_t size = p->size ? 2 * p->size : POOL_BYTES;
+    unsigned char *bytes = realloc(p->bytes, size);
+    if (!bytes) return false;
+    p->bytes = bytes;
+    p->size = size;
+    return true;
+}
+
 lud_status lud_font_create(lud_font **font, lud_error *error) {
     lud_asset asset = lud_asset_font();
     if (!is_whole(asset))
         return lud_fail(error, LUD_ERROR_INPUT, "the font of this program is damaged; install it anew");
     lud_font *f = calloc(1, sizeof *f);
-    if (f) f->pool = malloc(sizeof *f->pool);
-    if (!f || !f->pool) {
-        free(f);
+    if (f) f->pool = calloc(1, sizeof *f->pool);
+    if (!f || !f->pool || !grow(f->pool)) {
+        lud_font_destroy(f);
         return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the font");
     }
     f->info.userdata = f->pool;
@@ -85,7 +92,9 @@ lud_status lud_font_create(lud_font **font, lud_error *error) {
 }
 
 void lud_font_destroy(lud_font *font) {
-    if (font) free(font->pool);
+    if (!font) return;
+    if (font->pool) free(font->pool->bytes);
+    free(font->pool);
     free(font);
 }
 
@@ -124,12 +133,21 @@ lud_glyph lud_font_glyph(const lud_font *font, uint32_t code_point, float size) 
     return glyph;
 }
 
-void lud_font_render(const lud_font *font, uint32_t code_point, float size, uint8_t *mask) {
+/* False when the pool is too small. */
+static bool draw_glyph(const lud_font *font, uint32_t code_point, float size, uint8_t *mask) {
+    font->pool->used = 0;
+    if (setjmp(font->pool->too_small)) return false;
     float scale = scale_of(font, size);
     lud_glyph glyph = lud_font_glyph(font, code_point, size);
-    font->pool->used = 0;
     stbtt_MakeCodepointBitmap(&font->info, mask, glyph.width, glyph.height, glyph.width, scale, scale,
                               (int)code_point);
+    return true;
+}
+
+bool lud_font_render(const lud_font *font, uint32_t code_point, float size, uint8_t *mask) {
+    while (!draw_glyph(font, code_point, size, mask))
+        if (!grow(font->pool)) return false;
+    return true;
 }
 
 uint32_t lud_utf8_next(const char **text) {

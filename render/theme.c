@@ -2,6 +2,9 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <string.h>
+
+#include "base/options.h"
 
 #define RGB(hex)                                                                                             \
     { (hex) >> 16 & 255, (hex) >> 8 & 255, (hex)&255, 255 }
@@ -43,6 +46,17 @@ static const lud_theme themes[LUD_THEMES] = {
 };
 
 const char *const lud_theme_names[LUD_THEMES + 1] = {"light", "dark", NULL};
+
+lud_status lud_theme_find(const char *name, lud_theme_name *theme, lud_error *error) {
+    for (int i = 0; i < LUD_THEMES; i++)
+        if (!strcmp(name, lud_theme_names[i])) {
+            *theme = (lud_theme_name)i;
+            return LUD_OK;
+        }
+    const char *near = lud_nearest_name(name, lud_theme_names, LUD_THEMES);
+    return lud_fail(error, LUD_ERROR_INPUT, "expected light or dark, found '%s'%s%s%s", name,
+                    near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
 
 const lud_theme *lud_theme_get(lud_theme_name name) {
     assert(name >= 0 && name < LUD_THEMES);

@@ -2,6 +2,7 @@
 #ifndef LUDUS_RENDER_THEME_H
 #define LUDUS_RENDER_THEME_H
 
+#include "base/status.h"
 #include "render/sprites.h"
 
 typedef struct lud_theme {
@@ -19,6 +20,8 @@ typedef enum lud_theme_name { LUD_THEME_LIGHT, LUD_THEME_DARK, LUD_THEMES } lud_
 extern const char *const lud_theme_names[LUD_THEMES + 1]; /* "light", "dark", null */
 
 const lud_theme *lud_theme_get(lud_theme_name name);
+/* The theme of a name that a user wrote. */
+lud_status lud_theme_find(const char *name, lud_theme_name *theme, lud_error *error);
 
 /* The colour of a thing of colour number `colour` (an index of `colours`). Grey things are lighter than grey
  * agents: the grey of the set is as bright as its green, and with colour vision deficiency the two look

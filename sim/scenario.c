@@ -24,6 +24,20 @@ const lud_option_table lud_run_option_table = OPTION_TABLE("run", "how much to r
 
 const lud_run_options lud_run_as_written = {-1, -1, -1, -1, -1, -1};
 
+static const char *const themes[] = {"light", "dark", NULL};
+
+#undef OPTIONS
+#define OPTIONS lud_view_section
+static const lud_option view_options[] = {
+    CHOICE(theme, "light", themes, "colours"),
+    REAL(speed, "4", 0.25, 256, "steps a second while playing"),
+    BOOL(motion, "true", "things move from state to state, water waves; false: states jump"),
+    BOOL(goals, "true", "what agents want is marked"),
+    BOOL(labels, "false", "agents have their numbers beside them"),
+};
+const lud_option_table lud_view_section_table =
+    OPTION_TABLE("view", "how it is shown at first; flags of view and record come before", view_options);
+
 /* Numbers that somebody asks for take the place of those of the file. */
 static void override_run(lud_run_options *run, const lud_run_options *wanted) {
     if (wanted->environments >= 0) run->environments = wanted->environments;
@@ -98,7 +112,7 @@ static lud_status read_text_key(lud_scenario *s, const char *key, const char **t
 }
 
 /* A section for the folders above: null when absent or empty. */
-static lud_tree *section(lud_scenario *s, const char *key) {
+static lud_tree *section(const lud_scenario *s, const char *key) {
     lud_tree *node = lud_tree_get(s->root, key);
     return node && node->kind != LUD_TREE_NULL ? node : NULL;
 }
@@ -123,11 +137,12 @@ static lud_status read_root(lud_scenario *s, const lud_scenario_overrides *o, lu
     if (!status)
         status =
             lud_options_read(&lud_run_option_table, s->arena, lud_tree_get(s->root, "run"), &s->run, error);
+    if (!status)
+        status = lud_options_read(&lud_view_section_table, s->arena, section(s, "view"), &s->view, error);
     if (status) return status;
     override_run(&s->run, &o->run);
     s->policies = section(s, "policies");
     s->learner = section(s, "learner");
-    s->view = section(s, "view");
     return s->world->parse(s->root, s->path, (uint64_t)s->run.seed, &s->model, error);
 }
 
@@ -194,7 +209,7 @@ lud_status lud_scenario_effective(const lud_scenario *s, lud_arena *arena, lud_t
     if (!ok || !lud_tree_add_text(arena, out, "world", s->world->name)) return out_of_memory(error);
     lud_status status = s->world->write(s->model, arena, out, error);
     if (status) return status;
-    const lud_tree *const sections[] = {s->policies, s->learner, s->view};
+    const lud_tree *const sections[] = {s->policies, s->learner, section(s, "view")};
     for (int i = 0; i < 3; i++)
         if (sections[i] && !lud_tree_add_copy(arena, out, sections[i]->key, sections[i]))
             return out_of_memory(error);

@@ -22,6 +22,14 @@ extern const char *const lud_precision_names[]; /* null-terminated */
 /* Every number negative: nothing is asked for. */
 extern const lud_run_options lud_run_as_written;
 
+/* How the world is shown where nobody asks for something else. */
+typedef struct lud_view_section {
+    int theme; /* 0 light, 1 dark */
+    double speed;
+    bool motion, goals, labels;
+} lud_view_section;
+extern const lud_option_table lud_view_section_table;
+
 /* What a caller wants otherwise than the file says. */
 typedef struct lud_scenario_overrides {
     const char *const *set; /* [n_set] `section.key=value`, see lud_tree_set */
@@ -41,10 +49,10 @@ typedef struct lud_scenario {
     const lud_world *world;
     lud_model *model;
     lud_run_options run;
+    lud_view_section view;
     lud_tree *root;     /* the whole file after includes and overrides */
     lud_tree *policies; /* section trees for the folders above; null when absent */
     lud_tree *learner;
-    lud_tree *view;
 } lud_scenario;
 
 /* Opens a device (lud_device_open) with the run's number of threads and precision. */

@@ -30,7 +30,7 @@ typedef struct lud_empo_game {
      * policies: for each person [goals][actions]; where each part begins */
     int32_t v_r, u_r, x_h, v_h_e, v_h_m, q_r, pi_r, policies, record_doubles;
     int32_t width; /* of a row of credits: [n_goals] under V_h^m, [n_goals] under V_h^e, V_r, padding */
-    const int32_t *n_actions, *noop;          /* [n_humans]; the action of standing still */
+    const int32_t *n_actions, *noop;          /* [n_humans]; the action that does nothing */
     const int32_t *goal_begin, *policy_begin; /* [n_humans + 1] */
     const int32_t *joint_of;                  /* [n_profiles][n_robot_actions] joint action */
     const double *goal_weight;                /* [n_goals] */
@@ -39,7 +39,7 @@ typedef struct lud_empo_game {
     bool optimistic, mean;                /* max instead of min in (1); mean instead of sum in (8) */
 } lud_empo_game;
 
-/* What a state brings along; null pointers: not given. */
+/* What a state brings along; null pointers: computed. */
 typedef struct lud_empo_state_inputs {
     const uint8_t *achieved; /* [n_goals] */
     const double *habit;     /* [n_policies] what people do by habit */
@@ -200,9 +200,10 @@ LUD_EMPO_CODE void lud_empo_worst_case(const lud_empo_game *game, lud_empo_scrat
 
 /* Equations (1) to (3) for every person: Q_h^m, the policy for every goal, V_h^m. Needs t->row. */
 LUD_EMPO_CODE void lud_empo_phase_1(const lud_empo_game *game, lud_empo_scratch *t,
-                                    const lud_empo_state_inputs *given, double *record, int lane, int lanes) {
+                                    const lud_empo_state_inputs *inputs, double *record, int lane,
+                                    int lanes) {
     int n_goals = game->n_goals, n_profiles = game->n_profiles;
-    const double *belief = given->belief;
+    const double *belief = inputs->belief;
     lud_empo_worst_case(game, t, lane, lanes);
     LUD_EMPO_MEET();
     for (int h = 0; h < game->n_humans; h++) {
@@ -226,16 +227,16 @@ LUD_EMPO_CODE void lud_empo_phase_1(const lud_empo_game *game, lud_empo_scratch 
             int at = game->policy_begin[h] + (g - begin) * n_actions;
             double *policy = record + game->policies + at;
             const double *q = t->q_h + g;
-            if (given->achieved[g]) { /* nothing is left to do: achievement was credited on entering */
+            if (inputs->achieved[g]) { /* nothing is left to do: achievement was credited on entering */
                 for (int a = 0; a < n_actions; a++) policy[a] = a == game->noop[h];
             } else {
                 lud_empo_softmax(game->beta_h, q, n_goals, n_actions, policy);
             }
-            for (int a = 0; a < n_actions && given->habit; a++) /* (2) */
-                policy[a] = game->nu_h * given->habit[at + a] + (1 - game->nu_h) * policy[a];
+            for (int a = 0; a < n_actions && inputs->habit; a++) /* (2) */
+                policy[a] = game->nu_h * inputs->habit[at + a] + (1 - game->nu_h) * policy[a];
             double value = 0; /* (3) */
             for (int a = 0; a < n_actions; a++) value += policy[a] * q[a * n_goals];
-            record[game->v_h_m + g] = given->achieved[g] ? 0 : value;
+            record[game->v_h_m + g] = inputs->achieved[g] ? 0 : value;
         }
         LUD_EMPO_MEET(); /* the next person may have its goals on other lanes */
     }
@@ -244,7 +245,7 @@ LUD_EMPO_CODE void lud_empo_phase_1(const lud_empo_game *game, lud_empo_scratch 
 /* Equations (4) to (9), after phase 1. Returns -1, or a person without power: then the record is not
  * finished. */
 LUD_EMPO_CODE int lud_empo_phase_2(const lud_empo_game *game, lud_empo_scratch *t,
-                                   const lud_empo_state_inputs *given, double *record, int lane, int lanes) {
+                                   const lud_empo_state_inputs *inputs, double *record, int lane, int lanes) {
     int n_goals = game->n_goals, n_robot = game->n_robot_actions, n_profiles = game->n_profiles;
     for (int h = lane; h < game->n_humans; h += lanes)
         lud_empo_marginal(game->goal_weight + game->goal_begin[h],
@@ -263,10 +264,10 @@ LUD_EMPO_CODE int lud_empo_phase_2(const lud_empo_game *game, lud_empo_scratch *
             if (t->profile[profile] > 0)
                 sum += t->profile[profile] * t->row[game->joint_of[profile * n_robot + r]][2 * n_goals];
         q_r[r] = sum;
-        if (given->robot) pi_r[r] = given->robot[r];
+        if (inputs->robot) pi_r[r] = inputs->robot[r];
     }
     LUD_EMPO_MEET();
-    if (!given->robot && lane == 0) lud_empo_power_policy(game->beta_r, q_r, n_robot, pi_r); /* (5) */
+    if (!inputs->robot && lane == 0) lud_empo_power_policy(game->beta_r, q_r, n_robot, pi_r); /* (5) */
     LUD_EMPO_MEET();
 
     for (int profile = 0; profile < n_profiles; profile++) {

@@ -13,6 +13,8 @@ static lud_status list_agents(const lud_model *model, lud_empo_layout *layout, l
         case LUD_ROLE_HUMAN:
             layout->humans[layout->n_humans] = i;
             layout->n_human_actions[layout->n_humans++] = world->actions[i].n_discrete;
+            if (world->actions[i].n_discrete > layout->max_human_actions)
+                layout->max_human_actions = world->actions[i].n_discrete;
             break;
         case LUD_ROLE_ROBOT:
             layout->robots[layout->n_robots++] = i;

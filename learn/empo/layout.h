@@ -16,6 +16,7 @@ typedef struct lud_empo_layout {
     int n_humans, n_robots;
     int humans[LUD_EMPO_MAX_AGENTS], robots[LUD_EMPO_MAX_AGENTS]; /* agent numbers */
     int n_human_actions[LUD_EMPO_MAX_AGENTS];                     /* of each person */
+    int max_human_actions;                                        /* of a person */
     int n_robot_actions;                                          /* joint, 1 without robots */
     int n_human_profiles;                                         /* joint actions of all people */
     int n_goals;                                                  /* of all people together */

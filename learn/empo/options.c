@@ -10,7 +10,7 @@ static const char *const restart_names[] = {"visited", "successors", NULL};
     LINE(v_h_e, LUD_NET_V_H_E), LINE(x_h, LUD_NET_X_H), LINE(u_r, LUD_NET_U_R), LINE(q_r, LUD_NET_Q_R),      \
         LINE(v_r, LUD_NET_V_R)
 #define DECAY(net, n)                                                                                        \
-    REAL_AT(#net "_weight_decay", weight_decay[n], "1e-4", 0, 1, "L2 weight decay of this network")
+    REAL_AT(#net "_weight_decay", weight_decay[n], "-1", -1, 1, "of this network; -1: as `optimiser`")
 #define CLIP(net, n)                                                                                         \
     REAL_AT(#net "_grad_clip", stages.clip[n], "10", 0, 1e12, "largest gradient norm; 0: no limit")
 #define INTERVAL(net, n)                                                                                     \
@@ -23,6 +23,12 @@ static const char *const pi_r_modes[] = {"direct", "mcts", NULL};
 
 static const char *const target_modes[] = {"one_step", "n_step", "episode", NULL};
 
+#define OPTIONS lud_optimiser_options
+static const lud_option optimiser_options[] = {LUD_OPTIMISER_ROWS("1e-8", "1e-4")};
+static const lud_option_table optimiser_table =
+    OPTION_TABLE("optimiser", LUD_OPTIMISER_HELP, optimiser_options);
+
+#undef OPTIONS
 #define OPTIONS lud_empo_learner_options
 static const lud_option options[] = {
     TEXT(type, "empo-phase2", "empo-phase2"),
@@ -65,7 +71,7 @@ static const lud_option options[] = {
     REAL(rnd_bonus_coef_r, "0.1", 0, 1e6, "weight c of novelty in exp(c novelty)"),
     REAL(rnd_bonus_coef_h, "0.1", 0, 1e6, "the same for people, with use_human_action_rnd"),
     REAL(lr_rnd, "1e-4", 0, 10, "learning rate of the predictors"),
-    REAL(rnd_weight_decay, "1e-4", 0, 1, "their L2 weight decay"),
+    REAL(rnd_weight_decay, "-1", -1, 1, "their weight decay; -1: as `optimiser`"),
     REAL(rnd_grad_clip, "10", 0, 1e12, "their largest gradient norm; 0: no limit"),
     BOOL(normalize_rnd, "true", "novelty in units of its running deviation"),
     REAL(rnd_normalization_decay, "0.99", 0, 1,
@@ -141,6 +147,7 @@ static const lud_option options[] = {
     BOOL_AT("constant_lr_then_1_over_t", stages.inverse_decay, "true", "decay 1 / t; false: 1 / sqrt t"),
     BOOL_AT("cosine_lr_decay", stages.cosine_decay, "false",
             "decay along half a cosine to 0 at the last update instead"),
+    SECTION(optimiser, optimiser_table, LUD_OPTIMISER_HELP),
     PER_NET(DECAY),
     PER_NET(CLIP),
     BOOL_AT("auto_grad_clip", stages.clip_follows_lr, "true",
@@ -206,6 +213,13 @@ static const lud_option options[] = {
 const lud_option_table lud_empo_learner_table =
     OPTION_TABLE("learner", "EMPO learned by networks or tables: phase 2 in five stages", options);
 
+unsigned lud_empo_learner_networks(const lud_empo_learner_options *o) {
+    unsigned networks = 0;
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        if (lud_empo_stages_learn(&o->stages, net) && !o->use_lookup[net]) networks |= 1u << net;
+    return networks;
+}
+
 bool lud_empo_learner_uses_trajectories(const lud_empo_learner_options *o) {
     return o->v_h_e_target_mode != LUD_EMPO_ONE_STEP || o->q_r_target_mode != LUD_EMPO_ONE_STEP;
 }
@@ -220,6 +234,7 @@ lud_status lud_empo_learner_options_read(lud_arena *arena, lud_tree *learner, lu
     if (status) return status;
     const lud_place place = learner ? learner->place : (lud_place){0};
     status = lud_empo_theory_check(&o->theory, place, error);
+    if (!status) status = lud_optimiser_options_check(&o->optimiser, learner, error);
     if (status) return status;
     if (o->theory.nu_h > 0)
         return lud_fail_at(error, LUD_ERROR_INPUT, place,
@@ -270,11 +285,7 @@ lud_status lud_empo_learner_options_read(lud_arena *arena, lud_tree *learner, lu
         return lud_fail_at(error, LUD_ERROR_INPUT, place,
                            "batch_size is %lld; expected at most buffer_size, %lld", (long long)o->batch_size,
                            (long long)o->buffer_size);
-    for (int net = 0; net < LUD_EMPO_NETS; net++) {
-        if (!o->use_lookup_tables) o->use_lookup[net] = false;
-    }
-    if (!s->x_h_network) o->use_lookup[LUD_NET_X_H] = false;
-    if (!s->u_r_network) o->use_lookup[LUD_NET_U_R] = false;
-    if (!s->v_r_network) o->use_lookup[LUD_NET_V_R] = false;
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        o->use_lookup[net] &= o->use_lookup_tables && lud_empo_stages_learn(s, net);
     return LUD_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "learn/empo/stages.h"
 #include "learn/empo/theory.h"
+#include "learn/nn/optimiser.h"
 
 /* What the archive of states to restart from takes in. */
 typedef enum lud_empo_restart_from { LUD_EMPO_VISITED, LUD_EMPO_SUCCESSORS } lud_empo_restart_from;
@@ -56,7 +57,8 @@ typedef struct lud_empo_learner_options {
     double hindsight_prob;
     bool hindsight_whole;
     int64_t target_interval[LUD_EMPO_NETS];
-    double weight_decay[LUD_EMPO_NETS];
+    lud_optimiser_options optimiser;
+    double weight_decay[LUD_EMPO_NETS]; /* -1: of the optimiser; so is rnd_weight_decay */
     bool advantage_loss;
     double advantage_floor;
     bool include_step_count;
@@ -80,7 +82,9 @@ typedef struct lud_empo_learner_options {
 } lud_empo_learner_options;
 extern const lud_option_table lud_empo_learner_table;
 
-/* Whether targets ask for more than single transitions: for trajectories or for goals in hindsight. */
+/* The quantities that networks learn, a bit 1 << LUD_NET_... each: neither tables nor closed forms. */
+unsigned lud_empo_learner_networks(const lud_empo_learner_options *options);
+/* Whether targets need more than single transitions: for trajectories or for goals in hindsight. */
 bool lud_empo_learner_uses_trajectories(const lud_empo_learner_options *options);
 bool lud_empo_learner_keeps_trajectories(const lud_empo_learner_options *options);
 

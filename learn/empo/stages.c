@@ -7,44 +7,14 @@
 
 static const char *const net_names[LUD_EMPO_NETS] = {"v_h_e", "x_h", "u_r", "q_r", "v_r"};
 
-lud_empo_stages lud_empo_stages_defaults(void) {
-    lud_empo_stages s = {.x_h_network = true,
-                         .warmup = {10000, 10000, 5000, 10000, 5000},
-                         .beta_r_ramp = 20000,
-                         .total = 100000,
-                         .beta_r = 10.0,
-                         .gamma_h = 0.99,
-                         .gamma_r = 0.99,
-                         .gamma_h_ramp = 5000,
-                         .gamma_r_ramp = 5000,
-                         .decay_lr = true,
-                         .constant_fraction = 0.7,
-                         .inverse_decay = true,
-                         .clip_follows_lr = true,
-                         .clip_reference_lr = 1e-4,
-                         .epsilon_r_start = 1.0,
-                         .epsilon_r_end = 0.01,
-                         .epsilon_h_start = 1.0,
-                         .epsilon_h_end = 0.01,
-                         .epsilon_r_steps = 10000,
-                         .epsilon_h_steps = 10000,
-                         .gradual_clearing = true,
-                         .clearing_lasts = true};
-    for (int i = 0; i < LUD_EMPO_NETS; i++) {
-        s.lr[i] = i == LUD_NET_V_H_E ? 1e-3 : 1e-4;
-        s.clip[i] = 10.0;
-    }
-    return s;
-}
-
-static bool has_network(const lud_empo_stages *s, int net) {
+bool lud_empo_stages_learn(const lud_empo_stages *s, int net) {
     return (net != LUD_NET_X_H || s->x_h_network) && (net != LUD_NET_U_R || s->u_r_network) &&
            (net != LUD_NET_V_R || s->v_r_network);
 }
 
 static int64_t length(const lud_empo_stages *s, int stage) {
     if (stage == LUD_STAGE_RAMP) return s->beta_r_ramp;
-    return has_network(s, stage) ? s->warmup[stage] : 0;
+    return lud_empo_stages_learn(s, stage) ? s->warmup[stage] : 0;
 }
 
 int64_t lud_empo_stage_end(const lud_empo_stages *s, int stage) {
@@ -84,7 +54,7 @@ static int64_t max_age(const lud_empo_stages *s, int64_t step) {
 lud_empo_now lud_empo_stages_at(const lud_empo_stages *s, int64_t step) {
     lud_empo_now now = {0};
     while (now.stage < LUD_STAGE_FULL && step >= lud_empo_stage_end(s, now.stage)) now.stage++;
-    for (int i = 0; i < LUD_EMPO_NETS; i++) now.active[i] = i <= now.stage && has_network(s, i);
+    for (int i = 0; i < LUD_EMPO_NETS; i++) now.active[i] = i <= now.stage && lud_empo_stages_learn(s, i);
 
     const int64_t ramp_begin = lud_empo_stage_end(s, LUD_STAGE_RAMP - 1);
     if (now.stage == LUD_STAGE_RAMP)
@@ -133,7 +103,7 @@ void lud_empo_stages_print(const lud_empo_stages *s, lud_text *out) {
         lud_text_append(out, "%d  %-18s %8" PRId64 " %8" PRId64 " ", stage, lud_empo_stage_name(s, stage),
                         end - begin, end);
         for (int i = 0; i < LUD_EMPO_NETS; i++)
-            if (i <= stage && has_network(s, i)) lud_text_append(out, " %s", net_names[i]);
+            if (i <= stage && lud_empo_stages_learn(s, i)) lud_text_append(out, " %s", net_names[i]);
         lud_text_append(out, "\n");
         begin = end;
     }

@@ -38,9 +38,6 @@ typedef struct lud_empo_stages {
     bool z_loss;           /* errors in z while the rate is constant */
 } lud_empo_stages;
 
-/* The learner's defaults for 100,000 training steps. */
-lud_empo_stages lud_empo_stages_defaults(void);
-
 typedef struct lud_empo_now {
     int stage;
     bool active[LUD_EMPO_NETS];
@@ -51,6 +48,8 @@ typedef struct lud_empo_now {
 } lud_empo_now;
 
 lud_empo_now lud_empo_stages_at(const lud_empo_stages *stages, int64_t step);
+/* Whether a quantity is learned at all, by a network or a table, instead of computed from the others. */
+bool lud_empo_stages_learn(const lud_empo_stages *stages, int net);
 /* First step after a stage (the total for the last). */
 int64_t lud_empo_stage_end(const lud_empo_stages *stages, int stage);
 const char *lud_empo_stage_name(const lud_empo_stages *stages, int stage);

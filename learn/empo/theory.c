@@ -3,8 +3,6 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "learn/empo/equations.h"
-
 const char *const lud_empo_aggregate_names[] = {"mean", "sum", NULL};
 const char *const lud_empo_reward_weight_names[] = {"duration", "one", NULL};
 
@@ -39,18 +37,13 @@ double lud_empo_reward_weight_of(const lud_empo_theory *theory) {
     return (1 - theory->gamma_r) / -log(theory->gamma_r);
 }
 
-void lud_empo_boltzmann(double beta, const double *q, int n, double *policy) {
-    lud_empo_softmax(beta, q, 1, n, policy);
-}
-
-void lud_empo_power_law(double beta, const double *q, int n, double *policy) {
-    lud_empo_power_policy(beta, q, n, policy);
-}
-
-double lud_empo_power(double zeta, const double *values, const double *weights, int n_goals) {
-    return lud_empo_power_sum(zeta, values, weights, n_goals);
-}
-
-double lud_empo_reward(const lud_empo_theory *theory, const double *power, int n_humans) {
-    return lud_empo_reward_of(theory->aggregate == LUD_EMPO_MEAN, theory->xi, theory->eta, power, n_humans);
+int lud_empo_draw(const double *p, int n, double uniform) {
+    int drawn = 0;
+    for (int i = 0; i < n; i++) {
+        if (p[i] <= 0) continue;
+        drawn = i;
+        if (uniform < p[i]) break;
+        uniform -= p[i];
+    }
+    return drawn;
 }

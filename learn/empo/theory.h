@@ -62,17 +62,8 @@ lud_status lud_empo_theory_check(lud_empo_theory *theory, lud_place place, lud_e
  * (1 - gamma_r) / (-ln gamma_r), which tends to 1 as gamma_r does. */
 double lud_empo_reward_weight_of(const lud_empo_theory *theory);
 
-/* Equation (2) without habit: policy[n] = softmax(beta q), exact ties shared equally when beta is infinite.
- */
-void lud_empo_boltzmann(double beta, const double *q, int n, double *policy);
-
-/* Equation (5): policy[n] proportional to (-q)^(-beta), all q < 0, computed in logarithms. */
-void lud_empo_power_law(double beta, const double *q, int n, double *policy);
-
-/* Equation (7): X_h = sum_g w_g V_h^e(g)^zeta. values[n_goals], weights[n_goals] */
-double lud_empo_power(double zeta, const double *values, const double *weights, int n_goals);
-
-/* Equation (8): U_r = -(mean or sum over people of X_h^-xi)^eta; 0 people: 0. power[n_humans], all > 0 */
-double lud_empo_reward(const lud_empo_theory *theory, const double *power, int n_humans);
+/* The index that `uniform` in [0, 1) draws from the distribution p[n]; what rounding leaves over belongs to
+ * the last possible one. */
+int lud_empo_draw(const double *p, int n, double uniform);
 
 #endif

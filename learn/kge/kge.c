@@ -21,7 +21,8 @@ typedef struct kge_options {
     double alpha;
     int64_t negatives, epochs, batch_size;
     bool bernoulli;
-    double max_modulus, weight_decay, max_grad_norm;
+    double max_modulus, max_grad_norm;
+    lud_optimiser_options optimiser;
     struct kge_rate {
         double start, end;
         int decay; /* lud_schedule_kind */
@@ -43,7 +44,7 @@ static const lud_option rate_options[] = {
     CHOICE(decay, "cosine", decays, "how it falls"),
     REAL(warmup, "0.1", 0, 1, "share of the training over which it rises from 0"),
 };
-static const lud_option_table rate_table = OPTION_TABLE("learning_rate", "step size of Adam", rate_options);
+static const lud_option_table rate_table = OPTION_TABLE("learning_rate", "step size", rate_options);
 #undef OPTIONS
 #define OPTIONS struct kge_evaluation
 static const lud_option evaluation_options[] = {
@@ -52,6 +53,12 @@ static const lud_option evaluation_options[] = {
     LUD_PROOF_RANK_ROWS(rank),
 };
 static const lud_option_table evaluation_table = OPTION_TABLE("evaluation", "ranking", evaluation_options);
+
+#undef OPTIONS
+#define OPTIONS lud_optimiser_options
+static const lud_option optimiser_options[] = {LUD_OPTIMISER_ROWS("1e-8", "1e-6")};
+static const lud_option_table optimiser_table =
+    OPTION_TABLE("optimiser", LUD_OPTIMISER_HELP, optimiser_options);
 
 #undef OPTIONS
 #define OPTIONS kge_options
@@ -71,9 +78,9 @@ static const lud_option options[] = {
     BOOL(bernoulli, "true", "corrupt the side with more answers more often; false: both alike"),
     REAL(max_modulus, "0", 0, 1000,
          "rotate: longer components of constants are shortened to it; 0: none are"),
-    REAL(weight_decay, "1e-6", 0, 10, "added to the gradient, times the weight"),
+    SECTION(optimiser, optimiser_table, LUD_OPTIMISER_HELP),
     REAL(max_grad_norm, "2", 0, 1e9, "norm to which gradients are clipped; 0: none"),
-    SECTION(learning_rate, rate_table, "step size of Adam"),
+    SECTION(learning_rate, rate_table, "step size"),
     SECTION(evaluation, evaluation_table, "ranking"),
 };
 static const lud_option_table table =
@@ -204,15 +211,15 @@ static lud_status build_tables(kge *k, lud_error *error) {
                            (int64_t[]){base->n_predicates, lud_kge_relation_width(shape)}, relation);
     if (k->entity < 0 || k->relation < 0)
         return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for embeddings");
+    lud_parameters_set_low_rank(k->parameters, "", true);
     lud_status status = lud_parameters_build(k->parameters, (uint64_t)k->scenario->run.seed, error);
     if (status) return status;
     k->best = lud_parameters_clone(k->parameters);
     k->optimiser = lud_optimiser_create(k->parameters);
     if (!k->best || !k->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for embeddings");
-    lud_optimiser_options adam = lud_optimiser_defaults(LUD_OPTIMISER_ADAM);
-    adam.weight_decay = k->options.weight_decay;
-    adam.max_norm = k->options.max_grad_norm;
-    if (lud_optimiser_group(k->optimiser, "", &adam, false) < 0)
+    lud_optimiser_options o = k->options.optimiser;
+    o.max_norm = k->options.max_grad_norm;
+    if (lud_optimiser_group(k->optimiser, "", &o, false) < 0)
         return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the optimiser");
     return lud_optimiser_build(k->optimiser, (uint64_t)k->scenario->run.seed, error);
 }
@@ -223,6 +230,7 @@ static int32_t limited(int64_t wanted, int32_t n) {
 
 static lud_status build(kge *k, lud_error *error) {
     lud_status status = lud_options_read(&table, k->arena, k->scenario->learner, &k->options, error);
+    if (!status) status = lud_optimiser_options_check(&k->options.optimiser, k->scenario->learner, error);
     if (status) return status;
     const lud_place place = k->scenario->learner->place;
     const lud_proof_base *base = k->model->base;

@@ -57,6 +57,12 @@ static const lud_option_table mad_table =
     OPTION_TABLE("mad", "magnitude and direction (control: mad)", mad_options);
 
 #undef OPTIONS
+#define OPTIONS lud_optimiser_options
+static const lud_option optimiser_options[] = {LUD_OPTIMISER_ROWS("1e-5", "0")};
+static const lud_option_table optimiser_table =
+    OPTION_TABLE("optimiser", LUD_OPTIMISER_HELP, optimiser_options);
+
+#undef OPTIONS
 #define OPTIONS lud_mappo_options
 static const lud_option mappo_options[] = {
     TEXT(type, NULL, "graph-mappo"),
@@ -87,8 +93,7 @@ static const lud_option mappo_options[] = {
     REAL(learning_rate, "0.0005", 0, 10, "of the actor"),
     REAL(critic_learning_rate, "0.0005", 0, 10, "of the critic"),
     BOOL(decay_learning_rate, "false", "both fall linearly to 0 over the training"),
-    REAL(epsilon, "1e-05", 0, 1, "of Adam"),
-    REAL(weight_decay, "0", 0, 10, "of Adam (L2)"),
+    SECTION(optimiser, optimiser_table, LUD_OPTIMISER_HELP),
     INT_AT("epochs", update.epochs, "15", 1, 1000, "passes over the rollout in an update"),
     INT(minibatches, "1", 0, 1000000, "parts of an epoch; 0: as minibatch_size says"),
     INT(minibatch_size, "32", 1, 1000000000, "samples of a minibatch when minibatches is 0"),
@@ -120,6 +125,7 @@ const lud_option_table lud_mappo_option_table =
 lud_status lud_mappo_options_read(lud_arena *arena, lud_tree *learner, lud_mappo_options *o,
                                   lud_error *error) {
     lud_status status = lud_options_read(&lud_mappo_option_table, arena, learner, o, error);
+    if (!status) status = lud_optimiser_options_check(&o->optimiser, learner, error);
     if (status) return status;
     const lud_place place = learner ? learner->place : (lud_place){0};
     o->update.value_clip = o->clip_value ? o->update.clip : 0.0;

@@ -2,6 +2,7 @@
 #ifndef LUDUS_LEARN_MAPPO_OPTIONS_H
 #define LUDUS_LEARN_MAPPO_OPTIONS_H
 
+#include "learn/nn/optimiser.h"
 #include "learn/policy_gradient/options.h"
 
 typedef enum lud_mappo_encoder {
@@ -54,7 +55,8 @@ typedef struct lud_mappo_options {
     int64_t hidden_size, layers, chunk_length, channels, convolutions;
     bool tanh, orthogonal, feature_normalisation;
     double output_gain, log_std;
-    double learning_rate, critic_learning_rate, epsilon, weight_decay;
+    double learning_rate, critic_learning_rate;
+    lud_optimiser_options optimiser;
     bool decay_learning_rate;
     int64_t minibatches, minibatch_size;
     double max_norm;

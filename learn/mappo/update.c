@@ -51,15 +51,13 @@ static lud_status build_optimiser(lud_mappo_ppo *p, const lud_mappo_options *o, 
                                   lud_error *error) {
     p->optimiser = lud_optimiser_create(p->networks->parameters);
     if (!p->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for an optimiser");
-    lud_optimiser_options adam = lud_optimiser_defaults(LUD_OPTIMISER_ADAM);
-    adam.epsilon = o->epsilon;
-    adam.weight_decay = o->weight_decay;
-    adam.max_norm = o->max_norm;
+    lud_optimiser_options steps = o->optimiser;
+    steps.max_norm = o->max_norm;
     int magnitude = -1;
     if (o->control == LUD_MAPPO_MAD && o->mad.learning_rate > 0.0)
-        magnitude = lud_optimiser_group(p->optimiser, "actor.magnitude.", &adam, false);
-    const int actor = lud_optimiser_group(p->optimiser, "actor.", &adam, false);
-    const int critic = lud_optimiser_group(p->optimiser, "critic.", &adam, false);
+        magnitude = lud_optimiser_group(p->optimiser, "actor.magnitude.", &steps, false);
+    const int actor = lud_optimiser_group(p->optimiser, "actor.", &steps, false);
+    const int critic = lud_optimiser_group(p->optimiser, "critic.", &steps, false);
     if (actor < 0 || critic < 0) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for an optimiser");
     p->magnitude = lud_update_add_group(&p->core, magnitude, 0.0);
     p->actor = lud_update_add_group(&p->core, actor, 0.0);

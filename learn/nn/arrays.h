@@ -4,6 +4,7 @@
 #define LUDUS_LEARN_NN_ARRAYS_H
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/device.h"
 
@@ -21,6 +22,16 @@ typedef struct lud_arrays {
 #define LUD_TAKE_ON_DEVICE(arrays, pointer, n)                                                               \
     ((pointer) =                                                                                             \
          lud_arrays_add_device(arrays, lud_device_allocate((arrays)->device, (n) * sizeof *(pointer))))
+
+/* Makes room for n elements of `size` bytes in an array that is not noted: `array` is the address of its
+ * pointer, which realloc moves. False, and nothing has changed, when memory is out. */
+static inline bool lud_grow(void *array, size_t n, size_t size) {
+    void *old, *larger;
+    memcpy(&old, array, sizeof old);
+    if (!(larger = realloc(old, n * size))) return false;
+    memcpy(array, &larger, sizeof larger);
+    return true;
+}
 
 /* Notes an array, null included, and returns it. */
 void *lud_arrays_add(lud_arrays *arrays, void *memory);

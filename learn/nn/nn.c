@@ -62,6 +62,7 @@ int lud_nn_axis_of(const lud_nn *net, int value) {
 
 int lud_nn_relu_layers(const lud_nn *net, int most, lud_nn_layer *layers) {
     int n = 0;
+    if (net->failed) return 0; /* which lud_nn_plan reports; nodes are no longer what they should be */
     for (int i = 0; i < net->n_nodes; i++) {
         const lud_node *node = &net->nodes[i];
         const bool layer =

@@ -88,7 +88,8 @@ static bool is_apollo(int kind) {
     return kind == LUD_OPTIMISER_APOLLO || kind == LUD_OPTIMISER_APOLLO_MINI;
 }
 
-lud_status lud_optimiser_options_check(const lud_optimiser_options *o, lud_place place, lud_error *error) {
+lud_status lud_optimiser_options_check(const lud_optimiser_options *o, lud_tree *learner,
+                                       lud_error *error) {
     const lud_optimiser_options usual = lud_optimiser_defaults(LUD_OPTIMISER_ADAM);
     static const char *const of_sgd = "sgd", *const of_moments = "every type but sgd",
                              *const of_apollo = "apollo and apollo-mini";
@@ -111,10 +112,11 @@ lud_status lud_optimiser_options_check(const lud_optimiser_options *o, lud_place
         const char *types = rows[i].types;
         const bool honoured =
             types == of_apollo ? is_apollo(o->kind) : (o->kind == LUD_OPTIMISER_SGD) == (types == of_sgd);
-        if (rows[i].given && !honoured)
-            return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                               "optimiser.%s is given with type %s, which has no use for it; expected %s",
-                               rows[i].key, lud_optimiser_names[o->kind], types);
+        if (!rows[i].given || honoured) continue;
+        lud_tree *section = lud_tree_get(learner, "optimiser"),
+                       *option = lud_tree_get(section, rows[i].key);
+        return lud_tree_expected(option, error, "no %s with type %s; it is of %s", rows[i].key,
+                                 lud_optimiser_names[o->kind], types);
     }
     return LUD_OK;
 }

@@ -68,8 +68,8 @@ lud_optimiser_options lud_optimiser_defaults(lud_optimiser_kind kind);
         BOOL(zero_gradient_freezes, "false",                                                                 \
              "apollo: a gradient of zero sets the limiter's norm to 0 instead of being no update")
 #define LUD_OPTIMISER_HELP "how gradients become updates"
-/* Options of a type that has no use for them are an error (with the place). */
-lud_status lud_optimiser_options_check(const lud_optimiser_options *options, lud_place place,
+/* Options that the type has no use for are an error, with their place in the section of `learner`. */
+lud_status lud_optimiser_options_check(const lud_optimiser_options *options, lud_tree *learner,
                                        lud_error *error);
 
 typedef struct lud_optimiser lud_optimiser;

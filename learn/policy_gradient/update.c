@@ -17,6 +17,7 @@ lud_status lud_update_create(lud_update *u, int64_t n_samples, int64_t max_rows,
     const size_t n = (size_t)n_samples;
     lud_arrays *a = &u->arrays;
     lud_capture_start(&u->stepping, u->ppo.device, enqueue_steps, u);
+    u->stepping.never = !lud_optimiser_records(u->optimiser);
     u->ppo.normaliser = u->normaliser;
     LUD_TAKE(a, u->chunks, n);
     LUD_TAKE(a, u->chosen, n);

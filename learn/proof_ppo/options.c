@@ -56,7 +56,7 @@ static const lud_option rate_options[] = {
     REAL(warmup, "0.1", 0, 1, "share of the training over which it rises from 0"),
     REAL(value, "0", 0, 10, "start rate of the value network's parameters, on the same course; 0: the same"),
 };
-static const lud_option_table rate_table = OPTION_TABLE("learning_rate", "step size of Adam", rate_options);
+static const lud_option_table rate_table = OPTION_TABLE("learning_rate", "step size", rate_options);
 
 #undef OPTIONS
 #define OPTIONS struct lud_proof_ppo_entropy
@@ -119,6 +119,12 @@ static const lud_option evaluation_options[] = {
 static const lud_option_table evaluation_table = OPTION_TABLE("evaluation", "ranking", evaluation_options);
 
 #undef OPTIONS
+#define OPTIONS lud_optimiser_options
+static const lud_option optimiser_options[] = {LUD_OPTIMISER_ROWS("1e-5", "0")};
+static const lud_option_table optimiser_table =
+    OPTION_TABLE("optimiser", LUD_OPTIMISER_HELP, optimiser_options);
+
+#undef OPTIONS
 #define OPTIONS lud_proof_ppo_options
 static const lud_option learner_options[] = {
     TEXT(type, "proof-ppo", "proof-ppo"),
@@ -139,7 +145,8 @@ static const lud_option learner_options[] = {
             "the update stops when a batch's divergence passes 1.5 of it; 0: never"),
     BOOL(normalise_advantage, "false", "advantages of a batch get mean 0 and deviation 1"),
     SECTION_AT("gate", update.gate, lud_gate_table, "which samples give gradients"),
-    SECTION(learning_rate, rate_table, "step size of Adam"),
+    SECTION(optimiser, optimiser_table, LUD_OPTIMISER_HELP),
+    SECTION(learning_rate, rate_table, "step size"),
     SECTION(entropy, entropy_table, "coefficient of the entropy bonus"),
     SECTION(evaluation, evaluation_table, "ranking"),
     INT(chunk_rows, "2048", 16, 1 << 24,
@@ -153,6 +160,7 @@ const lud_option_table lud_proof_ppo_table =
 lud_status lud_proof_ppo_options_read(lud_arena *arena, lud_tree *learner, lud_proof_ppo_options *values,
                                       lud_error *error) {
     lud_status status = lud_options_read(&lud_proof_ppo_table, arena, learner, values, error);
+    if (!status) status = lud_optimiser_options_check(&values->optimiser, learner, error);
     if (status) return status;
     const lud_place place = learner ? learner->place : (lud_place){0};
     if (values->learning_rate.decay == LUD_SCHEDULE_EXPONENTIAL &&

@@ -3,6 +3,7 @@
 #define LUDUS_LEARN_PROOF_PPO_OPTIONS_H
 
 #include "base/options.h"
+#include "learn/nn/optimiser.h"
 #include "learn/nn/schedule.h"
 #include "learn/policy_gradient/options.h"
 
@@ -99,6 +100,7 @@ typedef struct lud_proof_ppo_options {
     lud_policy_gradient_options update;
     double max_grad_norm;
     bool normalise_advantage;
+    lud_optimiser_options optimiser;
     struct lud_proof_ppo_rate {
         double start, end;
         int decay; /* lud_schedule_kind */

@@ -8,12 +8,11 @@ static lud_status build_optimiser(prover *p, lud_error *error) {
     const lud_proof_ppo_options *o = &p->options;
     p->optimiser = lud_optimiser_create(p->parameters);
     if (!p->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the optimiser");
-    lud_optimiser_options adam = lud_optimiser_defaults(LUD_OPTIMISER_ADAM);
-    adam.epsilon = 1e-5;
-    adam.max_norm = o->max_grad_norm;
+    lud_optimiser_options steps = o->optimiser;
+    steps.max_norm = o->max_grad_norm;
     const bool apart = o->learning_rate.value > 0.0;
-    const int value = apart ? lud_optimiser_group(p->optimiser, "value.", &adam, false) : -1;
-    const int others = lud_optimiser_group(p->optimiser, "", &adam, false);
+    const int value = apart ? lud_optimiser_group(p->optimiser, "value.", &steps, false) : -1;
+    const int others = lud_optimiser_group(p->optimiser, "", &steps, false);
     if (others < 0 || (apart && value < 0))
         return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the optimiser");
     p->value_group = lud_update_add_group(&p->update, value, 0.0);

@@ -13,16 +13,17 @@ const char *const lud_batching_stages[LUD_BATCHING_STAGES] = {
 };
 
 void lud_profile_begin(lud_profile *profile, int stage) {
+    if (!profile) return;
     assert(stage >= 0 && stage < profile->n && profile->n <= LUD_PROFILE_MAX_STAGES);
     profile->started[stage] = lud_clock_seconds();
 }
 
 void lud_profile_end(lud_profile *profile, int stage) {
-    profile->seconds[stage] += lud_clock_seconds() - profile->started[stage];
+    if (profile) profile->seconds[stage] += lud_clock_seconds() - profile->started[stage];
 }
 
 void lud_profile_call(lud_profile *profile) {
-    profile->calls++;
+    if (profile) profile->calls++;
 }
 
 void lud_profile_reset(lud_profile *profile) {

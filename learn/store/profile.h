@@ -29,6 +29,7 @@ typedef struct lud_profile {
     double started[LUD_PROFILE_MAX_STAGES];
 } lud_profile;
 
+/* A null profile measures nothing. */
 void lud_profile_begin(lud_profile *profile, int stage);
 void lud_profile_end(lud_profile *profile, int stage);
 /* Counts one update done. */

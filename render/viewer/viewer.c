@@ -40,13 +40,6 @@ lud_status lud_viewer_create(const lud_view_options *options, lud_viewer **viewe
     lud_viewer *v = calloc(1, sizeof *v);
     if (!v) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the viewer");
     v->options = options;
-    v->playback =
-        (lud_playback){.playing = options->playing, .speed = options->speed > 0 ? options->speed : 4};
-    v->shown = (lud_shown){.theme = options->theme,
-                           .fresh = !options->playing,
-                           .panels = true,
-                           .goals = true,
-                           .motion = !options->no_motion};
     v->layout.fitted = true;
     v->selection.agent = v->mouse.grabbed = -1;
     lud_status status = load(v, NULL, error);
@@ -54,6 +47,15 @@ lud_status lud_viewer_create(const lud_view_options *options, lud_viewer **viewe
         lud_viewer_destroy(v);
         return status;
     }
+    const lud_view_section *view = &v->stage.scenario->view;
+    v->playback.playing = options->playing;
+    v->playback.speed = options->speed > 0 ? options->speed : view->speed;
+    v->shown = (lud_shown){.theme = options->theme ? *options->theme : (lud_theme_name)view->theme,
+                           .fresh = !options->playing,
+                           .panels = true,
+                           .goals = view->goals,
+                           .labels = view->labels,
+                           .motion = view->motion && !options->no_motion};
     *viewer = v;
     return LUD_OK;
 }

@@ -13,10 +13,10 @@
 typedef struct lud_view_options {
     const char *path;                        /* of the scenario */
     const lud_scenario_overrides *overrides; /* null: none */
-    lud_theme_name theme;
-    bool no_motion; /* states jump */
-    double speed;   /* steps a second while playing, 0: 4 */
-    bool playing;   /* starts by itself */
+    const lud_theme_name *theme;             /* null: as the scenario says */
+    bool no_motion;                          /* states jump, whatever the scenario says */
+    double speed;                            /* steps a second while playing, 0: as the scenario says */
+    bool playing;                            /* starts by itself */
     /* Called when the scenario was loaded, and after every change of its file: may let other policies act
      * (lud_cast_set) and give a source of overlays, which the viewer takes over. Null: not called. */
     lud_status (*loaded)(void *context, const lud_scenario *scenario, lud_cast *cast,

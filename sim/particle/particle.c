@@ -3,23 +3,12 @@
 #include <assert.h>
 #include <string.h>
 
-#include "particle_tasks.h"
-
 static const lud_particle_model *model_of(const lud_model *model) {
     return (const lud_particle_model *)model;
 }
 
 static double word(const lud_particle_model *m, const uint8_t *state, int row) {
     return m->code->get(state, row);
-}
-
-const char *lud_particle_task_name(int i) {
-    return i >= 0 && i < (int)(sizeof task_files / sizeof *task_files) ? task_files[i].name : NULL;
-}
-
-const char *lud_particle_task_text(int i, size_t *length) {
-    *length = task_files[i].length;
-    return (const char *)task_files[i].bytes;
 }
 
 /* --- the world --- */
@@ -176,9 +165,21 @@ static int elapsed(const lud_model *model, const uint8_t *state) {
     return lud_particle_step_count(model_of(model), state);
 }
 
+static lud_status parse(lud_tree *root, const char *file, uint64_t seed, lud_model **model,
+                        lud_error *error) {
+    (void)file;
+    (void)seed;
+    lud_particle_model *m;
+    lud_status status = lud_particle_parse(root, &m, error);
+    if (status) return status;
+    m->base.world = &lud_particle_world;
+    *model = &m->base;
+    return LUD_OK;
+}
+
 const lud_world lud_particle_world = {.name = "particle",
                                       .about = "discs that move, speak and push each other in the plane",
-                                      .parse = lud_particle_parse,
+                                      .parse = parse,
                                       .free = lud_particle_free,
                                       .write = write,
                                       .reset = reset,

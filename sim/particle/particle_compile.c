@@ -118,17 +118,6 @@ static lud_status number_slots(lud_particle_model *m, lud_error *error) {
     return LUD_OK;
 }
 
-int lud_particle_choice_id(const lud_particle_model *m, const particle_choice *choice, int agent) {
-    switch (choice->per) {
-    case PER_PAIR:
-        return agent < 0 ? -1 : choice->first_entity + agent;
-    case PER_AGENT:
-        return agent < 0 ? -1 : m->n_entities + choice->first_slot + agent;
-    default:
-        return m->n_entities + choice->first_slot;
-    }
-}
-
 /* One colour of a list: its numbers, at least three. */
 static lud_status read_colour(lud_tree *node, double *colour, int *size, lud_error *error) {
     if (node->kind != LUD_TREE_SEQUENCE || node->n_children < 3 || node->n_children > LUD_PARTICLE_MAX_COLOUR)

@@ -233,9 +233,9 @@ extern const particle_code lud_particle_float_code, lud_particle_double_code;
 extern const particle_code lud_particle_avx2_code, lud_particle_avx512_code;
 #endif
 
-/* Turns the section into tables (particle_parse.c), tables into instructions (particle_compile.c). */
-lud_status lud_particle_parse(lud_tree *root, const char *file, uint64_t seed, lud_model **model,
-                              lud_error *error);
+/* Turns the section of a scenario into tables (particle_parse.c), tables into instructions
+ * (particle_compile.c). The model does not know its world yet. */
+lud_status lud_particle_parse(lud_tree *root, lud_particle_model **model, lud_error *error);
 lud_status lud_particle_compile(lud_particle_model *model, lud_error *error);
 void lud_particle_free(lud_model *model);
 
@@ -247,7 +247,17 @@ void lud_particle_measure(const lud_model *model, int n, const uint8_t *states, 
 lud_status lud_particle_upload(const lud_model *model, struct lud_device *device, void **uploaded,
                                lud_error *error);
 
-/* A drawn choice by name for an agent: entity id or -1. */
-int lud_particle_choice_id(const lud_particle_model *model, const particle_choice *choice, int agent);
+/* A drawn choice for an agent: entity id or -1. */
+static inline int lud_particle_choice_id(const lud_particle_model *m, const particle_choice *choice,
+                                         int agent) {
+    switch (choice->per) {
+    case PER_PAIR:
+        return agent < 0 ? -1 : choice->first_entity + agent;
+    case PER_AGENT:
+        return agent < 0 ? -1 : m->n_entities + choice->first_slot + agent;
+    default:
+        return m->n_entities + choice->first_slot;
+    }
+}
 
 #endif

@@ -1,4 +1,4 @@
-/* The option tables of the particle section and of the rows of its tables. */
+/* The option tables of the particle section and of the rows of its tables, and how rows are read. */
 
 #include "base/option_rows.h"
 #include "sim/particle/particle_rows.h"
@@ -198,3 +198,26 @@ static const lud_option success_options[] = {
 };
 const lud_option_table lud_particle_success_table =
     OPTION_TABLE("particle.success", "when an episode has succeeded", success_options);
+
+lud_status lud_particle_read_rows(lud_particle_model *m, const lud_option_table *table, lud_tree *list,
+                                  void **rows, int *n, lud_error *error) {
+    *n = 0;
+    *rows = NULL;
+    if (!list || list->kind == LUD_TREE_NULL) return LUD_OK;
+    if (list->kind != LUD_TREE_SEQUENCE)
+        return lud_fail_at(error, LUD_ERROR_INPUT, list->place, "expected a list of `%s`", table->name);
+    if (list->n_children > INT16_MAX)
+        return lud_fail_at(error, LUD_ERROR_INPUT, list->place, "too many rows of `%s`", table->name);
+    unsigned char *out = lud_arena_take_array(m->arena, list->n_children + 1, table->bytes);
+    if (!out) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    for (lud_tree *row = list->child; row; row = row->next) {
+        if (row->kind != LUD_TREE_MAPPING)
+            return lud_fail_at(error, LUD_ERROR_INPUT, row->place, "expected a mapping with keys of `%s`",
+                               table->name);
+        lud_status status = lud_options_read(table, m->arena, row, out + (size_t)*n * table->bytes, error);
+        if (status) return status;
+        (*n)++;
+    }
+    *rows = out;
+    return LUD_OK;
+}

@@ -2,7 +2,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "particle_tasks.h"
 #include "sim/particle/particle_rows.h"
+
+const char *lud_particle_task_name(int i) {
+    return i >= 0 && i < (int)(sizeof task_files / sizeof *task_files) ? task_files[i].name : NULL;
+}
+
+const char *lud_particle_task_text(int i, size_t *length) {
+    *length = task_files[i].length;
+    return (const char *)task_files[i].bytes;
+}
 
 static lud_tree *find(const lud_tree *mapping, const char *key) {
     if (!mapping || mapping->kind != LUD_TREE_MAPPING) return NULL;
@@ -173,33 +183,7 @@ static lud_status resolve(lud_arena *arena, const lud_tree *section, lud_tree **
     return LUD_OK;
 }
 
-lud_status lud_particle_read_rows(lud_particle_model *m, const lud_option_table *table, lud_tree *list,
-                                  void **rows, int *n, lud_error *error) {
-    *n = 0;
-    *rows = NULL;
-    if (!list || list->kind == LUD_TREE_NULL) return LUD_OK;
-    if (list->kind != LUD_TREE_SEQUENCE)
-        return lud_fail_at(error, LUD_ERROR_INPUT, list->place, "expected a list of `%s`", table->name);
-    if (list->n_children > INT16_MAX)
-        return lud_fail_at(error, LUD_ERROR_INPUT, list->place, "too many rows of `%s`", table->name);
-    unsigned char *out = lud_arena_take_array(m->arena, list->n_children + 1, table->bytes);
-    if (!out) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-    for (lud_tree *row = list->child; row; row = row->next) {
-        if (row->kind != LUD_TREE_MAPPING)
-            return lud_fail_at(error, LUD_ERROR_INPUT, row->place, "expected a mapping with keys of `%s`",
-                               table->name);
-        lud_status status = lud_options_read(table, m->arena, row, out + (size_t)*n * table->bytes, error);
-        if (status) return status;
-        (*n)++;
-    }
-    *rows = out;
-    return LUD_OK;
-}
-
-lud_status lud_particle_parse(lud_tree *root, const char *file, uint64_t seed, lud_model **model,
-                              lud_error *error) {
-    (void)file;
-    (void)seed;
+lud_status lud_particle_parse(lud_tree *root, lud_particle_model **model, lud_error *error) {
     lud_tree *section = lud_tree_get(root, "particle");
     if (!section || section->kind != LUD_TREE_MAPPING)
         return lud_fail_at(error, LUD_ERROR_INPUT, section ? section->place : root->place,
@@ -211,7 +195,6 @@ lud_status lud_particle_parse(lud_tree *root, const char *file, uint64_t seed, l
         lud_arena_destroy(arena);
         return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
     }
-    m->base.world = &lud_particle_world;
     m->arena = arena;
     lud_status status = resolve(arena, section, &m->section, &m->source, error);
     if (!status) status = lud_options_read(&lud_particle_option_table, arena, m->section, &m->options, error);
@@ -220,7 +203,7 @@ lud_status lud_particle_parse(lud_tree *root, const char *file, uint64_t seed, l
         lud_arena_destroy(arena);
         return status;
     }
-    *model = &m->base;
+    *model = m;
     return LUD_OK;
 }
 

@@ -1,4 +1,5 @@
-/* The direction of the folders: includes and calls only go down (see docs/architecture.md).
+/* The direction of the folders: includes and calls only go down (see docs/architecture.md), and so do those
+ * of the rooms within learn/.
  *
  * Includes are read from the sources; calls from the symbols of the built libraries, where an undefined
  * symbol of one must not be defined by a library above or beside it. */
@@ -35,6 +36,53 @@ static int layer_of(const char *path) {
     return -1;
 }
 
+/* Rooms of learn/ in their order: each may use those above it in this list that belong to everybody or to the
+ * same family. Of two prefixes of a path the longer one counts. */
+enum { EVERYBODY, EMPO, MAPPO, PROOF, REGISTRY };
+static const struct room {
+    const char *prefix;
+    int family;
+} rooms[] = {
+    {"learn/store/", EVERYBODY},           /* checkpoints, metrics */
+    {"learn/nn/", EVERYBODY},              /* networks, optimisers */
+    {"learn/policy_gradient/", EVERYBODY}, /* what PPO learners share */
+    {"learn/learner.", EVERYBODY},         /* the interface */
+    {"learn/train.", EVERYBODY},           /* the loop */
+    {"learn/store/run.", EVERYBODY},       /* opening a RUN of any learner */
+    {"learn/empo/", EMPO},                 /* theory, equations, layout, stages, options */
+    {"learn/empo/exact/", EMPO},           /* the exact solver and what follows from it */
+    {"learn/empo/memory/", EMPO},          /* features, environments, replay */
+    {"learn/empo/networks/", EMPO},        /* networks and tables */
+    {"learn/empo/phase1/", EMPO},          /* the learner of what people do */
+    {"learn/empo/people/", EMPO},          /* people as others see them */
+    {"learn/empo/targets/", EMPO},         /* values, batches and targets of phase 2 */
+    {"learn/empo/explore/", EMPO},         /* curiosity, novelty, search */
+    {"learn/empo/phase2/", EMPO},          /* the learner of power */
+    {"learn/mappo/", MAPPO},               /* graph MAPPO */
+    {"learn/kge/", PROOF},                 /* embeddings and their scores */
+    {"learn/proof_ppo/", PROOF},           /* the prover */
+    {"learn/kge/kge.", PROOF},             /* the learner kge, which ranks as the prover does */
+    {"learn/registry.", REGISTRY},         /* knows every learner */
+};
+enum { N_ROOMS = sizeof rooms / sizeof *rooms };
+
+static int room_of(const char *path) {
+    int found = -1;
+    for (int i = 0; i < N_ROOMS; i++)
+        if (!strncmp(path, rooms[i].prefix, strlen(rooms[i].prefix)) &&
+            (found < 0 || strlen(rooms[i].prefix) > strlen(rooms[found].prefix)))
+            found = i;
+    return found;
+}
+
+static bool room_may_use(int from, int to) {
+    if (from == to) return true;
+    if (from < 0) return rooms[to].family == EVERYBODY; /* of another learner */
+    if (to < 0) return rooms[from].family == REGISTRY;
+    return to < from && (rooms[to].family == EVERYBODY || rooms[from].family == REGISTRY ||
+                         rooms[to].family == rooms[from].family);
+}
+
 static int n_sources, n_includes, n_wrong;
 
 static void check_source(const char *path, int layer) {
@@ -46,6 +94,12 @@ static void check_source(const char *path, int layer) {
         int target = layer_of(name);
         if (target < 0) continue; /* beside the source, or generated */
         n_includes++;
+        const int room = room_of(path + strlen(LUDUS_SOURCE_DIR) + 1), other = room_of(name);
+        if (layer == LEARN && target == LEARN && !room_may_use(room, other)) {
+            n_wrong++;
+            print_error("%s:%d: the room %s must not include %s\n", path, number,
+                        room < 0 ? "of another learner" : rooms[room].prefix, name);
+        }
         if (may_use(layer, target)) continue;
         n_wrong++;
         print_error("%s:%d: %s must not include %s\n", path, number, folders[layer], name);
@@ -154,6 +208,15 @@ static void test_rules(void **state) {
     assert_false(may_use(BASE, SIM) || may_use(RENDER, LEARN) || may_use(LEARN, RENDER) ||
                  may_use(AGENTS, LEARN));
     assert_int_equal(layer_of("sim/multigrid/grid_spec.h"), SIM);
+    const int nn = room_of("learn/nn/nn.h"), exact = room_of("learn/empo/exact/exact.c"),
+              theory = room_of("learn/empo/theory.h"), mappo = room_of("learn/mappo/mappo.c"),
+              embedding = room_of("learn/kge/embedding.h"), kge = room_of("learn/kge/kge.c"),
+              prover = room_of("learn/proof_ppo/ranking.h"), all = room_of("learn/registry.c");
+    assert_true(room_may_use(exact, theory) && room_may_use(exact, nn) && room_may_use(prover, embedding) &&
+                room_may_use(kge, prover) && room_may_use(all, mappo) && room_may_use(-1, nn));
+    assert_false(room_may_use(theory, exact) || room_may_use(nn, exact) || room_may_use(mappo, exact) ||
+                 room_may_use(prover, kge) || room_may_use(mappo, all) || room_may_use(-1, mappo) ||
+                 room_may_use(mappo, -1));
     assert_int_equal(layer_of("simple.h"), -1);
 }
 

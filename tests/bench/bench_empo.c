@@ -53,21 +53,13 @@ typedef struct run {
     lud_error error;
 } run;
 
-/* No values: the actor alone, with robots at random. */
-static void no_values(void *context, int n, const int32_t *records, float *q) {
-    (void)context;
-    (void)n;
-    (void)records;
-    (void)q;
-}
-
+/* No values: the rollout alone, with robots at random. */
 static void act(void *context) {
     run *r = context;
     lud_empo_now now = r->now;
     now.beta_r = 0.0;
     if (!r->status)
-        r->status = lud_empo_rollout_step(r->learner->rollout, &now, 1000000, no_values, NULL,
-                                          r->learner->replay, &r->error);
+        r->status = lud_empo_rollout_step(r->learner->rollout, &now, 1000000, r->learner->replay, &r->error);
 }
 
 static void update(void *context) {

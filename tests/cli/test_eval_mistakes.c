@@ -93,23 +93,48 @@ static void test_query(void **state) {
                   "--query: query:1:9: expected an argument and then");
 }
 
-/* A solution judges policies that follow from the state alone, in the scenario that was solved. */
+static void train_in_key(const char *run, const char *recurrent) {
+    char learner[256];
+    snprintf(learner, sizeof learner,
+             "learner={type: graph-mappo, steps: 40, rollout_length: 10, recurrent: %s, hidden_size: 8, "
+             "epochs: 1, evaluation_episodes: 2}",
+             recurrent);
+    succeed(LUDUS("train", KEY, "-o", run, "-q", "--set", "run.environments=2", "--set", learner));
+}
+
+static void check_output(program_result r, const char *expected, const char *other) {
+    if (r.exit_code) fail_msg("exit code %d: %s", r.exit_code, r.err);
+    if (!strstr(r.out, expected) || (other && !strstr(r.out, other)))
+        fail_msg("'%s' or '%s' is not in '%s'", expected, other ? other : "", r.out);
+    program_free(&r);
+}
+
+/* A solution evaluates every policy in the scenario that was solved: what follows from the state alone
+ * exactly, what remembers by playing. */
 static void test_solved(void **state) {
     (void)state;
-    char solved[64], trained[64];
+    char solved[64], plain[64], recurrent[64];
     snprintf(solved, sizeof solved, "%s/solved", folder);
-    snprintf(trained, sizeof trained, "%s/trained", folder);
+    snprintf(plain, sizeof plain, "%s/plain", folder);
+    snprintf(recurrent, sizeof recurrent, "%s/recurrent", folder);
     succeed(LUDUS("solve", KEY, "-o", solved, "-q"));
     check_failure(LUDUS("eval", solved, "--policy", "random", "--set", "multigrid.max_steps=7"),
                   "solution.empo: not a solution of this scenario");
-    succeed(
-        LUDUS("train", KEY, "-o", trained, "-q", "--set", "run.environments=2", "--set",
-              "learner={type: graph-mappo, steps: 20, rollout_length: 10, recurrent: true, hidden_size: 8, "
-              "epochs: 1, evaluation_episodes: 2}"));
-    check_failure(
-        LUDUS("eval", solved, "--policy", trained),
-        "the policy 'trained' remembers what was before; an exact value needs one that follows from the "
-        "state alone");
+    train_in_key(plain, "false");
+    train_in_key(recurrent, "true");
+    check_output(LUDUS("eval", solved, "--policy", plain), "policy divergence", "person 0   power X_h");
+    check_output(LUDUS("eval", solved, "--policy", plain, "--json"), "\"exact\": true", "\"kl\": ");
+    check_output(LUDUS("eval", solved, "--policy", "{type: script, actions: [forward, left]}", "--json"),
+                 "\"exact\": true", NULL);
+    check_output(LUDUS("eval", solved, "--policy", "heuristic", "--json"), "\"exact\": true", NULL);
+    check_output(LUDUS("eval", solved, "--policy", recurrent, "--episodes", "2"),
+                 "estimated from 2 episodes, with 95 % intervals", " ± ");
+    check_output(LUDUS("eval", solved, "--policy", recurrent, "--episodes", "2", "--json"),
+                 "\"exact\": false", "\"V_r_interval\": ");
+    check_failure(LUDUS("eval", solved, "--policy", recurrent, "--episodes", "1"),
+                  "--episodes 1: an interval needs at least two");
+    check_failure(LUDUS("eval", solved, "--policy", plain, "--episodes", "5"),
+                  "--episodes is for policies that have to be played; this one is evaluated exactly");
 }
 
 /* A RUN whose scenario was edited after the training. */

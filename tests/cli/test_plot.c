@@ -97,6 +97,8 @@ static void test_errors(void **unused) {
     check(LUDUS("plot", rising), 2, "rising/metrics.csv has iteration,steps,return,evaluation/return");
     check(LUDUS("plot", rising, "-c", "retrun", "-o", picture), 2, "nothing was measured of 'retrun'; ");
     check(LUDUS("plot", empty, "-c", "return", "-o", picture), 2, "empty has no metrics.csv: not a training");
+    check(LUDUS("plot", rising, "-c", "return", "-o", "curves.svg"), 2,
+          "curves.svg: a picture is written as .png");
     check(LUDUS("plot", rising, "-c", "return"), 2, "'ludus plot' needs -o FILE");
     check(LUDUS("plot", rising, "-c", "return", "-l", "high", "-o", picture), 2,
           "--level: expected a number and a name as in -7.6=scripted, found 'high'");

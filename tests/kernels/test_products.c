@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/products.h"
 #include "kernels/device.h"
 
 static lud_device *open_cpu(int n_threads) {

@@ -71,9 +71,10 @@ static const golden_case cases[] = {
      NULL,
      {NULL}},
     {"mappo, mlp, plain returns, own observations",
-     PARTICLE("task: simple_spread, actions: continuous",
-              "recurrent: false, minibatches: 2, normaliser: none, gae: false, clip_value: false, "
-              "centralised: false, huber_delta: 0, time_limits: discard, weight_decay: 0.01, " SMALL),
+     PARTICLE(
+         "task: simple_spread, actions: continuous",
+         "recurrent: false, minibatches: 2, normaliser: none, gae: false, clip_value: false, "
+         "centralised: false, huber_delta: 0, time_limits: discard, optimiser: {weight_decay: 0.01}, " SMALL),
      NULL,
      {NULL}},
     {"mappo, unlike agents",

@@ -18,10 +18,11 @@
 #include "learn/train.h"
 
 #define WORLD                                                                                                \
-    "ludus: 1\nname: corridor\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We We\n"                 \
-    "    We Ay Ae .. We\n    We We .. We We\n    We We We We We\n  max_steps: 4\n  actions: small\n"         \
-    "goals: [{cell: [1, 1]}, {cell: [2, 1]}, {cell: [3, 1]}, {cell: [2, 2], weight: 2}]\n"                   \
-    "run: {environments: 4, seed: 3}\n"
+    "ludus: 1\nname: room\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We We\n"                     \
+    "    We Ay .. .. We\n    We .. Ae .. We\n    We We We We We\n  max_steps: 4\n  actions: small\n"         \
+    "  agents: [{facing: east}, {facing: north}]\n"                                                          \
+    "goals: [{cell: [1, 1]}, {cell: [1, 2]}, {rectangle: [2, 1, 2, 2]}, {rectangle: [3, 1, 3, 2], weight: "  \
+    "2}]\nrun: {environments: 4, seed: 3}\n"
 #define SOLVER                                                                                               \
     "learner: {type: empo-exact, gamma_h: 0.9, gamma_r: 0.8, beta_h: 3, zeta: 1.5, xi: 1.2, eta: 1.1}\n"
 #define MAPPO "type: graph-mappo, hidden_size: 8, steps: 40, rollout_length: 5, epochs: 2, output_gain: 1"
@@ -62,7 +63,7 @@ static void close_bed(bed *b) {
 static lud_policy *policy_from(const lud_model *model, const char *text) {
     lud_arena *arena = lud_arena_create(0);
     lud_tree *tree;
-    lud_policy *policy;
+    lud_policy *policy = NULL;
     lud_error error = {0};
     if (lud_tree_read_text(arena, "test", text, strlen(text), &tree, &error) ||
         lud_policy_create(model, tree, "test", &policy, &error))
@@ -158,7 +159,7 @@ static worth enumerate(const lud_empo_problem *problem, const double *records, l
                 const uint8_t *to = out.states + k * model->layout.state_bytes;
                 const worth behind = enumerate(problem, records, policy, to, after);
                 const double p = robots[r] * out.probability[k];
-                next += usual[a] * p * behind.v_r;
+                if (usual[a] > 0) next += usual[a] * p * behind.v_r;
                 for (int g = 0; g < n_goals; g++) {
                     const double chosen = record[layout->policies + g * layout->n_human_actions[0] + a];
                     own.v_h_e[g] +=
@@ -185,7 +186,7 @@ static worth enumerate_from_start(const lud_empo_problem *problem, const double 
     return w;
 }
 
-static const lud_empo_estimate_options few = {.episodes = 60, .rollouts = 64, .seed = 11};
+static const lud_empo_estimate_options few = {.episodes = 40, .rollouts = 32, .seed = 11};
 
 static lud_empo_policy_evaluation evaluate(bed *b, lud_policy *policy) {
     lud_empo_policy_evaluation e;
@@ -209,16 +210,37 @@ static void assert_exact(bed *b, lud_policy *policy) {
     lud_empo_policy_evaluation_free(&e);
 }
 
-/* The interval contains what is right, and is not wide enough to contain anything. */
-static void assert_covered(const lud_empo_policy_evaluation *e, const worth *expected) {
-    if (!(fabs(e->v_r - expected->v_r) <= e->v_r_interval))
-        fail_msg("V_r %g within %g +- %g", expected->v_r, e->v_r, e->v_r_interval);
-    if (!(fabs(e->power[0] - expected->x_h) <= e->power_interval[0]))
-        fail_msg("X_h %g within %g +- %g", expected->x_h, e->power[0], e->power_interval[0]);
-    assert_int_equal(e->n_episodes, few.episodes);
-    assert_true(e->v_r_interval > 0 && e->v_r_interval < 0.1 * fabs(e->v_r));
-    assert_true(e->power_interval[0] > 0 && e->power_interval[0] < 0.1 * e->power[0]);
-    assert_true(isnan(e->divergence) && isnan(e->kl));
+/* Plays with many seeds: nearly all intervals contain what is right, the mean of all plays comes nearer, and
+ * no interval is wide enough to contain anything. */
+static double assert_covered(const lud_empo_problem *problem, const double *records, lud_policy *policy,
+                             double v_r, double x_h) {
+    enum { SEEDS = 20 };
+    int v_covered = 0, x_covered = 0;
+    double v = 0, x = 0, regret = 0, v_width = 0, x_width = 0;
+    for (int k = 0; k < SEEDS; k++) {
+        lud_empo_estimate_options options = few;
+        options.seed = (uint64_t)(100 + k);
+        lud_empo_policy_evaluation e;
+        lud_error error = {0};
+        if (lud_empo_estimate_policy(problem, records, 0, &policy, &options, &e, &error))
+            fail_msg("%s", error.text);
+        assert_int_equal(e.n_episodes, few.episodes);
+        assert_true(isnan(e.divergence) && isnan(e.kl));
+        v_covered += fabs(e.v_r - v_r) <= e.v_r_interval;
+        x_covered += fabs(e.power[0] - x_h) <= e.power_interval[0];
+        v += e.v_r / SEEDS;
+        x += e.power[0] / SEEDS;
+        regret += e.mean_regret / SEEDS;
+        v_width += e.v_r_interval / SEEDS;
+        x_width += e.power_interval[0] / SEEDS;
+        lud_empo_policy_evaluation_free(&e);
+    }
+    if (v_covered < 17 || x_covered < 17)
+        fail_msg("of %d intervals %d contain V_r and %d X_h", SEEDS, v_covered, x_covered);
+    assert_true(v_width > 0 && v_width < 0.1 * fabs(v_r) && x_width > 0 && x_width < 0.1 * x_h);
+    assert_near(v, v_r, 2 * v_width / sqrt(SEEDS) / fabs(v_r));
+    assert_near(x, x_h, 2 * x_width / sqrt(SEEDS) / x_h);
+    return regret;
 }
 
 /* ---- tests ---- */
@@ -305,9 +327,9 @@ static void a_recurrent_network_is_played(void **state) {
     assert_false(lud_policy_distribution(policy, b.c.space->states, 1, -1, p));
     const worth expected = enumerate_from_start(b.c.problem, b.solution->records, policy);
     lud_empo_policy_evaluation e = evaluate(&b, policy);
-    assert_covered(&e, &expected);
-    assert_true(e.mean_regret > 0);
+    assert_int_equal(e.n_episodes, few.episodes);
     lud_empo_policy_evaluation_free(&e);
+    (void)assert_covered(b.c.problem, b.solution->records, policy, expected.v_r, expected.x_h);
     lud_cast_destroy(cast);
     close_bed(&b);
 }
@@ -317,18 +339,18 @@ static void a_script_is_played_where_states_do_not_count(void **state) {
     (void)state;
     bed b = open_bed();
     lud_error error = {0};
-    lud_policy *policy = policy_from(b.scenario->model, "{type: script, actions: [left, forward, forward]}");
+    lud_policy *policy = policy_from(b.scenario->model, "{type: script, actions: [right, forward, left]}");
     lud_empo_policy_evaluation exact = evaluate(&b, policy), played;
     if (lud_empo_estimate_policy(b.c.problem, b.solution->records, 0, &policy, &few, &played, &error))
         fail_msg("%s", error.text);
-    const worth expected = {.v_r = exact.v_r, .x_h = exact.power[0]};
-    assert_covered(&played, &expected);
-    assert_true(fabs(played.mean_regret - exact.mean_regret) < 0.15 * exact.mean_regret);
+    const double regret = assert_covered(b.c.problem, b.solution->records, policy, exact.v_r, exact.power[0]);
+    assert_near(regret, exact.mean_regret, 0.2);
     for (int g = 0; g < b.c.problem->layout.n_goals; g++)
         assert_true(fabs(played.v_h_e[g] - exact.v_h_e[g]) < 0.05);
     double visits = 0;
     for (uint64_t s = 0; s < b.c.space->n_states; s++) visits += fabs(played.visits[s] - exact.visits[s]);
-    assert_true(visits < 1.5 && played.visits[0] == 1);
+    assert_true(visits < 2.5);
+    assert_near(played.visits[0], 1, 1e-12);
     lud_empo_policy_evaluation_free(&exact);
     lud_empo_policy_evaluation_free(&played);
     lud_policy_destroy(policy);
@@ -339,10 +361,7 @@ static void a_script_is_played_where_states_do_not_count(void **state) {
     assert_int_equal(lud_empo_check_policy(policy, s.problem->layout.robots[0], &error),
                      LUD_ERROR_UNSUPPORTED);
     const worth tree = enumerate_from_start(s.problem, s.records, policy);
-    if (lud_empo_estimate_policy(s.problem, s.records, 0, &policy, &few, &played, &error))
-        fail_msg("%s", error.text);
-    assert_covered(&played, &tree);
-    lud_empo_policy_evaluation_free(&played);
+    (void)assert_covered(s.problem, s.records, policy, tree.v_r, tree.x_h);
     lud_policy_destroy(policy);
     support_release(&s);
 }
@@ -350,41 +369,35 @@ static void a_script_is_played_where_states_do_not_count(void **state) {
 /* Where nobody draws there is nothing to estimate: the interval is empty and right. */
 static void a_certain_play_has_no_interval(void **state) {
     (void)state;
-    lud_scenario *scenario = read_text(WORLD "learner: {type: empo-exact, beta_h: .inf, gamma_h: 0.9}\n");
+    lud_scenario *scenario =
+        read_text(WORLD "learner: {type: empo-exact, gamma_h: 0.9, gamma_r: 0.8, zeta: 1.5, nu_h: 1, "
+                        "habit: {type: script, actions: [forward, right, forward]}}\n");
     const lud_empo_solve_options options = {.n_threads = 1};
     lud_empo_case c;
     lud_error error = {0};
     if (lud_empo_case_open(scenario, &options, &c, &error)) fail_msg("%s", error.text);
     double *records = calloc(c.space->n_states * (size_t)c.problem->layout.record_doubles, sizeof *records);
-    const lud_empo_run run = {.records = records, .n_threads = 1, .first_level = INT32_MAX};
-    assert_int_equal(lud_empo_solve(c.problem, &run, &error), LUD_OK);
-    /* the person insists on the first of its best actions */
-    const lud_empo_layout *layout = &c.problem->layout;
-    for (uint64_t s = 0; s < c.space->n_states; s++)
-        for (int g = 0; g < layout->n_goals; g++) {
-            double *p = records + s * (uint64_t)layout->record_doubles + layout->policies + g * 4;
-            int best = 0;
-            for (int a = 1; a < 4; a++)
-                if (p[a] > p[best]) best = a;
-            for (int a = 0; a < 4; a++) p[a] = a == best;
-        }
-    c.problem->goal_weight[0] = c.problem->goal_weight[1] = c.problem->goal_weight[3] =
-        0; /* one goal counts */
+    lud_empo_hooks hooks;
+    lud_empo_policies_hook(&c.policies, &hooks);
+    const lud_empo_run run = {.records = records, .hooks = &hooks, .n_threads = 1, .first_level = INT32_MAX};
+    if (lud_empo_solve(c.problem, &run, &error)) fail_msg("%s", error.text);
     lud_policy *policy = policy_from(scenario->model, "{type: script, actions: [right, forward]}");
     const worth expected = enumerate_from_start(c.problem, records, policy);
     const lud_empo_estimate_options two = {.episodes = 2, .rollouts = 2, .seed = 1};
     lud_empo_policy_evaluation e;
-    lud_status status = lud_empo_estimate_policy(c.problem, records, 0, &policy, &two, &e, &error);
-    if (isfinite(expected.v_r)) {
-        assert_int_equal(status, LUD_OK);
-        assert_near(e.v_r, expected.v_r, 1e-12);
-        assert_near(e.power[0], expected.x_h, 1e-12);
-        assert_true(e.v_r_interval < 1e-12 && e.power_interval[0] < 1e-12);
-        lud_empo_policy_evaluation_free(&e);
-    } else { /* on the way the person comes where it cannot reach its goal any more */
-        assert_int_equal(status, LUD_ERROR_NUMERIC);
-        assert_non_null(strstr(error.text, "no goal of agent 0 was reached in 8 rollouts from state"));
-    }
+    if (lud_empo_estimate_policy(c.problem, records, 0, &policy, &two, &e, &error))
+        fail_msg("%s", error.text);
+    assert_near(e.v_r, expected.v_r, 1e-12);
+    assert_near(e.power[0], expected.x_h, 1e-12);
+    assert_true(e.v_r_interval < 1e-9 && e.power_interval[0] < 1e-12);
+    lud_empo_policy_evaluation_free(&e);
+    /* who wants to be where it started, and is led away, has no power that rollouts could tell */
+    for (int g = 1; g < c.problem->layout.n_goals; g++) c.problem->goal_weight[g] = 0;
+    assert_int_equal(lud_empo_estimate_policy(c.problem, records, 0, &policy, &two, &e, &error),
+                     LUD_ERROR_NUMERIC);
+    if (!strstr(error.text, "no goal of agent 0 was reached in 8 rollouts from state"))
+        fail_msg("%s", error.text);
+    assert_null(e.power);
     lud_policy_destroy(policy);
     free(records);
     lud_empo_case_close(&c);

@@ -17,6 +17,7 @@
 #include "learn/empo/people/human_profiles.h"
 #include "learn/empo/targets/targets.h"
 #include "learn/support_empo.h"
+#include "learn/support_stages.h"
 
 static char folder[] = "/tmp/ludus-empo-XXXXXX", path[64]; /* of a checkpoint */
 
@@ -320,9 +321,8 @@ static void restarts_reach_every_state(void **state) {
         const lud_empo_now now = lud_empo_stages_at(&r.learner->options.stages, 0);
         lud_error error = {0};
         for (int64_t i = 0; i < there / 2; i++) /* eight environments: four steps a state */
-            assert_int_equal(
-                lud_empo_rollout_step(r.learner->rollout, &now, 0, NULL, NULL, r.learner->replay, &error),
-                LUD_OK);
+            assert_int_equal(lud_empo_rollout_step(r.learner->rollout, &now, 0, r.learner->replay, &error),
+                             LUD_OK);
         const lud_empo_rollout_counts counts = lud_empo_rollout_get_counts(r.learner->rollout);
         missed[round] = there - counts.states_seen;
         assert_int_equal(counts.restarts > 0, round == 1);
@@ -368,7 +368,7 @@ static void contests_are_won_by_the_largest_priority(void **state) {
 /* Old transitions are phased out between the ramp's start and the end of constant rates, and stay out. */
 static void cleared_transitions_stay_out(void **state) {
     (void)state;
-    lud_empo_stages s = lud_empo_stages_defaults();
+    lud_empo_stages s = support_stages();
     const int64_t begin = lud_empo_stage_end(&s, LUD_STAGE_RAMP - 1), end = 70000;
     assert_true(lud_empo_stages_at(&s, begin - 1).max_age == -1);
     int64_t oldest = 0;

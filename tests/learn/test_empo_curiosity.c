@@ -140,7 +140,7 @@ static void what_was_done_is_not_novel(void **state) {
     lud_empo_novelty *novelty = r.learner->novelty;
     const int32_t *records[STATES];
     int32_t *memory = walk(&r, 1, records), actions[2 * STATES];
-    const int width = lud_empo_novelty_max_actions(novelty);
+    const int width = r.learner->features.layout.max_human_actions;
     assert_int_equal(width, 4);
     float before[STATES * 2 * 4], after[STATES * 2 * 4];
     for (int i = 0; i < 2 * STATES; i++) actions[i] = i % 2 ? 3 : 1; /* person 0 turns, person 1 walks */
@@ -206,9 +206,8 @@ static void counting_people_do_different_things(void **state) {
         lud_error error = {0};
         int counts[4] = {0};
         for (int i = 0; i < 200; i++) {
-            assert_int_equal(
-                lud_empo_rollout_step(r.learner->rollout, &now, 0, NULL, NULL, r.learner->replay, &error),
-                LUD_OK);
+            assert_int_equal(lud_empo_rollout_step(r.learner->rollout, &now, 0, r.learner->replay, &error),
+                             LUD_OK);
             const lud_empo_last_step last = lud_empo_rollout_last_step(r.learner->rollout);
             for (int k = 0; k < 2 * last.n; k++) counts[last.actions[k]]++;
         }

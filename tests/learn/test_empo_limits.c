@@ -53,7 +53,7 @@ static void a_transition_larger_than_the_memory(void **state) {
     lud_empo_replay *small = too_small(&l->features, layout->n_robot_actions, layout->n_humans);
     const lud_empo_now now = lud_empo_stages_at(&l->options.stages, 0);
     lud_error error = {0};
-    expect_too_large(lud_empo_rollout_step(l->rollout, &now, 0, NULL, NULL, small, &error), &error);
+    expect_too_large(lud_empo_rollout_step(l->rollout, &now, 0, small, &error), &error);
     assert_int_equal(lud_empo_replay_count(small), 0);
     lud_empo_replay_destroy(small);
     support_empo_close(&r);

@@ -146,7 +146,7 @@ static void targets_follow_the_equation(void **state) {
                                                1}; /* what the networks say must not change meanwhile */
         lud_error error = {0};
         assert_int_equal(lud_empo_phase1_update_run(l->update, 12, &still, true, &error), LUD_OK);
-        const lud_empo_phase1_view view = lud_empo_phase1_targets(l);
+        const lud_empo_phase1_view view = lud_empo_phase1_update_view(l->update);
         const int n_robots = f->layout.n_robot_actions;
         int counted = 0, met = 0;
         for (int64_t i = 0; i < view.n; i++) {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "learn/empo/phase2/state_values.h"
+#include "learn/empo/phase2/evaluation.h"
 #include "learn/support_empo.h"
 
 static const char corridor[] = "ludus: 1\n"

@@ -83,12 +83,18 @@ static uint8_t *start(const support_empo *r) {
     return state;
 }
 
-static lud_empo_search *make_search(const support_empo *r, lud_empo_search_options options) {
+/* A search with other options than the learner's own, which it changes. */
+static lud_empo_search *make_search(const support_empo *r, int n_envs, lud_empo_learner_options wanted) {
     lud_empo_search *search = NULL;
     lud_error error = {0};
-    options.terminal_value = -1e-10;
-    options.dirichlet_alpha = 0.3;
-    if (lud_empo_search_create(&options, &r->learner->features, &r->learner->prior, &search, &error))
+    lud_empo_learner_options *o = &r->learner->options;
+    o->mcts_num_simulations = wanted.mcts_num_simulations;
+    o->mcts_max_depth = wanted.mcts_max_depth;
+    o->mcts_c_puct = wanted.mcts_c_puct;
+    o->mcts_temperature = wanted.mcts_temperature;
+    o->mcts_root_noise_frac = wanted.mcts_root_noise_frac;
+    assert_true(o->theory.terminal_value == -1e-10 && o->mcts_dirichlet_alpha == 0.3);
+    if (lud_empo_search_create(o, n_envs, 5, &r->learner->features, &r->learner->prior, &search, &error))
         fail_msg("%s", error.text);
     return search;
 }
@@ -104,12 +110,11 @@ static void one_step_backs_up_what_follows(void **state) {
     const int32_t goals[1] = {0};
     const uint32_t tick[1] = {7};
     enum { SIMULATIONS = 40 };
-    lud_empo_search *search = make_search(&r, (lud_empo_search_options){.n_envs = 1,
-                                                                        .simulations = SIMULATIONS,
-                                                                        .max_depth = 1,
-                                                                        .c_puct = 100,
-                                                                        .temperature = 2,
-                                                                        .seed = 5});
+    lud_empo_search *search = make_search(&r, 1,
+                                          (lud_empo_learner_options){.mcts_num_simulations = SIMULATIONS,
+                                                                     .mcts_max_depth = 1,
+                                                                     .mcts_c_puct = 100,
+                                                                     .mcts_temperature = 2});
     made_up values = {.features = f};
     double policy[4], q[4], value = 0, sum = 0;
     int32_t visits[4], total = 0;
@@ -181,8 +186,9 @@ static void it_prefers_what_lookahead_prefers(void **state) {
     const int32_t goals[1] = {0};
     const uint32_t tick[1] = {7};
     lud_empo_search *search = make_search(
-        &r, (lud_empo_search_options){
-                .n_envs = 1, .simulations = 600, .max_depth = 4, .c_puct = 6, .temperature = 1, .seed = 5});
+        &r, 1,
+        (lud_empo_learner_options){
+            .mcts_num_simulations = 600, .mcts_max_depth = 4, .mcts_c_puct = 6, .mcts_temperature = 1});
     made_up values = {.features = f};
     double policy[4], exact[4];
     lud_error error = {0};
@@ -220,14 +226,12 @@ static void nothing_but_its_inputs_counts(void **state) {
     const int32_t goals[3] = {0, 1, 0};
     const uint32_t tick[3] = {3, 4, 5};
     for (int noise = 0; noise < 2; noise++) {
-        const lud_empo_search_options options = {.n_envs = 3,
-                                                 .simulations = 25,
-                                                 .max_depth = 3,
-                                                 .c_puct = 1.5,
-                                                 .temperature = 1,
-                                                 .root_noise = noise ? 0.5 : 0.0,
-                                                 .seed = 5};
-        lud_empo_search *together = make_search(&r, options), *alone = make_search(&r, options);
+        const lud_empo_learner_options options = {.mcts_num_simulations = 25,
+                                                  .mcts_max_depth = 3,
+                                                  .mcts_c_puct = 1.5,
+                                                  .mcts_temperature = 1,
+                                                  .mcts_root_noise_frac = noise ? 0.5 : 0.0};
+        lud_empo_search *together = make_search(&r, 3, options), *alone = make_search(&r, 3, options);
         made_up values = {.features = &r.learner->features};
         double all[3][4], again[3][4], own[4];
         lud_error error = {0};

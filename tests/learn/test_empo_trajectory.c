@@ -330,7 +330,7 @@ static void check_targets(support_empo *r, int64_t step, double beta_r, endings 
             assert_true(fabs((double)view.q_r[i * n_actions + a] - expected) < 1e-6 * (1.0 + fabs(expected)));
         }
     }
-    const lud_empo_trajectory_figures figures = lud_empo_update_trajectories(l->update);
+    const lud_empo_trajectory_figures figures = lud_empo_update_get(l->update).trajectories;
     if (o->v_h_e_target_mode != LUD_EMPO_ONE_STEP)
         assert_true(fabs(figures.people * (double)(view.n * n_entries) - n_people) < 1e-6);
     else

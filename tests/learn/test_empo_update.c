@@ -250,7 +250,7 @@ static void tables_average_their_targets(void **state) {
     for (int round = 1; round <= 4; round++)
         for (uint64_t key = 0; key < KEYS; key++) { /* 0 is a key like any other, collisions or not */
             const float target[2] = {(float)round, (float)key};
-            assert_true(lud_empo_table_move(table, key * 4096, target, true, 0.0, 1.0));
+            assert_true(lud_empo_table_move(table, key * 4096, target, true, 0.0, 1.0, 1.0));
         }
     assert_int_equal(lud_empo_table_rows(table), KEYS);
     for (uint64_t key = 1; key < KEYS; key++) {
@@ -259,7 +259,7 @@ static void tables_average_their_targets(void **state) {
         assert_int_equal(lud_empo_table_visits(table, key * 4096), 4);
     }
     const float target[2] = {10.0f, 10.0f};
-    assert_true(lud_empo_table_move(table, 77, target, false, 0.25, 1.0));
+    assert_true(lud_empo_table_move(table, 77, target, false, 0.25, 1.0, 1.0));
     assert_true(fabsf(lud_empo_table_read(table, 77)[0] - (-1.0f + 0.25f * 11.0f)) < 1e-6f);
     lud_empo_table_destroy(table);
 }
@@ -493,9 +493,8 @@ static void the_count_bonus_widens_what_is_seen(void **state) {
         now.epsilon_h = 0.0; /* robots at random or after the bonus: beta_r is 0 */
         lud_error error = {0};
         for (int i = 0; i < 1000; i++)
-            assert_int_equal(
-                lud_empo_rollout_step(r.learner->rollout, &now, 0, NULL, NULL, r.learner->replay, &error),
-                LUD_OK);
+            assert_int_equal(lud_empo_rollout_step(r.learner->rollout, &now, 0, r.learner->replay, &error),
+                             LUD_OK);
         seen[round] = lud_empo_rollout_get_counts(r.learner->rollout).states_seen;
         support_empo_close(&r);
     }
@@ -514,9 +513,8 @@ static void stored_transitions_are_complete(void **state) {
         lud_empo_now now = lud_empo_stages_at(&r.learner->options.stages, 0);
         lud_error error = {0};
         for (int i = 0; i < 300; i++)
-            assert_int_equal(
-                lud_empo_rollout_step(r.learner->rollout, &now, 0, NULL, NULL, r.learner->replay, &error),
-                LUD_OK);
+            assert_int_equal(lud_empo_rollout_step(r.learner->rollout, &now, 0, r.learner->replay, &error),
+                             LUD_OK);
         const lud_empo_features *f = &r.learner->features;
         int named = 0, goals[3] = {0};
         const int64_t n = lud_empo_replay_count(r.learner->replay);
@@ -554,7 +552,7 @@ static void defaults_are_written_back(void **state) {
     static const char bare[] = "learner: {type: empo-phase2, num_training_steps: 10, hidden_dim: 8}\n";
     support_empo r;
     support_empo_open(&r, support_empo_corridor, bare, 0, NULL);
-    assert_string_equal(r.learner->people->kind->name, "heuristic");
+    assert_string_equal(r.learner->prior.policy->kind->name, "heuristic");
     lud_arena *arena = lud_arena_create(0);
     lud_tree *root = NULL;
     lud_error error = {0};

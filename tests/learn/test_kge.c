@@ -226,7 +226,7 @@ static void losses_are_right(void **state) {
 
 static const char *const small[] = {
     "learner={type: kge, scorer: complex, dimension: 24, negatives: 32, epochs: "
-    "6, batch_size: 256, weight_decay: 0, learning_rate: {start: 0.02, end: "
+    "6, batch_size: 256, optimiser: {weight_decay: 0}, learning_rate: {start: 0.02, end: "
     "0.002}, evaluation: {every: 3, queries: 40, candidates: 20}}"};
 
 typedef struct trained {

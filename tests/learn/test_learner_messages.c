@@ -95,6 +95,45 @@ static void test_sections(void **state) {
     }
 }
 
+static void test_optimiser(void **state) {
+    (void)state;
+    expect(PARTICLE("task: simple") LEARNER("type: graph-mappo, optimiser: {momentum: 0.9}"), LUD_ERROR_INPUT,
+           "test.yaml:4:52: momentum: expected no momentum with type adam; it is of sgd, found '0.9'");
+    expect(
+        PARTICLE("task: simple") LEARNER("type: graph-mappo, optimiser: {type: sgd, beta1: 0.8}"),
+        LUD_ERROR_INPUT,
+        "test.yaml:4:60: beta1: expected no beta1 with type sgd; it is of every type but sgd, found '0.8'");
+    expect(
+        PARTICLE("task: simple") LEARNER("type: graph-mappo, optimiser: {type: adamw, rank: 4}"),
+        LUD_ERROR_INPUT,
+        "test.yaml:4:61: rank: expected no rank with type adamw; it is of apollo and apollo-mini, found '4'");
+    expect(
+        PROOF("pairs.txt", "") LEARNER("type: proof-ppo, optimiser: {limiter: false}"), LUD_ERROR_INPUT,
+        "test.yaml:4:49: limiter: expected no limiter with type adam; it is of apollo and apollo-mini, found "
+        "'false'");
+    expect(PROOF("pairs.txt", "") LEARNER("type: kge, optimiser: {scale: 2}"), LUD_ERROR_INPUT,
+           "test.yaml:4:41: scale: expected no scale with type adam; it is of apollo and apollo-mini, found "
+           "'2'");
+    expect(PARTICLE("task: simple") LEARNER("type: graph-mappo, optimiser: {type: lion}"), LUD_ERROR_INPUT,
+           "test.yaml:4:48: type: expected sgd, adam, adamw, apollo or apollo-mini, found 'lion'");
+    static const char *const empo[] = {"empo-phase1", "empo-phase2"};
+    for (int i = 0; i < 2; i++) {
+        char text[300];
+        snprintf(text, sizeof text, "%s%slearner: {type: %s, optimiser: {projection_gap: 9}}\n",
+                 GRID("We Ay Ae We"), GOALS, empo[i]);
+        expect(
+            text, LUD_ERROR_INPUT,
+            "test.yaml:5:58: projection_gap: expected no projection_gap with type adam; it is of apollo and "
+            "apollo-mini, found '9'");
+    }
+    /* what stood beside the section before there was one */
+    expect(
+        PROOF("pairs.txt", "") LEARNER("type: kge, weight_decay: 0"), LUD_ERROR_INPUT,
+        "test.yaml:4:22: expected type, scorer, dimension, margin, norm, loss, alpha, negatives, epochs, "
+        "batch_size, bernoulli, max_modulus, optimiser, max_grad_norm, learning_rate or evaluation as key in "
+        "'learner', found 'weight_decay'; 'optimiser' has such a key");
+}
+
 static void test_graph_mappo(void **state) {
     (void)state;
     expect(PARTICLE("task: simple") LEARNER("type: graph-mappo, mad: {r_min: 0.9, r_max: 0.8}"),
@@ -243,8 +282,9 @@ static void test_learned_people(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sections), cmocka_unit_test(test_graph_mappo),
-                                       cmocka_unit_test(test_proofs), cmocka_unit_test(test_empo),
-                                       cmocka_unit_test(test_learned_people)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sections),    cmocka_unit_test(test_optimiser),
+        cmocka_unit_test(test_graph_mappo), cmocka_unit_test(test_proofs),
+        cmocka_unit_test(test_empo),        cmocka_unit_test(test_learned_people)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -474,8 +474,8 @@ static void defaults_are_the_published_ones(void **state) {
     assert_true(o.graph.hidden_size == 16 && o.graph.heads == 3 && o.graph.layers == 2);
     assert_true(o.graph.embed_relu && o.graph.relu && !o.graph.concatenate_heads);
     assert_true(o.graph.pooling == LUD_REDUCE_MEAN && !o.graph.actor_pools && !o.graph.ego_critic);
-    assert_true(o.learning_rate == 5e-4 && o.critic_learning_rate == 5e-4 && o.epsilon == 1e-5);
-    assert_true(o.weight_decay == 0.0 && !o.decay_learning_rate && o.update.epochs == 15 &&
+    assert_true(o.learning_rate == 5e-4 && o.critic_learning_rate == 5e-4 && o.optimiser.epsilon == 1e-5);
+    assert_true(o.optimiser.weight_decay == 0.0 && !o.decay_learning_rate && o.update.epochs == 15 &&
                 o.minibatches == 1);
     assert_true(o.update.clip == 0.2 && o.clip_value && o.update.entropy_coefficient == 0.01 &&
                 o.update.value_coefficient == 1.0);

@@ -14,6 +14,7 @@
 #include "learn/empo/stages.h"
 #include "learn/empo/targets/targets.h"
 #include "learn/nn/capture.h"
+#include "learn/support_stages.h"
 
 enum { MAX_TRANSITIONS = 12, ACTIONS = 5, MAX_SUCCESSORS = MAX_TRANSITIONS * ACTIONS * 4, MAX_HUMANS = 3 };
 
@@ -119,7 +120,7 @@ static void closed_forms(void **state) {
 
 static void stages_without_networks_have_no_length(void **state) {
     (void)state;
-    lud_empo_stages s = lud_empo_stages_defaults();
+    lud_empo_stages s = support_stages();
     lud_text text = {0};
     lud_empo_stages_print(&s, &text);
     assert_non_null(strstr(text.bytes, "3  + Q_r"));

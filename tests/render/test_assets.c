@@ -94,6 +94,28 @@ static void test_font(void **state) {
     check_damage(&font, open_font, "the font of this program is damaged; install it anew");
 }
 
+/* The ink of a glyph grows with the square of its size, also where drawing it takes much memory. */
+static void test_large_glyphs(void **state) {
+    (void)state;
+    lud_font *opened = NULL;
+    lud_error error = {0};
+    if (lud_font_create(&opened, &error)) fail_msg("%s", error.text);
+    double first = 0;
+    for (float size = 100; size <= 3200; size *= 2) {
+        const lud_glyph glyph = lud_font_glyph(opened, '@', size);
+        const size_t n = (size_t)glyph.width * (size_t)glyph.height;
+        uint8_t *mask = calloc(1, n);
+        assert_true(lud_font_render(opened, '@', size, mask));
+        double ink = 0;
+        for (size_t i = 0; i < n; i++) ink += mask[i];
+        ink /= (double)size * (double)size;
+        if (size == 100) first = ink;
+        assert_true(ink > 0.99 * first && ink < 1.01 * first);
+        free(mask);
+    }
+    lud_font_destroy(opened);
+}
+
 static int set_up(void **state) {
     (void)state;
     arena = lud_arena_create(0);
@@ -109,6 +131,7 @@ static int tear_down(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_atlas), cmocka_unit_test(test_font)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_atlas), cmocka_unit_test(test_font),
+                                       cmocka_unit_test(test_large_glyphs)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -232,6 +232,34 @@ static void test_take_over_in_the_plane(void **state) {
     lud_viewer_destroy(plane.viewer);
 }
 
+/* The section `view` says how the window begins; the caller's wishes come before it. */
+static void test_view_section(void **state) {
+    stage *s = *state;
+    write_file("plain.yaml", "ludus: 1\nname: plain\nworld: particle\nparticle: {task: simple}\n");
+    write_file("shown.yaml", "ludus: 1\nname: plain\nworld: particle\nparticle: {task: simple}\n"
+                             "view: {theme: dark, motion: false, speed: 0.5}\n");
+    const lud_theme_name light = LUD_THEME_LIGHT;
+    static const size_t steps[] = {6, 1, 25};
+    uint32_t corner[3];
+    for (int k = 0; k < 3; k++) {
+        stage shown = {.options = {.path = k ? "shown.yaml" : "plain.yaml", .playing = true},
+                       .canvas = s->canvas};
+        if (k == 2) shown.options.theme = &light;
+        if (k == 2) shown.options.speed = 100;
+        lud_error error = {0};
+        if (lud_viewer_create(&shown.options, &shown.viewer, &error)) fail_msg("%s", error.text);
+        lud_viewer_draw(shown.viewer, s->canvas);
+        int pitch;
+        corner[k] = lud_canvas_pixels(s->canvas, &pitch)[0] & 0xffffff;
+        lud_viewer_update(shown.viewer, 0.01); /* the first step comes at once */
+        for (int j = 0; j < 14; j++) lud_viewer_update(shown.viewer, 0.1);
+        assert_int_equal(position(&shown), steps[k]);
+        lud_viewer_destroy(shown.viewer);
+    }
+    assert_true(corner[0] != corner[1]);
+    assert_int_equal(corner[0], corner[2]);
+}
+
 static void test_every_key_draws(void **state) {
     stage *s = *state;
     const char keys[] = "bolpmtghfp[]+-gbsc,.";
@@ -320,11 +348,11 @@ static void test_window(void **state) {
 int main(void) {
 #define WITH_VIEWER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        WITH_VIEWER(test_step_and_rewind), WITH_VIEWER(test_play),
-        WITH_VIEWER(test_take_over),       WITH_VIEWER(test_mouse),
-        WITH_VIEWER(test_dragging_things), WITH_VIEWER(test_take_over_in_the_plane),
-        WITH_VIEWER(test_every_key_draws), WITH_VIEWER(test_recording),
-        WITH_VIEWER(test_reload),          WITH_VIEWER(test_reload_of_includes),
-        WITH_VIEWER(test_window)};
+        WITH_VIEWER(test_step_and_rewind),    WITH_VIEWER(test_play),
+        WITH_VIEWER(test_take_over),          WITH_VIEWER(test_mouse),
+        WITH_VIEWER(test_dragging_things),    WITH_VIEWER(test_take_over_in_the_plane),
+        WITH_VIEWER(test_view_section),       WITH_VIEWER(test_every_key_draws),
+        WITH_VIEWER(test_recording),          WITH_VIEWER(test_reload),
+        WITH_VIEWER(test_reload_of_includes), WITH_VIEWER(test_window)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,6 +89,11 @@ static void test_errors(void **state) {
                "s.yaml:3:7: name: expected text, found a list of 1");
     read_fails("ludus: 1\nworld: multigrid\nrun: {seed: -1}\n",
                "s.yaml:3:13: seed: expected an integer of at least 0, found '-1'");
+    read_fails(
+        "ludus: 1\nworld: multigrid\nview: {nonsense: 1}\n",
+        "s.yaml:3:8: expected theme, speed, motion, goals or labels as key in 'view', found 'nonsense'");
+    read_fails("ludus: 1\nworld: multigrid\nview: {theme: drak}\n",
+               "s.yaml:3:15: theme: expected light or dark, found 'drak'; did you mean 'dark'?");
     read_fails("ludus: 1\nworld: multigrid\n", "s.yaml:1:1: expected the section 'multigrid', found none");
     const char *const set[] = {"run.sede=1"};
     assert_int_equal(lud_scenario_read("s.yaml", small, strlen(small), set, 1, &s, &error), LUD_ERROR_INPUT);
@@ -138,7 +143,7 @@ static void test_effective(void **state) {
     round_trip(
         "ludus: 1\nname: '12'\nabout: |\n  two\n  lines\nworld: multigrid\nmultigrid:\n  map: [WeWeWe, "
         "WeAyWe, "
-        "WeWeWe]\npolicies: {human: {type: random}}\nlearner: {type: x, 'y z': [1, 2]}\nview: {fps: 3}\n"
+        "WeWeWe]\npolicies: {human: {type: random}}\nlearner: {type: x, 'y z': [1, 2]}\nview: {speed: 3}\n"
         "run: {seed: 9223372036854775807}\n");
     round_trip(
         "{\"map\": \"We We We\\nWe Ay We\\nWe We We\", \"max_steps\": 7, \"possible_goals\": [\"1,1\"]}");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "learn/empo/exact/levels.h"
+#include "learn/nn/arrays.h"
 
 /* One row under construction: successors of all joint actions with their probabilities, unsorted. */
 typedef struct row {
@@ -20,11 +21,9 @@ static bool row_add(row *r, uint32_t successor, double probability) {
         }
     if (r->n == r->capacity) {
         size_t capacity = r->capacity ? 2 * r->capacity : 64;
-        uint32_t *successors = realloc(r->successor, capacity * sizeof *successors);
-        if (successors) r->successor = successors;
-        double *probabilities = successors ? realloc(r->probability, capacity * sizeof *probabilities) : NULL;
-        if (!probabilities) return false;
-        r->probability = probabilities;
+        if (!lud_grow(&r->successor, capacity, sizeof *r->successor) ||
+            !lud_grow(&r->probability, capacity, sizeof *r->probability))
+            return false;
         r->capacity = capacity;
     }
     r->successor[r->n] = successor;
@@ -83,12 +82,9 @@ static bool build_row(const lud_empo_problem *problem, const double *record, uin
 static bool append(lud_empo_chain *chain, const row *r, uint64_t *capacity) {
     if (chain->n_entries + r->n > *capacity) {
         *capacity = 2 * (chain->n_entries + r->n);
-        uint32_t *successors = realloc(chain->successor, *capacity * sizeof *successors);
-        if (successors) chain->successor = successors;
-        double *probabilities =
-            successors ? realloc(chain->probability, *capacity * sizeof *probabilities) : NULL;
-        if (!probabilities) return false;
-        chain->probability = probabilities;
+        if (!lud_grow(&chain->successor, *capacity, sizeof *chain->successor) ||
+            !lud_grow(&chain->probability, *capacity, sizeof *chain->probability))
+            return false;
     }
     if (r->n) {
         memcpy(chain->successor + chain->n_entries, r->successor, r->n * sizeof *r->successor);
@@ -102,11 +98,8 @@ lud_status lud_empo_chain_create(const lud_empo_problem *problem, const double *
                                  lud_empo_chain **chain, lud_error *error) {
     const lud_empo_layout *layout = &problem->layout;
     uint64_t n_states = problem->space->n_states, capacity = 0;
-    int max_actions = 1;
-    for (int h = 0; h < layout->n_humans; h++)
-        if (layout->n_human_actions[h] > max_actions) max_actions = layout->n_human_actions[h];
     lud_empo_chain *c = calloc(1, sizeof *c);
-    double *marginal = malloc((size_t)max_actions * sizeof *marginal);
+    double *marginal = malloc((size_t)layout->max_human_actions * sizeof *marginal);
     double *profile = malloc((size_t)layout->n_human_profiles * sizeof *profile);
     row r = {0};
     bool ok = c && marginal && profile;

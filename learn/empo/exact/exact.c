@@ -137,15 +137,15 @@ static void expect_all(const sweep *s, scratch *t, uint64_t state) {
 
 static void solve_state(sweep *s, scratch *t, uint64_t index) {
     double *record = s->run->records + index * (uint64_t)s->game.record_doubles;
-    lud_empo_state_inputs given;
+    lud_empo_state_inputs inputs;
     lud_empo_state_inputs_fill(s->problem, s->run->hooks, index, t->achieved, t->habit, t->belief, t->robot,
-                               &given);
+                               &inputs);
     if (lud_statespace_terminal(s->problem->space, index)) {
         lud_empo_terminal_state(&s->game, record, 0, 1);
     } else {
         expect_all(s, t, index);
-        lud_empo_phase_1(&s->game, &t->equations, &given, record, 0, 1);
-        int human = lud_empo_phase_2(&s->game, &t->equations, &given, record, 0, 1);
+        lud_empo_phase_1(&s->game, &t->equations, &inputs, record, 0, 1);
+        int human = lud_empo_phase_2(&s->game, &t->equations, &inputs, record, 0, 1);
         if (human >= 0) {
 #pragma omp critical(lud_empo_failed)
             if (index < s->failed_state) {
@@ -222,10 +222,10 @@ static lud_status recall(sweep *s, int first_level, lud_error *error) {
     uint64_t begin = s->levels.begin[first_level], end = s->levels.begin[last];
     if (s->device) return lud_empo_device_recall(s->device, begin, end, error);
     scratch *t = &s->threads[0];
-    lud_empo_state_inputs given;
+    lud_empo_state_inputs inputs;
     for (uint64_t position = begin; position < end; position++) {
         uint64_t index = lud_empo_level_state(&s->levels, position);
-        lud_empo_state_inputs_fill(s->problem, NULL, index, t->achieved, NULL, NULL, NULL, &given);
+        lud_empo_state_inputs_fill(s->problem, NULL, index, t->achieved, NULL, NULL, NULL, &inputs);
         lud_empo_give_credit(&s->game, t->achieved,
                              s->run->records + index * (uint64_t)s->game.record_doubles, credit_row(s, index),
                              0, 1);
@@ -281,6 +281,7 @@ static void describe_game(sweep *s) {
                               .n_robot_actions = layout->n_robot_actions,
                               .n_profiles = layout->n_human_profiles,
                               .n_joint_actions = problem->space->n_joint_actions,
+                              .max_actions = layout->max_human_actions,
                               .n_policies = layout->policy_begin[layout->n_humans],
                               .v_r = layout->v_r,
                               .u_r = layout->u_r,
@@ -314,7 +315,6 @@ static void describe_game(sweep *s) {
     for (int h = 0; h < layout->n_humans; h++) {
         const lud_action_space *actions = &problem->space->model->layout.actions[layout->humans[h]];
         int n_actions = layout->n_human_actions[h];
-        if (n_actions > game->max_actions) game->max_actions = n_actions;
         game->n_beliefs += n_actions * layout->n_human_profiles;
         for (int a = actions->n_discrete - 1; a >= 0 && actions->names; a--)
             if (!strcmp(actions->names[a], "still")) s->noop[h] = a;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "learn/empo/exact/state_inputs.h"
+#include "learn/nn/arrays.h"
 
 enum { CHUNK_BYTES = 256 << 20, CHUNK_STATES = 1 << 17, LEAST_STATES = 256 };
 
@@ -27,8 +28,6 @@ enum {
     FAILED,
     N_STAGED
 };
-/* Arrays of the game, which never change. */
-enum { N_ACTIONS, NOOP, GOAL_BEGIN, POLICY_BEGIN, JOINT_OF, GOAL_WEIGHT, N_FIXED };
 
 struct lud_empo_device {
     const lud_empo_problem *problem;
@@ -41,7 +40,7 @@ struct lud_empo_device {
     uint64_t capacity; /* states of a chunk */
     uint64_t entries;  /* of its rows together */
     staged arrays[N_STAGED];
-    void *fixed[N_FIXED];
+    lud_arrays fixed;
     double *credits, *scratch;
 };
 
@@ -61,30 +60,29 @@ static uint64_t most_entries(const lud_statespace *space) {
     return most;
 }
 
-static bool upload_fixed(lud_empo_device *d, int which, const void *from, size_t bytes) {
-    d->fixed[which] = lud_device_allocate(d->device, bytes);
-    if (d->fixed[which]) lud_device_upload(d->device, d->fixed[which], from, bytes);
-    return d->fixed[which] != NULL;
-}
-
+/* The arrays of the game, which never change, go to the device, and rows of credits are taken there. */
 static bool take_fixed(lud_empo_device *d, uint64_t window) {
     lud_empo_game *g = &d->game;
-    size_t humans = (size_t)g->n_humans, word = sizeof(int32_t);
-    bool taken =
-        upload_fixed(d, N_ACTIONS, g->n_actions, humans * word) &&
-        upload_fixed(d, NOOP, g->noop, humans * word) &&
-        upload_fixed(d, GOAL_BEGIN, g->goal_begin, (humans + 1) * word) &&
-        upload_fixed(d, POLICY_BEGIN, g->policy_begin, (humans + 1) * word) &&
-        upload_fixed(d, JOINT_OF, g->joint_of, (size_t)(g->n_profiles * g->n_robot_actions) * word) &&
-        upload_fixed(d, GOAL_WEIGHT, g->goal_weight, (size_t)g->n_goals * sizeof(double));
-    g->n_actions = d->fixed[N_ACTIONS];
-    g->noop = d->fixed[NOOP];
-    g->goal_begin = d->fixed[GOAL_BEGIN];
-    g->policy_begin = d->fixed[POLICY_BEGIN];
-    g->joint_of = d->fixed[JOINT_OF];
-    g->goal_weight = d->fixed[GOAL_WEIGHT];
-    d->credits = taken ? lud_device_allocate(d->device, window * (size_t)g->width * sizeof(double)) : NULL;
-    return d->credits != NULL;
+    const size_t humans = (size_t)g->n_humans, word = sizeof(int32_t);
+    const struct {
+        void *pointer; /* the address of a pointer of the game */
+        size_t bytes;
+    } all[] = {{&g->n_actions, humans * word},
+               {&g->noop, humans * word},
+               {&g->goal_begin, (humans + 1) * word},
+               {&g->policy_begin, (humans + 1) * word},
+               {&g->joint_of, (size_t)(g->n_profiles * g->n_robot_actions) * word},
+               {&g->goal_weight, (size_t)g->n_goals * sizeof(double)}};
+    d->fixed.device = d->device;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const void *host;
+        void *made = lud_arrays_add_device(&d->fixed, lud_device_allocate(d->device, all[i].bytes));
+        if (!made) return false;
+        memcpy(&host, all[i].pointer, sizeof host);
+        lud_device_upload(d->device, made, host, all[i].bytes);
+        memcpy(all[i].pointer, &made, sizeof made);
+    }
+    return LUD_TAKE_ON_DEVICE(&d->fixed, d->credits, window * (size_t)g->width);
 }
 
 static uint64_t count_of(const lud_empo_device *d, int which) {
@@ -196,8 +194,7 @@ lud_status lud_empo_device_create(const lud_empo_problem *problem, const lud_emp
 void lud_empo_device_destroy(lud_empo_device *d) {
     if (!d) return;
     release_chunk(d);
-    for (int i = 0; i < N_FIXED; i++) lud_device_release(d->device, d->fixed[i]);
-    lud_device_release(d->device, d->credits);
+    lud_arrays_free(&d->fixed);
     free(d);
 }
 
@@ -227,9 +224,9 @@ static uint64_t pack(lud_empo_device *d, uint64_t begin, uint64_t end) {
     row_begin[n * n_joint] = (uint32_t)total;
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < n; i++) {
-        lud_empo_state_inputs given;
+        lud_empo_state_inputs inputs;
         lud_empo_state_inputs_fill(d->problem, d->run->hooks, state[i], part(d, ACHIEVED, i),
-                                   part(d, HABIT, i), part(d, BELIEF, i), part(d, ROBOT, i), &given);
+                                   part(d, HABIT, i), part(d, BELIEF, i), part(d, ROBOT, i), &inputs);
         ((uint8_t *)d->arrays[TERMINAL].host)[i] = lud_statespace_terminal(space, state[i]);
         for (uint64_t k = 0; k < n_joint; k++) {
             lud_statespace_row row = lud_statespace_get_row(space, state[i], (int32_t)k);
@@ -285,13 +282,13 @@ lud_status lud_empo_device_level(lud_empo_device *d, uint64_t begin, uint64_t en
 lud_status lud_empo_device_recall(lud_empo_device *d, uint64_t begin, uint64_t end, lud_error *error) {
     const size_t record = d->arrays[RECORDS].element;
     uint32_t *state = d->arrays[STATE].host;
-    lud_empo_state_inputs given;
+    lud_empo_state_inputs inputs;
     for (uint64_t position = begin; position < end;) {
         uint64_t n = end - position < d->capacity ? end - position : d->capacity;
         for (uint64_t i = 0; i < n; i++) {
             state[i] = (uint32_t)lud_empo_level_state(d->levels, position + i);
             lud_empo_state_inputs_fill(d->problem, NULL, state[i], part(d, ACHIEVED, i), NULL, NULL, NULL,
-                                       &given);
+                                       &inputs);
             memcpy(part(d, RECORDS, i), (const char *)d->run->records + state[i] * record, record);
         }
         send(d, STATE, n);

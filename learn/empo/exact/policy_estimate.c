@@ -218,15 +218,16 @@ static lud_status weigh(player *p, uint32_t at, double *u_r, lud_error *error) {
     for (int half = 0; half < 3; half++) {
         for (int h = 0; h < layout->n_humans; h++) {
             const int begin = layout->goal_begin[h], n = layout->goal_begin[h + 1] - begin;
-            p->power[half][h] =
-                lud_empo_power(theory->zeta, p->reached[half] + begin, p->problem->goal_weight + begin, n);
+            p->power[half][h] = lud_empo_power_sum(theory->zeta, p->reached[half] + begin,
+                                                   p->problem->goal_weight + begin, n);
             if (half == 0 && !(p->power[0][h] > 0))
                 return lud_fail(error, LUD_ERROR_NUMERIC,
                                 "no goal of agent %d was reached in %d rollouts from state %u, where the "
                                 "policy comes by: its power is too small to be estimated",
                                 layout->humans[h], n * p->options->rollouts, at);
         }
-        u[half] = lud_empo_reward(theory, p->power[half], layout->n_humans);
+        u[half] = lud_empo_reward_of(theory->aggregate == LUD_EMPO_MEAN, theory->xi, theory->eta,
+                                     p->power[half], layout->n_humans);
     }
     for (int h = 0; h < layout->n_humans; h++)
         p->power[0][h] = correct(p->power[0][h], p->power[1][h], p->power[2][h]);
@@ -246,7 +247,8 @@ static lud_status play_episode(player *p, uint32_t start, sums *s, lud_empo_poli
     const lud_empo_layout *layout = &p->problem->layout;
     const lud_empo_theory *theory = &p->problem->theory;
     const double weight = lud_empo_reward_weight_of(theory), n_episodes = (double)p->options->episodes;
-    double value = 0, discount = 1;
+    double value = p->records[(uint64_t)start * (uint64_t)layout->record_doubles + (uint64_t)layout->v_r];
+    double discount = 1;
     double before = 0; /* discounted number of states up to here: how often what follows counts for them */
     memset(p->here, 0, p->hidden_bytes);
     for (int m = 0; m < p->n_members; m++)
@@ -262,23 +264,24 @@ static lud_status play_episode(player *p, uint32_t start, sums *s, lud_empo_poli
         if (status) return status;
         for (int h = 0; h < layout->n_humans && tick == 0; h++) lud_mean_add(&s->power[h], p->power[0][h]);
         for (int g = 0; g < layout->n_goals && tick == 0; g++) j->v_h_e[g] += p->reached[0][g] / n_episodes;
-        before = 1 + theory->gamma_r * before;
-        value += discount * weight * u_r;
-        s->regret += p->records[(uint64_t)state * (uint64_t)layout->record_doubles + (uint64_t)layout->v_r] -
-                     before * weight * u_r;
-        s->states++;
-        j->visits[state] += 1 / n_episodes;
-        discount *= theory->gamma_r;
         p->state[0] = state;
         p->column[0] = -1;
         memcpy(p->hidden, p->here, p->hidden_bytes);
         step(p, 1, tick);
         memcpy(p->here, p->hidden, p->hidden_bytes);
+        const double *record = p->records + (uint64_t)state * (uint64_t)layout->record_doubles;
+        const int32_t robots = lud_empo_robot_action(layout, p->problem->space->model, p->action);
+        const double difference = weight * u_r + record[layout->q_r + robots] - record[layout->v_r];
+        before = 1 + theory->gamma_r * before;
+        value += discount * difference;
+        s->regret -= before * difference;
+        s->states++;
+        j->visits[state] += 1 / n_episodes;
+        discount *= theory->gamma_r;
         state = p->state[0];
     }
     j->visits[state] += 1 / n_episodes;
-    s->regret -= before * theory->gamma_r * theory->terminal_value;
-    lud_mean_add(&s->v_r, value + discount * theory->terminal_value);
+    lud_mean_add(&s->v_r, value);
     return LUD_OK;
 }
 

@@ -5,7 +5,12 @@
  * played, and from each of its states, with what the robots remember there, so many rollouts for every goal
  * of every person give V_h^e, X_h and U_r by equations (6) to (8). U_r is not linear in X_h, so its mean over
  * few rollouts is off by a term in 1 / rollouts, which the two halves of the rollouts show and which is taken
- * off (the jackknife of Quenouille, "Notes on bias in estimation", 1956). */
+ * off (the jackknife of Quenouille, "Notes on bias in estimation", 1956).
+ *
+ * What an episode is worth varies much less as a difference to the solution: with its V_r and Q_r,
+ *     V_r(policy, start) = V_r(start) + E[ sum_t gamma_r^t (w U_r + Q_r(s_t, a_t) - V_r(s_t)) ]
+ * where U_r is the policy's and a_t what its robots did (the performance difference lemma of Kakade and
+ * Langford, "Approximately optimal approximate reinforcement learning", 2002). */
 #ifndef LUDUS_LEARN_EMPO_EXACT_POLICY_ESTIMATE_H
 #define LUDUS_LEARN_EMPO_EXACT_POLICY_ESTIMATE_H
 

@@ -54,53 +54,43 @@ static lud_status build_space(lud_empo_reference *r, const lud_model *model, uin
     return status;
 }
 
-/* What people do, and what robots do when that is given: pi_r[n_states][n_robot_actions]. */
-typedef struct given {
-    lud_empo_hooks people; /* of lud_empo_policies */
-    const float *pi_r;
-    int n_actions;
-    bool uniform;
-} given;
-
-static void habit_hook(void *context, uint64_t index, const uint8_t *state, double *policies) {
-    const given *g = context;
-    g->people.habit(g->people.context, index, state, policies);
-}
+/* Who acts. */
+typedef struct actors {
+    lud_empo_policies people; /* first: their hooks read nothing else */
+    const float *pi_r;        /* [n_states][n_robot_actions] of the robots; null: uniform */
+} actors;
 
 static void robot_hook(void *context, uint64_t index, const uint8_t *state, double *pi_r) {
-    const given *g = context;
+    const actors *a = context;
+    const int n = a->people.layout.n_robot_actions;
     (void)state;
     double sum = 0;
-    for (int a = 0; a < g->n_actions; a++)
-        sum += pi_r[a] = g->uniform ? 1.0 : (double)g->pi_r[index * (uint64_t)g->n_actions + (uint64_t)a];
-    for (int a = 0; a < g->n_actions; a++) pi_r[a] /= sum;
+    for (int k = 0; k < n; k++)
+        sum += pi_r[k] = a->pi_r ? (double)a->pi_r[index * (uint64_t)n + (uint64_t)k] : 1.0;
+    for (int k = 0; k < n; k++) pi_r[k] /= sum;
 }
 
-/* Hooks for the reference's people and, with `pi_r` or `uniform`, for given robots. */
-static lud_empo_hooks hooks_of(const lud_empo_reference *r, lud_empo_policies *policies, given *g,
-                               const float *pi_r, bool uniform) {
-    *policies =
-        (lud_empo_policies){.model = r->space->model, .layout = r->problem->layout, .habit = r->people};
-    *g = (given){.pi_r = pi_r, .n_actions = r->problem->layout.n_robot_actions, .uniform = uniform};
-    lud_empo_policies_hook(policies, &g->people);
-    return (lud_empo_hooks){
-        .habit = r->people ? habit_hook : NULL, .robot = pi_r || uniform ? robot_hook : NULL, .context = g};
+static lud_empo_hooks hooks_of(const lud_empo_reference *r, const float *pi_r, actors *a) {
+    lud_empo_hooks hooks;
+    *a = (actors){{.model = r->space->model, .layout = r->problem->layout, .habit = r->people}, pi_r};
+    lud_empo_policies_hook(&a->people, &hooks);
+    hooks.context = a;
+    return hooks;
 }
 
 static lud_status solve(lud_empo_reference *r, int n_threads, lud_error *error) {
-    lud_empo_policies policies;
-    given g;
-    const lud_empo_hooks hooks = hooks_of(r, &policies, &g, NULL, false);
+    actors a;
+    const lud_empo_hooks hooks = hooks_of(r, NULL, &a);
     const lud_empo_run run = {
         .records = r->records, .hooks = &hooks, .n_threads = n_threads, .first_level = INT32_MAX};
     return lud_empo_solve(r->problem, &run, error);
 }
 
-static lud_status judge(const lud_empo_reference *r, const float *pi_r, int n_threads,
-                        lud_empo_policy_evaluation *evaluation, lud_error *error) {
-    lud_empo_policies policies;
-    given g;
-    const lud_empo_hooks hooks = hooks_of(r, &policies, &g, pi_r, !pi_r);
+static lud_status evaluate(const lud_empo_reference *r, const float *pi_r, int n_threads,
+                           lud_empo_policy_evaluation *evaluation, lud_error *error) {
+    actors a;
+    lud_empo_hooks hooks = hooks_of(r, pi_r, &a);
+    hooks.robot = robot_hook;
     return lud_empo_evaluate_policy(r->problem, r->records, r->starts, r->n_starts, &hooks, n_threads,
                                     evaluation, error);
 }
@@ -123,7 +113,7 @@ lud_status lud_empo_reference_create(const lud_model *model, const lud_empo_theo
     }
     if (status == LUD_OK)
         status = lud_empo_mean_visits(r->problem, r->records, r->starts, r->n_starts, r->visits, error);
-    if (status == LUD_OK) status = judge(r, NULL, n_threads, &r->random, error);
+    if (status == LUD_OK) status = evaluate(r, NULL, n_threads, &r->random, error);
     if (status) lud_empo_reference_free(r);
     r->solved = status == LUD_OK;
     return status;
@@ -230,7 +220,7 @@ lud_status lud_empo_reference_compare(const lud_empo_reference *r, const lud_emp
                                       int n_threads, lud_empo_distance *d, lud_error *error) {
     *d = (lud_empo_distance){0};
     lud_empo_policy_evaluation own;
-    lud_status status = judge(r, learned->pi_r, n_threads, &own, error);
+    lud_status status = evaluate(r, learned->pi_r, n_threads, &own, error);
     if (status) return status;
     d->exact = mean_errors(r, learned, r->visits);
     d->learned = mean_errors(r, learned, own.visits);

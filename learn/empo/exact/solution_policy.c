@@ -20,9 +20,9 @@ static void destroy(lud_policy *policy) {
     free(p);
 }
 
-static int index_of(const int *list, int n, int agent) {
-    for (int i = 0; i < n; i++)
-        if (list[i] == agent) return i;
+int lud_empo_person_of(const lud_empo_layout *layout, int agent) {
+    for (int h = 0; h < layout->n_humans; h++)
+        if (layout->humans[h] == agent) return h;
     return -1;
 }
 
@@ -34,28 +34,43 @@ static const double *record_of(const solution_policy *p, const uint8_t *state) {
     return lud_empo_solution_record(p->solution, index);
 }
 
+void lud_empo_robot_part(const lud_empo_layout *layout, const lud_model *model, const double *pi_r, int agent,
+                         double *to) {
+    int32_t robots[LUD_EMPO_MAX_AGENTS];
+    memset(to, 0, (size_t)model->layout.actions[agent].n_discrete * sizeof *to);
+    for (int32_t k = 0; k < layout->n_robot_actions; k++) {
+        lud_empo_robot_decode(layout, model, k, robots);
+        to[robots[agent]] += pi_r[k];
+    }
+}
+
+void lud_empo_act_jointly(const lud_empo_layout *layout, const lud_act *act, int e, int agent,
+                          const double *pi_r) {
+    int32_t robots[LUD_EMPO_MAX_AGENTS];
+    if (!act->discrete) return;
+    const lud_random_key key = {act->range.seed, act->range.first_environment + (uint32_t)e};
+    const lud_words w = lud_draw(key, act->range.tick[e], UINT32_MAX, LUD_PURPOSE_ACTION, 0);
+    const int drawn = lud_empo_draw(pi_r, layout->n_robot_actions, lud_unit53(w.v[0], w.v[1]));
+    lud_empo_robot_decode(layout, act->model, drawn, robots);
+    act->discrete[(size_t)e * (size_t)act->model->layout.n_agents + (size_t)agent] = robots[agent];
+}
+
 /* A person's choices for its goal, or over all its goals; a robot's part of the joint choices. */
 static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *to) {
     const solution_policy *p = (const solution_policy *)policy;
     const lud_empo_layout *layout = &p->layout;
     const int n_actions = policy->model->layout.actions[agent].n_discrete,
-              h = index_of(layout->humans, layout->n_humans, agent);
+              h = lud_empo_person_of(layout, agent);
     const double *record = record_of(p, state);
-    if (!record) {
+    if (!record)
         for (int a = 0; a < n_actions; a++) to[a] = 1.0 / n_actions;
-    } else if (h < 0) {
-        int32_t robots[LUD_EMPO_MAX_AGENTS];
-        memset(to, 0, (size_t)n_actions * sizeof *to);
-        for (int32_t k = 0; k < layout->n_robot_actions; k++) {
-            lud_empo_robot_decode(layout, policy->model, k, robots);
-            to[robots[agent]] += record[layout->pi_r + k];
-        }
-    } else if (goal >= 0 && goal < layout->goal_begin[h + 1] - layout->goal_begin[h]) {
+    else if (h < 0)
+        lud_empo_robot_part(layout, policy->model, record + layout->pi_r, agent, to);
+    else if (goal >= 0 && goal < layout->goal_begin[h + 1] - layout->goal_begin[h])
         memcpy(to, record + layout->policies + layout->policy_begin[h] + goal * n_actions,
                (size_t)n_actions * sizeof *to);
-    } else {
+    else
         lud_empo_marginal_of(layout, p->goal_weight, record, h, to);
-    }
     return true;
 }
 
@@ -66,37 +81,17 @@ static void joint(lud_policy *policy, const uint8_t *state, double *pi_r) {
         pi_r[k] = record ? record[p->layout.pi_r + k] : 1.0 / p->layout.n_robot_actions;
 }
 
-/* One draw for all robots: its key does not name the agent, so every robot finds the same joint action. */
-static int32_t draw_joint(const lud_act *act, int e, const double *pi_r, int32_t n) {
-    lud_random_key key = {act->range.seed, act->range.first_environment + (uint32_t)e};
-    lud_words words = lud_draw(key, act->range.tick[e], UINT32_MAX, LUD_PURPOSE_ACTION, 0);
-    double left = lud_unit53(words.v[0], words.v[1]);
-    int32_t joint = 0;
-    for (int32_t k = 0; k < n; k++) {
-        if (pi_r[k] <= 0) continue;
-        joint = k;
-        if (left < pi_r[k]) break;
-        left -= pi_r[k];
-    }
-    return joint;
-}
-
 static void act_in_environment(solution_policy *p, const lud_act *act, int e) {
     double own[MAX_ACTIONS];
-    int32_t robots[LUD_EMPO_MAX_AGENTS];
-    const lud_layout *world = &act->model->layout;
-    const uint8_t *state = act->states + (size_t)e * world->state_bytes;
+    const uint8_t *state = act->states + (size_t)e * act->model->layout.state_bytes;
     const double *record = record_of(p, state);
     for (int slot = 0; slot < act->n_agents_acting; slot++) {
         const int agent = act->agents[slot];
         const int goal = act->goals ? act->goals[(size_t)e * act->goal_stride + (size_t)agent] : -1;
         (void)distribution(&p->base, state, agent, goal, own);
         lud_policy_choose(act, e, slot, own);
-        if (record && act->discrete && index_of(p->layout.humans, p->layout.n_humans, agent) < 0) {
-            int32_t drawn = draw_joint(act, e, record + p->layout.pi_r, p->layout.n_robot_actions);
-            lud_empo_robot_decode(&p->layout, act->model, drawn, robots);
-            act->discrete[(size_t)e * (size_t)world->n_agents + (size_t)agent] = robots[agent];
-        }
+        if (record && lud_empo_person_of(&p->layout, agent) < 0)
+            lud_empo_act_jointly(&p->layout, act, e, agent, record + p->layout.pi_r);
     }
 }
 

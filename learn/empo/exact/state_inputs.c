@@ -2,28 +2,28 @@
 
 void lud_empo_state_inputs_fill(const lud_empo_problem *problem, const lud_empo_hooks *hooks, uint64_t index,
                                 uint8_t *achieved, double *habit, double *belief, double *robot,
-                                lud_empo_state_inputs *given) {
+                                lud_empo_state_inputs *inputs) {
     const lud_empo_layout *layout = &problem->layout;
     const lud_model *model = problem->space->model;
     const uint8_t *state = problem->space->states + index * model->layout.state_bytes;
     for (int h = 0; h < layout->n_humans; h++)
         for (int g = layout->goal_begin[h]; g < layout->goal_begin[h + 1]; g++)
             achieved[g] = model->world->achieved(model, state, layout->humans[h], g - layout->goal_begin[h]);
-    *given = (lud_empo_state_inputs){.achieved = achieved};
+    *inputs = (lud_empo_state_inputs){.achieved = achieved};
     if (lud_statespace_terminal(problem->space, index)) return;
     if (lud_empo_uses_habit(problem, hooks)) {
         hooks->habit(hooks->context, index, state, habit);
-        given->habit = habit;
+        inputs->habit = habit;
     }
     if (hooks && hooks->belief) {
         double *to = belief;
         for (int h = 0; h < layout->n_humans; h++)
             for (int a = 0; a < layout->n_human_actions[h]; a++, to += layout->n_human_profiles)
                 hooks->belief(hooks->context, state, h, a, to);
-        given->belief = belief;
+        inputs->belief = belief;
     }
     if (hooks && hooks->robot) {
         hooks->robot(hooks->context, index, state, robot);
-        given->robot = robot;
+        inputs->robot = robot;
     }
 }

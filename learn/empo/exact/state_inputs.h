@@ -9,7 +9,7 @@
  * filled where there is a hook, for states that are not terminal. `hooks` may be null. */
 void lud_empo_state_inputs_fill(const lud_empo_problem *problem, const lud_empo_hooks *hooks, uint64_t index,
                                 uint8_t *achieved, double *habit, double *belief, double *robot,
-                                lud_empo_state_inputs *given);
+                                lud_empo_state_inputs *inputs);
 /* Whether habits count. */
 static inline bool lud_empo_uses_habit(const lud_empo_problem *problem, const lud_empo_hooks *hooks) {
     return hooks && hooks->habit && problem->theory.nu_h > 0;

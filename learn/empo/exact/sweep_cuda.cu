@@ -14,14 +14,14 @@ struct empo_work {
     lud_empo_game game;
 };
 
-__device__ static inline lud_empo_state_inputs given_of(const empo_work &w, int64_t i) {
+__device__ static inline lud_empo_state_inputs inputs_of(const empo_work &w, int64_t i) {
     const lud_empo_batch &b = w.batch;
-    lud_empo_state_inputs given;
-    given.achieved = b.achieved + i * w.game.n_goals;
-    given.habit = b.habit ? b.habit + i * w.game.n_policies : nullptr;
-    given.belief = b.belief ? b.belief + i * w.game.n_beliefs : nullptr;
-    given.robot = b.robot ? b.robot + i * w.game.n_robot_actions : nullptr;
-    return given;
+    lud_empo_state_inputs inputs;
+    inputs.achieved = b.achieved + i * w.game.n_goals;
+    inputs.habit = b.habit ? b.habit + i * w.game.n_policies : nullptr;
+    inputs.belief = b.belief ? b.belief + i * w.game.n_beliefs : nullptr;
+    inputs.robot = b.robot ? b.robot + i * w.game.n_robot_actions : nullptr;
+    return inputs;
 }
 
 __device__ static inline lud_empo_scratch scratch_of(const empo_work &w, int64_t i) {
@@ -51,8 +51,8 @@ static void sweep_phase_1(lud_device *device, const lud_empo_batch *batch) {
                     n == 1 ? b.credits + b.successor[first] % b.window * (uint64_t)game.width : sum;
         }
         __syncwarp();
-        lud_empo_state_inputs given = given_of(work, i);
-        lud_empo_phase_1(&game, &scratch, &given, record, lane, WARP);
+        lud_empo_state_inputs inputs = inputs_of(work, i);
+        lud_empo_phase_1(&game, &scratch, &inputs, record, lane, WARP);
     });
 }
 
@@ -63,8 +63,8 @@ static void sweep_phase_2(lud_device *device, const lud_empo_batch *batch) {
         int failed = -1;
         if (!work.batch.terminal[i]) {
             lud_empo_scratch scratch = scratch_of(work, i);
-            lud_empo_state_inputs given = given_of(work, i);
-            failed = lud_empo_phase_2(&game, &scratch, &given, work.batch.records + i * game.record_doubles,
+            lud_empo_state_inputs inputs = inputs_of(work, i);
+            failed = lud_empo_phase_2(&game, &scratch, &inputs, work.batch.records + i * game.record_doubles,
                                       lane, WARP);
         }
         if (lane == 0) work.batch.failed[i] = failed;

@@ -7,18 +7,13 @@
 #include "learn/empo/explore/novelty.h"
 #include "learn/empo/networks/table.h"
 
-typedef struct lud_empo_curiosity_options {
-    bool count_bonus, count_ucb; /* rare successors; bonus sqrt(ln N / (n + 1)) instead of 1 / sqrt(n + 1) */
-    double count_scale, count_weight, count_weight_people;
-    lud_empo_novelty *novelty; /* or null */
-    double novelty_weight, novelty_weight_people;
-} lud_empo_curiosity_options;
-
 typedef struct lud_empo_curiosity lud_empo_curiosity;
 
-/* For n_envs states at once. The features and the novelty must outlive it. Null when memory is out. */
-lud_empo_curiosity *lud_empo_curiosity_create(const lud_empo_curiosity_options *options,
-                                              const lud_empo_features *features, int n_envs);
+/* For n_envs states at once, as the options say; with the novelty (null without use_rnd). All must outlive
+ * it. Null when memory is out. */
+lud_empo_curiosity *lud_empo_curiosity_create(const lud_empo_learner_options *options,
+                                              lud_empo_novelty *novelty, const lud_empo_features *features,
+                                              int n_envs);
 /* Null is allowed. */
 void lud_empo_curiosity_destroy(lud_empo_curiosity *curiosity);
 /* Whether robots prefer what is new, and people; whether successors need lud_empo_curiosity_evaluate_states.
@@ -34,16 +29,16 @@ bool lud_empo_curiosity_count_action(lud_empo_curiosity *curiosity, const int32_
 int64_t lud_empo_curiosity_states(const lud_empo_curiosity *curiosity);
 
 /* Finds the bonuses of all people's actions in records[n_envs], after `steps` steps of environments in all;
- * then asks for those of a person in state e, one for each action. */
+ * then those of a person in state e, one for each action. */
 void lud_empo_curiosity_measure_people(lud_empo_curiosity *curiosity, const int32_t *const *records,
                                        uint64_t steps);
 const float *lud_empo_curiosity_of_actions(const lud_empo_curiosity *curiosity, int e, int h);
 
-/* Looks at successors before they are asked about: a list for records[n] of pointers to be filled, then the
- * look itself. Null when memory is out. */
+/* Evaluates successors before their bonuses are read: a list for records[n] of pointers to be filled, then
+ * the evaluation itself. Null when memory is out. */
 const int32_t **lud_empo_curiosity_reserve(lud_empo_curiosity *curiosity, int n);
 void lud_empo_curiosity_evaluate_states(lud_empo_curiosity *curiosity, int n);
-/* Bonus of a successor, which was number i of those looked at (not read without novelty). */
+/* Bonus of a successor, which was number i of them (not read without novelty). */
 double lud_empo_curiosity_of_state(const lud_empo_curiosity *curiosity, const int32_t *record, int i,
                                    uint64_t steps);
 

@@ -89,8 +89,8 @@ static lud_status make_towers(lud_empo_novelty *v, distiller *d, const int64_t *
     declare(v, d, d->net, widths, random_layers);
     status = lud_nn_plan(d->net, LUD_NN_TRAIN, error);
     if (status) return status;
-    lud_optimiser_options options = lud_optimiser_defaults(LUD_OPTIMISER_ADAM);
-    options.weight_decay = o->rnd_weight_decay;
+    lud_optimiser_options options = o->optimiser;
+    if (o->rnd_weight_decay >= 0) options.weight_decay = o->rnd_weight_decay;
     options.max_norm = o->rnd_grad_clip;
     d->group = lud_optimiser_group(d->optimiser, "predictor.", &options, false);
     const size_t numbers = (size_t)(d->rows * d->groups * o->rnd_feature_dim);
@@ -114,8 +114,6 @@ static lud_status plan_encoders(lud_empo_novelty *v, distiller *d, lud_error *er
 static lud_status make_states(lud_empo_novelty *v, uint64_t seed, lud_error *error) {
     distiller *d = &v->states;
     const lud_empo_learner_options *o = v->options;
-    const bool exists[LUD_EMPO_NETS] = {true, o->stages.x_h_network, o->stages.u_r_network, true,
-                                        o->stages.v_r_network};
     int64_t widths[LUD_EMPO_NETS];
     d->groups = 1;
     d->rows = o->batch_size > CHUNK ? o->batch_size : CHUNK;
@@ -123,7 +121,7 @@ static lud_status make_states(lud_empo_novelty *v, uint64_t seed, lud_error *err
     if (!d->encoders) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network of novelty");
     d->graph = lud_empo_declare_inputs(d->encoders, &v->values->shape, 1);
     for (int net = 0; net < LUD_EMPO_NETS; net++) {
-        if (net != LUD_NET_V_H_E && (!exists[net] || o->use_lookup[net])) continue;
+        if (net != LUD_NET_V_H_E && !(lud_empo_learner_networks(o) & 1u << net)) continue;
         d->network[d->n_parts] = net;
         d->part[d->n_parts] =
             lud_empo_state_encoder(d->encoders, &d->graph, &v->values->shape, encoders[net]);
@@ -163,10 +161,9 @@ lud_status lud_empo_novelty_create(lud_empo_values *values, uint64_t seed, lud_e
     *v = (lud_empo_novelty){.values = values,
                             .options = values->options,
                             .device = values->device,
+                            .max_actions = layout->max_human_actions,
                             .lr = values->options->lr_rnd,
                             .figures = {NAN, NAN, NAN, NAN, NAN}};
-    for (int h = 0; h < layout->n_humans; h++)
-        if (layout->n_human_actions[h] > v->max_actions) v->max_actions = layout->n_human_actions[h];
     lud_status status = make_states(v, seed, error);
     if (status == LUD_OK && v->options->use_human_action_rnd) status = make_actions(v, seed, error);
     const int64_t rows = v->states.rows, entries = rows * layout->n_humans;
@@ -288,10 +285,6 @@ void lud_empo_novelty_actions(lud_empo_novelty *v, int64_t n, const int32_t *con
                         ? v->host[i]
                         : 0.0f;
     }
-}
-
-int lud_empo_novelty_max_actions(const lud_empo_novelty *v) {
-    return v->max_actions;
 }
 
 void lud_empo_novelty_learn(lud_empo_novelty *v, int64_t n, const int32_t *const *records) {

@@ -25,14 +25,13 @@ void lud_empo_novelty_destroy(lud_empo_novelty *novelty);
 /* How much each network's own encoder counts at a training step, 0 to 1. */
 void lud_empo_novelty_set_step(lud_empo_novelty *novelty, int64_t step);
 
-/* novelty[n] of states, normalised where that is asked for. records[n] */
+/* novelty[n] of states, normalised with normalize_rnd. records[n] */
 void lud_empo_novelty_states(lud_empo_novelty *novelty, int64_t n, const int32_t *const *records,
                              float *result);
 /* result[n][n_humans][max_actions] of the actions of all people; zeros beyond a person's own. Needs
  * use_human_action_rnd. */
 void lud_empo_novelty_actions(lud_empo_novelty *novelty, int64_t n, const int32_t *const *records,
                               float *result);
-int lud_empo_novelty_max_actions(const lud_empo_novelty *novelty);
 
 /* What one update found: means over the batch, before normalisation. */
 typedef struct lud_empo_novelty_figures {

@@ -29,7 +29,8 @@ typedef struct tree {
 } tree;
 
 struct lud_empo_search {
-    lud_empo_search_options options;
+    const lud_empo_learner_options *options;
+    uint64_t seed;
     const lud_empo_features *features;
     const lud_empo_prior *prior;
     const lud_model *model;
@@ -45,62 +46,39 @@ struct lud_empo_search {
     double beta_r, gamma_r;
 };
 
-lud_empo_search_options lud_empo_search_options_of(const lud_empo_learner_options *o, int n_envs,
-                                                   uint64_t seed) {
-    return (lud_empo_search_options){.n_envs = n_envs,
-                                     .simulations = (int)o->mcts_num_simulations,
-                                     .max_depth = (int)o->mcts_max_depth,
-                                     .c_puct = o->mcts_c_puct,
-                                     .temperature = o->mcts_temperature,
-                                     .dirichlet_alpha = o->mcts_dirichlet_alpha,
-                                     .root_noise = o->mcts_root_noise_frac,
-                                     .terminal_value = o->theory.terminal_value,
-                                     .seed = seed};
-}
-
 /* ---- making ---- */
 
+#define TAKE(pointer, count) ((pointer) = lud_arena_take_array(s->arena, count, sizeof *(pointer)))
+
 static bool make_tree(lud_empo_search *s, tree *t) {
-    const size_t n = (size_t)s->options.simulations + 1,
+    const size_t n = (size_t)s->options->mcts_num_simulations + 1,
                  actions = (size_t)s->features->layout.n_robot_actions;
-    t->nodes = lud_arena_take_array(s->arena, n, sizeof *t->nodes);
-    t->states = lud_arena_take_array(s->arena, n, s->model->layout.state_bytes);
-    t->records = lud_arena_take_array(s->arena, n * (size_t)s->features->words, sizeof *t->records);
-    t->prior = lud_arena_take_array(s->arena, n * actions, sizeof *t->prior);
-    t->base = lud_arena_take_array(s->arena, n * actions, sizeof *t->base);
-    t->sum = lud_arena_take_array(s->arena, n * actions, sizeof *t->sum);
-    t->count = lud_arena_take_array(s->arena, n * actions, sizeof *t->count);
-    return t->nodes && t->states && t->records && t->prior && t->base && t->sum && t->count;
+    return TAKE(t->nodes, n) && TAKE(t->records, n * (size_t)s->features->words) &&
+           TAKE(t->states, n * s->model->layout.state_bytes) && TAKE(t->prior, n * actions) &&
+           TAKE(t->base, n * actions) && TAKE(t->sum, n * actions) && TAKE(t->count, n * actions);
 }
 
-lud_status lud_empo_search_create(const lud_empo_search_options *options, const lud_empo_features *features,
-                                  const lud_empo_prior *prior, lud_empo_search **search, lud_error *error) {
+lud_status lud_empo_search_create(const lud_empo_learner_options *options, int n_envs, uint64_t seed,
+                                  const lud_empo_features *features, const lud_empo_prior *prior,
+                                  lud_empo_search **search, lud_error *error) {
     *search = NULL;
     lud_empo_search *s = calloc(1, sizeof *s);
     bool complete = s;
     if (s) {
-        *s = (lud_empo_search){
-            .options = *options, .features = features, .prior = prior, .model = &features->grid->model};
-        const size_t n = (size_t)options->n_envs, actions = (size_t)features->layout.n_robot_actions;
+        *s = (lud_empo_search){.options = options,
+                               .seed = seed,
+                               .features = features,
+                               .prior = prior,
+                               .model = &features->grid->model};
+        const size_t n = (size_t)n_envs, actions = (size_t)features->layout.n_robot_actions;
         s->arena = lud_arena_create(0);
         complete = s->arena;
         if (complete) {
-            s->trees = lud_arena_take_array(s->arena, n, sizeof *s->trees);
-            s->records = lud_arena_take_array(s->arena, n, sizeof *s->records);
-            s->goals = lud_arena_take_array(s->arena, n, sizeof *s->goals);
-            s->which = lud_arena_take_array(s->arena, n, sizeof *s->which);
-            s->q = lud_arena_take_array(s->arena, n * actions, sizeof *s->q);
-            s->u = lud_arena_take_array(s->arena, n, sizeof *s->u);
-            s->v = lud_arena_take_array(s->arena, n, sizeof *s->v);
-            s->p = lud_arena_take_array(s->arena, 256, sizeof *s->p);
-            s->policy = lud_arena_take_array(s->arena, actions, sizeof *s->policy);
-            s->joint = lud_arena_take_array(s->arena, (size_t)s->model->layout.n_agents, sizeof *s->joint);
-            s->path_node =
-                lud_arena_take_array(s->arena, (size_t)options->max_depth + 1, sizeof *s->path_node);
-            s->path_action =
-                lud_arena_take_array(s->arena, (size_t)options->max_depth + 1, sizeof *s->path_action);
-            complete = s->trees && s->records && s->goals && s->which && s->q && s->u && s->v && s->p &&
-                       s->policy && s->joint && s->path_node && s->path_action;
+            const size_t depth = (size_t)options->mcts_max_depth + 1;
+            complete = TAKE(s->trees, n) && TAKE(s->records, n) && TAKE(s->goals, n) && TAKE(s->which, n) &&
+                       TAKE(s->q, n * actions) && TAKE(s->u, n) && TAKE(s->v, n) && TAKE(s->p, 256) &&
+                       TAKE(s->policy, actions) && TAKE(s->joint, (size_t)s->model->layout.n_agents) &&
+                       TAKE(s->path_node, depth) && TAKE(s->path_action, depth);
         }
         for (size_t i = 0; complete && i < n; i++) complete = make_tree(s, &s->trees[i]);
     }
@@ -156,8 +134,8 @@ static void visit_policy(const lud_empo_search *s, const tree *t, int at, double
     double most = 0, sum = 0;
     for (size_t a = 0; a < n; a++) most = fmax(most, t->count[first + a]);
     for (size_t a = 0; a < n; a++) {
-        policy[a] =
-            most > 0 ? pow(t->count[first + a] / most, 1.0 / s->options.temperature) : t->prior[first + a];
+        policy[a] = most > 0 ? pow(t->count[first + a] / most, 1.0 / s->options->mcts_temperature)
+                             : t->prior[first + a];
         sum += policy[a];
     }
     for (size_t a = 0; a < n; a++) policy[a] /= sum;
@@ -165,7 +143,7 @@ static void visit_policy(const lud_empo_search *s, const tree *t, int at, double
 
 static double state_value(lud_empo_search *s, const tree *t, int at) {
     const size_t n = (size_t)s->features->layout.n_robot_actions, first = (size_t)at * n;
-    if (t->nodes[at].terminal) return s->options.terminal_value;
+    if (t->nodes[at].terminal) return s->options->theory.terminal_value;
     if (t->nodes[at].visits == 0) return t->nodes[at].v;
     double value = t->nodes[at].u;
     visit_policy(s, t, at, s->policy);
@@ -175,7 +153,7 @@ static double state_value(lud_empo_search *s, const tree *t, int at) {
 
 static int select_action(const lud_empo_search *s, const tree *t, int at) {
     const size_t n = (size_t)s->features->layout.n_robot_actions, first = (size_t)at * n;
-    const double reach = s->options.c_puct * sqrt(fmax(t->nodes[at].visits, 1));
+    const double reach = s->options->mcts_c_puct * sqrt(fmax(t->nodes[at].visits, 1));
     int best = 0;
     double highest = -INFINITY;
     for (size_t a = 0; a < n; a++) {
@@ -190,17 +168,6 @@ static int select_action(const lud_empo_search *s, const tree *t, int at) {
 
 /* ---- a simulation ---- */
 
-static int draw_from(const double *p, size_t n, double uniform) {
-    int drawn = 0;
-    for (size_t k = 0; k < n; k++) {
-        if (p[k] <= 0) continue;
-        drawn = (int)k; /* what rounding leaves over belongs to the last possible one */
-        if (uniform < p[k]) break;
-        uniform -= p[k];
-    }
-    return drawn;
-}
-
 /* One step from a node: people by the prior, one successor. Null when memory is out. */
 static const uint8_t *next_state(lud_empo_search *s, const tree *t, int at, int action, lud_random_key key,
                                  uint32_t tick, uint32_t simulation, uint32_t depth, const int32_t *goals,
@@ -213,12 +180,12 @@ static const uint8_t *next_state(lud_empo_search *s, const tree *t, int at, int 
         const lud_words w = lud_draw(key, tick, agent, LUD_PURPOSE_ACTION, lane + (uint32_t)h);
         lud_empo_prior_policy(s->prior, s->features, state, h, goals[h], s->p);
         s->joint[layout->humans[h]] =
-            draw_from(s->p, (size_t)layout->n_human_actions[h], lud_unit53(w.v[0], w.v[1]));
+            lud_empo_draw(s->p, layout->n_human_actions[h], lud_unit53(w.v[0], w.v[1]));
     }
     lud_empo_robot_decode(layout, s->model, action, s->joint);
     if (s->model->world->successors(s->model, state, s->joint, &s->found, error)) return NULL;
     const lud_words w = lud_draw(key, tick, agent, LUD_PURPOSE_TRANSITION, lane + LANE_WAY);
-    const int drawn = draw_from(s->found.probability, s->found.n, lud_unit53(w.v[0], w.v[1]));
+    const int drawn = lud_empo_draw(s->found.probability, (int)s->found.n, lud_unit53(w.v[0], w.v[1]));
     return s->found.states + (size_t)drawn * s->model->layout.state_bytes;
 }
 
@@ -228,7 +195,7 @@ static int descend(lud_empo_search *s, tree *t, lud_random_key key, uint32_t tic
                    const int32_t *goals, lud_error *error) {
     int at = 0, length = 0;
     t->leaf = -1;
-    while (length < s->options.max_depth && !t->nodes[at].terminal) {
+    while (length < s->options->mcts_max_depth && !t->nodes[at].terminal) {
         const int action = select_action(s, t, at);
         const uint8_t *state =
             next_state(s, t, at, action, key, tick, simulation, (uint32_t)length, goals, error);
@@ -263,7 +230,7 @@ static void fill_node(lud_empo_search *s, tree *t, int at, const float *q, float
     const int n = s->features->layout.n_robot_actions;
     double *base = t->base + (size_t)at * (size_t)n;
     for (int a = 0; a < n; a++) base[a] = fmin((double)q[a], -1e-10);
-    lud_empo_power_law(s->beta_r, base, n, t->prior + (size_t)at * (size_t)n);
+    lud_empo_power_policy(s->beta_r, base, n, t->prior + (size_t)at * (size_t)n);
     t->nodes[at].u = (double)u;
     t->nodes[at].v = (double)v;
 }
@@ -310,9 +277,11 @@ static void add_noise(const lud_empo_search *s, tree *t, lud_random_key key, uin
     const int n = s->features->layout.n_robot_actions;
     double sum = 0;
     for (int a = 0; a < n; a++)
-        sum += s->policy[a] = draw_gamma(s->options.dirichlet_alpha, key, tick, LANE_NOISE + (uint32_t)a);
+        sum += s->policy[a] =
+            draw_gamma(s->options->mcts_dirichlet_alpha, key, tick, LANE_NOISE + (uint32_t)a);
     for (int a = 0; a < n && sum > 0; a++)
-        t->prior[a] = (1 - s->options.root_noise) * t->prior[a] + s->options.root_noise * s->policy[a] / sum;
+        t->prior[a] = (1 - s->options->mcts_root_noise_frac) * t->prior[a] +
+                      s->options->mcts_root_noise_frac * s->policy[a] / sum;
 }
 
 lud_status lud_empo_search_run(lud_empo_search *s, int n, uint32_t first_environment, const uint8_t *states,
@@ -328,12 +297,12 @@ lud_status lud_empo_search_run(lud_empo_search *s, int n, uint32_t first_environ
             add_node(s, &s->trees[i], -1, -1, states + (size_t)i * s->model->layout.state_bytes);
     }
     lud_status status = evaluate(s, n, goals, values, context, error);
-    for (int i = 0; i < n && status == LUD_OK && s->options.root_noise > 0; i++)
-        add_noise(s, &s->trees[i], (lud_random_key){s->options.seed, first_environment + (uint32_t)i},
-                  tick[i]);
-    for (int simulation = 0; simulation < s->options.simulations && status == LUD_OK; simulation++) {
+    for (int i = 0; i < n && status == LUD_OK && s->options->mcts_root_noise_frac > 0; i++)
+        add_noise(s, &s->trees[i], (lud_random_key){s->seed, first_environment + (uint32_t)i}, tick[i]);
+    for (int simulation = 0; simulation < s->options->mcts_num_simulations && status == LUD_OK;
+         simulation++) {
         for (int i = 0; i < n; i++) {
-            const lud_random_key key = {s->options.seed, first_environment + (uint32_t)i};
+            const lud_random_key key = {s->seed, first_environment + (uint32_t)i};
             const int length =
                 descend(s, &s->trees[i], key, tick[i], (uint32_t)simulation, goals + i * n_humans, error);
             if (length < 0) return LUD_ERROR_MEMORY;

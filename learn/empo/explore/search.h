@@ -14,19 +14,6 @@
 #include "learn/empo/options.h"
 #include "learn/empo/people/prior.h"
 
-typedef struct lud_empo_search_options {
-    int n_envs; /* most at once */
-    int simulations, max_depth;
-    double c_puct, temperature;
-    double dirichlet_alpha, root_noise; /* share of Dirichlet noise in the root's prior, 0: none */
-    double terminal_value;
-    uint64_t seed;
-} lud_empo_search_options;
-
-/* As a learner's options say. */
-lud_empo_search_options lud_empo_search_options_of(const lud_empo_learner_options *options, int n_envs,
-                                                   uint64_t seed);
-
 /* Learned values of n states: q[n][n_robot_actions], the weighted U_r u[n], v[n] under the policy with
  * exponent beta_r. goals[n] pointers to [n_humans]. */
 typedef lud_status (*lud_empo_search_values)(void *context, int n, const int32_t *const *records,
@@ -35,9 +22,10 @@ typedef lud_status (*lud_empo_search_values)(void *context, int n, const int32_t
 
 typedef struct lud_empo_search lud_empo_search;
 
-/* features and prior must outlive it. */
-lud_status lud_empo_search_create(const lud_empo_search_options *options, const lud_empo_features *features,
-                                  const lud_empo_prior *prior, lud_empo_search **search, lud_error *error);
+/* For at most n_envs states at once, as the options say; they, features and prior must outlive it. */
+lud_status lud_empo_search_create(const lud_empo_learner_options *options, int n_envs, uint64_t seed,
+                                  const lud_empo_features *features, const lud_empo_prior *prior,
+                                  lud_empo_search **search, lud_error *error);
 /* Null is allowed. */
 void lud_empo_search_destroy(lud_empo_search *search);
 /* policy[n][n_robot_actions] for n <= n_envs environments that are not terminal. Environment i draws with key

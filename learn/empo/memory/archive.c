@@ -7,6 +7,8 @@
 
 #include <xxhash.h>
 
+#include "learn/nn/arrays.h"
+
 enum { FIRST_ROOM = 256 };
 
 struct lud_empo_archive {
@@ -36,11 +38,8 @@ static bool make_room(lud_empo_archive *a, int64_t wanted) {
     int64_t room = a->room ? a->room : FIRST_ROOM;
     while (room < wanted) room *= 2;
     int32_t *slots = calloc((size_t)room * 2, sizeof *slots);
-    uint8_t *states = realloc(a->states, (size_t)room * a->state_bytes);
-    if (states) a->states = states;
-    uint32_t *starts = realloc(a->starts, (size_t)room * sizeof *starts);
-    if (starts) a->starts = starts;
-    if (!slots || !states || !starts) {
+    if (!slots || !lud_grow(&a->states, (size_t)room, a->state_bytes) ||
+        !lud_grow(&a->starts, (size_t)room, sizeof *a->starts)) {
         free(slots);
         return false;
     }

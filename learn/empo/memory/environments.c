@@ -32,12 +32,12 @@ void lud_empo_environments_begin(lud_empo_environments *v, int e) {
 
 void lud_empo_environments_reset(lud_empo_environments *v, int e) {
     const lud_range range = {.seed = v->seed, .first_environment = (uint32_t)e, .n = 1, .tick = &v->tick[e]};
-    v->model->world->reset(v->model, range, v->states + (size_t)e * v->model->layout.state_bytes);
+    v->model->world->reset(v->model, range, lud_empo_environments_state(v, e));
 }
 
 int32_t *lud_empo_environments_encode(lud_empo_environments *v, int e) {
     int32_t *record = v->records + (size_t)e * (size_t)v->features->words;
-    lud_empo_features_encode(v->features, v->states + (size_t)e * v->model->layout.state_bytes, record);
+    lud_empo_features_encode(v->features, lud_empo_environments_state(v, e), record);
     return record;
 }
 
@@ -45,9 +45,20 @@ void lud_empo_environments_encode_all(lud_empo_environments *v) {
     for (int e = 0; e < v->n; e++) lud_empo_environments_encode(v, e);
 }
 
+int32_t *lud_empo_environments_advance(lud_empo_environments *v, int e) {
+    v->tick[e]++;
+    v->episode_step[e]++;
+    return lud_empo_environments_encode(v, e);
+}
+
+bool lud_empo_environments_over(const lud_empo_environments *v, int e, int64_t limit) {
+    return (limit && v->episode_step[e] >= limit) ||
+           v->model->world->is_terminal(v->model, lud_empo_environments_state(v, e));
+}
+
 lud_status lud_empo_environments_check(const lud_empo_environments *v, lud_error *error) {
     for (int e = 0; e < v->n; e++)
-        if (v->model->world->is_terminal(v->model, v->states + (size_t)e * v->model->layout.state_bytes))
+        if (lud_empo_environments_over(v, e, 0))
             return lud_fail(error, LUD_ERROR_INPUT,
                             "the world ends before the first step; nothing can be learned");
     return LUD_OK;

@@ -1,5 +1,8 @@
 /* What the environments of both EMPO learners have in common (learn/empo/phase2/rollout.h,
- * learn/empo/phase1/phase1.h): states, ticks, records and the goals that people pursue, side by side. */
+ * learn/empo/phase1/phase1.h): states, ticks, records and the goals that people pursue, side by side.
+ *
+ * They are not a lud_batch (sim/batch.h): episodes begin in archived states, end where the learner says, and
+ * the next state of phase 2 is drawn from the successors that it lists anyway. */
 #ifndef LUDUS_LEARN_EMPO_MEMORY_ENVIRONMENTS_H
 #define LUDUS_LEARN_EMPO_MEMORY_ENVIRONMENTS_H
 
@@ -32,6 +35,13 @@ bool lud_empo_environments_create(lud_arena *arena, const lud_empo_features *fea
                                   uint64_t seed, int n, lud_empo_environments *environments);
 /* A goal for person h of environment e, by weight. */
 int lud_empo_environments_goal(const lud_empo_environments *environments, int e, int h, uint32_t purpose);
+static inline uint8_t *lud_empo_environments_state(const lud_empo_environments *v, int e) {
+    return v->states + (size_t)e * v->model->layout.state_bytes;
+}
+/* After a step of environment e: counts it and encodes the state. */
+int32_t *lud_empo_environments_advance(lud_empo_environments *environments, int e);
+/* Whether its episode ends there: after `limit` steps (0: none), or because the world does. */
+bool lud_empo_environments_over(const lud_empo_environments *environments, int e, int64_t limit);
 /* Begins an episode: step 0, new goals. And where the world begins it; its caller may know another state. */
 void lud_empo_environments_begin(lud_empo_environments *environments, int e);
 void lud_empo_environments_reset(lud_empo_environments *environments, int e);

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,23 +153,43 @@ static size_t make_room(lud_empo_replay *r, size_t bytes) {
     }
 }
 
-static size_t aligned(size_t bytes) {
-    return (bytes + 7) & ~(size_t)7;
+/* The arrays of a transition in the order in which they are stored, all of 32-bit words but the last. */
+enum { ARRAYS = 12 };
+typedef struct array {
+    size_t field;        /* its pointer in a transition */
+    size_t bytes, flags; /* of the array, and of the flags before it */
+} array;
+
+static void list_arrays(const lud_empo_replay *r, int32_t n_links, int32_t n_successors, array list[ARRAYS]) {
+    const size_t word = sizeof(int32_t), words = (size_t)r->words * word, links = (size_t)n_links * word,
+                 humans = (size_t)r->n_humans * word, policies = (size_t)r->n_policies * word,
+                 likelihoods = (size_t)r->n_likelihoods * word, successors = (size_t)n_successors;
+#define FIELD(name) offsetof(lud_empo_transition, name)
+    const array all[ARRAYS] = {
+        {FIELD(state), words, 0},
+        {FIELD(goals), humans, 0},
+        {FIELD(offsets), (size_t)(r->n_actions + 1) * word, 0},
+        {FIELD(link), links, 0},
+        {FIELD(probability), links, 0},
+        {FIELD(profile), policies ? links : 0, 0},
+        {FIELD(policies), policies, 0},
+        {FIELD(behaviour_goals), r->trajectories ? humans : 0, r->trajectories ? 2 * word : 0},
+        {FIELD(next_record), r->trajectories ? words : 0, 0},
+        {FIELD(likelihood), likelihoods, 0},
+        {FIELD(successor), words * successors, 0},
+        {FIELD(terminal), successors, 0},
+    };
+#undef FIELD
+    memcpy(list, all, sizeof all);
 }
 
 /* Bytes of a transition with so many links and successors. */
 static uint64_t bytes_of(const lud_empo_replay *r, int32_t n_links, int32_t n_successors) {
-    const uint64_t words = (uint64_t)r->words, links = (uint64_t)n_links, successors = (uint64_t)n_successors,
-                   per_link = r->n_policies ? 3 : 2;
-    const uint64_t life = r->trajectories ? words + (uint64_t)(r->n_humans + r->n_likelihoods + 2) : 0;
-    return aligned(sizeof(header) + 4 * words * (1 + successors) +
-                   4 * (uint64_t)(r->n_humans + r->n_actions + 1 + r->n_policies) + 4 * per_link * links +
-                   4 * life + successors);
-}
-
-static uint8_t *put(uint8_t *to, const void *from, size_t bytes) {
-    memcpy(to, from, bytes);
-    return to + bytes;
+    array list[ARRAYS];
+    size_t bytes = sizeof(header);
+    list_arrays(r, n_links, n_successors, list);
+    for (int i = 0; i < ARRAYS; i++) bytes += list[i].flags + list[i].bytes;
+    return (bytes + 7) & ~(size_t)7;
 }
 
 bool lud_empo_replay_fits(const lud_empo_replay *r, const lud_empo_transition *t) {
@@ -181,7 +202,6 @@ bool lud_empo_replay_fits(const lud_empo_replay *r, const lud_empo_transition *t
 }
 
 bool lud_empo_replay_push(lud_empo_replay *r, const lud_empo_transition *t) {
-    const size_t word = sizeof(int32_t), words = (size_t)r->words * word;
     const size_t bytes = bytes_of(r, t->n_links, t->n_successors);
     if (bytes > r->pool_bytes) return false;
     assert(r->count == 0 || t->inserted >= lud_empo_replay_get(r, r->count - 1).inserted);
@@ -189,25 +209,18 @@ bool lud_empo_replay_push(lud_empo_replay *r, const lud_empo_transition *t) {
     const header head = {t->inserted, t->environment, t->episode,     t->robot_action,
                          t->next,     t->n_links,     t->n_successors};
     uint8_t *to = r->pool + offset;
-    to = put(to, &head, sizeof head);
-    to = put(to, t->state, words);
-    to = put(to, t->goals, (size_t)r->n_humans * word);
-    to = put(to, t->offsets, (size_t)(r->n_actions + 1) * word);
-    to = put(to, t->link, (size_t)t->n_links * word);
-    to = put(to, t->probability, (size_t)t->n_links * word);
-    if (r->n_policies) {
-        to = put(to, t->profile, (size_t)t->n_links * word);
-        to = put(to, t->policies, (size_t)r->n_policies * word);
+    const int32_t flags[2] = {t->explored, t->next_terminal};
+    array list[ARRAYS];
+    list_arrays(r, t->n_links, t->n_successors, list);
+    memcpy(to, &head, sizeof head);
+    to += sizeof head;
+    for (int i = 0; i < ARRAYS; to += list[i++].bytes) {
+        const void *from;
+        memcpy(to, flags, list[i].flags);
+        to += list[i].flags;
+        memcpy(&from, (const char *)t + list[i].field, sizeof from);
+        if (list[i].bytes) memcpy(to, from, list[i].bytes);
     }
-    if (r->trajectories) {
-        const int32_t flags[2] = {t->explored, t->next_terminal};
-        to = put(to, flags, sizeof flags);
-        to = put(to, t->behaviour_goals, (size_t)r->n_humans * word);
-        to = put(to, t->next_record, words);
-        if (r->n_likelihoods) to = put(to, t->likelihood, (size_t)r->n_likelihoods * word);
-    }
-    to = put(to, t->successor, (size_t)t->n_successors * words);
-    put(to, t->terminal, (size_t)t->n_successors);
     r->count++;
     *place_of(r, r->count - 1) = (place){offset, bytes};
     r->priority[(r->first + r->count - 1) % r->capacity] = INFINITY;
@@ -222,7 +235,6 @@ lud_empo_transition lud_empo_replay_get(const lud_empo_replay *r, int64_t index)
     assert(index >= 0 && index < r->count);
     const uint8_t *at = r->pool + place_of(r, index)->offset;
     const header *head = (const header *)(const void *)at;
-    const int32_t *word = (const int32_t *)(const void *)(at + sizeof *head);
     lud_empo_transition t = {.inserted = head->inserted,
                              .environment = head->environment,
                              .episode = head->episode,
@@ -230,26 +242,17 @@ lud_empo_transition lud_empo_replay_get(const lud_empo_replay *r, int64_t index)
                              .next = head->next,
                              .n_links = head->n_links,
                              .n_successors = head->n_successors};
-    t.state = word;
-    t.goals = t.state + r->words;
-    t.offsets = t.goals + r->n_humans;
-    t.link = t.offsets + r->n_actions + 1;
-    t.probability = (const float *)(const void *)(t.link + t.n_links);
-    t.successor = t.link + 2 * t.n_links;
-    if (r->n_policies) {
-        t.profile = t.successor;
-        t.policies = (const float *)(const void *)(t.profile + t.n_links);
-        t.successor = t.profile + t.n_links + r->n_policies;
+    array list[ARRAYS];
+    list_arrays(r, t.n_links, t.n_successors, list);
+    at += sizeof *head;
+    for (int i = 0; i < ARRAYS; at += list[i++].bytes) {
+        if (list[i].flags) {
+            memcpy(&t.explored, at, sizeof t.explored);
+            memcpy(&t.next_terminal, at + sizeof t.explored, sizeof t.next_terminal);
+        }
+        at += list[i].flags;
+        if (list[i].bytes) memcpy((char *)&t + list[i].field, &at, sizeof at);
     }
-    if (r->trajectories) {
-        t.explored = t.successor[0];
-        t.next_terminal = t.successor[1];
-        t.behaviour_goals = t.successor + 2;
-        t.next_record = t.behaviour_goals + r->n_humans;
-        t.likelihood = (const float *)(const void *)(t.next_record + r->words);
-        t.successor = t.next_record + r->words + r->n_likelihoods;
-    }
-    t.terminal = (const uint8_t *)(t.successor + (size_t)t.n_successors * (size_t)r->words);
     return t;
 }
 

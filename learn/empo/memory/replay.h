@@ -50,7 +50,7 @@ typedef struct lud_empo_replay lud_empo_replay;
 lud_empo_replay *lud_empo_replay_create(int64_t capacity, size_t bytes, int words, int n_actions,
                                         int n_humans, int n_policies);
 /* Makes an empty memory one of trajectories. The environments of its transitions are 0 .. n_environments - 1;
- * with 0 nobody asks which transition followed. False when memory is out. */
+ * with 0 it does not know which transition followed. False when memory is out. */
 bool lud_empo_replay_keep_trajectories(lud_empo_replay *replay, int n_environments, int n_likelihoods);
 /* Null is allowed. */
 void lud_empo_replay_destroy(lud_empo_replay *replay);

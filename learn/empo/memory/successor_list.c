@@ -5,6 +5,8 @@
 
 #include <xxhash.h>
 
+#include "learn/nn/arrays.h"
+
 void lud_empo_successor_list_begin(lud_empo_successor_list *l) {
     l->n = l->n_links = 0;
 }
@@ -20,19 +22,11 @@ void lud_empo_successor_list_free(lud_empo_successor_list *l) {
     *l = (lud_empo_successor_list){0};
 }
 
-static bool grow(void *memory, size_t n, size_t size) {
-    void **array = memory;
-    void *larger = realloc(*array, n * size);
-    if (!larger) return false;
-    *array = larger;
-    return true;
-}
-
 static bool room_for_links(lud_empo_successor_list *l, size_t n) {
     const size_t wanted = (size_t)l->n_links + n;
     if (wanted <= (size_t)l->links_capacity) return true;
-    if (!grow(&l->link, 2 * wanted, sizeof *l->link) ||
-        !grow(&l->probability, 2 * wanted, sizeof *l->probability))
+    if (!lud_grow(&l->link, 2 * wanted, sizeof *l->link) ||
+        !lud_grow(&l->probability, 2 * wanted, sizeof *l->probability))
         return false;
     l->links_capacity = (int)(2 * wanted);
     return true;
@@ -41,10 +35,10 @@ static bool room_for_links(lud_empo_successor_list *l, size_t n) {
 static bool room_for_states(lud_empo_successor_list *l, const lud_empo_features *f, size_t n) {
     const size_t wanted = (size_t)l->n + n;
     if (wanted <= (size_t)l->capacity) return true;
-    if (!grow(&l->states, 2 * wanted, f->grid->model.layout.state_bytes) ||
-        !grow(&l->hashes, 2 * wanted, sizeof *l->hashes) ||
-        !grow(&l->terminal, 2 * wanted, sizeof *l->terminal) ||
-        !grow(&l->records, 2 * wanted, (size_t)f->words * sizeof *l->records))
+    if (!lud_grow(&l->states, 2 * wanted, f->grid->model.layout.state_bytes) ||
+        !lud_grow(&l->hashes, 2 * wanted, sizeof *l->hashes) ||
+        !lud_grow(&l->terminal, 2 * wanted, sizeof *l->terminal) ||
+        !lud_grow(&l->records, 2 * wanted, (size_t)f->words * sizeof *l->records))
         return false;
     l->capacity = (int)(2 * wanted);
     return true;

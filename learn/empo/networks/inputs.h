@@ -31,12 +31,12 @@ bool lud_empo_staging_create(lud_device *device, const lud_empo_features *featur
                              int64_t max_entries, lud_empo_staging *staging);
 /* Safe on a zeroed struct. */
 void lud_empo_staging_free(lud_empo_staging *staging);
-/* Makes room for so many at least; what was noted before is lost. False when memory is out. */
+/* Makes room for so many at least; what was encoded before is lost. False when memory is out. */
 bool lud_empo_staging_room(lud_empo_staging *staging, int64_t n_states, int64_t n_entries);
 
-/* Notes the record of row i. */
+/* Encodes the record of row i. */
 void lud_empo_staging_state(lud_empo_staging *staging, int64_t i, const int32_t *record);
-/* Adds the first n states and entries noted to an upload. */
+/* Adds the first n states and entries encoded to an upload. */
 void lud_empo_staging_pack(lud_empo_staging *staging, int64_t n, int64_t n_entries, lud_upload_batch *upload);
 /* Once it was sent: a net reads its inputs from there, beginning with row `first` and entry `first_entry`,
  * and has so many entries. */
@@ -46,10 +46,10 @@ void lud_empo_staging_bind(lud_empo_staging *staging, lud_nn *net, const lud_emp
 /* Sends n <= max_states records to rows 0 .. n - 1 of the graph's inputs on axis 0. */
 void lud_empo_staging_states(lud_empo_staging *staging, lud_nn *net, const lud_empo_graph *graph, int64_t n,
                              const int32_t *const *records);
-/* Notes that entry i is person h with a goal (-1: none) in the state of row `row`, whose record is given. */
+/* Encodes entry i: person h with a goal (-1: none) in the state of row `row`, whose record that is. */
 void lud_empo_staging_entry(lud_empo_staging *staging, int64_t i, int64_t row, const int32_t *record, int h,
                             int goal);
-/* Sends the first n entries noted and sets their number. */
+/* Sends the first n entries encoded and sets their number. */
 void lud_empo_staging_entries(lud_empo_staging *staging, lud_nn *net, const lud_empo_graph *graph, int64_t n);
 
 #endif

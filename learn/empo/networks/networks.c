@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const lud_empo_net_prefixes[LUD_EMPO_NETS] = {"v_h_e.", "x_h.", "u_r.", "q_r.", "v_r."};
+
 /* Streams of the dropout draws: two layers a head. */
 enum { STREAM_V_H_E, STREAM_X_H = 2, STREAM_U_R = 4, STREAM_Q_R = 6, STREAM_V_R = 8, STREAM_DUEL = 14 };
 

@@ -51,6 +51,9 @@ lud_empo_shape lud_empo_shape_defaults(void);
 lud_empo_shape lud_empo_shape_of(const lud_empo_features *features);
 
 /* Values of the declared graph; -1 where a head was left out. */
+/* What the names of a network's parameters begin with. */
+extern const char *const lud_empo_net_prefixes[LUD_EMPO_NETS];
+
 typedef struct lud_empo_graph {
     int entries, cells;                    /* axes */
     int grid, global, agents, interactive; /* inputs on axis 0: I32 words[height * width], reals */

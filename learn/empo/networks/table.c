@@ -104,12 +104,7 @@ static bool grow(lud_empo_table *t) {
 }
 
 bool lud_empo_table_move(lud_empo_table *t, uint64_t key, const float *target, bool adaptive, double rate,
-                         double power) {
-    return lud_empo_table_move_weighted(t, key, target, adaptive, rate, power, 1.0);
-}
-
-bool lud_empo_table_move_weighted(lud_empo_table *t, uint64_t key, const float *target, bool adaptive,
-                                  double rate, double power, double weight) {
+                         double power, double weight) {
     if (2 * (t->n + 1) > t->capacity && !grow(t)) return false;
     key = proper(key);
     const int64_t i = slot_of(t, key);

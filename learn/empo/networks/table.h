@@ -16,13 +16,10 @@ const float *lud_empo_table_read(const lud_empo_table *table, uint64_t key);
 /* How often a key was moved. */
 uint64_t lud_empo_table_visits(const lud_empo_table *table, uint64_t key);
 /* Moves a row towards target[width] by `rate` of the way, or with `adaptive` by max(rate, n^-power) where n
- * counts the row's moves from 1: power 1 gives the mean of all targets. Grows the table by doubling; false
- * when memory is out. */
+ * counts the row's moves from 1: power 1 gives the mean of all targets; times an importance weight, at most
+ * all the way. Grows the table by doubling; false when memory is out. */
 bool lud_empo_table_move(lud_empo_table *table, uint64_t key, const float *target, bool adaptive, double rate,
-                         double power);
-/* The same with the rate times an importance weight, at most all the way. */
-bool lud_empo_table_move_weighted(lud_empo_table *table, uint64_t key, const float *target, bool adaptive,
-                                  double rate, double power, double weight);
+                         double power, double weight);
 int64_t lud_empo_table_rows(const lud_empo_table *table);
 void lud_empo_table_visit(lud_empo_table *table, const char *name, lud_checkpoint *checkpoint);
 

@@ -12,7 +12,7 @@ enum { CHUNK = 256, ENTRIES = 2048 };
 /* Streams of the dropout draws, beyond those of the other networks. */
 enum { STREAM_Q_H = 20, STREAM_MARGINAL = 22 };
 
-/* One network ready to be asked. */
+/* One network for inference. */
 typedef struct inference_net {
     lud_nn *net;
     lud_empo_graph graph;
@@ -25,10 +25,10 @@ struct lud_empo_human_run {
     int64_t chunk, entries;
     lud_arrays arrays;
     float *raw;             /* [entries][n_actions] read back */
-    int32_t *begin;         /* [chunk + 1] questions for all goals */
+    int32_t *begin;         /* [chunk + 1] query for all goals */
     int32_t *person, *goal; /* [chunk * n_goals] */
     double *policy, *value; /* [chunk * n_goals][n_actions], [chunk * n_goals] */
-    int64_t query_states;   /* states of such a question */
+    int64_t query_states;   /* states of such a query */
 };
 
 /* ---- declaring and making ---- */
@@ -126,9 +126,7 @@ lud_status lud_empo_human_net_create(lud_device *device, const lud_model *model,
     if (status) return status;
     assert(n->features.height >= 2 && n->features.width >= 2); /* the world's own limit is 3 */
     n->shape = shape_of(&n->features, options);
-    for (int h = 0; h < n->features.layout.n_humans; h++)
-        if (n->features.layout.n_human_actions[h] > n->n_actions)
-            n->n_actions = n->features.layout.n_human_actions[h];
+    n->n_actions = n->features.layout.max_human_actions;
     assert(n->n_actions <= 256);
     lud_error reason = {0};
     n->q = make_parameters(n, false, seed, &reason);
@@ -211,10 +209,6 @@ void lud_empo_human_net_visit(lud_empo_human_net *n, const char *prefix, lud_che
 
 /* ---- inference ---- */
 
-int64_t lud_empo_human_most(const lud_empo_human_net *n) {
-    return n->run->entries;
-}
-
 /* Policy and value of one entry from its row of the network. */
 static void conclude(const lud_empo_human_net *n, const int32_t *record, int h, int goal, const float *row,
                      double *policy, double *value) {
@@ -225,37 +219,37 @@ static void conclude(const lud_empo_human_net *n, const int32_t *record, int h, 
         for (int a = 0; a < n_own; a++) p[a] = a == 0;
         if (value) *value = 0.0;
     } else {
-        lud_empo_boltzmann(n->options.theory.beta_h, q, n_own, p);
+        lud_empo_softmax(n->options.theory.beta_h, q, 1, n_own, p);
         if (value) *value = 0.0;
         for (int a = 0; value && a < n_own; a++) *value += p[a] * q[a];
     }
     for (int64_t a = 0; policy && a < n->n_actions; a++) policy[a] = a < n_own ? p[a] : 0.0;
 }
 
-void lud_empo_human_net_evaluate(lud_empo_human_net *n, const lud_empo_human_query *question, bool target,
+void lud_empo_human_net_evaluate(lud_empo_human_net *n, const lud_empo_human_query *query, bool target,
                                  double *policy, double *value) {
     struct lud_empo_human_run *r = n->run;
     lud_nn_use(r->q.net, target ? n->q_target : n->q);
-    for (int64_t first = 0, end; first < question->n; first = end) {
-        const int32_t at = question->begin[first];
+    for (int64_t first = 0, end; first < query->n; first = end) {
+        const int32_t at = query->begin[first];
         int64_t rows = 0;
-        while (first + rows < question->n && rows < r->chunk &&
-               question->begin[first + rows + 1] - at <= r->entries)
+        while (first + rows < query->n && rows < r->chunk &&
+               query->begin[first + rows + 1] - at <= r->entries)
             rows++;
         end = first + rows;
-        const int64_t entries = question->begin[end] - at;
-        lud_empo_staging_states(&r->staging, r->q.net, &r->q.graph, rows, question->records + first);
+        const int64_t entries = query->begin[end] - at;
+        lud_empo_staging_states(&r->staging, r->q.net, &r->q.graph, rows, query->records + first);
         for (int64_t i = 0; i < rows; i++)
-            for (int32_t e = question->begin[first + i]; e < question->begin[first + i + 1]; e++)
-                lud_empo_staging_entry(&r->staging, e - at, i, question->records[first + i],
-                                       question->person[e], question->goal[e]);
+            for (int32_t e = query->begin[first + i]; e < query->begin[first + i + 1]; e++)
+                lud_empo_staging_entry(&r->staging, e - at, i, query->records[first + i], query->person[e],
+                                       query->goal[e]);
         lud_empo_staging_entries(&r->staging, r->q.net, &r->q.graph, entries);
         lud_nn_forward(r->q.net, rows, false);
         lud_device_download(n->device, r->raw, lud_nn_value(r->q.net, r->q.output),
                             (size_t)(entries * n->n_actions) * sizeof *r->raw);
         for (int64_t i = first; i < end; i++)
-            for (int32_t e = question->begin[i]; e < question->begin[i + 1]; e++)
-                conclude(n, question->records[i], question->person[e], question->goal[e],
+            for (int32_t e = query->begin[i]; e < query->begin[i + 1]; e++)
+                conclude(n, query->records[i], query->person[e], query->goal[e],
                          r->raw + (e - at) * n->n_actions, policy ? policy + e * n->n_actions : NULL,
                          value ? value + e : NULL);
     }
@@ -321,7 +315,7 @@ void lud_empo_human_net_marginals(lud_empo_human_net *n, int64_t n_states, const
             double logits[256];
             const int n_own = n->features.layout.n_human_actions[e % n_humans];
             for (int a = 0; a < n_own; a++) logits[a] = (double)r->raw[e * n->n_actions + a];
-            lud_empo_boltzmann(1.0, logits, n_own, marginals + (first * n_humans + e) * n->n_actions);
+            lud_empo_softmax(1.0, logits, 1, n_own, marginals + (first * n_humans + e) * n->n_actions);
         }
     }
 }

@@ -42,8 +42,8 @@ lud_status lud_empo_human_net_open(lud_device *device, const lud_model *model, c
 /* Visits the parameters only. */
 void lud_empo_human_net_visit(lud_empo_human_net *net, const char *prefix, lud_checkpoint *checkpoint);
 
-/* What is asked: for each state's record, entries begin[i] .. begin[i + 1] - 1, each a person and one of its
- * goals. */
+/* What to evaluate: for each state's record, entries begin[i] .. begin[i + 1] - 1, each a person and one of
+ * its goals. */
 typedef struct lud_empo_human_query {
     int64_t n;
     const int32_t *const *records; /* [n] */
@@ -51,10 +51,10 @@ typedef struct lud_empo_human_query {
     const int32_t *person, *goal;  /* [begin[n]] */
 } lud_empo_human_query;
 /* policy[entries][n_actions] (may be null) and V_h^m value[entries] (may be null), from the target network or
- * the one that learns. One thread at a time. No state may have more than lud_empo_human_most entries. */
-void lud_empo_human_net_evaluate(lud_empo_human_net *net, const lud_empo_human_query *question, bool target,
+ * the one that learns. One thread at a time. No state may have more entries than there
+ * are goals of all people. */
+void lud_empo_human_net_evaluate(lud_empo_human_net *net, const lud_empo_human_query *query, bool target,
                                  double *policy, double *value);
-int64_t lud_empo_human_most(const lud_empo_human_net *net);
 /* Everybody's policies for every goal: policies[n][layout.policy_begin[n_humans]] in the order of an exact
  * record, and value[n][layout.n_goals] (may be null). records[n]. One thread at a time. */
 void lud_empo_human_net_policies(lud_empo_human_net *net, int64_t n, const int32_t *const *records,
@@ -65,7 +65,7 @@ void lud_empo_human_net_marginals(lud_empo_human_net *net, int64_t n, const int3
                                   double *marginals);
 
 /* The networks as a policy for people: with a goal pi_h(.|s, g), without pi_h(.|s); anybody else acts at
- * random. Several threads may ask at once. The net stays the caller's and must outlive it. */
+ * random. Several threads may use it at once. The net stays the caller's and must outlive it. */
 lud_status lud_empo_human_policy_create(lud_empo_human_net *net, const lud_model *model, lud_policy **policy,
                                         lud_error *error);
 

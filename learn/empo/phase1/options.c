@@ -4,6 +4,12 @@
 
 #define STEPS 1e15
 
+#define OPTIONS lud_optimiser_options
+static const lud_option optimiser_options[] = {LUD_OPTIMISER_ROWS("1e-8", "0")};
+static const lud_option_table optimiser_table =
+    OPTION_TABLE("optimiser", LUD_OPTIMISER_HELP, optimiser_options);
+
+#undef OPTIONS
 #define OPTIONS lud_empo_phase1_options
 static const lud_option options[] = {
     TEXT(type, "empo-phase1", "empo-phase1"),
@@ -27,7 +33,7 @@ static const lud_option options[] = {
     REAL(lr_q_h, "1e-3", 0, 10, "base learning rate of Q_h^m"),
     REAL(lr_marginal, "1e-3", 0, 10, "of the marginal network"),
     REAL(lr_constant_fraction, "0.5", 0, 1, "share of all updates before the rates fall as 1 / t"),
-    REAL(weight_decay, "0", 0, 1, "L2 weight decay"),
+    SECTION(optimiser, optimiser_table, LUD_OPTIMISER_HELP),
     REAL(grad_clip, "10", 0, 1e12, "largest gradient norm; 0: no limit"),
     INT_AT("target_update_interval", target_interval, "100", 1, STEPS,
            "training steps between copies to the target network"),
@@ -54,6 +60,7 @@ lud_status lud_empo_phase1_options_read(lud_arena *arena, lud_tree *learner, lud
     if (status) return status;
     const lud_place place = learner ? learner->place : (lud_place){0};
     status = lud_empo_theory_check(&o->theory, place, error);
+    if (!status) status = lud_optimiser_options_check(&o->optimiser, learner, error);
     if (status) return status;
     if (o->theory.nu_h > 0)
         return lud_fail_at(error, LUD_ERROR_INPUT, place,

@@ -3,6 +3,7 @@
 #define LUDUS_LEARN_EMPO_PHASE1_OPTIONS_H
 
 #include "learn/empo/theory.h"
+#include "learn/nn/optimiser.h"
 #include "learn/nn/schedule.h"
 
 typedef struct lud_empo_phase1_options {
@@ -17,7 +18,8 @@ typedef struct lud_empo_phase1_options {
 
     /* update */
     int64_t num_training_steps, updates_per_iteration, batch_size, goals_per_state, target_interval;
-    double lr_q_h, lr_marginal, lr_constant_fraction, weight_decay, grad_clip;
+    double lr_q_h, lr_marginal, lr_constant_fraction, grad_clip;
+    lud_optimiser_options optimiser;
     bool marginal_network, include_step_count;
 
     /* networks */

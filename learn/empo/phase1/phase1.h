@@ -52,7 +52,14 @@ typedef struct lud_empo_phase1_view {
     const int32_t *goal; /* [n][goals] */
     const float *q, *weight;
 } lud_empo_phase1_view;
-lud_empo_phase1_view lud_empo_phase1_targets(const lud_empo_phase1_learner *learner);
+
+/* ---- parts (learn/empo/phase1/evaluation.c) ---- */
+
+extern const lud_metric lud_empo_phase1_evaluation_columns[];
+extern const int lud_empo_phase1_n_evaluation_columns;
+/* The comparison, for lud_learner_kind.evaluate, and a table of the last one. */
+lud_status lud_empo_phase1_evaluate(lud_learner *learner, double *row, lud_error *error);
+void lud_empo_phase1_report_evaluation(const lud_empo_phase1_learner *learner, lud_text *out);
 
 /* ---- parts (learn/empo/phase1/rollout.c, learn/empo/phase1/update.c) ---- */
 

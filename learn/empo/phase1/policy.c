@@ -10,7 +10,7 @@ typedef struct human_policy {
     lud_empo_human_net *net;
     pthread_mutex_t lock; /* around the networks and what follows */
     bool known;
-    uint8_t *state;  /* [state_bytes] whose answers stand below: a state is asked for every person and goal */
+    uint8_t *state;  /* [state_bytes] whose policies stand below: every person and goal needs them */
     int32_t *record; /* [words] */
     double *policies, *marginals;
 } human_policy;
@@ -25,7 +25,8 @@ static void destroy(lud_policy *policy) {
     free(p);
 }
 
-/* Distribution of one agent. Every state is asked alone, so that the answer does not depend on the batch. */
+/* Distribution of one agent. Every state is evaluated alone, so that its policies do not depend on the batch.
+ */
 static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *probability) {
     human_policy *p = (human_policy *)policy;
     lud_empo_human_net *n = p->net;

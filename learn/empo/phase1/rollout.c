@@ -16,7 +16,7 @@ struct lud_empo_phase1_rollout {
     lud_arena *arena;
     lud_empo_environments env;
     const int32_t **record_of; /* [n_envs] */
-    int32_t *begin, *person;   /* of a question about all environments, whose goals are `goals` */
+    int32_t *begin, *person;   /* of a query about all environments, whose goals are `goals` */
     double *policy;            /* [n_envs][n_humans][net n_actions] */
     int32_t *joint, *offsets;  /* [n_agents], [net n_actions * n_robot_actions + 1] */
     lud_empo_successor_list list;
@@ -79,7 +79,7 @@ void lud_empo_phase1_rollout_destroy(lud_empo_phase1_rollout *a) {
 static lud_status keep(lud_empo_phase1_rollout *a, int e, int h, int64_t step, lud_empo_replay *replay,
                        lud_error *error) {
     const lud_empo_layout *layout = &a->net->features.layout;
-    const uint8_t *state = a->env.states + (size_t)e * a->model->layout.state_bytes;
+    const uint8_t *state = lud_empo_environments_state(&a->env, e);
     const int n_own = layout->n_human_actions[h], n_robots = layout->n_robot_actions;
     memset(a->joint, 0, (size_t)a->model->layout.n_agents * sizeof *a->joint);
     for (int other = 0; other < layout->n_humans; other++) {
@@ -134,26 +134,18 @@ static void choose(lud_empo_phase1_rollout *a, int e, double epsilon) {
         const lud_words w = lud_draw(key, a->env.tick[e], (uint32_t)agent, LUD_PURPOSE_EXPLORE, 0);
         if (lud_unit(w.v[0]) < epsilon) continue;
         const double *p = a->policy + (e * layout->n_humans + h) * a->net->n_actions;
-        double left = lud_unit53(w.v[2], w.v[3]);
-        for (int k = 0; k < layout->n_human_actions[h]; k++) {
-            if (p[k] <= 0) continue;
-            a->joint[agent] = k; /* what rounding leaves over belongs to the last possible action */
-            if (left < p[k]) break;
-            left -= p[k];
-        }
+        a->joint[agent] = lud_empo_draw(p, layout->n_human_actions[h], lud_unit53(w.v[2], w.v[3]));
     }
 }
 
 static void move(lud_empo_phase1_rollout *a, int e) {
     const lud_empo_layout *layout = &a->net->features.layout;
-    uint8_t *state = a->env.states + (size_t)e * a->model->layout.state_bytes;
+    uint8_t *state = lud_empo_environments_state(&a->env, e);
     const lud_range range = {
         .seed = a->env.seed, .first_environment = (uint32_t)e, .n = 1, .tick = &a->env.tick[e]};
     a->model->world->step(a->model, range, state, (lud_actions){.discrete = a->joint}, (lud_outcome){0});
-    a->env.tick[e]++;
-    a->env.episode_step[e]++;
     a->steps++;
-    const int32_t *record = lud_empo_environments_encode(&a->env, e);
+    const int32_t *record = lud_empo_environments_advance(&a->env, e);
     const lud_words w = lud_draw((lud_random_key){a->env.seed, (uint32_t)e}, a->env.tick[e], NOBODY,
                                  LUD_PURPOSE_GOAL, LUD_EMPO_GOAL_AT_RANDOM);
     const bool all = lud_unit(w.v[0]) < a->net->options.goal_resample_prob;
@@ -165,18 +157,16 @@ static void move(lud_empo_phase1_rollout *a, int e) {
             *goal = lud_empo_environments_goal(
                 &a->env, e, h, achieved ? LUD_EMPO_GOAL_AFTER_ACHIEVEMENT : LUD_EMPO_GOAL_AT_RANDOM);
     }
-    const int64_t limit = a->net->options.steps_per_episode;
-    if ((limit && a->env.episode_step[e] >= limit) || a->model->world->is_terminal(a->model, state))
-        begin_episode(a, e);
+    if (lud_empo_environments_over(&a->env, e, a->net->options.steps_per_episode)) begin_episode(a, e);
 }
 
 lud_status lud_empo_phase1_rollout_step(lud_empo_phase1_rollout *a, double epsilon, int64_t step,
                                         lud_empo_replay *replay, lud_error *error) {
     const lud_empo_layout *layout = &a->net->features.layout;
     lud_empo_environments_encode_all(&a->env);
-    const lud_empo_human_query question = {
+    const lud_empo_human_query query = {
         .n = a->env.n, .records = a->record_of, .begin = a->begin, .person = a->person, .goal = a->env.goals};
-    if (epsilon < 1.0) lud_empo_human_net_evaluate(a->net, &question, false, a->policy, NULL);
+    if (epsilon < 1.0) lud_empo_human_net_evaluate(a->net, &query, false, a->policy, NULL);
     for (int e = 0; e < a->env.n; e++) {
         for (int h = 0; h < layout->n_humans; h++) {
             const lud_status status = keep(a, e, h, step, replay, error);

@@ -30,13 +30,13 @@ struct lud_empo_phase1_update {
     float *q, *weight;             /* [n][goals][n_actions], and 0 or 1 for the whole row */
     float *host;                   /* [n][goals][n_actions] read back */
     const int32_t **states;        /* [n] */
-    /* a question about the successors: rooms grow with what a batch holds */
+    /* a query about the successors: rooms grow with what a batch holds */
     int64_t row_room;
     const int32_t **records;                  /* [row_room] */
     int32_t *begin;                           /* [row_room + 1] */
     int32_t *person, *person_goal;            /* [row_room * goals] */
     double *value;                            /* [row_room * goals] */
-    int32_t *marginal_begin;                  /* a question about all goals of the batch's states */
+    int32_t *marginal_begin;                  /* a query about all goals of the batch's states */
     int32_t *marginal_person, *marginal_goal; /* [n * all_goals] */
     double *marginal_policy;                  /* [n * all_goals][n_actions] */
     float *marginal;                          /* [n][n_actions] */
@@ -59,8 +59,7 @@ static lud_status make_net(lud_empo_phase1_update *t, int group, lud_error *erro
                                          marginal ? t->n : t->n * t->goals, &made->output);
     lud_status status = lud_nn_plan(made->net, LUD_NN_TRAIN, error);
     if (status) return status;
-    lud_optimiser_options options = lud_optimiser_defaults(LUD_OPTIMISER_ADAM);
-    options.weight_decay = o->weight_decay;
+    lud_optimiser_options options = o->optimiser;
     options.max_norm = o->grad_clip;
     made->group = lud_optimiser_group(made->optimiser, "", &options, false);
     if (made->group < 0 || !lud_empo_prepare(made->net, &made->graph, &t->net->shape))
@@ -183,9 +182,9 @@ static lud_status evaluate_successors(lud_empo_phase1_update *t, lud_error *erro
             }
         }
     t->begin[rows] = (int32_t)(rows * t->goals);
-    const lud_empo_human_query question = {
+    const lud_empo_human_query query = {
         .n = rows, .records = t->records, .begin = t->begin, .person = t->person, .goal = t->person_goal};
-    lud_empo_human_net_evaluate(t->net, &question, true, NULL, t->value);
+    lud_empo_human_net_evaluate(t->net, &query, true, NULL, t->value);
     return LUD_OK;
 }
 
@@ -285,12 +284,12 @@ static void fill_marginals(lud_empo_phase1_update *t) {
             t->marginal_person[at] = t->own[i].goals[0];
             t->marginal_goal[at] = g;
         }
-    const lud_empo_human_query question = {.n = t->n,
-                                           .records = t->states,
-                                           .begin = t->marginal_begin,
-                                           .person = t->marginal_person,
-                                           .goal = t->marginal_goal};
-    lud_empo_human_net_evaluate(t->net, &question, true, t->marginal_policy, NULL);
+    const lud_empo_human_query query = {.n = t->n,
+                                        .records = t->states,
+                                        .begin = t->marginal_begin,
+                                        .person = t->marginal_person,
+                                        .goal = t->marginal_goal};
+    lud_empo_human_net_evaluate(t->net, &query, true, t->marginal_policy, NULL);
     memset(t->marginal, 0, (size_t)(t->n * actions) * sizeof *t->marginal);
     for (int64_t i = 0; i < t->n; i++)
         for (int32_t e = t->marginal_begin[i]; e < t->marginal_begin[i + 1]; e++) {

@@ -19,11 +19,7 @@ typedef struct actor_thread {
     lud_empo_novelty *novelty;
     lud_empo_search *search;
     lud_empo_rollout *rollout;
-    const int32_t **records; /* [n_envs] */
-    double beta_r;
-    lud_status value_status; /* of the networks within a step */
-    lud_error value_error;
-    /* buffers: one is being filled, the others are empty or queued_buffer over */
+    /* buffers: one is being filled, the others are empty or queued */
     lud_empo_replay *buffers[MOST_BUFFERS];
     lud_empo_replay *empty[MOST_BUFFERS]; /* [n_empty], guarded by the lock */
     int n_empty;
@@ -35,7 +31,7 @@ typedef struct actor_thread {
     lud_error error;
 } actor_thread;
 
-/* A buffer queued_buffer over, and whose it is. */
+/* A queued buffer, and whose it is. */
 typedef struct queued_buffer {
     actor_thread *owner;
     lud_empo_replay *buffer;
@@ -101,26 +97,6 @@ static bool sink(void *context, const lud_empo_transition *transition) {
            lud_empo_replay_push(t->filling, transition);
 }
 
-static void robot_values(void *context, int n, const int32_t *records, float *q) {
-    actor_thread *t = context;
-    const lud_empo_features *f = t->async->features;
-    const size_t size = (size_t)n * (size_t)f->layout.n_robot_actions;
-    for (int i = 0; i < n; i++) t->records[i] = records + (size_t)i * (size_t)f->words;
-    t->value_status =
-        lud_empo_values_run(&t->values, n, t->records, NULL, LUD_WANT_Q_R, t->beta_r, 0, &t->value_error);
-    if (t->value_status == LUD_OK)
-        lud_device_download(t->device, q, t->values.q_r, size * sizeof *q);
-    else
-        for (size_t i = 0; i < size; i++) q[i] = -1.0f;
-}
-
-static lud_status search_values(void *context, int n, const int32_t *const *records,
-                                const int32_t *const *goals, double beta_r, float *q, float *u, float *v,
-                                lud_error *error) {
-    return lud_empo_values_for_search(&((actor_thread *)context)->values, n, records, goals, beta_r, q, u, v,
-                                      error);
-}
-
 static bool ahead(const lud_empo_async *a) {
     const double most = a->options->max_env_steps_per_training_step;
     return most > 0 && (double)a->env_steps >= (double)a->allowance + most * (double)a->step;
@@ -159,16 +135,10 @@ static void *act(void *context) {
     int64_t step = 0;
     while (may_step(t, &step)) {
         const lud_empo_now now = lud_empo_stages_at(&a->options->stages, step);
-        t->beta_r = now.beta_r;
-        t->value_status = LUD_OK;
         if (t->novelty) lud_empo_novelty_set_step(t->novelty, step);
         lud_error error = {0};
-        lud_status status = lud_empo_rollout_step(t->rollout, &now, step, robot_values, t, NULL, &error);
+        const lud_status status = lud_empo_rollout_step(t->rollout, &now, step, NULL, &error);
         enqueue(t);
-        if (status == LUD_OK && t->value_status) {
-            status = t->value_status;
-            error = t->value_error;
-        }
         pthread_mutex_lock(&a->lock);
         t->counts = lud_empo_rollout_get_counts(t->rollout);
         a->env_steps += (uint64_t)a->n_envs;
@@ -185,73 +155,74 @@ static void *act(void *context) {
 
 /* ---- making and freeing ---- */
 
-static lud_status make_actor(lud_empo_async *a, const lud_empo_rollout_options *like, int i,
-                             lud_error *error) {
-    actor_thread *t = &a->actors[i];
+/* A buffer that keeps what the replay memory will. */
+static lud_empo_replay *make_buffer(const lud_empo_async *a) {
+    const lud_empo_learner_options *o = a->options;
     const lud_empo_layout *layout = &a->features->layout;
+    lud_empo_replay *buffer = lud_empo_replay_create(
+        a->n_envs, buffer_bytes, a->features->words, layout->n_robot_actions, layout->n_humans,
+        o->expected_people ? layout->policy_begin[layout->n_humans] : 0);
+    if (!buffer || !lud_empo_learner_keeps_trajectories(o) ||
+        lud_empo_replay_keep_trajectories(buffer, 0, o->hindsight_prob > 0 ? layout->n_goals : 0))
+        return buffer;
+    lud_empo_replay_destroy(buffer);
+    return NULL;
+}
+
+static lud_status make_actor(lud_empo_async *a, uint64_t seed, int i, lud_error *error) {
+    actor_thread *t = &a->actors[i];
     t->async = a;
     t->version = UINT64_MAX;
     lud_status status = lud_device_open("cpu", 1, &t->device, error);
     if (status == LUD_OK)
-        status = lud_empo_values_create(t->device, a->features, a->options, like->seed, &t->values, error);
+        status = lud_empo_values_create(t->device, a->features, a->options, seed, &t->values, error);
     if (status == LUD_OK && a->novelty)
-        status = lud_empo_novelty_create(&t->values, like->seed, &t->novelty, error);
-    if (status == LUD_OK && a->options->pi_r_mode == LUD_EMPO_MCTS) {
-        const lud_empo_search_options search =
-            lud_empo_search_options_of(a->options, a->n_envs, like->seed + (uint64_t)i);
-        status = lud_empo_search_create(&search, a->features, &a->prior, &t->search, error);
+        status = lud_empo_novelty_create(&t->values, seed, &t->novelty, error);
+    if (status == LUD_OK && a->options->pi_r_mode == LUD_EMPO_MCTS)
+        status = lud_empo_search_create(a->options, a->n_envs, seed + (uint64_t)i, a->features, &a->prior,
+                                        &t->search, error);
+    const lud_empo_rollout_parts parts = {
+        .options = a->options,
+        .features = a->features,
+        .prior = &a->prior,
+        .values = &t->values,
+        .novelty = t->novelty,
+        .search = t->search,
+        .seed = seed + (uint64_t)i * 0x9e3779b97f4a7c15u, /* actors must not have the same episodes */
+        .first_environment = i * a->n_envs,
+        .sink = sink,
+        .sink_context = t};
+    if (status == LUD_OK) status = lud_empo_rollout_create(&parts, &t->rollout, error);
+    for (int k = 0; k < a->n_buffers && status == LUD_OK; k++) {
+        t->empty[t->n_empty++] = t->buffers[k] = make_buffer(a);
+        if (!t->buffers[k])
+            status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for an actor's transitions");
     }
-    lud_empo_rollout_options options = *like;
-    options.seed =
-        like->seed + (uint64_t)i * 0x9e3779b97f4a7c15u; /* actors must not have the same episodes */
-    options.first_environment = i * a->n_envs;
-    options.curiosity.novelty = t->novelty;
-    options.search = t->search;
-    options.search_values = search_values;
-    options.sink = sink;
-    options.sink_context = t;
-    if (status == LUD_OK)
-        status = lud_empo_rollout_create(&options, a->features, &a->prior, &t->rollout, error);
-    if (status) return status;
-    t->records = calloc((size_t)a->n_envs, sizeof *t->records);
-    bool complete = t->records;
-    for (int k = 0; k < a->n_buffers && complete; k++) {
-        t->buffers[k] = lud_empo_replay_create(
-            a->n_envs, buffer_bytes, a->features->words, layout->n_robot_actions, layout->n_humans,
-            a->options->expected_people ? layout->policy_begin[layout->n_humans] : 0);
-        t->empty[t->n_empty++] = t->buffers[k];
-        complete = t->buffers[k] &&
-                   (!like->trajectories || lud_empo_replay_keep_trajectories(
-                                               t->buffers[k], 0, like->likelihoods ? layout->n_goals : 0));
-    }
-    return complete ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for an actor's transitions");
+    return status;
 }
 
-lud_status lud_empo_async_create(const lud_empo_rollout_options *actor,
-                                 const lud_empo_learner_options *options, const lud_empo_features *features,
-                                 const lud_empo_prior *prior, lud_empo_values *values,
-                                 lud_empo_novelty *novelty, lud_empo_async **async, lud_error *error) {
+lud_status lud_empo_async_create(const lud_empo_rollout_parts *like, lud_empo_async **async,
+                                 lud_error *error) {
     *async = NULL;
     lud_empo_async *a = calloc(1, sizeof *a);
     if (!a) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for actors");
-    *a = (lud_empo_async){.options = options,
-                          .features = features,
-                          .prior = *prior,
-                          .values = values,
-                          .novelty = novelty,
-                          .n_actors = (int)options->num_actors,
-                          .n_envs = actor->n_envs,
+    const lud_empo_learner_options *o = like->options;
+    *a = (lud_empo_async){.options = o,
+                          .features = like->features,
+                          .prior = *like->prior,
+                          .values = like->values,
+                          .novelty = like->novelty,
+                          .n_actors = (int)o->num_actors,
+                          .n_envs = (int)o->environments,
                           .paused = true};
     a->prior.network = NULL; /* one by one, under a lock: the networks serve one thread at a time */
-    a->sync_every = novelty && options->rnd_sync_freq ? options->rnd_sync_freq : options->actor_sync_freq;
-    const int64_t per_actor = options->async_queue_size / ((int64_t)a->n_actors * a->n_envs);
+    a->sync_every = a->novelty && o->rnd_sync_freq ? o->rnd_sync_freq : o->actor_sync_freq;
+    const int64_t all = (int64_t)a->n_actors * a->n_envs, per_actor = o->async_queue_size / all;
     a->n_buffers = per_actor < 2 ? 2 : per_actor > MOST_BUFFERS ? MOST_BUFFERS : (int)per_actor;
-    const int64_t first = options->async_min_buffer_size > options->batch_size
-                              ? options->async_min_buffer_size
-                              : options->batch_size;
-    a->allowance = first + (int64_t)a->n_actors * a->n_envs;
-    a->n_target = (size_t)values->target->size;
-    a->n_novelty = novelty ? lud_empo_novelty_floats(novelty) : 0;
+    a->allowance =
+        all + (o->async_min_buffer_size > o->batch_size ? o->async_min_buffer_size : o->batch_size);
+    a->n_target = (size_t)a->values->target->size;
+    a->n_novelty = a->novelty ? lud_empo_novelty_floats(a->novelty) : 0;
     pthread_mutex_init(&a->lock, NULL);
     pthread_cond_init(&a->changed, NULL);
     a->weights = calloc(a->n_target + a->n_novelty, sizeof *a->weights);
@@ -260,7 +231,7 @@ lud_status lud_empo_async_create(const lud_empo_rollout_options *actor,
     lud_status status = a->weights && a->queue && a->actors
                             ? LUD_OK
                             : lud_fail(error, LUD_ERROR_MEMORY, "no memory for actors");
-    for (int i = 0; i < a->n_actors && status == LUD_OK; i++) status = make_actor(a, actor, i, error);
+    for (int i = 0; i < a->n_actors && status == LUD_OK; i++) status = make_actor(a, like->seed, i, error);
     if (status)
         lud_empo_async_destroy(a);
     else
@@ -283,7 +254,6 @@ void lud_empo_async_destroy(lud_empo_async *a) {
         if (t->device) lud_empo_values_free(&t->values);
         lud_device_close(t->device);
         for (int k = 0; k < a->n_buffers; k++) lud_empo_replay_destroy(t->buffers[k]);
-        free(t->records);
     }
     pthread_mutex_destroy(&a->lock);
     pthread_cond_destroy(&a->changed);

@@ -13,22 +13,20 @@
 
 typedef struct lud_empo_async lud_empo_async;
 
-/* Actors like `actor` (its novelty, search and sink do not count), with weights like those of `values` and
- * `novelty` (may be null). options, features, prior, values and novelty must outlive it; none runs yet. */
-lud_status lud_empo_async_create(const lud_empo_rollout_options *actor,
-                                 const lud_empo_learner_options *options, const lud_empo_features *features,
-                                 const lud_empo_prior *prior, lud_empo_values *values,
-                                 lud_empo_novelty *novelty, lud_empo_async **async, lud_error *error);
+/* Actors with such parts: each has its own values, novelty and search, with weights like those of `like`. Its
+ * parts and the learner's device must outlive it; none runs yet. */
+lud_status lud_empo_async_create(const lud_empo_rollout_parts *like, lud_empo_async **async,
+                                 lud_error *error);
 /* Ends the threads. Null is allowed. */
 void lud_empo_async_destroy(lud_empo_async *async);
 
 /* Lets all actors run (or go on); publishes the weights at training step `step` first. */
 lud_status lud_empo_async_run(lud_empo_async *async, int64_t step, lud_error *error);
-/* Waits until every actor stands still between two steps, and moves everything queued_buffer over to the
+/* Waits until every actor stands still between two steps, and moves everything in the queue to the
  * memory. */
 lud_status lud_empo_async_pause(lud_empo_async *async, lud_empo_replay *replay, int64_t step,
                                 lud_error *error);
-/* Moves some of what was queued_buffer over to the memory, marked with training step `step`; waits until the
+/* Moves some of what was queued to the memory, marked with training step `step`; waits until the
  * memory holds `at_least` transitions. The error of an actor that failed is returned. */
 lud_status lud_empo_async_dequeue(lud_empo_async *async, lud_empo_replay *replay, int64_t step,
                                   int64_t at_least, lud_error *error);
@@ -41,7 +39,7 @@ typedef struct lud_empo_async_counts {
     uint64_t waits;                 /* times an actor waited for an empty buffer */
     uint64_t throttled;             /* times one waited because it was ahead of the training */
     uint64_t published;             /* copies of weights */
-    int64_t queued;                 /* transitions queued_buffer over and not yet taken */
+    int64_t queued;                 /* transitions queued and not yet taken */
 } lud_empo_async_counts;
 lud_empo_async_counts lud_empo_async_get_counts(lud_empo_async *async);
 /* The actors' environments; only while paused. */

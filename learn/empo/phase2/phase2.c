@@ -6,14 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agents/kinds.h"
+#include "learn/empo/phase2/evaluation.h"
 
 typedef lud_empo_phase2_learner phase2;
 
-enum { BLOCK = 2048 }; /* states evaluated at once */
-
 /* ---- columns ---- */
 
+/* One column for each quantity; for U_r it is about y, from which U_r follows. */
+#define OF_NETS(X, name, before, after, v_format, q_format, what)                                            \
+    X(name##_V_H_E, before "v_h_e" after, v_format, what ", V_h^e")                                          \
+    X(name##_X_H, before "x_h" after, NULL, what ", X_h")                                                    \
+    X(name##_U_R, before "u_r" after, NULL, what ", y of U_r")                                               \
+    X(name##_Q_R, before "q_r" after, q_format, what ", Q_r")                                                \
+    X(name##_V_R, before "v_r" after, NULL, what ", V_r")
 #define COLUMNS(X)                                                                                           \
     X(STAGE, "warmup/stage", "%.0f", "stage of training, 0 to 6")                                            \
     X(BETA_R, "warmup/beta_r", NULL, "exponent of the robots' policy at present")                            \
@@ -24,36 +29,12 @@ enum { BLOCK = 2048 }; /* states evaluated at once */
     X(RND_ACTIONS, "exploration/rnd_loss_actions", NULL, "of the predictor for people's actions")            \
     X(RND_MEAN, "exploration/rnd_mean", NULL, "running mean of novelty")                                     \
     X(RND_DEVIATION, "exploration/rnd_deviation", NULL, "its running deviation")                             \
-    X(LOSS_V_H_E, "loss/v_h_e", "%.2e", "mean squared error of V_h^e at the last update")                    \
-    X(LOSS_X_H, "loss/x_h", NULL, "of X_h")                                                                  \
-    X(LOSS_U_R, "loss/u_r", NULL, "of y, from which U_r follows")                                            \
-    X(LOSS_Q_R, "loss/q_r", "%.2e", "of Q_r")                                                                \
-    X(LOSS_V_R, "loss/v_r", NULL, "of V_r")                                                                  \
-    X(NORM_V_H_E, "grad_norm/v_h_e", NULL, "gradient norm before clipping")                                  \
-    X(NORM_X_H, "grad_norm/x_h", NULL, "of X_h")                                                             \
-    X(NORM_U_R, "grad_norm/u_r", NULL, "of U_r")                                                             \
-    X(NORM_Q_R, "grad_norm/q_r", NULL, "of Q_r")                                                             \
-    X(NORM_V_R, "grad_norm/v_r", NULL, "of V_r")                                                             \
-    X(PREDICTION_V_H_E, "predictions/v_h_e_mean", NULL, "mean prediction of V_h^e on the last batch")        \
-    X(PREDICTION_X_H, "predictions/x_h_mean", NULL, "of X_h")                                                \
-    X(PREDICTION_U_R, "predictions/u_r_mean", NULL, "of y")                                                  \
-    X(PREDICTION_Q_R, "predictions/q_r_mean", NULL, "of Q_r")                                                \
-    X(PREDICTION_V_R, "predictions/v_r_mean", NULL, "of V_r")                                                \
-    X(PREDICTION_STD_V_H_E, "predictions/v_h_e_std", NULL, "deviation of those predictions")                 \
-    X(PREDICTION_STD_X_H, "predictions/x_h_std", NULL, "of X_h")                                             \
-    X(PREDICTION_STD_U_R, "predictions/u_r_std", NULL, "of y")                                               \
-    X(PREDICTION_STD_Q_R, "predictions/q_r_std", NULL, "of Q_r")                                             \
-    X(PREDICTION_STD_V_R, "predictions/v_r_std", NULL, "of V_r")                                             \
-    X(TARGET_V_H_E, "targets/v_h_e_mean", NULL, "mean target of V_h^e on the last batch")                    \
-    X(TARGET_X_H, "targets/x_h_mean", NULL, "of X_h")                                                        \
-    X(TARGET_U_R, "targets/u_r_mean", NULL, "of y")                                                          \
-    X(TARGET_Q_R, "targets/q_r_mean", NULL, "of Q_r")                                                        \
-    X(TARGET_V_R, "targets/v_r_mean", NULL, "of V_r")                                                        \
-    X(TARGET_STD_V_H_E, "targets/v_h_e_std", NULL, "deviation of those targets")                             \
-    X(TARGET_STD_X_H, "targets/x_h_std", NULL, "of X_h")                                                     \
-    X(TARGET_STD_U_R, "targets/u_r_std", NULL, "of y")                                                       \
-    X(TARGET_STD_Q_R, "targets/q_r_std", NULL, "of Q_r")                                                     \
-    X(TARGET_STD_V_R, "targets/v_r_std", NULL, "of V_r")                                                     \
+    OF_NETS(X, LOSS, "loss/", "", "%.2e", "%.2e", "mean squared error at the last update")                   \
+    OF_NETS(X, NORM, "grad_norm/", "", NULL, NULL, "gradient norm before clipping")                          \
+    OF_NETS(X, PREDICTION, "predictions/", "_mean", NULL, NULL, "mean prediction on the last batch")         \
+    OF_NETS(X, PREDICTION_STD, "predictions/", "_std", NULL, NULL, "deviation of those predictions")         \
+    OF_NETS(X, TARGET, "targets/", "_mean", NULL, NULL, "mean target on the last batch")                     \
+    OF_NETS(X, TARGET_STD, "targets/", "_std", NULL, NULL, "deviation of those targets")                     \
     X(TRAJECTORY_LENGTH, "trajectory/length", NULL,                                                          \
       "mean steps followed for a transition of the last batch")                                              \
     X(TRAJECTORY_V_H_E, "trajectory/v_h_e", NULL, "share of V_h^e targets that follow the trajectory")       \
@@ -68,11 +49,7 @@ enum { BLOCK = 2048 }; /* states evaluated at once */
     X(DEAD, "plasticity/dead", NULL, "share of units that never answer")                                     \
     X(SRANK, "plasticity/srank", NULL, "directions that hold 99 % of the shared state features")             \
     X(EFFECTIVE_RANK, "plasticity/effective_rank", NULL, "exp of the entropy of their singular values")      \
-    X(PARAM_NORM_V_H_E, "param_norm/v_h_e", NULL, "norm of the weights at the last diagnosis")               \
-    X(PARAM_NORM_X_H, "param_norm/x_h", NULL, "of X_h")                                                      \
-    X(PARAM_NORM_U_R, "param_norm/u_r", NULL, "of U_r")                                                      \
-    X(PARAM_NORM_Q_R, "param_norm/q_r", NULL, "of Q_r")                                                      \
-    X(PARAM_NORM_V_R, "param_norm/v_r", NULL, "of V_r")                                                      \
+    OF_NETS(X, PARAM_NORM, "param_norm/", "", NULL, NULL, "norm of the weights at the last diagnosis")       \
     X(LEARNING_RATE, "learning_rate/v_h_e", NULL, "learning rate of V_h^e")                                  \
     X(TRAINING_STEPS, "progress/training_steps", NULL, "updates done")                                       \
     X(ENVIRONMENT_STEPS, "progress/environment_steps", NULL, "steps of single environments done")            \
@@ -96,35 +73,6 @@ static const lud_metric columns[N_COLUMNS] = {
 #undef X
 };
 
-#define EVALUATION(X)                                                                                        \
-    X(exact.v_r, "exact/v_r_error", "%.3f",                                                                  \
-      "mean relative error of V_r over the states the exact policy visits")                                  \
-    X(exact.x_h, "exact/x_h_error", "%.3f", "of X_h")                                                        \
-    X(q_r, "exact/q_r_error", NULL, "of Q_r")                                                                \
-    X(v_h_e, "exact/v_h_e_error", NULL, "mean absolute error of V_h^e over goals")                           \
-    X(learned.v_r, "exact/v_r_error_learned", NULL,                                                          \
-      "error of V_r over the states the learned policy visits")                                              \
-    X(learned.x_h, "exact/x_h_error_learned", NULL, "of X_h")                                                \
-    X(random.v_r, "exact/v_r_error_random", NULL, "error of V_r over the states the random policy visits")   \
-    X(random.x_h, "exact/x_h_error_random", NULL, "of X_h")                                                  \
-    X(everywhere.v_r, "exact/v_r_error_everywhere", NULL,                                                    \
-      "error of V_r over all states, each counting once")                                                    \
-    X(everywhere.x_h, "exact/x_h_error_everywhere", NULL, "of X_h")                                          \
-    X(divergence, "exact/policy_divergence", NULL, "total variation between learned and exact pi_r")         \
-    X(kl, "exact/policy_kl", NULL, "KL(learned || exact) of pi_r in nats")                                   \
-    X(start_learned, "exact/v_r_learned", NULL, "learned V_r at the start")                                  \
-    X(start_v_r, "exact/v_r_exact", NULL, "exact V_r at the start")                                          \
-    X(policy_v_r, "exact/v_r_of_policy", NULL, "exact V_r of the learned policy at the start")               \
-    X(random_v_r, "exact/v_r_of_random", NULL, "exact V_r of the random policy at the start")                \
-    X(regret, "exact/regret", "%.3f", "regret of the learned policy, as a share of the random one's")
-
-static const lud_metric evaluation_columns[] = {
-#define X(field, text, format, help) {text, format, help},
-    EVALUATION(X)
-#undef X
-};
-enum { N_EVALUATION = sizeof evaluation_columns / sizeof *evaluation_columns };
-
 /* ---- making and freeing ---- */
 
 static void destroy(lud_learner *learner) {
@@ -138,66 +86,25 @@ static void destroy(lud_learner *learner) {
     lud_empo_values_free(&p->values);
     lud_empo_replay_destroy(p->replay);
     lud_empo_reference_free(&p->reference);
-    lud_policy_destroy(p->people);
+    lud_policy_destroy(p->prior.policy);
     lud_empo_human_net_free(&p->human_net);
     lud_empo_features_free(&p->features);
-    free(p->records);
-    free(p->sampled);
-    free(p->sampled_goals);
-    free(p->probed);
+    lud_arrays_free(&p->arrays);
     lud_arena_destroy(p->arena);
     free(p);
 }
 
-/* `exact`, learned people, or a policy. */
 static lud_status make_prior(phase2 *p, lud_error *error) {
     lud_tree *tree = p->options.human_prior;
-    const lud_model *model = p->scenario->model;
-    lud_status status = LUD_OK;
-    if (tree && tree->text && strcmp(tree->text, "exact") == 0) {
-        const uint64_t most = p->options.exact_max_states ? (uint64_t)p->options.exact_max_states : 1;
-        status = lud_empo_reference_create(model, &p->options.theory, NULL, (uint64_t)p->scenario->run.seed,
-                                           most, (int)p->scenario->run.threads, &p->reference, error);
-        if (status) return lud_fail_context(error, "human_prior: exact");
-        p->prior = (lud_empo_prior){.reference = &p->reference};
-        return LUD_OK;
-    }
-    if (lud_empo_human_prior_is_learned(tree)) {
-        status =
-            lud_empo_human_prior_open(p->arena, tree, p->device, model, &p->human_net, &p->people, error);
-        p->prior = (lud_empo_prior){.policy = p->people, .network = &p->human_net};
-        return status;
-    }
-    if (!tree) {
-        tree = lud_tree_add_mapping(p->arena, NULL, NULL);
-        if (!tree || !lud_tree_add_text(p->arena, tree, "type", "heuristic"))
-            return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the human prior");
-    }
-    status = lud_policy_create(model, tree, p->scenario->path, &p->people, error);
-    if (status) return status;
-    const bool steered = p->people->kind == &lud_policy_keyboard; /* nobody steers here */
-    if (p->people->hidden_bytes || p->people->needs_observations || steered || !p->people->kind->distribution)
-        return lud_fail_at(error, LUD_ERROR_INPUT, tree->place,
-                           "the policy %s cannot be a human prior; expected one that looks at the present "
-                           "state only",
-                           p->people->kind->name);
-    p->prior = (lud_empo_prior){.policy = p->people};
-    return LUD_OK;
-}
-
-/* A callback context that can report a failure. */
-typedef struct robot_context {
-    phase2 *learner;
-    double beta_r;
-    lud_status status;
-    lud_error error;
-} robot_context;
-
-static lud_status search_values(void *context, int n, const int32_t *const *records,
-                                const int32_t *const *goals, double beta_r, float *q, float *u, float *v,
-                                lud_error *error) {
-    lud_empo_values *values = &((robot_context *)context)->learner->values;
-    return lud_empo_values_for_search(values, n, records, goals, beta_r, q, u, v, error);
+    if (!tree || !tree->text || strcmp(tree->text, "exact") != 0)
+        return lud_empo_prior_open(p->arena, tree, p->scenario, p->device, &p->human_net, &p->prior, error);
+    const uint64_t most = p->options.exact_max_states ? (uint64_t)p->options.exact_max_states : 1;
+    p->prior.reference = &p->reference;
+    return lud_empo_reference_create(p->scenario->model, &p->options.theory, NULL,
+                                     (uint64_t)p->scenario->run.seed, most, (int)p->scenario->run.threads,
+                                     &p->reference, error)
+               ? lud_fail_context(error, "human_prior: exact")
+               : LUD_OK;
 }
 
 static lud_status make_parts(phase2 *p, lud_error *error) {
@@ -207,19 +114,17 @@ static lud_status make_parts(phase2 *p, lud_error *error) {
     p->replay = lud_empo_replay_create(o->buffer_size, (size_t)o->buffer_mebibytes << 20, p->features.words,
                                        layout->n_robot_actions, layout->n_humans,
                                        o->expected_people ? layout->policy_begin[layout->n_humans] : 0);
-    p->records = calloc((size_t)o->environments, sizeof *p->records);
     const int64_t probes = o->plasticity_interval ? o->plasticity_batch_size : 1;
     const size_t sampled = (size_t)(o->batch_size > probes ? o->batch_size : probes);
-    p->sampled = calloc(sampled, sizeof *p->sampled);
-    p->sampled_goals = calloc(sampled, sizeof *p->sampled_goals);
-    p->probed = calloc(sampled, sizeof *p->probed);
+    LUD_TAKE(&p->arrays, p->sampled, sampled);
+    LUD_TAKE(&p->arrays, p->sampled_goals, sampled);
+    LUD_TAKE(&p->arrays, p->probed, sampled);
     const int environments = (int)(o->environments * (o->async_training ? o->num_actors : 1));
     if (p->replay && lud_empo_learner_keeps_trajectories(o) &&
         !lud_empo_replay_keep_trajectories(p->replay, environments,
                                            o->hindsight_prob > 0 ? layout->n_goals : 0))
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
-    if (!p->replay || !p->records || !p->sampled || !p->sampled_goals || !p->probed)
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
+    if (!p->replay || p->arrays.failed) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
     lud_status status = lud_empo_values_create(p->device, &p->features, o, seed, &p->values, error);
     if (status) return status;
     p->profile =
@@ -233,40 +138,19 @@ static lud_status make_parts(phase2 *p, lud_error *error) {
     if (status) return status;
     status = lud_empo_update_create(&p->values, p->replay, o, seed, &p->update, error);
     if (status) return status;
-    if (o->pi_r_mode == LUD_EMPO_MCTS && !o->async_training) {
-        const lud_empo_search_options search = lud_empo_search_options_of(o, (int)o->environments, seed);
-        status = lud_empo_search_create(&search, &p->features, &p->prior, &p->search, error);
-        if (status) return status;
-    }
-    const lud_empo_rollout_options actor = {
-        .n_envs = (int)o->environments,
-        .seed = seed,
-        .steps_per_episode = o->steps_per_episode,
-        .goal_resample_prob = o->goal_resample_prob,
-        .fresh_goals = o->fresh_goals,
-        .expected_people = o->expected_people,
-        .trajectories = lud_empo_learner_keeps_trajectories(o),
-        .likelihoods = o->hindsight_prob > 0,
-        .restart_prob = o->restart_prob,
-        .restart_steps = o->restart_steps,
-        .restart_choices = (int)o->restart_choices,
-        .restart_states = o->restart_states,
-        .restart_successors = o->restart_from == LUD_EMPO_SUCCESSORS,
-        .curiosity = {.count_bonus = o->use_count_based_curiosity,
-                      .count_ucb = o->count_curiosity_use_ucb,
-                      .count_scale = o->count_curiosity_scale,
-                      .count_weight = o->count_curiosity_bonus_coef_r,
-                      .count_weight_people = o->count_curiosity_bonus_coef_h,
-                      .novelty = p->novelty,
-                      .novelty_weight = o->rnd_bonus_coef_r,
-                      .novelty_weight_people = o->use_human_action_rnd ? o->rnd_bonus_coef_h : 0.0},
-        .search = p->search,
-        .search_values = search_values,
-        .search_after = o->mcts_enable_after_training_step};
-    if (!o->async_training)
-        return lud_empo_rollout_create(&actor, &p->features, &p->prior, &p->rollout, error);
-    return lud_empo_async_create(&actor, o, &p->features, &p->prior, &p->values, p->novelty, &p->async,
-                                 error);
+    if (o->pi_r_mode == LUD_EMPO_MCTS && !o->async_training)
+        status =
+            lud_empo_search_create(o, (int)o->environments, seed, &p->features, &p->prior, &p->search, error);
+    if (status) return status;
+    const lud_empo_rollout_parts parts = {.options = o,
+                                          .features = &p->features,
+                                          .prior = &p->prior,
+                                          .values = &p->values,
+                                          .novelty = p->novelty,
+                                          .search = p->search,
+                                          .seed = seed};
+    return o->async_training ? lud_empo_async_create(&parts, &p->async, error)
+                             : lud_empo_rollout_create(&parts, &p->rollout, error);
 }
 
 static lud_status create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
@@ -293,8 +177,8 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
     p->base = (lud_learner){.kind = &lud_empo_phase2,
                             .columns = columns,
                             .n_columns = N_COLUMNS,
-                            .evaluation_columns = evaluation_columns,
-                            .n_evaluation_columns = N_EVALUATION,
+                            .evaluation_columns = lud_empo_phase2_evaluation_columns,
+                            .n_evaluation_columns = lud_empo_phase2_n_evaluation_columns,
                             .n_iterations = (uint64_t)((p->options.stages.total + each - 1) / each)};
     *learner = &p->base;
     return LUD_OK;
@@ -302,31 +186,10 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
 
 /* ---- training ---- */
 
-static void robot_values(void *context, int n, const int32_t *records, float *q) {
-    robot_context *c = context;
-    phase2 *p = c->learner;
-    for (int i = 0; i < n; i++) p->records[i] = records + (size_t)i * (size_t)p->features.words;
-    lud_profile *profile = p->values.profile;
-    p->values.profile = NULL; /* the actor's time is measured as a whole */
-    c->status = lud_empo_values_run(&p->values, n, p->records, NULL, LUD_WANT_Q_R, c->beta_r, 0, &c->error);
-    p->values.profile = profile;
-    const size_t size = (size_t)n * (size_t)p->features.layout.n_robot_actions;
-    if (c->status == LUD_OK)
-        lud_device_download(p->device, q, p->values.q_r, size * sizeof *q);
-    else
-        for (size_t i = 0; i < size; i++) q[i] = -1.0f;
-}
-
 lud_status lud_empo_phase2_act(phase2 *p, const lud_empo_now *now, lud_error *error) {
-    robot_context context = {.learner = p, .beta_r = now->beta_r};
     lud_profile_begin(&p->profile, LUD_STAGE_ACTOR);
-    lud_status status =
-        lud_empo_rollout_step(p->rollout, now, p->step, robot_values, &context, p->replay, error);
+    const lud_status status = lud_empo_rollout_step(p->rollout, now, p->step, p->replay, error);
     lud_profile_end(&p->profile, LUD_STAGE_ACTOR);
-    if (status == LUD_OK && context.status) {
-        if (error) *error = context.error;
-        status = context.status;
-    }
     return status;
 }
 
@@ -361,25 +224,23 @@ static void fill_row(const phase2 *p, const lud_empo_now *now, double *row) {
         row[COLUMN_EFFECTIVE_RANK] = figures.effective_rank;
         for (int net = 0; net < LUD_EMPO_NETS; net++) row[COLUMN_PARAM_NORM_V_H_E + net] = figures.norm[net];
     }
+    const lud_empo_update_figures update = lud_empo_update_get(p->update);
     for (int net = 0; net < LUD_EMPO_NETS; net++) {
-        row[COLUMN_LOSS_V_H_E + net] = lud_empo_update_loss(p->update, net);
-        row[COLUMN_NORM_V_H_E + net] = now->active[net] ? lud_empo_update_norm(p->update, net) : NAN;
+        row[COLUMN_LOSS_V_H_E + net] = update.loss[net];
+        row[COLUMN_NORM_V_H_E + net] = now->active[net] ? update.norm[net] : NAN;
+        row[COLUMN_PREDICTION_V_H_E + net] = update.spread[net].prediction_mean;
+        row[COLUMN_PREDICTION_STD_V_H_E + net] = update.spread[net].prediction_deviation;
+        row[COLUMN_TARGET_V_H_E + net] = update.spread[net].target_mean;
+        row[COLUMN_TARGET_STD_V_H_E + net] = update.spread[net].target_deviation;
     }
-    for (int net = 0; net < LUD_EMPO_NETS; net++) {
-        const lud_empo_spread spread = lud_empo_update_spread(p->update, net);
-        row[COLUMN_PREDICTION_V_H_E + net] = spread.prediction_mean;
-        row[COLUMN_PREDICTION_STD_V_H_E + net] = spread.prediction_deviation;
-        row[COLUMN_TARGET_V_H_E + net] = spread.target_mean;
-        row[COLUMN_TARGET_STD_V_H_E + net] = spread.target_deviation;
-    }
-    const lud_empo_trajectory_figures path = lud_empo_update_trajectories(p->update);
-    row[COLUMN_TRAJECTORY_LENGTH] = path.length;
-    row[COLUMN_TRAJECTORY_V_H_E] = path.people;
-    row[COLUMN_TRAJECTORY_ACHIEVED] = path.achieved;
-    row[COLUMN_TRAJECTORY_OPEN] = path.people_bootstrapped;
-    row[COLUMN_TRAJECTORY_Q_R] = path.robots;
-    row[COLUMN_TRAJECTORY_Q_R_OPEN] = path.robots_bootstrapped;
-    lud_empo_update_hindsight(p->update, &row[COLUMN_HINDSIGHT_SHARE], &row[COLUMN_HINDSIGHT_WEIGHT]);
+    row[COLUMN_TRAJECTORY_LENGTH] = update.trajectories.length;
+    row[COLUMN_TRAJECTORY_V_H_E] = update.trajectories.people;
+    row[COLUMN_TRAJECTORY_ACHIEVED] = update.trajectories.achieved;
+    row[COLUMN_TRAJECTORY_OPEN] = update.trajectories.people_bootstrapped;
+    row[COLUMN_TRAJECTORY_Q_R] = update.trajectories.robots;
+    row[COLUMN_TRAJECTORY_Q_R_OPEN] = update.trajectories.robots_bootstrapped;
+    row[COLUMN_HINDSIGHT_SHARE] = update.hindsight_share;
+    row[COLUMN_HINDSIGHT_WEIGHT] = update.hindsight_weight;
     row[COLUMN_LEARNING_RATE] = now->lr[LUD_NET_V_H_E];
     row[COLUMN_TRAINING_STEPS] = (double)p->step;
     row[COLUMN_ENVIRONMENT_STEPS] = (double)counts.steps;
@@ -483,112 +344,6 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     return LUD_OK;
 }
 
-/* ---- comparing with the exact solution ---- */
-
-typedef struct learned_arrays {
-    float *v_r, *u_r, *x_h, *v_h_e, *q_r, *pi_r, *x_direct;
-    int32_t *record; /* [BLOCK][words] */
-    const int32_t *records[BLOCK], *goals[BLOCK];
-    int32_t *first_goals; /* [n_humans] zeros */
-} learned_arrays;
-
-static void free_learned(learned_arrays *a) {
-    free(a->v_r);
-    free(a->u_r);
-    free(a->x_h);
-    free(a->v_h_e);
-    free(a->q_r);
-    free(a->pi_r);
-    free(a->x_direct);
-    free(a->record);
-    free(a->first_goals);
-    free(a);
-}
-
-static learned_arrays *make_learned(const phase2 *p) {
-    const lud_empo_layout *layout = &p->features.layout;
-    const size_t n = p->reference.space->n_states, humans = (size_t)layout->n_humans,
-                 actions = (size_t)layout->n_robot_actions, real = sizeof(float);
-    learned_arrays *a = calloc(1, sizeof *a);
-    if (!a) return NULL;
-    a->v_r = malloc(n * real);
-    a->u_r = malloc(n * real);
-    a->x_h = malloc(n * humans * real);
-    a->v_h_e = malloc(n * (size_t)layout->n_goals * real);
-    a->q_r = malloc(n * actions * real);
-    a->pi_r = malloc(n * actions * real);
-    a->x_direct = malloc(BLOCK * humans * real);
-    a->record = malloc(BLOCK * (size_t)p->features.words * sizeof *a->record);
-    a->first_goals = calloc(humans, sizeof *a->first_goals);
-    if (a->v_r && a->u_r && a->x_h && a->v_h_e && a->q_r && a->pi_r && a->x_direct && a->record &&
-        a->first_goals)
-        return a;
-    free_learned(a);
-    return NULL;
-}
-
-/* Everything that was learned, for all states of the reference. */
-static lud_status learned_values(phase2 *p, learned_arrays *a, lud_error *error) {
-    const lud_statespace *space = p->reference.space;
-    const size_t humans = (size_t)p->features.layout.n_humans, goals = (size_t)p->features.layout.n_goals,
-                 actions = (size_t)p->features.layout.n_robot_actions;
-    for (uint64_t first = 0; first < space->n_states; first += BLOCK) {
-        const size_t n = space->n_states - first < BLOCK ? (size_t)(space->n_states - first) : BLOCK;
-        for (size_t i = 0; i < n; i++) {
-            int32_t *record = a->record + i * (size_t)p->features.words;
-            lud_empo_features_encode(&p->features, space->states + (first + i) * space->state_bytes, record);
-            a->records[i] = record;
-            a->goals[i] = a->first_goals;
-        }
-        lud_status status = lud_empo_values_run(&p->values, (int64_t)n, a->records, a->goals, LUD_WANT_ALL,
-                                                p->options.theory.beta_r, 0, error);
-        if (status) return status;
-        const struct {
-            float *to;
-            const float *from;
-            size_t width;
-        } moves[] = {{a->v_r, p->values.v_r, 1},
-                     {a->u_r, p->values.u_r, 1},
-                     {a->x_h, p->values.x_h, humans},
-                     {a->q_r, p->values.q_r, actions},
-                     {a->pi_r, p->values.pi_r, actions}};
-        for (size_t k = 0; k < sizeof moves / sizeof *moves; k++)
-            lud_device_download(p->device, moves[k].to + first * moves[k].width, moves[k].from,
-                                n * moves[k].width * sizeof(float));
-        status = lud_empo_values_power(&p->values, (int64_t)n, a->records, 0, a->x_direct,
-                                       a->v_h_e + first * goals, error);
-        if (status) return status;
-    }
-    return LUD_OK;
-}
-
-static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) {
-    phase2 *p = (phase2 *)learner;
-    lud_status status = lud_empo_reference_ensure(p->scenario, &p->options.theory, p->people,
-                                                  p->options.exact_max_states, &p->reference, error);
-    if (status || !p->reference.solved || p->options.exact_max_states == 0) return status;
-    learned_arrays *a = make_learned(p);
-    if (!a) return lud_fail(error, LUD_ERROR_MEMORY, "no memory to compare with the exact solution");
-    lud_profile *profile = p->values.profile;
-    p->values.profile = NULL;
-    status = learned_values(p, a, error);
-    p->values.profile = profile;
-    const lud_empo_learned learned = {a->v_r, a->u_r, a->x_h, a->v_h_e, a->q_r, a->pi_r};
-    if (status == LUD_OK)
-        status = lud_empo_reference_compare(&p->reference, &learned, (int)p->scenario->run.threads,
-                                            &p->distance, error);
-    free_learned(a);
-    if (status) return status;
-    p->evaluated = true;
-    const double values[N_EVALUATION] = {
-#define X(field, text, format, help) p->distance.field,
-        EVALUATION(X)
-#undef X
-    };
-    memcpy(row, values, sizeof values);
-    return LUD_OK;
-}
-
 /* ---- saving and reporting ---- */
 
 static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
@@ -610,29 +365,6 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     lud_empo_replay_visit(p->replay, "replay.", checkpoint);
 }
 
-/* Takes the child under `key` out of a mapping, if it has one. */
-static void report_exact(const phase2 *p, lud_text *out) {
-    const lud_empo_distance *d = &p->distance;
-    lud_text_append(out, "\n=== Learned against exact, %llu states ===\n",
-                    (unsigned long long)p->reference.space->n_states);
-    lud_text_append(out,
-                    "  mean over the states that      the exact   learned    random policy visits, all\n");
-    lud_text_append(out, "  V_r, relative error            %9.4f %9.4f %9.4f %9.4f\n", d->exact.v_r,
-                    d->learned.v_r, d->random.v_r, d->everywhere.v_r);
-    lud_text_append(out, "  X_h, relative error            %9.4f %9.4f %9.4f %9.4f\n", d->exact.x_h,
-                    d->learned.x_h, d->random.x_h, d->everywhere.x_h);
-    lud_text_append(out, "  Q_r, relative error            %9.4f\n", d->q_r);
-    lud_text_append(out, "  V_h^e, absolute error          %9.4f\n", d->v_h_e);
-    lud_text_append(out, "  pi_r, total variation          %9.4f   Kullback-Leibler %.4f nats\n",
-                    d->divergence, d->kl);
-    lud_text_append(out, "  V_r at the start, learned      %9.5g   exact %.5g\n", d->start_learned,
-                    d->start_v_r);
-    lud_text_append(out, "  exact V_r of the learned policy%9.5g   of the random policy %.5g\n",
-                    d->policy_v_r, d->random_v_r);
-    lud_text_append(out, "  regret                         %8.2f %%  of the gap between random and exact\n",
-                    100 * d->regret);
-}
-
 static void report(lud_learner *learner, lud_text *out) {
     phase2 *p = (phase2 *)learner;
     const lud_empo_rollout_counts counts = counts_of(p);
@@ -642,13 +374,12 @@ static void report(lud_learner *learner, lud_text *out) {
     lud_text_append(out, "\n");
     lud_profile_print(&p->profile, out);
     const lud_capture *capture = &p->values.capture;
-    uint64_t updates, replayed;
-    lud_empo_update_captures(p->update, &updates, &replayed);
-    if (replayed)
+    const lud_empo_update_figures update = lud_empo_update_get(p->update);
+    if (update.n_replayed)
         lud_text_append(out,
                         "replayed from recorded graphs: %" PRIu64 " of %" PRIu64 " updates, and %" PRIu64
                         " of %" PRIu64 " evaluations of the rollout and others\n",
-                        replayed, updates, capture->n_replayed, capture->runs);
+                        update.n_replayed, update.n, capture->n_replayed, capture->runs);
     lud_text_append(out,
                     "\na stored state takes %zu bytes, a transition %.0f: %.1f distinct successors of %.1f "
                     "listed ones\n",
@@ -659,11 +390,7 @@ static void report(lud_learner *learner, lud_text *out) {
         if (p->values.tables[net])
             lud_text_append(out, "table %d: %lld entries\n", net,
                             (long long)lud_empo_table_rows(p->values.tables[net]));
-    if (p->evaluated)
-        report_exact(p, out);
-    else if (p->reference.too_large)
-        lud_text_append(out, "\nthe world has more than %lld states and is not solved for comparison\n",
-                        (long long)p->options.exact_max_states);
+    lud_empo_phase2_report_evaluation(p, out);
 }
 
 static lud_status policy(lud_learner *learner, lud_policy **made, lud_error *error) {
@@ -678,7 +405,7 @@ const lud_learner_kind lud_empo_phase2 = {
     .create = create,
     .destroy = destroy,
     .iterate = iterate,
-    .evaluate = evaluate,
+    .evaluate = lud_empo_phase2_evaluate,
     .visit = visit,
     .policy = policy,
     .report = report,

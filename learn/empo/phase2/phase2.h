@@ -4,7 +4,7 @@
 
 #include "agents/policy.h"
 #include "learn/empo/exact/reference.h"
-#include "learn/empo/people/human_prior.h"
+#include "learn/empo/people/prior.h"
 #include "learn/empo/phase2/async.h"
 #include "learn/empo/phase2/plasticity.h"
 #include "learn/empo/phase2/update.h"
@@ -19,7 +19,6 @@ typedef struct lud_empo_phase2_learner {
     lud_arena *arena; /* options, texts */
     lud_empo_learner_options options;
     lud_empo_features features;
-    lud_policy *people;           /* the prior when it is a policy */
     lud_empo_human_net human_net; /* its networks when it was learned */
     lud_empo_prior prior;
     lud_empo_reference reference;
@@ -32,16 +31,16 @@ typedef struct lud_empo_phase2_learner {
     lud_empo_search *search;         /* with pi_r_mode mcts */
     lud_empo_plasticity *plasticity; /* with plasticity_diagnostics_interval */
     lud_profile profile;
+    lud_arrays arrays;
     int64_t step;                             /* training steps done */
     double credit;                            /* training steps that environment steps have paid for */
-    const int32_t **records;                  /* [n_envs] pointers of that callback */
     const int32_t **sampled, **sampled_goals; /* of a batch, the update's or the diagnosis's */
     int64_t *probed;                          /* indices of the latter */
     bool evaluated;
     lud_empo_distance distance; /* of the last evaluation */
 } lud_empo_phase2_learner;
 
-/* One step of every environment with the schedules given; for benchmarks. */
+/* One step of every environment with these schedules; for benchmarks. */
 lud_status lud_empo_phase2_act(lud_empo_phase2_learner *learner, const lud_empo_now *now, lud_error *error);
 
 /* A policy for all agents: robots by one common draw from the learned pi_r at its final exponent (pi_r_mode

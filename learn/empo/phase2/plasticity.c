@@ -5,7 +5,6 @@
 #include <string.h>
 
 enum { MOST_LAYERS = 128, MOST_SWEEPS = 60 };
-static const char *const prefixes[LUD_EMPO_NETS] = {"v_h_e.", "x_h.", "u_r.", "q_r.", "v_r."};
 static const double dead_below = 1e-9, srank_share = 0.99;
 
 typedef struct layer_figures {
@@ -26,16 +25,6 @@ struct lud_empo_plasticity {
     lud_empo_plasticity_figures figures;
 };
 
-static unsigned heads_of(const lud_empo_values *v) {
-    const lud_empo_learner_options *o = v->options;
-    const bool exists[LUD_EMPO_NETS] = {true, o->stages.x_h_network, o->stages.u_r_network, true,
-                                        o->stages.v_r_network};
-    unsigned heads = 0;
-    for (int net = 0; net < LUD_EMPO_NETS; net++)
-        if (exists[net] && !o->use_lookup[net]) heads |= 1u << net;
-    return heads;
-}
-
 lud_status lud_empo_plasticity_create(lud_empo_values *values, int64_t n_states, double tau,
                                       lud_empo_plasticity **plasticity, lud_error *error) {
     *plasticity = NULL;
@@ -48,13 +37,13 @@ lud_status lud_empo_plasticity_create(lud_empo_values *values, int64_t n_states,
     p->net = lud_nn_create(values->online, n_states);
     lud_status status = p->net ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for diagnostics");
     if (status == LUD_OK) {
-        p->graph = lud_empo_declare(p->net, &values->shape, heads_of(values), n_states * values->n_entries);
+        p->graph = lud_empo_declare(p->net, &values->shape, lud_empo_learner_networks(values->options),
+                                    n_states * values->n_entries);
         p->n_layers = lud_nn_relu_layers(p->net, MOST_LAYERS, p->layers);
         if (p->n_layers > MOST_LAYERS) p->n_layers = MOST_LAYERS;
         p->features = -1;
         for (int i = 0; i < p->n_layers; i++) {
             lud_nn_output(p->net, p->layers[i].value);
-            if (!p->layers[i].name) continue; /* memory ran out, which planning reports */
             if (strcmp(p->layers[i].name, "v_h_e.state_encoder.output_fc.0.weight") == 0)
                 p->features = p->layers[i].value;
         }
@@ -190,13 +179,14 @@ static void measure_layer(lud_empo_plasticity *p, int i) {
 /* False when memory is out. */
 static bool measure_norms(lud_empo_plasticity *p) {
     lud_parameters *parameters = p->values->online;
-    const unsigned heads = heads_of(p->values);
+    const unsigned heads = lud_empo_learner_networks(p->values->options);
     double total = 0;
     for (int net = 0; net < LUD_EMPO_NETS; net++) {
         double sum = 0;
         for (int i = 0; i < parameters->n; i++) {
             const lud_parameter *item = &parameters->items[i];
-            if (strncmp(item->name, prefixes[net], strlen(prefixes[net])) != 0) continue;
+            if (strncmp(item->name, lud_empo_net_prefixes[net], strlen(lud_empo_net_prefixes[net])) != 0)
+                continue;
             double *numbers = malloc((size_t)item->n * sizeof *numbers);
             if (!numbers) return false;
             lud_parameters_read(parameters, i, numbers);

@@ -11,7 +11,7 @@
 #include "learn/empo/memory/environments.h"
 #include "learn/empo/memory/successor_list.h"
 #include "learn/empo/people/human_profiles.h"
-#include "learn/empo/theory.h"
+#include "learn/nn/arrays.h"
 
 /* Draws that belong to all robots or to the whole environment name this agent. */
 #define NOBODY UINT32_MAX
@@ -47,19 +47,23 @@ typedef struct builder {
 } builder;
 
 struct lud_empo_rollout {
-    lud_empo_rollout_options options;
+    lud_empo_rollout_parts parts;
+    const lud_empo_learner_options *options;
     const lud_empo_features *features;
     const lud_empo_prior *prior;
     const lud_model *model;
     lud_arena *arena;
+    int n; /* environments */
+    bool keeps_trajectories;
     int64_t *last_step; /* [n_envs] steps after which the episode ends, 0: no limit but the world's */
     uint32_t *episode;  /* [n_envs] */
     lud_empo_environments env;
-    float *q;                /* [n_envs][n_robot_actions] */
-    builder *builders;       /* [n_envs] */
-    double *searched;        /* [n_envs][n_robot_actions] what the search says; with it only */
-    bool searching;          /* in this step */
-    double *people;          /* [n_envs][policy entries] of people asked all at once; null: one by one */
+    const int32_t **record_of; /* [n_envs] of env.records */
+    float *q;                  /* [n_envs][n_robot_actions] */
+    builder *builders;         /* [n_envs] */
+    double *searched;          /* [n_envs][n_robot_actions] what the search says; with it only */
+    bool searching;            /* in this step */
+    double *people;          /* [n_envs][policy entries] of people, evaluated all at once; null: one by one */
     int32_t *people_records; /* [n_envs][words of the network] */
     const int32_t **people_record_of; /* [n_envs] */
     lud_empo_curiosity *curiosity;
@@ -75,76 +79,69 @@ struct lud_empo_rollout {
 static bool prepare_builder(lud_empo_rollout *a, builder *b) {
     const lud_empo_layout *layout = &a->features->layout;
     const size_t n_agents = (size_t)a->model->layout.n_agents, n_actions = (size_t)layout->n_robot_actions;
-    b->offsets = lud_arena_take_array(a->arena, n_actions + 1, sizeof *b->offsets);
-    b->joint = lud_arena_take_array(a->arena, n_agents, sizeof *b->joint);
-    b->behaviour = lud_arena_take_array(a->arena, n_agents, sizeof *b->behaviour);
-    b->fresh = lud_arena_take_array(a->arena, n_agents, sizeof *b->fresh);
-    b->fresh_goal = lud_arena_take_array(a->arena, (size_t)layout->n_humans, sizeof *b->fresh_goal);
-    b->p = lud_arena_take_array(a->arena, MAX_ACTIONS, sizeof *b->p);
-    b->pi = lud_arena_take_array(a->arena, n_actions, sizeof *b->pi);
-    b->novelty = lud_arena_take_array(a->arena, n_actions, sizeof *b->novelty);
-    b->next_state = lud_arena_take(a->arena, a->model->layout.state_bytes);
-    b->next_record = lud_arena_take_array(a->arena, (size_t)a->features->words, sizeof *b->next_record);
-    b->likelihood = lud_arena_take_array(a->arena, (size_t)layout->n_goals, sizeof *b->likelihood);
     const size_t n_policies = (size_t)layout->policy_begin[layout->n_humans];
-    b->policies = lud_arena_take_array(a->arena, n_policies, sizeof *b->policies);
-    return b->policies && b->offsets && b->joint && b->behaviour && b->fresh && b->fresh_goal && b->p &&
-           b->pi && b->novelty && b->next_state && b->next_record && b->likelihood;
+#define TAKE(pointer, count) ((pointer) = lud_arena_take_array(a->arena, count, sizeof *(pointer)))
+    return TAKE(b->offsets, n_actions + 1) && TAKE(b->joint, n_agents) && TAKE(b->behaviour, n_agents) &&
+           TAKE(b->fresh, n_agents) && TAKE(b->fresh_goal, (size_t)layout->n_humans) &&
+           TAKE(b->p, MAX_ACTIONS) && TAKE(b->pi, n_actions) && TAKE(b->novelty, n_actions) &&
+           TAKE(b->next_state, a->model->layout.state_bytes) &&
+           TAKE(b->next_record, (size_t)a->features->words) && TAKE(b->likelihood, (size_t)layout->n_goals) &&
+           TAKE(b->policies, n_policies);
+}
+
+/* Policies of learned people, evaluated for all environments at once. */
+static bool prepare_people(lud_empo_rollout *a) {
+    if (!a->prior->network) return true;
+    const lud_empo_layout *layout = &a->features->layout;
+    const size_t n = (size_t)a->n, words = (size_t)a->prior->network->features.words;
+    if (!TAKE(a->people, n * (size_t)layout->policy_begin[layout->n_humans]) ||
+        !TAKE(a->people_records, n * words) || !TAKE(a->people_record_of, n))
+        return false;
+    for (size_t e = 0; e < n; e++) a->people_record_of[e] = a->people_records + e * words;
+    return true;
 }
 
 static bool prepare(lud_empo_rollout *a) {
+    const lud_empo_learner_options *o = a->options;
     const lud_empo_layout *layout = &a->features->layout;
-    const size_t n = (size_t)a->options.n_envs;
-    a->last_step = lud_arena_take_array(a->arena, n, sizeof *a->last_step);
-    a->episode = lud_arena_take_array(a->arena, n, sizeof *a->episode);
-    a->q = lud_arena_take_array(a->arena, n * (size_t)layout->n_robot_actions, sizeof *a->q);
-    a->builders = lud_arena_take_array(a->arena, n, sizeof *a->builders);
-    const size_t people = n * (size_t)layout->n_humans;
-    a->searched = lud_arena_take_array(a->arena, a->options.search ? n * (size_t)layout->n_robot_actions : 1,
-                                       sizeof *a->searched);
-    a->last_records = lud_arena_take_array(a->arena, n * (size_t)a->features->words, sizeof(int32_t));
-    a->last_record_of = lud_arena_take_array(a->arena, n, sizeof *a->last_record_of);
-    a->last_actions = lud_arena_take_array(a->arena, people, sizeof *a->last_actions);
-    for (size_t e = 0; a->last_record_of && a->last_records && e < n; e++)
-        a->last_record_of[e] = a->last_records + e * (size_t)a->features->words;
-    a->curiosity = lud_empo_curiosity_create(&a->options.curiosity, a->features, a->options.n_envs);
-    bool asked = true;
-    if (a->prior->network) {
-        const size_t words = (size_t)a->prior->network->features.words;
-        a->people = lud_arena_take_array(a->arena, n * (size_t)layout->policy_begin[layout->n_humans],
-                                         sizeof(double));
-        a->people_records = lud_arena_take_array(a->arena, n * words, sizeof *a->people_records);
-        a->people_record_of = lud_arena_take_array(a->arena, n, sizeof *a->people_record_of);
-        asked = a->people && a->people_records && a->people_record_of;
-        for (size_t e = 0; asked && e < n; e++) a->people_record_of[e] = a->people_records + e * words;
+    const size_t n = (size_t)a->n, words = (size_t)a->features->words,
+                 n_actions = n * (size_t)layout->n_robot_actions;
+    a->curiosity = lud_empo_curiosity_create(o, a->parts.novelty, a->features, a->n);
+    if (o->restart_prob > 0.0)
+        a->archive = lud_empo_archive_create(a->model->layout.state_bytes, o->restart_states);
+    bool complete =
+        a->curiosity && (a->archive || o->restart_prob <= 0.0) && TAKE(a->last_step, n) &&
+        TAKE(a->episode, n) && TAKE(a->q, n_actions) && TAKE(a->builders, n) && TAKE(a->record_of, n) &&
+        TAKE(a->searched, a->parts.search ? n_actions : 1) && TAKE(a->last_records, n * words) &&
+        TAKE(a->last_record_of, n) && TAKE(a->last_actions, n * (size_t)layout->n_humans) &&
+        lud_empo_environments_create(a->arena, a->features, a->model, a->parts.seed, a->n, &a->env) &&
+        prepare_people(a);
+#undef TAKE
+    for (size_t e = 0; complete && e < n; e++) {
+        a->record_of[e] = a->env.records + e * words;
+        a->last_record_of[e] = a->last_records + e * words;
+        complete = prepare_builder(a, &a->builders[e]);
     }
-    if (a->options.restart_prob > 0.0)
-        a->archive = lud_empo_archive_create(a->model->layout.state_bytes, a->options.restart_states);
-    bool complete = asked && (a->archive || a->options.restart_prob <= 0.0) && a->last_step && a->episode &&
-                    a->q && a->builders && a->searched && a->curiosity && a->last_records &&
-                    a->last_record_of && a->last_actions &&
-                    lud_empo_environments_create(a->arena, a->features, a->model, a->options.seed,
-                                                 a->options.n_envs, &a->env);
-    for (size_t e = 0; complete && e < n; e++) complete = prepare_builder(a, &a->builders[e]);
     return complete;
 }
 
 /* Begins in the archive, if chance and what is there will have it so. */
 static bool restart(lud_empo_rollout *a, int e) {
-    const size_t bytes = a->model->layout.state_bytes;
-    const lud_random_key key = {a->options.seed, (uint32_t)e};
+    const lud_empo_learner_options *o = a->options;
+    const lud_random_key key = {a->env.seed, (uint32_t)e};
     const lud_words w = lud_draw(key, a->env.tick[e], NOBODY, LUD_PURPOSE_EXPLORE, LANE_TO_RESTART);
-    if (!a->archive || lud_empo_archive_count(a->archive) == 0 || lud_unit(w.v[0]) >= a->options.restart_prob)
+    if (!a->archive || lud_empo_archive_count(a->archive) == 0 || lud_unit(w.v[0]) >= o->restart_prob)
         return false;
     double uniform[MAX_CHOICES];
-    const int n = a->options.restart_choices < MAX_CHOICES ? a->options.restart_choices : MAX_CHOICES;
+    const int n = o->restart_choices < MAX_CHOICES ? (int)o->restart_choices : MAX_CHOICES;
     for (int i = 0; i < n; i++) {
         const lud_words place =
             lud_draw(key, a->env.tick[e], NOBODY, LUD_PURPOSE_EXPLORE, LANE_TO_RESTART + 1 + (uint32_t)i);
         uniform[i] = lud_unit53(place.v[0], place.v[1]);
     }
-    memcpy(a->env.states + (size_t)e * bytes, lud_empo_archive_draw(a->archive, n, uniform), bytes);
-    a->last_step[e] = a->options.restart_steps;
+    memcpy(lud_empo_environments_state(&a->env, e), lud_empo_archive_draw(a->archive, n, uniform),
+           a->model->layout.state_bytes);
+    a->last_step[e] = o->restart_steps;
     a->counts.restarts++;
     return true;
 }
@@ -152,26 +149,32 @@ static bool restart(lud_empo_rollout *a, int e) {
 static void begin_episode(lud_empo_rollout *a, int e) {
     lud_empo_environments_begin(&a->env, e);
     if (restart(a, e)) return;
-    a->last_step[e] = a->options.steps_per_episode;
+    a->last_step[e] = a->options->steps_per_episode;
     lud_empo_environments_reset(&a->env, e);
 }
 
-lud_status lud_empo_rollout_create(const lud_empo_rollout_options *options, const lud_empo_features *features,
-                                   const lud_empo_prior *prior, lud_empo_rollout **rollout,
+lud_status lud_empo_rollout_create(const lud_empo_rollout_parts *parts, lud_empo_rollout **rollout,
                                    lud_error *error) {
     *rollout = NULL;
-    const lud_model *model = &features->grid->model;
+    const lud_model *model = &parts->features->grid->model;
     assert(lud_max_discrete(&model->layout) <= MAX_ACTIONS);
     lud_empo_rollout *a = calloc(1, sizeof *a);
     if (a) {
-        *a = (lud_empo_rollout){.options = *options, .features = features, .prior = prior, .model = model};
-        a->arena = lud_arena_create(0);
+        *a = (lud_empo_rollout){.parts = *parts,
+                                .options = parts->options,
+                                .features = parts->features,
+                                .prior = parts->prior,
+                                .model = model,
+                                .n = (int)parts->options->environments,
+                                .keeps_trajectories = lud_empo_learner_keeps_trajectories(parts->options),
+                                .arena = lud_arena_create(0)};
     }
     if (!a || !a->arena || !prepare(a)) {
         lud_empo_rollout_destroy(a);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %d environments", options->n_envs);
+        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %d environments",
+                        (int)parts->options->environments);
     }
-    for (int e = 0; e < options->n_envs; e++) begin_episode(a, e);
+    for (int e = 0; e < a->n; e++) begin_episode(a, e);
     const lud_status status = lud_empo_environments_check(&a->env, error);
     if (status) {
         lud_empo_rollout_destroy(a);
@@ -183,7 +186,7 @@ lud_status lud_empo_rollout_create(const lud_empo_rollout_options *options, cons
 
 void lud_empo_rollout_destroy(lud_empo_rollout *a) {
     if (!a) return;
-    for (int e = 0; a->builders && e < a->options.n_envs; e++) {
+    for (int e = 0; a->builders && e < a->n; e++) {
         builder *b = &a->builders[e];
         lud_successors_free(&b->found);
         lud_empo_successor_list_free(&b->list);
@@ -204,24 +207,13 @@ static void set_joint(const lud_empo_rollout *a, builder *b, const int32_t *peop
 
 /* ---- choosing ---- */
 
-static int choose(const double *p, int n, double uniform) {
-    int chosen = 0;
-    for (int a = 0; a < n; a++) {
-        if (p[a] <= 0) continue;
-        chosen = a; /* what rounding leaves over belongs to the last possible action */
-        if (uniform < p[a]) break;
-        uniform -= p[a];
-    }
-    return chosen;
-}
-
-/* Asks learned people about all environments, before threads share them out. */
+/* Evaluates learned people in all environments, before threads share them out. */
 static void evaluate_people(lud_empo_rollout *a) {
     const lud_empo_features *f = &a->prior->network->features;
-    for (int e = 0; e < a->options.n_envs; e++)
-        lud_empo_features_encode(f, a->env.states + (size_t)e * a->model->layout.state_bytes,
+    for (int e = 0; e < a->n; e++)
+        lud_empo_features_encode(f, lud_empo_environments_state(&a->env, e),
                                  a->people_records + (size_t)e * (size_t)f->words);
-    lud_empo_human_net_policies(a->prior->network, a->options.n_envs, a->people_record_of, a->people, NULL);
+    lud_empo_human_net_policies(a->prior->network, a->n, a->people_record_of, a->people, NULL);
 }
 
 /* p[n_human_actions] of person h with its goal in environment e. */
@@ -232,16 +224,8 @@ static void prior_policy(const lud_empo_rollout *a, int e, const uint8_t *state,
         lud_empo_prior_policy(a->prior, a->features, state, h, goal, p);
         return;
     }
-    const double *asked = a->people + (size_t)e * (size_t)layout->policy_begin[layout->n_humans];
-    memcpy(p, asked + layout->policy_begin[h] + goal * n, (size_t)n * sizeof *p);
-}
-
-/* Bonuses of all people's actions in all environments. */
-static void measure_people(lud_empo_rollout *a) {
-    const size_t words = (size_t)a->features->words;
-    for (int e = 0; e < a->options.n_envs; e++) a->last_record_of[e] = a->env.records + (size_t)e * words;
-    lud_empo_curiosity_measure_people(a->curiosity, a->last_record_of, a->counts.steps);
-    for (int e = 0; e < a->options.n_envs; e++) a->last_record_of[e] = a->last_records + (size_t)e * words;
+    const double *own = a->people + (size_t)e * (size_t)layout->policy_begin[layout->n_humans];
+    memcpy(p, own + layout->policy_begin[h] + goal * n, (size_t)n * sizeof *p);
 }
 
 /* From P(a) exp(bonus(a)), P uniform or the prior. */
@@ -250,8 +234,8 @@ static int32_t choose_curiously(const lud_empo_rollout *a, builder *b, int e, co
     const lud_empo_layout *layout = &a->features->layout;
     const int n = layout->n_human_actions[h], agent = layout->humans[h];
     const float *bonus = lud_empo_curiosity_of_actions(a->curiosity, e, h);
-    const lud_words w = lud_draw((lud_random_key){a->options.seed, (uint32_t)e}, a->env.tick[e],
-                                 (uint32_t)agent, LUD_PURPOSE_ACTION, LANE_BEHAVIOUR);
+    const lud_words w = lud_draw((lud_random_key){a->env.seed, (uint32_t)e}, a->env.tick[e], (uint32_t)agent,
+                                 LUD_PURPOSE_ACTION, LANE_BEHAVIOUR);
     for (int i = 0; i < n; i++) b->p[i] = 1.0 / n;
     if (!exploring) prior_policy(a, e, state, h, a->env.goals[e * layout->n_humans + h], b->p);
     double most = -INFINITY, sum = 0; /* the largest is taken off so that no exponential overflows */
@@ -260,7 +244,7 @@ static int32_t choose_curiously(const lud_empo_rollout *a, builder *b, int e, co
     for (int i = 0; i < n; i++)
         if (b->p[i] > 0) sum += b->p[i] *= exp((double)bonus[i] - most);
     for (int i = 0; i < n; i++) b->p[i] /= sum;
-    return choose(b->p, n, lud_unit53(w.v[0], w.v[1]));
+    return lud_empo_draw(b->p, n, lud_unit53(w.v[0], w.v[1]));
 }
 
 /* Links to the successors of one joint action; `profile` is the people's part of it. */
@@ -272,9 +256,8 @@ static lud_status link_to(const lud_empo_rollout *a, builder *b, const uint8_t *
     if (status) return status;
     if (b->list.n_links > b->profiles_capacity) {
         const int capacity = 2 * b->list.n_links;
-        int32_t *larger = realloc(b->profile, (size_t)capacity * sizeof *larger);
-        if (!larger) return lud_fail(&b->error, LUD_ERROR_MEMORY, "no memory for successors");
-        b->profile = larger;
+        if (!lud_grow(&b->profile, (size_t)capacity, sizeof *b->profile))
+            return lud_fail(&b->error, LUD_ERROR_MEMORY, "no memory for successors");
         b->profiles_capacity = capacity;
     }
     for (int i = before; i < b->list.n_links; i++) b->profile[i] = profile;
@@ -296,7 +279,7 @@ static void all_policies(const lud_empo_rollout *a, builder *b, int e, const uin
 
 static lud_status enumerate(const lud_empo_rollout *a, builder *b, int e, const uint8_t *state) {
     const lud_empo_layout *layout = &a->features->layout;
-    const bool expected = a->options.expected_people;
+    const bool expected = a->options->expected_people;
     lud_empo_successor_list_begin(&b->list);
     if (expected) all_policies(a, b, e, state);
     for (int32_t r = 0; r < layout->n_robot_actions; r++) {
@@ -318,7 +301,7 @@ static lud_status enumerate(const lud_empo_rollout *a, builder *b, int e, const 
 static void choose_people(const lud_empo_rollout *a, builder *b, int e, const uint8_t *state,
                           double epsilon) {
     const lud_empo_layout *layout = &a->features->layout;
-    const lud_random_key key = {a->options.seed, (uint32_t)e};
+    const lud_random_key key = {a->env.seed, (uint32_t)e};
     b->explored = 0;
     for (int h = 0; h < layout->n_humans; h++) {
         const int agent = layout->humans[h], goal = a->env.goals[e * layout->n_humans + h];
@@ -333,9 +316,9 @@ static void choose_people(const lud_empo_rollout *a, builder *b, int e, const ui
             const lud_words w =
                 lud_draw(key, a->env.tick[e], (uint32_t)agent, LUD_PURPOSE_ACTION, LANE_BEHAVIOUR);
             prior_policy(a, e, state, h, goal, b->p);
-            b->behaviour[agent] = choose(b->p, layout->n_human_actions[h], lud_unit53(w.v[0], w.v[1]));
+            b->behaviour[agent] = lud_empo_draw(b->p, layout->n_human_actions[h], lud_unit53(w.v[0], w.v[1]));
         }
-        if (!a->options.fresh_goals || a->options.expected_people) {
+        if (!a->options->fresh_goals || a->options->expected_people) {
             b->fresh_goal[h] = goal;
             b->fresh[agent] = b->behaviour[agent];
             continue;
@@ -343,7 +326,7 @@ static void choose_people(const lud_empo_rollout *a, builder *b, int e, const ui
         const lud_words w = lud_draw(key, a->env.tick[e], (uint32_t)agent, LUD_PURPOSE_ACTION, LANE_FRESH);
         b->fresh_goal[h] = lud_empo_environments_goal(&a->env, e, h, LUD_EMPO_GOAL_ANEW);
         prior_policy(a, e, state, h, b->fresh_goal[h], b->p);
-        b->fresh[agent] = choose(b->p, layout->n_human_actions[h], lud_unit53(w.v[0], w.v[1]));
+        b->fresh[agent] = lud_empo_draw(b->p, layout->n_human_actions[h], lud_unit53(w.v[0], w.v[1]));
     }
 }
 
@@ -378,13 +361,13 @@ static void measure_novelty(const lud_empo_rollout *a, builder *b) {
 /* Novelty of all successors of all environments in one go. */
 static bool measure_successors(lud_empo_rollout *a) {
     int n = 0;
-    for (int e = 0; e < a->options.n_envs; e++) {
+    for (int e = 0; e < a->n; e++) {
         a->builders[e].first_novelty = n;
         n += a->builders[e].list.n;
     }
     const int32_t **records = lud_empo_curiosity_reserve(a->curiosity, n);
     if (!records) return false;
-    for (int e = 0; e < a->options.n_envs; e++) {
+    for (int e = 0; e < a->n; e++) {
         const builder *b = &a->builders[e];
         for (int i = 0; i < b->list.n; i++)
             records[b->first_novelty + i] = b->list.records + (size_t)i * (size_t)a->features->words;
@@ -395,7 +378,7 @@ static bool measure_successors(lud_empo_rollout *a) {
 
 static void choose_robots(const lud_empo_rollout *a, builder *b, int e, const lud_empo_now *now) {
     const int n = a->features->layout.n_robot_actions;
-    const lud_random_key key = {a->options.seed, (uint32_t)e};
+    const lud_random_key key = {a->env.seed, (uint32_t)e};
     const lud_words explore = lud_draw(key, a->env.tick[e], NOBODY, LUD_PURPOSE_EXPLORE, LANE_TO_STEP);
     const double uniform = lud_unit53(explore.v[2], explore.v[3]);
     const bool exploring = lud_unit(explore.v[0]) < now->epsilon_r || now->beta_r == 0.0;
@@ -419,19 +402,19 @@ static void choose_robots(const lud_empo_rollout *a, builder *b, int e, const lu
             const double value = fmin((double)a->q[(size_t)e * (size_t)n + (size_t)r], -1e-10);
             q[r] = curious ? fmin(value * exp(-b->novelty[r]), -1e-300) : value;
         }
-        lud_empo_power_law(now->beta_r, q, n, b->pi);
+        lud_empo_power_policy(now->beta_r, q, n, b->pi);
     }
-    b->robot_action = choose(b->pi, n, uniform);
+    b->robot_action = lud_empo_draw(b->pi, n, uniform);
 }
 
-/* Draws the state that follows; notes its number when it is among those listed. */
+/* Draws the state that follows; keeps its number when it is among those listed. */
 static lud_status move_on(const lud_empo_rollout *a, builder *b, int e, const uint8_t *state) {
     const lud_empo_layout *layout = &a->features->layout;
     const size_t bytes = a->model->layout.state_bytes;
-    const lud_random_key key = {a->options.seed, (uint32_t)e};
+    const lud_random_key key = {a->env.seed, (uint32_t)e};
     const lud_words w = lud_draw(key, a->env.tick[e], NOBODY, LUD_PURPOSE_TRANSITION, LANE_WAY);
     double left = lud_unit53(w.v[0], w.v[1]);
-    bool same = !a->options.expected_people;
+    bool same = !a->options->expected_people;
     for (int h = 0; h < layout->n_humans; h++)
         same &= b->behaviour[layout->humans[h]] == b->fresh[layout->humans[h]];
     b->next = -1;
@@ -457,19 +440,19 @@ static lud_status move_on(const lud_empo_rollout *a, builder *b, int e, const ui
 
 static void look_ahead(const lud_empo_rollout *a, int e, const lud_empo_now *now) {
     builder *b = &a->builders[e];
-    const uint8_t *state = a->env.states + (size_t)e * a->model->layout.state_bytes;
+    const uint8_t *state = lud_empo_environments_state(&a->env, e);
     choose_people(a, b, e, state, now->epsilon_h);
-    if (a->options.likelihoods) weigh_goals(a, b, e, state);
+    if (a->options->hindsight_prob > 0) weigh_goals(a, b, e, state);
     b->status = enumerate(a, b, e, state);
 }
 
 static void act(const lud_empo_rollout *a, int e, const lud_empo_now *now) {
     builder *b = &a->builders[e];
-    const uint8_t *state = a->env.states + (size_t)e * a->model->layout.state_bytes;
+    const uint8_t *state = lud_empo_environments_state(&a->env, e);
     if (b->status) return;
     choose_robots(a, b, e, now);
     b->status = move_on(a, b, e, state);
-    if (a->options.trajectories && !b->status)
+    if (a->keeps_trajectories && !b->status)
         lud_empo_features_encode(a->features, b->next_state, b->next_record);
 }
 
@@ -483,9 +466,9 @@ static void renew_goals(lud_empo_rollout *a, int e, const int32_t *record) {
         a->counts.achieved++;
         any = true;
     }
-    const lud_random_key key = {a->options.seed, (uint32_t)e};
+    const lud_random_key key = {a->env.seed, (uint32_t)e};
     const lud_words w = lud_draw(key, a->env.tick[e], NOBODY, LUD_PURPOSE_GOAL, LUD_EMPO_GOAL_AT_RANDOM);
-    if (any || lud_unit(w.v[0]) >= a->options.goal_resample_prob) return;
+    if (any || lud_unit(w.v[0]) >= a->options->goal_resample_prob) return;
     for (int h = 0; h < n_humans; h++)
         goals[h] = lud_empo_environments_goal(&a->env, e, h, LUD_EMPO_GOAL_AT_RANDOM);
 }
@@ -494,7 +477,7 @@ static bool store(lud_empo_rollout *a, int e, int64_t step, lud_empo_replay *rep
     const builder *b = &a->builders[e];
     const lud_empo_transition t = {
         .inserted = step,
-        .environment = (uint32_t)(a->options.first_environment + e),
+        .environment = (uint32_t)(a->parts.first_environment + e),
         .episode = a->episode[e],
         .robot_action = b->robot_action,
         .next = b->next,
@@ -513,11 +496,11 @@ static bool store(lud_empo_rollout *a, int e, int64_t step, lud_empo_replay *rep
         .next_record = b->next_record,
         .likelihood = b->likelihood,
         .explored = b->explored,
-        .next_terminal = a->options.trajectories && a->model->world->is_terminal(a->model, b->next_state),
+        .next_terminal = a->keeps_trajectories && a->model->world->is_terminal(a->model, b->next_state),
     };
     a->counts.links += (uint64_t)b->list.n_links;
     a->counts.successors += (uint64_t)b->list.n;
-    return a->options.sink ? a->options.sink(a->options.sink_context, &t) : lud_empo_replay_push(replay, &t);
+    return a->parts.sink ? a->parts.sink(a->parts.sink_context, &t) : lud_empo_replay_push(replay, &t);
 }
 
 /* Archives what came next, or all that might have. */
@@ -526,7 +509,7 @@ static bool remember(lud_empo_rollout *a, int e) {
     const lud_world *world = a->model->world;
     if (!a->archive) return true;
     bool complete = true;
-    for (int i = 0; a->options.restart_successors && i < b->list.n; i++)
+    for (int i = 0; a->options->restart_from == LUD_EMPO_SUCCESSORS && i < b->list.n; i++)
         if (!b->list.terminal[i])
             complete &=
                 lud_empo_archive_add(a->archive, b->list.states + (size_t)i * a->model->layout.state_bytes);
@@ -536,15 +519,10 @@ static bool remember(lud_empo_rollout *a, int e) {
 }
 
 static void go_on(lud_empo_rollout *a, int e) {
-    const builder *b = &a->builders[e];
-    const size_t bytes = a->model->layout.state_bytes;
-    memcpy(a->env.states + (size_t)e * bytes, b->next_state, bytes);
-    a->env.tick[e]++;
-    a->env.episode_step[e]++;
+    memcpy(lud_empo_environments_state(&a->env, e), a->builders[e].next_state, a->model->layout.state_bytes);
     a->counts.steps++;
-    renew_goals(a, e, lud_empo_environments_encode(&a->env, e));
-    const bool late = a->last_step[e] && a->env.episode_step[e] >= a->last_step[e];
-    if (!late && !a->model->world->is_terminal(a->model, b->next_state)) return;
+    renew_goals(a, e, lud_empo_environments_advance(&a->env, e));
+    if (!lud_empo_environments_over(&a->env, e, a->last_step[e])) return;
     a->episode[e]++;
     a->counts.episodes++;
     begin_episode(a, e);
@@ -563,25 +541,32 @@ static bool count_actions(lud_empo_rollout *a, int e) {
     return true;
 }
 
+/* What robots act by: Q_r, and what a search from the states finds. */
+static lud_status evaluate_robots(lud_empo_rollout *a, const lud_empo_now *now, int64_t step,
+                                  lud_error *error) {
+    const lud_empo_rollout_parts *p = &a->parts;
+    a->searching = p->search && now->beta_r > 0.0 && step >= a->options->mcts_enable_after_training_step;
+    if (now->beta_r <= 0.0) return LUD_OK;
+    const lud_status status =
+        lud_empo_values_for_acting(p->values, a->n, a->record_of, now->beta_r, a->q, error);
+    if (status || !a->searching) return status;
+    return lud_empo_search_run(p->search, a->n, 0, a->env.states, a->env.goals, a->env.tick, now->beta_r,
+                               now->gamma_r, lud_empo_values_for_search, p->values, a->searched, error);
+}
+
 lud_status lud_empo_rollout_step(lud_empo_rollout *a, const lud_empo_now *now, int64_t step,
-                                 lud_empo_robot_values values, void *context, lud_empo_replay *replay,
-                                 lud_error *error) {
-    const int n = a->options.n_envs;
+                                 lud_empo_replay *replay, lud_error *error) {
+    const int n = a->n;
     for (int e = 0; e < n; e++) {
         const int32_t *record = lud_empo_environments_encode(&a->env, e);
         if (!lud_empo_curiosity_count_state(a->curiosity, record))
             return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the count of states");
     }
-    if (now->beta_r > 0.0) values(context, n, a->env.records, a->q);
-    a->searching = a->options.search && now->beta_r > 0.0 && step >= a->options.search_after;
-    if (a->searching) {
-        const lud_status status = lud_empo_search_run(a->options.search, n, 0, a->env.states, a->env.goals,
-                                                      a->env.tick, now->beta_r, now->gamma_r,
-                                                      a->options.search_values, context, a->searched, error);
-        if (status) return status;
-    }
+    const lud_status status = evaluate_robots(a, now, step, error);
+    if (status) return status;
     if (a->people) evaluate_people(a);
-    if (lud_empo_curiosity_of_people(a->curiosity)) measure_people(a);
+    if (lud_empo_curiosity_of_people(a->curiosity))
+        lud_empo_curiosity_measure_people(a->curiosity, a->record_of, a->counts.steps);
         /* a step of one environment takes microseconds: few of them are not worth waking threads for */
 #pragma omp parallel for schedule(static) if (n >= PARALLEL_FROM)
     for (int e = 0; e < n; e++) look_ahead(a, e, now);
@@ -609,7 +594,7 @@ lud_status lud_empo_rollout_step(lud_empo_rollout *a, const lud_empo_now *now, i
 }
 
 lud_empo_last_step lud_empo_rollout_last_step(const lud_empo_rollout *a) {
-    return (lud_empo_last_step){a->options.n_envs, a->last_record_of, a->last_actions};
+    return (lud_empo_last_step){a->n, a->last_record_of, a->last_actions};
 }
 
 lud_empo_rollout_counts lud_empo_rollout_get_counts(const lud_empo_rollout *a) {
@@ -620,7 +605,7 @@ lud_empo_rollout_counts lud_empo_rollout_get_counts(const lud_empo_rollout *a) {
 }
 
 void lud_empo_rollout_visit(lud_empo_rollout *a, const char *prefix, lud_checkpoint *checkpoint) {
-    const int64_t n = a->options.n_envs;
+    const int64_t n = a->n;
     const struct {
         const char *name;
         lud_tensor_type type;

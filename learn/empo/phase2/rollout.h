@@ -18,45 +18,31 @@
 #include "learn/empo/explore/search.h"
 #include "learn/empo/memory/replay.h"
 #include "learn/empo/people/prior.h"
-#include "learn/empo/stages.h"
 
-typedef struct lud_empo_rollout_options {
-    int n_envs;
-    int first_environment; /* number of the first one in transitions */
+/* What it works with, all of which must outlive it. */
+typedef struct lud_empo_rollout_parts {
+    const lud_empo_learner_options *options;
+    const lud_empo_features *features;
+    const lud_empo_prior *prior;
+    lud_empo_values *values;   /* what robots act by */
+    lud_empo_novelty *novelty; /* with use_rnd */
+    lud_empo_search *search;   /* robots follow it where they do not explore, or null */
     uint64_t seed;
-    int64_t steps_per_episode; /* 0: no limit but the world's */
-    double goal_resample_prob;
-    bool fresh_goals, expected_people;
-    bool trajectories,
-        likelihoods;         /* transitions tell what happened; and how likely what was drawn anew is */
-    double restart_prob;     /* of beginning an episode in the archive */
-    int64_t restart_steps;   /* after which such an episode ends; 0: as any other */
-    int restart_choices;     /* states among which the one started from least is taken */
-    int64_t restart_states;  /* the archive's capacity */
-    bool restart_successors; /* every successor listed is archived, not only those visited */
-    lud_empo_curiosity_options curiosity;
-    lud_empo_search *search; /* robots follow it where they do not explore, or null */
-    lud_empo_search_values search_values;
-    int64_t search_after; /* from this training step on */
+    int first_environment; /* number of the first one in transitions */
     /* Where transitions go instead of the replay memory, or null. False: it cannot take one. */
     bool (*sink)(void *context, const lud_empo_transition *transition);
     void *sink_context;
-} lud_empo_rollout_options;
-
-/* Q_r of states: records[n][words] -> q[n][n_robot_actions]. */
-typedef void (*lud_empo_robot_values)(void *context, int n, const int32_t *records, float *q);
+} lud_empo_rollout_parts;
 
 typedef struct lud_empo_rollout lud_empo_rollout;
 
-/* features and prior must outlive the actor. */
-lud_status lud_empo_rollout_create(const lud_empo_rollout_options *options, const lud_empo_features *features,
-                                   const lud_empo_prior *prior, lud_empo_rollout **rollout, lud_error *error);
+lud_status lud_empo_rollout_create(const lud_empo_rollout_parts *parts, lud_empo_rollout **rollout,
+                                   lud_error *error);
 /* Null is allowed. */
 void lud_empo_rollout_destroy(lud_empo_rollout *rollout);
-/* One step of every environment: n_envs transitions, marked with training step `step`. */
+/* One step of every environment: a transition each, marked with training step `step`. */
 lud_status lud_empo_rollout_step(lud_empo_rollout *rollout, const lud_empo_now *now, int64_t step,
-                                 lud_empo_robot_values values, void *context, lud_empo_replay *replay,
-                                 lud_error *error);
+                                 lud_empo_replay *replay, lud_error *error);
 /* Steps of single environments taken in all, episodes finished, goals achieved by people. */
 typedef struct lud_empo_rollout_counts {
     uint64_t steps, episodes, achieved;

@@ -12,8 +12,6 @@ const char *const lud_empo_update_stages[LUD_UPDATE_STAGES] = {
     "stage1_collect",    "stage2_encode", "stage3_forward", "stage4_scatter", "stage5_v_h_e",
     "tensor_conversion", "loss",          "backward_pass",  "optimizer_step", "actor"};
 
-static const char *const prefixes[LUD_EMPO_NETS] = {"v_h_e.", "x_h.", "u_r.", "q_r.", "v_r."};
-
 /* The network that learns a set of quantities, or two that do so at the same time. */
 typedef struct training_net {
     unsigned heads;
@@ -71,11 +69,10 @@ struct lud_empo_update {
         bool with_states;
         unsigned heads, copied; /* networks that learn, and whose copies are due */
         training_net *own;
-        const float *x_h; /* its targets by entry */
-    } work;               /* of the update at hand */
-    int stage;            /* of the profile, -1: none */
-    double loss[LUD_EMPO_NETS];
-    lud_empo_spread spread[LUD_EMPO_NETS];
+        const float *x_h;            /* its targets by entry */
+    } work;                          /* of the update at hand */
+    int stage;                       /* of the profile, -1: none */
+    lud_empo_update_figures figures; /* those that are measured */
 };
 
 /* ---- making and freeing ---- */
@@ -132,14 +129,11 @@ static lud_status make_optimiser(lud_empo_update *t, lud_error *error) {
     t->optimiser = lud_optimiser_create(t->values->online);
     if (!t->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for an optimiser");
     for (int net = 0; net < LUD_EMPO_NETS; net++) {
-        const bool exists[LUD_EMPO_NETS] = {true, t->options->stages.x_h_network,
-                                            t->options->stages.u_r_network, true,
-                                            t->options->stages.v_r_network};
-        if (!exists[net] || t->options->use_lookup[net]) continue;
-        lud_optimiser_options o = lud_optimiser_defaults(LUD_OPTIMISER_ADAM);
-        o.weight_decay = t->options->weight_decay[net];
+        if (!(lud_empo_learner_networks(t->options) & 1u << net)) continue;
+        lud_optimiser_options o = t->options->optimiser;
+        if (t->options->weight_decay[net] >= 0) o.weight_decay = t->options->weight_decay[net];
         o.max_norm = t->options->stages.clip[net];
-        t->groups[net] = lud_optimiser_group(t->optimiser, prefixes[net], &o, false);
+        t->groups[net] = lud_optimiser_group(t->optimiser, lud_empo_net_prefixes[net], &o, false);
         if (t->groups[net] < 0) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for an optimiser");
     }
     return lud_optimiser_build(t->optimiser, t->seed, error);
@@ -233,61 +227,55 @@ void lud_empo_update_destroy(lud_empo_update *t) {
 
 /* The profile goes on with another stage; -1: none. A replayed graph counts for the stage it begins in. */
 static void enter(lud_empo_update *t, int stage) {
-    lud_profile *profile = t->values->profile;
-    if (!profile) return;
-    if (t->stage >= 0) lud_profile_end(profile, t->stage);
-    if (stage >= 0) lud_profile_begin(profile, stage);
+    if (t->stage >= 0) lud_profile_end(t->values->profile, t->stage);
+    if (stage >= 0) lud_profile_begin(t->values->profile, stage);
     t->stage = stage;
 }
 
-/* ---- stages 4 and 5: targets ---- */
+/* ---- targets, one function an equation ---- */
 
-static void robot_targets(lud_empo_update *t, const lud_empo_now *now) {
+/* (4): gamma_r times the mean of V_r over the successors of each joint robot action. */
+static void q_r_targets(lud_empo_update *t) {
     const lud_ops *ops = t->device->ops;
     const lud_empo_sample *b = &t->batch;
-    const lud_empo_values *v = t->values;
-    targets *d = &t->targets;
-    const lud_empo_theory *theory = &t->options->theory;
-    ops->multiply(t->device, b->run_rows, v->v_r, b->on_device.continues, v->v_r);
-    ops->combine(t->device, b->run_rows, 1.0, v->v_r, 1.0, b->on_device.terminal, v->v_r);
-    ops->gather_rows(t->device, b->run_flat, 1, v->v_r, b->on_device.row, b->on_device.v_r);
+    float *v_r = t->values->v_r, *q_r = t->targets.q_r;
+    ops->multiply(t->device, b->run_rows, v_r, b->on_device.continues, v_r);
+    ops->combine(t->device, b->run_rows, 1.0, v_r, 1.0, b->on_device.terminal, v_r);
+    ops->gather_rows(t->device, b->run_flat, 1, v_r, b->on_device.row, b->on_device.v_r);
     lud_empo_q_r_targets(t->device, b->run_flat, t->n * t->n_actions, 1.0, b->on_device.slot,
-                         b->on_device.probability, b->on_device.v_r, d->q_r);
-    ops->scale_columns(t->device, t->n, t->n_actions, d->q_r, d->gamma, d->q_r);
-    if (t->batch.trajectory) lud_empo_trajectory_robots(t->batch.trajectory, d->q_r);
-    if (now->active[LUD_NET_U_R])
-        lud_empo_intrinsic_reward(t->device, t->n, t->n_humans, theory->xi, theory->eta, v->x_h, d->y,
-                                  d->small, d->weight);
-    if (now->active[LUD_NET_V_R]) {
-        ops->combine(t->device, t->n, v->reward_scale, v->u_r, 0.0, NULL, d->small);
-        lud_empo_state_value(t->device, t->n, t->n_actions, d->small, v->pi_r, v->q_r, d->v, d->weight);
-    }
+                         b->on_device.probability, b->on_device.v_r, q_r);
+    ops->scale_columns(t->device, t->n, t->n_actions, q_r, t->targets.gamma, q_r);
+    if (b->trajectory) lud_empo_trajectory_robots(b->trajectory, q_r);
 }
 
-static void human_targets(lud_empo_update *t, const lud_empo_now *now, bool with_states) {
-    const lud_empo_sample *b = &t->batch;
+/* (8): y, of which U_r is -y^eta. */
+static void u_r_targets(lud_empo_update *t) {
+    const lud_empo_theory *theory = &t->options->theory;
+    targets *d = &t->targets;
+    lud_empo_intrinsic_reward(t->device, t->n, t->n_humans, theory->xi, theory->eta, t->values->x_h, d->y,
+                              d->small, d->weight);
+}
+
+/* (9) */
+static void v_r_targets(lud_empo_update *t) {
     const lud_empo_values *v = t->values;
     targets *d = &t->targets;
+    t->device->ops->combine(t->device, t->n, v->reward_scale, v->u_r, 0.0, NULL, d->small);
+    lud_empo_state_value(t->device, t->n, t->n_actions, d->small, v->pi_r, v->q_r, d->v, d->weight);
+}
+
+/* (6): under pi_r, which is uniform until robots learn. */
+static void v_h_e_targets(lud_empo_update *t) {
+    const lud_empo_sample *b = &t->batch;
     const int64_t n_expanded = b->run_flat * b->n_entries;
-    t->device->ops->gather_rows(t->device, n_expanded, 1, v->v_h_e, b->on_device.value_index,
+    const float *pi = t->work.with_states && t->work.now->beta_r > 0.0 ? t->values->pi_r : t->targets.uniform;
+    t->device->ops->gather_rows(t->device, n_expanded, 1, t->values->v_h_e, b->on_device.value_index,
                                 b->on_device.v_h_e_next);
-    /* until robots learn their policy is uniform */
-    const float *pi = with_states && now->beta_r > 0.0 ? v->pi_r : d->uniform;
     lud_empo_v_h_e_targets(t->device, n_expanded, t->n * t->n_entries, 1.0, b->on_device.entry,
                            b->on_device.expanded_slot, b->on_device.expanded_probability,
                            b->on_device.achieved, b->on_device.expanded_discount, pi, b->on_device.v_h_e_next,
-                           d->v_h_e, b->on_device.scratch);
-    if (t->batch.trajectory) lud_empo_trajectory_people(t->batch.trajectory, d->v_h_e);
-}
-
-static void queue_targets(lud_empo_update *t) {
-    enter(t, LUD_STAGE_SCATTER);
-    if (t->work.with_states) robot_targets(t, t->work.now);
-    enter(t, LUD_STAGE_V_H_E);
-    human_targets(t, t->work.now, t->work.with_states);
-    if (!t->work.now->active[LUD_NET_X_H]) return;
-    enter(t, LUD_STAGE_FORWARD);
-    lud_empo_ability_queue(&t->ability, t->targets.x_h);
+                           t->targets.v_h_e, b->on_device.scratch);
+    if (b->trajectory) lud_empo_trajectory_people(b->trajectory, t->targets.v_h_e);
 }
 
 /* ---- learning ---- */
@@ -304,7 +292,7 @@ static void keep_loss(lud_empo_update *t, int net, int64_t n) {
         sum += (double)t->host[i];
         t->batch.error[i / width] += t->host[i] / (float)width;
     }
-    t->loss[net] = sum / (double)n;
+    t->figures.loss[net] = sum / (double)n;
 }
 
 /* Of n numbers on the device. */
@@ -319,7 +307,7 @@ static void spread_of(lud_empo_update *t, const float *values, int64_t n, double
 
 static void keep_spread(lud_empo_update *t, int which, const float *prediction, const float *target,
                         int64_t n) {
-    lud_empo_spread *s = &t->spread[which];
+    lud_empo_spread *s = &t->figures.spread[which];
     spread_of(t, prediction, n, &s->prediction_mean, &s->prediction_deviation);
     spread_of(t, target, n, &s->target_mean, &s->target_deviation);
 }
@@ -428,26 +416,45 @@ static void queue_copies(lud_empo_update *t) {
     const lud_empo_values *v = t->values;
     for (int net = 0; net < LUD_EMPO_NETS; net++) {
         if (!(t->work.copied & 1u << net)) continue;
-        const size_t length = strlen(prefixes[net]);
+        const size_t length = strlen(lud_empo_net_prefixes[net]);
         for (int i = 0; i < v->online->n; i++)
-            if (strncmp(v->online->items[i].name, prefixes[net], length) == 0)
+            if (strncmp(v->online->items[i].name, lud_empo_net_prefixes[net], length) == 0)
                 lud_device_copy(t->device, lud_parameters_value(v->target, i),
                                 lud_parameters_value(v->online, i),
                                 (size_t)v->online->items[i].n * v->online->real_bytes);
     }
 }
 
-/* The recorded piece: it calls operations and nothing else. */
-static void queue_update(void *update) {
-    lud_empo_update *t = update;
-    lud_empo_values_queue(t->values);
-    queue_targets(t);
-    if (t->work.heads) queue_learning(t);
+static void queue_steps(lud_empo_update *t) {
     enter(t, LUD_STAGE_OPTIMISER);
     for (int net = 0; net < LUD_EMPO_NETS; net++)
         if (t->work.heads & 1u << net) lud_optimiser_apply(t->optimiser, t->groups[net]);
     queue_copies(t);
     enter(t, -1);
+}
+
+/* Whether the optimiser decides things on the host: then its steps follow the recorded piece. */
+static bool steps_apart(const lud_empo_update *t) {
+    return t->optimiser && !lud_optimiser_records(t->optimiser);
+}
+
+/* What the device does in an update, operations only, so that it can be recorded. */
+static void queue_update(void *update) {
+    lud_empo_update *t = update;
+    const bool *active = t->work.now->active;
+    lud_empo_values_queue(t->values); /* stage 3: (5), (7), (8), (9) of all states by the target networks */
+    enter(t, LUD_STAGE_SCATTER);      /* stage 4 */
+    if (t->work.with_states) q_r_targets(t);
+    if (active[LUD_NET_U_R]) u_r_targets(t);
+    if (active[LUD_NET_V_R]) v_r_targets(t);
+    enter(t, LUD_STAGE_V_H_E); /* stage 5 */
+    v_h_e_targets(t);
+    if (active[LUD_NET_X_H]) {
+        enter(t, LUD_STAGE_FORWARD);
+        lud_empo_ability_queue(&t->ability, t->targets.x_h); /* (7) */
+    }
+    if (t->work.heads) queue_learning(t);
+    if (!steps_apart(t)) queue_steps(t);
 }
 
 /* Stands for everything that shapes an update. */
@@ -510,6 +517,10 @@ static lud_status send_update(lud_empo_update *t, int64_t step, lud_error *error
 /* What the host reads of an update of networks: losses, and with `measure` predictions and targets. */
 static void read_learning(lud_empo_update *t, bool measure) {
     const targets *d = &t->targets;
+    for (int net = 0; measure && net < LUD_EMPO_NETS; net++) {
+        t->figures.loss[net] = NAN;
+        t->figures.spread[net] = (lud_empo_spread){NAN, NAN, NAN, NAN};
+    }
     for (int k = 0; t->work.heads && k < t->work.own->n_parts; k++) {
         const lud_empo_graph *g = &t->work.own->part[k].graph;
         const struct {
@@ -540,7 +551,7 @@ static lud_status move_table(lud_empo_update *t, int net, const float *target, b
                              lud_error *error) {
     const lud_empo_learner_options *o = t->options;
     const int64_t width = net == LUD_NET_Q_R ? t->n_actions : 1;
-    const int64_t per_state = net == LUD_NET_V_H_E ? t->n_entries : net == LUD_NET_X_H ? t->n_humans : 1;
+    const int64_t per_state = lud_empo_values_rows_of(t->values, net);
     lud_empo_table *table = t->values->tables[net];
     const double rate = o->lookup_use_adaptive_lr ? o->lookup_adaptive_lr_min : o->lookup_lr;
     const float *weights =
@@ -551,13 +562,7 @@ static lud_status move_table(lud_empo_update *t, int net, const float *target, b
         const lud_empo_transition *own = &t->batch.transitions[i];
         const uint64_t state = lud_empo_state_key(t->values->features, own->state);
         for (int64_t e = 0; e < per_state; e++) {
-            uint64_t key = state;
-            if (net == LUD_NET_X_H) key = lud_empo_person_key(state, (int)e);
-            if (net == LUD_NET_V_H_E) {
-                int h, of;
-                lud_empo_values_entry(t->values, (int)e, own->goals, &h, &of);
-                key = lud_empo_goal_key(state, h, of);
-            }
+            const uint64_t key = lud_empo_values_row_key(t->values, net, state, (int)e, own->goals);
             const float *goal = t->host + (i * per_state + e) * width;
             const float *present = lud_empo_table_read(table, key);
             double squares = 0;
@@ -571,18 +576,19 @@ static lud_status move_table(lud_empo_update *t, int net, const float *target, b
             sum += squares / (double)(t->n * per_state * width);
             t->batch.error[i] += (float)(squares / (double)(per_state * width));
             const double weight = weights ? (double)weights[i * per_state + e] : 1.0;
-            if (!lud_empo_table_move_weighted(table, key, goal, o->lookup_use_adaptive_lr, rate,
-                                              o->lookup_adaptive_lr_power, weight))
+            if (!lud_empo_table_move(table, key, goal, o->lookup_use_adaptive_lr, rate,
+                                     o->lookup_adaptive_lr_power, weight))
                 return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a table");
         }
     }
     if (!measure) return LUD_OK;
     const double n = (double)(t->n * per_state * width);
-    t->loss[net] = sum;
-    t->spread[net] = (lud_empo_spread){.prediction_mean = moments[0] / n,
-                                       .prediction_deviation = deviation_of(moments[0] / n, moments[1] / n),
-                                       .target_mean = moments[2] / n,
-                                       .target_deviation = deviation_of(moments[2] / n, moments[3] / n)};
+    t->figures.loss[net] = sum;
+    t->figures.spread[net] =
+        (lud_empo_spread){.prediction_mean = moments[0] / n,
+                          .prediction_deviation = deviation_of(moments[0] / n, moments[1] / n),
+                          .target_mean = moments[2] / n,
+                          .target_deviation = deviation_of(moments[2] / n, moments[3] / n)};
     return LUD_OK;
 }
 
@@ -595,18 +601,22 @@ static lud_status move_tables(lud_empo_update *t, const lud_empo_now *now, bool 
     return status;
 }
 
-static void keep_targets(lud_empo_update *t, bool with_states, bool with_x_h) {
-    const int64_t humans = t->n * t->n_humans, actions = t->n * t->n_actions;
-    lud_device_download(t->device, t->host_targets[0], t->targets.v_h_e,
-                        (size_t)(t->n * t->n_entries) * sizeof(float));
-    if (with_states)
-        lud_device_download(t->device, t->host_targets[1], t->targets.q_r, (size_t)actions * sizeof(float));
-    else
-        memset(t->host_targets[1], 0, (size_t)actions * sizeof(float));
-    if (with_x_h)
-        lud_device_download(t->device, t->host_targets[2], t->targets.x_h, (size_t)humans * sizeof(float));
-    else
-        memset(t->host_targets[2], 0, (size_t)humans * sizeof(float));
+/* Targets for lud_empo_update_targets; zeros of what does not learn. */
+static void keep_targets(lud_empo_update *t, bool with_q_r, bool with_x_h) {
+    const struct {
+        const float *from;
+        int64_t n;
+        bool present;
+    } all[] = {{t->targets.v_h_e, t->n_entries, true},
+               {t->targets.q_r, t->n_actions, with_q_r},
+               {t->targets.x_h, t->n_humans, with_x_h}};
+    for (int i = 0; i < 3; i++) {
+        const size_t bytes = (size_t)(t->n * all[i].n) * sizeof(float);
+        if (all[i].present)
+            lud_device_download(t->device, t->host_targets[i], all[i].from, bytes);
+        else
+            memset(t->host_targets[i], 0, bytes);
+    }
 }
 
 /* Networks whose copies are due after training step `step`. */
@@ -617,13 +627,8 @@ static unsigned due_copies(const lud_empo_update *t, int64_t step) {
     return due;
 }
 
-lud_status lud_empo_update_run(lud_empo_update *t, int64_t step, const lud_empo_now *now, bool measure,
-                               lud_error *error) {
-    assert(lud_empo_replay_count(t->replay) >= t->n);
-    for (int net = 0; measure && net < LUD_EMPO_NETS; net++) {
-        t->loss[net] = NAN;
-        t->spread[net] = (lud_empo_spread){NAN, NAN, NAN, NAN};
-    }
+/* What there is to do at training step `step`. */
+static void begin_update(lud_empo_update *t, int64_t step, const lud_empo_now *now) {
     t->work.now = now;
     t->work.with_states = now->active[LUD_NET_U_R] || now->active[LUD_NET_Q_R] || now->active[LUD_NET_V_R];
     t->work.heads = active_heads(now, t->options);
@@ -631,47 +636,46 @@ lud_status lud_empo_update_run(lud_empo_update *t, int64_t step, const lud_empo_
     t->work.x_h = t->options->expected_people ? t->targets.x_h_entry : t->targets.x_h;
     t->work.own = t->nets;
     while (t->work.heads && t->work.own->heads != t->work.heads) t->work.own++;
-    enter(t, LUD_STAGE_COLLECT);
+}
+
+lud_status lud_empo_update_run(lud_empo_update *t, int64_t step, const lud_empo_now *now, bool measure,
+                               lud_error *error) {
+    assert(lud_empo_replay_count(t->replay) >= t->n);
+    lud_profile *profile = t->values->profile;
+    begin_update(t, step, now);
+    enter(t, LUD_STAGE_COLLECT); /* stage 1: a batch, flattened */
     lud_status status = lud_empo_sample_collect(&t->batch, step, now, t->work.with_states, error);
     enter(t, -1);
-    if (status == LUD_OK) status = send_update(t, step, error);
+    if (status == LUD_OK) status = send_update(t, step, error); /* stage 2: the networks' inputs */
     if (status) return status;
-    if (t->values->never_record)
+    if (t->values->never_record) /* stages 3 to 5, losses, gradients and steps */
         queue_update(t);
     else
         lud_capture_run(&t->updating, update_key(t));
-    lud_profile *profile = t->values->profile;
-    if (profile) lud_profile_begin(profile, LUD_STAGE_OPTIMISER);
+    if (steps_apart(t)) queue_steps(t);
+    lud_profile_begin(profile, LUD_STAGE_OPTIMISER);
     if (measure) keep_targets(t, now->active[LUD_NET_Q_R], now->active[LUD_NET_X_H]);
     read_learning(t, measure);
     status = move_tables(t, now, measure, error);
     for (int64_t i = 0; i < t->n && t->options->replay_contest > 1; i++)
         lud_empo_replay_set_priority(t->replay, t->batch.indices[i], t->batch.error[i]);
-    if (profile) lud_profile_end(profile, LUD_STAGE_OPTIMISER);
-    if (profile) lud_profile_call(profile);
+    lud_profile_end(profile, LUD_STAGE_OPTIMISER);
+    lud_profile_call(profile);
     return status;
 }
 
-double lud_empo_update_loss(const lud_empo_update *t, int net) {
-    return t->loss[net];
-}
-
-lud_empo_spread lud_empo_update_spread(const lud_empo_update *t, int net) {
-    return t->spread[net];
-}
-
-lud_empo_trajectory_figures lud_empo_update_trajectories(const lud_empo_update *t) {
-    if (t->batch.trajectory) return lud_empo_trajectory_get(t->batch.trajectory);
-    return (lud_empo_trajectory_figures){NAN, NAN, NAN, NAN, NAN, NAN};
-}
-
-void lud_empo_update_hindsight(const lud_empo_update *t, double *share, double *weight) {
-    *share = t->batch.hindsight ? lud_empo_hindsight_share(t->batch.hindsight) : NAN;
-    *weight = t->batch.hindsight ? lud_empo_hindsight_mean_weight(t->batch.hindsight) : NAN;
-}
-
-double lud_empo_update_norm(const lud_empo_update *t, int net) {
-    return t->groups[net] < 0 ? NAN : lud_optimiser_norm(t->optimiser, t->groups[net]);
+lud_empo_update_figures lud_empo_update_get(const lud_empo_update *t) {
+    lud_empo_update_figures f = t->figures;
+    const lud_empo_sample *b = &t->batch;
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        f.norm[net] = t->groups[net] < 0 ? NAN : lud_optimiser_norm(t->optimiser, t->groups[net]);
+    f.trajectories = b->trajectory ? lud_empo_trajectory_get(b->trajectory)
+                                   : (lud_empo_trajectory_figures){NAN, NAN, NAN, NAN, NAN, NAN};
+    f.hindsight_share = b->hindsight ? lud_empo_hindsight_share(b->hindsight) : NAN;
+    f.hindsight_weight = b->hindsight ? lud_empo_hindsight_mean_weight(b->hindsight) : NAN;
+    f.n = t->updating.runs;
+    f.n_replayed = t->updating.n_replayed;
+    return f;
 }
 
 lud_empo_batch_view lud_empo_update_targets(lud_empo_update *t) {
@@ -683,11 +687,6 @@ lud_empo_batch_view lud_empo_update_targets(lud_empo_update *t) {
         .v_h_e = t->host_targets[0],
         .q_r = t->host_targets[1],
         .x_h = t->host_targets[2]};
-}
-
-void lud_empo_update_captures(const lud_empo_update *t, uint64_t *n, uint64_t *n_replayed) {
-    *n = t->updating.runs;
-    *n_replayed = t->updating.n_replayed;
 }
 
 void lud_empo_update_visit(lud_empo_update *t, lud_checkpoint *checkpoint) {

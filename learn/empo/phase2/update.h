@@ -29,24 +29,25 @@ lud_status lud_empo_update_create(lud_empo_values *values, lud_empo_replay *repl
 /* Null is allowed. */
 void lud_empo_update_destroy(lud_empo_update *update);
 /* Training step number `step`, with the schedules at that step. The memory must hold a batch. With `measure`
- * the losses are kept for lud_empo_update_loss. */
+ * losses and spreads are measured. */
 lud_status lud_empo_update_run(lud_empo_update *update, int64_t step, const lud_empo_now *now, bool measure,
                                lud_error *error);
-/* Mean squared error of a quantity at the last measured update, NaN when it did not learn; of U_r it is that
- * of y. And its gradient norm before clipping, NaN for tables. */
-double lud_empo_update_loss(const lud_empo_update *update, int net);
-double lud_empo_update_norm(const lud_empo_update *update, int net);
 
 /* Mean and deviation of what a quantity was predicted to be in the states of the last measured update, and of
- * its targets there; of U_r these are those of y. NaN when it did not learn. */
+ * its targets there; of U_r these are those of y. */
 typedef struct lud_empo_spread {
     double prediction_mean, prediction_deviation, target_mean, target_deviation;
 } lud_empo_spread;
-lud_empo_spread lud_empo_update_spread(const lud_empo_update *update, int net);
-/* Of the last update; NaN without such targets. */
-lud_empo_trajectory_figures lud_empo_update_trajectories(const lud_empo_update *update);
-/* Share of goals replaced in hindsight, and mean weight of entries; NaN without. */
-void lud_empo_update_hindsight(const lud_empo_update *update, double *share, double *weight);
+/* Of the last update, and of the last measured one; NaN where there is no such thing. */
+typedef struct lud_empo_update_figures {
+    double loss[LUD_EMPO_NETS]; /* measured: mean squared error of what learned; of U_r that of y */
+    lud_empo_spread spread[LUD_EMPO_NETS];    /* measured */
+    double norm[LUD_EMPO_NETS];               /* of the gradient before clipping; NaN for tables */
+    lud_empo_trajectory_figures trajectories; /* of targets over several steps */
+    double hindsight_share, hindsight_weight; /* of goals replaced; mean over entries */
+    uint64_t n, n_replayed; /* updates so far, and those whose device work was one recorded graph */
+} lud_empo_update_figures;
+lud_empo_update_figures lud_empo_update_get(const lud_empo_update *update);
 
 /* Targets of the last update, on the host; for tests. V_h^e [batch][n_entries], Q_r [batch][n_robot_actions]
  * (zeros while it does not learn). Indices of the batch in the replay memory. */
@@ -58,9 +59,6 @@ typedef struct lud_empo_batch_view {
     const float *weights;
 } lud_empo_batch_view;
 lud_empo_batch_view lud_empo_update_targets(lud_empo_update *update);
-
-/* Updates so far, and those whose device work was replayed from one recorded graph. */
-void lud_empo_update_captures(const lud_empo_update *update, uint64_t *n, uint64_t *n_replayed);
 
 void lud_empo_update_visit(lud_empo_update *update, lud_checkpoint *checkpoint);
 

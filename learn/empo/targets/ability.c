@@ -77,7 +77,7 @@ static bool stage_sums(lud_empo_ability *p, int64_t n, bool all, lud_upload_batc
 bool lud_empo_ability_stage(lud_empo_ability *p, int64_t n, int64_t rows, const int32_t *const *records,
                             uint32_t draw, int64_t group, bool all, lud_upload_batch *upload) {
     if (!stage_sums(p, rows, all, upload)) return false;
-    p->given = false;
+    p->known = false;
     p->value = p->made;
     p->at_once = p->max_entries / p->per_state;
     if (p->at_once > p->max_states) p->at_once = p->max_states;
@@ -107,7 +107,7 @@ bool lud_empo_ability_stage(lud_empo_ability *p, int64_t n, int64_t rows, const 
 
 bool lud_empo_ability_stage_known(lud_empo_ability *p, int64_t n, const float *v_h_e,
                                   lud_upload_batch *upload) {
-    p->given = true;
+    p->known = true;
     p->value = v_h_e;
     return stage_sums(p, n, true, upload);
 }
@@ -141,7 +141,7 @@ static void sum_in_double(const lud_empo_ability *p, float *x) {
 }
 
 void lud_empo_ability_queue(lud_empo_ability *p, float *x) {
-    if (!p->given && !p->table) queue_passes(p);
+    if (!p->known && !p->table) queue_passes(p);
     if (p->direct) {
         sum_in_double(p, x);
         return;

@@ -2,8 +2,8 @@
  * of them with equal shares of the weight. V_h^e comes from its target network, whose passes are queued here,
  * or from its table.
  *
- * Two steps, so that the second can be part of a recorded piece: the host notes what is asked for and adds it
- * to an upload; once that was sent, the rest is operations. On the CPU the sums are taken in double
+ * Two steps, so that the second can be part of a recorded piece: the host encodes states and entries and adds
+ * them to an upload; once that was sent, the rest is operations. On the CPU the sums are taken in double
  * precision, elsewhere by operations on floats. */
 #ifndef LUDUS_LEARN_EMPO_TARGETS_ABILITY_H
 #define LUDUS_LEARN_EMPO_TARGETS_ABILITY_H
@@ -23,7 +23,7 @@ typedef struct lud_empo_ability {
     int64_t max_states, max_entries; /* of a pass */
     uint64_t *n_grown;               /* counts times that device memory was taken anew */
 
-    bool direct, given, all; /* V_h^e is given; over all goals */
+    bool direct, known, all; /* V_h^e stands in device memory; over all goals */
     int64_t n, per_state;    /* of what was staged: states, entries of a state */
     int64_t group, at_once;  /* states of a group, of a pass within it */
     int64_t room;            /* entries */
@@ -45,7 +45,7 @@ bool lud_empo_ability_start(lud_empo_ability *ability);
 /* Safe on a zeroed struct. */
 void lud_empo_ability_free(lud_empo_ability *ability);
 
-/* Notes n states (up to `rows` the last one again, as padding) and their entries (all goals, or
+/* Encodes n states (up to `rows` the last one again, as padding) and their entries (all goals, or
  * options->x_h_goals drawn ones where that is not 0 and `all` is not set) and adds them to the upload. `draw`
  * keys the draws; those of each `group` states have a key of their own, draw + the number of the first. On
  * the CPU a pass takes a group at most, whose values then stay in the cache. False when memory is out. */

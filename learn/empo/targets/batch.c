@@ -204,12 +204,12 @@ lud_status lud_empo_sample_collect(lud_empo_sample *b, int64_t step, const lud_e
     b->offsets[b->n * b->n_actions] = (int32_t)b->n_links;
     b->first_later = b->n_rows;
     for (int64_t i = 0; i < n_later; i++) add_row(b, later[i].record, later[i].goals, later[i].terminal);
-    const lud_empo_transitions given = {.n = b->n,
+    const lud_empo_transitions batch = {.n = b->n,
                                         .n_actions = b->n_actions,
                                         .offsets = b->offsets,
                                         .probability = b->probability,
                                         .entry_offsets = b->entry_offsets};
-    lud_empo_flatten(&given, &b->flat);
+    lud_empo_flatten(&batch, &b->flat);
     if (b->options->expected_people) weigh_people(b);
     for (int64_t i = 0; i < b->flat.n; i++) b->flat_row[i] = b->link_row[b->flat.successor[i]];
     for (int64_t i = 0; i < b->flat.n_expanded; i++) {

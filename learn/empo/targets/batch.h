@@ -1,7 +1,7 @@
 /* A batch of the neural EMPO learner: transitions drawn from the replay memory and flattened, on the host and
  * on the device; stage 1 of the targets (learn/empo/targets/targets.h).
  *
- * Rows are the states whose values are asked for: those of the transitions themselves (where wanted), the
+ * Rows are the states whose values are needed: those of the transitions themselves (where wanted), the
  * successors of all their joint robot actions, and the states that came later in the trajectory, where
  * targets look further ahead. Links are (joint robot action, successor) pairs. */
 #ifndef LUDUS_LEARN_EMPO_TARGETS_BATCH_H

@@ -74,9 +74,7 @@ static int64_t look_ahead(lud_empo_hindsight *t, int64_t index) {
     for (; index >= 0; index = lud_empo_replay_following(t->replay, index)) {
         if (n == t->state_room) {
             const int64_t room = 2 * t->state_room + 64;
-            const int32_t **larger = realloc(t->states, (size_t)room * sizeof *larger);
-            if (!larger) return -1;
-            t->states = larger;
+            if (!lud_grow(&t->states, (size_t)room, sizeof *t->states)) return -1;
             t->state_room = room;
         }
         t->states[n++] = lud_empo_replay_get(t->replay, index).next_record;

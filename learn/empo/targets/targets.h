@@ -16,11 +16,11 @@ typedef struct lud_empo_transitions {
     const int32_t *entry_offsets; /* [n + 1] entries (a human and its goal) of a transition */
 } lud_empo_transitions;
 
-/* The same, flattened. Caller's arrays; capacities are the number of given successors, and the sum over
+/* The same, flattened. Caller's arrays; capacities are the number of successors, and the sum over
  * successors of the entries of their transition. */
 typedef struct lud_empo_flat {
     int64_t n;                   /* successors with positive probability */
-    int32_t *successor;          /* [n] its number among those given */
+    int32_t *successor;          /* [n] its number among those of the transitions */
     int32_t *slot;               /* [n] */
     float *probability;          /* [n] */
     int64_t n_expanded;          /* successors x entries of their transition */

@@ -8,7 +8,6 @@
 
 /* Weighted values of states on the way that go into slots (transition, joint robot action). */
 typedef struct terms {
-    lud_arrays arrays;
     int64_t n, run_n;    /* run_n: with padding */
     int32_t *row, *slot; /* [n] row: of the states on the way */
     float *weight;       /* [n] */
@@ -18,7 +17,7 @@ typedef struct terms {
 } terms;
 
 struct lud_empo_trajectory {
-    lud_arrays arrays; /* of fixed size */
+    lud_arrays arrays, term_arrays; /* of fixed size; device_value of the terms */
     lud_empo_values *values;
     const lud_empo_replay *replay;
     const lud_empo_learner_options *options;
@@ -32,7 +31,7 @@ struct lud_empo_trajectory {
     const int32_t *device_place;
     float *device_value;
     lud_empo_transition *path; /* [path_room] steps of one transition */
-    int64_t *row_of;           /* [path_room] row of the state after a step, -1: it is not asked for */
+    int64_t *row_of;           /* [path_room] row of the state after a step, -1: its values are not needed */
     int64_t path_room;
     lud_empo_trajectory_state *states; /* [state_room] */
     int64_t n_states, state_room;
@@ -44,38 +43,22 @@ struct lud_empo_trajectory {
 
 /* ---- making and freeing ---- */
 
-static bool make_terms(lud_device *device, size_t room, terms *t) {
-    t->arrays.device = device;
-    LUD_TAKE(&t->arrays, t->row, room);
-    LUD_TAKE(&t->arrays, t->slot, room);
-    LUD_TAKE(&t->arrays, t->weight, room);
-    LUD_TAKE_ON_DEVICE(&t->arrays, t->device_value, room);
-    return !t->arrays.failed;
-}
-
 /* Room for one more state. */
 static bool room_for_state(lud_empo_trajectory *t) {
     if (t->n_states < t->state_room) return true;
     int64_t room = 64; /* a power of two, and at least the size of a batch */
     while (room < t->n || room <= t->state_room) room *= 2;
-    lud_empo_trajectory_state *larger = realloc(t->states, (size_t)room * sizeof *larger);
-    if (!larger) return false;
-    t->states = larger;
+    const size_t n = (size_t)room;
+    if (!lud_grow(&t->states, n, sizeof *t->states)) return false;
     t->n_grown++;
     terms *const all[] = {&t->rewards, &t->values_beyond};
+    lud_arrays_free(&t->term_arrays);
     for (int i = 0; i < 2; i++) {
-        terms made = {.n = all[i]->n};
-        if (!make_terms(t->device, (size_t)room, &made)) {
-            lud_arrays_free(&made.arrays);
+        terms *own = all[i];
+        LUD_TAKE_ON_DEVICE(&t->term_arrays, own->device_value, n);
+        if (t->term_arrays.failed || !lud_grow(&own->row, n, sizeof *own->row) ||
+            !lud_grow(&own->slot, n, sizeof *own->slot) || !lud_grow(&own->weight, n, sizeof *own->weight))
             return false;
-        }
-        if (made.n) {
-            memcpy(made.row, all[i]->row, (size_t)made.n * sizeof *made.row);
-            memcpy(made.slot, all[i]->slot, (size_t)made.n * sizeof *made.slot);
-            memcpy(made.weight, all[i]->weight, (size_t)made.n * sizeof *made.weight);
-        }
-        lud_arrays_free(&all[i]->arrays);
-        *all[i] = made;
     }
     t->state_room = room;
     return true;
@@ -83,13 +66,10 @@ static bool room_for_state(lud_empo_trajectory *t) {
 
 static bool room_for_step(lud_empo_trajectory *t, int64_t n) {
     if (n < t->path_room) return true;
-    const int64_t room = 2 * t->path_room + 16;
-    lud_empo_transition *path = realloc(t->path, (size_t)room * sizeof *path);
-    if (path) t->path = path;
-    int64_t *row_of = realloc(t->row_of, (size_t)room * sizeof *row_of);
-    if (row_of) t->row_of = row_of;
-    if (!path || !row_of) return false;
-    t->path_room = room;
+    const size_t room = 2 * (size_t)t->path_room + 16;
+    if (!lud_grow(&t->path, room, sizeof *t->path) || !lud_grow(&t->row_of, room, sizeof *t->row_of))
+        return false;
+    t->path_room = (int64_t)room;
     return true;
 }
 
@@ -106,7 +86,7 @@ lud_status lud_empo_trajectory_create(lud_empo_values *values, const lud_empo_re
                                .n = n,
                                .n_entries = values->n_entries,
                                .n_actions = values->features->layout.n_robot_actions};
-    t->arrays.device = t->device;
+    t->arrays.device = t->term_arrays.device = t->device;
     const size_t entries = (size_t)(n * t->n_entries), actions = (size_t)(n * t->n_actions);
     LUD_TAKE(&t->arrays, t->place, entries);
     LUD_TAKE(&t->arrays, t->keep, entries);
@@ -128,8 +108,13 @@ void lud_empo_trajectory_destroy(lud_empo_trajectory *t) {
     free(t->path);
     free(t->row_of);
     free(t->states);
-    lud_arrays_free(&t->rewards.arrays);
-    lud_arrays_free(&t->values_beyond.arrays);
+    lud_arrays_free(&t->term_arrays);
+    terms *const all[] = {&t->rewards, &t->values_beyond};
+    for (int i = 0; i < 2; i++) {
+        free(all[i]->row);
+        free(all[i]->slot);
+        free(all[i]->weight);
+    }
     free(t);
 }
 
@@ -140,7 +125,7 @@ static int64_t most_steps(int mode, int64_t n_step) {
     return mode == LUD_EMPO_ONE_STEP ? 0 : mode == LUD_EMPO_N_STEP ? n_step : INT64_MAX;
 }
 
-/* The steps from a transition on, as far as somebody asks; 0 when memory is out. */
+/* The steps from a transition on, as far as some target needs them; 0 when memory is out. */
 static int64_t walk(lud_empo_trajectory *t, int64_t index, const lud_empo_transition *first, int64_t most) {
     t->path[0] = *first;
     t->row_of[0] = -1;
@@ -302,11 +287,11 @@ void lud_empo_trajectory_people(lud_empo_trajectory *t, float *v_h_e) {
     ops->combine(t->device, n, 1.0, v_h_e, 1.0, t->device_value, v_h_e);
 }
 
-static void add_up(lud_empo_trajectory *t, const terms *given, const float *value, float *q_r) {
+static void add_up(lud_empo_trajectory *t, const terms *all, const float *value, float *q_r) {
     const lud_ops *ops = t->device->ops;
-    ops->gather_rows(t->device, given->run_n, 1, value, given->device_row, given->device_value);
-    ops->scatter_add(t->device, given->run_n, 1, t->n * t->n_actions, given->device_value,
-                     given->device_weight, given->device_slot, q_r);
+    ops->gather_rows(t->device, all->run_n, 1, value, all->device_row, all->device_value);
+    ops->scatter_add(t->device, all->run_n, 1, t->n * t->n_actions, all->device_value, all->device_weight,
+                     all->device_slot, q_r);
 }
 
 void lud_empo_trajectory_robots(lud_empo_trajectory *t, float *q_r) {

@@ -35,7 +35,7 @@ lud_status lud_empo_trajectory_create(lud_empo_values *values, const lud_empo_re
 /* Null is allowed. */
 void lud_empo_trajectory_destroy(lud_empo_trajectory *trajectory);
 
-/* A state on the way whose values are asked for, with the goals of the transition it was reached from. */
+/* A state on the way whose values are needed, with the goals of the transition it was reached from. */
 typedef struct lud_empo_trajectory_state {
     const int32_t *record, *goals;
     bool terminal;

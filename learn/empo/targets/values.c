@@ -21,7 +21,7 @@ struct lud_empo_workspace {
     unsigned heads;         /* networks that exist */
     lud_nn *nets[PASSES];   /* null where there is no such network */
     lud_empo_graph graphs[PASSES];
-    lud_empo_staging staging; /* of what is asked for */
+    lud_empo_staging staging; /* of the states of a run */
     lud_empo_ability ability; /* X_h without its network */
     lud_upload_batch upload;  /* of lud_empo_values_run */
     int32_t *first_entry;     /* [chunk][n_humans] of each person, device; with several entries of a person */
@@ -31,7 +31,7 @@ struct lud_empo_workspace {
         unsigned want;
         int which;              /* network */
         const float *exponents; /* on the device */
-    } asked;
+    } query;
     lud_arrays arrays;  /* that do not grow */
     lud_arrays results; /* those below and in lud_empo_values */
     uint64_t *keys;     /* [capacity] table keys of states, host */
@@ -72,15 +72,6 @@ static lud_empo_shape shape_of(const lud_empo_features *f, const lud_empo_learne
     s.log_space = o->log_space;
     s.dueling = o->dueling;
     return s;
-}
-
-static unsigned network_heads(const lud_empo_learner_options *o) {
-    unsigned heads = 0;
-    const bool exists[LUD_EMPO_NETS] = {true, o->stages.x_h_network, o->stages.u_r_network, true,
-                                        o->stages.v_r_network};
-    for (int net = 0; net < LUD_EMPO_NETS; net++)
-        if (exists[net] && !o->use_lookup[net]) heads |= 1u << net;
-    return heads;
 }
 
 static bool make_net(lud_empo_values *v, int which, unsigned heads, int64_t entries, lud_error *error) {
@@ -188,7 +179,7 @@ lud_status lud_empo_values_create(lud_device *device, const lud_empo_features *f
         if (w->entries < layout->n_goals) w->entries = layout->n_goals;
         if (w->entries < options->x_h_goals * layout->n_humans)
             w->entries = options->x_h_goals * layout->n_humans;
-        w->heads = network_heads(options);
+        w->heads = lud_empo_learner_networks(options);
         complete = make_networks(v, seed, &reason) && make_tables(v) && make_staging(v);
     }
     if (complete) return LUD_OK;
@@ -243,13 +234,6 @@ static lud_status make_room(lud_empo_values *v, int64_t n, lud_error *error) {
 }
 
 /* ---- filling inputs ---- */
-
-static void begin(lud_empo_values *v, int stage) {
-    if (v->profile) lud_profile_begin(v->profile, stage);
-}
-static void end(lud_empo_values *v, int stage) {
-    if (v->profile) lud_profile_end(v->profile, stage);
-}
 
 void lud_empo_values_entry(const lud_empo_values *v, int k, const int32_t *goals, int *h, int *goal) {
     const lud_empo_layout *layout = &v->features->layout;
@@ -325,8 +309,8 @@ static void queue_passes(lud_empo_values *v, lud_device *device, int which) {
                    {g->q_r, v->q_r, n_actions},
                    {g->v_r, v->v_r, 1}};
     lud_nn_run_on(net, device);
-    for (int64_t first = 0; first < w->asked.rows; first += w->chunk) {
-        const int64_t rows = w->asked.rows - first < w->chunk ? w->asked.rows - first : w->chunk;
+    for (int64_t first = 0; first < w->query.rows; first += w->chunk) {
+        const int64_t rows = w->query.rows - first < w->chunk ? w->query.rows - first : w->chunk;
         lud_empo_staging_bind(&w->staging, net, g, first, first * n_entries, rows * n_entries);
         lud_nn_forward(net, rows, false);
         for (size_t k = 0; k < sizeof outputs / sizeof *outputs; k++)
@@ -341,7 +325,7 @@ static void queue_passes(lud_empo_values *v, lud_device *device, int which) {
 
 static void queue_first(lud_device *device, void *values) {
     lud_empo_values *v = values;
-    queue_passes(v, device, v->workspace->asked.which);
+    queue_passes(v, device, v->workspace->query.which);
 }
 static void queue_rest(lud_device *device, void *values) {
     queue_passes(values, device, REST);
@@ -349,25 +333,30 @@ static void queue_rest(lud_device *device, void *values) {
 
 /* ---- tables ---- */
 
+uint64_t lud_empo_values_row_key(const lud_empo_values *v, int net, uint64_t state_key, int k,
+                                 const int32_t *goals) {
+    int h = k, goal = 0;
+    if (net == LUD_NET_X_H) return lud_empo_person_key(state_key, h);
+    if (net != LUD_NET_V_H_E) return state_key;
+    lud_empo_values_entry(v, k, goals, &h, &goal);
+    return lud_empo_goal_key(state_key, h, goal);
+}
+
+int lud_empo_values_rows_of(const lud_empo_values *v, int net) {
+    return net == LUD_NET_V_H_E ? v->n_entries : net == LUD_NET_X_H ? v->features->layout.n_humans : 1;
+}
+
 static void read_table(lud_empo_values *v, int net, int64_t n, const int32_t *const *goals, float *to) {
     struct lud_empo_workspace *w = v->workspace;
-    const int n_humans = v->features->layout.n_humans;
     const size_t width = net == LUD_NET_Q_R ? (size_t)v->shape.n_actions : 1;
-    const int per_state = net == LUD_NET_V_H_E ? v->n_entries : net == LUD_NET_X_H ? n_humans : 1;
+    const int per_state = lud_empo_values_rows_of(v, net);
     for (int64_t i = 0; i < n; i++)
         for (int k = 0; k < per_state; k++) {
-            uint64_t key = w->keys[i];
-            if (net == LUD_NET_X_H) key = lud_empo_person_key(key, k);
-            if (net == LUD_NET_V_H_E) {
-                int h, goal;
-                lud_empo_values_entry(v, k, goals ? goals[i] : NULL, &h, &goal);
-                key = lud_empo_goal_key(key, h, goal);
-            }
-            float *row = w->host + (size_t)(i * per_state + k) * width;
-            memcpy(row, lud_empo_table_read(v->tables[net], key), width * sizeof *row);
+            const uint64_t key = lud_empo_values_row_key(v, net, w->keys[i], k, goals ? goals[i] : NULL);
+            memcpy(w->host + (size_t)(i * per_state + k) * width, lud_empo_table_read(v->tables[net], key),
+                   width * sizeof *w->host);
         }
-    const size_t total = (size_t)n * (size_t)per_state * width;
-    lud_device_upload(v->device, to, w->host, total * sizeof(float));
+    lud_device_upload(v->device, to, w->host, (size_t)(n * per_state) * width * sizeof(float));
 }
 
 static void read_tables(lud_empo_values *v, int64_t n, const int32_t *const *records,
@@ -375,16 +364,16 @@ static void read_tables(lud_empo_values *v, int64_t n, const int32_t *const *rec
     bool any = false;
     for (int net = 0; net < LUD_EMPO_NETS; net++) any |= v->tables[net] != NULL;
     if (!any) return;
-    begin(v, LUD_STAGE_ENCODE);
+    lud_profile_begin(v->profile, LUD_STAGE_ENCODE);
     for (int64_t i = 0; i < n; i++) v->workspace->keys[i] = lud_empo_state_key(v->features, records[i]);
-    end(v, LUD_STAGE_ENCODE);
-    begin(v, LUD_STAGE_FORWARD);
+    lud_profile_end(v->profile, LUD_STAGE_ENCODE);
+    lud_profile_begin(v->profile, LUD_STAGE_FORWARD);
     float *const to[LUD_EMPO_NETS] = {v->v_h_e, v->x_h, v->y, v->q_r, v->v_r};
     const unsigned wanted[LUD_EMPO_NETS] = {LUD_WANT_V_H_E, LUD_WANT_ALL, LUD_WANT_ALL, LUD_WANT_Q_R,
                                             LUD_WANT_ALL};
     for (int net = 0; net < LUD_EMPO_NETS; net++)
         if (v->tables[net] && (want & wanted[net]) == wanted[net]) read_table(v, net, n, goals, to[net]);
-    end(v, LUD_STAGE_FORWARD);
+    lud_profile_end(v->profile, LUD_STAGE_FORWARD);
 }
 
 /* ---- closed forms ---- */
@@ -394,9 +383,9 @@ static double power_floor(const lud_empo_values *v) {
     return v->options->x_h_floor > 0 ? v->options->x_h_floor : 1e-3 * least_weight(v->features);
 }
 
-/* Whether X_h is asked for and has no network. */
+/* Whether X_h is wanted and has no network. */
 static bool needs_power(const lud_empo_values *v) {
-    return v->workspace->asked.want == LUD_WANT_ALL && !v->options->stages.x_h_network;
+    return v->workspace->query.want == LUD_WANT_ALL && !v->options->stages.x_h_network;
 }
 
 /* U_r, pi_r and V_r, as far as they are computed from the rest. */
@@ -404,9 +393,9 @@ static void queue_closing(lud_empo_values *v) {
     const struct lud_empo_workspace *w = v->workspace;
     const lud_ops *ops = v->device->ops;
     const lud_empo_theory *theory = &v->options->theory;
-    const int64_t n = w->asked.rows, n_humans = v->features->layout.n_humans, n_actions = v->shape.n_actions;
-    const float *exponents = w->asked.exponents;
-    if (w->asked.want == LUD_WANT_Q_R) {
+    const int64_t n = w->query.rows, n_humans = v->features->layout.n_humans, n_actions = v->shape.n_actions;
+    const float *exponents = w->query.exponents;
+    if (w->query.want == LUD_WANT_Q_R) {
         lud_empo_policy_by(v->device, n, n_actions, exponents, v->q_r, v->pi_r, w->scratch);
         return;
     }
@@ -432,12 +421,12 @@ lud_status lud_empo_values_prepare(lud_empo_values *v, int64_t n, const int32_t 
     struct lud_empo_workspace *w = v->workspace;
     const int which = want == LUD_WANT_ALL ? FULL : want == LUD_WANT_V_H_E ? LIGHT : ROBOTS;
     const int64_t rows = lud_capture_rows(v->device, n), n_entries = entries_of(v, which);
-    v->n = w->asked.n = n;
-    w->asked.rows = rows;
-    w->asked.want = want;
-    w->asked.which = which;
+    v->n = w->query.n = n;
+    w->query.rows = rows;
+    w->query.want = want;
+    w->query.which = which;
     bool complete = true;
-    begin(v, LUD_STAGE_ENCODE);
+    lud_profile_begin(v->profile, LUD_STAGE_ENCODE);
     if (w->nets[which]) {
         complete = lud_empo_staging_room(&w->staging, rows, rows * n_entries);
         if (complete) {
@@ -446,18 +435,18 @@ lud_status lud_empo_values_prepare(lud_empo_values *v, int64_t n, const int32_t 
             lud_empo_staging_pack(&w->staging, rows, rows * n_entries, upload);
         }
     }
-    end(v, LUD_STAGE_ENCODE);
+    lud_profile_end(v->profile, LUD_STAGE_ENCODE);
     read_tables(v, n, records, goals, want);
-    begin(v, LUD_STAGE_ENCODE);
+    lud_profile_begin(v->profile, LUD_STAGE_ENCODE);
     if (needs_power(v) && complete)
         complete =
             v->options->expected_people
                 ? lud_empo_ability_stage_known(&w->ability, rows, v->v_h_e, upload)
                 : lud_empo_ability_stage(&w->ability, n, rows, records, draw, INT64_MAX, false, upload);
     for (int64_t a = 0; a < v->shape.n_actions; a++) w->exponents[a] = (float)-beta_r;
-    lud_upload_batch_add(upload, &w->asked.exponents, w->exponents,
+    lud_upload_batch_add(upload, &w->query.exponents, w->exponents,
                          (size_t)v->shape.n_actions * sizeof *w->exponents);
-    end(v, LUD_STAGE_ENCODE);
+    lud_profile_end(v->profile, LUD_STAGE_ENCODE);
     return complete
                ? LUD_OK
                : lud_fail(error, LUD_ERROR_MEMORY, "no memory for the values of %lld states", (long long)n);
@@ -465,21 +454,21 @@ lud_status lud_empo_values_prepare(lud_empo_values *v, int64_t n, const int32_t 
 
 void lud_empo_values_queue(lud_empo_values *v) {
     struct lud_empo_workspace *w = v->workspace;
-    begin(v, LUD_STAGE_FORWARD);
-    if (w->asked.which == FULL && w->nets[REST])
+    lud_profile_begin(v->profile, LUD_STAGE_FORWARD);
+    if (w->query.which == FULL && w->nets[REST])
         lud_device_run_both(v->device, queue_first, v, queue_rest, v);
-    else if (w->nets[w->asked.which])
+    else if (w->nets[w->query.which])
         queue_first(v->device, v);
     if (needs_power(v)) lud_empo_ability_queue(&w->ability, v->x_h);
-    if (w->asked.want != LUD_WANT_V_H_E) queue_closing(v);
-    end(v, LUD_STAGE_FORWARD);
+    if (w->query.want != LUD_WANT_V_H_E) queue_closing(v);
+    lud_profile_end(v->profile, LUD_STAGE_FORWARD);
 }
 
 uint64_t lud_empo_values_key(const lud_empo_values *v) {
     const struct lud_empo_workspace *w = v->workspace;
-    uint64_t key = lud_capture_key(lud_capture_key(0, v->n_grown), (uint64_t)w->asked.rows);
+    uint64_t key = lud_capture_key(lud_capture_key(0, v->n_grown), (uint64_t)w->query.rows);
     key = lud_capture_key(key, (uint64_t)w->ability.n);
-    return lud_capture_key(key, w->asked.want);
+    return lud_capture_key(key, w->query.want);
 }
 
 lud_status lud_empo_values_run(lud_empo_values *v, int64_t n, const int32_t *const *records,
@@ -498,15 +487,28 @@ lud_status lud_empo_values_run(lud_empo_values *v, int64_t n, const int32_t *con
     return LUD_OK;
 }
 
-lud_status lud_empo_values_for_search(lud_empo_values *v, int n, const int32_t *const *records,
+static lud_status run_unprofiled(lud_empo_values *v, int n, const int32_t *const *records,
+                                 const int32_t *const *goals, unsigned want, double beta_r, float *q,
+                                 lud_error *error) {
+    lud_profile *profile = v->profile;
+    v->profile = NULL;
+    const lud_status status = lud_empo_values_run(v, n, records, goals, want, beta_r, 0, error);
+    v->profile = profile;
+    if (!status) lud_device_download(v->device, q, v->q_r, (size_t)(n * v->shape.n_actions) * sizeof *q);
+    return status;
+}
+
+lud_status lud_empo_values_for_acting(lud_empo_values *v, int n, const int32_t *const *records, double beta_r,
+                                      float *q, lud_error *error) {
+    return run_unprofiled(v, n, records, NULL, LUD_WANT_Q_R, beta_r, q, error);
+}
+
+lud_status lud_empo_values_for_search(void *values, int n, const int32_t *const *records,
                                       const int32_t *const *goals, double beta_r, float *q, float *u,
                                       float *value, lud_error *error) {
-    lud_profile *profile = v->profile;
-    v->profile = NULL; /* the actor's time is measured as a whole */
-    const lud_status status = lud_empo_values_run(v, n, records, goals, LUD_WANT_ALL, beta_r, 0, error);
-    v->profile = profile;
+    lud_empo_values *v = values;
+    const lud_status status = run_unprofiled(v, n, records, goals, LUD_WANT_ALL, beta_r, q, error);
     if (status) return status;
-    lud_device_download(v->device, q, v->q_r, (size_t)(n * v->shape.n_actions) * sizeof *q);
     lud_device_download(v->device, u, v->u_r, (size_t)n * sizeof *u);
     lud_device_download(v->device, value, v->v_r, (size_t)n * sizeof *value);
     for (int i = 0; i < n; i++) u[i] *= (float)v->reward_scale;

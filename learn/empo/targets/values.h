@@ -66,7 +66,7 @@ lud_status lud_empo_values_run(lud_empo_values *values, int64_t n, const int32_t
                                const int32_t *const *goals, unsigned want, double beta_r, uint32_t draw,
                                lud_error *error);
 /* The same in two steps, for recorded pieces that go on with the results. The first does what the host has to
- * do: it notes everything (padded to lud_capture_rows), reads tables and adds what the device needs to the
+ * do: it encodes all states (padded to lud_capture_rows), reads tables and adds what the device needs to the
  * upload. Once that was sent the second only queues operations. The key stands for their shapes, beside the
  * upload's own. */
 lud_status lud_empo_values_prepare(lud_empo_values *values, int64_t n, const int32_t *const *records,
@@ -74,9 +74,12 @@ lud_status lud_empo_values_prepare(lud_empo_values *values, int64_t n, const int
                                    lud_upload_batch *upload, lud_error *error);
 void lud_empo_values_queue(lud_empo_values *values);
 uint64_t lud_empo_values_key(const lud_empo_values *values);
-/* For a search while acting: q[n][n_robot_actions], u[n] = U_r as it enters V_r, v[n], on the host. goals[n]
- * pointers to [n_humans]. */
-lud_status lud_empo_values_for_search(lud_empo_values *values, int n, const int32_t *const *records,
+/* For acting: q[n][n_robot_actions] on the host. And for a search while acting (lud_empo_search_values; the
+ * first argument is a lud_empo_values): also u[n] = U_r as it enters V_r, v[n]; goals[n] pointers to
+ * [n_humans]. Both are left out of the profile, where acting is measured as a whole. */
+lud_status lud_empo_values_for_acting(lud_empo_values *values, int n, const int32_t *const *records,
+                                      double beta_r, float *q, lud_error *error);
+lud_status lud_empo_values_for_search(void *values, int n, const int32_t *const *records,
                                       const int32_t *const *goals, double beta_r, float *q, float *u,
                                       float *v, lud_error *error);
 /* On the host: x[n][n_humans] = sum_g w_g V_h^e^zeta over all goals, or over options->x_h_goals drawn ones;
@@ -92,14 +95,19 @@ bool lud_empo_values_start_ability(lud_empo_values *values, lud_empo_ability *ab
  * when memory is out. */
 bool lud_empo_values_stage(lud_empo_values *values, lud_nn *net, const lud_empo_graph *graph, int64_t n,
                            const int32_t *const *records, const int32_t *const *goals);
-/* Notes the same, `n_entries` of each state, in a staging with room; rows n .. `rows` - 1 repeat the last. A
- * pass takes `at_once` rows. */
+/* Encodes the same, `n_entries` of each state, in a staging with room; rows n .. `rows` - 1 repeat the last.
+ * A pass takes `at_once` rows. */
 void lud_empo_values_encode(const lud_empo_values *values, lud_empo_staging *staging, int64_t n, int64_t rows,
                             const int32_t *const *records, const int32_t *const *goals, int64_t at_once,
                             int64_t n_entries);
 
-/* Person and goal of entry k of a state with the given goals[n_humans]. */
+/* Person and goal of entry k of a state with goals[n_humans]. */
 void lud_empo_values_entry(const lud_empo_values *values, int k, const int32_t *goals, int *h, int *goal);
+
+/* Rows that a state has in the table of a quantity, and the key of row k; goals as above. */
+int lud_empo_values_rows_of(const lud_empo_values *values, int net);
+uint64_t lud_empo_values_row_key(const lud_empo_values *values, int net, uint64_t state_key, int k,
+                                 const int32_t *goals);
 
 void lud_empo_values_visit(lud_empo_values *values, lud_checkpoint *checkpoint);
 

@@ -1,0 +1,190 @@
+#include "learn/empo/phase2/evaluation.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/nn/arrays.h"
+
+typedef lud_empo_phase2_learner phase2;
+
+enum { BLOCK = 2048 }; /* states evaluated at once */
+
+#define EVALUATION(X)                                                                                        \
+    X(exact.v_r, "exact/v_r_error", "%.3f",                                                                  \
+      "mean relative error of V_r over the states the exact policy visits")                                  \
+    X(exact.x_h, "exact/x_h_error", "%.3f", "of X_h")                                                        \
+    X(q_r, "exact/q_r_error", NULL, "of Q_r")                                                                \
+    X(v_h_e, "exact/v_h_e_error", NULL, "mean absolute error of V_h^e over goals")                           \
+    X(learned.v_r, "exact/v_r_error_learned", NULL,                                                          \
+      "error of V_r over the states the learned policy visits")                                              \
+    X(learned.x_h, "exact/x_h_error_learned", NULL, "of X_h")                                                \
+    X(random.v_r, "exact/v_r_error_random", NULL, "error of V_r over the states the random policy visits")   \
+    X(random.x_h, "exact/x_h_error_random", NULL, "of X_h")                                                  \
+    X(everywhere.v_r, "exact/v_r_error_everywhere", NULL,                                                    \
+      "error of V_r over all states, each counting once")                                                    \
+    X(everywhere.x_h, "exact/x_h_error_everywhere", NULL, "of X_h")                                          \
+    X(divergence, "exact/policy_divergence", NULL, "total variation between learned and exact pi_r")         \
+    X(kl, "exact/policy_kl", NULL, "KL(learned || exact) of pi_r in nats")                                   \
+    X(start_learned, "exact/v_r_learned", NULL, "learned V_r at the start")                                  \
+    X(start_v_r, "exact/v_r_exact", NULL, "exact V_r at the start")                                          \
+    X(policy_v_r, "exact/v_r_of_policy", NULL, "exact V_r of the learned policy at the start")               \
+    X(random_v_r, "exact/v_r_of_random", NULL, "exact V_r of the random policy at the start")                \
+    X(regret, "exact/regret", "%.3f", "regret of the learned policy, as a share of the random one's")
+
+const lud_metric lud_empo_phase2_evaluation_columns[] = {
+#define X(field, text, format, help) {text, format, help},
+    EVALUATION(X)
+#undef X
+};
+enum { N_EVALUATION = sizeof lud_empo_phase2_evaluation_columns / sizeof(lud_metric) };
+const int lud_empo_phase2_n_evaluation_columns = N_EVALUATION;
+
+/* ---- learned values ---- */
+
+/* For n states, v_r to pi_r as in lud_empo_learned; the rest for one block of them. */
+typedef struct learned_arrays {
+    lud_arrays arrays;
+    float *v_r, *u_r, *x_h, *v_h_e, *q_r, *pi_r, *x_from_v_h_e;
+    int32_t *record;                  /* [block][words] */
+    const int32_t **records, **goals; /* [block] */
+    int32_t *first_goals;             /* [n_humans] zeros */
+} learned_arrays;
+
+/* What was learned for states[n]. lud_arrays_free gives the arrays back, in any case. */
+static lud_status learned_values(phase2 *p, uint64_t n, const uint8_t *states, learned_arrays *l,
+                                 lud_error *error) {
+    const lud_empo_layout *layout = &p->features.layout;
+    const size_t all = n, block = n < BLOCK ? n : BLOCK, humans = (size_t)layout->n_humans,
+                 goals = (size_t)layout->n_goals, actions = (size_t)layout->n_robot_actions,
+                 words = (size_t)p->features.words;
+    lud_arrays *a = &l->arrays;
+    *l = (learned_arrays){0};
+    LUD_TAKE(a, l->v_r, all);
+    LUD_TAKE(a, l->u_r, all);
+    LUD_TAKE(a, l->x_h, all * humans);
+    LUD_TAKE(a, l->v_h_e, all * goals);
+    LUD_TAKE(a, l->q_r, all * actions);
+    LUD_TAKE(a, l->pi_r, all * actions);
+    LUD_TAKE(a, l->x_from_v_h_e, block * humans);
+    LUD_TAKE(a, l->record, block * words);
+    LUD_TAKE(a, l->records, block);
+    LUD_TAKE(a, l->goals, block);
+    LUD_TAKE(a, l->first_goals, humans);
+    if (a->failed) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for learned values");
+    for (size_t i = 0; i < block; i++) {
+        l->records[i] = l->record + i * words;
+        l->goals[i] = l->first_goals;
+    }
+    lud_profile *profile = p->values.profile;
+    p->values.profile = NULL;
+    lud_status status = LUD_OK;
+    for (size_t first = 0; first < n && status == LUD_OK; first += block) {
+        const size_t rows = n - first < block ? n - first : block;
+        for (size_t i = 0; i < rows; i++)
+            lud_empo_features_encode(&p->features,
+                                     states + (first + i) * p->scenario->model->layout.state_bytes,
+                                     l->record + i * words);
+        status = lud_empo_values_run(&p->values, (int64_t)rows, l->records, l->goals, LUD_WANT_ALL,
+                                     p->options.theory.beta_r, 0, error);
+        const struct {
+            float *to;
+            const float *from;
+            size_t width;
+        } moves[] = {{l->v_r, p->values.v_r, 1},
+                     {l->u_r, p->values.u_r, 1},
+                     {l->x_h, p->values.x_h, humans},
+                     {l->q_r, p->values.q_r, actions},
+                     {l->pi_r, p->values.pi_r, actions}};
+        for (size_t k = 0; k < sizeof moves / sizeof *moves && status == LUD_OK; k++)
+            lud_device_download(p->device, moves[k].to + first * moves[k].width, moves[k].from,
+                                rows * moves[k].width * sizeof(float));
+        if (status == LUD_OK)
+            status = lud_empo_values_power(&p->values, (int64_t)rows, l->records, 0, l->x_from_v_h_e,
+                                           l->v_h_e + first * goals, error);
+    }
+    p->values.profile = profile;
+    return status;
+}
+
+lud_status lud_empo_state_values(phase2 *p, const uint8_t *state, double *record, lud_error *error) {
+    const lud_empo_layout *layout = &p->features.layout;
+    learned_arrays l;
+    const lud_status status = learned_values(p, 1, state, &l, error);
+    if (status == LUD_OK) {
+        /* of U_r itself, without its weight in V_r */
+        const double scale = p->values.reward_scale / lud_empo_reward_weight_of(&p->options.theory);
+        const struct {
+            int at, n;
+            const float *from;
+        } parts[] = {{layout->v_r, 1, l.v_r},
+                     {layout->x_h, layout->n_humans, l.x_h},
+                     {layout->v_h_e, layout->n_goals, l.v_h_e},
+                     {layout->q_r, layout->n_robot_actions, l.q_r},
+                     {layout->pi_r, layout->n_robot_actions, l.pi_r}};
+        for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+            for (int i = 0; i < parts[k].n; i++) record[parts[k].at + i] = (double)parts[k].from[i];
+        record[layout->u_r] = scale * (double)l.u_r[0];
+        for (int g = 0; g < layout->n_goals; g++) record[layout->v_h_m + g] = NAN;
+    }
+    for (int h = 0; status == LUD_OK && h < layout->n_humans; h++)
+        for (int g = 0; g < layout->goal_begin[h + 1] - layout->goal_begin[h]; g++)
+            lud_empo_prior_policy(&p->prior, &p->features, state, h, g,
+                                  record + layout->policies + layout->policy_begin[h] +
+                                      g * layout->n_human_actions[h]);
+    lud_arrays_free(&l.arrays);
+    return status;
+}
+
+/* ---- comparing with the exact solution ---- */
+
+lud_status lud_empo_phase2_evaluate(lud_learner *learner, double *row, lud_error *error) {
+    phase2 *p = (phase2 *)learner;
+    lud_status status = lud_empo_reference_ensure(p->scenario, &p->options.theory, p->prior.policy,
+                                                  p->options.exact_max_states, &p->reference, error);
+    if (status || !p->reference.solved || p->options.exact_max_states == 0) return status;
+    learned_arrays l;
+    status = learned_values(p, p->reference.space->n_states, p->reference.space->states, &l, error);
+    const lud_empo_learned learned = {l.v_r, l.u_r, l.x_h, l.v_h_e, l.q_r, l.pi_r};
+    if (status == LUD_OK)
+        status = lud_empo_reference_compare(&p->reference, &learned, (int)p->scenario->run.threads,
+                                            &p->distance, error);
+    lud_arrays_free(&l.arrays);
+    if (status) return status;
+    p->evaluated = true;
+    const double values[N_EVALUATION] = {
+#define X(field, text, format, help) p->distance.field,
+        EVALUATION(X)
+#undef X
+    };
+    memcpy(row, values, sizeof values);
+    return LUD_OK;
+}
+
+void lud_empo_phase2_report_evaluation(const lud_empo_phase2_learner *p, lud_text *out) {
+    if (!p->evaluated) {
+        if (p->reference.too_large)
+            lud_text_append(out, "\nthe world has more than %lld states and is not solved for comparison\n",
+                            (long long)p->options.exact_max_states);
+        return;
+    }
+    const lud_empo_distance *d = &p->distance;
+    lud_text_append(out, "\n=== Learned against exact, %llu states ===\n",
+                    (unsigned long long)p->reference.space->n_states);
+    lud_text_append(out,
+                    "  mean over the states that      the exact   learned    random policy visits, all\n");
+    lud_text_append(out, "  V_r, relative error            %9.4f %9.4f %9.4f %9.4f\n", d->exact.v_r,
+                    d->learned.v_r, d->random.v_r, d->everywhere.v_r);
+    lud_text_append(out, "  X_h, relative error            %9.4f %9.4f %9.4f %9.4f\n", d->exact.x_h,
+                    d->learned.x_h, d->random.x_h, d->everywhere.x_h);
+    lud_text_append(out, "  Q_r, relative error            %9.4f\n", d->q_r);
+    lud_text_append(out, "  V_h^e, absolute error          %9.4f\n", d->v_h_e);
+    lud_text_append(out, "  pi_r, total variation          %9.4f   Kullback-Leibler %.4f nats\n",
+                    d->divergence, d->kl);
+    lud_text_append(out, "  V_r at the start, learned      %9.5g   exact %.5g\n", d->start_learned,
+                    d->start_v_r);
+    lud_text_append(out, "  exact V_r of the learned policy%9.5g   of the random policy %.5g\n",
+                    d->policy_v_r, d->random_v_r);
+    lud_text_append(out, "  regret                         %8.2f %%  of the gap between random and exact\n",
+                    100 * d->regret);
+}

@@ -1,0 +1,21 @@
+/* What a learner of phase 2 has learned, state by state, and how far that is from the exact solution. */
+#ifndef LUDUS_LEARN_EMPO_PHASE2_EVALUATION_H
+#define LUDUS_LEARN_EMPO_PHASE2_EVALUATION_H
+
+#include "learn/empo/phase2/phase2.h"
+
+extern const lud_metric lud_empo_phase2_evaluation_columns[];
+extern const int lud_empo_phase2_n_evaluation_columns;
+
+/* The comparison, for lud_learner_kind.evaluate; without an exact solution the row stays as it is. */
+lud_status lud_empo_phase2_evaluate(lud_learner *learner, double *row, lud_error *error);
+/* A table of the last one. */
+void lud_empo_phase2_report_evaluation(const lud_empo_phase2_learner *learner, lud_text *out);
+
+/* Fills record[features.layout.record_doubles], in the form of an exact solution's, for a state that is not
+ * terminal: V_r, U_r, X_h, V_h^e of every goal, Q_r, pi_r at the final exponent, and what people do by the
+ * prior. V_h^m is not learned here: NaN. The learner is not trained meanwhile; one thread at a time. */
+lud_status lud_empo_state_values(lud_empo_phase2_learner *learner, const uint8_t *state, double *record,
+                                 lud_error *error);
+
+#endif
