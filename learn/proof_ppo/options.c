@@ -144,10 +144,6 @@ static const lud_option learner_options[] = {
     REAL_AT("target_kl", update.target_kl, "0.07", 0, 1e9,
             "the update stops when a batch's divergence passes 1.5 of it; 0: never"),
     BOOL(normalise_advantage, "false", "advantages of a batch get mean 0 and deviation 1"),
-<<<<<<< HEAD
-    SECTION_AT("gate", update.gate, lud_gate_table, "which samples give gradients"),
-=======
->>>>>>> main
     SECTION(optimiser, optimiser_table, LUD_OPTIMISER_HELP),
     SECTION_AT("gate", update.gate, lud_gate_table, "which samples give gradients"),
     SECTION(learning_rate, rate_table, "step size"),
