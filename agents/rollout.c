@@ -57,30 +57,28 @@ static lud_batch_out out_of(lud_runner *r) {
                            .final_states = r->final_states};
 }
 
-static lud_range range_of(const lud_runner *r, int first, int n) {
-    return (lud_range){.seed = r->batch->seed,
-                       .first_environment = r->batch->first_environment + (uint32_t)first,
-                       .n = n,
-                       .tick = r->batch->tick + first};
-}
-
 void lud_runner_start(lud_runner *r) {
     const lud_batch_out out = out_of(r);
     lud_batch_reset(r->batch, &out);
-    lud_cast_reset(r->cast, range_of(r, 0, r->batch->n_envs), r->batch->states, r->hidden);
+    lud_cast_reset(r->cast, lud_batch_range(r->batch, 0, r->batch->n_envs), r->batch->states, r->hidden);
+}
+
+void lud_runner_act(lud_runner *r) {
+    lud_cast_act(r->cast, lud_batch_range(r->batch, 0, r->batch->n_envs), r->batch->states,
+                 lud_cast_needs_observations(r->cast) ? r->observations : NULL, r->hidden, r->discrete,
+                 r->continuous);
 }
 
 void lud_runner_step(lud_runner *r) {
     const lud_batch_out out = out_of(r);
-    lud_cast_act(r->cast, range_of(r, 0, r->batch->n_envs), r->batch->states, out.observations, r->hidden,
-                 r->discrete, r->continuous);
+    lud_runner_act(r);
     lud_batch_step(r->batch, (lud_actions){r->discrete, r->continuous}, &out);
 }
 
 void lud_runner_renew(lud_runner *r) {
     for (int e = 0; e < r->batch->n_envs; e++)
         if (r->terminated[e] || r->truncated[e])
-            lud_cast_reset(r->cast, range_of(r, e, 1),
+            lud_cast_reset(r->cast, lud_batch_range(r->batch, e, 1),
                            r->batch->states + (size_t)e * r->batch->model->layout.state_bytes,
                            r->hidden + (size_t)e * lud_cast_hidden_bytes(r->cast));
 }

@@ -28,6 +28,8 @@ lud_status lud_runner_create(const lud_model *model, const lud_cast *cast, int n
 void lud_runner_destroy(lud_runner *runner);
 /* A new episode everywhere. */
 void lud_runner_start(lud_runner *runner);
+/* Everybody acts in the present states: writes `discrete` and `continuous`, moves `hidden` on. */
+void lud_runner_act(lud_runner *runner);
 /* Everybody acts and the worlds step. Where an episode has ended and the batch resets, `hidden` is still that
  * of the ended one, until lud_runner_renew. */
 void lud_runner_step(lud_runner *runner);

@@ -4,29 +4,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agents/rollout.h"
+
 /* What is remembered of one moment: the state, the cast's hidden bytes before it acts there, and the step
  * that led here. */
 typedef struct moment {
     uint8_t *state, *hidden;
     int32_t *actions;
-    float *continuous, *rewards;
+    float *rewards;
     bool over;
 } moment;
 
+/* The runner is one environment that is put to whatever position is asked for. */
 struct lud_player {
     const lud_model *model;
-    lud_cast *cast;
-    uint64_t seed;
+    lud_runner runner;
     uint32_t episode, first_tick;
     bool remember;
     size_t position, known;
     size_t capacity, record_bytes;
     uint8_t *records; /* [capacity][record_bytes] */
-    size_t hidden_bytes, n_agents, n_continuous;
-    uint8_t *hidden; /* of the next state while it is made, and scratch for plans */
-    int32_t *actions, *goals;
-    float *continuous;
-    void *parts[LUD_MAX_OBSERVATION_PARTS];
+    size_t hidden_bytes, n_agents;
+    int32_t *goals;
 };
 
 static size_t padded(size_t bytes) {
@@ -43,8 +42,6 @@ static moment moment_at(const lud_player *p, size_t position) {
     r += padded(p->hidden_bytes);
     m.actions = (int32_t *)(void *)r;
     r += padded(p->n_agents * sizeof(int32_t));
-    m.continuous = (float *)(void *)r;
-    r += padded(p->n_agents * p->n_continuous * sizeof(float));
     m.rewards = (float *)(void *)r;
     r += padded(p->n_agents * sizeof(float));
     m.over = *r != 0;
@@ -67,16 +64,14 @@ static lud_status reserve(lud_player *p, size_t n, lud_error *error) {
     return LUD_OK;
 }
 
-static lud_range range_at(const lud_player *p, const uint32_t *tick) {
-    return (lud_range){.seed = p->seed, .first_environment = 0, .n = 1, .tick = tick};
-}
-
 static void begin(lud_player *p) {
     moment m = moment_at(p, 0);
     p->position = 0;
     p->known = 1;
-    p->model->world->reset(p->model, range_at(p, &p->first_tick), m.state);
-    lud_cast_reset(p->cast, range_at(p, &p->first_tick), m.state, m.hidden);
+    p->runner.batch->tick[0] = p->first_tick;
+    lud_runner_start(&p->runner);
+    memcpy(m.state, p->runner.batch->states, p->model->layout.state_bytes);
+    memcpy(m.hidden, p->runner.hidden, p->hidden_bytes);
     set_over(p, 0, false);
 }
 
@@ -86,29 +81,20 @@ lud_status lud_player_create(const lud_model *model, lud_cast *cast, uint64_t se
     if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for an episode");
     const lud_layout *layout = &model->layout;
     p->model = model;
-    p->cast = cast;
-    p->seed = seed;
     p->remember = remember;
     p->n_agents = (size_t)layout->n_agents;
-    p->n_continuous = (size_t)lud_max_continuous(layout);
     p->hidden_bytes = lud_cast_hidden_bytes(cast);
     p->record_bytes = padded(layout->state_bytes) + padded(p->hidden_bytes) +
-                      2 * padded(p->n_agents * sizeof(int32_t)) +
-                      padded(p->n_agents * p->n_continuous * sizeof(float)) + 16;
-    size_t n = p->n_agents ? p->n_agents : 1;
-    p->hidden = calloc(1, padded(p->hidden_bytes) + 16);
-    p->actions = calloc(n, sizeof *p->actions);
-    p->goals = calloc(n, sizeof *p->goals);
-    p->continuous = calloc(n * (p->n_continuous + 1), sizeof *p->continuous);
-    bool enough = p->hidden && p->actions && p->goals && p->continuous;
-    for (int k = 0; enough && model->world->observe && k < layout->n_parts; k++)
-        enough = (p->parts[k] = calloc(1, layout->parts[k].bytes ? layout->parts[k].bytes : 1)) != NULL;
+                      2 * padded(p->n_agents * sizeof(int32_t)) + 16;
+    p->goals = calloc(p->n_agents + 1, sizeof *p->goals);
     lud_status status =
-        enough ? reserve(p, 1, error) : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for an episode");
+        p->goals ? reserve(p, 1, error) : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for an episode");
+    if (!status) status = lud_runner_create(model, cast, 1, seed, 0, &p->runner, error);
     if (status) {
         lud_player_destroy(p);
         return status;
     }
+    p->runner.batch->auto_reset = false;
     begin(p);
     *player = p;
     return LUD_OK;
@@ -116,17 +102,14 @@ lud_status lud_player_create(const lud_model *model, lud_cast *cast, uint64_t se
 
 void lud_player_destroy(lud_player *player) {
     if (!player) return;
-    for (int k = 0; k < LUD_MAX_OBSERVATION_PARTS; k++) free(player->parts[k]);
+    lud_runner_destroy(&player->runner);
     free(player->records);
-    free(player->hidden);
-    free(player->actions);
     free(player->goals);
-    free(player->continuous);
     free(player);
 }
 
 void lud_player_restart(lud_player *player, uint64_t seed) {
-    player->seed = seed;
+    player->runner.batch->seed = seed;
     player->episode = player->first_tick = 0;
     begin(player);
 }
@@ -142,14 +125,17 @@ void lud_player_again(lud_player *player) {
     begin(player);
 }
 
-/* Lets the cast act at a position; p->hidden holds its hidden bytes there and is moved on. */
-static void act(lud_player *p, const uint8_t *state, uint32_t tick, const int32_t *chosen, int32_t *actions,
-                float *continuous) {
-    lud_range range = range_at(p, &tick);
-    if (p->model->world->observe) p->model->world->observe(p->model, range, state, p->parts);
-    lud_cast_act(p->cast, range, state, p->parts, p->hidden, actions, p->n_continuous ? continuous : NULL);
+/* Lets the cast act in the present state; afterwards the runner stands there with the joint action. */
+static void act(lud_player *p, const int32_t *chosen) {
+    moment now = moment_at(p, p->position);
+    lud_runner *r = &p->runner;
+    memcpy(r->batch->states, now.state, p->model->layout.state_bytes);
+    memcpy(r->hidden, now.hidden, p->hidden_bytes);
+    r->batch->tick[0] = p->first_tick + (uint32_t)p->position;
+    if (lud_cast_needs_observations(r->cast)) lud_batch_observe(r->batch, r->observations);
+    lud_runner_act(r);
     for (size_t i = 0; chosen && i < p->n_agents; i++)
-        if (chosen[i] >= 0) actions[i] = chosen[i];
+        if (chosen[i] >= 0) r->discrete[i] = chosen[i];
 }
 
 /* Whether the remembered next step is what the chosen actions ask for. */
@@ -171,16 +157,15 @@ lud_status lud_player_step(lud_player *p, const int32_t *chosen, bool *moved, lu
     }
     lud_status status = reserve(p, p->position + 2, error);
     if (status) return status;
-    moment now = moment_at(p, p->position), next = moment_at(p, p->position + 1);
-    uint32_t tick = p->first_tick + (uint32_t)p->position;
-    memcpy(p->hidden, now.hidden, p->hidden_bytes);
-    act(p, now.state, tick, chosen, next.actions, next.continuous);
-    memcpy(next.hidden, p->hidden, p->hidden_bytes);
-    memcpy(next.state, now.state, p->model->layout.state_bytes);
+    act(p, chosen);
+    moment next = moment_at(p, p->position + 1);
+    const lud_runner *r = &p->runner;
     uint8_t terminated = 0, truncated = 0;
-    lud_actions actions = {next.actions, p->n_continuous ? next.continuous : NULL};
-    lud_outcome outcome = {next.rewards, &terminated, &truncated};
-    p->model->world->step(p->model, range_at(p, &tick), next.state, actions, outcome);
+    lud_batch_out out = {.rewards = next.rewards, .terminated = &terminated, .truncated = &truncated};
+    lud_batch_step(r->batch, (lud_actions){r->discrete, r->continuous}, &out);
+    memcpy(next.state, r->batch->states, p->model->layout.state_bytes);
+    memcpy(next.hidden, r->hidden, p->hidden_bytes);
+    memcpy(next.actions, r->discrete, p->n_agents * sizeof *next.actions);
     p->position++;
     p->known = p->position + 1;
     set_over(p, p->position, terminated || truncated);
@@ -194,7 +179,7 @@ void lud_player_seek(lud_player *player, size_t position) {
 }
 
 uint64_t lud_player_seed(const lud_player *player) {
-    return player->seed;
+    return player->runner.batch->seed;
 }
 uint32_t lud_player_episode(const lud_player *player) {
     return player->episode;
@@ -260,7 +245,7 @@ const int32_t *lud_player_goals(lud_player *player) {
 }
 
 int lud_player_goal(const lud_player *player, int agent) {
-    return lud_cast_goal(player->cast, moment_at(player, player->position).hidden, agent);
+    return lud_cast_goal(player->runner.cast, moment_at(player, player->position).hidden, agent);
 }
 
 void lud_player_plan(lud_player *p, const int32_t *chosen, int32_t *actions) {
@@ -268,7 +253,6 @@ void lud_player_plan(lud_player *p, const int32_t *chosen, int32_t *actions) {
         memcpy(actions, moment_at(p, p->position + 1).actions, p->n_agents * sizeof *actions);
         return;
     }
-    moment now = moment_at(p, p->position);
-    memcpy(p->hidden, now.hidden, p->hidden_bytes);
-    act(p, now.state, p->first_tick + (uint32_t)p->position, chosen, actions, p->continuous);
+    act(p, chosen);
+    memcpy(actions, p->runner.discrete, p->n_agents * sizeof *actions);
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/snapshot.h"
+
 /* A thread works through its environments in pieces that stay in its cache between step, reset and observe.
  */
 enum { PIECE = 64 };
@@ -62,11 +64,11 @@ void lud_batch_destroy(lud_batch *shown) {
     free(b);
 }
 
-static lud_range range_of(const lud_batch *batch, int begin, int n) {
+lud_range lud_batch_range(const lud_batch *batch, int first, int n) {
     return (lud_range){.seed = batch->seed,
-                       .first_environment = batch->first_environment + (uint32_t)begin,
+                       .first_environment = batch->first_environment + (uint32_t)first,
                        .n = n,
-                       .tick = batch->tick + begin};
+                       .tick = batch->tick + first};
 }
 
 static uint8_t *state_of(const lud_batch *batch, int e) {
@@ -79,12 +81,12 @@ static void observe_piece(const whole_batch *b, int begin, int n, const lud_batc
     void *parts[LUD_MAX_OBSERVATION_PARTS] = {0};
     for (int p = 0; p < model->layout.n_parts; p++)
         if (out->observations[p]) parts[p] = (char *)out->observations[p] + (size_t)begin * b->part_bytes[p];
-    model->world->observe(model, range_of(&b->shown, begin, n), state_of(&b->shown, begin), parts);
+    model->world->observe(model, lud_batch_range(&b->shown, begin, n), state_of(&b->shown, begin), parts);
 }
 
 static void reset_piece(whole_batch *b, int begin, int n) {
     lud_batch *shown = &b->shown;
-    shown->model->world->reset(shown->model, range_of(shown, begin, n), state_of(shown, begin));
+    shown->model->world->reset(shown->model, lud_batch_range(shown, begin, n), state_of(shown, begin));
     memset(shown->episode_step + begin, 0, (size_t)n * sizeof *shown->episode_step);
 }
 
@@ -101,7 +103,7 @@ static void step_piece(whole_batch *b, int begin, int n, lud_actions actions, co
     lud_outcome outcome = {.rewards = out && out->rewards ? out->rewards + (size_t)begin * n_agents : NULL,
                            .terminated = terminated,
                            .truncated = truncated};
-    model->world->step(model, range_of(shown, begin, n), state_of(shown, begin), piece, outcome);
+    model->world->step(model, lud_batch_range(shown, begin, n), state_of(shown, begin), piece, outcome);
     for (int i = 0; i < n; i++) {
         int e = begin + i;
         shown->tick[e]++;
@@ -143,43 +145,41 @@ void lud_batch_step(lud_batch *shown, lud_actions actions, const lud_batch_out *
     }
 }
 
-/* What changes while a batch runs; every array in turn, for saving and loading. */
-typedef struct changing {
-    void *bytes;
-    size_t size;
-} changing;
+void lud_batch_observe(lud_batch *shown, void *const *observations) {
+    const lud_batch_out out = {.observations = observations};
+    int n_pieces = (shown->n_envs + PIECE - 1) / PIECE;
+#pragma omp parallel for schedule(static) num_threads(threads_of(shown))
+    for (int piece = 0; piece < n_pieces; piece++) {
+        int begin = piece * PIECE, n = shown->n_envs - begin < PIECE ? shown->n_envs - begin : PIECE;
+        observe_piece((whole_batch *)shown, begin, n, &out);
+    }
+}
+
+/* What changes while a batch runs. */
 enum { N_CHANGING = 4 };
 
-static void changing_parts(const lud_batch *batch, changing parts[N_CHANGING]) {
+static void list_changing(const lud_batch *batch, lud_snapshot_part parts[N_CHANGING]) {
     size_t n = (size_t)batch->n_envs;
-    parts[0] = (changing){batch->states, n * batch->model->layout.state_bytes};
-    parts[1] = (changing){batch->tick, n * sizeof *batch->tick};
-    parts[2] = (changing){batch->episode_step, n * sizeof *batch->episode_step};
-    parts[3] = (changing){batch->episode, n * sizeof *batch->episode};
+    parts[0] = (lud_snapshot_part){batch->states, n * batch->model->layout.state_bytes};
+    parts[1] = (lud_snapshot_part){batch->tick, n * sizeof *batch->tick};
+    parts[2] = (lud_snapshot_part){batch->episode_step, n * sizeof *batch->episode_step};
+    parts[3] = (lud_snapshot_part){batch->episode, n * sizeof *batch->episode};
 }
 
 size_t lud_batch_snapshot_bytes(const lud_batch *batch) {
-    changing parts[N_CHANGING];
-    changing_parts(batch, parts);
-    size_t bytes = 0;
-    for (int i = 0; i < N_CHANGING; i++) bytes += parts[i].size;
-    return bytes;
+    lud_snapshot_part parts[N_CHANGING];
+    list_changing(batch, parts);
+    return lud_snapshot_bytes(parts, N_CHANGING);
 }
 
 void lud_batch_save(const lud_batch *batch, void *snapshot) {
-    changing parts[N_CHANGING];
-    changing_parts(batch, parts);
-    for (int i = 0; i < N_CHANGING; i++) {
-        memcpy(snapshot, parts[i].bytes, parts[i].size);
-        snapshot = (char *)snapshot + parts[i].size;
-    }
+    lud_snapshot_part parts[N_CHANGING];
+    list_changing(batch, parts);
+    lud_snapshot_save(parts, N_CHANGING, snapshot);
 }
 
 void lud_batch_load(lud_batch *batch, const void *snapshot) {
-    changing parts[N_CHANGING];
-    changing_parts(batch, parts);
-    for (int i = 0; i < N_CHANGING; i++) {
-        memcpy(parts[i].bytes, snapshot, parts[i].size);
-        snapshot = (const char *)snapshot + parts[i].size;
-    }
+    lud_snapshot_part parts[N_CHANGING];
+    list_changing(batch, parts);
+    lud_snapshot_load(parts, N_CHANGING, snapshot);
 }

@@ -39,6 +39,10 @@ void lud_batch_destroy(lud_batch *batch);
 void lud_batch_reset(lud_batch *batch, const lud_batch_out *out);
 /* One step of every environment; see the world's step for the shape of actions. */
 void lud_batch_step(lud_batch *batch, lud_actions actions, const lud_batch_out *out);
+/* Writes the observations of the present states, as after a step. */
+void lud_batch_observe(lud_batch *batch, void *const *observations);
+/* n environments from `first` on, for calls that take ranges. */
+lud_range lud_batch_range(const lud_batch *batch, int first, int n);
 /* Bytes of a snapshot, and taking and restoring one: afterwards the batch goes on bit for bit as it did. */
 size_t lud_batch_snapshot_bytes(const lud_batch *batch);
 void lud_batch_save(const lud_batch *batch, void *snapshot);

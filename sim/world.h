@@ -168,8 +168,8 @@ struct lud_world {
     /* The state in words, several lines; the agent and cell level is what the inspector shows. */
     void (*describe)(const lud_model *model, const uint8_t *state, lud_text *out);
     /* For worlds whose actions mean something else in every state, null where the layout's names tell all:
-     * what an agent's action is there, on one line. Appends nothing and returns false where the state has no
-     * such action. */
+     * what an agent's action is there, on one line. Returns false where the state has no such action of its
+     * own; then it appends what the action stands for instead, if it stands for any. */
     bool (*describe_action)(const lud_model *model, const uint8_t *state, int agent, int action,
                             lud_text *out);
 

@@ -81,9 +81,41 @@ static void pairs(cursor *c, char *text) {
     }
 }
 
-static const char *action_name(const cursor *c, int agent, int32_t action) {
+/* What an action of an agent is in a state. */
+static void append_action(const cursor *c, const uint8_t *state, int agent, int32_t action, lud_text *out) {
+    const lud_model *model = c->stage->scenario->model;
     const lud_action_space *space = &c->layout->actions[agent];
-    return space->names && action >= 0 && action < space->n_discrete ? space->names[action] : "-";
+    bool named = space->names && action >= 0 && action < space->n_discrete;
+    const size_t length = out->length;
+    if (model->world->describe_action) model->world->describe_action(model, state, agent, action, out);
+    if (out->length > length) return;
+    lud_text_append(out, "%s", named && !model->world->describe_action ? space->names[action] : "-");
+}
+
+/* What an agent did last; `none` where it did nothing yet. */
+static void append_last_action(const cursor *c, int agent, const char *none, lud_text *out) {
+    const int32_t *actions = lud_player_actions(c->stage->player);
+    if (actions)
+        append_action(c, lud_player_before(c->stage->player), agent, actions[agent], out);
+    else
+        lud_text_append(out, "%s", none);
+}
+
+/* The keys of an agent that was taken over: those of its actions by name, or its choices by number. */
+static void draw_keys(cursor *c, int agent) {
+    const lud_model *model = c->stage->scenario->model;
+    const uint8_t *state = lud_player_state(c->stage->player);
+    lud_text keys = {0}, choice = {0};
+    small_heading(c, "You act: your keys");
+    if (!model->world->describe_action) lud_takeover_keys(c->layout, agent, &keys);
+    for (int a = 0; model->world->describe_action && a < 9; a++) {
+        lud_text_clear(&choice);
+        if (!model->world->describe_action(model, state, agent, a, &choice)) break;
+        lud_text_append(&keys, "%d\t%s\n", a + 1, choice.bytes ? choice.bytes : "");
+    }
+    if (keys.bytes) pairs(c, keys.bytes);
+    lud_text_free(&keys);
+    lud_text_free(&choice);
 }
 
 static void draw_agent(cursor *c, int agent) {
@@ -98,10 +130,11 @@ static void draw_agent(cursor *c, int agent) {
         scenario->world->describe_goal(scenario->model, agent, goal, &text);
         pair(c, "goal", text.bytes ? text.bytes : "");
     }
+    lud_text_clear(&text);
+    append_last_action(c, agent, "-", &text);
+    pair(c, "last action", text.bytes ? text.bytes : "");
     lud_text_free(&text);
     char number[64];
-    const int32_t *actions = lud_player_actions(c->stage->player);
-    pair(c, "last action", actions ? action_name(c, agent, actions[agent]) : "-");
     pair(c, "policy",
          c->what->takeover->taken[agent] ? "you" : lud_cast_get(c->stage->cast, agent)->kind->name);
     const float *rewards = lud_player_rewards(c->stage->player);
@@ -109,11 +142,7 @@ static void draw_agent(cursor *c, int agent) {
              lud_player_return(c->stage->player, agent));
     pair(c, "reward", number);
     if (c->what->takeover->taken[agent]) {
-        lud_text keys = {0};
-        lud_takeover_keys(c->layout, agent, &keys);
-        small_heading(c, "You act: your keys");
-        if (keys.bytes) pairs(c, keys.bytes);
-        lud_text_free(&keys);
+        draw_keys(c, agent);
     } else if (room(c, 2 * c->row)) {
         c->y += 4 * c->s;
         lud_canvas_text_cut(c->canvas, c->x, c->y, c->width, LUD_TEXT_SMALL, c->theme->muted,
@@ -136,7 +165,7 @@ static void highlight(const cursor *c, int agent, lud_box box) {
 /* A row an agent: portrait, number, who acts, what was done. */
 static void draw_agent_rows(cursor *c, float height) {
     float side = portrait_side(c);
-    const int32_t *actions = lud_player_actions(c->stage->player);
+    lud_text action = {0};
     for (int i = 0; i < c->layout->n_agents; i++) {
         highlight(c, i, (lud_box){c->x - 6 * c->s, c->y - 2, c->width + 12 * c->s, height});
         c->stage->drawing->kind->portrait(c->stage->drawing, c->canvas, lud_player_state(c->stage->player), i,
@@ -147,11 +176,18 @@ static void draw_agent_rows(cursor *c, float height) {
         float y = c->y + (side - c->row) * 0.5f;
         lud_canvas_text_cut(c->canvas, c->x + side + 10 * c->s, y, c->width * 0.5f, LUD_TEXT_SMALL,
                             c->theme->text, text);
-        const char *action = actions ? action_name(c, i, actions[i]) : "";
-        float w = lud_canvas_text_width(c->canvas, LUD_TEXT_SMALL, action);
-        lud_canvas_text(c->canvas, c->x + c->width - w, y, LUD_TEXT_SMALL, c->theme->muted, action);
+        lud_text_clear(&action);
+        append_last_action(c, i, "", &action);
+        const char *name = action.bytes ? action.bytes : "";
+        float most = c->width * 0.6f, w = lud_canvas_text_width(c->canvas, LUD_TEXT_SMALL, name);
+        if (w <= most)
+            lud_canvas_text(c->canvas, c->x + c->width - w, y, LUD_TEXT_SMALL, c->theme->muted, name);
+        else
+            lud_canvas_text_cut(c->canvas, c->x + c->width - most, y, most, LUD_TEXT_SMALL, c->theme->muted,
+                                name);
         c->y += height;
     }
+    lud_text_free(&action);
 }
 
 static float chip_width(const cursor *c) {
@@ -299,8 +335,10 @@ static void draw_successors(cursor *c) {
         return;
     }
     lud_text text = {0};
-    for (int i = 0; i < c->layout->n_agents; i++)
-        lud_text_append(&text, "%s%s", i ? ", " : "", action_name(c, i, list->plan[i]));
+    for (int i = 0; i < c->layout->n_agents; i++) {
+        if (i) lud_text_append(&text, ", ");
+        append_action(c, state, i, list->plan[i], &text);
+    }
     if (room(c, c->row) && text.bytes) {
         lud_canvas_text_cut(c->canvas, c->x, c->y, c->width, LUD_TEXT_SMALL, c->theme->text, text.bytes);
         c->y += c->row;

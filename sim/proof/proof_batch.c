@@ -4,6 +4,8 @@
 #include <omp.h>
 #include <string.h>
 
+#include "sim/snapshot.h"
+
 /* Successors are first written by each thread into its own stretch of the staging arrays (large enough for
  * the worst case of the slots it serves), then moved together. Stretches are cut by slot, so nothing depends
  * on who does it. */
@@ -357,53 +359,44 @@ void lud_proof_batch_step_reset(lud_proof_batch *batch, const int32_t *actions) 
 }
 
 /* The arrays that make up a snapshot, one after the other. */
-enum { N_PIECES = 16 };
-typedef struct piece {
-    void *bytes;
-    size_t n;
-} piece;
-
-static void list_pieces(const lud_proof_batch *b, piece pieces[N_PIECES]) {
+enum { N_PARTS = 16 };
+static void list_parts(const lud_proof_batch *b, lud_snapshot_part parts[N_PARTS]) {
     size_t n = (size_t)b->n_slots;
-    const piece all[N_PIECES] = {{b->states, n * b->model->model.layout.state_bytes},
-                                 {b->resting, n},
-                                 {b->rewards, n * sizeof *b->rewards},
-                                 {b->terminated, n},
-                                 {b->truncated, n},
-                                 {b->success, n},
-                                 {b->label, n},
-                                 {b->query, n * sizeof *b->query},
-                                 {b->length, n * sizeof *b->length},
-                                 {b->episode_return, n * sizeof *b->episode_return},
-                                 {b->pointer, n * sizeof *b->pointer},
-                                 {b->n_negative, n * sizeof *b->n_negative},
-                                 {b->n_corrupted, n * sizeof *b->n_corrupted},
-                                 {b->cumulated, n * sizeof *b->cumulated},
-                                 {b->tick, n * sizeof *b->tick},
-                                 {(void *)(uintptr_t)&b->next_once, sizeof b->next_once}};
-    memcpy(pieces, all, sizeof all);
+    const lud_snapshot_part all[N_PARTS] = {{b->states, n * b->model->model.layout.state_bytes},
+                                            {b->resting, n},
+                                            {b->rewards, n * sizeof *b->rewards},
+                                            {b->terminated, n},
+                                            {b->truncated, n},
+                                            {b->success, n},
+                                            {b->label, n},
+                                            {b->query, n * sizeof *b->query},
+                                            {b->length, n * sizeof *b->length},
+                                            {b->episode_return, n * sizeof *b->episode_return},
+                                            {b->pointer, n * sizeof *b->pointer},
+                                            {b->n_negative, n * sizeof *b->n_negative},
+                                            {b->n_corrupted, n * sizeof *b->n_corrupted},
+                                            {b->cumulated, n * sizeof *b->cumulated},
+                                            {b->tick, n * sizeof *b->tick},
+                                            {(void *)(uintptr_t)&b->next_once, sizeof b->next_once}};
+    memcpy(parts, all, sizeof all);
 }
 
 size_t lud_proof_batch_snapshot_bytes(const lud_proof_batch *batch) {
-    piece pieces[N_PIECES];
-    size_t total = 0;
-    list_pieces(batch, pieces);
-    for (int i = 0; i < N_PIECES; i++) total += pieces[i].n;
-    return total;
+    lud_snapshot_part parts[N_PARTS];
+    list_parts(batch, parts);
+    return lud_snapshot_bytes(parts, N_PARTS);
 }
 
 void lud_proof_batch_save(const lud_proof_batch *batch, void *snapshot) {
-    piece pieces[N_PIECES];
-    uint8_t *to = snapshot;
-    list_pieces(batch, pieces);
-    for (int i = 0; i < N_PIECES; to += pieces[i++].n) memcpy(to, pieces[i].bytes, pieces[i].n);
+    lud_snapshot_part parts[N_PARTS];
+    list_parts(batch, parts);
+    lud_snapshot_save(parts, N_PARTS, snapshot);
 }
 
 void lud_proof_batch_load(lud_proof_batch *batch, const void *snapshot) {
-    piece pieces[N_PIECES];
-    const uint8_t *from = snapshot;
-    list_pieces(batch, pieces);
-    for (int i = 0; i < N_PIECES; from += pieces[i++].n) memcpy(pieces[i].bytes, from, pieces[i].n);
+    lud_snapshot_part parts[N_PARTS];
+    list_parts(batch, parts);
+    lud_snapshot_load(parts, N_PARTS, snapshot);
     advance(batch, NULL, RESTORE);
 }
 

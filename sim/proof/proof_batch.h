@@ -1,10 +1,13 @@
 /* Many proof episodes at once: slots that play queries of a pool, with the successors of every slot in flat
  * arrays.
  *
- * This is the world's batch form for learning (sim/batch.h pads successors and expands twice). A batch owns
- * all its memory, taken at creation; stepping allocates nothing. Several batches may use one model at the
- * same time, for instance one for training and one for evaluation: the model is constant and batches share
- * nothing. Results do not depend on the number of threads. */
+ * This is the world's batch form for learning. It is not a lud_batch (sim/batch.h), because what a policy
+ * reads here is what a step needs: the successors, without padding, of which an action is one. A lud_batch
+ * would expand every state twice, to observe and to step. And its environments know nothing of each other,
+ * while slots here share a list of queries, each handed to the first that is free (LUD_PROOF_ONCE). A batch
+ * owns all its memory, taken at creation; stepping allocates nothing. Several batches may use one model at
+ * the same time, for instance one for training and one for evaluation: the model is constant and batches
+ * share nothing. Results do not depend on the number of threads. */
 #ifndef LUDUS_SIM_PROOF_BATCH_H
 #define LUDUS_SIM_PROOF_BATCH_H
 

@@ -391,7 +391,8 @@ static void describe_goals(const lud_proof_base *base, const lud_proof_atom *goa
     }
 }
 
-/* The goals of a successor, or what the end of the search is. */
+/* The goals of a successor, or what the end of the search is; numbers past the successors stand for them too,
+ * see take_action. */
 static bool describe_action(const lud_model *model, const uint8_t *state, int agent, int action,
                             lud_text *out) {
     (void)agent;
@@ -399,17 +400,18 @@ static bool describe_action(const lud_model *model, const uint8_t *state, int ag
     window w;
     lud_proof_successors choices = open_window(&w);
     lud_proof_successors_of(m, state, &choices, NULL);
-    if (action < 0 || action >= choices.n) return false;
-    const lud_proof_atom *goals = w.atoms + w.begin[action];
-    if (w.step[action].kind == LUD_PROOF_GIVE_UP)
+    if (action < 0 || choices.n == 0) return false;
+    const int32_t i = action % choices.n;
+    const lud_proof_atom *goals = w.atoms + w.begin[i];
+    if (w.step[i].kind == LUD_PROOF_GIVE_UP)
         lud_text_append(out, "give up");
-    else if (w.step[action].kind == LUD_PROOF_DEAD_END)
+    else if (w.step[i].kind == LUD_PROOF_DEAD_END)
         lud_text_append(out, "no way on");
     else if (lud_proof_is_terminal(m->base, goals))
         lud_text_append(out, "proved");
     else
-        describe_goals(m->base, goals, w.begin[action + 1] - w.begin[action], out);
-    return true;
+        describe_goals(m->base, goals, w.begin[i + 1] - w.begin[i], out);
+    return i == action;
 }
 
 static void describe(const lud_model *model, const uint8_t *state, lud_text *out) {
