@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agents/kinds.h"
 #include "agents/cast.h"
+#include "agents/kinds.h"
 
 /* A policy and the agents it acts for. */
 typedef struct member {
@@ -250,4 +250,11 @@ void lud_cast_act(const lud_cast *cast, lud_range range, const uint8_t *states, 
                        .continuous = continuous};
         acting->policy->kind->act(acting->policy, &act);
     }
+}
+
+lud_status lud_cast_check(const lud_cast *cast, lud_error *error) {
+    lud_status status = LUD_OK;
+    for (int m = 0; m < cast->n_members + cast->model->layout.n_agents && !status; m++)
+        if (cast->members[m].n_agents) status = lud_policy_check(cast->members[m].policy, error);
+    return status;
 }

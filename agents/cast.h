@@ -26,6 +26,8 @@ void lud_cast_reset(const lud_cast *cast, lud_range range, const uint8_t *states
  * and drawn anew first. */
 void lud_cast_act(const lud_cast *cast, lud_range range, const uint8_t *states, void *const *observations,
                   uint8_t *hidden, int32_t *discrete, float *continuous);
+/* lud_policy_check of everybody who acts. */
+lud_status lud_cast_check(const lud_cast *cast, lud_error *error);
 /* The goal of an agent in one environment's hidden bytes, -1: none. */
 int lud_cast_goal(const lud_cast *cast, const uint8_t *hidden, int agent);
 /* Goals an agent has achieved in this episode up to the last call of lud_cast_act. */

@@ -41,6 +41,10 @@ lud_status lud_policy_create(const lud_model *model, lud_tree *description, cons
                                 error);
 }
 
+lud_status lud_policy_check(const lud_policy *policy, lud_error *error) {
+    return policy->device ? lud_device_check(policy->device, error) : LUD_OK;
+}
+
 void lud_policy_destroy(lud_policy *policy) {
     if (policy) policy->kind->destroy(policy);
 }

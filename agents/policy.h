@@ -7,6 +7,7 @@
 #define LUDUS_AGENTS_POLICY_H
 
 #include "base/options.h"
+#include "kernels/device.h"
 #include "sim/world.h"
 
 typedef struct lud_policy lud_policy;
@@ -55,6 +56,7 @@ struct lud_policy {
     const lud_model *model;
     size_t hidden_bytes; /* per environment */
     bool needs_observations;
+    const lud_device *device; /* what it computes on; null: on none that can fail */
 };
 
 /* Null when no policy has the name. */
@@ -65,6 +67,8 @@ const lud_policy_kind *const *lud_policies(int *n);
 lud_status lud_policy_create(const lud_model *model, lud_tree *description, const char *file,
                              lud_policy **policy, lud_error *error);
 void lud_policy_destroy(lud_policy *policy);
+/* Whether all that the policy has chosen so far is worth something: lud_device_check of its device. */
+lud_status lud_policy_check(const lud_policy *policy, lud_error *error);
 /* The kind's function of that name; false where it has none. */
 bool lud_policy_distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p);
 /* For policies with a distribution over discrete actions: draws the action of agents[slot] in environment e

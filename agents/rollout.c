@@ -155,7 +155,7 @@ static lud_status run_steps(lud_runner *runner, tally *t, int64_t episodes, uint
         lud_runner_renew(runner);
         lud_progress_update(progress, (uint64_t)r->episodes);
     }
-    return LUD_OK;
+    return lud_cast_check(runner->cast, error);
 }
 
 lud_status lud_rollout_run(const lud_scenario *scenario, const lud_cast *cast, int64_t episodes,

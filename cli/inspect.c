@@ -91,6 +91,7 @@ static lud_status find_state(const lud_scenario *s, const inspect_values *values
             lud_batch_step(batch, (lud_actions){discrete, continuous}, &out);
         }
         memcpy(state, batch->states, layout->state_bytes);
+        status = lud_cast_check(cast, error);
     }
     for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) free(observations[p]);
     free(discrete);

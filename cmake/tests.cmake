@@ -35,8 +35,9 @@ foreach(source IN LISTS test_sources)
   if(${name} STREQUAL test_out_of_memory) # see tests/out_of_memory.h
     target_sources(${target} PRIVATE tests/out_of_memory.c)
     foreach(function malloc calloc realloc free aligned_alloc strdup strndup asprintf lud_arena_create lud_arena_take
-            lud_arena_take_array lud_arena_text lud_device_allocate lud_device_reserve
-            lud_cpu_workspace lud_cpu_product_scratch lud_cpu_conv)
+            lud_arena_take_array lud_arena_text lud_device_allocate lud_device_reserve dnnl_engine_create
+            dnnl_stream_create dnnl_primitive_attr_create dnnl_post_ops_create dnnl_primitive_desc_create
+            dnnl_primitive_create dnnl_memory_create dnnl_primitive_execute dnnl_sgemm)
       target_link_options(${target} PRIVATE -Wl,--wrap=${function})
     endforeach()
   elseif(TARGET ludus)

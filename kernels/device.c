@@ -138,8 +138,9 @@ void lud_graph_launch(lud_device *device, lud_graph *graph) {
 void lud_graph_destroy(lud_device *device, lud_graph *graph) {
     if (graph) device->backend->graph_destroy(device, graph);
 }
-const char *lud_device_failure(lud_device *device) {
-    return device->backend->failure(device);
+lud_status lud_device_check(const lud_device *device, lud_error *error) {
+    const lud_error *failure = &device->failure;
+    return failure->status ? lud_fail(error, failure->status, "%s", failure->text) : LUD_OK;
 }
 
 const void *lud_device_symbol(const lud_device *device, const char *name) {

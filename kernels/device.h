@@ -64,7 +64,6 @@ typedef struct lud_backend {
     lud_graph *(*record_end)(lud_device *device);
     void (*graph_launch)(lud_device *device, lud_graph *graph);
     void (*graph_destroy)(lud_device *device, lud_graph *graph);
-    const char *(*failure)(lud_device *device);
 } lud_backend;
 
 /* Every backend's device begins with this. Fields are read by everybody and set through the functions below.
@@ -78,6 +77,7 @@ struct lud_device {
     lud_precision precision;
     void *workspace; /* scratch of the operation that runs now */
     size_t workspace_bytes;
+    lud_error failure; /* the first; its status LUD_OK while all is well (lud_device_check) */
 };
 
 /* Opens `choice`: "cpu", "cuda" or "auto" (cuda where it works, else cpu). n_threads 0: all processors this
@@ -114,7 +114,7 @@ bool lud_device_reserve(lud_device *device, size_t bytes);
  * for both, else one behind the other. Each calls operations on the device it is handed (half the threads,
  * its own scratch) and not on `device`; memory is common. A piece may itself run two on the device it has.
  * Results are the same either way. On CUDA the two are queued one behind the other, on `device` itself. Both
- * run in any case: what goes wrong in one is told by its context, or by lud_device_failure. */
+ * run in any case: what goes wrong in one is told by its context, or by lud_device_check. */
 void lud_device_run_both(lud_device *device, lud_device_work first, void *first_context,
                          lud_device_work second, void *second_context);
 
@@ -136,9 +136,19 @@ void lud_graph_destroy(lud_device *device, lud_graph *graph);
  * nothing, and on the CPU. */
 const void *lud_device_symbol(const lud_device *device, const char *name);
 
-/* Null while all is well, else what the device reported first (a CUDA error is sticky and later calls do
- * nothing). Check after a synchronise. */
-const char *lud_device_failure(lud_device *device);
+/* Operations return nothing. What goes wrong in one is kept by the device, and from then on no result is
+ * worth anything: on the CPU an operation without scratch leaves its results as they were, on CUDA later
+ * calls do nothing. LUD_OK while all is well, else what came first; LUD_ERROR_MEMORY where memory ran out.
+ * Whoever hands results on checks first, on CUDA after a synchronise or a download. */
+lud_status lud_device_check(const lud_device *device, lud_error *error);
+/* Keeps `failure` too, where the device has none yet: of work on it that can return nothing either. */
+static inline void lud_device_keep(lud_device *device, const lud_error *failure) {
+    if (!device->failure.status) device->failure = *failure;
+}
+/* Its text alone; null while all is well. */
+static inline const char *lud_device_failure(const lud_device *device) {
+    return device->failure.status ? device->failure.text : 0;
+}
 
 #ifdef __cplusplus
 }

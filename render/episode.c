@@ -166,6 +166,8 @@ lud_status lud_player_step(lud_player *p, const int32_t *chosen, bool *moved, lu
     memcpy(next.state, r->batch->states, p->model->layout.state_bytes);
     memcpy(next.hidden, r->hidden, p->hidden_bytes);
     memcpy(next.actions, r->discrete, p->n_agents * sizeof *next.actions);
+    status = lud_cast_check(r->cast, error);
+    if (status) return status;
     p->position++;
     p->known = p->position + 1;
     set_over(p, p->position, terminated || truncated);

@@ -1,5 +1,6 @@
 #include "out_of_memory.h"
 
+#include <dnnl.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <pthread.h>
@@ -15,7 +16,6 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
-#include "kernels/cpu/conv.h"
 #include "kernels/device.h"
 
 #if defined(__SANITIZE_ADDRESS__) /* ten times slower: what is tried everywhere else is enough there */
@@ -122,30 +122,36 @@ WRAP(char *, lud_arena_text, (lud_arena * arena, const char *text, size_t n), (a
 WRAP(void *, lud_device_allocate, (lud_device * device, size_t n), (device, n))
 WRAP(bool, lud_device_reserve, (lud_device * device, size_t n), (device, n))
 
-/* Operations return nothing: scratch that they cannot have ends the program (kernels/cpu/cpu.h), so it is not
- * refused. */
-#define WRAP_SPARED(type, name, parameters, arguments)                                                       \
-    type __real_##name parameters;                                                                           \
-    type __wrap_##name parameters;                                                                           \
-    type __wrap_##name parameters {                                                                          \
-        const bool armed = atomic_exchange(&now.armed, false);                                               \
-        type result = __real_##name arguments;                                                               \
-        atomic_store(&now.armed, armed);                                                                     \
-        return result;                                                                                       \
+/* Calls of oneDNN say that memory is out, as they do when their own allocations fail. */
+#define WRAP_ONEDNN(name, parameters, arguments)                                                             \
+    dnnl_status_t __real_##name parameters;                                                                  \
+    dnnl_status_t __wrap_##name parameters;                                                                  \
+    dnnl_status_t __wrap_##name parameters {                                                                 \
+        return refuse(SITE) ? dnnl_out_of_memory : __real_##name arguments;                                  \
     }
-WRAP_SPARED(void *, lud_cpu_workspace, (lud_device * device, size_t n), (device, n))
-WRAP_SPARED(void *, lud_cpu_product_scratch, (lud_device * device, size_t n), (device, n))
-
-void __real_lud_cpu_conv(lud_device *device, lud_conv_pass pass, const lud_conv *shape, bool relu, bool add,
-                         float *x, float *w, const float *b, float *y);
-void __wrap_lud_cpu_conv(lud_device *device, lud_conv_pass pass, const lud_conv *shape, bool relu, bool add,
-                         float *x, float *w, const float *b, float *y);
-void __wrap_lud_cpu_conv(lud_device *device, lud_conv_pass pass, const lud_conv *shape, bool relu, bool add,
-                         float *x, float *w, const float *b, float *y) {
-    const bool armed = atomic_exchange(&now.armed, false);
-    __real_lud_cpu_conv(device, pass, shape, relu, add, x, w, b, y);
-    atomic_store(&now.armed, armed);
-}
+WRAP_ONEDNN(dnnl_engine_create, (dnnl_engine_t * engine, dnnl_engine_kind_t kind, size_t index),
+            (engine, kind, index))
+WRAP_ONEDNN(dnnl_stream_create, (dnnl_stream_t * stream, dnnl_engine_t engine, unsigned flags),
+            (stream, engine, flags))
+WRAP_ONEDNN(dnnl_primitive_attr_create, (dnnl_primitive_attr_t * attributes), (attributes))
+WRAP_ONEDNN(dnnl_post_ops_create, (dnnl_post_ops_t * operations), (operations))
+WRAP_ONEDNN(dnnl_primitive_desc_create,
+            (dnnl_primitive_desc_t * description, const_dnnl_op_desc_t operation,
+             const_dnnl_primitive_attr_t attributes, dnnl_engine_t engine, const_dnnl_primitive_desc_t hint),
+            (description, operation, attributes, engine, hint))
+WRAP_ONEDNN(dnnl_primitive_create, (dnnl_primitive_t * primitive, const_dnnl_primitive_desc_t description),
+            (primitive, description))
+WRAP_ONEDNN(dnnl_memory_create,
+            (dnnl_memory_t * memory, const dnnl_memory_desc_t *description, dnnl_engine_t engine, void *data),
+            (memory, description, engine, data))
+WRAP_ONEDNN(dnnl_primitive_execute,
+            (const_dnnl_primitive_t primitive, dnnl_stream_t stream, int n, const dnnl_exec_arg_t *arguments),
+            (primitive, stream, n, arguments))
+WRAP_ONEDNN(dnnl_sgemm,
+            (char transpose_a, char transpose_b, dnnl_dim_t m, dnnl_dim_t n, dnnl_dim_t k, float alpha,
+             const float *a, dnnl_dim_t lda, const float *b, dnnl_dim_t ldb, float beta, float *c,
+             dnnl_dim_t ldc),
+            (transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc))
 
 void *__real_realloc(void *old, size_t n);
 void *__wrap_realloc(void *old, size_t n);

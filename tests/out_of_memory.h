@@ -1,8 +1,8 @@
 /* Runs a piece of work again and again, each time with another of its allocations refused.
  *
  * Programs named test_out_of_memory are linked so that every allocation that our own code makes (malloc and
- * its kin, arenas, device memory) passes through tests/out_of_memory.c; what libraries allocate inside is not
- * touched. */
+ * its kin, arenas, device memory) passes through tests/out_of_memory.c, and so do the calls of oneDNN that
+ * report that memory is out; what other libraries allocate inside is not touched. */
 #ifndef LUDUS_TESTS_OUT_OF_MEMORY_H
 #define LUDUS_TESTS_OUT_OF_MEMORY_H
 

@@ -73,140 +73,189 @@ void lud_cpu_conv_cache_destroy(lud_cpu_conv_cache *cache) {
     free(cache);
 }
 
+static dnnl_engine_t engine_of(const lud_device *device) {
+    return ((const lud_cpu *)device)->conv_cache->engine;
+}
+
 /* Memory for a description. */
-static dnnl_memory_t buffer_create(lud_cpu_conv_cache *cache, const dnnl_memory_desc_t *description,
-                                   void **buffer) {
-    *buffer = aligned_alloc(64, (dnnl_memory_desc_get_size(description) + 63) / 64 * 64);
-    if (!*buffer) lud_onednn_check(dnnl_out_of_memory, "allocation");
-    dnnl_memory_t memory;
-    LUD_ONEDNN(dnnl_memory_create(&memory, description, cache->engine, *buffer));
-    return memory;
+static bool buffer_create(lud_device *device, const dnnl_memory_desc_t *description, void **buffer,
+                          dnnl_memory_t *memory) {
+    const size_t bytes = (dnnl_memory_desc_get_size(description) + 63) / 64 * 64;
+    *buffer = aligned_alloc(64, bytes);
+    if (!*buffer)
+        lud_cpu_fail(device, LUD_ERROR_MEMORY, "out of memory: a convolution needs %zu bytes", bytes);
+    return *buffer && LUD_ONEDNN(device, dnnl_memory_create(memory, description, engine_of(device), *buffer));
 }
 
 /* Memory objects and the reorder of one operand. `written`: by the pass. */
-static void operand_create(lud_cpu_conv_cache *cache, conv_operand *o, const dnnl_memory_desc_t *plain,
+static bool operand_create(lud_device *device, conv_operand *o, const dnnl_memory_desc_t *plain,
                            const dnnl_memory_desc_t *preferred, bool written) {
-    LUD_ONEDNN(dnnl_memory_create(&o->plain, plain, cache->engine, DNNL_MEMORY_NONE));
+    const dnnl_engine_t engine = engine_of(device);
+    if (!LUD_ONEDNN(device, dnnl_memory_create(&o->plain, plain, engine, DNNL_MEMORY_NONE))) return false;
     if (dnnl_memory_desc_equal(plain, preferred)) {
         o->blocked = o->plain;
-        return;
+        return true;
     }
-    o->blocked = buffer_create(cache, preferred, &o->buffer);
-    dnnl_primitive_desc_t description;
-    LUD_ONEDNN(dnnl_reorder_primitive_desc_create(&description, written ? preferred : plain, cache->engine,
-                                                  written ? plain : preferred, cache->engine, 0));
-    LUD_ONEDNN(dnnl_primitive_create(&o->reorder, description));
-    LUD_ONEDNN(dnnl_primitive_desc_destroy(description));
+    dnnl_primitive_desc_t reorder = 0;
+    const bool ok =
+        buffer_create(device, preferred, &o->buffer, &o->blocked) &&
+        LUD_ONEDNN(device, dnnl_reorder_primitive_desc_create(&reorder, written ? preferred : plain, engine,
+                                                              written ? plain : preferred, engine, 0)) &&
+        LUD_ONEDNN(device, dnnl_primitive_create(&o->reorder, reorder));
+    if (reorder) dnnl_primitive_desc_destroy(reorder);
+    return ok;
 }
 
-static conv_primitive *conv_create(lud_cpu_conv_cache *cache, const conv_key *key) {
-    conv_primitive *conv = calloc(1, sizeof *conv);
-    if (!conv) lud_onednn_check(dnnl_out_of_memory, "allocation");
-    conv->key = *key;
-    const lud_conv *s = &key->shape;
-    dnnl_dims_t x_dims = {s->n, s->channels_in, s->height, s->width};
-    dnnl_dims_t w_dims = {s->channels_out, s->channels_in, s->kernel, s->kernel}, b_dims = {s->channels_out};
-    dnnl_dims_t y_dims = {s->n, s->channels_out, lud_conv_height_out(s), lud_conv_width_out(s)};
-    dnnl_dims_t strides = {s->stride, s->stride}, padding = {s->padding, s->padding};
-    dnnl_memory_desc_t plain[OPERANDS], any[OPERANDS];
-    LUD_ONEDNN(dnnl_memory_desc_init_by_tag(&plain[INPUT], 4, x_dims, dnnl_f32, dnnl_nchw));
-    LUD_ONEDNN(dnnl_memory_desc_init_by_tag(&plain[WEIGHTS], 4, w_dims, dnnl_f32, dnnl_oihw));
-    LUD_ONEDNN(dnnl_memory_desc_init_by_tag(&plain[BIAS], 1, b_dims, dnnl_f32, dnnl_x));
-    LUD_ONEDNN(dnnl_memory_desc_init_by_tag(&plain[OUTPUT], 4, y_dims, dnnl_f32, dnnl_nchw));
-    LUD_ONEDNN(dnnl_memory_desc_init_by_tag(&any[INPUT], 4, x_dims, dnnl_f32, dnnl_format_tag_any));
-    LUD_ONEDNN(dnnl_memory_desc_init_by_tag(&any[WEIGHTS], 4, w_dims, dnnl_f32, dnnl_format_tag_any));
-    LUD_ONEDNN(dnnl_memory_desc_init_by_tag(&any[OUTPUT], 4, y_dims, dnnl_f32, dnnl_format_tag_any));
-    any[BIAS] = plain[BIAS];
-    dnnl_convolution_desc_t forward, desc;
-    LUD_ONEDNN(dnnl_convolution_forward_desc_init(&forward, dnnl_forward_training, dnnl_convolution_direct,
-                                                  &any[INPUT], &any[WEIGHTS], key->has_bias ? &any[BIAS] : 0,
-                                                  &any[OUTPUT], strides, padding, padding));
-    /* the library's own scratch memory belongs to the thread that makes the primitive */
-    dnnl_primitive_attr_t attributes;
-    LUD_ONEDNN(dnnl_primitive_attr_create(&attributes));
-    LUD_ONEDNN(dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user));
-    if (key->relu) {
-        dnnl_post_ops_t after;
-        LUD_ONEDNN(dnnl_post_ops_create(&after));
-        LUD_ONEDNN(dnnl_post_ops_append_eltwise(after, 1, dnnl_eltwise_relu, 0, 0));
-        LUD_ONEDNN(dnnl_primitive_attr_set_post_ops(attributes, after));
-        LUD_ONEDNN(dnnl_post_ops_destroy(after));
+/* The operands as the caller has them; `any`: in whatever form the library prefers. */
+static bool operands_describe(lud_device *device, const lud_conv *s, dnnl_memory_desc_t plain[OPERANDS],
+                              dnnl_memory_desc_t any[OPERANDS]) {
+    static const dnnl_format_tag_t tags[OPERANDS] = {dnnl_nchw, dnnl_oihw, dnnl_x, dnnl_nchw};
+    const dnnl_dims_t dims[OPERANDS] = {
+        {s->n, s->channels_in, s->height, s->width},
+        {s->channels_out, s->channels_in, s->kernel, s->kernel},
+        {s->channels_out},
+        {s->n, s->channels_out, lud_conv_height_out(s), lud_conv_width_out(s)}};
+    for (int i = 0; i < OPERANDS; ++i) {
+        const int n = i == BIAS ? 1 : 4;
+        if (!LUD_ONEDNN(device, dnnl_memory_desc_init_by_tag(&plain[i], n, dims[i], dnnl_f32, tags[i])) ||
+            !LUD_ONEDNN(device, dnnl_memory_desc_init_by_tag(&any[i], n, dims[i], dnnl_f32,
+                                                             i == BIAS ? dnnl_x : dnnl_format_tag_any)))
+            return false;
     }
-    dnnl_primitive_desc_t description, hint;
-    LUD_ONEDNN(dnnl_primitive_desc_create(&hint, &forward, attributes, cache->engine, 0));
+    return true;
+}
+
+/* What the primitives of a convolution have in common. */
+static bool attributes_create(lud_device *device, bool relu, dnnl_primitive_attr_t *attributes) {
+    /* the library's own scratch memory belongs to the thread that makes the primitive */
+    if (!LUD_ONEDNN(device, dnnl_primitive_attr_create(attributes)) ||
+        !LUD_ONEDNN(device, dnnl_primitive_attr_set_scratchpad_mode(*attributes, dnnl_scratchpad_mode_user)))
+        return false;
+    if (!relu) return true;
+    dnnl_post_ops_t after = 0;
+    const bool ok = LUD_ONEDNN(device, dnnl_post_ops_create(&after)) &&
+                    LUD_ONEDNN(device, dnnl_post_ops_append_eltwise(after, 1, dnnl_eltwise_relu, 0, 0)) &&
+                    LUD_ONEDNN(device, dnnl_primitive_attr_set_post_ops(*attributes, after));
+    if (after) dnnl_post_ops_destroy(after);
+    return ok;
+}
+
+/* The pass itself; null when the library refuses. */
+static dnnl_primitive_desc_t pass_describe(lud_device *device, const conv_key *key,
+                                           const dnnl_memory_desc_t any[OPERANDS]) {
+    const lud_conv *s = &key->shape;
+    const dnnl_dims_t strides = {s->stride, s->stride}, padding = {s->padding, s->padding};
+    const dnnl_engine_t engine = engine_of(device);
+    dnnl_convolution_desc_t forward, backward;
+    dnnl_primitive_attr_t attributes = 0;
+    dnnl_primitive_desc_t description = 0, hint = 0;
+    bool ok = LUD_ONEDNN(device, dnnl_convolution_forward_desc_init(
+                                     &forward, dnnl_forward_training, dnnl_convolution_direct, &any[INPUT],
+                                     &any[WEIGHTS], key->has_bias ? &any[BIAS] : 0, &any[OUTPUT], strides,
+                                     padding, padding)) &&
+              attributes_create(device, key->relu, &attributes) &&
+              LUD_ONEDNN(device, dnnl_primitive_desc_create(&hint, &forward, attributes, engine, 0));
     if (key->pass == LUD_CONV_FORWARD) {
         description = hint;
+        hint = 0;
     } else {
         if (key->pass == LUD_CONV_DATA)
-            LUD_ONEDNN(dnnl_convolution_backward_data_desc_init(&desc, dnnl_convolution_direct, &any[INPUT],
-                                                                &any[WEIGHTS], &any[OUTPUT], strides, padding,
-                                                                padding));
+            ok = ok && LUD_ONEDNN(device, dnnl_convolution_backward_data_desc_init(
+                                              &backward, dnnl_convolution_direct, &any[INPUT], &any[WEIGHTS],
+                                              &any[OUTPUT], strides, padding, padding));
         else
-            LUD_ONEDNN(dnnl_convolution_backward_weights_desc_init(&desc, dnnl_convolution_direct,
-                                                                   &any[INPUT], &any[WEIGHTS], 0,
-                                                                   &any[OUTPUT], strides, padding, padding));
-        LUD_ONEDNN(dnnl_primitive_desc_create(&description, &desc, attributes, cache->engine, hint));
-        LUD_ONEDNN(dnnl_primitive_desc_destroy(hint));
+            ok = ok && LUD_ONEDNN(device, dnnl_convolution_backward_weights_desc_init(
+                                              &backward, dnnl_convolution_direct, &any[INPUT], &any[WEIGHTS],
+                                              0, &any[OUTPUT], strides, padding, padding));
+        if (ok)
+            LUD_ONEDNN(device, dnnl_primitive_desc_create(&description, &backward, attributes, engine, hint));
     }
-    LUD_ONEDNN(dnnl_primitive_attr_destroy(attributes));
-    LUD_ONEDNN(dnnl_primitive_create(&conv->primitive, description));
-    LUD_ONEDNN(dnnl_stream_create(&conv->stream, cache->engine, dnnl_stream_default_flags));
-    const dnnl_memory_desc_t *scratch =
-        dnnl_primitive_desc_query_md(description, dnnl_query_scratchpad_md, 0);
-    if (scratch && dnnl_memory_desc_get_size(scratch) > 0)
-        conv->scratch = buffer_create(cache, scratch, &conv->scratch_buffer);
+    if (hint) dnnl_primitive_desc_destroy(hint);
+    if (attributes) dnnl_primitive_attr_destroy(attributes);
+    return description;
+}
 
+static const int written_by[3] = {OUTPUT, INPUT, WEIGHTS}; /* each pass */
+
+/* Everything of a primitive whose key is known. */
+static bool conv_make(lud_device *device, conv_primitive *conv) {
     static const dnnl_query_t queries[3][OPERANDS] = {
         {dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_weights_md, dnnl_query_dst_md},
         {dnnl_query_diff_src_md, dnnl_query_weights_md, dnnl_query_weights_md, dnnl_query_diff_dst_md},
         {dnnl_query_src_md, dnnl_query_diff_weights_md, dnnl_query_diff_weights_md, dnnl_query_diff_dst_md}};
-    static const int written[3] = {OUTPUT, INPUT, WEIGHTS};
-    for (int i = 0; i < OPERANDS; ++i) {
+    const conv_key *key = &conv->key;
+    dnnl_memory_desc_t plain[OPERANDS], any[OPERANDS];
+    if (!operands_describe(device, &key->shape, plain, any)) return false;
+    dnnl_primitive_desc_t description = pass_describe(device, key, any);
+    if (!description) return false;
+    bool ok =
+        LUD_ONEDNN(device, dnnl_primitive_create(&conv->primitive, description)) &&
+        LUD_ONEDNN(device, dnnl_stream_create(&conv->stream, engine_of(device), dnnl_stream_default_flags));
+    const dnnl_memory_desc_t *scratch =
+        dnnl_primitive_desc_query_md(description, dnnl_query_scratchpad_md, 0);
+    if (ok && scratch && dnnl_memory_desc_get_size(scratch) > 0)
+        ok = buffer_create(device, scratch, &conv->scratch_buffer, &conv->scratch);
+    for (int i = 0; i < OPERANDS && ok; ++i) {
         if (i == BIAS && !key->has_bias) continue;
         const dnnl_memory_desc_t *preferred =
             dnnl_primitive_desc_query_md(description, queries[key->pass][i], i == BIAS ? 1 : 0);
-        operand_create(cache, &conv->operand[i], &plain[i], preferred, i == written[key->pass]);
+        ok = operand_create(device, &conv->operand[i], &plain[i], preferred, i == written_by[key->pass]);
     }
-    LUD_ONEDNN(dnnl_primitive_desc_destroy(description));
+    dnnl_primitive_desc_destroy(description);
+    return ok;
+}
+
+static conv_primitive *conv_create(lud_device *device, const conv_key *key) {
+    lud_cpu_conv_cache *cache = ((lud_cpu *)device)->conv_cache;
+    conv_primitive *conv = calloc(1, sizeof *conv);
+    if (!conv) {
+        lud_cpu_fail(device, LUD_ERROR_MEMORY, "out of memory for a convolution");
+        return 0;
+    }
+    conv->key = *key;
+    if (!conv_make(device, conv)) {
+        conv_destroy(conv);
+        return 0;
+    }
     conv->next = cache->first;
     cache->first = conv;
     return conv;
 }
 
-static conv_primitive *conv_find(lud_cpu_conv_cache *cache, const conv_key *key) {
-    conv_primitive *conv = cache->first;
+/* Null when it has to be made and cannot. */
+static conv_primitive *conv_find(lud_device *device, const conv_key *key) {
+    conv_primitive *conv = ((lud_cpu *)device)->conv_cache->first;
     while (conv && memcmp(&conv->key, key, sizeof *key) != 0) conv = conv->next;
-    return conv ? conv : conv_create(cache, key);
+    return conv ? conv : conv_create(device, key);
 }
 
-static void reorder_run(const conv_primitive *conv, const conv_operand *o, bool written) {
+static bool reorder_run(lud_device *device, const conv_primitive *conv, const conv_operand *o, bool written) {
     dnnl_exec_arg_t arguments[2] = {{DNNL_ARG_FROM, written ? o->blocked : o->plain},
                                     {DNNL_ARG_TO, written ? o->plain : o->blocked}};
-    LUD_ONEDNN(dnnl_primitive_execute(o->reorder, conv->stream, 2, arguments));
+    return LUD_ONEDNN(device, dnnl_primitive_execute(o->reorder, conv->stream, 2, arguments));
 }
 
-static void conv_run(conv_primitive *conv, float *const data[OPERANDS]) {
+static void conv_run(lud_device *device, conv_primitive *conv, float *const data[OPERANDS]) {
     static const int names[3][OPERANDS] = {
         {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST},
         {DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DIFF_DST},
         {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_BIAS, DNNL_ARG_DIFF_DST}};
-    static const int written[3] = {OUTPUT, INPUT, WEIGHTS};
     int64_t pass = conv->key.pass;
     dnnl_exec_arg_t arguments[OPERANDS + 1];
     int n = 0;
     for (int i = 0; i < OPERANDS; ++i) {
         conv_operand *o = &conv->operand[i];
         if (!o->plain) continue;
-        LUD_ONEDNN(dnnl_memory_set_data_handle(o->plain, data[i]));
-        if (o->reorder && i != written[pass]) reorder_run(conv, o, false);
+        if (!LUD_ONEDNN(device, dnnl_memory_set_data_handle(o->plain, data[i]))) return;
+        if (o->reorder && i != written_by[pass] && !reorder_run(device, conv, o, false)) return;
         arguments[n].arg = names[pass][i];
         arguments[n++].memory = o->blocked;
     }
     if (conv->scratch) arguments[n++] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, conv->scratch};
-    LUD_ONEDNN(dnnl_primitive_execute(conv->primitive, conv->stream, n, arguments));
-    const conv_operand *result = &conv->operand[written[pass]];
-    if (result->reorder) reorder_run(conv, result, true);
-    LUD_ONEDNN(dnnl_stream_wait(conv->stream));
+    if (!LUD_ONEDNN(device, dnnl_primitive_execute(conv->primitive, conv->stream, n, arguments))) return;
+    const conv_operand *result = &conv->operand[written_by[pass]];
+    if (result->reorder) reorder_run(device, conv, result, true);
+    LUD_ONEDNN(device, dnnl_stream_wait(conv->stream));
 }
 
 /* Images are run in pieces, at most so many whole ones and the rest in powers of two; a piece is worth a
@@ -230,7 +279,6 @@ static int64_t conv_jobs(int64_t n, double work, conv_job *jobs) {
 
 void lud_cpu_conv(lud_device *device, lud_conv_pass pass, const lud_conv *shape, bool relu, bool add,
                   float *x, float *w, const float *b, float *y) {
-    lud_cpu_conv_cache *cache = ((lud_cpu *)device)->conv_cache;
     int64_t x_size = shape->channels_in * shape->height * shape->width;
     int64_t y_size = shape->channels_out * lud_conv_height_out(shape) * lud_conv_width_out(shape);
     int64_t w_size = shape->channels_out * shape->channels_in * shape->kernel * shape->kernel;
@@ -240,8 +288,9 @@ void lud_cpu_conv(lud_device *device, lud_conv_pass pass, const lud_conv *shape,
     int64_t n_jobs = conv_jobs(shape->n, (double)work, jobs);
     int n_threads = n_jobs == 1 ? 1 : lud_cpu_threads(device, shape->n * work / 4);
     if (n_threads > n_jobs) n_threads = (int)n_jobs;
+    bool found = true;
     const lud_onednn_settings settings = lud_onednn_enter();
-    for (int64_t job = 0; job < n_jobs; ++job) {
+    for (int64_t job = 0; job < n_jobs && found; ++job) {
         conv_key key;
         memset(&key, 0, sizeof key); /* compared as bytes */
         key.pass = pass;
@@ -250,13 +299,16 @@ void lud_cpu_conv(lud_device *device, lud_conv_pass pass, const lud_conv *shape,
         key.slot = job * n_threads / n_jobs;
         key.shape = *shape;
         key.shape.n = jobs[job].n;
-        primitives[job] = conv_find(cache, &key);
+        primitives[job] = conv_find(device, &key);
+        found = found && primitives[job];
     }
     lud_onednn_leave(settings);
+    if (!found) return;
     /* gradients of weights: each piece's sum, then the pieces in order */
     bool sum = pass == LUD_CONV_WEIGHTS ? n_jobs > 1 || add : add && pass == LUD_CONV_DATA;
     int64_t sum_size = pass == LUD_CONV_WEIGHTS ? n_jobs * w_size : shape->n * x_size;
     float *sums = sum ? lud_cpu_workspace(device, (size_t)sum_size * sizeof *sums) : 0;
+    if (sum && !sums) return;
 #pragma omp parallel for schedule(static, 1) num_threads(n_threads)
     for (int t = 0; t < n_threads; ++t) {
         const lud_onednn_settings before = lud_onednn_enter();
@@ -266,7 +318,7 @@ void lud_cpu_conv(lud_device *device, lud_conv_pass pass, const lud_conv *shape,
             float *data[OPERANDS] = {x + first * x_size, w, (float *)b, y + first * y_size};
             if (sum && pass == LUD_CONV_DATA) data[INPUT] = sums + first * x_size;
             if (sum && pass == LUD_CONV_WEIGHTS) data[WEIGHTS] = sums + job * w_size;
-            conv_run(primitives[job], data);
+            conv_run(device, primitives[job], data);
         }
         lud_onednn_leave(before);
     }

@@ -1,5 +1,6 @@
 #include "kernels/cpu/cpu.h"
 
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ void *lud_cpu_memory(size_t alignment, size_t bytes) {
 }
 
 static bool grow(void **memory, size_t *size, size_t bytes) {
-    if (bytes <= *size) return true;
+    if (*memory && bytes <= *size) return true; /* memory also for 0 bytes: null says that it is out */
     size_t rounded = (bytes + bytes / 4 + 4095) / 4096 * 4096;
     void *larger = lud_cpu_memory(4096, rounded);
     if (!larger) return false;
@@ -31,24 +32,33 @@ bool lud_cpu_reserve(lud_device *device, size_t bytes) {
     return grow(&device->workspace, &device->workspace_bytes, bytes);
 }
 
-static void out_of_scratch(size_t bytes) {
-    fprintf(stderr, "ludus: out of memory: an operation needs %zu bytes of scratch\n", bytes);
-    abort();
+void lud_cpu_fail(lud_device *device, lud_status status, const char *format, ...) {
+#pragma omp critical(lud_cpu_failure)
+    if (!device->failure.status) {
+        device->failure.status = status;
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(device->failure.text, sizeof device->failure.text, format, arguments);
+        va_end(arguments);
+    }
+}
+
+static void *scratch(lud_device *device, void **memory, size_t *size, size_t bytes) {
+    if (grow(memory, size, bytes)) return *memory;
+    lud_cpu_fail(device, LUD_ERROR_MEMORY, "out of memory: an operation needs %zu bytes of scratch", bytes);
+    return 0;
 }
 
 void *lud_cpu_workspace(lud_device *device, size_t bytes) {
-    if (!lud_cpu_reserve(device, bytes)) out_of_scratch(bytes);
-    return device->workspace;
+    return scratch(device, &device->workspace, &device->workspace_bytes, bytes);
 }
 
 void *lud_cpu_product_scratch(lud_device *device, size_t bytes) {
     lud_cpu *cpu = (lud_cpu *)device;
-    if (!grow(&cpu->product_scratch, &cpu->product_scratch_bytes, bytes)) out_of_scratch(bytes);
-    return cpu->product_scratch;
+    return scratch(device, &cpu->product_scratch, &cpu->product_scratch_bytes, bytes);
 }
 
 void *lud_cpu_operand_scratch(lud_device *device, size_t bytes) {
     lud_cpu *cpu = (lud_cpu *)device;
-    if (!grow(&cpu->operand_scratch, &cpu->operand_scratch_bytes, bytes)) out_of_scratch(bytes);
-    return cpu->operand_scratch;
+    return scratch(device, &cpu->operand_scratch, &cpu->operand_scratch_bytes, bytes);
 }

@@ -34,8 +34,12 @@ void *lud_cpu_memory(size_t alignment, size_t bytes);
 /* The workspace of at least `bytes`; false when memory is out. */
 bool lud_cpu_reserve(lud_device *device, size_t bytes);
 
-/* Scratch memory of at least `bytes`, aligned to 64, valid until the next call. Aborts when memory is out: it
- * grows only while warming up. */
+/* Keeps what went wrong first, on any of the device's threads (lud_device_check). */
+void lud_cpu_fail(lud_device *device, lud_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Scratch memory of at least `bytes`, aligned to 64, valid until the next call. Null, and kept as the
+ * device's failure, when memory is out: then the operation leaves its results as they are. */
 void *lud_cpu_workspace(lud_device *device, size_t bytes);
 
 /* The same for the products inside an operation. */

@@ -117,6 +117,9 @@ static bool run_both(lud_device *device, lud_device_work first, void *first_cont
     }
     if (n_threads > 2 && most_levels < levels) omp_set_max_active_levels(most_levels);
     device->n_threads = n_threads;
+    const lud_error *failure = &half->device.failure;
+    if (failure->status) lud_cpu_fail(device, failure->status, "%s", failure->text);
+    half->device.failure = (lud_error){0};
     half_give(cpu, half);
     return true;
 }
@@ -166,11 +169,6 @@ static double event_seconds(lud_device *device, lud_event *from, lud_event *to) 
     return to->seconds - from->seconds;
 }
 
-static const char *failure(lud_device *device) {
-    (void)device;
-    return 0;
-}
-
 const lud_backend lud_cpu_backend = {.name = "cpu",
                                      .host_memory = true,
                                      .rows_per_run = 1024,
@@ -188,5 +186,4 @@ const lud_backend lud_cpu_backend = {.name = "cpu",
                                      .event_create = event_create,
                                      .event_destroy = event_destroy,
                                      .event_record = event_record,
-                                     .event_seconds = event_seconds,
-                                     .failure = failure};
+                                     .event_seconds = event_seconds};

@@ -4,19 +4,19 @@
 
 #include <dnnl.h>
 #include <omp.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "kernels/cpu/cpu.h"
 
-/* oneDNN fails only when memory is out or a call is malformed: neither can be repaired while a network runs.
- */
-static inline void lud_onednn_check(dnnl_status_t status, const char *what) {
-    if (status == dnnl_success) return;
-    fprintf(stderr, "ludus: oneDNN: %s failed with status %d\n", what, (int)status);
-    abort();
+/* Whether a call of the library went well; else the device has failed. */
+static inline bool lud_onednn_check(lud_device *device, dnnl_status_t status, const char *what) {
+    if (status == dnnl_success) return true;
+    if (status == dnnl_out_of_memory)
+        lud_cpu_fail(device, LUD_ERROR_MEMORY, "out of memory in oneDNN: %s", what);
+    else
+        lud_cpu_fail(device, LUD_ERROR_UNSUPPORTED, "oneDNN: %s failed with status %d", what, (int)status);
+    return false;
 }
-#define LUD_ONEDNN(call) lud_onednn_check(call, #call)
+#define LUD_ONEDNN(device, call) lud_onednn_check(device, call, #call)
 
 /* The settings of a thread that calls the library. It takes as many threads as OpenMP would; it always runs
  * on the thread that calls it, and the work is cut by the caller: by shape alone, so that no result depends

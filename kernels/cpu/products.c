@@ -19,8 +19,8 @@ typedef struct product_shape {
 } product_shape;
 
 /* One tile of the output, one piece of its sum. */
-static void product_job(const product_shape *s, int64_t job, float alpha, const float *a, const float *b,
-                        float beta, float *c, int64_t ldc) {
+static void product_job(lud_device *device, const product_shape *s, int64_t job, float alpha, const float *a,
+                        const float *b, float beta, float *c, int64_t ldc) {
     int64_t tile = job % s->n_tiles, piece = job / s->n_tiles;
     int64_t first_k = s->k * piece / s->n_pieces, end_k = s->k * (piece + 1) / s->n_pieces;
     int64_t n_rows = (s->m + s->tile_rows - 1) / s->tile_rows;
@@ -31,8 +31,8 @@ static void product_job(const product_shape *s, int64_t job, float alpha, const 
     b += s->transpose_b ? j * s->ldb + first_k : first_k * s->ldb + j;
     c += piece * s->m * s->n + i * ldc + j; /* pieces lie behind each other */
     const lud_onednn_settings before = lud_onednn_enter();
-    LUD_ONEDNN(dnnl_sgemm(s->transpose_a ? 'T' : 'N', s->transpose_b ? 'T' : 'N', rows, columns,
-                          end_k - first_k, alpha, a, s->lda, b, s->ldb, beta, c, ldc));
+    LUD_ONEDNN(device, dnnl_sgemm(s->transpose_a ? 'T' : 'N', s->transpose_b ? 'T' : 'N', rows, columns,
+                                  end_k - first_k, alpha, a, s->lda, b, s->ldb, beta, c, ldc));
     lud_onednn_leave(before);
 }
 
@@ -48,14 +48,17 @@ void lud_cpu_sgemm(lud_device *device, bool transpose_a, bool transpose_b, int64
     const product_shape shape = {transpose_a, transpose_b, m, n, k, lda, ldb, tile_rows, n_tiles, n_pieces};
     float *parts =
         n_pieces > 1 ? lud_cpu_product_scratch(device, (size_t)(n_pieces * m * n) * sizeof *parts) : 0;
+    if (n_pieces > 1 && !parts) return;
     float *to = parts ? parts : c, keep = parts ? 0 : beta;
     int64_t stride = parts ? n : ldc, n_jobs = n_tiles * n_pieces;
     int n_threads = n_jobs == 1 ? 1 : lud_cpu_threads(device, m * n * k / 8);
     if (n_threads == 1) { /* small products do without the cost of a parallel region */
-        for (int64_t job = 0; job < n_jobs; ++job) product_job(&shape, job, alpha, a, b, keep, to, stride);
+        for (int64_t job = 0; job < n_jobs; ++job)
+            product_job(device, &shape, job, alpha, a, b, keep, to, stride);
     } else {
 #pragma omp parallel for schedule(static) num_threads(n_threads)
-        for (int64_t job = 0; job < n_jobs; ++job) product_job(&shape, job, alpha, a, b, keep, to, stride);
+        for (int64_t job = 0; job < n_jobs; ++job)
+            product_job(device, &shape, job, alpha, a, b, keep, to, stride);
     }
     for (int64_t i = 0; i < m && parts; ++i)
         for (int64_t j = 0; j < n; ++j) {

@@ -54,16 +54,19 @@ struct lud_cpu_bf16 {
 
 /* ---- the library's objects ---- */
 
+static void primitive_destroy(product_primitive *p) {
+    dnnl_memory_t memory[] = {p->a, p->b, p->c, p->scratch};
+    for (int i = 0; i < 4; ++i)
+        if (memory[i]) dnnl_memory_destroy(memory[i]);
+    if (p->primitive) dnnl_primitive_destroy(p->primitive);
+    free(p);
+}
+
 static void primitives_destroy(slot *s) {
     while (s->first) {
         product_primitive *p = s->first;
         s->first = p->next;
-        dnnl_memory_destroy(p->a);
-        dnnl_memory_destroy(p->b);
-        dnnl_memory_destroy(p->c);
-        if (p->scratch) dnnl_memory_destroy(p->scratch);
-        dnnl_primitive_destroy(p->primitive);
-        free(p);
+        primitive_destroy(p);
     }
     s->n_primitives = 0;
 }
@@ -80,95 +83,129 @@ void lud_cpu_bf16_destroy(lud_cpu_bf16 *bf16) {
     free(bf16);
 }
 
+static void *out_of_memory(lud_device *device) {
+    lud_cpu_fail(device, LUD_ERROR_MEMORY, "out of memory for products in bfloat16");
+    return 0;
+}
+
+/* Null when memory is out. */
 static lud_cpu_bf16 *state_of(lud_device *device) {
     lud_cpu *cpu = (lud_cpu *)device;
-    lud_cpu_bf16 *bf16 = cpu->bf16;
-    if (!bf16) {
-        cpu->bf16 = bf16 = calloc(1, sizeof *bf16);
-        if (!bf16) lud_onednn_check(dnnl_out_of_memory, "allocation");
-        LUD_ONEDNN(dnnl_engine_create(&bf16->engine, dnnl_cpu, 0));
+    if (!cpu->bf16) {
+        lud_cpu_bf16 *made = calloc(1, sizeof *made);
+        if (!made) return out_of_memory(device);
+        if (!LUD_ONEDNN(device, dnnl_engine_create(&made->engine, dnnl_cpu, 0))) {
+            free(made);
+            return 0;
+        }
+        cpu->bf16 = made;
     }
+    lud_cpu_bf16 *bf16 = cpu->bf16;
     if (bf16->n_slots < device->n_threads) {
         slot *slots = realloc(bf16->slots, (size_t)device->n_threads * sizeof *slots);
-        if (!slots) lud_onednn_check(dnnl_out_of_memory, "allocation");
+        if (!slots) return out_of_memory(device);
         bf16->slots = slots;
         for (; bf16->n_slots < device->n_threads; ++bf16->n_slots) {
             slot *s = &slots[bf16->n_slots];
             *s = (slot){0};
-            LUD_ONEDNN(dnnl_stream_create(&s->stream, bf16->engine, dnnl_stream_default_flags));
+            if (!LUD_ONEDNN(device, dnnl_stream_create(&s->stream, bf16->engine, dnnl_stream_default_flags)))
+                return 0;
         }
     }
     return bf16;
 }
 
-static dnnl_memory_desc_t matrix(int64_t rows, int64_t columns, int64_t ld, bool transposed,
-                                 dnnl_data_type_t type) {
-    dnnl_dims_t dims = {rows, columns}, strides = {transposed ? 1 : ld, transposed ? ld : 1};
-    dnnl_memory_desc_t description;
-    LUD_ONEDNN(dnnl_memory_desc_init_by_strides(&description, 2, dims, type, strides));
-    return description;
+static bool matrix(lud_device *device, int64_t rows, int64_t columns, int64_t ld, bool transposed,
+                   dnnl_data_type_t type, dnnl_memory_desc_t *description) {
+    const dnnl_dims_t dims = {rows, columns}, strides = {transposed ? 1 : ld, transposed ? ld : 1};
+    return LUD_ONEDNN(device, dnnl_memory_desc_init_by_strides(description, 2, dims, type, strides));
 }
 
-static product_primitive *primitive_create(const lud_cpu_bf16 *bf16, slot *s, const product_key *key) {
+static bool attributes_create(lud_device *device, bool add, dnnl_primitive_attr_t *attributes) {
+    if (!LUD_ONEDNN(device, dnnl_primitive_attr_create(attributes)) ||
+        !LUD_ONEDNN(device, dnnl_primitive_attr_set_scratchpad_mode(*attributes, dnnl_scratchpad_mode_user)))
+        return false;
+    if (!add) return true;
+    dnnl_post_ops_t after = 0;
+    const bool ok = LUD_ONEDNN(device, dnnl_post_ops_create(&after)) &&
+                    LUD_ONEDNN(device, dnnl_post_ops_append_sum(after, 1)) &&
+                    LUD_ONEDNN(device, dnnl_primitive_attr_set_post_ops(*attributes, after));
+    if (after) dnnl_post_ops_destroy(after);
+    return ok;
+}
+
+static bool scratch_grow(lud_device *device, slot *s, size_t bytes) {
+    if (bytes <= s->scratch_bytes) return true;
+    free(s->scratch);
+    s->scratch_bytes = (bytes + 4095) / 4096 * 4096;
+    s->scratch = aligned_alloc(4096, s->scratch_bytes);
+    if (s->scratch) return true;
+    s->scratch_bytes = 0;
+    out_of_memory(device);
+    return false;
+}
+
+/* Everything of a primitive whose key is known. */
+static bool primitive_make(lud_device *device, dnnl_engine_t engine, slot *s, product_primitive *p) {
+    const product_key *key = &p->key;
+    dnnl_memory_desc_t a, b, c;
+    dnnl_matmul_desc_t product;
+    dnnl_primitive_attr_t attributes = 0;
+    dnnl_primitive_desc_t description = 0;
+    bool ok = matrix(device, key->m, key->k, key->lda, key->transpose_a, dnnl_bf16, &a) &&
+              matrix(device, key->k, key->n, key->ldb, key->transpose_b, dnnl_bf16, &b) &&
+              matrix(device, key->m, key->n, key->ldc, false, dnnl_f32, &c) &&
+              LUD_ONEDNN(device, dnnl_matmul_desc_init(&product, &a, &b, 0, &c)) &&
+              attributes_create(device, key->add, &attributes) &&
+              LUD_ONEDNN(device, dnnl_primitive_desc_create(&description, &product, attributes, engine, 0)) &&
+              LUD_ONEDNN(device, dnnl_primitive_create(&p->primitive, description)) &&
+              LUD_ONEDNN(device, dnnl_memory_create(&p->a, &a, engine, DNNL_MEMORY_NONE)) &&
+              LUD_ONEDNN(device, dnnl_memory_create(&p->b, &b, engine, DNNL_MEMORY_NONE)) &&
+              LUD_ONEDNN(device, dnnl_memory_create(&p->c, &c, engine, DNNL_MEMORY_NONE));
+    const dnnl_memory_desc_t *scratch =
+        ok ? dnnl_primitive_desc_query_md(description, dnnl_query_scratchpad_md, 0) : 0;
+    const size_t bytes = scratch ? dnnl_memory_desc_get_size(scratch) : 0;
+    if (bytes > 0)
+        ok = LUD_ONEDNN(device, dnnl_memory_create(&p->scratch, scratch, engine, DNNL_MEMORY_NONE)) &&
+             scratch_grow(device, s, bytes);
+    if (description) dnnl_primitive_desc_destroy(description);
+    if (attributes) dnnl_primitive_attr_destroy(attributes);
+    return ok;
+}
+
+/* Null when memory is out. */
+static product_primitive *primitive_create(lud_device *device, slot *s, const product_key *key) {
     if (s->n_primitives == MAX_PRIMITIVES) primitives_destroy(s);
     product_primitive *p = calloc(1, sizeof *p);
-    if (!p) lud_onednn_check(dnnl_out_of_memory, "allocation");
+    if (!p) return out_of_memory(device);
     p->key = *key;
-    const dnnl_memory_desc_t a = matrix(key->m, key->k, key->lda, key->transpose_a, dnnl_bf16);
-    const dnnl_memory_desc_t b = matrix(key->k, key->n, key->ldb, key->transpose_b, dnnl_bf16);
-    const dnnl_memory_desc_t c = matrix(key->m, key->n, key->ldc, false, dnnl_f32);
-    dnnl_matmul_desc_t product;
-    LUD_ONEDNN(dnnl_matmul_desc_init(&product, &a, &b, 0, &c));
-    dnnl_primitive_attr_t attributes;
-    LUD_ONEDNN(dnnl_primitive_attr_create(&attributes));
-    LUD_ONEDNN(dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user));
-    if (key->add) {
-        dnnl_post_ops_t after;
-        LUD_ONEDNN(dnnl_post_ops_create(&after));
-        LUD_ONEDNN(dnnl_post_ops_append_sum(after, 1));
-        LUD_ONEDNN(dnnl_primitive_attr_set_post_ops(attributes, after));
-        LUD_ONEDNN(dnnl_post_ops_destroy(after));
+    if (!primitive_make(device, ((lud_cpu *)device)->bf16->engine, s, p)) {
+        primitive_destroy(p);
+        return 0;
     }
-    dnnl_primitive_desc_t description;
-    LUD_ONEDNN(dnnl_primitive_desc_create(&description, &product, attributes, bf16->engine, 0));
-    LUD_ONEDNN(dnnl_primitive_create(&p->primitive, description));
-    LUD_ONEDNN(dnnl_memory_create(&p->a, &a, bf16->engine, DNNL_MEMORY_NONE));
-    LUD_ONEDNN(dnnl_memory_create(&p->b, &b, bf16->engine, DNNL_MEMORY_NONE));
-    LUD_ONEDNN(dnnl_memory_create(&p->c, &c, bf16->engine, DNNL_MEMORY_NONE));
-    const dnnl_memory_desc_t *scratch =
-        dnnl_primitive_desc_query_md(description, dnnl_query_scratchpad_md, 0);
-    const size_t bytes = scratch ? dnnl_memory_desc_get_size(scratch) : 0;
-    if (bytes > 0) LUD_ONEDNN(dnnl_memory_create(&p->scratch, scratch, bf16->engine, DNNL_MEMORY_NONE));
-    if (bytes > s->scratch_bytes) {
-        free(s->scratch);
-        s->scratch_bytes = (bytes + 4095) / 4096 * 4096;
-        s->scratch = aligned_alloc(4096, s->scratch_bytes);
-        if (!s->scratch) lud_onednn_check(dnnl_out_of_memory, "allocation");
-    }
-    LUD_ONEDNN(dnnl_primitive_desc_destroy(description));
-    LUD_ONEDNN(dnnl_primitive_attr_destroy(attributes));
     p->next = s->first;
     s->first = p;
     s->n_primitives++;
     return p;
 }
 
-static void primitive_run(const lud_cpu_bf16 *bf16, slot *s, const product_key *key, uint16_t *a, uint16_t *b,
+static void primitive_run(lud_device *device, slot *s, const product_key *key, uint16_t *a, uint16_t *b,
                           float *c) {
     product_primitive *p = s->first;
     while (p && (p->key.m != key->m || p->key.k != key->k || memcmp(&p->key, key, sizeof *key) != 0))
         p = p->next;
-    if (!p) p = primitive_create(bf16, s, key);
-    LUD_ONEDNN(dnnl_memory_set_data_handle(p->a, a));
-    LUD_ONEDNN(dnnl_memory_set_data_handle(p->b, b));
-    LUD_ONEDNN(dnnl_memory_set_data_handle(p->c, c));
-    if (p->scratch) LUD_ONEDNN(dnnl_memory_set_data_handle(p->scratch, s->scratch));
+    if (!p) p = primitive_create(device, s, key);
+    if (!p || !LUD_ONEDNN(device, dnnl_memory_set_data_handle(p->a, a)) ||
+        !LUD_ONEDNN(device, dnnl_memory_set_data_handle(p->b, b)) ||
+        !LUD_ONEDNN(device, dnnl_memory_set_data_handle(p->c, c)) ||
+        (p->scratch && !LUD_ONEDNN(device, dnnl_memory_set_data_handle(p->scratch, s->scratch))))
+        return;
     const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, p->a},
                                          {DNNL_ARG_WEIGHTS, p->b},
                                          {DNNL_ARG_DST, p->c},
                                          {DNNL_ARG_SCRATCHPAD, p->scratch}};
-    LUD_ONEDNN(dnnl_primitive_execute(p->primitive, s->stream, p->scratch ? 4 : 3, arguments));
-    LUD_ONEDNN(dnnl_stream_wait(s->stream));
+    if (LUD_ONEDNN(device, dnnl_primitive_execute(p->primitive, s->stream, p->scratch ? 4 : 3, arguments)))
+        LUD_ONEDNN(device, dnnl_stream_wait(s->stream));
 }
 
 /* ---- rounding ---- */
@@ -235,7 +272,7 @@ static int64_t grains(int64_t k) {
 }
 
 /* Some rows of the result; tile[]: memory for the rounded factor of one chunk. */
-static void tile_job(const lud_cpu_bf16 *bf16, slot *s, const product *p, int64_t first, uint16_t *tile) {
+static void tile_job(lud_device *device, slot *s, const product *p, int64_t first, uint16_t *tile) {
     const int64_t rows = least(p->tile_rows, p->m - first);
     for (int64_t l = 0; l < p->k; l += CHUNK) {
         const int64_t terms = least(CHUNK, p->k - l), padded = grains(terms);
@@ -264,7 +301,8 @@ static void tile_job(const lud_cpu_bf16 *bf16, slot *s, const product *p, int64_
                                 .transpose_a = p->transpose_a,
                                 .transpose_b = p->transpose_b,
                                 .add = p->add || l > 0};
-            primitive_run(bf16, s, &key, a + (p->transpose_a ? i : i * lda), b, p->c + (first + i) * p->ldc);
+            primitive_run(device, s, &key, a + (p->transpose_a ? i : i * lda), b,
+                          p->c + (first + i) * p->ldc);
         }
     }
 }
@@ -286,6 +324,7 @@ static void round_factor(lud_device *device, int64_t rows, int64_t columns, cons
 /* The second factor is rounded into p->b: [n][ldb] when transposed, else [terms up to a grain][ldb]. */
 static void run(lud_device *device, const product *p, const float *b, int64_t ldb, uint16_t *tiles) {
     lud_cpu_bf16 *bf16 = state_of(device);
+    if (!bf16) return;
     if (p->transpose_b)
         round_factor(device, p->n, p->k, b, ldb, p->n, p->ldb, p->b);
     else
@@ -298,7 +337,7 @@ static void run(lud_device *device, const product *p, const float *b, int64_t ld
         const lud_onednn_settings before = lud_onednn_enter();
 #pragma omp for schedule(dynamic)
         for (int64_t job = 0; job < n_jobs; ++job)
-            tile_job(bf16, &bf16->slots[self], p, job * p->tile_rows, tiles + self * TILE_SIZE);
+            tile_job(device, &bf16->slots[self], p, job * p->tile_rows, tiles + self * TILE_SIZE);
         lud_onednn_leave(before);
     }
 }
@@ -318,6 +357,7 @@ void lud_cpu_bf16_product(lud_device *device, bool transpose_a, bool transpose_b
     }
     if (!((lud_cpu *)device)->has_bf16 || alpha != 1 || (beta != 0 && beta != 1)) {
         float *copy = lud_cpu_operand_scratch(device, (size_t)((m + n) * k) * sizeof *copy);
+        if (!copy) return;
         const int64_t a_columns = transpose_a ? m : k, b_columns = transpose_b ? k : n;
         round_copy(transpose_a ? k : m, a_columns, a, lda, copy);
         round_copy(transpose_b ? n : k, b_columns, b, ldb, copy + m * k);
@@ -329,6 +369,7 @@ void lud_cpu_bf16_product(lud_device *device, bool transpose_a, bool transpose_b
     const int64_t n_tiles = device->n_threads * TILE_SIZE;
     const int64_t b_size = transpose_b ? n * grains(k) : grains(k) * n;
     uint16_t *memory = lud_cpu_operand_scratch(device, (size_t)(n_tiles + b_size) * sizeof *memory);
+    if (!memory) return;
     const product p = {.transpose_a = transpose_a,
                        .transpose_b = transpose_b,
                        .add = beta != 0,
@@ -352,6 +393,7 @@ bool lud_cpu_bf16_linear_backward(lud_device *device, int64_t n, int64_t n_in, i
     const int64_t g_size = grains(n) * ld, x_size = grains(n) * n_in, w_size = ld * n_in;
     uint16_t *memory = lud_cpu_operand_scratch(
         device, (size_t)(n_tiles + g_size + (x_size > w_size ? x_size : w_size)) * sizeof *memory);
+    if (!memory) return true; /* and the device has failed */
     product p = {.add = add,
                  .m = n,
                  .n = n_in,

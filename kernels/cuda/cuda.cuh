@@ -34,12 +34,11 @@ struct cuda_device {
     cudaStream_t stream;
     cublasHandle_t blas;
     bool recording;
-    char failure[256]; // the first error, empty while all is well
 };
 
 static inline cuda_device *of(lud_device *device) { return reinterpret_cast<cuda_device *>(device); }
 
-// Keeps the first error. Returns whether all is well.
+// Keeps the first error in device->failure. Returns whether all is well.
 bool note(lud_device *device, cudaError_t error, const char *what);
 bool note(lud_device *device, cublasStatus_t status, const char *what);
 // Scratch of at least `bytes`; null (and noted) when it would have to grow while a graph is recorded, or memory is out.
@@ -54,7 +53,7 @@ template <class F> __global__ void each_kernel(int64_t n, F f) {
 
 // f(i) for i < n, one thread each.
 template <class F> void each(lud_device *device, int64_t n, F f) {
-    if (n <= 0 || of(device)->failure[0]) return;
+    if (n <= 0 || device->failure.status) return;
     int64_t blocks = (n + THREADS - 1) / THREADS;
     LUD_LAUNCH(each_kernel, (unsigned)(blocks < 65536 ? blocks : 65536), THREADS, 0, of(device)->stream, n, f);
     note(device, cudaGetLastError(), "kernel launch");
@@ -68,7 +67,7 @@ template <class F> __global__ void each_warp_kernel(int64_t n, F f) {
 
 // f(i, lane) for i < n, one warp each; all 32 lanes take part.
 template <class F> void each_warp(lud_device *device, int64_t n, F f) {
-    if (n <= 0 || of(device)->failure[0]) return;
+    if (n <= 0 || device->failure.status) return;
     int64_t blocks = (n + THREADS / WARP - 1) / (THREADS / WARP);
     LUD_LAUNCH(each_warp_kernel, (unsigned)(blocks < 65536 ? blocks : 65536), THREADS, 0, of(device)->stream, n, f);
     note(device, cudaGetLastError(), "kernel launch");

@@ -6,7 +6,7 @@ namespace lud_cuda {
 // cuBLAS is column-major: c^T = op(b)^T op(a)^T.
 void matmul(lud_device *device, bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, double alpha,
             const float *a, int64_t lda, const float *b, int64_t ldb, double beta, float *c, int64_t ldc) {
-    if (m <= 0 || n <= 0 || of(device)->failure[0]) return;
+    if (m <= 0 || n <= 0 || device->failure.status) return;
     if (k <= 0) { // an empty sum
         float keep = (float)beta;
         each(device, m * n, [=] __device__(int64_t at) {
@@ -237,7 +237,7 @@ static __global__ void grid_conv_kernel(lud_map f, lud_grid_form form, lud_conv 
 void grid_conv(lud_device *device, lud_map f, lud_grid_form form, const lud_conv *shape, const int32_t *code,
                const float *w, const float *b, float *z, float *y) {
     int64_t cells = shape->height * shape->width;
-    if (shape->n * cells * shape->channels_out <= 0 || of(device)->failure[0]) return;
+    if (shape->n * cells * shape->channels_out <= 0 || device->failure.status) return;
     size_t bytes = (size_t)cells * (sizeof(int) + LUD_GRID_MAX_ACTIVE * sizeof(lud_grid_active));
     if (bytes > 48 * 1024) { // a grid too large for shared memory: the plain way, image by image
         float *decoded = static_cast<float *>(workspace(device, (size_t)(LUD_GRID_CHANNELS * cells) * sizeof(float)));

@@ -19,26 +19,32 @@ extern "C" const lud_backend lud_cuda_backend;
 
 namespace lud_cuda {
 
-bool note(lud_device *device, cudaError_t error, const char *what) {
-    char *failure = of(device)->failure;
-    if (error != cudaSuccess && !failure[0])
-        snprintf(failure, sizeof of(device)->failure, "CUDA: %s: %s", what, cudaGetErrorString(error));
-    return !failure[0];
+// The host half of base/status.c is not linked into the shared object: messages are written here.
+static lud_status fail(lud_error *error, lud_status status, const char *library, const char *what, const char *reason) {
+    if (error && !error->status) {
+        error->status = status;
+        snprintf(error->text, sizeof error->text, "%s: %s: %.900s", library, what, reason);
+    }
+    return status;
 }
 
-bool note(lud_device *device, cublasStatus_t status, const char *what) {
-    char *failure = of(device)->failure;
-    if (status != CUBLAS_STATUS_SUCCESS && !failure[0])
-        snprintf(failure, sizeof of(device)->failure, "cuBLAS: %s: %s", what, cublasGetStatusString(status));
-    return !failure[0];
+bool note(lud_device *device, cudaError_t error, const char *what) {
+    lud_status status = error == cudaErrorMemoryAllocation ? LUD_ERROR_MEMORY : LUD_ERROR_NUMERIC;
+    if (error != cudaSuccess) fail(&device->failure, status, "CUDA", what, cudaGetErrorString(error));
+    return !device->failure.status;
+}
+
+bool note(lud_device *device, cublasStatus_t error, const char *what) {
+    lud_status status = error == CUBLAS_STATUS_ALLOC_FAILED ? LUD_ERROR_MEMORY : LUD_ERROR_NUMERIC;
+    if (error != CUBLAS_STATUS_SUCCESS) fail(&device->failure, status, "cuBLAS", what, cublasGetStatusString(error));
+    return !device->failure.status;
 }
 
 static bool reserve(lud_device *device, size_t bytes) {
     if (bytes <= device->workspace_bytes) return true;
     if (of(device)->recording) {
-        if (!of(device)->failure[0])
-            snprintf(of(device)->failure, sizeof of(device)->failure,
-                     "CUDA: the workspace would grow while recording; run the operations once before");
+        fail(&device->failure, LUD_ERROR_LIMIT, "CUDA", "recording",
+             "the workspace would grow while recording; run the operations once before");
         return false;
     }
     size_t rounded = (bytes + bytes / 4 + 0xfffff) / 0x100000 * 0x100000;
@@ -73,22 +79,14 @@ static void destroy(lud_device *device) {
     free(cuda);
 }
 
-// The host half of base/status.c is not linked into the shared object: the message is written here.
-static lud_status fail(lud_error *error, lud_status status, const char *what, const char *reason) {
-    if (error) {
-        error->status = status;
-        snprintf(error->text, sizeof error->text, "cannot use CUDA: %s: %s", what, reason);
-    }
-    return status;
-}
-
 static lud_status create(int, lud_device **device, lud_error *error) {
     int count = 0;
     cudaError_t problem = cudaGetDeviceCount(&count);
-    if (problem != cudaSuccess) return fail(error, LUD_ERROR_UNSUPPORTED, "driver", cudaGetErrorString(problem));
-    if (count == 0) return fail(error, LUD_ERROR_UNSUPPORTED, "driver", "no GPU");
+    if (problem != cudaSuccess)
+        return fail(error, LUD_ERROR_UNSUPPORTED, "cannot use CUDA", "driver", cudaGetErrorString(problem));
+    if (count == 0) return fail(error, LUD_ERROR_UNSUPPORTED, "cannot use CUDA", "driver", "no GPU");
     cuda_device *cuda = static_cast<cuda_device *>(calloc(1, sizeof(cuda_device)));
-    if (!cuda) return fail(error, LUD_ERROR_MEMORY, "device", "out of memory");
+    if (!cuda) return fail(error, LUD_ERROR_MEMORY, "cannot use CUDA", "device", "out of memory");
     cuda->device.backend = &lud_cuda_backend;
     cuda->device.ops = operations();
     cuda->device.n_threads = 1;
@@ -102,7 +100,7 @@ static lud_status create(int, lud_device **device, lud_error *error) {
         *device = base;
         return LUD_OK;
     }
-    lud_status status = fail(error, LUD_ERROR_UNSUPPORTED, "device", cuda->failure);
+    lud_status status = fail(error, LUD_ERROR_UNSUPPORTED, "cannot use CUDA", "device", base->failure.text);
     destroy(base);
     return status;
 }
@@ -196,8 +194,6 @@ static void graph_destroy(lud_device *device, lud_graph *graph) {
     delete graph;
 }
 
-static const char *failure(lud_device *device) { return of(device)->failure[0] ? of(device)->failure : 0; }
-
 } // namespace lud_cuda
 
 // In the order of lud_backend.
@@ -225,5 +221,4 @@ extern "C" __attribute__((visibility("default"))) const lud_backend lud_cuda_bac
     lud_cuda::record_begin,
     lud_cuda::record_end,
     lud_cuda::graph_launch,
-    lud_cuda::graph_destroy,
-    lud_cuda::failure};
+    lud_cuda::graph_destroy};

@@ -70,7 +70,7 @@ static __global__ void transpose_kernel(int64_t rows, int64_t columns, int64_t n
 
 void transpose(lud_device *device, int64_t n_blocks, int64_t rows, int64_t columns, const float *x, float *y) {
     int64_t jobs = n_blocks * ((rows + TILE - 1) / TILE) * ((columns + TILE - 1) / TILE);
-    if (jobs <= 0 || of(device)->failure[0]) return;
+    if (jobs <= 0 || device->failure.status) return;
     LUD_LAUNCH(transpose_kernel, (unsigned)(jobs < 65536 ? jobs : 65536), dim3(TILE, TILE_ROWS), 0, of(device)->stream,
                rows, columns, n_blocks, x, y);
     note(device, cudaGetLastError(), "transpose");

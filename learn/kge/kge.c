@@ -498,9 +498,11 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     row[NEGATIVE] /= k->n_facts;
     row[GRADIENT] = lud_optimiser_norm(k->optimiser, 0);
     k->epoch++;
+    lud_status status = lud_device_check(k->device, error);
     const uint64_t every = (uint64_t)k->options.evaluation.every;
-    if (k->epoch == k->base.n_iterations || (every && k->epoch % every == 0)) return validate(k, row, error);
-    return LUD_OK;
+    if (!status && (k->epoch == k->base.n_iterations || (every && k->epoch % every == 0)))
+        status = validate(k, row, error);
+    return status;
 }
 
 static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) {

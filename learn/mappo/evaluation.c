@@ -47,5 +47,5 @@ lud_status lud_mappo_evaluation_run(lud_mappo_learner_state *m, double *row, lud
     row[LUD_MAPPO_EVALUATION_ENDED] = episodes.ended / episodes.n;
     for (int k = 0; k < m->n_measures; k++)
         row[LUD_MAPPO_EVALUATION_COLUMNS + k] = m->measures[k] / episodes.n;
-    return LUD_OK;
+    return lud_device_check(m->device, error);
 }

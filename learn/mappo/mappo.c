@@ -171,6 +171,7 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     const double began = lud_clock_seconds();
     lud_status status = lud_mappo_collect(m, row, error);
     if (!status) status = lud_mappo_update(m, error);
+    if (!status) status = lud_device_check(m->device, error);
     if (status) return status;
     m->iteration++;
     const lud_update *u = &m->ppo.core;

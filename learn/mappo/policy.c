@@ -321,7 +321,8 @@ lud_status lud_mappo_join_as(const lud_scenario *trained, const lud_scenario *sc
         p->base = (lud_policy){.kind = &kind,
                                .model = scenario->model,
                                .hidden_bytes = (size_t)c->remembered * sizeof(float),
-                               .needs_observations = true};
+                               .needs_observations = true,
+                               .device = c->device};
         lud_cast_set(cast, i, &p->base);
     }
     leave(c);

@@ -194,6 +194,7 @@ lud_status lud_mappo_run_loop(const lud_scenario *trained, const lud_scenario *s
         const int n_free = c.runner.batch->n_envs - loop->n_held;
         loop->free_start /= n_free > 0 ? n_free : 1;
         loop->free_end /= n_free > 0 ? n_free : 1;
+        status = lud_cast_check(c.cast, error);
     }
     close_loop(&c);
     return status;

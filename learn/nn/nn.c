@@ -68,6 +68,7 @@ int lud_nn_relu_layers(const lud_nn *net, int most, lud_nn_layer *layers) {
         const bool layer =
             node->kind == LUD_NODE_LINEAR || node->kind == LUD_NODE_CONV || node->kind == LUD_NODE_GRID_CONV;
         if (!layer || node->map.kind != LUD_MAP_RELU) continue;
+        if (node->parameters[0] < 0) continue; /* memory ran out, which planning reports */
         const lud_parameter *weight = &net->parameters->items[node->parameters[0]];
         if (n < most)
             layers[n] =

@@ -57,7 +57,7 @@ lud_status lud_proof_policy_create(lud_proof_net *net, lud_policy **policy, lud_
     proof_policy *p = calloc(1, sizeof *p);
     if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
     const lud_proof_model *model = net->model;
-    p->base = (lud_policy){.kind = &kind, .model = &model->model};
+    p->base = (lud_policy){.kind = &kind, .model = &model->model, .device = net->parameters->device};
     p->net = net;
     lud_status status = lud_proof_expander_create(net, 1, &p->expander, error);
     p->state = calloc(1, model->model.layout.state_bytes);

@@ -227,9 +227,7 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     const uint64_t every = (uint64_t)p->options.evaluation.every;
     if (p->iteration == p->base.n_iterations || (every && p->iteration % every == 0))
         status = validate(p, row, error);
-    const char *failure = lud_device_failure(p->device);
-    if (!status && failure) status = lud_fail(error, LUD_ERROR_NUMERIC, "%s", failure);
-    return status;
+    return status ? status : lud_device_check(p->device, error);
 }
 
 /* ---- saving ---- */

@@ -205,7 +205,6 @@ static void play_beams(lud_proof_ranker *r, const lud_proof_atom *atoms, int32_t
 
 lud_status lud_proof_play(lud_proof_ranker *r, const lud_proof_atom *atoms, int32_t n, lud_proof_found *out,
                           lud_error *error) {
-    (void)error;
     for (int32_t i = 0; i < n; i++) out[i] = (lud_proof_found){-1e9, 0, false, -1e9};
     if (r->best_first)
         lud_proof_best_first_run(r->best_first, atoms, n, out, NULL);
@@ -213,7 +212,7 @@ lud_status lud_proof_play(lud_proof_ranker *r, const lud_proof_atom *atoms, int3
         play_beams(r, atoms, n, out);
     else if (r->batch)
         play_greedily(r, atoms, n, out);
-    return LUD_OK;
+    return r->net ? lud_device_check(r->net->parameters->device, error) : LUD_OK;
 }
 
 /* ---- ranking ---- */

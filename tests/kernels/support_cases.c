@@ -24,9 +24,13 @@ static void call_f64(const kernel_case *c, const lud_ops_f64 *ops, lud_device *d
                      case_f64 *x, bool backward) {
     (backward ? c->backward_f64 : c->forward_f64)(ops, device, l, x);
 }
+void (*case_around)(bool begins);
+
 static void call_f32(const kernel_case *c, const lud_ops *ops, lud_device *device, const case_layout *l,
                      case_f32 *x, bool backward) {
+    if (case_around) case_around(true);
     (backward ? c->backward_f32 : c->forward_f32)(ops, device, l, x);
+    if (case_around) case_around(false);
 }
 
 #define real    double

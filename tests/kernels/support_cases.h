@@ -88,6 +88,9 @@ void case_layout_free(case_layout *l);
 double case_uniform(uint64_t seed, uint32_t index);
 int64_t case_below(uint64_t seed, uint32_t index, int64_t n);
 
+/* Called before and after every call of an operation of a float run, which may then fail; null: nothing. */
+extern void (*case_around)(bool begins);
+
 /* All results of one float run on a device, in host memory: outputs, then gradients; free with free(). */
 float *case_run_f32(const kernel_case *c, const case_layout *l, lud_device *device, int64_t *n);
 /* The same, from a recorded graph; the device must be able to record. */

@@ -238,11 +238,6 @@ static uint64_t pack(lud_empo_device *d, uint64_t begin, uint64_t end) {
     return n;
 }
 
-static lud_status failure_of(const lud_empo_device *d, lud_error *error) {
-    const char *failure = lud_device_failure(d->device);
-    return failure ? lud_fail(error, LUD_ERROR_UNSUPPORTED, "%s", failure) : LUD_OK;
-}
-
 lud_status lud_empo_device_level(lud_empo_device *d, uint64_t begin, uint64_t end, lud_progress *progress,
                                  uint64_t *failed_state, int *failed_human, lud_error *error) {
     const size_t record = d->arrays[RECORDS].element;
@@ -265,7 +260,7 @@ lud_status lud_empo_device_level(lud_empo_device *d, uint64_t begin, uint64_t en
         d->code->credits(d->device, &d->batch);
         lud_device_download(d->device, d->arrays[RECORDS].host, d->arrays[RECORDS].device, n * record);
         lud_device_download(d->device, d->arrays[FAILED].host, d->arrays[FAILED].device, n * sizeof *failed);
-        lud_status status = failure_of(d, error);
+        lud_status status = lud_device_check(d->device, error);
         if (status != LUD_OK) return status;
         for (uint64_t i = 0; i < n; i++) {
             memcpy((char *)d->run->records + state[i] * record, part(d, RECORDS, i), record);
@@ -299,5 +294,5 @@ lud_status lud_empo_device_recall(lud_empo_device *d, uint64_t begin, uint64_t e
         lud_device_synchronise(d->device);
         position += n;
     }
-    return failure_of(d, error);
+    return lud_device_check(d->device, error);
 }

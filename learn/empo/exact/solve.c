@@ -145,12 +145,15 @@ lud_status lud_empo_case_evaluate(lud_empo_case *c, const lud_empo_solution *sol
     lud_status said = LUD_OK;
     for (int r = 0; r < layout->n_robots && !said; r++)
         said = lud_empo_check_policy(robots[r], layout->robots[r], &unsaid);
-    if (said == LUD_ERROR_UNSUPPORTED)
-        return lud_empo_estimate_policy(c->problem, solution->records, start, robots, estimate, j, error);
-    if (said) return lud_fail(error, said, "%s", unsaid.text);
+    if (said && said != LUD_ERROR_UNSUPPORTED) return lud_fail(error, said, "%s", unsaid.text);
     lud_empo_policies policies = c->policies; /* people keep their habits and beliefs */
     policies.robots = layout->n_robots > 0 ? robots : NULL;
     lud_empo_hooks hooks;
     lud_empo_policies_hook(&policies, &hooks);
-    return lud_empo_evaluate_policy(c->problem, solution->records, &start, 1, &hooks, n_threads, j, error);
+    lud_status status =
+        said
+            ? lud_empo_estimate_policy(c->problem, solution->records, start, robots, estimate, j, error)
+            : lud_empo_evaluate_policy(c->problem, solution->records, &start, 1, &hooks, n_threads, j, error);
+    for (int r = 0; r < layout->n_robots && !status; r++) status = lud_policy_check(robots[r], error);
+    return status;
 }

@@ -77,7 +77,7 @@ lud_status lud_empo_human_policy_create(lud_empo_human_net *net, const lud_model
     const lud_empo_layout *layout = &net->features.layout;
     human_policy *p = calloc(1, sizeof *p);
     if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a policy");
-    p->base = (lud_policy){.kind = &kind, .model = model};
+    p->base = (lud_policy){.kind = &kind, .model = model, .device = net->device};
     p->net = net;
     pthread_mutex_init(&p->lock, NULL);
     p->state = calloc(1, model->layout.state_bytes);

@@ -175,7 +175,7 @@ lud_status lud_empo_phase1_rollout_step(lud_empo_phase1_rollout *a, double epsil
         choose(a, e, epsilon);
         move(a, e);
     }
-    return LUD_OK;
+    return lud_device_check(a->net->device, error);
 }
 
 void lud_empo_phase1_rollout_counts(const lud_empo_phase1_rollout *a, uint64_t *steps, uint64_t *achieved) {

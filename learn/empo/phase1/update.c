@@ -338,7 +338,7 @@ lud_status lud_empo_phase1_update_run(lud_empo_phase1_update *t, int64_t step, c
     learn_q(t, step, now->lr_q_h, fill_targets(t), measure);
     if (t->net->marginal) learn_marginal(t, step, now->lr_marginal, measure);
     if ((step + 1) % t->net->options.target_interval == 0) lud_parameters_copy(t->net->q_target, t->net->q);
-    return LUD_OK;
+    return lud_device_check(t->device, error);
 }
 
 void lud_empo_phase1_update_losses(const lud_empo_phase1_update *t, double *q, double *marginal) {

@@ -137,8 +137,9 @@ static void *act(void *context) {
         const lud_empo_now now = lud_empo_stages_at(&a->options->stages, step);
         if (t->novelty) lud_empo_novelty_set_step(t->novelty, step);
         lud_error error = {0};
-        const lud_status status = lud_empo_rollout_step(t->rollout, &now, step, NULL, &error);
+        lud_status status = lud_empo_rollout_step(t->rollout, &now, step, NULL, &error);
         enqueue(t);
+        if (status == LUD_OK) status = lud_device_check(t->device, &error);
         pthread_mutex_lock(&a->lock);
         t->counts = lud_empo_rollout_get_counts(t->rollout);
         a->env_steps += (uint64_t)a->n_envs;

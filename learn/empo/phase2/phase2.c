@@ -337,6 +337,7 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
         if (!p->async) p->credit -= 1.0;
         p->step++;
         status = diagnose(p, error);
+        if (!status) status = lud_device_check(p->device, error);
         if (status) return status;
         if (p->async) lud_empo_async_trained(p->async, p->step);
     }

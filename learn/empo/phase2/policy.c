@@ -1,4 +1,3 @@
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +27,7 @@ static void destroy(lud_policy *policy) {
     free(p);
 }
 
-/* pi_r of a state. Needs no memory that creating the policy has not taken. */
+/* pi_r of a state. Needs no memory of its own that creating the policy has not taken. */
 static lud_status joint_distribution(learned_policy *p, const uint8_t *state, lud_error *error) {
     lud_empo_phase2_learner *l = p->learner;
     const int n = l->features.layout.n_robot_actions;
@@ -44,8 +43,8 @@ static lud_status joint_distribution(learned_policy *p, const uint8_t *state, lu
     return LUD_OK;
 }
 
-/* What a search from here says; people whose goal is not known get one drawn by weight. False when it fails.
- */
+/* What a search from here says; people whose goal is not known get one drawn by weight. False when it fails;
+ * when memory is out the device has failed too. */
 static bool search_distribution(learned_policy *p, const lud_act *act, int e, const uint8_t *state) {
     lud_empo_phase2_learner *l = p->learner;
     const lud_empo_layout *layout = &l->features.layout;
@@ -57,17 +56,20 @@ static bool search_distribution(learned_policy *p, const lud_act *act, int e, co
         const lud_words w = lud_draw(key, act->range.tick[e], (uint32_t)agent, LUD_PURPOSE_GOAL, LANE_SEARCH);
         p->goals[h] = lud_empo_features_draw_goal(&l->features, h, lud_unit53(w.v[0], w.v[1]));
     }
-    return lud_empo_search_run(p->search, 1, key.environment, state, p->goals, &act->range.tick[e],
-                               l->options.theory.beta_r, l->options.theory.gamma_r,
-                               lud_empo_values_for_search, &l->values, p->pi_r, NULL) == LUD_OK;
+    lud_error error = {0};
+    const lud_status status = lud_empo_search_run(
+        p->search, 1, key.environment, state, p->goals, &act->range.tick[e], l->options.theory.beta_r,
+        l->options.theory.gamma_r, lud_empo_values_for_search, &l->values, p->pi_r, &error);
+    if (status == LUD_ERROR_MEMORY) lud_device_keep(l->device, &error);
+    return status == LUD_OK;
 }
 
-/* The robots' joint choices in environment e of `act`, into p->pi_r. */
+/* The robots' joint choices in environment e of `act`, into p->pi_r; those of before when the device fails,
+ * which lud_policy_check says. */
 static void find_robots(learned_policy *p, const lud_act *act, int e, const uint8_t *state) {
     if (p->search && search_distribution(p, act, e, state)) return;
-    const lud_status status = joint_distribution(p, state, NULL);
-    assert(status == LUD_OK);
-    (void)status;
+    lud_error error = {0};
+    if (joint_distribution(p, state, &error)) lud_device_keep(p->learner->device, &error);
 }
 
 /* Choices of person h, or (h < 0) of a robot in what find_robots has left. */
@@ -137,7 +139,7 @@ lud_status lud_empo_learned_policy_create(lud_empo_phase2_learner *learner, lud_
     learned_policy *p = calloc(1, sizeof *p);
     if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a policy");
     const size_t n = (size_t)learner->features.layout.n_robot_actions;
-    p->base = (lud_policy){.kind = &kind, .model = model};
+    p->base = (lud_policy){.kind = &kind, .model = model, .device = learner->device};
     p->learner = learner;
     LUD_TAKE(&p->arrays, p->record, (size_t)learner->features.words);
     LUD_TAKE(&p->arrays, p->distribution, (size_t)lud_max_discrete(&model->layout));

@@ -484,7 +484,7 @@ lud_status lud_empo_values_run(lud_empo_values *v, int64_t n, const int32_t *con
         lud_empo_values_queue(v);
     else
         lud_capture_run(&v->capture, lud_capture_key(lud_empo_values_key(v), lud_upload_batch_key(upload)));
-    return LUD_OK;
+    return lud_device_check(v->device, error);
 }
 
 static lud_status run_unprofiled(lud_empo_values *v, int n, const int32_t *const *records,
@@ -531,7 +531,7 @@ lud_status lud_empo_values_power(lud_empo_values *v, int64_t n, const int32_t *c
     if (v_h_e)
         lud_device_download(v->device, v_h_e, w->ability.value,
                             (size_t)(n * layout->n_goals) * sizeof(float));
-    return LUD_OK;
+    return lud_device_check(v->device, error);
 }
 
 void lud_empo_values_visit(lud_empo_values *v, lud_checkpoint *checkpoint) {
