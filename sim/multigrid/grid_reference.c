@@ -168,7 +168,8 @@ lud_status lud_grid_reference_read(lud_arena *arena, lud_tree *root, lud_grid_sp
         status = read_rock_pushers(arena, node, &options.can_push_rocks, error);
     if (!status && (node = get(root, "action_class"))) status = read_actions(node, &spec->actions, error);
     lud_grid_rows rows;
-    if (!status) status = lud_grid_rows_read(arena, lud_tree_get(root, "map"), &rows, error);
+    if (!status && !(node = lud_tree_get(root, "map"))) status = lud_tree_expected(root, error, "a map");
+    if (!status) status = lud_grid_rows_read(arena, node, &rows, error);
     if (status) return status;
 
     spec->width = rows.width;
