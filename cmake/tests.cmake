@@ -42,6 +42,9 @@ foreach(source IN LISTS test_sources)
   elseif(TARGET ludus)
     add_dependencies(${target} ludus)
   endif()
+  if(${target} STREQUAL cli_test_fixtures)
+    add_dependencies(${target} fixtures)
+  endif()
   # Tests find their files by themselves: they run in a folder that stays empty. Threads that wait do not spin, so that
   # a loaded machine is slower and no more.
   add_test(NAME ${folder}/${name} COMMAND ${target} WORKING_DIRECTORY ${nowhere})
