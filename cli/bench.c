@@ -15,13 +15,12 @@ typedef struct bench_values {
     const char *rows;
 } bench_values;
 
+#define FLAGS bench_values
 static const lud_flag flags[] = {
-    {"list", 'l', LUD_FLAG_SWITCH, offsetof(bench_values, list), 0, 0, NULL, "name the benchmarks and stop"},
-    {"threads", 't', LUD_FLAG_INT, offsetof(bench_values, threads), 1, 4096, "N", "threads to use"},
-    {"rows", 'r', LUD_FLAG_TEXT, offsetof(bench_values, rows), 0, 0, "TEXT",
-     "only the rows whose name contains this"},
-    {"json", 'j', LUD_FLAG_SWITCH, offsetof(bench_values, json), 0, 0, NULL,
-     "results as JSON on standard output"},
+    SWITCH_FLAG("list", 'l', list, "name the benchmarks and stop"),
+    INT_FLAG("threads", 't', threads, 1, 4096, "N", "threads to use"),
+    TEXT_FLAG("rows", 'r', rows, "TEXT", "only the rows whose name contains this"),
+    SWITCH_FLAG("json", 'j', json, "results as JSON on standard output"),
 };
 
 static void print_report(const lud_bench *bench, const lud_bench_report *report) {

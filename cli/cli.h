@@ -39,6 +39,20 @@ typedef struct lud_flag {
     const char *help;
 } lud_flag;
 
+/* One row one flag: its name, letter (or 0) and field in FLAGS, the struct that the verb's flags fill; for
+ * numbers the allowed range; what stands for the value in the help; the help. A field of the wrong type does
+ * not compile. */
+#define FLAG_ROW(name, letter, type, c_type, field, ...)                                                     \
+    { name, letter, type, offsetof(FLAGS, field) + _Generic(((FLAGS *)0)->field, c_type : 0), __VA_ARGS__ }
+#define SWITCH_FLAG(name, letter, field, help)                                                               \
+    FLAG_ROW(name, letter, LUD_FLAG_SWITCH, bool, field, 0, 0, NULL, help)
+#define INT_FLAG(name, letter, field, ...)  FLAG_ROW(name, letter, LUD_FLAG_INT, int64_t, field, __VA_ARGS__)
+#define REAL_FLAG(name, letter, field, ...) FLAG_ROW(name, letter, LUD_FLAG_REAL, double, field, __VA_ARGS__)
+#define TEXT_FLAG(name, letter, field, ...)                                                                  \
+    FLAG_ROW(name, letter, LUD_FLAG_TEXT, const char *, field, 0, 0, __VA_ARGS__)
+#define LIST_FLAG(name, letter, field, ...)                                                                  \
+    FLAG_ROW(name, letter, LUD_FLAG_LIST, lud_flag_list, field, 0, 0, __VA_ARGS__)
+
 typedef struct lud_verb {
     const char *name;
     const char *about;     /* one line */
@@ -88,25 +102,17 @@ void lud_scenario_flags_default(lud_scenario_flags *flags);
 lud_status lud_scenario_flags_overrides(const lud_scenario_flags *flags, lud_scenario_overrides *overrides,
                                         lud_error *error);
 
-#define LUD_SCENARIO_FLAG_ROWS(type, field)                                                                  \
-    {                                                                                                        \
-        "set", 0, LUD_FLAG_LIST, offsetof(type, field.set),                                                  \
-        0,     0, "KEY=VALUE",   "override a key of the scenario"},                                          \
-        {"seed", 's',    LUD_FLAG_INT, offsetof(type, field.run.seed),                                       \
-         0,      9.2e18, "S",          "seed of every random draw"},                                         \
-    {                                                                                                        \
-        "threads", 't', LUD_FLAG_INT, offsetof(type, field.run.threads), 1, 4096, "N", "threads to use"      \
-    }
-#define LUD_PRECISION_FLAG_ROW(type, field)                                                                  \
-    {                                                                                                        \
-        "precision", 0, LUD_FLAG_TEXT, offsetof(type, field.precision), 0, 0, "WORD",                        \
-            "of matrix products: f32, bf16 or tf32 (run.precision)"                                          \
-    }
-#define LUD_BATCH_FLAG_ROWS(type, field)                                                                     \
-    {"episodes", 'n', LUD_FLAG_INT, offsetof(type, field.run.episodes), 1, 1e12, "N", "episodes to run"}, {  \
-        "envs", 'e', LUD_FLAG_INT, offsetof(type, field.run.environments), 1, 1 << 20, "N",                  \
-            "environments side by side"                                                                      \
-    }
+/* Their rows, for the lud_scenario_flags at a field of FLAGS. */
+#define LUD_SCENARIO_FLAG_ROWS(field)                                                                        \
+    LIST_FLAG("set", 0, field.set, "KEY=VALUE", "override a key of the scenario"),                           \
+        INT_FLAG("seed", 's', field.run.seed, 0, 9.2e18, "S", "seed of every random draw"),                  \
+        INT_FLAG("threads", 't', field.run.threads, 1, 4096, "N", "threads to use")
+#define LUD_PRECISION_FLAG_ROW(field)                                                                        \
+    TEXT_FLAG("precision", 0, field.precision, "WORD",                                                       \
+              "of matrix products: f32, bf16 or tf32 (run.precision)")
+#define LUD_BATCH_FLAG_ROWS(field)                                                                           \
+    INT_FLAG("episodes", 'n', field.run.episodes, 1, 1e12, "N", "episodes to run"),                          \
+        INT_FLAG("envs", 'e', field.run.environments, 1, 1 << 20, "N", "environments side by side")
 
 /* Loads the scenario with the flags' overrides; a missing file is reported with the nearest name in its
  * folder. Sets OpenMP's number of threads. Free with lud_scenario_destroy. */

@@ -25,25 +25,23 @@ typedef struct eval_values {
     bool json;
 } eval_values;
 
+#define FLAGS eval_values
 static const lud_flag flags[] = {
-    {"policy", 'p', LUD_FLAG_TEXT, offsetof(eval_values, policy), 0, 0, "POLICY",
-     "robot policy to evaluate: a kind (random), its options ({type: weighted, ...}) or another RUN"},
-    {"split", 0, LUD_FLAG_TEXT, offsetof(eval_values, split), 0, 0, "LIST",
-     "proof: queries to rank, valid or test (test)"},
-    {"queries", 0, LUD_FLAG_INT, offsetof(eval_values, queries), 0, 1e9, "N",
-     "proof: the first N queries; 0: all (500)"},
-    {"episodes", 0, LUD_FLAG_INT, offsetof(eval_values, episodes), 1, 1e9, "N",
-     "to play (100), for a policy that remembers, or graph-mappo in a team of another size than it was "
-     "trained "
-     "in"},
-    {"plot", 0, LUD_FLAG_TEXT, offsetof(eval_values, plot), 0, 0, "FILE",
-     "graph-mappo with goals: draw the closed loop's error norms into a PNG file"},
-    {"against", 0, LUD_FLAG_TEXT, offsetof(eval_values, against), 0, 0, "RUN",
-     "graph-mappo with goals: another run to compare the closed loop with"},
-    LUD_SCENARIO_FLAG_ROWS(eval_values, scenario),
-    LUD_PRECISION_FLAG_ROW(eval_values, scenario),
-    {"json", 'j', LUD_FLAG_SWITCH, offsetof(eval_values, json), 0, 0, NULL,
-     "results as JSON on standard output"},
+    TEXT_FLAG(
+        "policy", 'p', policy, "POLICY",
+        "robot policy to evaluate: a kind (random), its options ({type: weighted, ...}) or another RUN"),
+    TEXT_FLAG("split", 0, split, "LIST", "proof: queries to rank, valid or test (test)"),
+    INT_FLAG("queries", 0, queries, 0, 1e9, "N", "proof: the first N queries; 0: all (500)"),
+    INT_FLAG("episodes", 0, episodes, 1, 1e9, "N",
+             "to play (100), for a policy that remembers, or graph-mappo in a team of another size than it "
+             "was trained in"),
+    TEXT_FLAG("plot", 0, plot, "FILE",
+              "graph-mappo with goals: draw the closed loop's error norms into a PNG file"),
+    TEXT_FLAG("against", 0, against, "RUN",
+              "graph-mappo with goals: another run to compare the closed loop with"),
+    LUD_SCENARIO_FLAG_ROWS(scenario),
+    LUD_PRECISION_FLAG_ROW(scenario),
+    SWITCH_FLAG("json", 'j', json, "results as JSON on standard output"),
 };
 
 static void set_defaults(void *values) {

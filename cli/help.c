@@ -9,9 +9,9 @@ typedef struct help_values {
     bool markdown;
 } help_values;
 
+#define FLAGS help_values
 static const lud_flag flags[] = {
-    {"markdown", 0, LUD_FLAG_SWITCH, offsetof(help_values, markdown), 0, 0, NULL,
-     "option tables as Markdown"},
+    SWITCH_FLAG("markdown", 0, markdown, "option tables as Markdown"),
 };
 
 static void print_overview(void) {

@@ -20,21 +20,16 @@ typedef struct inspect_values {
     bool effective, estimate, count, json;
 } inspect_values;
 
+#define FLAGS inspect_values
 static const lud_flag flags[] = {
-    {"after", 'a', LUD_FLAG_INT, offsetof(inspect_values, after), 0, 1e9, "N",
-     "show the state after N steps of the scenario's agents"},
-    {"state", 0, LUD_FLAG_TEXT, offsetof(inspect_values, state), 0, 0, "HEX",
-     "show this state (as --json prints it)"},
-    {"effective", 0, LUD_FLAG_SWITCH, offsetof(inspect_values, effective), 0, 0, NULL,
-     "print the scenario with every default written out"},
-    {"estimate", 0, LUD_FLAG_SWITCH, offsetof(inspect_values, estimate), 0, 0, NULL,
-     "estimate the number of reachable states"},
-    {"count", 0, LUD_FLAG_SWITCH, offsetof(inspect_values, count), 0, 0, NULL,
-     "find and count every reachable state"},
-    {"memory", 0, LUD_FLAG_INT, offsetof(inspect_values, memory), 1, 1e9, "MIB", "memory limit of --count"},
-    LUD_SCENARIO_FLAG_ROWS(inspect_values, scenario),
-    {"json", 'j', LUD_FLAG_SWITCH, offsetof(inspect_values, json), 0, 0, NULL,
-     "print JSON on standard output"},
+    INT_FLAG("after", 'a', after, 0, 1e9, "N", "show the state after N steps of the scenario's agents"),
+    TEXT_FLAG("state", 0, state, "HEX", "show this state (as --json prints it)"),
+    SWITCH_FLAG("effective", 0, effective, "print the scenario with every default written out"),
+    SWITCH_FLAG("estimate", 0, estimate, "estimate the number of reachable states"),
+    SWITCH_FLAG("count", 0, count, "find and count every reachable state"),
+    INT_FLAG("memory", 0, memory, 1, 1e9, "MIB", "memory limit of --count"),
+    LUD_SCENARIO_FLAG_ROWS(scenario),
+    SWITCH_FLAG("json", 'j', json, "print JSON on standard output"),
 };
 
 static void set_defaults(void *values) {

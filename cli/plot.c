@@ -14,12 +14,12 @@ typedef struct plot_values {
     lud_flag_list columns, levels;
 } plot_values;
 
+#define FLAGS plot_values
 static const lud_flag flags[] = {
-    {"out", 'o', LUD_FLAG_TEXT, offsetof(plot_values, out), 0, 0, "FILE", "the picture to write (.png)"},
-    {"column", 'c', LUD_FLAG_LIST, offsetof(plot_values, columns), 0, 0, "NAME",
-     "a column of metrics.csv, a panel each; may be given several times"},
-    {"level", 'l', LUD_FLAG_LIST, offsetof(plot_values, levels), 0, 0, "Y=NAME",
-     "a level line to compare with, e.g. --level -7.6=scripted"},
+    TEXT_FLAG("out", 'o', out, "FILE", "the picture to write (.png)"),
+    LIST_FLAG("column", 'c', columns, "NAME",
+              "a column of metrics.csv, a panel each; may be given several times"),
+    LIST_FLAG("level", 'l', levels, "Y=NAME", "a level line to compare with, e.g. --level -7.6=scripted"),
 };
 
 typedef struct level {

@@ -22,33 +22,27 @@ typedef struct record_values {
     bool still, no_goals, labels, json, quiet;
 } record_values;
 
+#define FLAGS record_values
 static const lud_flag flags[] = {
-    {"out", 'o', LUD_FLAG_TEXT, offsetof(record_values, out), 0, 0, "FILE",
-     "where to: .mp4, .webm, .gif, or .png (one file a frame)"},
-    {"episodes", 'n', LUD_FLAG_INT, offsetof(record_values, scenario.run.episodes), 1, 1e9, "N",
-     "episodes to record (default 1)"},
-    {"steps", 0, LUD_FLAG_INT, offsetof(record_values, steps), 0, 1e9, "N",
-     "at most N steps of an episode; 0: to its end"},
-    {"size", 0, LUD_FLAG_TEXT, offsetof(record_values, size), 0, 0, "N|WxH",
-     "pixels: the longer side, or width and height"},
-    {"fps", 0, LUD_FLAG_INT, offsetof(record_values, fps), 1, 240, "N", "frames a second"},
-    {"frames-per-step", 'f', LUD_FLAG_INT, offsetof(record_values, frames_per_step), 1, 240, "N",
-     "1: states only; more: the motion between them"},
-    {"hold", 0, LUD_FLAG_REAL, offsetof(record_values, hold), 0, 60, "S",
-     "seconds that the first and last state stay"},
-    {"theme", 0, LUD_FLAG_TEXT, offsetof(record_values, theme), 0, 0, "NAME", "light or dark"},
-    {"still", 0, LUD_FLAG_SWITCH, offsetof(record_values, still), 0, 0, NULL, "no waves and no shimmer"},
-    {"no-goals", 0, LUD_FLAG_SWITCH, offsetof(record_values, no_goals), 0, 0, NULL,
-     "do not mark what agents want"},
-    {"labels", 'l', LUD_FLAG_SWITCH, offsetof(record_values, labels), 0, 0, NULL, "show agents' numbers"},
-    {"overlay", 0, LUD_FLAG_TEXT, offsetof(record_values, overlay), 0, 0, "PARTS",
-     "of a RUN: values, arrows, bars, trace, edges (with commas), all or none (all, in particle none)"},
-    {"policy", 0, LUD_FLAG_TEXT, offsetof(record_values, policy), 0, 0, "RUN",
-     "agents follow the policy trained in this run"},
-    LUD_SCENARIO_FLAG_ROWS(record_values, scenario),
-    {"json", 'j', LUD_FLAG_SWITCH, offsetof(record_values, json), 0, 0, NULL,
-     "what was recorded as JSON on standard output"},
-    {"quiet", 'q', LUD_FLAG_SWITCH, offsetof(record_values, quiet), 0, 0, NULL, "no progress line"},
+    TEXT_FLAG("out", 'o', out, "FILE", "where to: .mp4, .webm, .gif, or .png (one file a frame)"),
+    INT_FLAG("episodes", 'n', scenario.run.episodes, 1, 1e9, "N", "episodes to record (default 1)"),
+    INT_FLAG("steps", 0, steps, 0, 1e9, "N", "at most N steps of an episode; 0: to its end"),
+    TEXT_FLAG("size", 0, size, "N|WxH", "pixels: the longer side, or width and height"),
+    INT_FLAG("fps", 0, fps, 1, 240, "N", "frames a second"),
+    INT_FLAG("frames-per-step", 'f', frames_per_step, 1, 240, "N",
+             "1: states only; more: the motion between them"),
+    REAL_FLAG("hold", 0, hold, 0, 60, "S", "seconds that the first and last state stay"),
+    TEXT_FLAG("theme", 0, theme, "NAME", "light or dark"),
+    SWITCH_FLAG("still", 0, still, "no waves and no shimmer"),
+    SWITCH_FLAG("no-goals", 0, no_goals, "do not mark what agents want"),
+    SWITCH_FLAG("labels", 'l', labels, "show agents' numbers"),
+    TEXT_FLAG(
+        "overlay", 0, overlay, "PARTS",
+        "of a RUN: values, arrows, bars, trace, edges (with commas), all or none (all, in particle none)"),
+    TEXT_FLAG("policy", 0, policy, "RUN", "agents follow the policy trained in this run"),
+    LUD_SCENARIO_FLAG_ROWS(scenario),
+    SWITCH_FLAG("json", 'j', json, "what was recorded as JSON on standard output"),
+    SWITCH_FLAG("quiet", 'q', quiet, "no progress line"),
 };
 
 static void set_defaults(void *data) {

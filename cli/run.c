@@ -14,20 +14,16 @@ typedef struct run_values {
     bool json, quiet;
 } run_values;
 
+#define FLAGS run_values
 static const lud_flag flags[] = {
-    LUD_BATCH_FLAG_ROWS(run_values, scenario),
-    {"steps", 0, LUD_FLAG_INT, offsetof(run_values, steps), 0, 1e18, "N",
-     "stop after N environment steps in all; 0: no limit"},
-    {"query", 0, LUD_FLAG_TEXT, offsetof(run_values, query), 0, 0, "ATOM",
-     "proof, with a RUN: search for a proof of this atom and print it"},
-    {"beam", 0, LUD_FLAG_INT, offsetof(run_values, beam), 1, 4096, "N",
-     "paths that the search for --query follows side by side (32)"},
-    {"policy", 0, LUD_FLAG_TEXT, offsetof(run_values, policy), 0, 0, "RUN",
-     "agents follow the policy trained in this run"},
-    LUD_SCENARIO_FLAG_ROWS(run_values, scenario),
-    {"json", 'j', LUD_FLAG_SWITCH, offsetof(run_values, json), 0, 0, NULL,
-     "results as JSON on standard output"},
-    {"quiet", 'q', LUD_FLAG_SWITCH, offsetof(run_values, quiet), 0, 0, NULL, "no progress line"},
+    LUD_BATCH_FLAG_ROWS(scenario),
+    INT_FLAG("steps", 0, steps, 0, 1e18, "N", "stop after N environment steps in all; 0: no limit"),
+    TEXT_FLAG("query", 0, query, "ATOM", "proof, with a RUN: search for a proof of this atom and print it"),
+    INT_FLAG("beam", 0, beam, 1, 4096, "N", "paths that the search for --query follows side by side (32)"),
+    TEXT_FLAG("policy", 0, policy, "RUN", "agents follow the policy trained in this run"),
+    LUD_SCENARIO_FLAG_ROWS(scenario),
+    SWITCH_FLAG("json", 'j', json, "results as JSON on standard output"),
+    SWITCH_FLAG("quiet", 'q', quiet, "no progress line"),
 };
 
 static void set_defaults(void *values) {

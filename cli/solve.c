@@ -19,21 +19,19 @@ typedef struct solve_values {
     bool resume, json, quiet;
 } solve_values;
 
+#define FLAGS solve_values
 static const lud_flag flags[] = {
-    {"output", 'o', LUD_FLAG_TEXT, offsetof(solve_values, run), 0, 0, "RUN",
-     "folder for the results (required)"},
-    {"resume", 0, LUD_FLAG_SWITCH, offsetof(solve_values, resume), 0, 0, NULL,
-     "go on with an interrupted solution in RUN"},
-    {"memory", 'm', LUD_FLAG_REAL, offsetof(solve_values, memory), 0.001, 1e6, "GIB",
-     "memory for the graph, what is beyond goes to files in RUN; default: three quarters of what is free"},
-    {"device", 'd', LUD_FLAG_TEXT, offsetof(solve_values, device), 0, 0, "DEVICE",
-     "what solves the levels: cpu, cuda or auto; default: cpu"},
-    {"export", 'x', LUD_FLAG_LIST, offsetof(solve_values, exports), 0, 0, "FORMAT",
-     "also write drn, mdp, prism, csv or dot into RUN; may be repeated"},
-    LUD_SCENARIO_FLAG_ROWS(solve_values, scenario),
-    {"json", 'j', LUD_FLAG_SWITCH, offsetof(solve_values, json), 0, 0, NULL,
-     "results as JSON on standard output"},
-    {"quiet", 'q', LUD_FLAG_SWITCH, offsetof(solve_values, quiet), 0, 0, NULL, "no progress line"},
+    TEXT_FLAG("output", 'o', run, "RUN", "folder for the results (required)"),
+    SWITCH_FLAG("resume", 0, resume, "go on with an interrupted solution in RUN"),
+    REAL_FLAG(
+        "memory", 'm', memory, 0.001, 1e6, "GIB",
+        "memory for the graph, what is beyond goes to files in RUN; default: three quarters of what is free"),
+    TEXT_FLAG("device", 'd', device, "DEVICE", "what solves the levels: cpu, cuda or auto; default: cpu"),
+    LIST_FLAG("export", 'x', exports, "FORMAT",
+              "also write drn, mdp, prism, csv or dot into RUN; may be repeated"),
+    LUD_SCENARIO_FLAG_ROWS(scenario),
+    SWITCH_FLAG("json", 'j', json, "results as JSON on standard output"),
+    SWITCH_FLAG("quiet", 'q', quiet, "no progress line"),
 };
 
 static void set_defaults(void *values) {

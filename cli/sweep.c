@@ -21,15 +21,16 @@ typedef struct sweep_values {
     bool quiet;
 } sweep_values;
 
+#define FLAGS sweep_values
 static const lud_flag flags[] = {
-    {"vary", 'v', LUD_FLAG_LIST, offsetof(sweep_values, vary), 0, 0, "KEY=RANGE",
-     "a parameter and its values: a,b,c or low:high:count (add :log for a geometric grid); may be repeated"},
-    {"samples", 'n', LUD_FLAG_INT, offsetof(sweep_values, samples), 1, 1e9, "N",
-     "draw N seeded random points within the ranges instead of the grid"},
-    {"output", 'o', LUD_FLAG_TEXT, offsetof(sweep_values, output), 0, 0, "FILE",
-     "CSV file (default: standard output)"},
-    LUD_SCENARIO_FLAG_ROWS(sweep_values, scenario),
-    {"quiet", 'q', LUD_FLAG_SWITCH, offsetof(sweep_values, quiet), 0, 0, NULL, "no progress line"},
+    LIST_FLAG("vary", 'v', vary, "KEY=RANGE",
+              "a parameter and its values: a,b,c or low:high:count (add :log for a geometric grid); may be "
+              "repeated"),
+    INT_FLAG("samples", 'n', samples, 1, 1e9, "N",
+             "draw N seeded random points within the ranges instead of the grid"),
+    TEXT_FLAG("output", 'o', output, "FILE", "CSV file (default: standard output)"),
+    LUD_SCENARIO_FLAG_ROWS(scenario),
+    SWITCH_FLAG("quiet", 'q', quiet, "no progress line"),
 };
 
 static void set_defaults(void *values) {

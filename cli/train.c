@@ -12,27 +12,27 @@ typedef struct train_values {
     double checkpoint_minutes;
 } train_values;
 
+#define FLAGS train_values
 static const lud_flag flags[] = {
-    {"out", 'o', LUD_FLAG_TEXT, offsetof(train_values, out), 0, 0, "RUN", "folder of the run"},
-    {"device", 'd', LUD_FLAG_TEXT, offsetof(train_values, device), 0, 0, "DEVICE", "cpu, cuda or auto"},
-    {"resume", 'r', LUD_FLAG_SWITCH, offsetof(train_values, resume), 0, 0, NULL,
-     "go on from the run's checkpoint; the result is as if it had not stopped"},
-    {"resume-previous", 0, LUD_FLAG_SWITCH, offsetof(train_values, resume_previous), 0, 0, NULL,
-     "go on from the checkpoint before it, when the newest is damaged"},
-    {"overwrite", 0, LUD_FLAG_SWITCH, offsetof(train_values, overwrite), 0, 0, NULL,
-     "start anew in a folder that holds a run"},
-    {"strict", 0, LUD_FLAG_SWITCH, offsetof(train_values, strict), 0, 0, NULL,
-     "insist on the same bits for any number of CPU threads; every run keeps this anyway (sums have a fixed "
-     "order)"},
-    {"checkpoint-every", 0, LUD_FLAG_INT, offsetof(train_values, checkpoint_every), 0, 1e18, "N",
-     "iterations between checkpoints; 0: by time only"},
-    {"checkpoint-minutes", 0, LUD_FLAG_REAL, offsetof(train_values, checkpoint_minutes), 0, 1e6, "MINUTES",
-     "time between checkpoints; 0: by iterations only"},
-    {"evaluate-every", 0, LUD_FLAG_INT, offsetof(train_values, evaluate_every), 0, 1e18, "N",
-     "iterations between evaluations; 0: at the end only"},
-    LUD_SCENARIO_FLAG_ROWS(train_values, scenario),
-    LUD_PRECISION_FLAG_ROW(train_values, scenario),
-    {"quiet", 'q', LUD_FLAG_SWITCH, offsetof(train_values, quiet), 0, 0, NULL, "no progress line"},
+    TEXT_FLAG("out", 'o', out, "RUN", "folder of the run"),
+    TEXT_FLAG("device", 'd', device, "DEVICE", "cpu, cuda or auto"),
+    SWITCH_FLAG("resume", 'r', resume,
+                "go on from the run's checkpoint; the result is as if it had not stopped"),
+    SWITCH_FLAG("resume-previous", 0, resume_previous,
+                "go on from the checkpoint before it, when the newest is damaged"),
+    SWITCH_FLAG("overwrite", 0, overwrite, "start anew in a folder that holds a run"),
+    SWITCH_FLAG("strict", 0, strict,
+                "insist on the same bits for any number of CPU threads; every run keeps this anyway (sums "
+                "have a fixed order)"),
+    INT_FLAG("checkpoint-every", 0, checkpoint_every, 0, 1e18, "N",
+             "iterations between checkpoints; 0: by time only"),
+    REAL_FLAG("checkpoint-minutes", 0, checkpoint_minutes, 0, 1e6, "MINUTES",
+              "time between checkpoints; 0: by iterations only"),
+    INT_FLAG("evaluate-every", 0, evaluate_every, 0, 1e18, "N",
+             "iterations between evaluations; 0: at the end only"),
+    LUD_SCENARIO_FLAG_ROWS(scenario),
+    LUD_PRECISION_FLAG_ROW(scenario),
+    SWITCH_FLAG("quiet", 'q', quiet, "no progress line"),
 };
 
 static void set_defaults(void *data) {

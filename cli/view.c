@@ -18,14 +18,14 @@ typedef struct view_values {
     bool still, play;
 } view_values;
 
+#define FLAGS view_values
 static const lud_flag flags[] = {
-    {"speed", 0, LUD_FLAG_REAL, offsetof(view_values, speed), 0.25, 256, "N",
-     "steps a second while playing (as the scenario says, else 4)"},
-    {"play", 'p', LUD_FLAG_SWITCH, offsetof(view_values, play), 0, 0, NULL, "start playing at once"},
-    {"still", 0, LUD_FLAG_SWITCH, offsetof(view_values, still), 0, 0, NULL, "no motion between states"},
-    {"theme", 0, LUD_FLAG_TEXT, offsetof(view_values, theme), 0, 0, "NAME",
-     "light or dark (as the scenario says, else light)"},
-    LUD_SCENARIO_FLAG_ROWS(view_values, scenario),
+    REAL_FLAG("speed", 0, speed, 0.25, 256, "N",
+              "steps a second while playing (as the scenario says, else 4)"),
+    SWITCH_FLAG("play", 'p', play, "start playing at once"),
+    SWITCH_FLAG("still", 0, still, "no motion between states"),
+    TEXT_FLAG("theme", 0, theme, "NAME", "light or dark (as the scenario says, else light)"),
+    LUD_SCENARIO_FLAG_ROWS(scenario),
 };
 
 static void set_defaults(void *values) {

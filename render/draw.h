@@ -70,7 +70,8 @@ typedef struct lud_draw_world {
     void (*agent_position)(lud_drawing *drawing, const lud_moment *moment, int agent, float *x, float *y);
     /* The agent at a world point, -1: none. */
     int (*agent_at)(lud_drawing *drawing, const uint8_t *state, float x, float y);
-    /* Everything about an agent, or about the cell at integer (x, y): lines `name<tab>value`; a line without
+    /* What follows may be null, where there is nothing to say or to see.
+     * Everything about an agent, or about the cell at integer (x, y): lines `name<tab>value`; a line without
      * a tab is a heading. */
     void (*describe_agent)(lud_drawing *drawing, const uint8_t *state, int agent, lud_text *out);
     void (*describe_cell)(lud_drawing *drawing, const uint8_t *state, int x, int y, lud_text *out);
@@ -89,7 +90,7 @@ typedef struct lud_draw_world {
      * and moving it there in a state. */
     int (*thing_at)(lud_drawing *drawing, const uint8_t *state, float x, float y);
     void (*move_thing)(lud_drawing *drawing, uint8_t *state, int thing, float x, float y);
-    /* A small picture of the agent for panels. */
+    /* A small picture of the agent for panels; null: a disc. */
     void (*portrait)(lud_drawing *drawing, lud_canvas *canvas, const uint8_t *state, int agent, float x,
                      float y, int size);
 } lud_draw_world;

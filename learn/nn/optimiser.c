@@ -65,7 +65,7 @@ struct lud_optimiser {
 };
 
 lud_optimiser_options lud_optimiser_defaults(lud_optimiser_kind kind) {
-    lud_optimiser_options o = {.kind = kind,
+    lud_optimiser_options o = {.kind = (int)kind,
                                .beta1 = 0.9,
                                .beta2 = 0.999,
                                .epsilon = 1e-8,

@@ -118,10 +118,21 @@ static void draw_keys(cursor *c, int agent) {
     lud_text_free(&choice);
 }
 
+/* The world's small picture of an agent; a disc where it draws none. */
+static void portrait(const cursor *c, int agent, float x, float y, int side) {
+    const lud_draw_world *kind = c->stage->drawing->kind;
+    const float half = 0.5f * (float)side;
+    if (kind->portrait)
+        kind->portrait(c->stage->drawing, c->canvas, lud_player_state(c->stage->player), agent, x, y, side);
+    else
+        lud_canvas_disc(c->canvas, x + half, y + half, half, c->theme->colours[agent % 7]);
+}
+
 static void draw_agent(cursor *c, int agent) {
     lud_text text = {0};
-    c->stage->drawing->kind->describe_agent(c->stage->drawing, lud_player_state(c->stage->player), agent,
-                                            &text);
+    const lud_draw_world *kind = c->stage->drawing->kind;
+    if (kind->describe_agent)
+        kind->describe_agent(c->stage->drawing, lud_player_state(c->stage->player), agent, &text);
     if (text.bytes) pairs(c, text.bytes);
     lud_text_clear(&text);
     const lud_scenario *scenario = c->stage->scenario;
@@ -168,8 +179,7 @@ static void draw_agent_rows(cursor *c, float height) {
     lud_text action = {0};
     for (int i = 0; i < c->layout->n_agents; i++) {
         highlight(c, i, (lud_box){c->x - 6 * c->s, c->y - 2, c->width + 12 * c->s, height});
-        c->stage->drawing->kind->portrait(c->stage->drawing, c->canvas, lud_player_state(c->stage->player), i,
-                                          c->x, c->y, (int)side);
+        portrait(c, i, c->x, c->y, (int)side);
         char text[160];
         snprintf(text, sizeof text, "%d  %s", i,
                  c->what->takeover->taken[i] ? "you" : lud_cast_get(c->stage->cast, i)->kind->name);
@@ -206,8 +216,7 @@ static void draw_agent_chips(cursor *c, float height) {
     for (int i = 0; i < n && room(c, height * (float)(i / a_row + 1) - 4 * c->s); i++) {
         float x = c->x + (float)(i % a_row) * width, y = c->y + (float)(i / a_row) * height;
         highlight(c, i, (lud_box){x - 6 * c->s, y - 2, width - 4 * c->s, height});
-        c->stage->drawing->kind->portrait(c->stage->drawing, c->canvas, lud_player_state(c->stage->player), i,
-                                          x, y, (int)side);
+        portrait(c, i, x, y, (int)side);
         char text[16];
         snprintf(text, sizeof text, "%d", i);
         lud_canvas_text(c->canvas, x + side + 5 * c->s, y + (side - c->row) * 0.5f, LUD_TEXT_SMALL,
@@ -358,8 +367,9 @@ static void draw_successors(cursor *c) {
         last = found->probability[best];
         last_index = best;
         lud_text_clear(&text);
-        c->stage->drawing->kind->describe_change(c->stage->drawing, state,
-                                                 found->states + best * found->state_bytes, &text);
+        const lud_draw_world *kind = c->stage->drawing->kind;
+        if (kind->describe_change)
+            kind->describe_change(c->stage->drawing, state, found->states + best * found->state_bytes, &text);
         for (char *b = text.bytes; b && *b; b++)
             if (*b == '\n') *b = b[1] ? ';' : 0;
         float bar = 56 * c->s;
@@ -386,8 +396,10 @@ static void draw_subject(cursor *c) {
         draw_agent(c, c->selected);
     } else if (selection->cell) {
         lud_text text = {0};
-        c->stage->drawing->kind->describe_cell(c->stage->drawing, lud_player_state(player), selection->cell_x,
-                                               selection->cell_y, &text);
+        const lud_draw_world *kind = c->stage->drawing->kind;
+        if (kind->describe_cell)
+            kind->describe_cell(c->stage->drawing, lud_player_state(player), selection->cell_x,
+                                selection->cell_y, &text);
         if (text.bytes) pairs(c, text.bytes);
         lud_text_free(&text);
     } else {

@@ -33,7 +33,8 @@ void lud_timeline_add(lud_timeline *t, const lud_stage *stage) {
         t->capacity = capacity;
     }
     const uint8_t *before = lud_player_before(stage->player), *now = lud_player_state(stage->player);
-    t->events[position] = before ? (uint8_t)stage->drawing->kind->events(stage->drawing, before, now) : 0;
+    const lud_draw_world *kind = stage->drawing->kind;
+    t->events[position] = before && kind->events ? (uint8_t)kind->events(stage->drawing, before, now) : 0;
 }
 
 lud_timeline_button lud_timeline_button_at(const lud_timeline *t, float x, float y) {

@@ -28,7 +28,7 @@ static const struct {
                    [LUD_ACTIONS_MINIMAL] = {minimal_names, minimal_verbs, 2},
                    [LUD_ACTIONS_MINE] = {mine_names, mine_verbs, 5}};
 
-const char *const *lud_grid_action_names(lud_grid_action_set set, int *n) {
+const char *const *lud_grid_action_names(int set, int *n) {
     assert(set > LUD_ACTIONS_AUTOMATIC && set <= LUD_ACTIONS_MINE);
     *n = action_sets[set].n;
     return action_sets[set].names;
@@ -303,7 +303,7 @@ static bool copy_spec(lud_grid_model *m, const lud_grid_spec *spec) {
 
 /* The automatic choice looks at what there is to pick up, open or press; a kill button alone does not count.
  */
-static lud_grid_action_set choose_actions(const lud_grid_spec *spec) {
+static int choose_actions(const lud_grid_spec *spec) {
     if (spec->actions != LUD_ACTIONS_AUTOMATIC) return spec->actions;
     int n_cells = spec->width * spec->height;
     for (int k = 0; k < spec->n_maps; k++) {

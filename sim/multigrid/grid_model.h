@@ -133,8 +133,8 @@ typedef struct lud_grid_model {
 lud_status lud_grid_model_create(const lud_grid_spec *spec, lud_model **model, lud_error *error);
 void lud_grid_model_destroy(lud_model *model);
 
-/* Names of the actions of a set that is not automatic; *n is their number. */
-const char *const *lud_grid_action_names(lud_grid_action_set set, int *n);
+/* Names of the actions of a lud_grid_action_set that is not automatic; *n is their number. */
+const char *const *lud_grid_action_names(int set, int *n);
 /* True when the model's world is multigrid. */
 bool lud_grid_is_model(const lud_model *model);
 /* Which fields differ and how, a line each; nothing for equal states. */

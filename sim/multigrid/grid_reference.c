@@ -74,8 +74,8 @@ static lud_status read_actions(lud_tree *node, int *actions, lud_error *error) {
     static const char *const names[] = {"Actions", "ObjectActions", "SmallActions", "MinimalActions",
                                         "MineActions"};
     /* the reference cannot tell `Actions` from its default */
-    static const lud_grid_action_set sets[] = {LUD_ACTIONS_AUTOMATIC, LUD_ACTIONS_OBJECT, LUD_ACTIONS_SMALL,
-                                               LUD_ACTIONS_MINIMAL, LUD_ACTIONS_MINE};
+    static const int sets[] = {LUD_ACTIONS_AUTOMATIC, LUD_ACTIONS_OBJECT, LUD_ACTIONS_SMALL,
+                               LUD_ACTIONS_MINIMAL, LUD_ACTIONS_MINE};
     int index;
     lud_status status = lud_tree_choice(node, names, 5, &index, error);
     if (!status) *actions = sets[index];
@@ -168,7 +168,8 @@ lud_status lud_grid_reference_read(lud_arena *arena, lud_tree *root, lud_grid_sp
         status = read_rock_pushers(arena, node, &options.can_push_rocks, error);
     if (!status && (node = get(root, "action_class"))) status = read_actions(node, &spec->actions, error);
     lud_grid_rows rows;
-    if (!status) status = lud_grid_rows_read(arena, lud_tree_get(root, "map"), &rows, error);
+    if (!status && !(node = lud_tree_get(root, "map"))) status = lud_tree_expected(root, error, "a map");
+    if (!status) status = lud_grid_rows_read(arena, node, &rows, error);
     if (status) return status;
 
     spec->width = rows.width;

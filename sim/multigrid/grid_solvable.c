@@ -178,7 +178,7 @@ static way way_of(const lud_grid_object *object, bool can_toggle) {
 }
 
 static void read_map(search *s) {
-    lud_grid_action_set actions = s->spec->actions;
+    const int actions = s->spec->actions;
     bool can_toggle =
         actions == LUD_ACTIONS_AUTOMATIC || actions == LUD_ACTIONS_FULL || actions == LUD_ACTIONS_OBJECT;
     for (int c = 0; c < s->n_cells; c++) {

@@ -203,7 +203,7 @@ static const golden_case cases[] = {
     {"embeddings, rotate",
      NULL,
      FAMILY,
-     {"learner={type: kge, scorer: rotate, dimension: 8, negatives: 4, epochs: 2, loss: bce, "
+     {"learner={type: kge, scorer: rotate, dimension: 3, negatives: 4, epochs: 2, loss: bce, "
       "evaluation: {every: 1, queries: 5}}"}},
 };
 

@@ -6,10 +6,14 @@
  * nothing else; columns of metrics.csv likewise, as they are printed. Seconds are left out.
  *
  * Bytes are those of one instruction set, AVX2, in Ludus (LUDUS_CPU) and in oneDNN (ONEDNN_MAX_CPU_ISA), with
- * any number of threads, optimised or not. What they rest on beside the code: oneDNN 2.6 cuts products and
- * convolutions by their shapes and, for large ones, by the sizes of caches (the ones here are small, and each
- * runs on one thread); expf, tanh and their like in double precision are those of glibc 2.36. After a change
- * of these libraries a difference may be theirs: look at it before the values are renewed.
+ * any number of threads, optimised or not, compiled by GCC or clang. What they rest on beside the code:
+ * oneDNN 2.6 cuts products and convolutions by their shapes and, large ones, by the sizes of caches (the ones
+ * here are small, and each runs on one thread; emulated processors of other makers and caches gave the same
+ * bytes); sine, exponential and their like are those of glibc 2.36; distances of embeddings are summed as the
+ * compiler vectorises, so that case has three dimensions, fewer than a vector. After a change of these
+ * libraries a difference may be theirs: look at it before the values are renewed.
+ *
+ * Initial weights are drawn by the names of parameters: renaming one changes what is trained.
  *
  * The environment variable LUDUS_GOLDEN_PRINT=1 prints the rows of the table of known values, and what they
  * are made of, instead of comparing: two such listings tell which tensor differs. */

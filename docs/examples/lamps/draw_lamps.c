@@ -67,21 +67,11 @@ static void describe_agent(lud_drawing *drawing, const uint8_t *state, int agent
     lud_text_append(out, "%s\nat lamp\t%d\n", agent ? "robot" : "person", state_of(state)->place[agent]);
 }
 
-static void describe_cell(lud_drawing *drawing, const uint8_t *state, int x, int y, lud_text *out) {
-    if (y == 0 && x >= 0 && x < ((const lamps_model *)drawing->model)->options.lamps)
-        lud_text_append(out, "lamp %d\n%s\n", x, state_of(state)->lit >> x & 1 ? "burns" : "is out");
-}
-
 static void describe_change(lud_drawing *drawing, const uint8_t *before, const uint8_t *after,
                             lud_text *out) {
     const int lit = state_of(after)->lit, changed = state_of(before)->lit ^ lit;
     for (int k = 0; k < ((const lamps_model *)drawing->model)->options.lamps; k++)
         if (changed >> k & 1) lud_text_append(out, "lamp %d goes %s\n", k, lit >> k & 1 ? "on" : "out");
-}
-
-static int events(lud_drawing *drawing, const uint8_t *before, const uint8_t *after) {
-    (void)drawing;
-    return state_of(after)->lit & ~state_of(before)->lit ? LUD_EVENT_GOAL : 0;
 }
 
 const lud_draw_world lud_draw_lamps = {.name = "lamps",
@@ -92,6 +82,4 @@ const lud_draw_world lud_draw_lamps = {.name = "lamps",
                                        .agent_position = agent_position,
                                        .agent_at = agent_at,
                                        .describe_agent = describe_agent,
-                                       .describe_cell = describe_cell,
-                                       .describe_change = describe_change,
-                                       .events = events};
+                                       .describe_change = describe_change};
