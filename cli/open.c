@@ -69,6 +69,33 @@ lud_status lud_scenario_open(const char *path, const lud_scenario_flags *flags, 
     return status;
 }
 
+/* Whether somebody acts as a run has learned: a policy that no scenario can name. */
+static bool run_acts(const lud_run *run) {
+    for (int i = 0; i < run->scenario->model->layout.n_agents; i++)
+        if (!lud_cast_get(run->cast, i)->kind->create) return true;
+    return false;
+}
+
+lud_status lud_run_open_with(const char *path, const lud_scenario_flags *flags, const char *policy,
+                             lud_run *run, lud_error *error) {
+    lud_scenario *scenario;
+    *run = (lud_run){0};
+    lud_status status = lud_scenario_open(path, flags, &scenario, error);
+    if (status) return status;
+    const char *folder = lud_folder_exists(path) ? path : NULL;
+    status = lud_run_open(policy ? policy : folder, scenario, run, error);
+    if (!status && policy && !run_acts(run)) {
+        status = lud_fail(error, LUD_ERROR_INPUT, "%s has no policy that acts in this scenario", policy);
+        lud_run_close(run);
+    }
+    return status && policy ? lud_fail_context(error, "--policy") : status;
+}
+
+void lud_print_text(lud_text *text) {
+    if (text->bytes) fputs(text->bytes, stdout);
+    lud_text_free(text);
+}
+
 lud_status lud_print_json(json_t *root, lud_error *error) {
     if (!root) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
     json_dumpf(root, stdout, JSON_INDENT(2)); /* what cannot be written is seen by the stream */

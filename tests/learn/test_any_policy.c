@@ -92,7 +92,7 @@ static lud_cast *train(const lud_scenario *world, const char *name, const char *
     lud_scenario_destroy(scenario);
     lud_cast *cast;
     assert_int_equal(lud_cast_create(world->model, NULL, "t.yaml", &cast, &error), LUD_OK);
-    if (lud_learned_cast(run, world, cast, &error)) fail_msg("%s", error.text);
+    if (lud_run_act(run, world, cast, &error)) fail_msg("%s", error.text);
     return cast;
 }
 
