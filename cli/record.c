@@ -8,7 +8,6 @@
 #include "agents/cast.h"
 #include "base/progress.h"
 #include "cli/cli.h"
-#include "cli/particle_overlay.h"
 #include "render/video.h"
 
 typedef struct record_values {
@@ -40,7 +39,7 @@ static const lud_flag flags[] = {
      "do not mark what agents want"},
     {"labels", 'l', LUD_FLAG_SWITCH, offsetof(record_values, labels), 0, 0, NULL, "show agents' numbers"},
     {"overlay", 0, LUD_FLAG_TEXT, offsetof(record_values, overlay), 0, 0, "PARTS",
-     "of a RUN: values, arrows, bars, trace, edges (with commas), all or none (all, in particle none)"},
+     "of a RUN: values, arrows, bars, trace, edges (with commas), all or none (all)"},
     {"policy", 0, LUD_FLAG_TEXT, offsetof(record_values, policy), 0, 0, "RUN",
      "agents follow the policy trained in this run"},
     LUD_SCENARIO_FLAG_ROWS(record_values, scenario),
@@ -159,10 +158,8 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     options.goals = options.goals && scenario->view.goals;
     options.labels = options.labels || scenario->view.labels;
     lud_record_result result = {0};
-    if (options.overlay)
+    if (options.overlay && (values->overlay || opened.folder))
         status = lud_run_overlay(opened.folder, scenario, opened.cast, &options.source, error);
-    if (!status && !options.source && values->overlay && options.overlay)
-        status = lud_particle_overlay(scenario, opened.cast, &options.source, error);
     if (!status && !options.source && values->overlay && options.overlay)
         status =
             lud_fail(error, LUD_ERROR_INPUT,

@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "cli/particle_overlay.h"
 #include "learn/store/run.h"
 #include "render/window.h"
 
@@ -38,7 +37,6 @@ static lud_status loaded(void *context, const lud_scenario *scenario, lud_cast *
     const char *folder = context;
     lud_status status = folder ? lud_run_act(folder, scenario, cast, error) : LUD_OK;
     if (!status) status = lud_run_overlay(folder, scenario, cast, source, error);
-    if (!status && !*source) status = lud_particle_overlay(scenario, cast, source, error);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agents/cast_overlay.h"
 #include "base/file.h"
 #include "learn/train.h"
 
@@ -138,6 +139,14 @@ static void joint(lud_policy *policy, const uint8_t *state, double *p) {
     shared->kind->joint(shared, state, p);
 }
 
+static bool value(lud_policy *policy, const uint8_t *state, int agent, double *v) {
+    return lud_policy_value(((share *)policy)->from->policy, state, agent, v);
+}
+
+static int attention(lud_policy *policy, const uint8_t *state, float *weights) {
+    return lud_policy_attention(((share *)policy)->from->policy, state, weights);
+}
+
 static lud_status take_part(source *s, lud_cast *cast, int agent, lud_error *error) {
     share *own = calloc(1, sizeof *own);
     if (!own) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a policy");
@@ -147,6 +156,8 @@ static lud_status take_part(source *s, lud_cast *cast, int agent, lud_error *err
     own->kind.act = act;
     own->kind.distribution = distribution;
     own->kind.joint = s->policy->kind->joint ? joint : NULL;
+    own->kind.value = s->policy->kind->value ? value : NULL;
+    own->kind.attention = s->policy->kind->attention ? attention : NULL;
     own->base.kind = &own->kind;
     s->users++;
     lud_cast_set(cast, agent, &own->base);
@@ -204,7 +215,8 @@ lud_status lud_run_overlay(const char *folder, const lud_scenario *scenario, con
     lud_status status = folder ? load_scenario(folder, &trained, error) : LUD_OK;
     if (!status && folder) status = lud_run_kind(folder, trained, &kind, error);
     lud_scenario_destroy(trained);
-    if (status || !kind || !kind->overlay) return status;
+    if (status) return status;
+    if (!kind || !kind->overlay) return lud_cast_overlay(scenario->model, cast, overlay, error);
     return kind->overlay(folder, scenario, cast, overlay, error);
 }
 
