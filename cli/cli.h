@@ -121,8 +121,11 @@ lud_status lud_run_open_with(const char *path, const lud_scenario_flags *flags, 
 
 /* Ends a verb's output; an error when it cannot be written. */
 lud_status lud_flush_output(lud_error *error);
-/* Prints and frees a text. */
+/* Prints the text and frees it. */
 void lud_print_text(lud_text *text);
+/* Ends a verb with its learner's report (learn/learner.h), which `status` is about: prints and frees it. */
+struct lud_report;
+lud_status lud_print_report(lud_status status, struct lud_report *report, lud_error *error);
 /* Prints `root` (taken over; null: there was no memory for it) as the verb's output and ends it. */
 struct json_t;
 lud_status lud_print_json(struct json_t *root, lud_error *error);

@@ -163,13 +163,7 @@ static lud_status eval_kind(const lud_learner_kind *kind, const lud_scenario *sc
                                         .n_queries = values->queries,
                                         .episodes = values->episodes};
     lud_report report = {0};
-    lud_status status = kind->evaluate_run(&request, &report, error);
-    if (!status && report.text.failed) status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-    if (!status && values->json) return lud_print_json(report.json, error);
-    if (!status) lud_print_text(&report.text);
-    lud_text_free(&report.text);
-    json_decref(report.json);
-    return status ? status : lud_flush_output(error);
+    return lud_print_report(kind->evaluate_run(&request, &report, error), &report, error);
 }
 
 /* A flag that the kind cannot honour is an error. */

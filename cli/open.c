@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "learn/learner.h"
 
 void lud_scenario_flags_default(lud_scenario_flags *flags) {
     *flags = (lud_scenario_flags){.run = lud_run_as_written};
@@ -94,6 +95,15 @@ lud_status lud_run_open_with(const char *path, const lud_scenario_flags *flags, 
 void lud_print_text(lud_text *text) {
     if (text->bytes) fputs(text->bytes, stdout);
     lud_text_free(text);
+}
+
+lud_status lud_print_report(lud_status status, lud_report *report, lud_error *error) {
+    if (!status && report->text.failed) status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!status && !report->text.bytes) return lud_print_json(report->json, error);
+    if (!status) lud_print_text(&report->text);
+    lud_text_free(&report->text);
+    json_decref(report->json);
+    return status ? status : lud_flush_output(error);
 }
 
 lud_status lud_print_json(json_t *root, lud_error *error) {

@@ -101,11 +101,8 @@ static lud_status answer_query(const char *folder, const run_values *values, lud
             .folder = folder, .scenario = scenario, .query = values->query, .width = values->beam};
         status = kind->query(&request, &report, error);
     }
-    if (!status && report.text.failed) status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-    if (!status) lud_print_text(&report.text);
-    lud_text_free(&report.text);
     lud_scenario_destroy(scenario);
-    return status ? status : lud_flush_output(error);
+    return lud_print_report(status, &report, error);
 }
 
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {

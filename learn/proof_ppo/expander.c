@@ -68,13 +68,6 @@ void lud_proof_expander_run(lud_proof_expander *x) {
     }
 }
 
-double lud_proof_expander_value(lud_proof_expander *x) {
-    assert(x->net->options.dropout == 0.0);
-    (void)lud_proof_net_load(x->net, &x->decisions, NULL, 0, 1);
-    lud_proof_net_forward(x->net, true);
-    return x->net->values[0];
-}
-
 void lud_proof_expander_enter(const lud_proof_expander *x, int32_t i, const uint8_t *from, uint8_t *to) {
     memcpy(to, from, x->model->model.layout.state_bytes);
     lud_proof_enter(x->model, x->lists.atoms + x->lists.begin[i], x->lists.begin[i + 1] - x->lists.begin[i],

@@ -35,8 +35,6 @@ void lud_proof_expander_clear(lud_proof_expander *expander);
 void lud_proof_expander_add(lud_proof_expander *expander, uint8_t *state);
 /* One pass of the network over all of them. */
 void lud_proof_expander_run(lud_proof_expander *expander);
-/* The value network's figure for the first of them; not for networks with dropout, which it would draw. */
-double lud_proof_expander_value(lud_proof_expander *expander);
 /* Makes successor i (0 .. begin[n] - 1) of the state at `from` the state at `to`. */
 void lud_proof_expander_enter(const lud_proof_expander *expander, int32_t i, const uint8_t *from,
                               uint8_t *to);

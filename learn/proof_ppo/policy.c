@@ -42,12 +42,12 @@ static bool value(lud_policy *policy, const uint8_t *state, int agent, double *t
     const lud_proof_state *head = (const lud_proof_state *)(const void *)state;
     (void)agent;
     *to = 0.0; /* at the end */
-    if (p->net->options.dropout > 0.0) return false;
     if (head->outcome != LUD_PROOF_RUNNING) return true;
     lud_proof_expander_clear(&p->expander);
     memcpy(p->state, state, policy->model->layout.state_bytes);
     lud_proof_expander_add(&p->expander, p->state);
-    *to = lud_proof_expander_value(&p->expander);
+    (void)lud_proof_net_load(p->net, &p->expander.decisions, NULL, 0, 1);
+    *to = lud_proof_net_value(p->net);
     return true;
 }
 
