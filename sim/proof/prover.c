@@ -597,3 +597,20 @@ lud_status lud_prover_tree(lud_prover *prover, const lud_proof_atom *goal, lud_p
     }
     return ok ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a proof tree");
 }
+
+const lud_prover_effort lud_prover_effort_to_solve = {200000, 3000000};
+
+lud_status lud_prover_answer_query(const lud_proof_base *base, const lud_proof_atom *query,
+                                   lud_prover_effort effort, lud_prover_answer *answer, lud_proof_tree *tree,
+                                   lud_error *error) {
+    const lud_prover_options options = {.excluded =
+                                            lud_proof_find_fact(base, query, lud_proof_atom_hash(query)),
+                                        .max_atoms = effort.atoms,
+                                        .max_work = effort.work};
+    lud_prover *prover = NULL;
+    lud_status status = lud_prover_create(base, &options, &prover, error);
+    if (!status) status = lud_prover_ask(prover, query, answer, error);
+    if (!status && tree && *answer == LUD_PROVER_PROVED) status = lud_prover_tree(prover, query, tree, error);
+    lud_prover_destroy(prover);
+    return status;
+}
