@@ -179,13 +179,12 @@ static bool record_begin(lud_device *device) {
 
 static lud_graph *record_end(lud_device *device) {
     of(device)->recording = false;
-    lud_graph *graph = new (std::nothrow) lud_graph();
-    if (!graph) return 0;
-    if (note(device, cudaStreamEndCapture(of(device)->stream, &graph->graph), "recording") &&
-        note(device, cudaGraphInstantiate(&graph->executable, graph->graph, 0), "recording"))
-        return graph;
-    if (graph->graph) cudaGraphDestroy(graph->graph);
-    delete graph;
+    lud_graph made = {};
+    if (note(device, cudaStreamEndCapture(of(device)->stream, &made.graph), "recording") &&
+        note(device, cudaGraphInstantiate(&made.executable, made.graph, 0), "recording"))
+        if (lud_graph *graph = new (std::nothrow) lud_graph(made)) return graph;
+    if (made.executable) cudaGraphExecDestroy(made.executable);
+    if (made.graph) cudaGraphDestroy(made.graph);
     return 0;
 }
 
