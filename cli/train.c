@@ -6,29 +6,29 @@
 
 typedef struct train_values {
     lud_scenario_flags scenario;
-    const char *out, *device;
-    bool resume, resume_previous, overwrite, strict, quiet;
-    int64_t checkpoint_every, evaluate_every;
+    lud_train_options options;
+    const char *device;
+    bool strict, quiet;
     double checkpoint_minutes;
 } train_values;
 
 #define FLAGS train_values
 static const lud_flag flags[] = {
-    TEXT_FLAG("out", 'o', out, "RUN", "folder of the run"),
+    TEXT_FLAG("out", 'o', options.folder, "RUN", "folder of the run"),
     TEXT_FLAG("device", 'd', device, "DEVICE", "cpu, cuda or auto"),
-    SWITCH_FLAG("resume", 'r', resume,
+    SWITCH_FLAG("resume", 'r', options.resume,
                 "go on from the run's checkpoint; the result is as if it had not stopped"),
-    SWITCH_FLAG("resume-previous", 0, resume_previous,
+    SWITCH_FLAG("resume-previous", 0, options.resume_previous,
                 "go on from the checkpoint before it, when the newest is damaged"),
-    SWITCH_FLAG("overwrite", 0, overwrite, "start anew in a folder that holds a run"),
+    SWITCH_FLAG("overwrite", 0, options.overwrite, "start anew in a folder that holds a run"),
     SWITCH_FLAG("strict", 0, strict,
                 "insist on the same bits for any number of CPU threads; every run keeps this anyway (sums "
                 "have a fixed order)"),
-    INT_FLAG("checkpoint-every", 0, checkpoint_every, 0, 1e18, "N",
+    INT_FLAG("checkpoint-every", 0, options.checkpoint_every, 0, 1e18, "N",
              "iterations between checkpoints; 0: by time only"),
     REAL_FLAG("checkpoint-minutes", 0, checkpoint_minutes, 0, 1e6, "MINUTES",
               "time between checkpoints; 0: by iterations only"),
-    INT_FLAG("evaluate-every", 0, evaluate_every, 0, 1e18, "N",
+    INT_FLAG("evaluate-every", 0, options.evaluate_every, 0, 1e18, "N",
              "iterations between evaluations; 0: at the end only"),
     LUD_SCENARIO_FLAG_ROWS(scenario),
     LUD_PRECISION_FLAG_ROW(scenario),
@@ -62,15 +62,10 @@ static lud_status train(const train_values *values, const lud_scenario *scenario
     status = arena ? effective(scenario, learner, arena, &configuration, error)
                    : lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
     if (status == LUD_OK) {
-        const lud_train_options options = {.folder = values->out,
-                                           .resume = values->resume,
-                                           .resume_previous = values->resume_previous,
-                                           .overwrite = values->overwrite,
-                                           .checkpoint_every = (uint64_t)values->checkpoint_every,
-                                           .checkpoint_seconds = 60.0 * values->checkpoint_minutes,
-                                           .evaluate_every = (uint64_t)values->evaluate_every,
-                                           .progress = values->quiet ? NULL : stderr,
-                                           .configuration = configuration};
+        lud_train_options options = values->options;
+        options.checkpoint_seconds = 60.0 * values->checkpoint_minutes;
+        options.progress = values->quiet ? NULL : stderr;
+        options.configuration = configuration;
         lud_train_result result;
         lud_interrupt_install();
         status = lud_train(learner, &options, &result, error);
@@ -89,7 +84,8 @@ static lud_status train(const train_values *values, const lud_scenario *scenario
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
     (void)n_arguments;
     const train_values *values = data;
-    if (!values->out) return lud_fail(error, LUD_ERROR_INPUT, "train: where to? Give a folder with -o RUN");
+    if (!values->options.folder)
+        return lud_fail(error, LUD_ERROR_INPUT, "train: where to? Give a folder with -o RUN");
     lud_scenario *scenario = NULL;
     lud_status status = lud_scenario_open(arguments[0], &values->scenario, &scenario, error);
     if (status) return status;

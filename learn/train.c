@@ -175,8 +175,8 @@ static lud_status one_iteration(session *s, lud_progress *progress, lud_error *e
     lud_status status = l->kind->iterate(l, s->row, error);
     if (status) return status;
     s->iterations++;
-    const bool evaluate =
-        s->iterations == l->n_iterations || (o->evaluate_every && s->iterations % o->evaluate_every == 0);
+    const bool evaluate = s->iterations == l->n_iterations ||
+                          (o->evaluate_every && s->iterations % (uint64_t)o->evaluate_every == 0);
     if (evaluate && l->kind->evaluate) {
         status = l->kind->evaluate(l, s->row + l->n_columns, error);
         if (status) return status;
@@ -191,7 +191,7 @@ static lud_status one_iteration(session *s, lud_progress *progress, lud_error *e
     lud_text_free(&note);
     lud_progress_update(progress, s->iterations);
 
-    s->checkpoint_due |= o->checkpoint_every && s->iterations % o->checkpoint_every == 0;
+    s->checkpoint_due |= o->checkpoint_every && s->iterations % (uint64_t)o->checkpoint_every == 0;
     s->checkpoint_due |=
         o->checkpoint_seconds > 0.0 && lud_clock_seconds() - s->last_checkpoint >= o->checkpoint_seconds;
     return s->checkpoint_due ? save(s, false, error) : LUD_OK;

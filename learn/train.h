@@ -11,9 +11,9 @@ typedef struct lud_train_options {
     bool resume;               /* go on from the folder's checkpoint */
     bool resume_previous;      /* go on from the one before it, when the newest is damaged or unwanted */
     bool overwrite;            /* allow a folder that already holds a run */
-    uint64_t checkpoint_every; /* iterations between checkpoints, 0: at the end only */
+    int64_t checkpoint_every;  /* iterations between checkpoints, 0: at the end only */
     double checkpoint_seconds; /* and at least this often, 0: never by time */
-    uint64_t evaluate_every;   /* iterations between evaluations, 0: at the end only */
+    int64_t evaluate_every;    /* iterations between evaluations, 0: at the end only */
     uint64_t
         stop_after; /* stop early after this many iterations of this session (as an interrupt), 0: never */
     FILE *progress; /* where the progress line goes, null: silent */

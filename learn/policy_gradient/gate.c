@@ -18,8 +18,8 @@ lud_status lud_gate_check(const lud_gate *gate, lud_error *error) {
     return LUD_OK;
 }
 
-void lud_gate_priorities(lud_gate_priority priority, double alpha, int64_t n, const float *advantage,
-                         const float *log_prob, const float *uniform, float *out) {
+void lud_gate_priorities(int priority, double alpha, int64_t n, const float *advantage, const float *log_prob,
+                         const float *uniform, float *out) {
     for (int64_t i = 0; i < n; ++i) {
         float a = advantage[i], surprisal = -log_prob[i];
         switch (priority) {

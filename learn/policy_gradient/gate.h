@@ -33,13 +33,16 @@ typedef enum lud_gate_priority {
 
 typedef enum lud_gate_rounding { LUD_GATE_ROUND, LUD_GATE_FLOOR, LUD_GATE_CEIL } lud_gate_rounding;
 
+/* As the option table of learn/policy_gradient/options.h fills it. */
 typedef struct lud_gate {
-    lud_gate_mode mode;
+    int mode;           /* lud_gate_mode */
+    int priority;       /* lud_gate_priority: what stands for delight */
+    double alpha;       /* of ADDITIVE */
     bool fixed_price;   /* price is given; else it is the (1 - rate) quantile */
     double rate, price; /* rate in (0, 1] */
     double temperature; /* > 0, except for DELIGHT */
     int64_t min_keep;   /* TOP_K keeps at least so many (and at most all) */
-    lud_gate_rounding rounding;
+    int rounding;       /* lud_gate_rounding */
 } lud_gate;
 
 /* Threshold at rate 0.03, temperature 0.1, min_keep 1. */
@@ -47,9 +50,10 @@ lud_gate lud_gate_default(void);
 /* LUD_ERROR_INPUT when a rate or temperature is out of range. */
 lud_status lud_gate_check(const lud_gate *gate, lud_error *error);
 
-/* priority[n] of every row; uniform[n] is read by UNIFORM only and may be null otherwise. */
-void lud_gate_priorities(lud_gate_priority priority, double alpha, int64_t n, const float *advantage,
-                         const float *log_prob, const float *uniform, float *out);
+/* priority[n] (lud_gate_priority) of every row; uniform[n] is read by UNIFORM only and may be null otherwise.
+ */
+void lud_gate_priorities(int priority, double alpha, int64_t n, const float *advantage, const float *log_prob,
+                         const float *uniform, float *out);
 
 /* The (1 - rate) quantile of delight[n] with linear interpolation, in float32 as the reference computes it;
  * NaN counts as -infinity. n >= 1; scratch[n]. */

@@ -9,7 +9,7 @@ static const char *const priority_names[] = {"delight", "advantage", "abs_advant
                                              "uniform", NULL};
 static const char *const rounding_names[] = {"round", "floor", "ceil", NULL};
 
-#define OPTIONS lud_gate_options
+#define OPTIONS lud_gate
 static const lud_option gate_options[] = {
     CHOICE(
         mode, "off", mode_names,
@@ -29,20 +29,10 @@ static const lud_option gate_options[] = {
 const lud_option_table lud_gate_table =
     OPTION_TABLE("gate", "which experiences are worth a backward pass (the Kondo gate)", gate_options);
 
-lud_gate lud_gate_of(const lud_gate_options *o) {
-    return (lud_gate){.mode = (lud_gate_mode)o->mode,
-                      .fixed_price = o->fixed_price,
-                      .rate = o->rate,
-                      .price = o->price,
-                      .temperature = o->temperature,
-                      .min_keep = o->min_keep,
-                      .rounding = (lud_gate_rounding)o->rounding};
-}
-
 lud_status lud_policy_gradient_check(const lud_policy_gradient_options *options, lud_place place,
                                      lud_error *error) {
-    const lud_gate gate = lud_gate_of(&options->gate);
+    const lud_gate *gate = &options->gate;
     lud_error wrong = {0};
-    if (gate.mode == LUD_GATE_OFF || lud_gate_check(&gate, &wrong) == LUD_OK) return LUD_OK;
+    if (gate->mode == LUD_GATE_OFF || lud_gate_check(gate, &wrong) == LUD_OK) return LUD_OK;
     return lud_fail_at(error, LUD_ERROR_INPUT, place, "learner.gate: %s", wrong.text);
 }

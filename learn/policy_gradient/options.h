@@ -18,12 +18,6 @@ typedef enum lud_advantage_scale {
     LUD_ADVANTAGE_OF_MINIBATCH /* over every minibatch */
 } lud_advantage_scale;
 
-typedef struct lud_gate_options {
-    int mode, priority, rounding; /* lud_gate_mode, lud_gate_priority, lud_gate_rounding */
-    double alpha, rate, price, temperature;
-    bool fixed_price;
-    int64_t min_keep;
-} lud_gate_options;
 extern const lud_option_table lud_gate_table;
 
 typedef struct lud_policy_gradient_options {
@@ -43,11 +37,9 @@ typedef struct lud_policy_gradient_options {
     /* updates */
     int64_t epochs;
     double target_kl; /* an update stops when a minibatch's divergence passes 1.5 of it; 0: never */
-    lud_gate_options gate;
+    lud_gate gate;
 } lud_policy_gradient_options;
 
-/* The gate that the options describe. */
-lud_gate lud_gate_of(const lud_gate_options *options);
 /* LUD_ERROR_INPUT with the place for a gate that lud_gate_check refuses. */
 lud_status lud_policy_gradient_check(const lud_policy_gradient_options *options, lud_place place,
                                      lud_error *error);

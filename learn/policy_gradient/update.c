@@ -57,8 +57,7 @@ void lud_update_shuffle(lud_chunk *chunks, int64_t n, lud_random_key key, uint32
 
 /* Weights of the minibatch's n samples by the gate: rows with weight 0 give no gradient. */
 static void open_gate(lud_update *u, int64_t n, lud_random_key key, uint32_t epoch) {
-    const lud_gate_options *o = &u->ppo.options->gate;
-    const lud_gate gate = lud_gate_of(o);
+    const lud_gate *gate = &u->ppo.options->gate;
     float *array[GATE_ARRAYS];
     for (int a = 0; a < GATE_ARRAYS; a++) array[a] = u->gate + a * n;
     for (int64_t i = 0; i < n; i++) {
@@ -69,9 +68,9 @@ static void open_gate(lud_update *u, int64_t n, lud_random_key key, uint32_t epo
         array[GATE_LOG_PROB][i] = u->ppo.samples.log_prob[s];
         array[GATE_UNIFORM][i] = lud_unit_float(words.v[0]);
     }
-    lud_gate_priorities((lud_gate_priority)o->priority, o->alpha, n, array[GATE_ADVANTAGE],
-                        array[GATE_LOG_PROB], array[GATE_UNIFORM], array[GATE_PRIORITY]);
-    lud_gate_weights(&gate, n, array[GATE_PRIORITY], array[GATE_UNIFORM], array[GATE_WEIGHT], NULL,
+    lud_gate_priorities(gate->priority, gate->alpha, n, array[GATE_ADVANTAGE], array[GATE_LOG_PROB],
+                        array[GATE_UNIFORM], array[GATE_PRIORITY]);
+    lud_gate_weights(gate, n, array[GATE_PRIORITY], array[GATE_UNIFORM], array[GATE_WEIGHT], NULL,
                      array[GATE_ADVANTAGE]);
     for (int64_t i = 0; i < n; i++) u->weight[u->row[i]] = array[GATE_WEIGHT][i];
     u->ppo.weight = u->weight;
