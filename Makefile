@@ -43,7 +43,7 @@ install-deps-test:
 	@bash cmake/install-deps.sh --test
 
 test-format: install-deps-test
-	@git ls-files '*.c' '*.h' | xargs clang-format --dry-run --Werror
+	@git ls-files '*.c' '*.h' '*.cc' '*.cu' '*.cuh' '*.inc' | xargs clang-format --dry-run --Werror
 
 test-release: build
 	$(CTEST) --test-dir $(BUILD)

@@ -53,6 +53,14 @@ bool lud_policy_distribution(lud_policy *policy, const uint8_t *state, int agent
     return policy->kind->distribution && policy->kind->distribution(policy, state, agent, goal, p);
 }
 
+bool lud_policy_value(lud_policy *policy, const uint8_t *state, int agent, double *value) {
+    return policy->kind->value && policy->kind->value(policy, state, agent, value);
+}
+
+int lud_policy_attention(lud_policy *policy, const uint8_t *state, float *weights) {
+    return policy->kind->attention ? policy->kind->attention(policy, state, weights) : 0;
+}
+
 int lud_max_discrete(const lud_layout *layout) {
     int most = 0;
     for (int i = 0; i < layout->n_agents; i++)

@@ -34,7 +34,8 @@ typedef struct lud_policy_kind {
     const char *name; /* the word after `type:` */
     const char *about;
     const lud_option_table *options; /* what may stand beside `type:` */
-    /* `options` is the policy's mapping in the scenario (null: defaults). */
+    /* `options` is the policy's mapping in the scenario (null: defaults). Null: no scenario can name it, it
+     * is of a RUN. */
     lud_status (*create)(const struct lud_policy_kind *kind, const lud_model *model, lud_tree *options,
                          const char *file, lud_policy **policy, lud_error *error);
     void (*destroy)(lud_policy *policy);
@@ -48,6 +49,12 @@ typedef struct lud_policy_kind {
     /* For robots that draw together: probabilities of the joint choices of all agents with that role, the
      * last one fastest: p[product of their n_discrete]. Null: each draws for itself. */
     void (*joint)(lud_policy *policy, const uint8_t *state, double *p);
+    /* To be drawn: the value of a state to an agent. False: not known, in no state of the model. Null: there
+     * is none. */
+    bool (*value)(lud_policy *policy, const uint8_t *state, int agent, double *value);
+    /* To be drawn: how strongly every agent attends to each of the n entities of a graph:
+     * weights[n_agents][n], sums at most 1; null: only n is wanted. Returns n, 0: there is no graph. */
+    int (*attention)(lud_policy *policy, const uint8_t *state, float *weights);
 } lud_policy_kind;
 
 /* Every policy's own struct begins with this. */
@@ -69,8 +76,10 @@ lud_status lud_policy_create(const lud_model *model, lud_tree *description, cons
 void lud_policy_destroy(lud_policy *policy);
 /* Whether all that the policy has chosen so far is worth something: lud_device_check of its device. */
 lud_status lud_policy_check(const lud_policy *policy, lud_error *error);
-/* The kind's function of that name; false where it has none. */
+/* The kind's function of that name; false or 0 where it has none. */
 bool lud_policy_distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p);
+bool lud_policy_value(lud_policy *policy, const uint8_t *state, int agent, double *value);
+int lud_policy_attention(lud_policy *policy, const uint8_t *state, float *weights);
 /* For policies with a distribution over discrete actions: draws the action of agents[slot] in environment e
  * (with purpose LUD_PURPOSE_ACTION) from p, and writes what `act` wants of action and log_prob.
  * p[n_discrete of that agent], sum 1. */

@@ -11,8 +11,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "agents/cast.h"
 #include "base/status.h"
+#include "base/text.h"
+#include "learn/store/run.h"
 #include "sim/scenario.h"
 
 typedef enum lud_flag_type {
@@ -119,12 +120,18 @@ lud_status lud_scenario_flags_overrides(const lud_scenario_flags *flags, lud_sce
 lud_status lud_scenario_open(const char *path, const lud_scenario_flags *flags, lud_scenario **scenario,
                              lud_error *error);
 
-/* The scenario's agents; those of a RUN folder act as its learner has learned. Destroy the cast before the
- * scenario. */
-lud_status lud_cast_open(const char *path, const lud_scenario *scenario, lud_cast **cast, lud_error *error);
+/* The same with its agents. Who acts: the RUN that --policy names, else `path`, where it is a RUN; else the
+ * scenario's own policies. A `policy` that is no RUN whose learner has one for this world is an error. */
+lud_status lud_run_open_with(const char *path, const lud_scenario_flags *flags, const char *policy,
+                             lud_run *run, lud_error *error);
 
 /* Ends a verb's output; an error when it cannot be written. */
 lud_status lud_flush_output(lud_error *error);
+/* Prints the text and frees it. */
+void lud_print_text(lud_text *text);
+/* Ends a verb with its learner's report (learn/learner.h), which `status` is about: prints and frees it. */
+struct lud_report;
+lud_status lud_print_report(lud_status status, struct lud_report *report, lud_error *error);
 /* Prints `root` (taken over; null: there was no memory for it) as the verb's output and ends it. */
 struct json_t;
 lud_status lud_print_json(struct json_t *root, lud_error *error);

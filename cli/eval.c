@@ -6,17 +6,10 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
-#include "cli/empo_report.h"
-#include "cli/proof_report.h"
 #include "cli/rollout_report.h"
-#include "cli/solved.h"
 #include "cli/stability_report.h"
-#include "learn/empo/exact/solution_policy.h"
-#include "learn/empo/exact/solve.h"
 #include "learn/learner.h"
 #include "learn/store/run.h"
-
-enum { ROLLOUTS = 64 }; /* of each goal in every state of an episode, where a policy has to be played */
 
 typedef struct eval_values {
     lud_scenario_flags scenario;
@@ -46,148 +39,7 @@ static const lud_flag flags[] = {
 
 static void set_defaults(void *values) {
     lud_scenario_flags_default(&((eval_values *)values)->scenario);
-    ((eval_values *)values)->queries = 500;
-}
-
-/* Whether a RUN was trained rather than solved. */
-static bool is_trained(const char *run) {
-    lud_text solved = {0}, trained = {0};
-    lud_text_append(&solved, "%s/solution.empo", run);
-    lud_text_append(&trained, "%s/checkpoint.safetensors", run);
-    const bool is =
-        trained.bytes && solved.bytes && lud_file_exists(trained.bytes) && !lud_file_exists(solved.bytes);
-    lud_text_free(&solved);
-    lud_text_free(&trained);
-    return is;
-}
-
-/* The policy to evaluate. */
-typedef struct evaluated {
-    lud_cast *cast; /* of another RUN that was trained */
-    lud_arena *arena;
-    lud_empo_solution *other; /* of another RUN */
-    lud_policy *policy;
-    lud_policy *robots[LUD_EMPO_MAX_AGENTS]; /* who acts for each robot */
-} evaluated;
-
-/* `text` names a RUN folder, or is a policy in YAML. */
-static lud_status open_policy(const char *text, const lud_empo_case *c, evaluated *e, lud_error *error) {
-    const lud_model *model = c->scenario->model;
-    const lud_empo_layout *layout = &c->problem->layout;
-    lud_status status;
-    *e = (evaluated){0};
-    if (is_trained(text)) {
-        status = lud_cast_open(text, c->scenario, &e->cast, error);
-    } else if (lud_folder_exists(text)) {
-        status = lud_solved_require(text, &e->other, error);
-        if (!status) status = lud_empo_solution_policy_create(e->other, model, &e->policy, error);
-    } else {
-        lud_tree *tree;
-        e->arena = lud_arena_create(0);
-        if (!e->arena) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a policy");
-        status = lud_tree_read_text(e->arena, "--policy", text, strlen(text), &tree, error);
-        if (!status) status = lud_policy_create(model, tree, "--policy", &e->policy, error);
-    }
-    for (int r = 0; r < layout->n_robots && !status; r++)
-        e->robots[r] = e->cast ? lud_cast_get(e->cast, layout->robots[r]) : e->policy;
-    return status;
-}
-
-static void close_policy(evaluated *e) {
-    lud_cast_destroy(e->cast);
-    lud_policy_destroy(e->policy);
-    lud_empo_solution_close(e->other);
-    lud_arena_destroy(e->arena);
-}
-
-static void print_evaluation(const lud_empo_layout *layout, const char *policy,
-                             const lud_empo_policy_evaluation *r) {
-    const bool exact = r->n_episodes == 0;
-    char interval[48] = "";
-    printf("robots follow %s\n", policy);
-    if (!exact)
-        printf("what they do does not follow from the state alone: estimated from %" PRId64
-               " episodes, with 95 %% intervals\n",
-               r->n_episodes);
-    if (!exact) snprintf(interval, sizeof interval, " ± %-10.4g", r->v_r_interval);
-    printf("\nV_r at the start        %12.6g%s   optimal %.6g, regret %.6g\n", r->v_r, interval,
-           r->v_r_optimal, r->v_r_optimal - r->v_r);
-    printf("regret, visited states  %12.6g\n", r->mean_regret);
-    if (exact)
-        printf("policy divergence       %12.6g   total variation; Kullback-Leibler %.6g nats\n",
-               r->divergence, r->kl);
-    printf("\n");
-    for (int h = 0; h < layout->n_humans; h++) {
-        if (!exact) snprintf(interval, sizeof interval, " ± %-10.4g", r->power_interval[h]);
-        printf("person %-3d power X_h     %12.6g%s   under the solution %.6g\n", layout->humans[h],
-               r->power[h], interval, r->power_optimal[h]);
-    }
-}
-
-/* An estimate has intervals and no divergences. */
-static lud_status print_json(const lud_empo_layout *layout, const char *policy,
-                             const lud_empo_policy_evaluation *r, lud_error *error) {
-    const bool exact = r->n_episodes == 0;
-    json_t *people = json_array();
-    for (int h = 0; h < layout->n_humans; h++) {
-        json_t *person = json_pack("{s:i, s:f, s:f}", "agent", layout->humans[h], "X_h", r->power[h],
-                                   "X_h_solution", r->power_optimal[h]);
-        if (!exact) json_object_set_new(person, "X_h_interval", json_real(r->power_interval[h]));
-        json_array_append_new(people, person);
-    }
-    json_t *root = json_pack("{s:s, s:b, s:f, s:f, s:f, s:f, s:o, s:o, s:o}", "policy", policy, "exact",
-                             (int)exact, "V_r", r->v_r, "V_r_solution", r->v_r_optimal, "regret",
-                             r->v_r_optimal - r->v_r, "mean_regret", r->mean_regret, "total_variation",
-                             exact ? json_real(r->divergence) : json_null(), "kl",
-                             exact ? json_real(r->kl) : json_null(), "people", people);
-    if (root && !exact) {
-        json_object_set_new(root, "V_r_interval", json_real(r->v_r_interval));
-        json_object_set_new(root, "episodes", json_integer((json_int_t)r->n_episodes));
-    }
-    return lud_print_json(root, error);
-}
-
-static lud_status evaluate(const lud_scenario *scenario, const lud_empo_solution *solution,
-                           const eval_values *values, lud_error *error) {
-    if (values->episodes == 1)
-        return lud_fail(error, LUD_ERROR_INPUT, "--episodes 1: an interval needs at least two");
-    lud_empo_solve_options options = {.n_threads = (int)scenario->run.threads};
-    const lud_empo_estimate_options estimate = {.episodes = values->episodes ? values->episodes : 100,
-                                                .rollouts = ROLLOUTS,
-                                                .seed = (uint64_t)scenario->run.seed};
-    lud_empo_case c;
-    lud_status status = lud_empo_case_open(scenario, &options, &c, error);
-    if (status) return status;
-    evaluated policy;
-    lud_empo_policy_evaluation result = {0};
-    status = open_policy(values->policy, &c, &policy, error);
-    if (!status)
-        status = lud_empo_case_evaluate(&c, solution, policy.robots, &estimate,
-                                        policy.cast ? 1 : options.n_threads, &result, error);
-    if (!status && values->episodes && result.n_episodes == 0)
-        status = lud_fail(error, LUD_ERROR_INPUT,
-                          "--episodes is for policies that have to be played; this one is evaluated exactly");
-    if (!status && values->json) status = print_json(&c.problem->layout, values->policy, &result, error);
-    if (!status && !values->json) print_evaluation(&c.problem->layout, values->policy, &result);
-    lud_empo_policy_evaluation_free(&result);
-    close_policy(&policy);
-    lud_empo_case_close(&c);
-    return status;
-}
-
-static lud_status report(const lud_scenario *scenario, const lud_empo_solution *solution, bool json,
-                         lud_error *error) {
-    lud_empo_layout layout;
-    lud_status status = lud_empo_layout_find(scenario->model, &layout, error);
-    if (status) return status;
-    const double *start = lud_empo_solution_record(solution, 0);
-    if (!json) {
-        printf("at the start ");
-        lud_empo_report_print(scenario->model, &layout, start, stdout);
-        return lud_flush_output(error);
-    }
-    json_t *root = lud_empo_report_json(scenario->model, &layout, start);
-    return lud_print_json(root, error);
+    ((eval_values *)values)->queries = -1;
 }
 
 /* Into `json`, an object, or printed when it is null. */
@@ -237,7 +89,7 @@ static lud_status measure_transferred(const char *folder, const lud_scenario *tr
                                       lud_error *error) {
     lud_cast *cast;
     lud_rollout result = {0};
-    lud_status status = lud_cast_open(folder, scenario, &cast, error);
+    lud_status status = lud_run_cast(folder, scenario, &cast, error);
     if (status) return status;
     status = lud_rollout_run(scenario, cast, episodes, 0, NULL, &result, error);
     if (!status) {
@@ -263,31 +115,8 @@ static lud_status measure_transferred(const char *folder, const lud_scenario *tr
     return status;
 }
 
-static lud_status eval_solution(const lud_scenario *scenario, const char *folder, const eval_values *values,
-                                lud_error *error) {
-    lud_empo_solution *solution = NULL;
-    lud_status status = lud_solved_require(folder, &solution, error);
-    if (!status)
-        status = values->policy ? evaluate(scenario, solution, values, error)
-                                : report(scenario, solution, values->json, error);
-    lud_empo_solution_close(solution);
-    return status;
-}
-
-static lud_status eval_ranking(const lud_scenario *scenario, const char *folder, const eval_values *values,
-                               lud_error *error) {
-    if (values->policy)
-        return lud_fail(error, LUD_ERROR_INPUT, "--policy evaluates policies of solved worlds only");
-    return lud_proof_report_ranking(scenario, folder, values->split, values->queries, values->json, error);
-}
-
 static lud_status eval_learner(const lud_scenario *scenario, const char *folder, const eval_values *values,
                                lud_error *error) {
-    if (values->policy)
-        return lud_fail(
-            error, LUD_ERROR_INPUT,
-            "--policy evaluates within a solved RUN; %s was trained, `ludus solve` its scenario first",
-            folder);
     lud_scenario_flags plain = values->scenario;
     plain.set.n = 0;
     lud_scenario *trained;
@@ -320,19 +149,59 @@ static lud_status eval_learner(const lud_scenario *scenario, const char *folder,
     return status;
 }
 
+/* The kind's own report, else its learner's evaluation. */
+static lud_status eval_kind(const lud_learner_kind *kind, const lud_scenario *scenario, const char *folder,
+                            const eval_values *values, lud_error *error) {
+    if (!kind->evaluate_run) return eval_learner(scenario, folder, values, error);
+    const lud_report_request request = {.folder = folder,
+                                        .scenario = scenario,
+                                        .json = values->json,
+                                        .policy = values->policy,
+                                        .split = values->split,
+                                        .n_queries = values->queries,
+                                        .episodes = values->episodes};
+    lud_report report = {0};
+    return lud_print_report(kind->evaluate_run(&request, &report, error), &report, error);
+}
+
+/* A flag that the kind cannot honour is an error. */
+static lud_status check_flags(const lud_learner_kind *kind, const char *folder, const eval_values *values,
+                              lud_error *error) {
+    const struct {
+        const char *name;
+        bool given;
+        int bit;
+    } asked[] = {{"--policy", values->policy, LUD_HONOURS_POLICY},
+                 {"--split", values->split, LUD_HONOURS_SPLIT},
+                 {"--queries", values->queries >= 0, LUD_HONOURS_QUERIES},
+                 {"--episodes", values->episodes && kind->evaluate_run, LUD_HONOURS_EPISODES},
+                 {"--plot", values->plot && kind->evaluate_run, 0},
+                 {"--against", values->against && kind->evaluate_run, 0}};
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        if (!asked[i].given || kind->honours & asked[i].bit) continue;
+        if (asked[i].bit != LUD_HONOURS_POLICY)
+            return lud_fail(error, LUD_ERROR_INPUT, "%s means nothing for a run of %s, as %s is",
+                            asked[i].name, kind->name, folder);
+        return kind->evaluate_run
+                   ? lud_fail(error, LUD_ERROR_INPUT, "--policy evaluates policies of solved worlds only")
+                   : lud_fail(error, LUD_ERROR_INPUT,
+                              "--policy evaluates within a solved RUN; %s was trained, `ludus solve` its "
+                              "scenario first",
+                              folder);
+    }
+    return LUD_OK;
+}
+
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
     (void)n_arguments;
     const eval_values *values = data;
     lud_scenario *scenario;
     lud_status status = lud_scenario_open(arguments[0], &values->scenario, &scenario, error);
     if (status) return status;
-    /* which evaluation a run gets: by the file that its learner leaves, the exact solution last */
-    if (lud_proof_run_is(scenario, arguments[0]))
-        status = eval_ranking(scenario, arguments[0], values, error);
-    else if (is_trained(arguments[0]))
-        status = eval_learner(scenario, arguments[0], values, error);
-    else
-        status = eval_solution(scenario, arguments[0], values, error);
+    const lud_learner_kind *kind = NULL;
+    status = lud_run_kind(arguments[0], scenario, &kind, error);
+    if (!status) status = check_flags(kind, arguments[0], values, error);
+    if (!status) status = eval_kind(kind, scenario, arguments[0], values, error);
     lud_scenario_destroy(scenario);
     return status;
 }

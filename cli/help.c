@@ -2,7 +2,6 @@
 
 #include "agents/policy.h"
 #include "cli/cli.h"
-#include "learn/empo/exact/options.h"
 #include "learn/learner.h"
 
 typedef struct help_values {
@@ -30,7 +29,8 @@ static void print_overview(void) {
     for (int i = 0; i < n; i++) printf(" %s", worlds[i]->name);
     printf("\n  ludus help LEARNER     the `learner` section of one learner:");
     const lud_learner_kind *const *learners = lud_learners(&n);
-    for (int i = 0; i < n; i++) printf(" %s", learners[i]->name);
+    for (int i = 0; i < n; i++)
+        if (learners[i]->create) printf(" %s", learners[i]->name);
     printf("\n\nExit codes: 0 done, 1 the run failed, 2 the call or a file was wrong.\n");
 }
 
@@ -82,7 +82,7 @@ static void print_options(bool markdown) {
     for (int i = 0; i < n; i++) print_table(policies[i]->options, markdown);
     const lud_learner_kind *const *learners = lud_learners(&n);
     for (int i = 0; i < n; i++)
-        if (learners[i]->options) print_table(learners[i]->options, markdown);
+        if (learners[i]->create && learners[i]->options) print_table(learners[i]->options, markdown);
 }
 
 static lud_status print_world(const lud_world *world, bool markdown) {
@@ -98,7 +98,6 @@ static lud_status unknown_topic(const char *topic, lud_error *error) {
     int n = 0, count;
     names[n++] = "scenario";
     names[n++] = "options";
-    names[n++] = "empo-exact";
     const lud_verb *verbs[LUD_MAX_VERBS];
     count = lud_verbs(verbs);
     for (int i = 0; i < count; i++) names[n++] = verbs[i]->name;
@@ -134,13 +133,9 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
             lud_verb_print_help(verbs[i], stdout);
             return LUD_OK;
         }
-    if (strcmp(topic, "empo-exact") == 0) {
-        print_table(&lud_empo_exact_table, values->markdown);
-        return LUD_OK;
-    }
     const lud_learner_kind *learner = lud_learner_find(topic);
     if (learner) {
-        printf("%s: %s\n\n", learner->name, learner->about);
+        if (learner->create) printf("%s: %s\n\n", learner->name, learner->about);
         if (learner->options) print_table(learner->options, values->markdown);
         return LUD_OK;
     }

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "agents/cast.h"
+#include "base/file.h"
 #include "base/progress.h"
 #include "cli/cli.h"
-#include "cli/empo_report.h"
-#include "cli/solved.h"
+#include "learn/learner.h"
 #include "sim/batch.h"
 #include "sim/statespace.h"
 
@@ -62,15 +62,14 @@ static lud_status read_hex(const char *text, uint8_t *state, size_t n, lud_error
 }
 
 /* The state to show: given, or reached by the scenario's agents. */
-static lud_status find_state(const lud_scenario *s, const inspect_values *values, const char *path,
-                             const lud_empo_solution *solution, uint8_t *state, lud_error *error) {
+static lud_status find_state(const lud_scenario *s, const inspect_values *values, const char *folder,
+                             uint8_t *state, lud_error *error) {
     const lud_layout *layout = &s->model->layout;
     if (values->state) return read_hex(values->state, state, layout->state_bytes, error);
     lud_batch *batch = NULL;
     lud_cast *cast = NULL;
     lud_status status = lud_batch_create(s->model, 1, (uint64_t)s->run.seed, 0, &batch, error);
-    if (!status) status = lud_cast_open(path, s, &cast, error);
-    if (!status) status = lud_solved_cast(solution, s, cast, error);
+    if (!status) status = lud_run_cast(folder, s, &cast, error);
     size_t n_agents = (size_t)layout->n_agents;
     int32_t *discrete = calloc(n_agents + 1, sizeof *discrete);
     float *continuous = calloc(n_agents * (size_t)lud_max_continuous(layout) + 1, sizeof *continuous);
@@ -254,39 +253,30 @@ static lud_status print_effective(const lud_scenario *s, lud_error *error) {
     return status;
 }
 
-/* What the solution says about the state. */
-static lud_status report_solution(const lud_scenario *s, const lud_empo_solution *solution,
-                                  const uint8_t *state, json_t *root, lud_error *error) {
-    lud_empo_layout layout;
-    lud_status status = lud_empo_layout_find(s->model, &layout, error);
-    if (status) return status;
-    uint64_t index = lud_empo_solution_find(solution, state);
-    const double *record = index == UINT64_MAX ? NULL : lud_empo_solution_record(solution, index);
-    if (root) {
-        json_t *about = lud_solved_json(solution);
-        json_object_set_new(about, "state", record ? json_integer((json_int_t)index) : json_null());
-        json_object_set_new(about, "values",
-                            record ? lud_empo_report_json(s->model, &layout, record) : json_null());
-        json_object_set_new(root, "solution", about);
-        return LUD_OK;
-    }
-    lud_solved_print(solution);
-    if (record) {
-        printf("state %" PRIu64 ": ", index);
-        lud_empo_report_print(s->model, &layout, record, stdout);
-    } else {
-        printf("the state above is not one that can be reached\n");
-    }
-    return LUD_OK;
+/* What the run in a folder says about the state: into `root`, or printed when it is null. */
+static lud_status report_run(const lud_scenario *s, const char *folder, const uint8_t *state, json_t *root,
+                             lud_error *error) {
+    const lud_learner_kind *kind = NULL;
+    lud_report report = {0};
+    lud_status status = lud_run_kind(folder, s, &kind, error);
+    if (status || !kind->describe_state) return status;
+    const lud_report_request request = {.folder = folder, .scenario = s, .json = root, .state = state};
+    status = kind->describe_state(&request, &report, error);
+    if (!status && (report.text.failed || (root && json_object_update(root, report.json))))
+        status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!status) lud_print_text(&report.text);
+    lud_text_free(&report.text);
+    json_decref(report.json);
+    return status;
 }
 
-static lud_status show(const lud_scenario *s, const inspect_values *values, const char *path,
-                       const lud_empo_solution *solution, lud_error *error) {
+static lud_status show(const lud_scenario *s, const inspect_values *values, const char *folder,
+                       lud_error *error) {
     if (values->effective) return print_effective(s, error);
     uint8_t *state = malloc(s->model->layout.state_bytes + 1);
     lud_text text = {0};
     json_t *root = NULL;
-    lud_status status = state ? find_state(s, values, path, solution, state, error)
+    lud_status status = state ? find_state(s, values, folder, state, error)
                               : lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
     if (!status) {
         s->world->describe(s->model, state, &text);
@@ -297,7 +287,7 @@ static lud_status show(const lud_scenario *s, const inspect_values *values, cons
         if (text.failed || (values->json && !root))
             status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
     }
-    if (!status && solution) status = report_solution(s, solution, state, root, error);
+    if (!status && folder) status = report_run(s, folder, state, root, error);
     if (!status && values->estimate) status = estimate(s, root, error);
     if (!status && values->count) status = count(s, values, root, error);
     if (!status && root)
@@ -313,7 +303,6 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     (void)n_arguments;
     const inspect_values *values = data;
     lud_scenario *scenario = NULL;
-    lud_empo_solution *solution = NULL;
     lud_text folder = {0};
     const char *path = arguments[0], *slash = strrchr(path, '/');
     /* a solution's file stands for its folder */
@@ -322,9 +311,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
         if (folder.bytes) path = folder.bytes;
     }
     lud_status status = lud_scenario_open(path, &values->scenario, &scenario, error);
-    if (!status) status = lud_solved_open(path, &solution, error);
-    if (!status) status = show(scenario, values, path, solution, error);
-    lud_empo_solution_close(solution);
+    if (!status) status = show(scenario, values, lud_folder_exists(path) ? path : NULL, error);
     lud_scenario_destroy(scenario);
     lud_text_free(&folder);
     return status;

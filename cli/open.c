@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "learn/learner.h"
 
 void lud_scenario_flags_default(lud_scenario_flags *flags) {
     *flags = (lud_scenario_flags){.run = lud_run_as_written};
@@ -67,6 +68,42 @@ lud_status lud_scenario_open(const char *path, const lud_scenario_flags *flags, 
     lud_text_free(&run_path);
     if (status == LUD_OK && (*scenario)->run.threads > 0) omp_set_num_threads((int)(*scenario)->run.threads);
     return status;
+}
+
+/* Whether somebody acts as a run has learned: a policy that no scenario can name. */
+static bool run_acts(const lud_run *run) {
+    for (int i = 0; i < run->scenario->model->layout.n_agents; i++)
+        if (!lud_cast_get(run->cast, i)->kind->create) return true;
+    return false;
+}
+
+lud_status lud_run_open_with(const char *path, const lud_scenario_flags *flags, const char *policy,
+                             lud_run *run, lud_error *error) {
+    lud_scenario *scenario;
+    *run = (lud_run){0};
+    lud_status status = lud_scenario_open(path, flags, &scenario, error);
+    if (status) return status;
+    const char *folder = lud_folder_exists(path) ? path : NULL;
+    status = lud_run_open(policy ? policy : folder, scenario, run, error);
+    if (!status && policy && !run_acts(run)) {
+        status = lud_fail(error, LUD_ERROR_INPUT, "%s has no policy that acts in this scenario", policy);
+        lud_run_close(run);
+    }
+    return status && policy ? lud_fail_context(error, "--policy") : status;
+}
+
+void lud_print_text(lud_text *text) {
+    if (text->bytes) fputs(text->bytes, stdout);
+    lud_text_free(text);
+}
+
+lud_status lud_print_report(lud_status status, lud_report *report, lud_error *error) {
+    if (!status && report->text.failed) status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!status && !report->text.bytes) return lud_print_json(report->json, error);
+    if (!status) lud_print_text(&report->text);
+    lud_text_free(&report->text);
+    json_decref(report->json);
+    return status ? status : lud_flush_output(error);
 }
 
 lud_status lud_print_json(json_t *root, lud_error *error) {

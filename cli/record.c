@@ -8,9 +8,6 @@
 #include "agents/cast.h"
 #include "base/progress.h"
 #include "cli/cli.h"
-#include "cli/learned_values.h"
-#include "cli/particle_overlay.h"
-#include "cli/solved.h"
 #include "render/video.h"
 
 typedef struct record_values {
@@ -36,9 +33,8 @@ static const lud_flag flags[] = {
     SWITCH_FLAG("still", 0, still, "no waves and no shimmer"),
     SWITCH_FLAG("no-goals", 0, no_goals, "do not mark what agents want"),
     SWITCH_FLAG("labels", 'l', labels, "show agents' numbers"),
-    TEXT_FLAG(
-        "overlay", 0, overlay, "PARTS",
-        "of a RUN: values, arrows, bars, trace, edges (with commas), all or none (all, in particle none)"),
+    TEXT_FLAG("overlay", 0, overlay, "PARTS",
+              "of a RUN: values, arrows, bars, trace, edges (with commas), all or none (all)"),
     TEXT_FLAG("policy", 0, policy, "RUN", "agents follow the policy trained in this run"),
     LUD_SCENARIO_FLAG_ROWS(scenario),
     SWITCH_FLAG("json", 'j', json, "what was recorded as JSON on standard output"),
@@ -145,41 +141,31 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     lud_record_options options;
     lud_status status = read_options(values, &options, error);
     if (status) return status;
-    lud_scenario *scenario;
-    status = lud_scenario_open(arguments[0], &values->scenario, &scenario, error);
+    lud_run opened;
+    status = lud_run_open_with(arguments[0], &values->scenario, values->policy, &opened, error);
     if (status) return status;
+    const lud_scenario *scenario = opened.scenario;
     options.seed = (uint64_t)scenario->run.seed;
     if (!values->theme) options.theme = (lud_theme_name)scenario->view.theme;
     options.still = options.still || !scenario->view.motion;
     options.goals = options.goals && scenario->view.goals;
     options.labels = options.labels || scenario->view.labels;
-    lud_cast *cast = NULL;
-    lud_empo_solution *solution = NULL;
     lud_record_result result = {0};
-    status = lud_cast_open(values->policy ? values->policy : arguments[0], scenario, &cast, error);
-    if (!status) status = lud_solved_open(arguments[0], &solution, error);
-    if (!status) status = lud_solved_cast(solution, scenario, cast, error);
-    if (!status && solution && options.overlay)
-        status = lud_solved_overlay(solution, scenario->model, &options.source, error);
-    if (!status && !solution && options.overlay)
-        status = lud_learned_overlay(arguments[0], scenario, &options.source, error);
-    if (!status && !solution && !options.source && values->overlay && options.overlay)
-        status = lud_particle_overlay(scenario, cast, &options.source, error);
+    if (options.overlay && (values->overlay || opened.folder))
+        status = lud_run_overlay(opened.folder, scenario, opened.cast, &options.source, error);
     if (!status && !options.source && values->overlay && options.overlay)
         status =
             lud_fail(error, LUD_ERROR_INPUT,
                      "--overlay: %s has no solution and no learned values; `ludus solve %s -o RUN` makes "
                      "one",
                      arguments[0], arguments[0]);
-    if (!status) status = lud_record(scenario->model, cast, &options, &result, error);
+    if (!status) status = lud_record(scenario->model, opened.cast, &options, &result, error);
     if (status == LUD_OK || status == LUD_INTERRUPTED) { /* an interrupted file is complete, only shorter */
         lud_error ignored = {0};
         lud_status reported = report(values, &result, status ? &ignored : error);
         if (!status) status = reported;
     }
-    lud_cast_destroy(cast);
-    lud_empo_solution_close(solution);
-    lud_scenario_destroy(scenario);
+    lud_run_close(&opened);
     return status;
 }
 

@@ -3,9 +3,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/proof_report.h"
 #include "cli/rollout_report.h"
-#include "cli/solved.h"
+#include "learn/learner.h"
 
 typedef struct run_values {
     lud_scenario_flags scenario;
@@ -82,40 +81,47 @@ static lud_status print_json(const lud_scenario *s, const lud_cast *cast, const 
     return lud_print_json(root, error);
 }
 
+static lud_status answer_query(const char *folder, const run_values *values, lud_error *error) {
+    lud_scenario *scenario;
+    lud_status status = lud_scenario_open(folder, &values->scenario, &scenario, error);
+    if (status) return status;
+    const lud_learner_kind *kind = NULL;
+    lud_report report = {0};
+    status = lud_run_kind(folder, scenario, &kind, error);
+    if (status) (void)lud_fail_context(error, "--query");
+    if (!status && !kind->query)
+        status = lud_fail(error, LUD_ERROR_INPUT, "--query: %s is a run of %s, which answers no queries",
+                          folder, kind->name);
+    if (!status) {
+        const lud_report_request request = {
+            .folder = folder, .scenario = scenario, .query = values->query, .width = values->beam};
+        status = kind->query(&request, &report, error);
+    }
+    lud_scenario_destroy(scenario);
+    return lud_print_report(status, &report, error);
+}
+
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
     (void)n_arguments;
     const run_values *values = data;
-    lud_scenario *scenario;
-    lud_status status = lud_scenario_open(arguments[0], &values->scenario, &scenario, error);
-    if (status) return status;
-    if (values->query) {
-        status = lud_proof_report_query(scenario, arguments[0], values->query, values->beam, error);
-        lud_scenario_destroy(scenario);
-        return status;
-    }
-    lud_cast *cast = NULL;
-    lud_empo_solution *solution = NULL;
+    if (values->query) return answer_query(arguments[0], values, error);
+    lud_run opened;
     lud_rollout result = {0};
-    status = lud_cast_open(values->policy ? values->policy : arguments[0], scenario, &cast, error);
-    if (!status) status = lud_solved_open(arguments[0], &solution, error);
-    if (!status) status = lud_solved_cast(solution, scenario, cast, error);
-    if (!status) {
-        bool show = !values->quiet && isatty(fileno(stderr));
-        status = lud_rollout_run(scenario, cast, scenario->run.episodes, (uint64_t)values->steps,
-                                 show ? stderr : NULL, &result, error);
-        /* what was finished before an interruption is worth showing */
-        if (status == LUD_OK || status == LUD_INTERRUPTED) {
-            lud_error ignored = {0};
-            if (values->json)
-                (void)print_json(scenario, cast, &result, status ? &ignored : error);
-            else
-                print_table(scenario, cast, &result);
-        }
+    lud_status status = lud_run_open_with(arguments[0], &values->scenario, values->policy, &opened, error);
+    if (status) return status;
+    bool show = !values->quiet && isatty(fileno(stderr));
+    status = lud_rollout_run(opened.scenario, opened.cast, opened.scenario->run.episodes,
+                             (uint64_t)values->steps, show ? stderr : NULL, &result, error);
+    /* what was finished before an interruption is worth showing */
+    if (status == LUD_OK || status == LUD_INTERRUPTED) {
+        lud_error ignored = {0};
+        if (values->json)
+            (void)print_json(opened.scenario, opened.cast, &result, status ? &ignored : error);
+        else
+            print_table(opened.scenario, opened.cast, &result);
     }
     lud_rollout_free(&result);
-    lud_cast_destroy(cast);
-    lud_empo_solution_close(solution);
-    lud_scenario_destroy(scenario);
+    lud_run_close(&opened);
     return status;
 }
 

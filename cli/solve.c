@@ -6,9 +6,9 @@
 #include "base/file.h"
 #include "base/progress.h"
 #include "cli/cli.h"
-#include "cli/empo_report.h"
-#include "cli/proof_report.h"
+#include "cli/proof_solve.h"
 #include "learn/empo/exact/chain.h"
+#include "learn/empo/exact/report.h"
 #include "learn/empo/exact/solve.h"
 
 typedef struct solve_values {
@@ -172,8 +172,10 @@ static void print_table(const lud_empo_case *c, const lud_empo_solution *solutio
            (double)(space->bytes + space->file_bytes) / (double)space->n_states,
            (double)solution->header->record_doubles * 8);
     printf("at the start ");
+    lud_text text = {0};
     lud_empo_report_print(c->scenario->model, &c->problem->layout, lud_empo_solution_record(solution, 0),
-                          stdout);
+                          &text);
+    lud_print_text(&text);
 }
 
 static lud_status solve_on(lud_device *device, const lud_scenario *scenario, const solve_values *values,
@@ -220,7 +222,7 @@ static lud_status solve_proof(const lud_scenario *scenario, const solve_values *
     if (strcmp(values->device, "cuda") == 0)
         return lud_fail(error, LUD_ERROR_UNSUPPORTED,
                         "--device cuda: proofs are searched on the processors only");
-    return lud_proof_report_solve(scenario, values->run, values->json, error);
+    return lud_proof_solve(scenario, values->run, values->json, error);
 }
 
 /* Worlds with an exact method of their own; the others are solved as decision problems. */

@@ -10,7 +10,6 @@
 #include "base/progress.h"
 #include "base/random.h"
 #include "cli/cli.h"
-#include "cli/empo_report.h"
 #include "learn/empo/exact/solve.h"
 
 typedef struct sweep_values {

@@ -5,9 +5,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "cli/learned_values.h"
-#include "cli/particle_overlay.h"
-#include "cli/solved.h"
 #include "learn/store/run.h"
 #include "render/window.h"
 
@@ -34,21 +31,12 @@ static void set_defaults(void *values) {
     lud_scenario_flags_default(&v->scenario);
 }
 
-/* What lies in a RUN folder. */
-typedef struct view_run {
-    const char *folder; /* null: a scenario file */
-    const lud_empo_solution *solution;
-} view_run;
-
+/* `context` is the RUN folder; null: a scenario file. */
 static lud_status loaded(void *context, const lud_scenario *scenario, lud_cast *cast,
                          lud_overlay_source **source, lud_error *error) {
-    const view_run *run = context;
-    lud_status status = run->folder ? lud_learned_cast(run->folder, scenario, cast, error) : LUD_OK;
-    if (!status && run->solution) status = lud_solved_cast(run->solution, scenario, cast, error);
-    if (!status && run->solution) status = lud_solved_overlay(run->solution, scenario->model, source, error);
-    if (!status && !run->solution && run->folder)
-        status = lud_learned_overlay(run->folder, scenario, source, error);
-    if (!status && !*source) status = lud_particle_overlay(scenario, cast, source, error);
+    const char *folder = context;
+    lud_status status = folder ? lud_run_act(folder, scenario, cast, error) : LUD_OK;
+    if (!status) status = lud_run_overlay(folder, scenario, cast, source, error);
     return status;
 }
 
@@ -65,13 +53,11 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     if (status) return status;
     lud_scenario_destroy(scenario);
     lud_scenario_overrides overrides;
-    lud_empo_solution *solution;
     status = lud_scenario_flags_overrides(&values->scenario, &overrides, error);
-    if (!status) status = lud_solved_open(arguments[0], &solution, error);
     if (status) return status;
     lud_text path = {0};
-    lud_text_append(&path, lud_folder_exists(arguments[0]) ? "%s/scenario.yaml" : "%s", arguments[0]);
-    view_run in_folder = {lud_folder_exists(arguments[0]) ? arguments[0] : NULL, solution};
+    char *folder = lud_folder_exists(arguments[0]) ? (char *)(uintptr_t)arguments[0] : NULL;
+    lud_text_append(&path, folder ? "%s/scenario.yaml" : "%s", arguments[0]);
     lud_view_options options = {.path = path.bytes,
                                 .overrides = &overrides,
                                 .theme = values->theme ? &theme : NULL,
@@ -79,12 +65,11 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
                                 .speed = values->speed,
                                 .playing = values->play,
                                 .loaded = loaded,
-                                .context = &in_folder};
+                                .context = folder};
     lud_window_report report;
     status = path.failed ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for a path")
                          : lud_view(&options, &report, error);
     lud_text_free(&path);
-    lud_empo_solution_close(solution);
     if (!status) lud_log(NULL, LUD_LOG_DEBUG, "first frame after %.3f s", report.first_frame_seconds);
     return status;
 }

@@ -53,6 +53,9 @@ foreach(source IN LISTS test_sources)
     ludus_settings(other_module)
     add_dependencies(${target} other_module)
   endif()
+  if(${target} STREQUAL cli_test_fixtures)
+    add_dependencies(${target} fixtures)
+  endif()
   # Tests find their files by themselves: they run in a folder that stays empty. Threads that wait do not spin, so that
   # a loaded machine is slower and no more.
   add_test(NAME ${folder}/${name} COMMAND ${target} WORKING_DIRECTORY ${nowhere})

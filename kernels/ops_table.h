@@ -20,8 +20,7 @@
  *   - Inside products and convolutions subnormal numbers count as zero on the CPU. */
 
 typedef struct LUD_OPS {
-    /* ---- elementwise
-     * ------------------------------------------------------------------------------------------ */
+    /* ---- elementwise ---- */
 
     /* y[n] = value */
     void (*fill)(lud_device *device, int64_t n, double value, real *y);
@@ -53,8 +52,7 @@ typedef struct LUD_OPS {
     void (*dropout)(lud_device *device, int64_t n, double rate, uint64_t seed, uint32_t stream, uint32_t step,
                     const uint32_t *step_added, const real *x, real *y);
 
-    /* ---- sums
-     * ------------------------------------------------------------------------------------------------- */
+    /* ---- sums ---- */
 
     /* result[1] = sum of x[n], accumulated in double in blocks of 4096; `add` adds to what is there. */
     void (*sum)(lud_device *device, int64_t n, const real *x, real *result, bool add);
@@ -81,8 +79,7 @@ typedef struct LUD_OPS {
     void (*scale_columns)(lud_device *device, int64_t n, int64_t width, const real *x, const real *factor,
                           real *y);
 
-    /* ---- random numbers
-     * --------------------------------------------------------------------------------------- */
+    /* ---- random numbers ---- */
 
     /* y[n] uniform in [low, high). Element i uses word i % 4 of lud_draw({seed, stream}, step, i / 4,
      * LUD_PURPOSE_PARAMETERS, 0). */
@@ -93,8 +90,7 @@ typedef struct LUD_OPS {
     void (*random_normal)(lud_device *device, int64_t n, uint64_t seed, uint32_t stream, uint32_t step,
                           double deviation, real *y);
 
-    /* ---- matrix products
-     * -------------------------------------------------------------------------------------- */
+    /* ---- matrix products ---- */
 
     /* c[m][n] = alpha op(a) op(b) + beta c. op(a) is m x k: a[m][k] with row stride lda, or a[k][m]
      * transposed; op(b) is k x n likewise. beta 0 does not read c. */
@@ -112,8 +108,7 @@ typedef struct LUD_OPS {
                             const real *x, const real *w, const real *z, const real *y, const real *dy,
                             real *dz, real *dx, bool add, real *dw, real *db);
 
-    /* ---- images
-     * ----------------------------------------------------------------------------------------------- */
+    /* ---- images ---- */
 
     /* x[n][channels_in][height][width], w[channels_out][channels_in][kernel][kernel], b[channels_out] or
      * null; z, y[n][channels_out][height_out][width_out] as in linear. */
@@ -131,8 +126,7 @@ typedef struct LUD_OPS {
     void (*max_pool_backward)(lud_device *device, int64_t n, int64_t height, int64_t width, int64_t size,
                               const int32_t *place, const real *dy, real *dx, bool add);
 
-    /* ---- compact grids (grid_code.h)
-     * --------------------------------------------------------------------------- */
+    /* ---- compact grids (grid_code.h) ---- */
 
     /* y[n][LUD_GRID_CHANNELS][cells] from code[n][cells]. */
     void (*grid_decode)(lud_device *device, lud_grid_form form, int64_t n, int64_t cells, const int32_t *code,
@@ -146,8 +140,7 @@ typedef struct LUD_OPS {
                                const int32_t *code, const real *z, const real *y, const real *dy, real *dz,
                                real *dw, real *db);
 
-    /* ---- rows by index
-     * ---------------------------------------------------------------------------------------- */
+    /* ---- rows by index ---- */
 
     /* y[n][width] = table[index[i]][width]; a negative index gives a zero row. An embedding; its gradient is
      * scatter_add. */
@@ -162,8 +155,7 @@ typedef struct LUD_OPS {
     void (*scatter_add)(lud_device *device, int64_t n, int64_t width, int64_t n_out, const real *x,
                         const real *weight, const int32_t *index, real *y);
 
-    /* ---- segments (CSR)
-     * --------------------------------------------------------------------------------------- */
+    /* ---- segments (CSR) ---- */
 
     /* y[n_segments][width] from the rows offsets[s] .. offsets[s + 1] - 1 of x, or of x[index[...]] when
      * index is not null. An empty segment gives 0. place[n_segments][width] (MAX only, may be null): position
@@ -183,8 +175,7 @@ typedef struct LUD_OPS {
                                      const int32_t *offsets, const real *y, const real *dy, real *dx,
                                      bool add);
 
-    /* ---- normalisation
-     * ---------------------------------------------------------------------------------------- */
+    /* ---- normalisation ---- */
 
     /* y = (x - mean) / sqrt(variance + epsilon) * gain + bias along each row of x[n][width] (Ba, Kiros,
      * Hinton, 2016); mean[n], scale[n] = 1 / sqrt(variance + epsilon) are kept for the gradient (may be
@@ -196,8 +187,7 @@ typedef struct LUD_OPS {
                                 const real *mean, const real *scale, const real *dy, real *dx, bool add,
                                 real *dgain, real *dbias);
 
-    /* ---- softmax
-     * ---------------------------------------------------------------------------------------------- */
+    /* ---- softmax ---- */
 
     /* y = softmax(factor * x) along rows of x[n][width]; mask[n][width] (may be null): 0 leaves an entry out
      * (gives 0). A row that is all masked gives zeros. In place. */
@@ -213,8 +203,7 @@ typedef struct LUD_OPS {
     void (*log_softmax_backward)(lud_device *device, int64_t n, int64_t width, double factor, const real *y,
                                  const uint8_t *mask, const real *dy, real *dx, bool add);
 
-    /* ---- distributions
-     * ---------------------------------------------------------------------------------------- */
+    /* ---- distributions ---- */
 
     /* action[i] = first choice whose cumulative probability exceeds u (inverse distribution function; choices
      * ascending, the last choice with positive probability when rounding leaves none), u = lud_unit of word 0
@@ -257,8 +246,7 @@ typedef struct LUD_OPS {
                               const real *dlog_prob, const real *dentropy, real *dmean, real *daction,
                               real *dlog_std, bool add);
 
-    /* ---- attention
-     * -------------------------------------------------------------------------------------------- */
+    /* ---- attention ---- */
 
     /* Graph transformer attention (Shi et al., "Masked label prediction", 2021, eq. 3-4) over edges j -> i,
      * per head: a_ij = softmax over incoming j of q_i . (k_j + e_ij) / sqrt(channels),  m_i = sum_j a_ij (v_j
@@ -289,8 +277,7 @@ typedef struct LUD_OPS {
     void (*rotary)(lud_device *device, int64_t n, int64_t heads, int64_t head_dim, double base,
                    const int32_t *position, bool inverse, const real *x, real *y);
 
-    /* ---- recurrences
-     * ------------------------------------------------------------------------------------------ */
+    /* ---- recurrences ---- */
 
     /* Complex diagonal recurrence (Orvieto et al., "Resurrecting recurrent neural networks", 2023):
      *   h_t = lambda * (mask_t h_{t-1}) + gamma * v_t,  lambda = exp(-exp(nu_log) + i exp(theta_log)),
@@ -321,9 +308,9 @@ typedef struct LUD_OPS {
                          const real *h0, const real *mask, const real *h, const real *gates, const real *dh,
                          real *di, real *dh0, real *dwh, real *dbh, bool add);
 
-    /* ---- losses
-     * ------------------------------------------------------------------------------------------------ Each
-     * gives the unweighted value of every row, loss[n] (may be null), and the gradient of scale * sum_i
+    /* ---- losses ---- */
+
+    /* Each gives the unweighted value of every row, loss[n] (may be null), and the gradient of scale * sum_i
      * weight[i] loss[i] (may be null). weight[n] may be null (ones): use scale = 1 / n for a mean. */
 
     /* loss = (x - target)^2 */
@@ -348,8 +335,7 @@ typedef struct LUD_OPS {
                            const real *value, const real *old_value, const real *target, const real *weight,
                            double scale, real *loss, real *dvalue, bool add);
 
-    /* ---- returns
-     * ---------------------------------------------------------------------------------------------- */
+    /* ---- returns ---- */
 
     /* Generalised advantage estimation (Schulman et al., 2016). reward[n_steps][n], value[n_steps + 1][n];
      * mask[n_steps + 1][n]: 0 where step t begins a new episode; bad_mask (may be null) multiplies the
@@ -376,8 +362,7 @@ typedef struct LUD_OPS {
                            const real *data, const int32_t *window, lud_padding padding, const real *value,
                            real *out, int32_t *valid);
 
-    /* ---- statistics
-     * ------------------------------------------------------------------------------------------- */
+    /* ---- statistics ---- */
 
     /* mean[width] and mean_square[width] over the rows of x[n][width], weighted by weight[n] (may be null),
      * summed in double; both 0 when the weights sum to 0. */
@@ -397,8 +382,7 @@ typedef struct LUD_OPS {
     void (*popart_rescale)(lud_device *device, int64_t n_in, int64_t width, const real *old_state,
                            const real *state, real *w, real *b);
 
-    /* ---- optimisers
-     * ------------------------------------------------------------------------------------------- */
+    /* ---- optimisers ---- */
 
     /* schedule[3] and scale[1] are in device memory, so that a recorded graph sees new values.
      * g' = scale g + l2 w; m = momentum m + g'; w = w (1 - schedule[1]) - schedule[0] m. scale and m may be

@@ -20,13 +20,13 @@ lud_status lud_learner_kind_of(const lud_scenario *scenario, const lud_learner_k
                            "the `learner:` section has no `type:`");
     enum { MAX_LEARNERS = 32 };
     const char *names[MAX_LEARNERS];
-    int n = 0, index = 0;
+    int n, n_found = 0, index = 0;
+    *kind = type->text ? lud_learner_find(type->text) : NULL;
+    if (*kind) return LUD_OK;
     const lud_learner_kind *const *kinds = lud_learners(&n);
-    if (n > MAX_LEARNERS) n = MAX_LEARNERS;
-    for (int i = 0; i < n; i++) names[i] = kinds[i]->name;
-    lud_status status = lud_tree_choice(type, names, n, &index, error);
-    *kind = kinds[index];
-    return status;
+    for (int i = 0; i < n && n_found < MAX_LEARNERS; i++)
+        if (kinds[i]->create) names[n_found++] = kinds[i]->name;
+    return lud_tree_choice(type, names, n_found, &index, error);
 }
 
 lud_status lud_learner_create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
@@ -41,6 +41,10 @@ lud_status lud_learner_create(const lud_scenario *scenario, lud_device *device, 
         status = lud_fail_at(error, LUD_ERROR_INPUT, scenario->learner->place,
                              "learner %s needs the world '%s', this scenario has '%s'", kind->name,
                              kind->world, scenario->world->name);
+    if (!status && !kind->create)
+        status = lud_fail_at(error, LUD_ERROR_INPUT, scenario->learner->place,
+                             "learner %s is solved, not trained; expected: ludus solve SCENARIO -o RUN",
+                             kind->name);
     return status ? status : kind->create(scenario, device, learner, error);
 }
 

@@ -12,6 +12,30 @@
 #include "sim/scenario.h"
 
 typedef struct lud_learner lud_learner;
+struct json_t;
+struct lud_overlay_source;
+
+/* What a report about a RUN is asked for. Of a report on the whole RUN (`ludus eval`) a kind honours the
+ * fields that its `honours` has bits for; the others are as if they were not given. */
+typedef struct lud_report_request {
+    const char *folder;           /* the RUN */
+    const lud_scenario *scenario; /* its own, with what the caller overrides */
+    bool json;
+    const char *policy;   /* null: not given. Who acts in its place: a RUN, or a policy in YAML */
+    const char *split;    /* null: not given */
+    int64_t n_queries;    /* negative: not given; 0: all */
+    int64_t episodes;     /* 0: not given */
+    const uint8_t *state; /* of describe_state */
+    const char *query;    /* of query */
+    int64_t width;        /* of query: paths of its search */
+} lud_report_request;
+enum { LUD_HONOURS_POLICY = 1, LUD_HONOURS_SPLIT = 2, LUD_HONOURS_QUERIES = 4, LUD_HONOURS_EPISODES = 8 };
+
+/* The answer, as text or, where the request says so, as an object. Zeroed before; the caller frees both. */
+typedef struct lud_report {
+    lud_text text;
+    struct json_t *json;
+} lud_report;
 
 typedef struct lud_learner_kind {
     const char *name;                /* the word after `learner: {type: ...}` */
@@ -19,8 +43,10 @@ typedef struct lud_learner_kind {
     const lud_option_table *options; /* of the `learner` section, for help and docs; may be null */
     size_t values;                   /* with options: where their values in effect lie in the learner */
     const char *world;               /* the world that it needs; null: any */
+    const char *file;                /* what it leaves in a RUN; null: the checkpoint of a training */
 
-    /* A learner for a scenario, which outlives it; reads the `learner` section. Takes all memory. */
+    /* A learner for a scenario, which outlives it; reads the `learner` section. Takes all memory. Null: it is
+     * solved (`ludus solve`), not trained; then only join, overlay and the reports are there. */
     lud_status (*create)(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
                          lud_error *error);
     void (*destroy)(lud_learner *learner);
@@ -44,6 +70,17 @@ typedef struct lud_learner_kind {
     lud_status (*inspect)(lud_learner *learner, lud_text *out, lud_error *error);
     /* Appends tables worth reading at the end of a run (stage times); may be null. */
     void (*report)(lud_learner *learner, lud_text *out);
+    /* What the RUN in `folder` knows about the states of the scenario, to be drawn with them; scenario and
+     * cast outlive it. Null: what the cast's policies know. */
+    lud_status (*overlay)(const char *folder, const lud_scenario *scenario, const lud_cast *cast,
+                          struct lud_overlay_source **source, lud_error *error);
+    /* Reports on a RUN: on the whole (`ludus eval`; null: its learner's evaluation), on one state (`ludus
+     * inspect`; null: nothing is said) and the answer to a query (`ludus run --query`; null: none has one).
+     */
+    int honours; /* LUD_HONOURS_... or-ed */
+    lud_status (*evaluate_run)(const lud_report_request *request, lud_report *report, lud_error *error);
+    lud_status (*describe_state)(const lud_report_request *request, lud_report *report, lud_error *error);
+    lud_status (*query)(const lud_report_request *request, lud_report *report, lud_error *error);
 } lud_learner_kind;
 
 /* Every learner's own struct begins with this. */

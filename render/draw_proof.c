@@ -62,8 +62,7 @@ static lud_box extent(const lud_drawing *drawing) {
     return (lud_box){0, 0, WIDTH, HEIGHT};
 }
 
-/* ---- The tree's rows
- * --------------------------------------------------------------------------------------------- */
+/* ---- The tree's rows ---- */
 
 static void number_rows(proof_drawing *d, int32_t node, int32_t level) {
     d->order[d->n_rows++] = node;
@@ -96,8 +95,7 @@ static void lay_out(proof_drawing *d, const uint8_t *state) {
     }
 }
 
-/* ---- Painting
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Painting ---- */
 
 static lud_box on_screen(const painter *p, float x, float y, float w, float h) {
     float x0, y0, x1, y1;
@@ -334,8 +332,7 @@ static void draw(lud_drawing *drawing, lud_canvas *canvas, const lud_theme *them
     lud_text_free(&text);
 }
 
-/* ---- Answers to the viewer
- * --------------------------------------------------------------------------------------- */
+/* ---- Answers to the viewer ---- */
 
 static void agent_position(lud_drawing *drawing, const lud_moment *moment, int agent, float *x, float *y) {
     (void)drawing, (void)moment, (void)agent;

@@ -65,6 +65,7 @@ typedef struct lud_measure {
     const char *format; /* of the mean in progress lines, for printf; null: not shown there */
     const char *help;   /* a few words behind the number */
     bool absent;        /* models of this world have it, this one has not: its values say nothing */
+    const char *curve;  /* what it is called where it is drawn over the episode; null: it is not */
 } lud_measure;
 
 typedef struct lud_layout {

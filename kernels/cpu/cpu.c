@@ -19,6 +19,7 @@ void *lud_cpu_memory(size_t alignment, size_t bytes) {
 
 static bool grow(void **memory, size_t *size, size_t bytes) {
     if (*memory && bytes <= *size) return true; /* memory also for 0 bytes: null says that it is out */
+    if (bytes > SIZE_MAX / 2) return false;
     size_t rounded = (bytes + bytes / 4 + 4095) / 4096 * 4096;
     void *larger = lud_cpu_memory(4096, rounded);
     if (!larger) return false;

@@ -1,6 +1,5 @@
 /* The CPU backend: memory, clock, choice of the instruction set. */
 #include <omp.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +12,6 @@
 struct lud_event {
     double seconds;
 };
-
-static int processors(void) {
-    cpu_set_t set;
-    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return n > 0 ? n : 1;
-}
 
 static const lud_ops *choose_ops(const char **name, bool *has_bf16) {
     const char *limit = getenv("LUDUS_CPU");
@@ -56,7 +49,7 @@ static lud_status cpu_create(int n_threads, lud_device **device, lud_error *erro
     cpu->work_per_thread = 150000;
     cpu->device.backend = &lud_cpu_backend;
     cpu->device.ops = choose_ops(&set, &cpu->has_bf16);
-    cpu->device.n_threads = n_threads > 0 ? n_threads : processors();
+    cpu->device.n_threads = n_threads > 0 ? n_threads : omp_get_num_procs();
     snprintf(cpu->device.name, sizeof cpu->device.name, "cpu, %d thread%s, %s", cpu->device.n_threads,
              cpu->device.n_threads == 1 ? "" : "s", set);
     *device = &cpu->device;

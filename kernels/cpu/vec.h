@@ -375,11 +375,13 @@ VEC_INLINE vec vec_sums(const vec rows[VEC]) {
 /* Rows become columns. */
 VEC_INLINE void vec_transpose_registers(__m512 a[VEC]) {
     __m512 b[VEC];
-    UNROLL for (int i = 0; i < VEC; i += 2) { /* pairs */
+    UNROLL
+    for (int i = 0; i < VEC; i += 2) { /* pairs */
         b[i] = _mm512_unpacklo_ps(a[i], a[i + 1]);
         b[i + 1] = _mm512_unpackhi_ps(a[i], a[i + 1]);
     }
-    UNROLL for (int i = 0; i < VEC; i += 4) { /* fours */
+    UNROLL
+    for (int i = 0; i < VEC; i += 4) { /* fours */
         a[i] = _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(b[i]), _mm512_castps_pd(b[i + 2])));
         a[i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(b[i]), _mm512_castps_pd(b[i + 2])));
         a[i + 2] =
@@ -387,13 +389,15 @@ VEC_INLINE void vec_transpose_registers(__m512 a[VEC]) {
         a[i + 3] =
             _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(b[i + 1]), _mm512_castps_pd(b[i + 3])));
     }
-    UNROLL for (int i = 0; i < 4; ++i) { /* quarters of four registers, twice */
+    UNROLL
+    for (int i = 0; i < 4; ++i) { /* quarters of four registers, twice */
         b[i] = _mm512_shuffle_f32x4(a[i], a[i + 4], 0x88);
         b[i + 4] = _mm512_shuffle_f32x4(a[i], a[i + 4], 0xdd);
         b[i + 8] = _mm512_shuffle_f32x4(a[i + 8], a[i + 12], 0x88);
         b[i + 12] = _mm512_shuffle_f32x4(a[i + 8], a[i + 12], 0xdd);
     }
-    UNROLL for (int i = 0; i < 4; ++i) {
+    UNROLL
+    for (int i = 0; i < 4; ++i) {
         a[i] = _mm512_shuffle_f32x4(b[i], b[i + 8], 0x88);
         a[i + 8] = _mm512_shuffle_f32x4(b[i], b[i + 8], 0xdd);
         a[i + 4] = _mm512_shuffle_f32x4(b[i + 4], b[i + 12], 0x88);
@@ -433,10 +437,12 @@ VEC_INLINE void vec_transpose_part(int64_t n, int64_t m, const real *x, int64_t 
 #if defined(VEC_AVX512)
     const __mmask16 columns = (__mmask16)((1u << m) - 1), rows = (__mmask16)((1u << n) - 1);
     __m512 a[VEC];
-    UNROLL for (int i = 0; i < VEC; ++i) a[i] =
-        i < n ? _mm512_maskz_loadu_ps(columns, x + i * stride) : _mm512_setzero_ps();
+    UNROLL
+    for (int i = 0; i < VEC; ++i)
+        a[i] = i < n ? _mm512_maskz_loadu_ps(columns, x + i * stride) : _mm512_setzero_ps();
     vec_transpose_registers(a);
-    UNROLL for (int i = 0; i < VEC; ++i) {
+    UNROLL
+    for (int i = 0; i < VEC; ++i) {
         if (i < m && past) vec_store_past(y + i * width, a[i]);
         if (i < m && !past) _mm512_mask_storeu_ps(y + i * width, rows, a[i]);
     }
@@ -459,9 +465,11 @@ VEC_INLINE void vec_transpose_part(int64_t n, int64_t m, const real *x, int64_t 
 VEC_INLINE void vec_transpose(int64_t n, const real *x, int64_t stride, real *y, int64_t width) {
 #if defined(VEC_AVX512)
     __m512 a[VEC];
-    UNROLL for (int i = 0; i < VEC; ++i) a[i] = i < n ? _mm512_loadu_ps(x + i * stride) : _mm512_setzero_ps();
+    UNROLL
+    for (int i = 0; i < VEC; ++i) a[i] = i < n ? _mm512_loadu_ps(x + i * stride) : _mm512_setzero_ps();
     vec_transpose_registers(a);
-    UNROLL for (int i = 0; i < VEC; ++i) _mm512_storeu_ps(y + i * width, a[i]);
+    UNROLL
+    for (int i = 0; i < VEC; ++i) _mm512_storeu_ps(y + i * width, a[i]);
 #else
     for (int j = 0; j < VEC && n < VEC; ++j) vec_store(y + j * width, vec_all(0));
     vec_transpose_part(n, VEC, x, stride, y, width, false);

@@ -4,9 +4,9 @@
 namespace lud_cuda {
 
 // A thread a (node, head): graphs here have tens of edges a node and 16 channels a head.
-void graph_attention(lud_device *device, const lud_edges *all, int64_t heads, int64_t channels, int64_t edge_dim,
-                     const float *q, const float *k, const float *v, const float *d, const float *we, float *a,
-                     float *m) {
+void graph_attention(lud_device *device, const lud_edges *all, int64_t heads, int64_t channels,
+                     int64_t edge_dim, const float *q, const float *k, const float *v, const float *d,
+                     const float *we, float *a, float *m) {
     lud_edges edges = *all;
     int64_t width = heads * channels;
     float scale = 1 / sqrtf((float)channels);
@@ -47,14 +47,15 @@ void graph_attention(lud_device *device, const lud_edges *all, int64_t heads, in
 }
 
 void graph_attention_backward(lud_device *device, const lud_edges *all, int64_t heads, int64_t channels,
-                              int64_t edge_dim, const float *q, const float *k, const float *v, const float *d,
-                              const float *we, const float *a, const float *dm, float *dq, float *dk, float *dv,
-                              float *dwe, bool add) {
+                              int64_t edge_dim, const float *q, const float *k, const float *v,
+                              const float *d, const float *we, const float *a, const float *dm, float *dq,
+                              float *dk, float *dv, float *dwe, bool add) {
     lud_edges edges = *all;
     int64_t width = heads * channels, n_we = width * edge_dim;
     float scale = 1 / sqrtf((float)channels);
     bool wants_we = dwe && edge_dim > 0;
-    int64_t n_rows = wants_we ? edges.n_nodes * n_we : 0, n_part = wants_we ? column_blocks(edges.n_nodes) * n_we : 0;
+    int64_t n_rows = wants_we ? edges.n_nodes * n_we : 0,
+            n_part = wants_we ? column_blocks(edges.n_nodes) * n_we : 0;
     float *ds = static_cast<float *>(
         workspace(device, (size_t)(edges.n_edges * heads + n_rows + n_part + 1) * sizeof(float)));
     if (!ds) return;
@@ -126,8 +127,10 @@ __device__ static inline int64_t row_of(const lud_attention &s, int64_t token) {
     int64_t low = 0, high = s.n_rows - 1;
     while (low < high) {
         int64_t middle = (low + high + 1) / 2;
-        if (s.query_offsets[middle] <= token) low = middle;
-        else high = middle - 1;
+        if (s.query_offsets[middle] <= token)
+            low = middle;
+        else
+            high = middle - 1;
     }
     return low;
 }
@@ -138,15 +141,17 @@ __device__ static inline float dot_row(const float *a, const float *b, int64_t n
     return s;
 }
 
-// A warp a (token, head). Keys come 32 at a time: a lane scores one key, then all lanes add the 32 values, each to its
-// own channels. The running maximum rescales what was added before (Milakov and Gimelshein, 2018).
+// A warp a (token, head). Keys come 32 at a time: a lane scores one key, then all lanes add the 32 values,
+// each to its own channels. The running maximum rescales what was added before (Milakov and Gimelshein,
+// 2018).
 void attention(lud_device *device, const lud_attention *shape, const float *q, const float *k, const float *v,
                float *y, float *log_sum) {
     lud_attention s = *shape;
     float scale = (float)s.scale;
     int64_t dim = s.head_dim, width = s.heads * dim, kv_width = s.kv_heads * dim;
     each_warp(device, s.n_tokens * s.heads, [=] __device__(int64_t job, int lane) {
-        int64_t token = job / s.heads, h = job % s.heads, group = h * s.kv_heads / s.heads, r = row_of(s, token);
+        int64_t token = job / s.heads, h = job % s.heads, group = h * s.kv_heads / s.heads,
+                r = row_of(s, token);
         int64_t seen = keys_seen(s, r, token - s.query_offsets[r]);
         const float *qt = q + token * width + h * dim;
         float *to = y + token * width + h * dim, largest = -FLT_MAX, total = 0;
@@ -154,7 +159,8 @@ void attention(lud_device *device, const lud_attention *shape, const float *q, c
         for (int64_t first = 0; first < seen; first += WARP) {
             int64_t key = first + lane;
             float score = -FLT_MAX;
-            if (key < seen) score = dot_row(qt, k + key_token(s, r, key) * kv_width + group * dim, dim) * scale;
+            if (key < seen)
+                score = dot_row(qt, k + key_token(s, r, key) * kv_width + group * dim, dim) * scale;
             float now = fmaxf(largest, warp_max(score)), rescale = lud_expf(largest - now);
             float p = key < seen ? lud_expf(score - now) : 0;
             total = total * rescale + warp_sum(p);
@@ -176,16 +182,19 @@ void attention(lud_device *device, const lud_attention *shape, const float *q, c
     });
 }
 
-void attention_backward(lud_device *device, const lud_attention *shape, const float *q, const float *k, const float *v,
-                        const float *y, const float *log_sum, const float *dy, float *dq, float *dk, float *dv,
-                        bool add) {
+void attention_backward(lud_device *device, const lud_attention *shape, const float *q, const float *k,
+                        const float *v, const float *y, const float *log_sum, const float *dy, float *dq,
+                        float *dk, float *dv, bool add) {
     lud_attention s = *shape;
     float scale = (float)s.scale;
-    int64_t dim = s.head_dim, width = s.heads * dim, kv_width = s.kv_heads * dim, per_group = s.heads / s.kv_heads;
-    float *inner = static_cast<float *>(workspace(device, (size_t)(s.n_tokens * s.heads + 1) * sizeof(float)));
+    int64_t dim = s.head_dim, width = s.heads * dim, kv_width = s.kv_heads * dim,
+            per_group = s.heads / s.kv_heads;
+    float *inner =
+        static_cast<float *>(workspace(device, (size_t)(s.n_tokens * s.heads + 1) * sizeof(float)));
     if (!inner) return;
     each_warp(device, s.n_tokens * s.heads, [=] __device__(int64_t job, int lane) {
-        int64_t token = job / s.heads, h = job % s.heads, group = h * s.kv_heads / s.heads, r = row_of(s, token);
+        int64_t token = job / s.heads, h = job % s.heads, group = h * s.kv_heads / s.heads,
+                r = row_of(s, token);
         int64_t seen = keys_seen(s, r, token - s.query_offsets[r]), at = token * width + h * dim;
         float own = 0;
         for (int64_t c = lane; c < dim; c += WARP) own += dy[at + c] * y[at + c];
@@ -212,8 +221,8 @@ void attention_backward(lud_device *device, const lud_attention *shape, const fl
             }
         }
     });
-    // dk and dv: a warp a (row, key, key head) goes through the queries that see the key. Rows that share a prefix are
-    // done one after the other, so that no two warps add to one token at once.
+    // dk and dv: a warp a (row, key, key head) goes through the queries that see the key. Rows that share a
+    // prefix are done one after the other, so that no two warps add to one token at once.
     int64_t rows_at_once = s.prefix_lengths ? 1 : s.n_rows;
     for (int64_t first_row = 0; first_row < s.n_rows; first_row += rows_at_once)
         each_warp(device, rows_at_once * s.max_keys * s.kv_heads, [=] __device__(int64_t job, int lane) {
@@ -253,8 +262,8 @@ void attention_backward(lud_device *device, const lud_attention *shape, const fl
         });
 }
 
-void rotary(lud_device *device, int64_t n, int64_t heads, int64_t head_dim, double base, const int32_t *position,
-            bool inverse, const float *x, float *y) {
+void rotary(lud_device *device, int64_t n, int64_t heads, int64_t head_dim, double base,
+            const int32_t *position, bool inverse, const float *x, float *y) {
     int64_t pairs = (head_dim + 1) / 2;
     each(device, n * heads * pairs, [=] __device__(int64_t job) {
         int64_t c = job % pairs, row = job / pairs, at = row * head_dim + 2 * c;
@@ -263,7 +272,8 @@ void rotary(lud_device *device, int64_t n, int64_t heads, int64_t head_dim, doub
             return;
         }
         double angle = (double)position[row / heads] * pow(base, -2.0 * (double)c / (double)head_dim);
-        float cosine = (float)cos(angle), sine = (float)(inverse ? -sin(angle) : sin(angle)), a = x[at], b = x[at + 1];
+        float cosine = (float)cos(angle), sine = (float)(inverse ? -sin(angle) : sin(angle)), a = x[at],
+              b = x[at + 1];
         y[at] = a * cosine - b * sine;
         y[at + 1] = a * sine + b * cosine;
     });

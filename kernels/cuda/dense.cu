@@ -4,8 +4,9 @@
 namespace lud_cuda {
 
 // cuBLAS is column-major: c^T = op(b)^T op(a)^T.
-void matmul(lud_device *device, bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, double alpha,
-            const float *a, int64_t lda, const float *b, int64_t ldb, double beta, float *c, int64_t ldc) {
+void matmul(lud_device *device, bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
+            double alpha, const float *a, int64_t lda, const float *b, int64_t ldb, double beta, float *c,
+            int64_t ldc) {
     if (m <= 0 || n <= 0 || device->failure.status) return;
     if (k <= 0) { // an empty sum
         float keep = (float)beta;
@@ -20,14 +21,15 @@ void matmul(lud_device *device, bool transpose_a, bool transpose_b, int64_t m, i
                                : device->precision == LUD_PRECISION_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32
                                                                          : CUBLAS_COMPUTE_32F;
     note(device,
-         cublasGemmEx(of(device)->blas, transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N, transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N,
-                      (int)n, (int)m, (int)k, &p, b, CUDA_R_32F, (int)ldb, a, CUDA_R_32F, (int)lda, &q, c, CUDA_R_32F,
-                      (int)ldc, type, CUBLAS_GEMM_DEFAULT),
+         cublasGemmEx(of(device)->blas, transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
+                      transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, (int)n, (int)m, (int)k, &p, b, CUDA_R_32F,
+                      (int)ldb, a, CUDA_R_32F, (int)lda, &q, c, CUDA_R_32F, (int)ldc, type,
+                      CUBLAS_GEMM_DEFAULT),
          "matrix product");
 }
 
-void linear(lud_device *device, lud_map f, int64_t n, int64_t n_in, int64_t n_out, const float *x, const float *w,
-            const float *b, float *z, float *y) {
+void linear(lud_device *device, lud_map f, int64_t n, int64_t n_in, int64_t n_out, const float *x,
+            const float *w, const float *b, float *z, float *y) {
     float *raw = z ? z : y;
     matmul(device, false, true, n, n_out, n_in, 1, x, n_in, w, n_in, 0, raw, n_out);
     if (!b && f.kind == LUD_MAP_IDENTITY && raw == y) return;
@@ -39,8 +41,8 @@ void linear(lud_device *device, lud_map f, int64_t n, int64_t n_in, int64_t n_ou
 }
 
 void linear_backward(lud_device *device, lud_map f, int64_t n, int64_t n_in, int64_t n_out, const float *x,
-                     const float *w, const float *z, const float *y, const float *dy, float *dz, float *dx, bool add,
-                     float *dw, float *db) {
+                     const float *w, const float *z, const float *y, const float *dy, float *dz, float *dx,
+                     bool add, float *dw, float *db) {
     const float *g = dy;
     if (f.kind != LUD_MAP_IDENTITY) {
         map_backward(device, f, n * n_out, z, y, dy, dz, false);
@@ -66,8 +68,8 @@ static patch_plan plan(const lud_conv &s) {
     return p;
 }
 
-static void take_patches(lud_device *device, const lud_conv &s, const patch_plan &p, int64_t first, int64_t images,
-                         const float *x, float *patches) {
+static void take_patches(lud_device *device, const lud_conv &s, const patch_plan &p, int64_t first,
+                         int64_t images, const float *x, float *patches) {
     int64_t width_out = lud_conv_width_out(&s), k = s.kernel;
     each(device, images * p.place * p.patch, [=] __device__(int64_t at) {
         int64_t tap = at % p.patch, row = at / p.patch, place = row % p.place, image = first + row / p.place;
@@ -78,8 +80,8 @@ static void take_patches(lud_device *device, const lud_conv &s, const patch_plan
     });
 }
 
-void conv2d(lud_device *device, lud_map f, const lud_conv *shape, const float *x, const float *w, const float *b,
-            float *z, float *y) {
+void conv2d(lud_device *device, lud_map f, const lud_conv *shape, const float *x, const float *w,
+            const float *b, float *z, float *y) {
     lud_conv s = *shape;
     patch_plan p = plan(s);
     if (s.n * p.place * s.channels_out <= 0) return;
@@ -90,10 +92,11 @@ void conv2d(lud_device *device, lud_map f, const lud_conv *shape, const float *x
     for (int64_t first = 0; first < s.n; first += p.images) {
         int64_t images = first + p.images < s.n ? p.images : s.n - first;
         take_patches(device, s, p, first, images, x, patches);
-        matmul(device, false, true, images * p.place, s.channels_out, p.patch, 1, patches, p.patch, w, p.patch, 0, rows,
-               s.channels_out);
+        matmul(device, false, true, images * p.place, s.channels_out, p.patch, 1, patches, p.patch, w,
+               p.patch, 0, rows, s.channels_out);
         each(device, images * p.place * s.channels_out, [=] __device__(int64_t at) {
-            int64_t place = at % p.place, o = at / p.place % s.channels_out, i = at / p.place / s.channels_out;
+            int64_t place = at % p.place, o = at / p.place % s.channels_out,
+                    i = at / p.place / s.channels_out;
             float value = rows[(i * p.place + place) * s.channels_out + o] + (b ? b[o] : 0);
             int64_t to = (first + i) * s.channels_out * p.place + at % (p.place * s.channels_out);
             raw[to] = value;
@@ -103,8 +106,8 @@ void conv2d(lud_device *device, lud_map f, const lud_conv *shape, const float *x
 }
 
 void conv2d_backward(lud_device *device, lud_map f, const lud_conv *shape, const float *x, const float *w,
-                     const float *z, const float *y, const float *dy, float *dz, float *dx, bool add, float *dw,
-                     float *db) {
+                     const float *z, const float *y, const float *dy, float *dz, float *dx, bool add,
+                     float *dw, float *db) {
     lud_conv s = *shape;
     patch_plan p = plan(s);
     int64_t n_out = s.n * p.place * s.channels_out, width_out = lud_conv_width_out(&s);
@@ -120,27 +123,29 @@ void conv2d_backward(lud_device *device, lud_map f, const lud_conv *shape, const
     }
     int64_t rows_max = p.images * p.place;
     int64_t part = column_blocks(rows_max) * s.channels_out;
-    float *patches =
-        static_cast<float *>(workspace(device, (size_t)(rows_max * (p.patch + s.channels_out) + part) * sizeof(float)));
+    float *patches = static_cast<float *>(
+        workspace(device, (size_t)(rows_max * (p.patch + s.channels_out) + part) * sizeof(float)));
     if (!patches) return;
     float *rows = patches + rows_max * p.patch, *sums = rows + rows_max * s.channels_out;
     for (int64_t first = 0; first < s.n; first += p.images) {
         int64_t images = first + p.images < s.n ? p.images : s.n - first;
         each(device, images * p.place * s.channels_out, [=] __device__(int64_t at) {
-            int64_t o = at % s.channels_out, row = at / s.channels_out, place = row % p.place, i = row / p.place;
+            int64_t o = at % s.channels_out, row = at / s.channels_out, place = row % p.place,
+                    i = row / p.place;
             rows[at] = g[((first + i) * s.channels_out + o) * p.place + place];
         });
         if (db) column_sum_with(device, images * p.place, s.channels_out, rows, sums, db, true);
         if (dw) {
             take_patches(device, s, p, first, images, x, patches);
-            matmul(device, true, false, s.channels_out, p.patch, images * p.place, 1, rows, s.channels_out, patches,
-                   p.patch, 1, dw, p.patch);
+            matmul(device, true, false, s.channels_out, p.patch, images * p.place, 1, rows, s.channels_out,
+                   patches, p.patch, 1, dw, p.patch);
         }
         if (!dx) continue;
-        matmul(device, false, false, images * p.place, p.patch, s.channels_out, 1, rows, s.channels_out, w, p.patch, 0,
-               patches, p.patch);
+        matmul(device, false, false, images * p.place, p.patch, s.channels_out, 1, rows, s.channels_out, w,
+               p.patch, 0, patches, p.patch);
         each(device, images * s.channels_in * s.height * s.width, [=] __device__(int64_t at) {
-            int64_t q = at % s.width, r = at / s.width % s.height, c = at / (s.width * s.height) % s.channels_in;
+            int64_t q = at % s.width, r = at / s.width % s.height,
+                    c = at / (s.width * s.height) % s.channels_in;
             int64_t i = at / (s.width * s.height * s.channels_in);
             float total = 0;
             for (int64_t u = 0; u < k; ++u)
@@ -150,15 +155,16 @@ void conv2d_backward(lud_device *device, lud_map f, const lud_conv *shape, const
                     row /= s.stride;
                     column /= s.stride;
                     if (row >= height_out || column >= width_out) continue;
-                    total += patches[(i * p.place + row * width_out + column) * p.patch + (c * k + u) * k + v];
+                    total +=
+                        patches[(i * p.place + row * width_out + column) * p.patch + (c * k + u) * k + v];
                 }
             put(dx + first * s.channels_in * s.height * s.width + at, total, add);
         });
     }
 }
 
-void max_pool(lud_device *device, int64_t n, int64_t height, int64_t width, int64_t size, const float *x, float *y,
-              int32_t *place) {
+void max_pool(lud_device *device, int64_t n, int64_t height, int64_t width, int64_t size, const float *x,
+              float *y, int32_t *place) {
     int64_t rows = height / size, columns = width / size;
     each(device, n * rows * columns, [=] __device__(int64_t at) {
         int64_t q = at % columns, r = at / columns % rows;
@@ -191,7 +197,8 @@ void max_pool_backward(lud_device *device, int64_t n, int64_t height, int64_t wi
 
 // ---- compact grids
 
-void grid_decode(lud_device *device, lud_grid_form form, int64_t n, int64_t cells, const int32_t *code, float *y) {
+void grid_decode(lud_device *device, lud_grid_form form, int64_t n, int64_t cells, const int32_t *code,
+                 float *y) {
     each(device, n * cells, [=] __device__(int64_t at) {
         lud_grid_active active[LUD_GRID_MAX_ACTIVE];
         int n_active = lud_grid_code_active(code[at], form, active);
@@ -201,10 +208,11 @@ void grid_decode(lud_device *device, lud_grid_form form, int64_t n, int64_t cell
     });
 }
 
-// One block an image: the set channels of its cells are decoded once into shared memory, then every (channel_out,
-// cell) sums weights over the kernel's cells, in the order of the CPU.
-static __global__ void grid_conv_kernel(lud_map f, lud_grid_form form, lud_conv s, int cells, const int32_t *code,
-                                        const float *w, const float *b, float *raw, float *y) {
+// One block an image: the set channels of its cells are decoded once into shared memory, then every
+// (channel_out, cell) sums weights over the kernel's cells, in the order of the CPU.
+static __global__ void grid_conv_kernel(lud_map f, lud_grid_form form, lud_conv s, int cells,
+                                        const int32_t *code, const float *w, const float *b, float *raw,
+                                        float *y) {
     LUD_DYNAMIC_SHARED(int, shared);
     int *count = shared;
     lud_grid_active *active = reinterpret_cast<lud_grid_active *>(shared + cells);
@@ -240,7 +248,8 @@ void grid_conv(lud_device *device, lud_map f, lud_grid_form form, const lud_conv
     if (shape->n * cells * shape->channels_out <= 0 || device->failure.status) return;
     size_t bytes = (size_t)cells * (sizeof(int) + LUD_GRID_MAX_ACTIVE * sizeof(lud_grid_active));
     if (bytes > 48 * 1024) { // a grid too large for shared memory: the plain way, image by image
-        float *decoded = static_cast<float *>(workspace(device, (size_t)(LUD_GRID_CHANNELS * cells) * sizeof(float)));
+        float *decoded =
+            static_cast<float *>(workspace(device, (size_t)(LUD_GRID_CHANNELS * cells) * sizeof(float)));
         if (!decoded) return;
         lud_conv s = *shape;
         int64_t out = s.channels_out, k = s.kernel;
@@ -265,15 +274,16 @@ void grid_conv(lud_device *device, lud_map f, lud_grid_form form, const lud_conv
         return;
     }
     unsigned blocks = (unsigned)(shape->n < 65536 ? shape->n : 65536);
-    LUD_LAUNCH(grid_conv_kernel, blocks, THREADS, bytes, of(device)->stream, f, form, *shape, (int)cells, code, w, b,
-               z ? z : y, y);
+    LUD_LAUNCH(grid_conv_kernel, blocks, THREADS, bytes, of(device)->stream, f, form, *shape, (int)cells,
+               code, w, b, z ? z : y, y);
     note(device, cudaGetLastError(), "grid convolution");
 }
 
-// Images in parts; a thread owns one (tap, channel_out) of one part and walks images and cells in order, adding to
-// its own columns; parts are added in order. No two threads write the same number.
-void grid_conv_backward(lud_device *device, lud_map f, lud_grid_form form, const lud_conv *shape, const int32_t *code,
-                        const float *z, const float *y, const float *dy, float *dz, float *dw, float *db) {
+// Images in parts; a thread owns one (tap, channel_out) of one part and walks images and cells in order,
+// adding to its own columns; parts are added in order. No two threads write the same number.
+void grid_conv_backward(lud_device *device, lud_map f, lud_grid_form form, const lud_conv *shape,
+                        const int32_t *code, const float *z, const float *y, const float *dy, float *dz,
+                        float *dw, float *db) {
     lud_conv s = *shape;
     int64_t cells = s.height * s.width, out = s.channels_out, taps = s.kernel * s.kernel;
     const float *g = dy;
@@ -305,7 +315,8 @@ void grid_conv_backward(lud_device *device, lud_map f, lud_grid_form form, const
     if (!dw) return;
     fill(device, n_parts * n_columns, 0, sums);
     each(device, n_parts * taps * out, [=] __device__(int64_t at) {
-        int64_t o = at % out, tap = at / out % taps, part = at / (out * taps), u = tap / s.kernel, v = tap % s.kernel;
+        int64_t o = at % out, tap = at / out % taps, part = at / (out * taps), u = tap / s.kernel,
+                v = tap % s.kernel;
         float *columns = sums + part * n_columns;
         for (int64_t i = s.n * part / n_parts; i < s.n * (part + 1) / n_parts; ++i)
             for (int64_t cell = 0; cell < cells; ++cell) {
@@ -322,7 +333,8 @@ void grid_conv_backward(lud_device *device, lud_map f, lud_grid_form form, const
     each(device, n_columns, [=] __device__(int64_t at) {
         int64_t tap = at % taps, c = at / taps % LUD_GRID_CHANNELS, o = at / (taps * LUD_GRID_CHANNELS);
         float total = 0;
-        for (int64_t part = 0; part < n_parts; ++part) total += sums[part * n_columns + (c * taps + tap) * out + o];
+        for (int64_t part = 0; part < n_parts; ++part)
+            total += sums[part * n_columns + (c * taps + tap) * out + o];
         dw[at] += total;
     });
 }

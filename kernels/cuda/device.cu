@@ -20,7 +20,8 @@ extern "C" const lud_backend lud_cuda_backend;
 namespace lud_cuda {
 
 // The host half of base/status.c is not linked into the shared object: messages are written here.
-static lud_status fail(lud_error *error, lud_status status, const char *library, const char *what, const char *reason) {
+static lud_status fail(lud_error *error, lud_status status, const char *library, const char *what,
+                       const char *reason) {
     if (error && !error->status) {
         error->status = status;
         snprintf(error->text, sizeof error->text, "%s: %s: %.900s", library, what, reason);
@@ -36,7 +37,8 @@ bool note(lud_device *device, cudaError_t error, const char *what) {
 
 bool note(lud_device *device, cublasStatus_t error, const char *what) {
     lud_status status = error == CUBLAS_STATUS_ALLOC_FAILED ? LUD_ERROR_MEMORY : LUD_ERROR_NUMERIC;
-    if (error != CUBLAS_STATUS_SUCCESS) fail(&device->failure, status, "cuBLAS", what, cublasGetStatusString(error));
+    if (error != CUBLAS_STATUS_SUCCESS)
+        fail(&device->failure, status, "cuBLAS", what, cublasGetStatusString(error));
     return !device->failure.status;
 }
 
@@ -57,7 +59,9 @@ static bool reserve(lud_device *device, size_t bytes) {
     return true;
 }
 
-void *workspace(lud_device *device, size_t bytes) { return reserve(device, bytes) ? device->workspace : 0; }
+void *workspace(lud_device *device, size_t bytes) {
+    return reserve(device, bytes) ? device->workspace : 0;
+}
 
 static const lud_ops *operations() {
     static const lud_ops table = [] {
@@ -95,7 +99,8 @@ static lud_status create(int, lud_device **device, lud_error *error) {
     if (note(base, cudaGetDeviceProperties(&properties, 0), "device properties") &&
         note(base, cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking), "stream") &&
         note(base, cublasCreate(&cuda->blas), "handle") &&
-        note(base, cublasSetStream(cuda->blas, cuda->stream), "stream of the handle") && reserve(base, 64 << 20)) {
+        note(base, cublasSetStream(cuda->blas, cuda->stream), "stream of the handle") &&
+        reserve(base, 64 << 20)) {
         snprintf(base->name, sizeof base->name, "cuda, %.80s", properties.name);
         *device = base;
         return LUD_OK;
@@ -122,7 +127,8 @@ static void release(lud_device *device, void *memory) {
 
 static void upload(lud_device *device, void *to, const void *from, size_t bytes) {
     note(device, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, of(device)->stream), "upload");
-    // pageable memory is staged before the call returns; page-locked memory may not be: wait, callers reuse it
+    // pageable memory is staged before the call returns; page-locked memory may not be: wait, callers reuse
+    // it
     note(device, cudaStreamSynchronize(of(device)->stream), "upload");
 }
 
@@ -166,20 +172,19 @@ static double event_seconds(lud_device *device, lud_event *from, lud_event *to) 
 }
 
 static bool record_begin(lud_device *device) {
-    of(device)->recording =
-        note(device, cudaStreamBeginCapture(of(device)->stream, cudaStreamCaptureModeThreadLocal), "recording");
+    of(device)->recording = note(
+        device, cudaStreamBeginCapture(of(device)->stream, cudaStreamCaptureModeThreadLocal), "recording");
     return of(device)->recording;
 }
 
 static lud_graph *record_end(lud_device *device) {
     of(device)->recording = false;
-    lud_graph *graph = new (std::nothrow) lud_graph();
-    if (!graph) return 0;
-    if (note(device, cudaStreamEndCapture(of(device)->stream, &graph->graph), "recording") &&
-        note(device, cudaGraphInstantiate(&graph->executable, graph->graph, 0), "recording"))
-        return graph;
-    if (graph->graph) cudaGraphDestroy(graph->graph);
-    delete graph;
+    lud_graph made = {};
+    if (note(device, cudaStreamEndCapture(of(device)->stream, &made.graph), "recording") &&
+        note(device, cudaGraphInstantiate(&made.executable, made.graph, 0), "recording"))
+        if (lud_graph *graph = new (std::nothrow) lud_graph(made)) return graph;
+    if (made.executable) cudaGraphExecDestroy(made.executable);
+    if (made.graph) cudaGraphDestroy(made.graph);
     return 0;
 }
 
@@ -197,28 +202,28 @@ static void graph_destroy(lud_device *device, lud_graph *graph) {
 } // namespace lud_cuda
 
 // In the order of lud_backend.
-extern "C" __attribute__((visibility("default"))) const lud_backend lud_cuda_backend = {
-    LUD_MODULE_ABI,
-    "cuda",
-    false, // host_memory
-    true,  // records_graphs
-    16384, // rows_per_run
-    lud_cuda::create,
-    lud_cuda::destroy,
-    lud_cuda::allocate,
-    lud_cuda::release,
-    lud_cuda::upload,
-    lud_cuda::download,
-    lud_cuda::copy,
-    lud_cuda::zero,
-    lud_cuda::synchronise,
-    lud_cuda::reserve,
-    nullptr, // run_both
-    lud_cuda::event_create,
-    lud_cuda::event_destroy,
-    lud_cuda::event_record,
-    lud_cuda::event_seconds,
-    lud_cuda::record_begin,
-    lud_cuda::record_end,
-    lud_cuda::graph_launch,
-    lud_cuda::graph_destroy};
+extern "C" __attribute__((visibility("default")))
+const lud_backend lud_cuda_backend = {LUD_MODULE_ABI,
+                                      "cuda",
+                                      false, // host_memory
+                                      true,  // records_graphs
+                                      16384, // rows_per_run
+                                      lud_cuda::create,
+                                      lud_cuda::destroy,
+                                      lud_cuda::allocate,
+                                      lud_cuda::release,
+                                      lud_cuda::upload,
+                                      lud_cuda::download,
+                                      lud_cuda::copy,
+                                      lud_cuda::zero,
+                                      lud_cuda::synchronise,
+                                      lud_cuda::reserve,
+                                      nullptr, // run_both
+                                      lud_cuda::event_create,
+                                      lud_cuda::event_destroy,
+                                      lud_cuda::event_record,
+                                      lud_cuda::event_seconds,
+                                      lud_cuda::record_begin,
+                                      lud_cuda::record_end,
+                                      lud_cuda::graph_launch,
+                                      lud_cuda::graph_destroy};

@@ -26,8 +26,9 @@ __device__ static row_sums sums_of(int64_t width, const float *x, const uint8_t 
     return s;
 }
 
-void categorical_sample(lud_device *device, int64_t n, int64_t n_choices, const float *logits, const uint8_t *mask,
-                        const lud_draws *draws, const float *uniform, int32_t *action, float *log_prob) {
+void categorical_sample(lud_device *device, int64_t n, int64_t n_choices, const float *logits,
+                        const uint8_t *mask, const lud_draws *draws, const float *uniform, int32_t *action,
+                        float *log_prob) {
     lud_draws from = draws ? *draws : lud_draws();
     each_warp(device, n, [=] __device__(int64_t i, int lane) {
         const float *x = logits + i * n_choices;
@@ -55,8 +56,8 @@ void categorical_sample(lud_device *device, int64_t n, int64_t n_choices, const 
     });
 }
 
-void categorical_log_prob(lud_device *device, int64_t n, int64_t n_choices, const float *logits, const uint8_t *mask,
-                          const int32_t *action, float *log_prob, float *entropy) {
+void categorical_log_prob(lud_device *device, int64_t n, int64_t n_choices, const float *logits,
+                          const uint8_t *mask, const int32_t *action, float *log_prob, float *entropy) {
     each_warp(device, n, [=] __device__(int64_t i, int lane) {
         const float *x = logits + i * n_choices;
         const uint8_t *m = mask ? mask + i * n_choices : nullptr;
@@ -73,16 +74,16 @@ void categorical_log_prob(lud_device *device, int64_t n, int64_t n_choices, cons
         if (lane != 0) return;
         float uniform = lud_logf((float)n_choices);
         if (log_prob)
-            log_prob[i] = !s.any                   ? -uniform
+            log_prob[i] = !s.any               ? -uniform
                           : m && !m[action[i]] ? -FLT_MAX
-                                                   : x[action[i]] - s.largest - log_total;
+                                               : x[action[i]] - s.largest - log_total;
         if (entropy) entropy[i] = s.any ? log_total - h / (float)s.total : uniform;
     });
 }
 
-void categorical_backward(lud_device *device, int64_t n, int64_t n_choices, const float *logits, const uint8_t *mask,
-                          const int32_t *action, const float *dlog_prob, const float *dentropy, float *dlogits,
-                          bool add) {
+void categorical_backward(lud_device *device, int64_t n, int64_t n_choices, const float *logits,
+                          const uint8_t *mask, const int32_t *action, const float *dlog_prob,
+                          const float *dentropy, float *dlogits, bool add) {
     each_warp(device, n, [=] __device__(int64_t i, int lane) {
         const float *x = logits + i * n_choices;
         const uint8_t *m = mask ? mask + i * n_choices : nullptr;
@@ -111,10 +112,10 @@ void categorical_backward(lud_device *device, int64_t n, int64_t n_choices, cons
     });
 }
 
-// A warp a row; instead of sorting, every entry counts who stands before it: fine for the vocabularies of this
-// program (hundreds of entries).
-void filter_logits(lud_device *device, int64_t n, int64_t n_choices, double temperature, int64_t top_k, double top_p,
-                   const float *logits, float *y) {
+// A warp a row; instead of sorting, every entry counts who stands before it: fine for the vocabularies of
+// this program (hundreds of entries).
+void filter_logits(lud_device *device, int64_t n, int64_t n_choices, double temperature, int64_t top_k,
+                   double top_p, const float *logits, float *y) {
     float factor = temperature > 0 ? (float)(1 / temperature) : 0;
     if (temperature <= 0) {
         each_warp(device, n, [=] __device__(int64_t i, int lane) {
@@ -129,7 +130,8 @@ void filter_logits(lud_device *device, int64_t n, int64_t n_choices, double temp
                 int other = __shfl_xor_sync(0xffffffffu, best, step);
                 best = other < best ? other : best;
             }
-            for (int64_t j = lane; j < n_choices; j += WARP) y[i * n_choices + j] = j == best ? largest : -FLT_MAX;
+            for (int64_t j = lane; j < n_choices; j += WARP)
+                y[i * n_choices + j] = j == best ? largest : -FLT_MAX;
         });
         return;
     }
@@ -209,8 +211,8 @@ void gaussian_log_prob(lud_device *device, int64_t n, int64_t width, const float
 }
 
 void gaussian_backward(lud_device *device, int64_t n, int64_t width, const float *mean, const float *log_std,
-                       int64_t log_std_stride, const float *action, const float *dlog_prob, const float *dentropy,
-                       float *dmean, float *daction, float *dlog_std, bool add) {
+                       int64_t log_std_stride, const float *action, const float *dlog_prob,
+                       const float *dentropy, float *dmean, float *daction, float *dlog_std, bool add) {
     bool shared = log_std_stride == 0;
     int64_t n_part = column_blocks(n) * width;
     float *rows = nullptr;
@@ -220,13 +222,16 @@ void gaussian_backward(lud_device *device, int64_t n, int64_t width, const float
     }
     each(device, n * width, [=] __device__(int64_t at) {
         int64_t i = at / width, j = at % width;
-        float s = log_std[i * log_std_stride + j], inverse = lud_expf(-s), e = (action[at] - mean[at]) * inverse;
+        float s = log_std[i * log_std_stride + j], inverse = lud_expf(-s),
+              e = (action[at] - mean[at]) * inverse;
         float from_log_prob = dlog_prob ? dlog_prob[i] : 0, from_entropy = dentropy ? dentropy[i] : 0;
         float to_mean = from_log_prob * e * inverse, to_log_std = from_log_prob * (e * e - 1) + from_entropy;
         if (dmean) put(dmean + at, to_mean, add);
         if (daction) put(daction + at, -to_mean, add);
-        if (rows) rows[at] = to_log_std;
-        else if (dlog_std && !shared) put(dlog_std + i * log_std_stride + j, to_log_std, add);
+        if (rows)
+            rows[at] = to_log_std;
+        else if (dlog_std && !shared)
+            put(dlog_std + i * log_std_stride + j, to_log_std, add);
     });
     if (rows) column_sum_with(device, n, width, rows, rows + n * width, dlog_std, true);
 }

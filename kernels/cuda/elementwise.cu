@@ -8,18 +8,21 @@ void fill(lud_device *device, int64_t n, double value, float *y) {
     each(device, n, [=] __device__(int64_t i) { y[i] = v; });
 }
 
-void combine(lud_device *device, int64_t n, double alpha, const float *a, double beta, const float *b, float *y) {
+void combine(lud_device *device, int64_t n, double alpha, const float *a, double beta, const float *b,
+             float *y) {
     float p = (float)alpha, q = (float)beta;
-    if (b) each(device, n, [=] __device__(int64_t i) { y[i] = p * a[i] + q * b[i]; });
-    else each(device, n, [=] __device__(int64_t i) { y[i] = p * a[i]; });
+    if (b)
+        each(device, n, [=] __device__(int64_t i) { y[i] = p * a[i] + q * b[i]; });
+    else
+        each(device, n, [=] __device__(int64_t i) { y[i] = p * a[i]; });
 }
 
 void multiply(lud_device *device, int64_t n, const float *a, const float *b, float *y) {
     each(device, n, [=] __device__(int64_t i) { y[i] = a[i] * b[i]; });
 }
 
-void multiply_backward(lud_device *device, int64_t n, const float *a, const float *b, const float *dy, float *da,
-                       float *db, bool add) {
+void multiply_backward(lud_device *device, int64_t n, const float *a, const float *b, const float *dy,
+                       float *da, float *db, bool add) {
     each(device, n, [=] __device__(int64_t i) {
         float to_a = dy[i] * b[i], to_b = dy[i] * a[i];
         if (da) put(da + i, to_a, add);
@@ -31,8 +34,8 @@ void map(lud_device *device, lud_map f, int64_t n, const float *x, float *y) {
     each(device, n, [=] __device__(int64_t i) { y[i] = apply_map(f, x[i]); });
 }
 
-void map_backward(lud_device *device, lud_map f, int64_t n, const float *x, const float *y, const float *dy, float *dx,
-                  bool add) {
+void map_backward(lud_device *device, lud_map f, int64_t n, const float *x, const float *y, const float *dy,
+                  float *dx, bool add) {
     const float *from = lud_map_needs_input(f.kind) ? x : y;
     bool constant = f.kind == LUD_MAP_IDENTITY || f.kind == LUD_MAP_AFFINE; // then neither array need exist
     each(device, n,
@@ -49,7 +52,8 @@ void copy_block(lud_device *device, int64_t n, int64_t width, const float *x, in
 
 enum { TILE = 32, TILE_ROWS = 8 };
 
-static __global__ void transpose_kernel(int64_t rows, int64_t columns, int64_t n_blocks, const float *x, float *y) {
+static __global__ void transpose_kernel(int64_t rows, int64_t columns, int64_t n_blocks, const float *x,
+                                        float *y) {
     __shared__ float tile[TILE][TILE + 1];
     int64_t row_tiles = (rows + TILE - 1) / TILE, column_tiles = (columns + TILE - 1) / TILE;
     for (int64_t job = blockIdx.x; job < n_blocks * row_tiles * column_tiles; job += gridDim.x) {
@@ -68,11 +72,12 @@ static __global__ void transpose_kernel(int64_t rows, int64_t columns, int64_t n
     }
 }
 
-void transpose(lud_device *device, int64_t n_blocks, int64_t rows, int64_t columns, const float *x, float *y) {
+void transpose(lud_device *device, int64_t n_blocks, int64_t rows, int64_t columns, const float *x,
+               float *y) {
     int64_t jobs = n_blocks * ((rows + TILE - 1) / TILE) * ((columns + TILE - 1) / TILE);
     if (jobs <= 0 || device->failure.status) return;
-    LUD_LAUNCH(transpose_kernel, (unsigned)(jobs < 65536 ? jobs : 65536), dim3(TILE, TILE_ROWS), 0, of(device)->stream,
-               rows, columns, n_blocks, x, y);
+    LUD_LAUNCH(transpose_kernel, (unsigned)(jobs < 65536 ? jobs : 65536), dim3(TILE, TILE_ROWS), 0,
+               of(device)->stream, rows, columns, n_blocks, x, y);
     note(device, cudaGetLastError(), "transpose");
 }
 
@@ -101,7 +106,8 @@ void dot(lud_device *device, int64_t n, const float *a, const float *b, float *r
     each_warp(device, n_blocks, [=] __device__(int64_t block, int lane) {
         double s = 0;
         int64_t end = (block + 1) * SUM_BLOCK < n ? (block + 1) * SUM_BLOCK : n;
-        for (int64_t i = block * SUM_BLOCK + lane; i < end; i += WARP) s += (double)a[i] * (b ? (double)b[i] : 1.0);
+        for (int64_t i = block * SUM_BLOCK + lane; i < end; i += WARP)
+            s += (double)a[i] * (b ? (double)b[i] : 1.0);
         s = warp_sum(s);
         if (lane == 0) part[block] = s;
     });
@@ -120,7 +126,8 @@ void sum_squares(lud_device *device, int64_t n, const float *x, float *result, b
     dot(device, n, x, x, result, add);
 }
 
-void column_sum_with(lud_device *device, int64_t n, int64_t width, const float *x, float *part, float *y, bool add) {
+void column_sum_with(lud_device *device, int64_t n, int64_t width, const float *x, float *part, float *y,
+                     bool add) {
     int64_t n_blocks = column_blocks(n);
     each(device, n_blocks * width, [=] __device__(int64_t at) {
         int64_t block = at / width, j = at % width;
@@ -142,8 +149,8 @@ void column_sum(lud_device *device, int64_t n, int64_t width, const float *x, fl
     if (part) column_sum_with(device, n, width, x, part, y, add);
 }
 
-void sum_groups(lud_device *device, int64_t n, int64_t k, int64_t width, double scale, const float *x, float *y,
-                bool add) {
+void sum_groups(lud_device *device, int64_t n, int64_t k, int64_t width, double scale, const float *x,
+                float *y, bool add) {
     float factor = (float)scale;
     each(device, n * width, [=] __device__(int64_t at) {
         const float *from = x + at / width * k * width + at % width;
@@ -153,12 +160,11 @@ void sum_groups(lud_device *device, int64_t n, int64_t k, int64_t width, double 
     });
 }
 
-void broadcast_groups(lud_device *device, int64_t n, int64_t k, int64_t width, double scale, const float *y, float *x,
-                      bool add) {
+void broadcast_groups(lud_device *device, int64_t n, int64_t k, int64_t width, double scale, const float *y,
+                      float *x, bool add) {
     float factor = (float)scale;
-    each(device, n * k * width, [=] __device__(int64_t at) {
-        put(x + at, factor * y[at / width / k * width + at % width], add);
-    });
+    each(device, n * k * width,
+         [=] __device__(int64_t at) { put(x + at, factor * y[at / width / k * width + at % width], add); });
 }
 
 void row_norms(lud_device *device, int64_t n, int64_t width, const float *x, float *y) {
@@ -178,7 +184,8 @@ void column_norms(lud_device *device, int64_t n, int64_t width, const float *x, 
         int64_t block = at / width, j = at % width;
         int64_t end = (block + 1) * ROW_BLOCK < n ? (block + 1) * ROW_BLOCK : n;
         double s = 0;
-        for (int64_t i = block * ROW_BLOCK; i < end; ++i) s += (double)x[i * width + j] * (double)x[i * width + j];
+        for (int64_t i = block * ROW_BLOCK; i < end; ++i)
+            s += (double)x[i * width + j] * (double)x[i * width + j];
         part[at] = s;
     });
     each_warp(device, width, [=] __device__(int64_t j, int lane) {
@@ -192,7 +199,8 @@ void column_norms(lud_device *device, int64_t n, int64_t width, const float *x, 
 void scale_rows(lud_device *device, int64_t n, int64_t width, const float *x, const float *factor, float *y) {
     each(device, n * width, [=] __device__(int64_t at) { y[at] = factor[at / width] * x[at]; });
 }
-void scale_columns(lud_device *device, int64_t n, int64_t width, const float *x, const float *factor, float *y) {
+void scale_columns(lud_device *device, int64_t n, int64_t width, const float *x, const float *factor,
+                   float *y) {
     each(device, n * width, [=] __device__(int64_t at) { y[at] = factor[at % width] * x[at]; });
 }
 
@@ -207,12 +215,13 @@ void random_uniform(lud_device *device, int64_t n, uint64_t seed, uint32_t strea
         lud_words words = lud_draw(key, step, (uint32_t)i, LUD_PURPOSE_PARAMETERS, 0);
         for (int k = 0; k < 4; ++k)
             if (4 * i + k < n)
-                y[4 * i + k] = fminf(largest, (float)(low + (high - low) * (double)lud_unit_float(words.v[k])));
+                y[4 * i + k] =
+                    fminf(largest, (float)(low + (high - low) * (double)lud_unit_float(words.v[k])));
     });
 }
 
-void random_normal(lud_device *device, int64_t n, uint64_t seed, uint32_t stream, uint32_t step, double deviation,
-                   float *y) {
+void random_normal(lud_device *device, int64_t n, uint64_t seed, uint32_t stream, uint32_t step,
+                   double deviation, float *y) {
     lud_random_key key = {seed, stream};
     each(device, (n + 3) / 4, [=] __device__(int64_t i) {
         lud_words words = lud_draw(key, step, (uint32_t)i, LUD_PURPOSE_PARAMETERS, 0);

@@ -7,10 +7,12 @@ __device__ static inline float huber(float e, float delta) {
     float size = fabsf(e);
     return size <= delta ? 0.5f * e * e : delta * (size - 0.5f * delta);
 }
-__device__ static inline float huber_slope(float e, float delta) { return clamped(e, -delta, delta); }
+__device__ static inline float huber_slope(float e, float delta) {
+    return clamped(e, -delta, delta);
+}
 
-void mse_loss(lud_device *device, int64_t n, const float *x, const float *target, const float *weight, double scale,
-              float *loss, float *dx, bool add) {
+void mse_loss(lud_device *device, int64_t n, const float *x, const float *target, const float *weight,
+              double scale, float *loss, float *dx, bool add) {
     float f = (float)scale;
     each(device, n, [=] __device__(int64_t i) {
         float e = x[i] - target[i];
@@ -19,8 +21,8 @@ void mse_loss(lud_device *device, int64_t n, const float *x, const float *target
     });
 }
 
-void huber_loss(lud_device *device, int64_t n, double delta, const float *x, const float *target, const float *weight,
-                double scale, float *loss, float *dx, bool add) {
+void huber_loss(lud_device *device, int64_t n, double delta, const float *x, const float *target,
+                const float *weight, double scale, float *loss, float *dx, bool add) {
     float f = (float)scale, d = (float)delta;
     each(device, n, [=] __device__(int64_t i) {
         float e = x[i] - target[i];
@@ -29,9 +31,9 @@ void huber_loss(lud_device *device, int64_t n, double delta, const float *x, con
     });
 }
 
-void cross_entropy_loss(lud_device *device, int64_t n, int64_t n_choices, const float *logits, const uint8_t *mask,
-                        const int32_t *target, const float *weight, double scale, float *loss, float *dlogits,
-                        bool add) {
+void cross_entropy_loss(lud_device *device, int64_t n, int64_t n_choices, const float *logits,
+                        const uint8_t *mask, const int32_t *target, const float *weight, double scale,
+                        float *loss, float *dlogits, bool add) {
     float f = (float)scale;
     each_warp(device, n, [=] __device__(int64_t i, int lane) {
         const float *x = logits + i * n_choices;
@@ -51,9 +53,7 @@ void cross_entropy_loss(lud_device *device, int64_t n, int64_t n_choices, const 
         float total = (float)warp_sum(own), g = f * (weight ? weight[i] : 1);
         bool counts = target[i] >= 0 && any;
         if (loss && lane == 0)
-            loss[i] = !counts                  ? 0
-                      : m && !m[target[i]] ? FLT_MAX
-                                               : lud_logf(total) - (x[target[i]] - largest);
+            loss[i] = !counts ? 0 : m && !m[target[i]] ? FLT_MAX : lud_logf(total) - (x[target[i]] - largest);
         for (int64_t j = lane; j < n_choices && dlogits; j += WARP) {
             bool in = !m || m[j];
             float p = in ? lud_expf(x[j] - largest) / total : 0;
@@ -62,9 +62,9 @@ void cross_entropy_loss(lud_device *device, int64_t n, int64_t n_choices, const 
     });
 }
 
-void ppo_policy_loss(lud_device *device, int64_t n, double clip, const float *log_prob, const float *old_log_prob,
-                     const float *advantage, const float *weight, double scale, float *loss, float *ratio,
-                     float *dlog_prob, bool add) {
+void ppo_policy_loss(lud_device *device, int64_t n, double clip, const float *log_prob,
+                     const float *old_log_prob, const float *advantage, const float *weight, double scale,
+                     float *loss, float *ratio, float *dlog_prob, bool add) {
     float f = (float)scale, low = (float)(1 - clip), high = (float)(1 + clip);
     each(device, n, [=] __device__(int64_t i) {
         float r = lud_expf(log_prob[i] - old_log_prob[i]), a = advantage[i];
@@ -75,12 +75,13 @@ void ppo_policy_loss(lud_device *device, int64_t n, double clip, const float *lo
     });
 }
 
-void ppo_value_loss(lud_device *device, int64_t n, double clip, double delta, bool clipped_only, const float *value,
-                    const float *old_value, const float *target, const float *weight, double scale, float *loss,
-                    float *dvalue, bool add) {
+void ppo_value_loss(lud_device *device, int64_t n, double clip, double delta, bool clipped_only,
+                    const float *value, const float *old_value, const float *target, const float *weight,
+                    double scale, float *loss, float *dvalue, bool add) {
     float f = (float)scale, d = (float)delta, limit = (float)clip;
     each(device, n, [=] __device__(int64_t i) {
-        float e = value[i] - target[i], result = d > 0 ? huber(e, d) : e * e, slope = d > 0 ? huber_slope(e, d) : 2 * e;
+        float e = value[i] - target[i], result = d > 0 ? huber(e, d) : e * e,
+              slope = d > 0 ? huber_slope(e, d) : 2 * e;
         if (limit > 0) {
             float change = value[i] - old_value[i], cut = clamped(change, -limit, limit);
             float e_cut = old_value[i] + cut - target[i], clipped = d > 0 ? huber(e_cut, d) : e_cut * e_cut;
@@ -126,8 +127,8 @@ void discounted_returns(lud_device *device, int64_t n_steps, int64_t n, double g
     });
 }
 
-void n_step_returns(lud_device *device, int64_t n_steps, int64_t n, int64_t horizon, double gamma, const float *reward,
-                    const float *value, const float *mask, float *returns) {
+void n_step_returns(lud_device *device, int64_t n_steps, int64_t n, int64_t horizon, double gamma,
+                    const float *reward, const float *value, const float *mask, float *returns) {
     float g = (float)gamma;
     each(device, n_steps * n, [=] __device__(int64_t at) {
         int64_t t = at / n, i = at % n, end = t + horizon < n_steps ? t + horizon : n_steps;
@@ -143,7 +144,8 @@ void n_step_returns(lud_device *device, int64_t n_steps, int64_t n, int64_t hori
 }
 
 void gather_windows(lud_device *device, int64_t n_steps, int64_t width, int64_t horizon, const float *data,
-                    const int32_t *window, lud_padding padding, const float *value, float *out, int32_t *valid) {
+                    const int32_t *window, lud_padding padding, const float *value, float *out,
+                    int32_t *valid) {
     auto count_of = [=] __device__(int64_t t) {
         int64_t count = horizon < n_steps - t ? horizon : n_steps - t;
         if (window && window[t] < count) count = window[t] > 0 ? window[t] : 0;
@@ -152,7 +154,7 @@ void gather_windows(lud_device *device, int64_t n_steps, int64_t width, int64_t 
     if (valid) each(device, n_steps, [=] __device__(int64_t t) { valid[t] = (int32_t)count_of(t); });
     each(device, n_steps * horizon * width, [=] __device__(int64_t at) {
         int64_t j = at % width, k = at / width % horizon, t = at / (width * horizon), count = count_of(t);
-        out[at] = k < count                   ? data[(t + k) * width + j]
+        out[at] = k < count                  ? data[(t + k) * width + j]
                   : padding == LUD_PAD_VALUE ? value[j]
                   : padding == LUD_PAD_LAST  ? data[(t + (count > 0 ? count - 1 : 0)) * width + j]
                                              : 0;
@@ -197,11 +199,12 @@ void moments(lud_device *device, int64_t n, int64_t width, const float *x, const
     });
 }
 
-void normaliser_update(lud_device *device, int64_t width, double beta, const float *mean, const float *mean_square,
-                       float *state) {
+void normaliser_update(lud_device *device, int64_t width, double beta, const float *mean,
+                       const float *mean_square, float *state) {
     each(device, width, [=] __device__(int64_t j) {
         float *s = state + j * LUD_NORMALISER_FIELDS;
-        s[LUD_NORMALISER_MEAN] = (float)(beta * (double)s[LUD_NORMALISER_MEAN] + (1 - beta) * (double)mean[j]);
+        s[LUD_NORMALISER_MEAN] =
+            (float)(beta * (double)s[LUD_NORMALISER_MEAN] + (1 - beta) * (double)mean[j]);
         s[LUD_NORMALISER_MEAN_SQUARE] =
             (float)(beta * (double)s[LUD_NORMALISER_MEAN_SQUARE] + (1 - beta) * (double)mean_square[j]);
         s[LUD_NORMALISER_DEBIAS] = (float)(beta * (double)s[LUD_NORMALISER_DEBIAS] + (1 - beta));
@@ -223,23 +226,26 @@ __device__ static inline float biased_deviation(const float *state) {
     return fmaxf(sqrtf(fmaxf(variance, 0)), 1e-4f);
 }
 
-void popart_rescale(lud_device *device, int64_t n_in, int64_t width, const float *old_state, const float *state,
-                    float *w, float *b) {
+void popart_rescale(lud_device *device, int64_t n_in, int64_t width, const float *old_state,
+                    const float *state, float *w, float *b) {
     each(device, width * (n_in + 1), [=] __device__(int64_t at) {
         int64_t j = at / (n_in + 1), i = at % (n_in + 1);
         const float *from = old_state + j * LUD_NORMALISER_FIELDS, *to = state + j * LUD_NORMALISER_FIELDS;
         bool fresh = from[LUD_NORMALISER_DEBIAS] == 0;
-        float old_mean = fresh ? 0 : from[LUD_NORMALISER_MEAN], old_deviation = fresh ? 1 : biased_deviation(from);
+        float old_mean = fresh ? 0 : from[LUD_NORMALISER_MEAN],
+              old_deviation = fresh ? 1 : biased_deviation(from);
         float deviation = biased_deviation(to);
-        if (i < n_in) w[j * n_in + i] *= old_deviation / deviation;
-        else b[j] = (old_deviation * b[j] + old_mean - to[LUD_NORMALISER_MEAN]) / deviation;
+        if (i < n_in)
+            w[j * n_in + i] *= old_deviation / deviation;
+        else
+            b[j] = (old_deviation * b[j] + old_mean - to[LUD_NORMALISER_MEAN]) / deviation;
     });
 }
 
 // ---- optimisers
 
-void sgd_step(lud_device *device, int64_t n, double momentum, double l2, const float *schedule, const float *scale,
-              const float *g, float *m, float *w) {
+void sgd_step(lud_device *device, int64_t n, double momentum, double l2, const float *schedule,
+              const float *scale, const float *g, float *m, float *w) {
     float keep = (float)momentum, decay = (float)l2;
     each(device, n, [=] __device__(int64_t i) {
         float change = (scale ? *scale : 1) * g[i] + decay * w[i];
@@ -253,7 +259,8 @@ void sgd_step(lud_device *device, int64_t n, double momentum, double l2, const f
 
 void adam_step(lud_device *device, int64_t n, const lud_adam *adam, const float *schedule, const float *scale,
                const float *g, float *m, float *v, float *w) {
-    float b1 = (float)adam->beta1, b2 = (float)adam->beta2, epsilon = (float)adam->epsilon, l2 = (float)adam->l2;
+    float b1 = (float)adam->beta1, b2 = (float)adam->beta2, epsilon = (float)adam->epsilon,
+          l2 = (float)adam->l2;
     float c1 = (float)(1 - adam->beta1), c2 = (float)(1 - adam->beta2);
     bool decay_after = adam->decay_after;
     each(device, n, [=] __device__(int64_t i) {

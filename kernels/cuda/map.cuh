@@ -8,6 +8,7 @@ namespace lud_cuda {
 
 __device__ static inline float apply_map(lud_map map, float x) {
     float a = (float)map.a, b = (float)map.b, width = (float)(map.b - map.a);
+    // clang-format off
     switch (map.kind) {
     case LUD_MAP_RELU: return x > 0 ? x : 0;
     case LUD_MAP_GELU: return x * lud_normal_cdff(x);
@@ -34,11 +35,13 @@ __device__ static inline float apply_map(lud_map map, float x) {
                        : x;
     default: return x;
     }
+    // clang-format on
 }
 
 // `v` is the map's input or its output as lud_map_needs_input says.
 __device__ static inline float slope_of(lud_map map, float v) {
     float a = (float)map.a, b = (float)map.b;
+    // clang-format off
     switch (map.kind) {
     case LUD_MAP_RELU: return v > 0 ? 1 : 0;
     case LUD_MAP_GELU: return lud_normal_cdff(v) + v * 0.39894228040143267794f * lud_expf(v * v * -0.5f);
@@ -65,6 +68,7 @@ __device__ static inline float slope_of(lud_map map, float v) {
     case LUD_MAP_SOFT_CLAMP: return lud_expf(-(v > b ? v - b : v < a ? a - v : 0) / (b - a));
     default: return 1;
     }
+    // clang-format on
 }
 
 } // namespace lud_cuda

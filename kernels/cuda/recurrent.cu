@@ -7,21 +7,24 @@ struct lru_numbers {
     float re, im, gamma;
 };
 
-__device__ static inline lru_numbers lru_of(const float *nu_log, const float *theta_log, const float *gamma_log,
-                                            int64_t s) {
+__device__ static inline lru_numbers lru_of(const float *nu_log, const float *theta_log,
+                                            const float *gamma_log, int64_t s) {
     double modulus = exp(-exp((double)nu_log[s])), phase = exp((double)theta_log[s]);
-    lru_numbers c = {(float)(modulus * cos(phase)), (float)(modulus * sin(phase)), (float)exp((double)gamma_log[s])};
+    lru_numbers c = {(float)(modulus * cos(phase)), (float)(modulus * sin(phase)),
+                     (float)exp((double)gamma_log[s])};
     return c;
 }
 
-// A thread a complex number of a row walks through time. Long sequences are cut into chunks as on the CPU, whatever the
-// number of rows: chunks from a zero state, their last states chained, the rest added.
+// A thread a complex number of a row walks through time. Long sequences are cut into chunks as on the CPU,
+// whatever the number of rows: chunks from a zero state, their last states chained, the rest added.
 static const int64_t LRU_CHUNK = 128;
 
-void lru(lud_device *device, int64_t n_steps, int64_t n, int64_t size, const float *nu_log, const float *theta_log,
-         const float *gamma_log, const float *v, const float *h0, const float *mask, float *h) {
+void lru(lud_device *device, int64_t n_steps, int64_t n, int64_t size, const float *nu_log,
+         const float *theta_log, const float *gamma_log, const float *v, const float *h0, const float *mask,
+         float *h) {
     bool chunked = n_steps >= 4 * LRU_CHUNK && size <= 1024;
-    int64_t length = chunked ? LRU_CHUNK : n_steps, n_chunks = n_steps > 0 ? (n_steps + length - 1) / length : 0;
+    int64_t length = chunked ? LRU_CHUNK : n_steps,
+            n_chunks = n_steps > 0 ? (n_steps + length - 1) / length : 0;
     each(device, n_chunks * n * size, [=] __device__(int64_t job) {
         int64_t s = job % size, i = job / size % n, chunk = job / (size * n);
         int64_t end = (chunk + 1) * length < n_steps ? (chunk + 1) * length : n_steps;
@@ -87,9 +90,9 @@ void lru(lud_device *device, int64_t n_steps, int64_t n, int64_t size, const flo
 }
 
 void lru_backward(lud_device *device, int64_t n_steps, int64_t n, int64_t size, const float *nu_log,
-                  const float *theta_log, const float *gamma_log, const float *v, const float *h0, const float *mask,
-                  const float *h, const float *dh, float *dv, float *dh0, float *dnu_log, float *dtheta_log,
-                  float *dgamma_log, bool add) {
+                  const float *theta_log, const float *gamma_log, const float *v, const float *h0,
+                  const float *mask, const float *h, const float *dh, float *dv, float *dh0, float *dnu_log,
+                  float *dtheta_log, float *dgamma_log, bool add) {
     bool wants = dnu_log != nullptr;
     int64_t width = 3 * size, n_rows = wants ? n * width : 0, n_part = wants ? column_blocks(n) * width : 0;
     float *rows = static_cast<float *>(workspace(device, (size_t)(n_rows + n_part + width) * sizeof(float)));
@@ -106,7 +109,9 @@ void lru_backward(lud_device *device, int64_t n_steps, int64_t n, int64_t size, 
                 put(dv + at + 1, c.gamma * b, add);
             }
             to_gamma += a * v[at] + b * v[at + 1];
-            const float *before = t > 0 ? h + (((t - 1) * n + i) * size + s) * 2 : h0 ? h0 + (i * size + s) * 2 : nullptr;
+            const float *before = t > 0 ? h + (((t - 1) * n + i) * size + s) * 2
+                                  : h0  ? h0 + (i * size + s) * 2
+                                        : nullptr;
             if (before) {
                 float x = keep * before[0], y = keep * before[1];
                 to_re += a * x + b * y;
@@ -170,9 +175,9 @@ void gru(lud_device *device, int64_t n_steps, int64_t n, int64_t size, const flo
     }
 }
 
-void gru_backward(lud_device *device, int64_t n_steps, int64_t n, int64_t size, const float *wh, const float *h0,
-                  const float *mask, const float *h, const float *gates, const float *dh, float *di, float *dh0,
-                  float *dwh, float *dbh, bool add) {
+void gru_backward(lud_device *device, int64_t n_steps, int64_t n, int64_t size, const float *wh,
+                  const float *h0, const float *mask, const float *h, const float *gates, const float *dh,
+                  float *di, float *dh0, float *dwh, float *dbh, bool add) {
     if (n * size <= 0) return;
     int64_t part = column_blocks(n) * 3 * size;
     float *carried = static_cast<float *>(workspace(device, (size_t)(n * size * 5 + part) * sizeof(float)));
@@ -186,8 +191,10 @@ void gru_backward(lud_device *device, int64_t n_steps, int64_t n, int64_t size, 
         each(device, n * size, [=] __device__(int64_t at) {
             int64_t r = at / size, j = at % size;
             const float *row = saved + r * 4 * size;
-            float m = keep ? keep[r] : 1, p = last && m != 0 ? m * last[at] : 0, d = outside[at] + carried[at];
-            float reset = row[j], update = row[size + j], candidate = row[2 * size + j], gn = row[3 * size + j];
+            float m = keep ? keep[r] : 1, p = last && m != 0 ? m * last[at] : 0,
+                  d = outside[at] + carried[at];
+            float reset = row[j], update = row[size + j], candidate = row[2 * size + j],
+                  gn = row[3 * size + j];
             float dc = d * (1 - update) * (1 - candidate * candidate);
             float dz = d * (p - candidate) * update * (1 - update);
             float dr = dc * gn * reset * (1 - reset);

@@ -3,24 +3,26 @@
 
 namespace lud_cuda {
 
-void gather_rows(lud_device *device, int64_t n, int64_t width, const float *table, const int32_t *index, float *y) {
+void gather_rows(lud_device *device, int64_t n, int64_t width, const float *table, const int32_t *index,
+                 float *y) {
     each(device, n * width, [=] __device__(int64_t at) {
         int32_t row = index[at / width];
         y[at] = row >= 0 ? table[row * width + at % width] : 0;
     });
 }
 
-void scatter_rows(lud_device *device, int64_t n, int64_t width, const float *x, const int32_t *index, float *y) {
+void scatter_rows(lud_device *device, int64_t n, int64_t width, const float *x, const int32_t *index,
+                  float *y) {
     each(device, n * width, [=] __device__(int64_t at) {
         int32_t row = index[at / width];
         if (row >= 0) y[row * width + at % width] = x[at];
     });
 }
 
-// A warp owns 32 columns of one destination row: it looks through the indices 32 at a time and takes the matching
-// rows in ascending order.
-void scatter_add(lud_device *device, int64_t n, int64_t width, int64_t n_out, const float *x, const float *weight,
-                 const int32_t *index, float *y) {
+// A warp owns 32 columns of one destination row: it looks through the indices 32 at a time and takes the
+// matching rows in ascending order.
+void scatter_add(lud_device *device, int64_t n, int64_t width, int64_t n_out, const float *x,
+                 const float *weight, const int32_t *index, float *y) {
     int64_t strips = (width + WARP - 1) / WARP;
     each_warp(device, n_out * strips, [=] __device__(int64_t job, int lane) {
         int64_t row = job / strips, j = job % strips * WARP + lane;
@@ -36,8 +38,8 @@ void scatter_add(lud_device *device, int64_t n, int64_t width, int64_t n_out, co
     });
 }
 
-void segment_reduce(lud_device *device, lud_reduce reduce, int64_t n_segments, int64_t width, const int32_t *offsets,
-                    const int32_t *index, const float *x, float *y, int32_t *place) {
+void segment_reduce(lud_device *device, lud_reduce reduce, int64_t n_segments, int64_t width,
+                    const int32_t *offsets, const int32_t *index, const float *x, float *y, int32_t *place) {
     each(device, n_segments * width, [=] __device__(int64_t at) {
         int64_t s = at / width, j = at % width;
         int32_t first = offsets[s], end = offsets[s + 1], best = -1;
@@ -60,7 +62,8 @@ void segment_reduce(lud_device *device, lud_reduce reduce, int64_t n_segments, i
 }
 
 void segment_reduce_backward(lud_device *device, lud_reduce reduce, int64_t n_segments, int64_t width,
-                             const int32_t *offsets, const int32_t *place, const float *dy, float *dx, bool add) {
+                             const int32_t *offsets, const int32_t *place, const float *dy, float *dx,
+                             bool add) {
     each(device, n_segments * width, [=] __device__(int64_t at) {
         int64_t s = at / width, j = at % width;
         int32_t first = offsets[s], end = offsets[s + 1];
@@ -70,8 +73,8 @@ void segment_reduce_backward(lud_device *device, lud_reduce reduce, int64_t n_se
     });
 }
 
-void segment_softmax(lud_device *device, int64_t n_segments, int64_t width, const int32_t *offsets, const float *x,
-                     float *y) {
+void segment_softmax(lud_device *device, int64_t n_segments, int64_t width, const int32_t *offsets,
+                     const float *x, float *y) {
     each(device, n_segments * width, [=] __device__(int64_t at) {
         int64_t j = at % width;
         int32_t first = offsets[at / width], end = offsets[at / width + 1];
@@ -100,8 +103,8 @@ void segment_softmax_backward(lud_device *device, int64_t n_segments, int64_t wi
 
 // ---- layer norm: a warp a row
 
-void layer_norm(lud_device *device, int64_t n, int64_t width, double epsilon, const float *x, const float *gain,
-                const float *bias, float *y, float *mean, float *scale) {
+void layer_norm(lud_device *device, int64_t n, int64_t width, double epsilon, const float *x,
+                const float *gain, const float *bias, float *y, float *mean, float *scale) {
     float small = (float)epsilon;
     each_warp(device, n, [=] __device__(int64_t i, int lane) {
         const float *from = x + i * width;
@@ -118,8 +121,8 @@ void layer_norm(lud_device *device, int64_t n, int64_t width, double epsilon, co
 }
 
 void layer_norm_backward(lud_device *device, int64_t n, int64_t width, const float *x, const float *gain,
-                         const float *mean, const float *scale, const float *dy, float *dx, bool add, float *dgain,
-                         float *dbias) {
+                         const float *mean, const float *scale, const float *dy, float *dx, bool add,
+                         float *dgain, float *dbias) {
     if (dgain) {
         int64_t n_blocks = column_blocks(n);
         float *part = static_cast<float *>(workspace(device, (size_t)(n_blocks * width * 2) * sizeof(float)));
@@ -188,8 +191,8 @@ void softmax(lud_device *device, int64_t n, int64_t width, double factor, const 
     });
 }
 
-void softmax_backward(lud_device *device, int64_t n, int64_t width, double factor, const float *y, const float *dy,
-                      float *dx, bool add) {
+void softmax_backward(lud_device *device, int64_t n, int64_t width, double factor, const float *y,
+                      const float *dy, float *dx, bool add) {
     float f = (float)factor;
     each_warp(device, n, [=] __device__(int64_t i, int lane) {
         float inner = 0;
@@ -202,8 +205,8 @@ void softmax_backward(lud_device *device, int64_t n, int64_t width, double facto
     });
 }
 
-void log_softmax(lud_device *device, int64_t n, int64_t width, double factor, const float *x, const uint8_t *mask,
-                 float *y) {
+void log_softmax(lud_device *device, int64_t n, int64_t width, double factor, const float *x,
+                 const uint8_t *mask, float *y) {
     float f = (float)factor;
     each_warp(device, n, [=] __device__(int64_t i, int lane) {
         float largest = -FLT_MAX, total = 0;

@@ -1,5 +1,8 @@
 #include "learn/empo/layout.h"
 
+#include <stdio.h>
+#include <string.h>
+
 static lud_status list_agents(const lud_model *model, lud_empo_layout *layout, lud_error *error) {
     const lud_layout *world = &model->layout;
     if (world->n_agents > LUD_EMPO_MAX_AGENTS)
@@ -100,6 +103,23 @@ void lud_empo_robot_decode(const lud_empo_layout *layout, const lud_model *model
         actions[layout->robots[r]] = number % n_actions;
         number /= n_actions;
     }
+}
+
+const char *lud_empo_robot_name(const lud_model *model, const lud_empo_layout *layout, int number,
+                                char text[256]) {
+    int32_t actions[LUD_EMPO_MAX_AGENTS] = {0};
+    size_t used = 0;
+    lud_empo_robot_decode(layout, model, number, actions);
+    strcpy(text, "-");
+    for (int r = 0; r < layout->n_robots && used < 255; r++) {
+        const lud_action_space *space = &model->layout.actions[layout->robots[r]];
+        int n = space->names
+                    ? snprintf(text + used, 256 - used, "%s%s", r ? "+" : "",
+                               space->names[actions[layout->robots[r]]])
+                    : snprintf(text + used, 256 - used, "%s%d", r ? "+" : "", actions[layout->robots[r]]);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    return text;
 }
 
 void lud_empo_marginal_of(const lud_empo_layout *layout, const double *goal_weight, const double *record,

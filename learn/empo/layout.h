@@ -39,6 +39,9 @@ int32_t lud_empo_robot_action(const lud_empo_layout *layout, const lud_model *mo
 /* Writes the robots' entries of actions[n_agents] from the number of their joint action. */
 void lud_empo_robot_decode(const lud_empo_layout *layout, const lud_model *model, int32_t number,
                            int32_t *actions);
+/* "forward", or "forward+left" for two robots; "-" without robots. Returns text. */
+const char *lud_empo_robot_name(const lud_model *model, const lud_empo_layout *layout, int number,
+                                char text[256]);
 /* Person h's own action within a joint human action. */
 static inline int lud_empo_own_action(const lud_empo_layout *layout, int human, int profile) {
     return lud_empo_profile_action(layout->n_human_actions, human, profile);

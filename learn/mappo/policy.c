@@ -182,16 +182,6 @@ static bool distribution(lud_policy *policy, const uint8_t *state, int agent, in
     return true;
 }
 
-static const lud_policy_kind kind = {.name = "trained",
-                                     .about = "the policy of a run",
-                                     .destroy = destroy,
-                                     .act = act_in_range,
-                                     .distribution = distribution};
-
-bool lud_mappo_policy_is(const lud_policy *policy) {
-    return policy && policy->kind == &kind;
-}
-
 /* Adds the weights of one head to those of an agent. */
 static void add_head(const core *c, int64_t agent, int64_t head, const float *edge_weight, float *weights) {
     const lud_mappo_networks *t = c->networks;
@@ -218,12 +208,16 @@ static void add_head(const core *c, int64_t agent, int64_t head, const float *ed
             (float)(exp(logits[e - offsets[ego]] - largest) / sum / (double)heads);
 }
 
-bool lud_mappo_policy_attention(lud_policy *policy, const uint8_t *state, float *weights) {
+/* The weights of the last attention layer on the edges into the agent's own node, mean over heads; they sum
+ * to 1 over the entities within reach, or all are 0 where there is none. */
+static int attention(lud_policy *policy, const uint8_t *state, float *weights) {
     core *c = ((mappo_policy *)policy)->core;
     lud_mappo_networks *t = c->networks;
     const lud_model *model = policy->model;
     const int64_t n = model->layout.n_agents, v = t->shape.n_nodes;
-    if (t->actor.query < 0 || v > MOST_NODES || n > ROWS) return false;
+    if (t->actor.query < 0 || v > MOST_NODES || n > ROWS) return 0;
+    if (!weights) return (int)v;
+    pthread_mutex_lock(&c->lock);
     look(c, model, state, 0, n); /* what agents remember does not reach the graph: zeros do */
     const int edge = lud_parameters_find(t->parameters, t->actor.edge_weight);
     const float *edge_weight = lud_parameters_value(t->parameters, edge);
@@ -231,8 +225,16 @@ bool lud_mappo_policy_attention(lud_policy *policy, const uint8_t *state, float 
     for (int64_t a = 0; a < n; a++)
         for (int64_t head = 0; head < t->options.graph.heads; head++)
             add_head(c, a, head, edge_weight, weights + a * v);
-    return true;
+    pthread_mutex_unlock(&c->lock);
+    return (int)v;
 }
+
+static const lud_policy_kind kind = {.name = "trained",
+                                     .about = "the policy of a run",
+                                     .destroy = destroy,
+                                     .act = act_in_range,
+                                     .distribution = distribution,
+                                     .attention = attention};
 
 const lud_parameters *lud_mappo_policy_parameters(const lud_policy *policy) {
     return ((const mappo_policy *)policy)->core->networks->parameters;

@@ -23,12 +23,6 @@ typedef struct lud_mappo_play {
  */
 lud_status lud_mappo_join_as(const lud_scenario *trained, const lud_scenario *scenario,
                              const lud_mappo_play *play, lud_cast *cast, lud_error *error);
-/* Whether a policy was joined by these functions; null is none. */
-bool lud_mappo_policy_is(const lud_policy *policy);
-/* How strongly every agent attends to every entity in a state: the weights of the last attention layer on the
- * edges into the agent's own node, mean over heads, weights[n_agents][n_entities]; they sum to 1 over the
- * entities within reach, or all are 0 where there is none. False: the policy has no graph. */
-bool lud_mappo_policy_attention(lud_policy *policy, const uint8_t *state, float *weights);
 /* Parameters of a policy that was joined. */
 const lud_parameters *lud_mappo_policy_parameters(const lud_policy *policy);
 /* Lets the policy in folder/checkpoint.safetensors act for every agent. The scenario may have another number

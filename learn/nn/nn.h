@@ -50,16 +50,14 @@ int lud_nn_axis(lud_nn *net, int64_t max_rows);
 /* How the weights and biases of layers declared from now on start. At first LUD_INIT_FAN_IN for both. */
 void lud_nn_set_init(lud_nn *net, lud_init weight, lud_init bias);
 
-/* ---- declaring: inputs
- * -------------------------------------------------------------------------------------------- */
+/* ---- declaring: inputs ---- */
 
 /* x[rows][width] reals on axis 0. The caller fills lud_nn_value before a run, or binds its own memory. */
 int lud_nn_input(lud_nn *net, int64_t width);
 /* The same on any axis and of any type; CSR offsets have one row more than their axis: `extra_rows` 1. */
 int lud_nn_input_on(lud_nn *net, int axis, lud_nn_type type, int64_t width, int64_t extra_rows);
 
-/* ---- declaring: layers (parameters `name`.weight, `name`.bias)
- * ----------------------------------------------------- */
+/* ---- declaring: layers (parameters `name`.weight, `name`.bias) ---- */
 
 int lud_nn_linear(lud_nn *net, int x, const char *name, int64_t width, lud_map map);
 int lud_nn_linear_without_bias(lud_nn *net, int x, const char *name, int64_t width, lud_map map);
@@ -93,8 +91,7 @@ int lud_nn_graph_attention(lud_nn *net, int q, int k, int v, int d, const char *
  * read. */
 int lud_nn_attention(lud_nn *net, int q, int k, int v, const lud_attention *shape);
 
-/* ---- declaring: operations without parameters
- * ---------------------------------------------------------------------- */
+/* ---- declaring: operations without parameters ---- */
 
 int lud_nn_map(lud_nn *net, int x, lud_map map);
 /* One map in training runs, another in evaluation runs. */
@@ -127,8 +124,7 @@ int lud_nn_broadcast_groups(lud_nn *net, int x, int64_t k, double scale);
 /* Rotary positions of [rows][heads * head_dim] at position[rows][1] (an I32 input). */
 int lud_nn_rotary(lud_nn *net, int x, int position, int64_t heads, double base);
 
-/* ---- planning and running
- * ------------------------------------------------------------------------------------------ */
+/* ---- planning and running ---- */
 
 /* The value is wanted after a run, and its gradient can be given to a backward run. */
 void lud_nn_output(lud_nn *net, int value);

@@ -555,6 +555,16 @@ void lud_proof_net_forward(lud_proof_net *net, bool training) {
         if (net->current[i] < 0) net->values[i] = 0.0;
 }
 
+double lud_proof_net_value(lud_proof_net *net) {
+    if (net->n_rows == 0 || net->current[0] < 0) return 0.0;
+    net->training = false;
+    lud_nn_set_rows(net->nn, net->decision_axis, net->padded.decisions);
+    lud_nn_set_run(net->nn, net->padded.rows, false);
+    lud_nn_forward(net->nn, net->padded.rows, false);
+    lud_nn_read(net->nn, net->value, net->n_decisions, net->values);
+    return net->values[0];
+}
+
 void lud_proof_net_backward(lud_proof_net *net) {
     assert(net->training);
     if (net->n_rows == 0) return;

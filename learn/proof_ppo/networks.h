@@ -87,6 +87,8 @@ uint64_t lud_proof_net_prepare(lud_proof_net *net, bool training);
 /* Fills `logits`. For `training` there is dropout, and `values` are filled too (0 for a decision without a
  * state); else the value network does not run. */
 void lud_proof_net_forward(lud_proof_net *net, bool training);
+/* The value of the first decision that is loaded, without dropout; 0 without a state. Runs by itself. */
+double lud_proof_net_value(lud_proof_net *net);
 /* After a forward run for training: adds the parameters' gradients for `dlogits` and `dvalues`. */
 void lud_proof_net_backward(lud_proof_net *net);
 

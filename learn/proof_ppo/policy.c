@@ -37,6 +37,20 @@ static bool distribution(lud_policy *policy, const uint8_t *state, int agent, in
     return true;
 }
 
+static bool value(lud_policy *policy, const uint8_t *state, int agent, double *to) {
+    proof_policy *p = (proof_policy *)policy;
+    const lud_proof_state *head = (const lud_proof_state *)(const void *)state;
+    (void)agent;
+    *to = 0.0; /* at the end */
+    if (head->outcome != LUD_PROOF_RUNNING) return true;
+    lud_proof_expander_clear(&p->expander);
+    memcpy(p->state, state, policy->model->layout.state_bytes);
+    lud_proof_expander_add(&p->expander, p->state);
+    (void)lud_proof_net_load(p->net, &p->expander.decisions, NULL, 0, 1);
+    *to = lud_proof_net_value(p->net);
+    return true;
+}
+
 static void act(lud_policy *policy, const lud_act *act) {
     double *probability = ((proof_policy *)policy)->probability;
     for (int e = 0; e < act->range.n; e++) {
@@ -50,7 +64,8 @@ static const lud_policy_kind kind = {.name = "proof-ppo",
                                      .about = "a trained proof policy",
                                      .destroy = destroy,
                                      .act = act,
-                                     .distribution = distribution};
+                                     .distribution = distribution,
+                                     .value = value};
 
 lud_status lud_proof_policy_create(lud_proof_net *net, lud_policy **policy, lud_error *error) {
     *policy = NULL;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "learn/proof_ppo/policy.h"
+#include "learn/proof_ppo/report.h"
 
 typedef lud_proof_learner_state prover;
 
@@ -282,6 +283,9 @@ const lud_learner_kind lud_learner_proof_ppo = {
     .visit = visit,
     .report = report,
     .policy = acting,
+    .honours = LUD_HONOURS_SPLIT | LUD_HONOURS_QUERIES,
+    .evaluate_run = lud_proof_evaluate_run,
+    .query = lud_proof_answer_query,
 };
 
 lud_proof_net *lud_proof_ppo_net(lud_learner *learner, bool best) {

@@ -1,22 +1,81 @@
 #include "learn/store/run.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "agents/cast_overlay.h"
 #include "base/file.h"
 #include "learn/train.h"
 
-bool lud_learned_is(const char *folder) {
+static const char checkpoint[] = "checkpoint.safetensors";
+
+static lud_status out_of_memory(lud_error *error) {
+    return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a run");
+}
+
+static lud_status holds(const char *folder, const char *name, bool *there, lud_error *error) {
     lud_text path = {0};
-    lud_text_append(&path, "%s/checkpoint.safetensors", folder);
-    const bool there = !path.failed && lud_file_exists(path.bytes);
+    lud_text_append(&path, "%s/%s", folder, name);
+    *there = !path.failed && lud_file_exists(path.bytes);
+    const bool failed = path.failed;
     lud_text_free(&path);
-    return there;
+    return failed ? out_of_memory(error) : LUD_OK;
+}
+
+lud_status lud_run_kind(const char *folder, const lud_scenario *scenario, const lud_learner_kind **kind,
+                        lud_error *error) {
+    int n;
+    const lud_learner_kind *const *kinds = lud_learners(&n);
+    bool there = false;
+    lud_status status = LUD_OK;
+    for (int i = 0; i < n && !status && !there; i++)
+        if (kinds[i]->file && !(status = holds(folder, kinds[i]->file, &there, error))) *kind = kinds[i];
+    if (status || there) return status;
+    if ((status = holds(folder, checkpoint, &there, error))) return status;
+    if (there && scenario->learner && (status = lud_learner_kind_of(scenario, kind, error))) return status;
+    if (there && scenario->learner && (*kind)->create) return LUD_OK;
+    lud_text files = {0};
+    for (int i = 0; i < n; i++)
+        if (kinds[i]->file) lud_text_append(&files, " or %s", kinds[i]->file);
+    status = lud_fail(error, LUD_ERROR_INPUT, "%s: expected a RUN, a folder with %s of its learner%s", folder,
+                      checkpoint, files.bytes ? files.bytes : "");
+    lud_text_free(&files);
+    return status;
+}
+
+static lud_status load_scenario(const char *folder, lud_scenario **scenario, lud_error *error) {
+    lud_text path = {0};
+    lud_text_append(&path, "%s/scenario.yaml", folder);
+    const lud_status status =
+        path.failed ? out_of_memory(error) : lud_scenario_load(path.bytes, NULL, 0, scenario, error);
+    lud_text_free(&path);
+    return status;
+}
+
+static const lud_learner_kind *kind_in(const lud_scenario *scenario) {
+    const lud_learner_kind *kind = NULL;
+    return scenario->learner && lud_learner_kind_of(scenario, &kind, NULL) == LUD_OK ? kind : NULL;
+}
+
+/* The scenario with the learner of the run, which is of that kind. */
+static lud_status join_scenarios(const char *folder, const lud_learner_kind *kind, lud_learned *learned,
+                                 const lud_scenario **scenario, lud_error *error) {
+    const lud_status status = load_scenario(folder, &learned->trained, error);
+    if (status || kind_in(learned->trained) != kind) return status;
+    learned->joint = malloc(sizeof *learned->joint);
+    if (!learned->joint) return out_of_memory(error);
+    *learned->joint = **scenario;
+    learned->joint->learner = learned->trained->learner;
+    *scenario = learned->joint;
+    return LUD_OK;
 }
 
 lud_status lud_learned_open(const char *folder, const lud_scenario *scenario, const char *device,
                             const lud_learner_kind *kind, lud_learned *learned, lud_error *error) {
     *learned = (lud_learned){0};
-    lud_status status = lud_scenario_device(scenario, device, &learned->device, error);
+    lud_status status = LUD_OK;
+    if (kind && kind_in(scenario) != kind) status = join_scenarios(folder, kind, learned, &scenario, error);
+    if (!status) status = lud_scenario_device(scenario, device, &learned->device, error);
     if (!status) status = lud_learner_create(scenario, learned->device, &learned->learner, error);
     if (!status && kind && learned->learner->kind != kind)
         status = lud_fail(error, LUD_ERROR_INPUT, "%s: trained by %s; expected a run of %s", folder,
@@ -29,6 +88,8 @@ lud_status lud_learned_open(const char *folder, const lud_scenario *scenario, co
 void lud_learned_close(lud_learned *learned) {
     lud_learner_destroy(learned->learner);
     lud_device_close(learned->device);
+    lud_scenario_destroy(learned->trained);
+    free(learned->joint);
     *learned = (lud_learned){0};
 }
 
@@ -78,12 +139,12 @@ static void joint(lud_policy *policy, const uint8_t *state, double *p) {
     shared->kind->joint(shared, state, p);
 }
 
-static lud_status load(const char *folder, const lud_scenario *scenario, source *s, lud_error *error) {
-    const lud_learner_kind *kind = NULL;
-    lud_status status = lud_learner_kind_of(scenario, &kind, error);
-    if (status || !kind->policy) return status;
-    status = lud_learned_open(folder, scenario, "cpu", NULL, &s->learned, error);
-    return status ? status : kind->policy(s->learned.learner, &s->policy, error);
+static bool value(lud_policy *policy, const uint8_t *state, int agent, double *v) {
+    return lud_policy_value(((share *)policy)->from->policy, state, agent, v);
+}
+
+static int attention(lud_policy *policy, const uint8_t *state, float *weights) {
+    return lud_policy_attention(((share *)policy)->from->policy, state, weights);
 }
 
 static lud_status take_part(source *s, lud_cast *cast, int agent, lud_error *error) {
@@ -95,39 +156,22 @@ static lud_status take_part(source *s, lud_cast *cast, int agent, lud_error *err
     own->kind.act = act;
     own->kind.distribution = distribution;
     own->kind.joint = s->policy->kind->joint ? joint : NULL;
+    own->kind.value = s->policy->kind->value ? value : NULL;
+    own->kind.attention = s->policy->kind->attention ? attention : NULL;
     own->base.kind = &own->kind;
     s->users++;
     lud_cast_set(cast, agent, &own->base);
     return LUD_OK;
 }
 
-/* A policy that transfers acts by the scenario that it was trained on. */
-static lud_status join(const char *folder, const lud_scenario *scenario, lud_cast *cast, bool *joined,
-                       lud_error *error) {
-    lud_text path = {0};
-    lud_text_append(&path, "%s/scenario.yaml", folder);
-    lud_scenario *trained = NULL;
-    const lud_learner_kind *kind = NULL;
-    lud_status status = path.failed ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for a path")
-                                    : lud_scenario_load(path.bytes, NULL, 0, &trained, error);
-    if (!status && trained->learner) status = lud_learner_kind_of(trained, &kind, error);
-    *joined = !status && kind && kind->join;
-    if (*joined) status = kind->join(trained, scenario, folder, cast, error);
-    lud_scenario_destroy(trained);
-    lud_text_free(&path);
-    return status;
-}
-
-lud_status lud_learned_cast(const char *folder, const lud_scenario *scenario, lud_cast *cast,
-                            lud_error *error) {
-    if (!lud_learned_is(folder)) return LUD_OK;
-    bool joined = false;
-    lud_status status = join(folder, scenario, cast, &joined, error);
-    if (status || joined || !scenario->learner) return status;
+/* One learner for all agents, each with its share. */
+static lud_status share_policy(const char *folder, const lud_scenario *scenario, const lud_learner_kind *kind,
+                               lud_cast *cast, lud_error *error) {
     source *s = calloc(1, sizeof *s);
     if (!s) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a learner");
     s->users = 1; /* this function */
-    status = load(folder, scenario, s, error);
+    lud_status status = lud_learned_open(folder, scenario, "cpu", kind, &s->learned, error);
+    if (!status) status = kind->policy(s->learned.learner, &s->policy, error);
     const lud_layout *layout = &scenario->model->layout;
     lud_tree *people = scenario->policies && scenario->policies->kind == LUD_TREE_MAPPING
                            ? lud_tree_get(scenario->policies, "human")
@@ -136,4 +180,55 @@ lud_status lud_learned_cast(const char *folder, const lud_scenario *scenario, lu
         if (layout->roles[i] != LUD_ROLE_HUMAN || !people) status = take_part(s, cast, i, error);
     give_back(s);
     return status;
+}
+
+lud_status lud_run_act(const char *folder, const lud_scenario *scenario, lud_cast *cast, lud_error *error) {
+    lud_scenario *trained = NULL;
+    const lud_learner_kind *kind = NULL;
+    lud_status status = load_scenario(folder, &trained, error);
+    if (!status) status = lud_run_kind(folder, trained, &kind, error);
+    if (!status && trained->world != scenario->world)
+        status = lud_fail(error, LUD_ERROR_INPUT, "%s: a run of the world '%s', the scenario has '%s'",
+                          folder, trained->world->name, scenario->world->name);
+    if (!status && kind->join)
+        status = kind->join(trained, scenario, folder, cast, error);
+    else if (!status && kind->policy)
+        status = share_policy(folder, scenario, kind, cast, error);
+    lud_scenario_destroy(trained);
+    return status;
+}
+
+lud_status lud_run_cast(const char *folder, const lud_scenario *scenario, lud_cast **cast, lud_error *error) {
+    lud_status status = lud_cast_create(scenario->model, scenario->policies, scenario->path, cast, error);
+    if (!status && folder && (status = lud_run_act(folder, scenario, *cast, error))) {
+        lud_cast_destroy(*cast);
+        *cast = NULL;
+    }
+    return status;
+}
+
+lud_status lud_run_overlay(const char *folder, const lud_scenario *scenario, const lud_cast *cast,
+                           lud_overlay_source **overlay, lud_error *error) {
+    const lud_learner_kind *kind = NULL;
+    lud_scenario *trained = NULL;
+    *overlay = NULL;
+    lud_status status = folder ? load_scenario(folder, &trained, error) : LUD_OK;
+    if (!status && folder) status = lud_run_kind(folder, trained, &kind, error);
+    lud_scenario_destroy(trained);
+    if (status) return status;
+    if (!kind || !kind->overlay) return lud_cast_overlay(scenario->model, cast, overlay, error);
+    return kind->overlay(folder, scenario, cast, overlay, error);
+}
+
+lud_status lud_run_open(const char *folder, lud_scenario *scenario, lud_run *run, lud_error *error) {
+    *run = (lud_run){.folder = folder, .scenario = scenario};
+    const lud_status status = lud_run_cast(folder, scenario, &run->cast, error);
+    if (status) lud_run_close(run);
+    return status;
+}
+
+void lud_run_close(lud_run *run) {
+    lud_cast_destroy(run->cast);
+    lud_scenario_destroy(run->scenario);
+    *run = (lud_run){0};
 }

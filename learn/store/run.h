@@ -1,8 +1,9 @@
-/* What a run has learned: the learner of a RUN folder, and its policy as an actor. */
+/* A RUN folder: whose it is, its learner, its agents, and what it shows of a state. */
 #ifndef LUDUS_LEARN_STORE_RUN_H
 #define LUDUS_LEARN_STORE_RUN_H
 
 #include "agents/cast.h"
+#include "agents/overlay_source.h"
 #include "sim/scenario.h"
 
 /* learn/learner.h and kernels/device.h, which the viewer's headers do not go with */
@@ -10,27 +11,48 @@ typedef struct lud_device lud_device;
 typedef struct lud_learner lud_learner;
 typedef struct lud_learner_kind lud_learner_kind;
 
+/* Who left the folder, by the file that lies in it: that of a kind with a file of its own (solution.empo),
+ * else a checkpoint of the learner that `scenario`, the folder's own, names. LUD_ERROR_INPUT when there is
+ * neither. */
+lud_status lud_run_kind(const char *folder, const lud_scenario *scenario, const lud_learner_kind **kind,
+                        lud_error *error);
+
 /* A run's learner as its checkpoint left it, on a device of its own. */
 typedef struct lud_learned {
     lud_device *device;
     lud_learner *learner;
-    uint64_t iterations; /* that it has been trained for */
+    uint64_t iterations;           /* that it has been trained for */
+    lud_scenario *trained, *joint; /* the run's own scenario, and its learner in the other; or null */
 } lud_learned;
 
-/* Whether the folder holds a checkpoint. */
-bool lud_learned_is(const char *folder);
 /* Makes the learner of `scenario` on the device of that name ("cpu", "auto") and loads the folder's
- * checkpoint. `kind`: what it has to be trained by, null: anything. The scenario must outlive it. */
+ * checkpoint. `kind`: what it has to be trained by, null: anything. The `learner:` section is the scenario's;
+ * where that has none of this kind, the run's. The scenario must outlive it. */
 lud_status lud_learned_open(const char *folder, const lud_scenario *scenario, const char *device,
                             const lud_learner_kind *kind, lud_learned *learned, lud_error *error);
 /* A zeroed one is allowed. */
 void lud_learned_close(lud_learned *learned);
 
-/* Loads the learner of `scenario` from folder/checkpoint.safetensors and lets it act for the cast's agents:
- * for all but people for whom the scenario's `policies:` names somebody. Does nothing when the folder has no
- * checkpoint or the learner has no policy. The scenario must outlive the cast; what was loaded is given back
- * with it. */
-lud_status lud_learned_cast(const char *folder, const lud_scenario *scenario, lud_cast *cast,
-                            lud_error *error);
+/* Lets the run in a folder act for the cast's agents, whose scenario has the run's world: a policy of a
+ * learner for all but people for whom the scenario's `policies:` names somebody. Does nothing when the
+ * learner has no policy. The scenario must outlive the cast; what was loaded is given back with it. */
+lud_status lud_run_act(const char *folder, const lud_scenario *scenario, lud_cast *cast, lud_error *error);
+/* The scenario's agents, for whom the run in a folder acts; null: nobody does. */
+lud_status lud_run_cast(const char *folder, const lud_scenario *scenario, lud_cast **cast, lud_error *error);
+/* What the run in a folder knows about states, else what the cast's policies do; null: what the world does.
+ * *overlay is null where nothing is known. The scenario and the cast must outlive it. */
+lud_status lud_run_overlay(const char *folder, const lud_scenario *scenario, const lud_cast *cast,
+                           lud_overlay_source **overlay, lud_error *error);
+
+/* A scenario with its agents. */
+typedef struct lud_run {
+    const char *folder; /* of the run that acts; null: none */
+    lud_scenario *scenario;
+    lud_cast *cast;
+} lud_run;
+/* Takes over the scenario, also when it fails. The folder's name must outlive the run. */
+lud_status lud_run_open(const char *folder, lud_scenario *scenario, lud_run *run, lud_error *error);
+/* A zeroed one is allowed. */
+void lud_run_close(lud_run *run);
 
 #endif

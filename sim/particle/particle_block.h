@@ -19,7 +19,9 @@
 #define RESTRICT restrict
 #endif
 #define BLOCK_CODE LUD_HD static inline
-#define EACH_LANE  SIMD for (int l = 0; l < LANES; l++)
+#define EACH_LANE                                                                                            \
+    SIMD                                                                                                     \
+    for (int l = 0; l < LANES; l++)
 
 typedef real row_type[LANES] __attribute__((aligned(LANES * sizeof(real))));
 typedef row_type *rows_type;
@@ -556,7 +558,7 @@ BLOCK_CODE void count_collisions(const lud_particle_model *m, rows_type rows) {
 }
 
 /* all[l] = 1 when every item of the success rule is met now; notes the first step of each when `note`. */
-BLOCK_CODE void judge(const lud_particle_model *m, rows_type rows, bool note, real *RESTRICT all) {
+BLOCK_CODE void measure_success(const lud_particle_model *m, rows_type rows, bool note, real *RESTRICT all) {
     EACH_LANE all[l] = m->n_items > 0;
     const real *step = rows[m->step_row];
     for (int i = 0; i < m->n_items; i++) {
@@ -609,7 +611,7 @@ BLOCK_CODE void step_block(const lud_particle_model *m, lud_range range, uint8_t
     pay(m, rows);
     count_collisions(m, rows);
     row_type success;
-    judge(m, rows, true, success);
+    measure_success(m, rows, true, success);
     store_block(m, rows, n, states);
     for (int l = 0; l < n; l++) {
         size_t e = (size_t)(first + l);

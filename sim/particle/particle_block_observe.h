@@ -180,8 +180,10 @@ BLOCK_CODE void write_nodes(const lud_particle_model *m, const graph_view *g, vo
             memcpy(origin + 4, g->node[a] + 2, 2 * sizeof(real));
         }
         /* the eighth number of a row is overwritten by the next one */
-        for (int e = 0; e < g->n; e++)
-            SIMD for (int i = 0; i < 8; i++) relative[7 * e + i] = g->node[e][i] - origin[i];
+        for (int e = 0; e < g->n; e++) {
+            SIMD
+            for (int i = 0; i < 8; i++) relative[7 * e + i] = g->node[e][i] - origin[i];
+        }
         write_numbers(out, (env * (size_t)m->n_agents + (size_t)a) * (size_t)size, relative, size, wide);
     }
 }

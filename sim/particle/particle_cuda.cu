@@ -1,6 +1,7 @@
-// The particle world on CUDA: the source of particle_block.h with one environment a thread. A thread's rows lie in local
-// memory, which interleaves threads, so that a warp reads a row at once. Local memory is set aside for every thread a
-// device can hold, hence a small room, which most tasks fit, and one for the largest.
+// The particle world on CUDA: the source of particle_block.h with one environment a thread. A thread's rows
+// lie in local memory, which interleaves threads, so that a warp reads a row at once. Local memory is set
+// aside for every thread a device can hold, hence a small room, which most tasks fit, and one for the
+// largest.
 #include "kernels/cuda/cuda.cuh"
 
 #include <cassert>
@@ -39,7 +40,8 @@ namespace particle_large {
 #include "sim/particle/particle_threads.cuh"
 }
 
-static particle_arguments arguments_of(const lud_model *model, const void *uploaded, const lud_device_envs *envs) {
+static particle_arguments arguments_of(const lud_model *model, const void *uploaded,
+                                       const lud_device_envs *envs) {
     particle_arguments a = {};
     a.model = static_cast<const lud_particle_model *>(uploaded);
     a.envs = *envs;
@@ -57,11 +59,12 @@ static bool fits_small_room(const lud_model *model) {
 static void particle_reset(lud_device *device, const lud_model *model, const void *uploaded,
                            const lud_device_envs *envs) {
     const particle_arguments a = arguments_of(model, uploaded, envs);
-    fits_small_room(model) ? particle_small::launch_reset(device, a) : particle_large::launch_reset(device, a);
+    fits_small_room(model) ? particle_small::launch_reset(device, a)
+                           : particle_large::launch_reset(device, a);
 }
 
-static void particle_step(lud_device *device, const lud_model *model, const void *uploaded, const lud_device_envs *envs,
-                          lud_actions actions, const lud_batch_out *out) {
+static void particle_step(lud_device *device, const lud_model *model, const void *uploaded,
+                          const lud_device_envs *envs, lud_actions actions, const lud_batch_out *out) {
     particle_arguments a = arguments_of(model, uploaded, envs);
     a.io.discrete = actions.discrete;
     a.io.continuous = actions.continuous;
@@ -74,5 +77,5 @@ static void particle_step(lud_device *device, const lud_model *model, const void
 
 } // namespace lud_cuda
 
-extern "C" __attribute__((visibility("default"))) const lud_device_code lud_particle_cuda_code = {
-    lud_cuda::particle_reset, lud_cuda::particle_step};
+extern "C" __attribute__((visibility("default")))
+const lud_device_code lud_particle_cuda_code = {lud_cuda::particle_reset, lud_cuda::particle_step};

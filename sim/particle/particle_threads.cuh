@@ -1,4 +1,5 @@
-// One instantiation of the particle world for a room of a certain size: included by particle_cuda.cu in a namespace.
+// One instantiation of the particle world for a room of a certain size: included by particle_cuda.cu in a
+// namespace.
 #include "sim/particle/particle_block.h"
 
 __device__ static inline void observe_one(const particle_arguments &a, const uint8_t *state, int64_t i) {

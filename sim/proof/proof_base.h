@@ -170,10 +170,10 @@ int32_t lud_proof_find_predicate(const lud_proof_base *base, const char *name, s
 lud_status lud_proof_parse_atom(const lud_proof_base *base, const char *text, lud_proof_atom *atom,
                                 lud_error *error);
 
-/* ---- Building
- * --------------------------------------------------------------------------------------------------- Texts
- * are read one by one into a builder, which is then turned into a base. Names and messages copy what they
- * need; the text may be freed after each call. */
+/* ---- Building ---- */
+
+/* Texts are read one by one into a builder, which is then turned into a base. Names and messages copy what
+ * they need; the text may be freed after each call. */
 typedef struct lud_proof_builder lud_proof_builder;
 
 /* What a line of a fact or query file may be. */

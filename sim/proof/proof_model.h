@@ -85,8 +85,7 @@ void lud_proof_model_destroy(lud_proof_model *model);
  * the queries that survived the depth filter, and valid and test). */
 bool lud_proof_is_known(const lud_proof_model *model, const lud_proof_atom *atom);
 
-/* ---- States
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- States ---- */
 
 typedef enum lud_proof_outcome {
     LUD_PROOF_RUNNING,
@@ -147,8 +146,7 @@ float lud_proof_reward(const lud_proof_model *model, const uint8_t *state);
  * Russell, 1999). */
 float lud_proof_potential(const lud_proof_model *model, const uint8_t *state);
 
-/* ---- Corruptions
- * ------------------------------------------------------------------------------------------------- */
+/* ---- Corruptions ---- */
 
 /* A corruption of the first (`head`) or last (`tail`) argument of a ground query that is no known positive:
  * uniform over the other constants of the argument's domain, drawn again when known. False when there is none

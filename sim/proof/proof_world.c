@@ -9,8 +9,7 @@
 #include "sim/proof/proof_model.h"
 #include "sim/proof/proof_tree.h"
 
-/* ---- Options
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- Options ---- */
 
 static const char *const syntax_names[] = {"triples", "relations", NULL};
 static const char *const split_names[] = {"train", "valid", "test", NULL};
@@ -94,8 +93,7 @@ static const lud_option proof_options[] = {
 const lud_option_table lud_proof_option_table =
     OPTION_TABLE("proof", "a knowledge graph in which queries are proved", proof_options);
 
-/* ---- Scenario -> model
- * ------------------------------------------------------------------------------------------- */
+/* ---- Scenario -> model ---- */
 
 enum { FILE_LIMIT = INT32_MAX };
 
@@ -233,8 +231,7 @@ static lud_status write_model(const lud_model *model, lud_arena *arena, lud_tree
                              &((const lud_proof_model *)(const void *)model)->options, section, error);
 }
 
-/* ---- The world
- * --------------------------------------------------------------------------------------------------- */
+/* ---- The world ---- */
 
 /* Successors of one state on the stack. The limits of a model keep it below a megabyte. */
 typedef struct window {

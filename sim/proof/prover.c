@@ -58,8 +58,7 @@ struct lud_prover {
     bool failed;  /* memory ran out: the prover is of no more use */
 };
 
-/* ---- Containers
- * -------------------------------------------------------------------------------------------------- */
+/* ---- Containers ---- */
 
 static bool grow(void **items, int64_t *capacity, int64_t need, size_t size) {
     if (need <= *capacity) return true;
@@ -164,8 +163,7 @@ static int32_t find_fact(const lud_prover *p, const lud_proof_atom *atom) {
     return fact == p->options.excluded ? -1 : fact;
 }
 
-/* ---- Subgoals
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Subgoals ---- */
 
 static void enqueue(lud_prover *p, int32_t s) {
     if (p->subgoals[s].queued) return;
@@ -221,8 +219,7 @@ static int32_t demand(lud_prover *p, const lud_proof_atom *atom) {
     return s;
 }
 
-/* ---- Derived atoms
- * ----------------------------------------------------------------------------------------------- */
+/* ---- Derived atoms ---- */
 
 static void add_to_list(lud_prover *p, uint64_t key, int32_t atom) {
     int32_t l = map_add(p, &p->lists_of, key, p->n_lists);
@@ -270,8 +267,7 @@ static void add_derived(lud_prover *p, const lud_proof_atom *atom, int32_t rule,
     if (!p->failed) wake_dependents(p, atom);
 }
 
-/* ---- Evaluation
- * -------------------------------------------------------------------------------------------------- */
+/* ---- Evaluation ---- */
 
 /* One rule under evaluation: values of its variables (0: free) and what its body atoms were matched with. */
 typedef struct evaluation {
@@ -427,8 +423,7 @@ static void evaluate(lud_prover *p, int32_t s) {
     }
 }
 
-/* ---- Questions
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Questions ---- */
 
 lud_status lud_prover_create(const lud_proof_base *base, const lud_prover_options *options,
                              lud_prover **prover, lud_error *error) {
@@ -601,4 +596,21 @@ lud_status lud_prover_tree(lud_prover *prover, const lud_proof_atom *goal, lud_p
         }
     }
     return ok ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a proof tree");
+}
+
+const lud_prover_effort lud_prover_effort_to_solve = {200000, 3000000};
+
+lud_status lud_prover_answer_query(const lud_proof_base *base, const lud_proof_atom *query,
+                                   lud_prover_effort effort, lud_prover_answer *answer, lud_proof_tree *tree,
+                                   lud_error *error) {
+    const lud_prover_options options = {.excluded =
+                                            lud_proof_find_fact(base, query, lud_proof_atom_hash(query)),
+                                        .max_atoms = effort.atoms,
+                                        .max_work = effort.work};
+    lud_prover *prover = NULL;
+    lud_status status = lud_prover_create(base, &options, &prover, error);
+    if (!status) status = lud_prover_ask(prover, query, answer, error);
+    if (!status && tree && *answer == LUD_PROVER_PROVED) status = lud_prover_tree(prover, query, tree, error);
+    lud_prover_destroy(prover);
+    return status;
 }

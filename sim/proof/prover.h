@@ -37,14 +37,23 @@ lud_status lud_prover_ask(lud_prover *prover, const lud_proof_atom *goal, lud_pr
 /* A proof of a goal that has been answered LUD_PROVER_PROVED. */
 lud_status lud_prover_tree(lud_prover *prover, const lud_proof_atom *goal, lud_proof_tree *tree,
                            lud_error *error);
+/* What one question may cost: derived atoms and candidate matches; more counts as undecided. */
+typedef struct lud_prover_effort {
+    int64_t atoms, work;
+} lud_prover_effort;
+extern const lud_prover_effort lud_prover_effort_to_solve; /* of `ludus solve`, which wants the answers */
+/* A prover for one question, in which a query that is a fact may not use itself. `tree`: the proof of a
+ * proved one, null: not wanted. */
+lud_status lud_prover_answer_query(const lud_proof_base *base, const lud_proof_atom *query,
+                                   lud_prover_effort effort, lud_prover_answer *answer, lud_proof_tree *tree,
+                                   lud_error *error);
 /* How many instances of the goal follow; works until all are known. A limit met on the way is
  * LUD_ERROR_LIMIT. */
 lud_status lud_prover_count(lud_prover *prover, const lud_proof_atom *goal, int64_t *n, lud_error *error);
 /* Derived atoms remembered so far, facts not counted. */
 int64_t lud_prover_size(const lud_prover *prover);
 
-/* ---- Search by steps
- * --------------------------------------------------------------------------------------------- */
+/* ---- Search by steps ---- */
 
 typedef struct lud_proof_search_options {
     int32_t max_depth;  /* steps */

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "agents/keyboard.h"
 #include "agents/cast.h"
+#include "agents/keyboard.h"
 #include "agents/support_grid.h"
 #include "base/file.h"
 

@@ -49,7 +49,7 @@ static const struct room {
     {"learn/learner.", EVERYBODY},         /* the interface */
     {"learn/train.", EVERYBODY},           /* the loop */
     {"learn/store/run.", EVERYBODY},       /* opening a RUN of any learner */
-    {"learn/empo/", EMPO},                 /* theory, equations, layout, stages, options */
+    {"learn/empo/", EMPO},                 /* theory, equations, layout, overlay, options */
     {"learn/empo/exact/", EMPO},           /* the exact solver and what follows from it */
     {"learn/empo/memory/", EMPO},          /* features, environments, replay */
     {"learn/empo/networks/", EMPO},        /* networks and tables */

@@ -71,11 +71,18 @@ static inline __attribute__((always_inline)) int32_t walk_piece(const rig *r, in
     for (int i = 0; i < N_ARRAYS; ++i) x[i] = (quad *)__builtin_assume_aligned(r->x[i], sizeof(quad));
     for (int64_t s = first; s < end; ++s) {
         if (read > 0) number = x[0][s * read_quads];
-        UNROLL for (int i = 0; i < read; ++i) UNROLL for (int l = 0; l < read_quads; ++l) seen |=
-            x[i][s * read_quads + l];
-        UNROLL for (int i = read; i < read + change; ++i) x[i][s] |= nothing;
-        UNROLL for (int i = read + change; i < read + change + write; ++i)
-            UNROLL for (int l = 0; l < write_quads; ++l) x[i][s * write_quads + l] = number;
+        UNROLL
+        for (int i = 0; i < read; ++i) {
+            UNROLL
+            for (int l = 0; l < read_quads; ++l) seen |= x[i][s * read_quads + l];
+        }
+        UNROLL
+        for (int i = read; i < read + change; ++i) x[i][s] |= nothing;
+        UNROLL
+        for (int i = read + change; i < read + change + write; ++i) {
+            UNROLL
+            for (int l = 0; l < write_quads; ++l) x[i][s * write_quads + l] = number;
+        }
     }
     return seen[0] | seen[1] | seen[2] | seen[3];
 }

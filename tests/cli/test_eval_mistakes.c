@@ -78,6 +78,8 @@ static void test_closed_loop(void **state) {
     snprintf(plot, sizeof plot, "%s/loop.png", folder);
     check_failure(LUDUS("eval", kge_run, "--plot", plot),
                   "--plot and --against draw the closed loop of graph-mappo in worlds with goals");
+    check_failure(LUDUS("eval", kge_run, "--split", "test"), "--split means nothing for a run of kge");
+    check_failure(LUDUS("eval", proof_run, "--plot", plot), "--plot means nothing for a run of proof-ppo");
     snprintf(expected, sizeof expected,
              "--against: %s is not a run of graph-mappo in which everybody has a goal", kge_run);
     check_failure(LUDUS("eval", mad_run, "--against", kge_run), expected);
@@ -87,9 +89,9 @@ static void test_closed_loop(void **state) {
 static void test_query(void **state) {
     (void)state;
     char expected[160];
-    snprintf(expected, sizeof expected, "%s: trained by kge; expected a run of proof-ppo", kge_run);
+    snprintf(expected, sizeof expected, "--query: %s is a run of kge, which answers no queries", kge_run);
     check_failure(LUDUS("run", kge_run, "--query", "aunt(X,Y)"), expected);
-    check_failure(LUDUS("run", kge_run, "--query", "aunt(X,Y"),
+    check_failure(LUDUS("run", proof_run, "--query", "aunt(X,Y"),
                   "--query: query:1:9: expected an argument and then");
 }
 
@@ -149,6 +151,23 @@ static void test_edited_run(void **state) {
     check_failure(LUDUS("run", command, "--episodes", "1"), "the run's policy does not fit this scenario");
 }
 
+/* --policy names no RUN, one of another world, or one that cannot act. */
+static void test_unfitting_policy(void **state) {
+    (void)state;
+    static const char family[] = "scenarios/proof/family_tree.yaml";
+    check_failure(LUDUS("run", KEY, "--policy", "nowhere"), "--policy: nowhere/scenario.yaml: no such file");
+    check_failure(LUDUS("run", KEY, "--policy", proof_run),
+                  "a run of the world 'proof', the scenario has 'multigrid'");
+    check_failure(LUDUS("run", family, "--policy", kge_run), "kge has no policy that acts in this scenario");
+    char empty[96], command[320];
+    snprintf(empty, sizeof empty, "%s/empty", folder);
+    snprintf(command, sizeof command, "mkdir %s && cp %s/scenario.yaml %s", empty, proof_run, empty);
+    assert_int_equal(system(command), 0);
+    check_failure(LUDUS("run", family, "--policy", empty),
+                  "expected a RUN, a folder with checkpoint.safetensors of its learner or solution.empo");
+    check_failure(LUDUS("eval", empty), "expected a RUN");
+}
+
 static void test_diverging_training(void **state) {
     (void)state;
     char run[64];
@@ -171,6 +190,7 @@ int main(void) {
                                        cmocka_unit_test(test_query),
                                        cmocka_unit_test(test_solved),
                                        cmocka_unit_test(test_edited_run),
+                                       cmocka_unit_test(test_unfitting_policy),
                                        cmocka_unit_test(test_diverging_training)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "agents/cast_overlay.h"
 #include "learn/empo/exact/options.h"
 #include "learn/empo/exact/solve.h"
 #include "learn/store/run.h"
@@ -92,7 +93,7 @@ static lud_cast *train(const lud_scenario *world, const char *name, const char *
     lud_scenario_destroy(scenario);
     lud_cast *cast;
     assert_int_equal(lud_cast_create(world->model, NULL, "t.yaml", &cast, &error), LUD_OK);
-    if (lud_learned_cast(run, world, cast, &error)) fail_msg("%s", error.text);
+    if (lud_run_act(run, world, cast, &error)) fail_msg("%s", error.text);
     return cast;
 }
 
@@ -404,6 +405,44 @@ static void a_certain_play_has_no_interval(void **state) {
     lud_scenario_destroy(scenario);
 }
 
+/* What a cast of a run publishes to be drawn: the network's own probabilities; nothing where no run acts, and
+ * nothing of what remembers. */
+static void a_run_is_drawn(void **state) {
+    (void)state;
+    lud_scenario *world = read_text(WORLD SOLVER);
+    lud_error error = {0};
+    const lud_model *model = world->model;
+    lud_cast *plain = train(world, "drawn", "recurrent: false"), *recurrent = train(world, "remembers", ""),
+             *scripted;
+    lud_overlay_source *source;
+    assert_int_equal(lud_run_cast(NULL, world, &scripted, &error), LUD_OK);
+    assert_int_equal(lud_run_overlay(NULL, world, scripted, &source, &error), LUD_OK);
+    assert_null(source);
+    assert_int_equal(lud_cast_overlay(model, recurrent, &source, &error), LUD_OK);
+    assert_null(source);
+    assert_int_equal(lud_cast_overlay(model, plain, &source, &error), LUD_OK);
+    assert_non_null(source);
+    assert_string_equal(source->policy_name, "policy");
+    uint8_t *at = calloc(1, model->layout.state_bytes);
+    const uint32_t tick = 0;
+    double shown[MOST], own[MOST];
+    model->world->reset(model, (lud_range){.seed = 3, .n = 1, .tick = &tick}, at);
+    for (int i = 0; i < model->layout.n_agents; i++) {
+        assert_true(source->action_probabilities(source, at, i, -1, shown));
+        assert_true(lud_policy_distribution(lud_cast_get(plain, i), at, i, -1, own));
+        assert_memory_equal(shown, own, (size_t)model->layout.actions[i].n_discrete * sizeof *own);
+    }
+    lud_cast_set(plain, 0, policy_from(model, "{type: random}")); /* somebody takes over */
+    assert_false(source->action_probabilities(source, at, 0, -1, shown));
+    assert_true(source->action_probabilities(source, at, 1, -1, shown));
+    free(at);
+    lud_overlay_source_destroy(source);
+    lud_cast_destroy(plain);
+    lud_cast_destroy(recurrent);
+    lud_cast_destroy(scripted);
+    lud_scenario_destroy(world);
+}
+
 static int set_up(void **state) {
     (void)state;
     return mkdtemp(folder) ? 0 : -1;
@@ -423,6 +462,7 @@ int main(void) {
         cmocka_unit_test(a_recurrent_network_is_played),
         cmocka_unit_test(a_script_is_played_where_states_do_not_count),
         cmocka_unit_test(a_certain_play_has_no_interval),
+        cmocka_unit_test(a_run_is_drawn),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -251,7 +251,7 @@ static lud_status train(const void *argument, uint64_t *result, lud_error *error
     lud_device_close(device);
     lud_cast *cast = NULL;
     if (!status) status = lud_cast_create(scenario->model, NULL, "test", &cast, error);
-    if (!status) status = lud_learned_cast(run, scenario, cast, error);
+    if (!status) status = lud_run_act(run, scenario, cast, error);
     lud_cast_destroy(cast);
     if (!status) out_of_memory_hash(result, &trained.iterations, sizeof trained.iterations);
     return status;

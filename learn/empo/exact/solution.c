@@ -275,8 +275,13 @@ lud_status lud_empo_solution_open(const char *path, lud_empo_solution **solution
     return status;
 }
 
+lud_empo_solution *lud_empo_solution_share(lud_empo_solution *solution) {
+    solution->n_sharers++;
+    return solution;
+}
+
 void lud_empo_solution_close(lud_empo_solution *solution) {
-    if (!solution) return;
+    if (!solution || solution->n_sharers-- > 0) return;
     if (solution->header) munmap(solution->header, solution->bytes);
     if (solution->descriptor >= 0) close(solution->descriptor);
     free(solution->path);

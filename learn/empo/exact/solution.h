@@ -29,6 +29,7 @@ typedef struct lud_empo_solution {
     char *path; /* where it will be, or is */
     bool partial;
     int descriptor;
+    int n_sharers; /* beside the first owner; the last of all closes it */
     uint64_t bytes;
     lud_empo_header *header; /* the mapping's first byte */
     const uint64_t *layer_begin;
@@ -48,6 +49,8 @@ void lud_empo_solution_release(lud_empo_solution *solution, uint64_t layer);
 lud_status lud_empo_solution_commit(lud_empo_solution *solution, lud_error *error);
 /* Maps a complete file for reading; a truncated, foreign or damaged one is an error that says so. */
 lud_status lud_empo_solution_open(const char *path, lud_empo_solution **solution, lud_error *error);
+/* One more owner, who closes it too. */
+lud_empo_solution *lud_empo_solution_share(lud_empo_solution *solution);
 void lud_empo_solution_close(lud_empo_solution *solution);
 
 /* Number of a state, UINT64_MAX when the solution does not have it. */

@@ -7,7 +7,7 @@
 
 typedef struct solution_policy {
     lud_policy base;
-    const lud_empo_solution *solution;
+    lud_empo_solution *solution;
     lud_empo_layout layout;
     double *goal_weight; /* [n_goals] */
 } solution_policy;
@@ -16,6 +16,7 @@ enum { MAX_ACTIONS = 256 }; /* of one agent: several threads ask at once, so row
 
 static void destroy(lud_policy *policy) {
     solution_policy *p = (solution_policy *)policy;
+    lud_empo_solution_close(p->solution);
     free(p->goal_weight);
     free(p);
 }
@@ -116,7 +117,7 @@ static bool fits(const lud_empo_header *h, const lud_model *model, const lud_emp
            h->policies == (uint32_t)layout->policies;
 }
 
-lud_status lud_empo_solution_policy_create(const lud_empo_solution *solution, const lud_model *model,
+lud_status lud_empo_solution_policy_create(lud_empo_solution *solution, const lud_model *model,
                                            lud_policy **policy, lud_error *error) {
     *policy = NULL;
     lud_empo_layout layout;
@@ -131,7 +132,7 @@ lud_status lud_empo_solution_policy_create(const lud_empo_solution *solution, co
     solution_policy *p = calloc(1, sizeof *p);
     if (p) {
         p->base = (lud_policy){.kind = &kind, .model = model};
-        p->solution = solution;
+        p->solution = lud_empo_solution_share(solution);
         p->layout = layout;
         p->goal_weight = malloc((size_t)layout.n_goals * sizeof *p->goal_weight);
     }

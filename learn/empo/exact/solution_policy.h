@@ -6,10 +6,10 @@
 #include "agents/policy.h"
 #include "learn/empo/exact/solution.h"
 
-/* A policy for all agents of the model; the solution stays the caller's and must outlive it. LUD_ERROR_INPUT
+/* A policy for all agents of the model, which shares the solution. LUD_ERROR_INPUT
  * when the solution is not one of this model. In states that the solution does not have (after a user took
  * over, say) actions are uniformly random. */
-lud_status lud_empo_solution_policy_create(const lud_empo_solution *solution, const lud_model *model,
+lud_status lud_empo_solution_policy_create(lud_empo_solution *solution, const lud_model *model,
                                            lud_policy **policy, lud_error *error);
 /* For policies that know pi_r[n_robot_actions]: the part of one robot in it, to[n_discrete]. */
 void lud_empo_robot_part(const lud_empo_layout *layout, const lud_model *model, const double *pi_r, int agent,

@@ -17,5 +17,8 @@ void lud_empo_phase2_report_evaluation(const lud_empo_phase2_learner *learner, l
  * prior. V_h^m is not learned here: NaN. The learner is not trained meanwhile; one thread at a time. */
 lud_status lud_empo_state_values(lud_empo_phase2_learner *learner, const uint8_t *state, double *record,
                                  lud_error *error);
+/* The same, drawn (lud_learner_kind.overlay). */
+lud_status lud_empo_phase2_overlay(const char *folder, const lud_scenario *scenario, const lud_cast *cast,
+                                   struct lud_overlay_source **source, lud_error *error);
 
 #endif

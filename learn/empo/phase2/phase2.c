@@ -410,4 +410,5 @@ const lud_learner_kind lud_empo_phase2 = {
     .visit = visit,
     .policy = policy,
     .report = report,
+    .overlay = lud_empo_phase2_overlay,
 };

@@ -1,95 +1,13 @@
-#include "cli/solved.h"
+#include "learn/empo/overlay.h"
 
-#include <float.h>
-#include <inttypes.h>
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/progress.h"
-#include "cli/empo_report.h"
-#include "learn/empo/exact/solution_policy.h"
+#include "base/arena.h"
+#include "learn/empo/layout.h"
 
-static lud_status open_in(const char *run, bool required, lud_empo_solution **solution, lud_error *error) {
-    *solution = NULL;
-    lud_text file = {0};
-    lud_text_append(&file, "%s/solution.empo", run);
-    lud_status status = LUD_OK;
-    if (file.failed)
-        status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for a path");
-    else if (required || lud_file_exists(file.bytes))
-        status = lud_empo_solution_open(file.bytes, solution, error);
-    lud_text_free(&file);
-    return status;
-}
-
-lud_status lud_solved_open(const char *path, lud_empo_solution **solution, lud_error *error) {
-    *solution = NULL;
-    return lud_folder_exists(path) ? open_in(path, false, solution, error) : LUD_OK;
-}
-
-lud_status lud_solved_require(const char *run, lud_empo_solution **solution, lud_error *error) {
-    return open_in(run, true, solution, error);
-}
-
-lud_status lud_solved_cast(const lud_empo_solution *solution, const lud_scenario *scenario, lud_cast *cast,
-                           lud_error *error) {
-    for (int i = 0; solution && i < scenario->model->layout.n_agents; i++) {
-        lud_policy *policy; /* the cast owns one for each agent */
-        lud_status status = lud_empo_solution_policy_create(solution, scenario->model, &policy, error);
-        if (status) return status;
-        lud_cast_set(cast, i, policy);
-    }
-    return LUD_OK;
-}
-
-/* ---- what is in a solution ---- */
-
-static const char *name_of(const char *const *names, uint32_t number) {
-    for (uint32_t k = 0; names[k]; k++)
-        if (k == number) return names[k];
-    return "?";
-}
-
-void lud_solved_print(const lud_empo_solution *solution) {
-    const lud_empo_header *h = solution->header;
-    char states[16], bytes[16];
-    printf("\nsolution %s\n", solution->path);
-    printf("  %s states of %" PRIu64 " bytes in %" PRIu64 " layers; %" PRIu64
-           " numbers a state, %sB in all\n",
-           lud_format_count((double)h->n_states, states), h->state_bytes, h->n_layers, h->record_doubles,
-           lud_format_count((double)h->file_bytes, bytes));
-    printf("  people %u with %u goals in all, robots %u with %u joint actions\n", h->n_humans, h->n_goals,
-           h->n_robots, h->n_robot_actions);
-    printf("  people: beta_h %g, gamma_h %g, nu_h %g, %s\n", h->beta_h, h->gamma_h, h->nu_h,
-           h->optimistic ? "optimistic" : "cautious");
-    printf("  robots: beta_r %g, gamma_r %g, zeta %g, xi %g, eta %g, terminal value %g\n", h->beta_r,
-           h->gamma_r, h->zeta, h->xi, h->eta, h->terminal_value);
-    printf("  aggregate over people: %s; reward weight: %s\n\n",
-           name_of(lud_empo_aggregate_names, h->aggregate),
-           name_of(lud_empo_reward_weight_names, h->reward_weight));
-}
-
-json_t *lud_solved_json(const lud_empo_solution *solution) {
-    const lud_empo_header *h = solution->header;
-    return json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:b, s:f, s:f, s:f, s:f, s:f, s:f,"
-        " s:s, s:s}",
-        "file", solution->path, "states", (json_int_t)h->n_states, "layers", (json_int_t)h->n_layers,
-        "state_bytes", (json_int_t)h->state_bytes, "record_doubles", (json_int_t)h->record_doubles, "bytes",
-        (json_int_t)h->file_bytes, "people", (int)h->n_humans, "robots", (int)h->n_robots, "goals",
-        (int)h->n_goals, "robot_actions", (int)h->n_robot_actions, "beta_h",
-        isinf(h->beta_h) ? DBL_MAX : h->beta_h, "gamma_h", h->gamma_h, "nu_h", h->nu_h, "optimistic",
-        (int)h->optimistic, "beta_r", h->beta_r, "gamma_r", h->gamma_r, "zeta", h->zeta, "xi", h->xi, "eta",
-        h->eta, "terminal_value", h->terminal_value, "aggregate",
-        name_of(lud_empo_aggregate_names, h->aggregate), "reward_weight",
-        name_of(lud_empo_reward_weight_names, h->reward_weight));
-}
-
-/* ---- overlay ---- */
-
-typedef struct solved_source {
+typedef struct records_source {
     lud_overlay_source base;
     lud_state_records records;
     const lud_model *model;
@@ -97,9 +15,9 @@ typedef struct solved_source {
     lud_arena *arena;
     double *goal_weight; /* [n_goals] */
     int32_t *robots;     /* [n_agents] */
-} solved_source;
+} records_source;
 
-static const double *record_of(const solved_source *s, const uint8_t *state) {
+static const double *record_of(const records_source *s, const uint8_t *state) {
     return s->records.of(s->records.context, state);
 }
 
@@ -110,7 +28,7 @@ static int person_of(const lud_empo_layout *layout, int agent) {
 }
 
 static bool quantity_values(lud_overlay_source *source, const uint8_t *state, double *values) {
-    const solved_source *s = (const solved_source *)source;
+    const records_source *s = (const records_source *)source;
     if (s->model->world->is_terminal(s->model, state)) return false;
     const double *record = record_of(s, state);
     if (!record) return false;
@@ -121,7 +39,7 @@ static bool quantity_values(lud_overlay_source *source, const uint8_t *state, do
 }
 
 static bool choice_probabilities(lud_overlay_source *source, const uint8_t *state, double *values) {
-    const solved_source *s = (const solved_source *)source;
+    const records_source *s = (const records_source *)source;
     if (s->model->world->is_terminal(s->model, state)) return false;
     const double *record = record_of(s, state);
     if (!record) return false;
@@ -130,7 +48,7 @@ static bool choice_probabilities(lud_overlay_source *source, const uint8_t *stat
 }
 
 static bool goal_values(lud_overlay_source *source, const uint8_t *state, int agent, double *values) {
-    const solved_source *s = (const solved_source *)source;
+    const records_source *s = (const records_source *)source;
     int h = person_of(&s->layout, agent);
     if (h < 0 || s->model->world->is_terminal(s->model, state)) return false;
     const double *record = record_of(s, state);
@@ -142,7 +60,7 @@ static bool goal_values(lud_overlay_source *source, const uint8_t *state, int ag
 
 static bool action_probabilities(lud_overlay_source *source, const uint8_t *state, int agent, int goal,
                                  double *p) {
-    const solved_source *s = (const solved_source *)source;
+    const records_source *s = (const records_source *)source;
     const lud_empo_layout *layout = &s->layout;
     if (s->model->world->is_terminal(s->model, state)) return false;
     const double *record = record_of(s, state);
@@ -165,13 +83,13 @@ static bool action_probabilities(lud_overlay_source *source, const uint8_t *stat
 }
 
 static void destroy(lud_overlay_source *source) {
-    solved_source *s = (solved_source *)source;
+    records_source *s = (records_source *)source;
     if (s->records.destroy) s->records.destroy(s->records.context);
     lud_arena_destroy(s->arena);
     free(s);
 }
 
-static bool fill(solved_source *s) {
+static bool fill(records_source *s) {
     const lud_empo_layout *layout = &s->layout;
     const lud_world *world = s->model->world;
     int n_quantities = layout->n_humans + 2;
@@ -215,9 +133,9 @@ static bool fill(solved_source *s) {
     return true;
 }
 
-lud_status lud_records_overlay(lud_state_records records, const lud_model *model, lud_overlay_source **source,
-                               lud_error *error) {
-    solved_source *s = calloc(1, sizeof *s);
+lud_status lud_empo_overlay_create(lud_state_records records, const lud_model *model,
+                                   lud_overlay_source **source, lud_error *error) {
+    records_source *s = calloc(1, sizeof *s);
     if (!s || !(s->arena = lud_arena_create(0))) {
         if (records.destroy) records.destroy(records.context);
         free(s);
@@ -232,18 +150,4 @@ lud_status lud_records_overlay(lud_state_records records, const lud_model *model
     else
         *source = &s->base;
     return status;
-}
-
-static const double *solved_record(void *context, const uint8_t *state) {
-    const lud_empo_solution *const *solution = context;
-    uint64_t index = lud_empo_solution_find(*solution, state);
-    return index == UINT64_MAX ? NULL : lud_empo_solution_record(*solution, index);
-}
-
-lud_status lud_solved_overlay(const lud_empo_solution *solution, const lud_model *model,
-                              lud_overlay_source **source, lud_error *error) {
-    const lud_empo_solution **context = malloc(sizeof *context);
-    if (!context) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the overlay");
-    *context = solution;
-    return lud_records_overlay((lud_state_records){context, solved_record, free}, model, source, error);
 }
