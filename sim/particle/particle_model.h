@@ -247,6 +247,14 @@ void lud_particle_measure(const lud_model *model, int n, const uint8_t *states, 
 lud_status lud_particle_upload(const lud_model *model, struct lud_device *device, void **uploaded,
                                lud_error *error);
 
+/* A word of a state; the entity that an id stands for there. */
+static inline double lud_particle_word(const lud_particle_model *m, const uint8_t *state, int row) {
+    return m->code->get(state, row);
+}
+static inline int lud_particle_entity_of(const lud_particle_model *m, const uint8_t *state, int id) {
+    return id < m->n_entities ? id : (int)lud_particle_word(m, state, m->slot_row + id - m->n_entities);
+}
+
 /* A drawn choice for an agent: entity id or -1. */
 static inline int lud_particle_choice_id(const lud_particle_model *m, const particle_choice *choice,
                                          int agent) {
