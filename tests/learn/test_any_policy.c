@@ -253,7 +253,7 @@ static void a_network_without_memory_is_exact(void **state) {
                                            "recurrent: false, encoder: grid",
                                            "recurrent: false, encoder: mlp, deterministic: true"};
     for (int k = 0; k < 3; k++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "exact%d", k);
         lud_cast *cast = train(b.scenario, name, learners[k]);
         lud_policy *policy = lud_cast_get(cast, 1);
