@@ -7,9 +7,9 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/rollout_report.h"
-#include "cli/stability_report.h"
 #include "learn/learner.h"
 #include "learn/store/run.h"
+#include "render/plot.h"
 
 typedef struct eval_values {
     lud_scenario_flags scenario;
@@ -115,53 +115,69 @@ static lud_status measure_transferred(const char *folder, const lud_scenario *tr
     return status;
 }
 
+/* The learner's own evaluation of the RUN; into `json`, an object, or printed when it is null. */
 static lud_status eval_learner(const lud_scenario *scenario, const char *folder, const eval_values *values,
-                               lud_error *error) {
+                               json_t *json, lud_error *error) {
     lud_scenario_flags plain = values->scenario;
     plain.set.n = 0;
     lud_scenario *trained;
     lud_status status = lud_scenario_open(folder, &plain, &trained, error);
     if (status) return status;
-    const bool transferred = trained->model->layout.n_agents != scenario->model->layout.n_agents;
-    json_t *json = values->json ? json_object() : NULL;
-    if (values->json && !json) status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-    if (!status)
-        status = transferred ? measure_transferred(folder, trained, scenario,
-                                                   values->episodes ? values->episodes : 100, json, error)
-                 : values->episodes
-                     ? lud_fail(error, LUD_ERROR_INPUT,
-                                "--episodes is for a team of another size; what the learner itself plays is "
-                                "set with --set learner.evaluation_episodes=N")
-                     : measure(folder, scenario, json, error);
-    if (!status && lud_stability_applies(trained)) {
-        status = lud_stability_report(trained, folder, &values->scenario, values->against, values->plot, json,
-                                      error);
-    } else if (!status && (values->against || values->plot)) {
+    if (trained->model->layout.n_agents != scenario->model->layout.n_agents)
+        status = measure_transferred(folder, trained, scenario, values->episodes ? values->episodes : 100,
+                                     json, error);
+    else if (values->episodes)
         status = lud_fail(error, LUD_ERROR_INPUT,
-                          "--plot and --against draw the closed loop of graph-mappo in worlds with goals");
-    }
-    if (!status && json)
-        status = lud_print_json(json_incref(json), error);
-    else if (!status)
-        status = lud_flush_output(error);
-    json_decref(json);
+                          "--episodes is for a team of another size; what the learner itself plays is "
+                          "set with --set learner.evaluation_episodes=N");
+    else
+        status = measure(folder, scenario, json, error);
     lud_scenario_destroy(trained);
     return status;
 }
 
-/* The kind's own report, else its learner's evaluation. */
+/* Whether the kind's own report stands for its learner's evaluation. */
+static bool reports_all(const lud_learner_kind *kind) {
+    return kind->evaluate_run && !kind->adds_to_evaluation;
+}
+
+/* The learner's evaluation, the kind's own report, or both. */
 static lud_status eval_kind(const lud_learner_kind *kind, const lud_scenario *scenario, const char *folder,
                             const eval_values *values, lud_error *error) {
-    if (!kind->evaluate_run) return eval_learner(scenario, folder, values, error);
+    lud_scenario_overrides overrides;
+    lud_status status = lud_scenario_flags_overrides(&values->scenario, &overrides, error);
     const lud_report_request request = {.folder = folder,
                                         .scenario = scenario,
+                                        .overrides = &overrides,
                                         .json = values->json,
+                                        .curves = values->plot,
+                                        .against = values->against,
                                         .policy = values->policy,
                                         .split = values->split,
                                         .n_queries = values->queries,
                                         .episodes = values->episodes};
     lud_report report = {0};
-    return lud_print_report(kind->evaluate_run(&request, &report, error), &report, error);
+    json_t *json = values->json ? json_object() : NULL;
+    if (!status && values->json && !json) status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!status && !reports_all(kind)) status = eval_learner(scenario, folder, values, json, error);
+    if (!status && kind->evaluate_run) status = kind->evaluate_run(&request, &report, error);
+    const bool silent = !report.text.bytes && !json_object_size(report.json);
+    if (!status && (report.text.failed ||
+                    (json && (report.json ? json_object_update(json, report.json) : reports_all(kind)))))
+        status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    lud_print_text(&report.text); /* also what was found before it failed */
+    if (!status && silent && (values->plot || values->against))
+        status = lud_fail(error, LUD_ERROR_INPUT,
+                          "--plot and --against draw the closed loop of graph-mappo in worlds with goals");
+    if (!status && values->plot)
+        status =
+            lud_plot_write(values->plot, report.panels, report.n_panels, 900, 720, 2, LUD_THEME_LIGHT, error);
+    if (!status && values->plot && !json) printf("\n%s written\n", values->plot);
+    if (!status) status = json ? lud_print_json(json_incref(json), error) : lud_flush_output(error);
+    json_decref(json);
+    json_decref(report.json);
+    lud_arena_destroy(report.arena);
+    return status;
 }
 
 /* A flag that the kind cannot honour is an error. */
@@ -174,15 +190,15 @@ static lud_status check_flags(const lud_learner_kind *kind, const char *folder, 
     } asked[] = {{"--policy", values->policy, LUD_HONOURS_POLICY},
                  {"--split", values->split, LUD_HONOURS_SPLIT},
                  {"--queries", values->queries >= 0, LUD_HONOURS_QUERIES},
-                 {"--episodes", values->episodes && kind->evaluate_run, LUD_HONOURS_EPISODES},
-                 {"--plot", values->plot && kind->evaluate_run, 0},
-                 {"--against", values->against && kind->evaluate_run, 0}};
+                 {"--episodes", values->episodes && reports_all(kind), LUD_HONOURS_EPISODES},
+                 {"--plot", values->plot && reports_all(kind), LUD_HONOURS_CURVES},
+                 {"--against", values->against && reports_all(kind), LUD_HONOURS_AGAINST}};
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
         if (!asked[i].given || kind->honours & asked[i].bit) continue;
         if (asked[i].bit != LUD_HONOURS_POLICY)
             return lud_fail(error, LUD_ERROR_INPUT, "%s means nothing for a run of %s, as %s is",
                             asked[i].name, kind->name, folder);
-        return kind->evaluate_run
+        return reports_all(kind)
                    ? lud_fail(error, LUD_ERROR_INPUT, "--policy evaluates policies of solved worlds only")
                    : lud_fail(error, LUD_ERROR_INPUT,
                               "--policy evaluates within a solved RUN; %s was trained, `ludus solve` its "

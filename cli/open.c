@@ -1,8 +1,3 @@
-#include <dirent.h>
-#include <omp.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <jansson.h>
 
 #include "base/file.h"
@@ -11,32 +6,6 @@
 
 void lud_scenario_flags_default(lud_scenario_flags *flags) {
     *flags = (lud_scenario_flags){.run = lud_run_as_written};
-}
-
-/* A message for a file that is not there, with the nearest name of its folder. */
-static lud_status missing_file(const char *path, lud_error *error) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    char folder[1024];
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
-    lud_arena *arena = lud_arena_create(0);
-    DIR *stream = arena ? opendir(folder) : NULL;
-    enum { MAX_NAMES = 4096 };
-    const char **names = arena ? lud_arena_take_array(arena, MAX_NAMES, sizeof *names) : NULL;
-    int n = 0;
-    for (struct dirent *entry; stream && names && n < MAX_NAMES && (entry = readdir(stream));) {
-        if (entry->d_name[0] == '.') continue;
-        char *copy = lud_arena_text(arena, entry->d_name, strlen(entry->d_name));
-        if (copy) names[n++] = copy;
-    }
-    if (stream) closedir(stream);
-    const char *near = n ? lud_nearest_name(name, names, n) : NULL;
-    if (near)
-        lud_fail(error, LUD_ERROR_INPUT, "%s: no such file, did you mean '%.*s%s'?", path,
-                 slash ? (int)(slash - path + 1) : 0, path, near);
-    else
-        lud_fail(error, LUD_ERROR_INPUT, "%s: no such file", path);
-    lud_arena_destroy(arena);
-    return LUD_ERROR_INPUT;
 }
 
 lud_status lud_scenario_flags_overrides(const lud_scenario_flags *flags, lud_scenario_overrides *o,
@@ -56,18 +25,9 @@ lud_status lud_scenario_flags_overrides(const lud_scenario_flags *flags, lud_sce
 lud_status lud_scenario_open(const char *path, const lud_scenario_flags *flags, lud_scenario **scenario,
                              lud_error *error) {
     *scenario = NULL;
-    if (!lud_file_exists(path) && !lud_folder_exists(path)) return missing_file(path, error);
     lud_scenario_overrides overrides;
     lud_status status = lud_scenario_flags_overrides(flags, &overrides, error);
-    if (status) return status;
-    /* a RUN folder stands for the scenario it was made from */
-    lud_text run_path = {0};
-    if (lud_folder_exists(path)) lud_text_append(&run_path, "%s/scenario.yaml", path);
-    status =
-        lud_scenario_load_with(run_path.bytes ? run_path.bytes : path, &overrides, NULL, scenario, error);
-    lud_text_free(&run_path);
-    if (status == LUD_OK && (*scenario)->run.threads > 0) omp_set_num_threads((int)(*scenario)->run.threads);
-    return status;
+    return status ? status : lud_run_scenario(path, &overrides, scenario, error);
 }
 
 /* Whether somebody acts as a run has learned: a policy that no scenario can name. */

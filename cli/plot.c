@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/history.h"
+#include "learn/store/history.h"
 #include "render/picture.h"
 #include "render/plot.h"
 

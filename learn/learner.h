@@ -6,6 +6,7 @@
 #define LUDUS_LEARN_LEARNER_H
 
 #include "agents/cast.h"
+#include "base/curves.h"
 #include "kernels/device.h"
 #include "learn/store/checkpoint.h"
 #include "learn/store/metrics.h"
@@ -18,9 +19,12 @@ struct lud_overlay_source;
 /* What a report about a RUN is asked for. Of a report on the whole RUN (`ludus eval`) a kind honours the
  * fields that its `honours` has bits for; the others are as if they were not given. */
 typedef struct lud_report_request {
-    const char *folder;           /* the RUN */
-    const lud_scenario *scenario; /* its own, with what the caller overrides */
+    const char *folder;                      /* the RUN */
+    const lud_scenario *scenario;            /* its own, with what the caller overrides */
+    const lud_scenario_overrides *overrides; /* these, of a report on the whole RUN */
     bool json;
+    bool curves;          /* also as curves */
+    const char *against;  /* null: not given. Another RUN to compare with */
     const char *policy;   /* null: not given. Who acts in its place: a RUN, or a policy in YAML */
     const char *split;    /* null: not given */
     int64_t n_queries;    /* negative: not given; 0: all */
@@ -30,11 +34,16 @@ typedef struct lud_report_request {
     int64_t width;        /* of query: paths of its search */
 } lud_report_request;
 enum { LUD_HONOURS_POLICY = 1, LUD_HONOURS_SPLIT = 2, LUD_HONOURS_QUERIES = 4, LUD_HONOURS_EPISODES = 8 };
+enum { LUD_HONOURS_CURVES = 16, LUD_HONOURS_AGAINST = 32 };
 
-/* The answer, as text or, where the request says so, as an object. Zeroed before; the caller frees both. */
+/* The answer, as text or, where the request says so, as an object, and its curves. Zeroed before; the caller
+ * frees text, json and arena, also on failure, when text holds what was found before. */
 typedef struct lud_report {
     lud_text text;
     struct json_t *json;
+    const lud_plot_panel *panels; /* [n_panels], in the arena */
+    int n_panels;
+    lud_arena *arena; /* may be null */
 } lud_report;
 
 typedef struct lud_learner_kind {
@@ -77,7 +86,8 @@ typedef struct lud_learner_kind {
     /* Reports on a RUN: on the whole (`ludus eval`; null: its learner's evaluation), on one state (`ludus
      * inspect`; null: nothing is said) and the answer to a query (`ludus run --query`; null: none has one).
      */
-    int honours; /* LUD_HONOURS_... or-ed */
+    int honours;             /* LUD_HONOURS_... or-ed */
+    bool adds_to_evaluation; /* evaluate_run says what follows its learner's evaluation; it may be nothing */
     lud_status (*evaluate_run)(const lud_report_request *request, lud_report *report, lud_error *error);
     lud_status (*describe_state)(const lud_report_request *request, lud_report *report, lud_error *error);
     lud_status (*query)(const lud_report_request *request, lud_report *report, lud_error *error);

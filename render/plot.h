@@ -1,22 +1,9 @@
-/* Line charts as pictures: panels beside each other, each with curves over a common axis. */
+/* Line charts (base/curves.h) as pictures. */
 #ifndef LUDUS_RENDER_PLOT_H
 #define LUDUS_RENDER_PLOT_H
 
+#include "base/curves.h"
 #include "render/theme.h"
-
-typedef struct lud_plot_curve {
-    const char *name;    /* beside the panel's curves; null: not named */
-    const double *x, *y; /* [n], x rising; points that are not finite are left out */
-    int n;
-    int colour; /* number of a theme's colour */
-    bool faint; /* thin and pale: what others are compared with */
-} lud_plot_curve;
-
-typedef struct lud_plot_panel {
-    const char *title, *x_name;
-    const lud_plot_curve *curves;
-    int n_curves;
-} lud_plot_panel;
 
 /* Writes a PNG file of n panels beside each other, each of panel_width x height pixels at `scale`; axes begin
  * at zero where the numbers are positive. Replaces the file when complete. */

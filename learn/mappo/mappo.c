@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "learn/mappo/policy.h"
+#include "learn/mappo/stability.h"
 
 typedef lud_mappo_learner_state mappo;
 
@@ -255,4 +256,7 @@ const lud_learner_kind lud_mappo_learner = {
     .evaluate = evaluate,
     .visit = visit,
     .join = lud_mappo_join,
-    .report = report};
+    .report = report,
+    .honours = LUD_HONOURS_CURVES | LUD_HONOURS_AGAINST,
+    .adds_to_evaluation = true,
+    .evaluate_run = lud_mappo_evaluate_run};

@@ -39,4 +39,9 @@ bool lud_mappo_has_goals(const lud_model *model);
  * times what they were. */
 bool lud_mappo_loop_falls(const lud_mappo_loop *loop);
 
+/* Stability of the closed loop of a RUN (lud_learner_kind.evaluate_run): its policy on teams of several
+ * sizes, whichever directions it takes. The largest |lambda| and the gain bound of a policy with a magnitude,
+ * error norms, and the verdict; as an object with every step. Nothing where somebody has no goal. */
+lud_status lud_mappo_evaluate_run(const lud_report_request *request, lud_report *report, lud_error *error);
+
 #endif

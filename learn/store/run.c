@@ -1,5 +1,7 @@
 #include "learn/store/run.h"
 
+#include <dirent.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,12 +45,53 @@ lud_status lud_run_kind(const char *folder, const lud_scenario *scenario, const 
     return status;
 }
 
-static lud_status load_scenario(const char *folder, lud_scenario **scenario, lud_error *error) {
+/* A message for a file that is not there, with the nearest name of its folder. */
+static lud_status missing_file(const char *path, lud_error *error) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char folder[1024];
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
+    lud_arena *arena = lud_arena_create(0);
+    DIR *stream = arena ? opendir(folder) : NULL;
+    enum { MAX_NAMES = 4096 };
+    const char **names = arena ? lud_arena_take_array(arena, MAX_NAMES, sizeof *names) : NULL;
+    int n = 0;
+    for (struct dirent *entry; stream && names && n < MAX_NAMES && (entry = readdir(stream));) {
+        if (entry->d_name[0] == '.') continue;
+        char *copy = lud_arena_text(arena, entry->d_name, strlen(entry->d_name));
+        if (copy) names[n++] = copy;
+    }
+    if (stream) closedir(stream);
+    const char *near = n ? lud_nearest_name(name, names, n) : NULL;
+    if (near)
+        lud_fail(error, LUD_ERROR_INPUT, "%s: no such file, did you mean '%.*s%s'?", path,
+                 slash ? (int)(slash - path + 1) : 0, path, near);
+    else
+        lud_fail(error, LUD_ERROR_INPUT, "%s: no such file", path);
+    lud_arena_destroy(arena);
+    return LUD_ERROR_INPUT;
+}
+
+/* Of a RUN; overrides may be null. */
+static lud_status load_scenario(const char *folder, const lud_scenario_overrides *overrides,
+                                lud_scenario **scenario, lud_error *error) {
+    const lud_scenario_overrides none = {.run = lud_run_as_written};
     lud_text path = {0};
     lud_text_append(&path, "%s/scenario.yaml", folder);
-    const lud_status status =
-        path.failed ? out_of_memory(error) : lud_scenario_load(path.bytes, NULL, 0, scenario, error);
+    const lud_status status = path.failed ? out_of_memory(error)
+                                          : lud_scenario_load_with(path.bytes, overrides ? overrides : &none,
+                                                                   NULL, scenario, error);
     lud_text_free(&path);
+    return status;
+}
+
+lud_status lud_run_scenario(const char *path, const lud_scenario_overrides *overrides,
+                            lud_scenario **scenario, lud_error *error) {
+    *scenario = NULL;
+    lud_status status = lud_folder_exists(path) ? load_scenario(path, overrides, scenario, error)
+                        : lud_file_exists(path)
+                            ? lud_scenario_load_with(path, overrides, NULL, scenario, error)
+                            : missing_file(path, error);
+    if (!status && (*scenario)->run.threads > 0) omp_set_num_threads((int)(*scenario)->run.threads);
     return status;
 }
 
@@ -60,7 +103,7 @@ static const lud_learner_kind *kind_in(const lud_scenario *scenario) {
 /* The scenario with the learner of the run, which is of that kind. */
 static lud_status join_scenarios(const char *folder, const lud_learner_kind *kind, lud_learned *learned,
                                  const lud_scenario **scenario, lud_error *error) {
-    const lud_status status = load_scenario(folder, &learned->trained, error);
+    const lud_status status = load_scenario(folder, NULL, &learned->trained, error);
     if (status || kind_in(learned->trained) != kind) return status;
     learned->joint = malloc(sizeof *learned->joint);
     if (!learned->joint) return out_of_memory(error);
@@ -185,7 +228,7 @@ static lud_status share_policy(const char *folder, const lud_scenario *scenario,
 lud_status lud_run_act(const char *folder, const lud_scenario *scenario, lud_cast *cast, lud_error *error) {
     lud_scenario *trained = NULL;
     const lud_learner_kind *kind = NULL;
-    lud_status status = load_scenario(folder, &trained, error);
+    lud_status status = load_scenario(folder, NULL, &trained, error);
     if (!status) status = lud_run_kind(folder, trained, &kind, error);
     if (!status && trained->world != scenario->world)
         status = lud_fail(error, LUD_ERROR_INPUT, "%s: a run of the world '%s', the scenario has '%s'",
@@ -212,7 +255,7 @@ lud_status lud_run_overlay(const char *folder, const lud_scenario *scenario, con
     const lud_learner_kind *kind = NULL;
     lud_scenario *trained = NULL;
     *overlay = NULL;
-    lud_status status = folder ? load_scenario(folder, &trained, error) : LUD_OK;
+    lud_status status = folder ? load_scenario(folder, NULL, &trained, error) : LUD_OK;
     if (!status && folder) status = lud_run_kind(folder, trained, &kind, error);
     lud_scenario_destroy(trained);
     if (status) return status;

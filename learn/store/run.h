@@ -11,6 +11,11 @@ typedef struct lud_device lud_device;
 typedef struct lud_learner lud_learner;
 typedef struct lud_learner_kind lud_learner_kind;
 
+/* Loads the scenario of a file or of a RUN, which stands for the one it was made from, and sets OpenMP's
+ * number of threads to it. A missing file is reported with the nearest name in its folder. */
+lud_status lud_run_scenario(const char *path, const lud_scenario_overrides *overrides,
+                            lud_scenario **scenario, lud_error *error);
+
 /* Who left the folder, by the file that lies in it: that of a kind with a file of its own (solution.empo),
  * else a checkpoint of the learner that `scenario`, the folder's own, names. LUD_ERROR_INPUT when there is
  * neither. */

@@ -1,4 +1,4 @@
-#include "cli/history.h"
+#include "learn/store/history.h"
 
 #include <math.h>
 #include <stdlib.h>

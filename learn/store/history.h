@@ -1,6 +1,6 @@
 /* What a RUN's metrics.csv says of its training. */
-#ifndef LUDUS_CLI_HISTORY_H
-#define LUDUS_CLI_HISTORY_H
+#ifndef LUDUS_LEARN_STORE_HISTORY_H
+#define LUDUS_LEARN_STORE_HISTORY_H
 
 #include "base/arena.h"
 #include "base/status.h"

@@ -1,0 +1,21 @@
+/* Line charts as data: panels, each with curves over a common axis; render/plot.h draws them. */
+#ifndef LUDUS_BASE_CURVES_H
+#define LUDUS_BASE_CURVES_H
+
+#include <stdbool.h>
+
+typedef struct lud_plot_curve {
+    const char *name;    /* beside the panel's curves; null: not named */
+    const double *x, *y; /* [n], x rising; points that are not finite are left out */
+    int n;
+    int colour; /* number of a theme's colour */
+    bool faint; /* thin and pale: what others are compared with */
+} lud_plot_curve;
+
+typedef struct lud_plot_panel {
+    const char *title, *x_name;
+    const lud_plot_curve *curves;
+    int n_curves;
+} lud_plot_panel;
+
+#endif
