@@ -13,7 +13,7 @@ lud_model *grid_create(const char *const *rows, int height, lud_grid_action_set 
     lud_grid_spec spec = {.width = width,
                           .height = height,
                           .max_steps = 50,
-                          .actions = actions,
+                          .actions = (int)actions,
                           .maps = &map,
                           .n_maps = 1,
                           .goals = (lud_grid_goal *)goals,

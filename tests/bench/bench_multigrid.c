@@ -24,7 +24,7 @@ static lud_status make_model(const char *const rows[7], lud_grid_action_set acti
     lud_grid_agent agents[4];
     lud_grid_map map = {.cells = cells, .pieces = pieces, .agents = agents};
     lud_grid_spec spec = {
-        .width = 7, .height = 7, .max_steps = 100, .actions = actions, .maps = &map, .n_maps = 1};
+        .width = 7, .height = 7, .max_steps = 100, .actions = (int)actions, .maps = &map, .n_maps = 1};
     for (int c = 0; c < 49; c++) {
         char code = rows[c / 7][c % 7];
         lud_grid_type type = code == '#'   ? LUD_WALL

@@ -118,7 +118,7 @@ static void test_modes(void **state) {
         fill(trial, n, delight, uniform);
         for (int mode = LUD_GATE_OFF; mode < LUD_GATE_TOP_K; ++mode) {
             lud_gate gate = lud_gate_default();
-            gate.mode = (lud_gate_mode)mode;
+            gate.mode = mode;
             gate.rate = 0.3;
             gate.fixed_price = trial % 2;
             gate.price = 0.25;
@@ -156,7 +156,7 @@ static void test_priorities(void **state) {
                                  {0.5f, 1, 3},   {1.25f, -1.25f, 0.75f}, {0.1f, 0.2f, 0.3f}};
     for (int priority = 0; priority <= LUD_PRIORITY_UNIFORM; ++priority) {
         float out[3];
-        lud_gate_priorities((lud_gate_priority)priority, 0.25, 3, advantage, log_prob, uniform, out);
+        lud_gate_priorities(priority, 0.25, 3, advantage, log_prob, uniform, out);
         for (int i = 0; i < 3; ++i) assert_true(fabsf(out[i] - expected[priority][i]) < 1e-6f);
     }
 }

@@ -348,8 +348,8 @@ static void test_proof_choices(void **unused) {
     const double first[] = {0.3, 0.6, 0.9};
     int drawn[4];
     for (int k = 0; k < 4; k++) { /* the last without an overlay */
-        lud_drawing *drawing;
-        lud_canvas *canvas;
+        lud_drawing *drawing = NULL;
+        lud_canvas *canvas = NULL;
         lud_overlay *overlay = NULL;
         if (lud_drawing_create(model, &drawing, &error) ||
             (k < 3 && lud_overlay_create(make_prover(model, first[k]), drawing, &overlay, &error)) ||

@@ -146,7 +146,7 @@ void random_grid_make(random_source *source, random_grid *g) {
     spec->max_steps = 1 + (int)random_below(source, 40);
     static const lud_grid_action_set sets[] = {LUD_ACTIONS_FULL,  LUD_ACTIONS_OBJECT,  LUD_ACTIONS_OBJECT,
                                                LUD_ACTIONS_SMALL, LUD_ACTIONS_MINIMAL, LUD_ACTIONS_MINE};
-    spec->actions = sets[random_below(source, 6)];
+    spec->actions = (int)sets[random_below(source, 6)];
     int n = spec->width * spec->height;
     bool walled = random_chance(source, 0.3);
     double dense = 0.1 + 0.4 * random_chance(source, 0.5);

@@ -529,8 +529,8 @@ static void observations_of_ranges_are_those_of_states(void **unused) {
     for (int g = 0; g < 60; g++) {
         random_grid grid;
         random_grid_make(&source, &grid);
-        grid.spec.observation.view = (lud_grid_view)(g % 2);
-        grid.spec.observation.coding = (lud_grid_coding)(g / 2 % 2);
+        grid.spec.observation.view = g % 2;
+        grid.spec.observation.coding = g / 2 % 2;
         grid.spec.observation.size = 3 + 2 * (g % 3);
         lud_model *model;
         lud_error error = {0};
