@@ -87,7 +87,7 @@ static void test_top_k(void **state) {
         gate.mode = LUD_GATE_TOP_K;
         gate.rate = 0.01 + 0.11 * (double)(trial % 9);
         gate.min_keep = trial % 4;
-        gate.rounding = trial % 3;
+        gate.rounding = (int)(trial % 3);
         double wanted = gate.rate * (double)n;
         int64_t k = (int64_t)(gate.rounding == LUD_GATE_FLOOR  ? floor(wanted)
                               : gate.rounding == LUD_GATE_CEIL ? ceil(wanted)
