@@ -9,6 +9,7 @@
 #include "learn/learner.h"
 #include "learn/mappo/head.h"
 #include "learn/mappo/mad.h"
+#include "learn/mappo/mappo.h"
 
 enum { ROWS = 1024, MOST_NODES = 512 };
 
@@ -264,7 +265,7 @@ static lud_status read_options(lud_arena *arena, const lud_scenario *trained, co
     const lud_learner_kind *learner;
     lud_error other = {0};
     if (status || !scenario->learner || !lud_tree_get(scenario->learner, "deterministic") ||
-        lud_learner_kind_of(scenario, &learner, &other) || strcmp(learner->name, "graph-mappo") != 0)
+        lud_learner_kind_of(scenario, &learner, &other) || learner != &lud_mappo_learner)
         return status;
     lud_mappo_options played;
     status = lud_mappo_options_read(arena, scenario->learner, &played, error);
