@@ -278,7 +278,7 @@ static void recorded_values_are_the_same(void **state) {
             double row[128];
             support_bed b = support_bed_open(&t, "cuda", 0);
             lud_empo_phase2_learner *p = (lud_empo_phase2_learner *)b.learner;
-            p->values.never_record = plain;
+            p->values.capture.never = plain;
             for (uint64_t i = 0; i < b.learner->n_iterations; i++) support_bed_iterate(&t, &b, row);
             const lud_empo_update_figures figures = lud_empo_update_get(p->update);
             assert_int_equal(figures.n, plain ? 0 : 40);

@@ -648,10 +648,8 @@ lud_status lud_empo_update_run(lud_empo_update *t, int64_t step, const lud_empo_
     enter(t, -1);
     if (status == LUD_OK) status = send_update(t, step, error); /* stage 2: the networks' inputs */
     if (status) return status;
-    if (t->values->never_record) /* stages 3 to 5, losses, gradients and steps */
-        queue_update(t);
-    else
-        lud_capture_run(&t->updating, update_key(t));
+    t->updating.never = t->values->capture.never;
+    lud_capture_run(&t->updating, update_key(t)); /* stages 3 to 5, losses, gradients and steps */
     if (steps_apart(t)) queue_steps(t);
     lud_profile_begin(profile, LUD_STAGE_OPTIMISER);
     if (measure) keep_targets(t, now->active[LUD_NET_Q_R], now->active[LUD_NET_X_H]);

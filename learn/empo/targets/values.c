@@ -480,10 +480,7 @@ lud_status lud_empo_values_run(lud_empo_values *v, int64_t n, const int32_t *con
     if (status) return status;
     if (!lud_upload_batch_send(upload))
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the inputs of %lld states", (long long)n);
-    if (v->never_record)
-        lud_empo_values_queue(v);
-    else
-        lud_capture_run(&v->capture, lud_capture_key(lud_empo_values_key(v), lud_upload_batch_key(upload)));
+    lud_capture_run(&v->capture, lud_capture_key(lud_empo_values_key(v), lud_upload_batch_key(upload)));
     return lud_device_check(v->device, error);
 }
 

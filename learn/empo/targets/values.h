@@ -36,8 +36,8 @@ struct lud_empo_values {
 
     lud_profile *profile; /* where encoding and forward passes are timed; may be null */
 
-    lud_capture capture; /* lud_empo_values_run, on CUDA from a recorded graph */
-    bool never_record;   /* for tests, of the update too: calls operations one by one */
+    lud_capture
+        capture; /* lud_empo_values_run, on CUDA from a recorded graph; `never` counts for updates too */
 
     /* results of the last run, [n] states */
     int64_t n;
