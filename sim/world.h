@@ -74,6 +74,12 @@ typedef struct lud_layout {
     int max_steps;                   /* 0: no limit */
     const lud_action_space *actions; /* [n_agents] */
     const lud_role *roles;           /* [n_agents] */
+    const int *idle; /* [n_agents] the choice that does nothing, -1: none; null: nobody has one */
+    int n_teams;     /* 0: the world knows no teams */
+    const char *const *team_names; /* [n_teams] */
+    const int *teams;              /* [n_agents] the team of each; null where there are none */
+    int n_components;              /* weighted parts that a reward is the sum of; 0: it has none */
+    const char *const *components; /* [n_components] their names */
     int n_parts;
     lud_observation_part parts[LUD_MAX_OBSERVATION_PARTS];
     int n_measures;
@@ -110,6 +116,7 @@ typedef struct lud_actions {
  * terminated: the episode ended by the rules of the world; truncated: by the step limit. */
 typedef struct lud_outcome {
     float *rewards;      /* [n][n_agents] */
+    float *components;   /* [n][n_agents][n_components] of the rewards, which are their sums */
     uint8_t *terminated; /* [n] */
     uint8_t *truncated;  /* [n] */
 } lud_outcome;
@@ -168,6 +175,13 @@ struct lud_world {
 
     /* The state in words, several lines; the agent and cell level is what the inspector shows. */
     void (*describe)(const lud_model *model, const uint8_t *state, lud_text *out);
+    /* What an agent alone is told, a line a thing, the nearest first: the prompt of an agent that reads.
+     * Null: it is told `describe`. */
+    void (*describe_agent)(const lud_model *model, const uint8_t *state, int agent, lud_text *out);
+    /* What all agents of a team are told, the same in every state: what they are, want and may do. */
+    void (*describe_team)(const lud_model *model, int team, lud_text *out);
+    /* Whether the agent still takes part in the episode; its actions count for nothing else. Null: all do. */
+    bool (*is_alive)(const lud_model *model, const uint8_t *state, int agent);
     /* For worlds whose actions mean something else in every state, null where the layout's names tell all:
      * what an agent's action is there, on one line. Returns false where the state has no such action of its
      * own; then it appends what the action stands for instead, if it stands for any. */

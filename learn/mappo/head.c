@@ -1,6 +1,6 @@
 #include "learn/mappo/head.h"
 
-#include "learn/mappo/mad.h"
+#include "learn/mappo/stability/mad.h"
 
 static float *device_field(const lud_mappo_networks *t, lud_mappo_field f) {
     return t->fields[f].device;

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "learn/mappo/policy.h"
-#include "learn/mappo/stability.h"
+#include "learn/mappo/stability/stability.h"
 
 typedef lud_mappo_learner_state mappo;
 

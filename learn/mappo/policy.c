@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "learn/learner.h"
 #include "learn/mappo/head.h"
-#include "learn/mappo/mad.h"
 #include "learn/mappo/mappo.h"
+#include "learn/mappo/stability/mad.h"
 
 enum { ROWS = 1024, MOST_NODES = 512 };
 

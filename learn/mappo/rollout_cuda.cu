@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "learn/mappo/mad_row.h"
 #include "learn/mappo/rollout_code.h"
+#include "learn/mappo/stability/mad_row.h"
 
 namespace lud_cuda {
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/proof_ppo/expander.h"
+#include "learn/proof_ppo/search/expander.h"
 
 typedef struct proof_policy {
     lud_policy base;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "learn/proof_ppo/beam.h"
-#include "learn/proof_ppo/best_first.h"
+#include "learn/proof_ppo/search/beam.h"
+#include "learn/proof_ppo/search/best_first.h"
 
 enum { MAX_CANDIDATES = 1 << 20 }; /* played in one go; bounds memory */
 

@@ -13,7 +13,7 @@
 #define LUDUS_LEARN_PROOF_PPO_RANKING_H
 
 #include "learn/kge/embedding.h"
-#include "learn/proof_ppo/expander.h"
+#include "learn/proof_ppo/search/expander.h"
 #include "learn/store/profile.h"
 
 /* What became of a query in one mode. */

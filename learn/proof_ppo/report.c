@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "learn/proof_ppo/beam.h"
 #include "learn/proof_ppo/proof_ppo.h"
+#include "learn/proof_ppo/search/beam.h"
 #include "learn/store/run.h"
 #include "sim/proof/prover.h"
 

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "learn/mappo/mad.h"
-#include "learn/mappo/stability.h"
+#include "learn/mappo/stability/mad.h"
+#include "learn/mappo/stability/stability.h"
 #include "learn/support_mappo.h"
 #include "sim/particle/particle.h"
 

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "learn/proof_ppo/beam.h"
-#include "learn/proof_ppo/best_first.h"
+#include "learn/proof_ppo/search/beam.h"
+#include "learn/proof_ppo/search/best_first.h"
 #include "learn/train.h"
 #include "sim/proof/prover.h"
 #include "support_proof.h"

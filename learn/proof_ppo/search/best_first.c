@@ -1,4 +1,4 @@
-#include "learn/proof_ppo/best_first.h"
+#include "learn/proof_ppo/search/best_first.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #ifndef LUDUS_LEARN_PROOF_PPO_BEST_FIRST_H
 #define LUDUS_LEARN_PROOF_PPO_BEST_FIRST_H
 
-#include "learn/proof_ppo/expander.h"
+#include "learn/proof_ppo/search/expander.h"
 
 typedef struct lud_proof_best_first lud_proof_best_first;
 

@@ -1,4 +1,4 @@
-#include "learn/proof_ppo/expander.h"
+#include "learn/proof_ppo/search/expander.h"
 
 #include <assert.h>
 #include <stdlib.h>

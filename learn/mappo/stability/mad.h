@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "learn/mappo/mad_row.h"
+#include "learn/mappo/stability/mad_row.h"
 
 /* Magnitude of the block's output `raw`; in log-probabilities it is at least the floor, in actions only with
  * floor_in_action. *slope (may be null) is its derivative. Without a block (control: base) it is 1. */

@@ -1,4 +1,4 @@
-#include "learn/mappo/stability.h"
+#include "learn/mappo/stability/stability.h"
 
 #include <jansson.h>
 #include <math.h>

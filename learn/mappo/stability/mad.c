@@ -1,4 +1,4 @@
-#include "learn/mappo/mad.h"
+#include "learn/mappo/stability/mad.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #ifndef LUDUS_LEARN_PROOF_PPO_BEAM_H
 #define LUDUS_LEARN_PROOF_PPO_BEAM_H
 
-#include "learn/proof_ppo/expander.h"
+#include "learn/proof_ppo/search/expander.h"
 
 typedef struct lud_proof_beam lud_proof_beam;
 

@@ -1,4 +1,4 @@
-#include "learn/proof_ppo/beam.h"
+#include "learn/proof_ppo/search/beam.h"
 
 #include <math.h>
 #include <stdlib.h>

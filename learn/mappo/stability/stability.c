@@ -1,4 +1,4 @@
-#include "learn/mappo/stability.h"
+#include "learn/mappo/stability/stability.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "agents/rollout.h"
-#include "learn/mappo/mad.h"
 #include "learn/mappo/policy.h"
+#include "learn/mappo/stability/mad.h"
 
 /* The state-space blocks that an actor may have. */
 static const char *const blocks[] = {"actor.magnitude", "actor.magnitude.start"};
