@@ -1,6 +1,5 @@
 /* A policy whose actions are set from outside: by a person at the keyboard, or by a program. */
-#ifndef LUDUS_AGENTS_KEYBOARD_H
-#define LUDUS_AGENTS_KEYBOARD_H
+#pragma once
 
 #include "agents/policy.h"
 
@@ -15,5 +14,3 @@ void lud_keyboard_release(lud_policy *policy);
 /* The same for continuous actions: value[n_continuous of the agent]; at first 0, or the nearest value in
  * range. */
 void lud_keyboard_set_continuous(lud_policy *policy, int agent, const float *value);
-
-#endif

@@ -1,6 +1,5 @@
 /* The policies that come with Ludus; agents/policy.c lists them. */
-#ifndef LUDUS_AGENTS_KINDS_H
-#define LUDUS_AGENTS_KINDS_H
+#pragma once
 
 #include "agents/policy.h"
 
@@ -10,5 +9,3 @@ extern const lud_policy_kind lud_policy_script;     /* a list of actions */
 extern const lud_policy_kind lud_policy_keyboard;   /* agents/keyboard.h */
 extern const lud_policy_kind lud_policy_heuristic;  /* agents/heuristic.h */
 extern const lud_policy_kind lud_policy_controller; /* a force towards a target, particle world */
-
-#endif

@@ -3,8 +3,7 @@
  * An arena hands out aligned pieces of growing blocks. `mark` and `release` make it a scratch stack: what was
  * taken since the mark is given back at once. Under the address sanitizer free space is poisoned, so that a
  * pointer kept past its release is reported. */
-#ifndef LUDUS_BASE_ARENA_H
-#define LUDUS_BASE_ARENA_H
+#pragma once
 
 #include <stddef.h>
 
@@ -32,5 +31,3 @@ lud_arena_mark lud_arena_get_mark(const lud_arena *arena);
 void lud_arena_release(lud_arena *arena, lud_arena_mark mark);
 /* Bytes held from the operating system. */
 size_t lud_arena_bytes(const lud_arena *arena);
-
-#endif

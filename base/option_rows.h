@@ -14,8 +14,7 @@
  * (NULL: see base/options.h), for numbers and lists of them the least and the largest value, for choices the
  * names; then the line of help and, where there is one, the unit. A field of the wrong type does not compile.
  */
-#ifndef LUDUS_BASE_OPTION_ROWS_H
-#define LUDUS_BASE_OPTION_ROWS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -69,5 +68,3 @@
     }
 #define NO_OPTIONS(title, text)                                                                              \
     { .name = title, .help = text, .bytes = sizeof(OPTIONS) }
-
-#endif

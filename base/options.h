@@ -1,7 +1,6 @@
 /* Option tables: each section of a scenario file is described once, and read, overridden, written back,
  * explained and documented from that one description. */
-#ifndef LUDUS_BASE_OPTIONS_H
-#define LUDUS_BASE_OPTIONS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -70,5 +69,3 @@ lud_status lud_options_write(const lud_option_table *table, lud_arena *arena, co
 void lud_options_help(const lud_option_table *table, FILE *out);
 /* The same as a Markdown table for docs/. */
 void lud_options_markdown(const lud_option_table *table, FILE *out);
-
-#endif

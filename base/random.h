@@ -4,8 +4,7 @@
  * 2011) with key (seed, environment) and counter (step, agent, purpose, seed's upper half). Nothing is
  * carried from draw to draw, so results do not depend on thread count, batch split or device. The same header
  * compiles as C and as CUDA. */
-#ifndef LUDUS_BASE_RANDOM_H
-#define LUDUS_BASE_RANDOM_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -90,5 +89,3 @@ LUD_HD static inline void lud_normal_pair(uint32_t word_a, uint32_t word_b, doub
     normal[0] = radius * cos(angle);
     normal[1] = radius * sin(angle);
 }
-
-#endif

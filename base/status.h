@@ -3,8 +3,7 @@
  * A function that can fail for a reason outside the program (a file, an option, memory, the user) returns
  * lud_status and writes a message into the lud_error its caller gave it. A broken promise between our own
  * functions is an assert. */
-#ifndef LUDUS_BASE_STATUS_H
-#define LUDUS_BASE_STATUS_H
+#pragma once
 
 #include <stdarg.h>
 
@@ -47,5 +46,3 @@ lud_status lud_fail_context(lud_error *error, const char *format, ...) __attribu
 /* The nearest of `n` names to `word` for a "did you mean" hint; null when nothing is near
  * (Damerau-Levenshtein distance above a third of the word's length, at least 1). */
 const char *lud_nearest_name(const char *word, const char *const *names, int n);
-
-#endif

@@ -4,8 +4,7 @@
  * a limit, duplicate keys are errors, depth and size are limited, so hostile files give an error and nothing
  * else. `include:` at the top level of a mapping is resolved by lud_tree_read_file: the including file's
  * values win, mappings are merged key by key, and every node keeps the place in the file it came from. */
-#ifndef LUDUS_BASE_TREE_H
-#define LUDUS_BASE_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -102,5 +101,3 @@ lud_tree *lud_tree_add_real(lud_arena *arena, lud_tree *parent, const char *key,
 lud_tree *lud_tree_add_bool(lud_arena *arena, lud_tree *parent, const char *key, bool value);
 /* A deep copy of `node` appended to `parent` under `key`. */
 lud_tree *lud_tree_add_copy(lud_arena *arena, lud_tree *parent, const char *key, const lud_tree *node);
-
-#endif

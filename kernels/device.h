@@ -6,8 +6,7 @@
  * (that grows the workspace), then run.
  *
  * A device is used by one thread at a time. */
-#ifndef LUDUS_KERNELS_DEVICE_H
-#define LUDUS_KERNELS_DEVICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -152,6 +151,4 @@ static inline const char *lud_device_failure(const lud_device *device) {
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -4,8 +4,7 @@
  * ...). `lud_ops_f64` is the same table on doubles; only the CPU has it, for gradient checks
  * (lud_cpu_ops_f64). Each operation is declared and explained once, in ops_table.h, and named once more in
  * LUD_OPERATIONS below. */
-#ifndef LUDUS_KERNELS_OPS_H
-#define LUDUS_KERNELS_OPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -172,6 +171,4 @@ const lud_ops_f64 *lud_cpu_ops_f64(void);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

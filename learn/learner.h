@@ -2,8 +2,7 @@
  *
  * A learner owns its networks, buffers and environments. It is driven by learn/train.h, which writes
  * progress, metrics and checkpoints and handles interrupts, the same for every learner. */
-#ifndef LUDUS_LEARN_LEARNER_H
-#define LUDUS_LEARN_LEARNER_H
+#pragma once
 
 #include "agents/cast.h"
 #include "base/curves.h"
@@ -118,5 +117,3 @@ lud_status lud_learner_create(const lud_scenario *scenario, lud_device *device, 
 lud_status lud_learner_write(const lud_learner *learner, lud_arena *arena, lud_tree *root, lud_error *error);
 /* Null is allowed. */
 void lud_learner_destroy(lud_learner *learner);
-
-#endif

@@ -3,8 +3,7 @@
  * With memory it keeps every state of the episode, so that any of them can be shown again; played on from an
  * earlier state it gives the same states as before, because every draw is keyed by its step. Without memory
  * it keeps two. The run is that of environment 0 of a batch with the same seed. */
-#ifndef LUDUS_RENDER_EPISODE_H
-#define LUDUS_RENDER_EPISODE_H
+#pragma once
 
 #include "agents/cast.h"
 
@@ -55,5 +54,3 @@ const int32_t *lud_player_goals(lud_player *player);
 int lud_player_goal(const lud_player *player, int agent);
 /* The joint action [n_agents] that would be taken now; changes nothing. */
 void lud_player_plan(lud_player *player, const int32_t *chosen, int32_t *actions);
-
-#endif

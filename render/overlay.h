@@ -2,8 +2,7 @@
  * of an agent's goals, arrows for policies, bars for the present state, and curves over the episode.
  *
  * The knowledge comes from a lud_overlay_source, which folders above fill: nothing here knows a theory. */
-#ifndef LUDUS_RENDER_OVERLAY_H
-#define LUDUS_RENDER_OVERLAY_H
+#pragma once
 
 #include "agents/overlay_source.h"
 #include "render/draw.h"
@@ -52,5 +51,3 @@ void lud_overlay_draw_top(lud_overlay *overlay, lud_canvas *canvas, const lud_th
 float lud_overlay_panel_height(const lud_overlay *overlay, const lud_canvas *canvas);
 void lud_overlay_draw_panel(lud_overlay *overlay, lud_canvas *canvas, const lud_theme *theme, lud_box box,
                             const lud_player *player, size_t length);
-
-#endif

@@ -1,6 +1,5 @@
 /* Sorting states by their bytes, in parallel. */
-#ifndef LUDUS_SIM_STATE_SORT_H
-#define LUDUS_SIM_STATE_SORT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ typedef struct lud_sort_item {
  * n_threads. */
 void lud_state_sort(const uint8_t *states, size_t state_bytes, lud_sort_item *items, lud_sort_item *scratch,
                     size_t n, int n_threads);
-
-#endif

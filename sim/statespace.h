@@ -8,8 +8,7 @@
  * number of a branch. A branch has a list of successors and a distribution; few distributions differ, so each
  * different one is kept once. lud_statespace_row hides this and gives every row as two arrays. Words,
  * branches and their successors lie in row order, so a sweep over a layer reads memory in sequence. */
-#ifndef LUDUS_SIM_STATESPACE_H
-#define LUDUS_SIM_STATESPACE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -120,5 +119,3 @@ typedef struct lud_statespace_estimate {
 } lud_statespace_estimate;
 lud_status lud_statespace_guess(const lud_model *model, const lud_statespace_options *options,
                                 lud_statespace_estimate *estimate, lud_error *error);
-
-#endif

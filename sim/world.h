@@ -6,8 +6,7 @@
  *
  * Calls work on ranges of environments in caller-owned contiguous arrays and allocate nothing. Array shapes
  * are written `x[n][layout.n_agents]`, row-major. */
-#ifndef LUDUS_SIM_WORLD_H
-#define LUDUS_SIM_WORLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -214,5 +213,3 @@ int32_t lud_joint_action_encode(const lud_layout *layout, const int32_t *actions
 /* Makes room for `n` more entries of `state_bytes`. */
 lud_status lud_successors_reserve(lud_successors *successors, size_t state_bytes, size_t n, lud_error *error);
 void lud_successors_free(lud_successors *successors);
-
-#endif

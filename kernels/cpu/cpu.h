@@ -1,6 +1,5 @@
 /* What the CPU's operations and their products share: the device, its scratch memory, its threads. */
-#ifndef LUDUS_KERNELS_CPU_CPU_H
-#define LUDUS_KERNELS_CPU_CPU_H
+#pragma once
 
 #include "kernels/device.h"
 
@@ -73,5 +72,3 @@ static inline int lud_cpu_threads(const lud_device *device, int64_t work) {
     int64_t useful = work / ((const lud_cpu *)device)->work_per_thread;
     return useful <= 1 ? 1 : useful < device->n_threads ? (int)useful : device->n_threads;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Matrix products of the CPU through oneDNN: in float32 (products.c) and with rounded factors
  * (products_bf16.c). */
-#ifndef LUDUS_KERNELS_CPU_PRODUCTS_H
-#define LUDUS_KERNELS_CPU_PRODUCTS_H
+#pragma once
 
 #include "kernels/cpu/cpu.h"
 
@@ -25,5 +24,3 @@ bool lud_cpu_bf16_linear_backward(lud_device *device, int64_t n, int64_t n_in, i
                                   const float *x, const float *w, float *dx, bool add, float *dw);
 /* Null is allowed. */
 void lud_cpu_bf16_destroy(lud_cpu_bf16 *bf16);
-
-#endif

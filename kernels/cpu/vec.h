@@ -1,8 +1,7 @@
 /* Sixteen numbers at a time, for the kernels whose shape a compiler does not find by itself: one register
  * with AVX-512, two with AVX2, an array elsewhere (and in double, where speed is not the point). Memory that
  * `load` and `store` touch needs no alignment. Included by the templates through real.h's `real`. */
-#ifndef LUDUS_KERNELS_CPU_VEC_H
-#define LUDUS_KERNELS_CPU_VEC_H
+#pragma once
 
 #include "kernels/cpu/real.h"
 
@@ -491,5 +490,3 @@ VEC_INLINE void vec_transpose(int64_t n, const real *x, int64_t stride, real *y,
     default:                                                                                                 \
         function(4, __VA_ARGS__);                                                                            \
     }
-
-#endif

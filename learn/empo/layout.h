@@ -4,8 +4,7 @@
  * People and robots are the model's agents with that role, in ascending order. A joint human action counts
  * with person 0 fastest, a joint robot action with the last robot fastest. Goals of all people stand one
  * behind the other: goal g of person h has column goal_begin[h] + g. */
-#ifndef LUDUS_LEARN_EMPO_LAYOUT_H
-#define LUDUS_LEARN_EMPO_LAYOUT_H
+#pragma once
 
 #include "learn/empo/equations.h"
 #include "sim/world.h"
@@ -51,5 +50,3 @@ static inline int lud_empo_own_action(const lud_empo_layout *layout, int human, 
  * goal_weight[n_goals], policy[n_human_actions[human]] */
 void lud_empo_marginal_of(const lud_empo_layout *layout, const double *goal_weight, const double *record,
                           int human, double *policy);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the neural EMPO learner reads from a scenario's `learner:` section of type empo-phase2. */
-#ifndef LUDUS_LEARN_EMPO_OPTIONS_H
-#define LUDUS_LEARN_EMPO_OPTIONS_H
+#pragma once
 
 #include "learn/empo/stages.h"
 #include "learn/empo/theory.h"
@@ -91,5 +90,3 @@ bool lud_empo_learner_keeps_trajectories(const lud_empo_learner_options *options
 /* Reads the section and checks what ranges alone cannot say. */
 lud_status lud_empo_learner_options_read(lud_arena *arena, lud_tree *learner,
                                          lud_empo_learner_options *options, lud_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* Arrays on the host and on a device that are given back together, so that an owner names each of them once.
  */
-#ifndef LUDUS_LEARN_NN_ARRAYS_H
-#define LUDUS_LEARN_NN_ARRAYS_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,5 +37,3 @@ void *lud_arrays_add(lud_arrays *arrays, void *memory);
 void *lud_arrays_add_device(lud_arrays *arrays, void *memory);
 /* Gives all of them back; the struct is as at the beginning. */
 void lud_arrays_free(lud_arrays *arrays);
-
-#endif

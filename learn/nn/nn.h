@@ -22,8 +22,7 @@
  *
  * Rows live on axes: axis 0 is the batch, more can be declared (successors, edges, steps x environments),
  * each with its own number of rows. A value on axis a has rows(a) rows of `width` numbers. */
-#ifndef LUDUS_LEARN_NN_NN_H
-#define LUDUS_LEARN_NN_NN_H
+#pragma once
 
 #include "learn/nn/parameters.h"
 #include "learn/nn/upload_batch.h"
@@ -179,5 +178,3 @@ size_t lud_nn_bytes_unshared(const lud_nn *net);
 /* Multiply-adds of the matrix products and dense convolutions of a forward run with the present rows (a
  * convolution of compact grids only adds up weights). */
 double lud_nn_multiply_adds(const lud_nn *net);
-
-#endif

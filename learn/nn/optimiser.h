@@ -2,8 +2,7 @@
  *
  * A group is a set of parameters with its own options and its own global norm for clipping. All parameters of
  * a group that lie side by side are stepped in one call. Moments are kept in the parameters' precision. */
-#ifndef LUDUS_LEARN_NN_OPTIMISER_H
-#define LUDUS_LEARN_NN_OPTIMISER_H
+#pragma once
 
 #include "base/options.h"
 #include "base/text.h"
@@ -125,5 +124,3 @@ bool lud_low_rank_by_exclusion(const char *name, int n_dimensions);
 void lud_optimiser_inject(lud_optimiser *optimiser, int parameter, const double *projection);
 /* Moments (in the shape they are kept) and stored norm of a parameter. Any may be null. */
 void lud_optimiser_read(const lud_optimiser *optimiser, int parameter, double *m, double *v, double *norm);
-
-#endif

@@ -1,7 +1,6 @@
 /* Decisions of a proof policy without padding: states, each kept once, and which state each decision stands
  * in and may go to. */
-#ifndef LUDUS_LEARN_PROOF_PPO_DECISIONS_H
-#define LUDUS_LEARN_PROOF_PPO_DECISIONS_H
+#pragma once
 
 #include "sim/proof/proof_batch.h"
 
@@ -58,5 +57,3 @@ void lud_proof_decisions_add(lud_proof_decisions *decisions, const uint8_t *stat
                              const lud_proof_lists *successors, int32_t first, int32_t n);
 /* Appends a decision for every slot. */
 void lud_proof_decisions_add_batch(lud_proof_decisions *decisions, const lud_proof_batch *batch);
-
-#endif

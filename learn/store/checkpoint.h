@@ -13,8 +13,7 @@
  * The file is written beside its place, fsynced and renamed, so a reader finds the old or the new file, never
  * half of one; the file it replaces is kept as `NAME.previous.EXT`. An XXH3 checksum over header and data
  * stands in the metadata (key `ludus.xxh3`; computed with its own sixteen digits set to zero). */
-#ifndef LUDUS_LEARN_STORE_CHECKPOINT_H
-#define LUDUS_LEARN_STORE_CHECKPOINT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -118,5 +117,3 @@ lud_status lud_checkpoint_writer_submit(lud_checkpoint_writer *writer, lud_error
 lud_status lud_checkpoint_writer_wait(lud_checkpoint_writer *writer, lud_error *error);
 /* Waits and frees. Null is allowed. */
 void lud_checkpoint_writer_destroy(lud_checkpoint_writer *writer);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * The columns are one table, named once; a row is an array of doubles in its order. NaN means "not measured
  * in this iteration": an empty field in the CSV file, no point in TensorBoard. */
-#ifndef LUDUS_LEARN_STORE_METRICS_H
-#define LUDUS_LEARN_STORE_METRICS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ lud_status lud_metrics_close(lud_metrics *metrics, lud_error *error);
 
 /* Appends the columns that have a format as `name value  name value` (for the progress line). */
 void lud_metrics_print(const lud_metric *columns, int n_columns, const double *row, lud_text *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reading and writing the fields of a multigrid state, and the scratch board that makes "what does this cell
  * contain" one look-up. The functions compile as C and as CUDA. */
-#ifndef LUDUS_SIM_MULTIGRID_GRID_BOARD_H
-#define LUDUS_SIM_MULTIGRID_GRID_BOARD_H
+#pragma once
 
 #include "sim/multigrid/grid_model.h"
 
@@ -219,5 +218,3 @@ LUD_HD static inline bool lud_grid_goal_reached(const lud_grid_model *m, const l
 LUD_HD static inline const lud_grid_layer *lud_grid_layer_of(const lud_grid_model *m, const uint8_t *state) {
     return &m->layers[m->n_maps > 1 ? lud_grid_get16(state + m->at.map) : 0];
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The map reader, the random generators and the tests fill a lud_grid_spec; lud_grid_model_create checks it
  * and compiles it (grid_model.h). Words and numbers are those of the world's docs page. */
-#ifndef LUDUS_SIM_MULTIGRID_GRID_SPEC_H
-#define LUDUS_SIM_MULTIGRID_GRID_SPEC_H
+#pragma once
 
 #include "sim/world.h"
 
@@ -185,5 +184,3 @@ extern const char *const lud_grid_action_set_names[7];            /* "automatic"
 
 /* A thing of this type with the defaults of the world's docs page (spec 2.1 and 10). */
 lud_grid_object lud_grid_object_default(lud_grid_type type);
-
-#endif

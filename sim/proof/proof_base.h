@@ -5,8 +5,7 @@
  * variable; 0 is padding. Predicates are 1..n_predicates in byte order, followed by the three terminal
  * predicates True, False and Endf, whose atoms have no arguments. Facts are distinct and sorted by predicate,
  * then by arguments; rules are sorted by head predicate and keep the order of their file within one. */
-#ifndef LUDUS_SIM_PROOF_BASE_H
-#define LUDUS_SIM_PROOF_BASE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -222,5 +221,3 @@ lud_status lud_proof_build(const lud_proof_builder *builder, const lud_proof_bui
 void lud_proof_base_destroy(lud_proof_base *base);
 /* Lines that the standard syntax told to skip (Prolog directives, other arities). */
 int64_t lud_proof_builder_skipped(const lud_proof_builder *builder);
-
-#endif

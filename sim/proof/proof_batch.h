@@ -8,8 +8,7 @@
  * owns all its memory, taken at creation; stepping allocates nothing. Several batches may use one model at
  * the same time, for instance one for training and one for evaluation: the model is constant and batches
  * share nothing. Results do not depend on the number of threads. */
-#ifndef LUDUS_SIM_PROOF_BATCH_H
-#define LUDUS_SIM_PROOF_BATCH_H
+#pragma once
 
 #include "sim/proof/proof_model.h"
 
@@ -108,5 +107,3 @@ void lud_proof_batch_save(const lud_proof_batch *batch, void *snapshot);
 void lud_proof_batch_load(lud_proof_batch *batch, const void *snapshot);
 /* Whether every slot rests (only with LUD_PROOF_ONCE). */
 bool lud_proof_batch_is_done(const lud_proof_batch *batch);
-
-#endif

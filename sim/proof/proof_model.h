@@ -3,8 +3,7 @@
  * A state is a conjunction of goals on the way from a query; an action chooses one of its successors
  * (proof_expand.h); an episode is one query. It ends when all goals are discharged (True), when none can be
  * (False), when the agent gives up (Endf), or at the depth limit. */
-#ifndef LUDUS_SIM_PROOF_MODEL_H
-#define LUDUS_SIM_PROOF_MODEL_H
+#pragma once
 
 #include "base/options.h"
 #include "sim/proof/proof_expand.h"
@@ -162,5 +161,3 @@ int32_t lud_proof_corruptions(const lud_proof_model *model, const lud_proof_atom
                               lud_proof_atom *out, int32_t capacity);
 
 extern const lud_world lud_proof_world;
-
-#endif

@@ -1,6 +1,5 @@
 /* The Markov chain that people's and robots' policies make of a world, and what can be asked of it. */
-#ifndef LUDUS_LEARN_EMPO_EXACT_CHAIN_H
-#define LUDUS_LEARN_EMPO_EXACT_CHAIN_H
+#pragma once
 
 #include <stdio.h>
 
@@ -47,5 +46,3 @@ lud_status lud_empo_write_csv(const lud_empo_problem *problem, const double *rec
 /* Graphviz: states as nodes with V_r, the chain's moves as edges; at most `max_states` states or an error. */
 lud_status lud_empo_chain_write_dot(const lud_empo_chain *chain, const double *records, uint64_t max_states,
                                     FILE *out, lud_error *error);
-
-#endif

@@ -11,8 +11,7 @@
  *     V_r(policy, start) = V_r(start) + E[ sum_t gamma_r^t (w U_r + Q_r(s_t, a_t) - V_r(s_t)) ]
  * where U_r is the policy's and a_t what its robots did (the performance difference lemma of Kakade and
  * Langford, "Approximately optimal approximate reinforcement learning", 2002). */
-#ifndef LUDUS_LEARN_EMPO_EXACT_POLICY_ESTIMATE_H
-#define LUDUS_LEARN_EMPO_EXACT_POLICY_ESTIMATE_H
+#pragma once
 
 #include "agents/policy.h"
 #include "learn/empo/exact/policy_evaluation.h"
@@ -29,5 +28,3 @@ typedef struct lud_empo_estimate_options {
 lud_status lud_empo_estimate_policy(const lud_empo_problem *problem, const double *records, uint32_t start,
                                     lud_policy *const *robots, const lud_empo_estimate_options *options,
                                     lud_empo_policy_evaluation *evaluation, lud_error *error);
-
-#endif

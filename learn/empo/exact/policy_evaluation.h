@@ -1,8 +1,7 @@
 /* Evaluation of robot policies: what a policy achieves in the world of a solved problem, exactly, people
  * staying as they are, and which states are visited on the way. Worlds that start in several ways (ensembles
  * of maps, random places) are evaluated by the mean over their starts. */
-#ifndef LUDUS_LEARN_EMPO_EXACT_POLICY_EVALUATION_H
-#define LUDUS_LEARN_EMPO_EXACT_POLICY_EVALUATION_H
+#pragma once
 
 #include "learn/empo/exact/exact.h"
 
@@ -39,5 +38,3 @@ lud_status lud_empo_mean_visits(const lud_empo_problem *problem, const double *r
  * q), in which an outcome with p = 0 counts nothing. */
 double lud_empo_total_variation(const double *p, const double *q, int n);
 double lud_empo_kullback_leibler(const double *p, const double *q, int n);
-
-#endif

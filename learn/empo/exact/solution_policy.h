@@ -1,7 +1,6 @@
 /* Acting on a solution: people by their computed policies for the goal they have (or the marginal one without
  * a goal), robots by one common draw from pi_r. */
-#ifndef LUDUS_LEARN_EMPO_EXACT_SOLUTION_POLICY_H
-#define LUDUS_LEARN_EMPO_EXACT_SOLUTION_POLICY_H
+#pragma once
 
 #include "agents/policy.h"
 #include "learn/empo/exact/solution.h"
@@ -20,5 +19,3 @@ void lud_empo_act_jointly(const lud_empo_layout *layout, const lud_act *act, int
                           const double *pi_r);
 /* The place of a person in the layout, -1 for anybody else. */
 int lud_empo_person_of(const lud_empo_layout *layout, int agent);
-
-#endif

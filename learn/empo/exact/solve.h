@@ -2,8 +2,7 @@
  * same world.
  *
  * RUN holds scenario.yaml (effective), solution.empo (learn/empo/exact/solution.h) and summary.json. */
-#ifndef LUDUS_LEARN_EMPO_EXACT_SOLVE_H
-#define LUDUS_LEARN_EMPO_EXACT_SOLVE_H
+#pragma once
 
 #include "learn/empo/exact/options.h"
 #include "learn/empo/exact/policy_estimate.h"
@@ -47,5 +46,3 @@ lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *o
 lud_status lud_empo_case_evaluate(lud_empo_case *c, const lud_empo_solution *solution,
                                   lud_policy *const *robots, const lud_empo_estimate_options *estimate,
                                   int n_threads, lud_empo_policy_evaluation *evaluation, lud_error *error);
-
-#endif

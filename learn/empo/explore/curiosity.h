@@ -1,8 +1,7 @@
 /* What draws the environments of the neural EMPO learner to states and actions that are new: visits counted
  * by state and action, random network distillation (learn/empo/explore/novelty.h), or both, as one weighted
  * bonus. */
-#ifndef LUDUS_LEARN_EMPO_EXPLORE_CURIOSITY_H
-#define LUDUS_LEARN_EMPO_EXPLORE_CURIOSITY_H
+#pragma once
 
 #include "learn/empo/explore/novelty.h"
 #include "learn/empo/networks/table.h"
@@ -44,5 +43,3 @@ double lud_empo_curiosity_of_state(const lud_empo_curiosity *curiosity, const in
 
 /* What was counted: tables `prefix`seen and `prefix`done. */
 void lud_empo_curiosity_visit(lud_empo_curiosity *curiosity, const char *prefix, lud_checkpoint *checkpoint);
-
-#endif

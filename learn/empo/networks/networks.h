@@ -9,8 +9,7 @@
  * Rows: states on axis 0, entries (a human and a goal in a state) on an axis of their own, which gathers the
  * features of its state; where an agent stands is encoded once per cell and gathered. Parameters are named
  * `network.module.layer`; the shared encoders stand under `v_h_e` and learn from V_h^e only. */
-#ifndef LUDUS_LEARN_EMPO_NETWORKS_NETWORKS_H
-#define LUDUS_LEARN_EMPO_NETWORKS_NETWORKS_H
+#pragma once
 
 #include "learn/empo/memory/features.h"
 #include "learn/empo/stages.h"
@@ -98,5 +97,3 @@ int lud_empo_value_head(lud_nn *net, int x, const lud_empo_shape *shape, const c
                         double dropout, uint32_t stream);
 /* x softly clamped to [low, high] in training, hard otherwise; marked as an output. */
 int lud_empo_clamped(lud_nn *net, int x, double low, double high);
-
-#endif

@@ -7,8 +7,7 @@
  *   Q_h^m(s, g, a) = min (optimistic: max) over a_r of E_s' [ 1 if s' achieves g else gamma_h V_h^m(s', g) ],
  *
  * so its mean over draws is the exact one under the uniform belief, for every action and any goal at once. */
-#ifndef LUDUS_LEARN_EMPO_PHASE1_PHASE1_H
-#define LUDUS_LEARN_EMPO_PHASE1_PHASE1_H
+#pragma once
 
 #include "learn/empo/exact/reference.h"
 #include "learn/empo/memory/replay.h"
@@ -89,5 +88,3 @@ lud_status lud_empo_phase1_update_run(lud_empo_phase1_update *update, int64_t st
 void lud_empo_phase1_update_losses(const lud_empo_phase1_update *update, double *q, double *marginal);
 lud_empo_phase1_view lud_empo_phase1_update_view(const lud_empo_phase1_update *update);
 void lud_empo_phase1_update_visit(lud_empo_phase1_update *update, lud_checkpoint *checkpoint);
-
-#endif
