@@ -89,8 +89,7 @@ static lud_status read_entry(lud_cast *cast, lud_tree *entry, const char *file, 
             entry->key, layout->n_agents, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     }
     if (is_number != numbers) return LUD_OK;
-    lud_status status = add_member(cast, entry, file, error);
-    if (status) return status;
+    LUD_TRY(add_member(cast, entry, file, error));
     for (int i = 0; i < layout->n_agents; i++)
         if (is_number ? i == agent : layout->roles[i] == roles[role])
             cast->scenario_member[i] = cast->n_members - 1;

@@ -35,8 +35,7 @@ lud_status lud_policy_create(const lud_model *model, lud_tree *description, cons
     const char *names[N_KINDS];
     for (int i = 0; i < N_KINDS; i++) names[i] = kinds[i]->name;
     int index;
-    lud_status status = lud_tree_choice(type, names, N_KINDS, &index, error);
-    if (status) return status;
+    LUD_TRY(lud_tree_choice(type, names, N_KINDS, &index, error));
     return kinds[index]->create(kinds[index], model, description == type ? NULL : description, file, policy,
                                 error);
 }

@@ -126,8 +126,7 @@ static lud_status read_weights(random_policy *self, const lud_layout *layout, lu
             "weights: expected a mapping from action to weight, such as {forward: 3, left: 1}");
     for (lud_tree *entry = weights->child; entry; entry = entry->next) {
         double weight;
-        lud_status status = lud_tree_real(entry, 0, 1e9, &weight, error);
-        if (status) return status;
+        LUD_TRY(lud_tree_real(entry, 0, 1e9, &weight, error));
         bool known = false;
         const lud_action_space *widest = &layout->actions[0];
         for (int i = 0; i < layout->n_agents; i++) {

@@ -106,8 +106,7 @@ static lud_status read_rows(script_policy *self, const lud_layout *layout, lud_t
                                row->n_children);
         lud_tree *entry = row->kind == LUD_TREE_SEQUENCE ? row->child : row;
         for (size_t i = 0; i < n_agents; i++) {
-            lud_status status = read_action(entry, &layout->actions[i], &out[i], error);
-            if (status) return status;
+            LUD_TRY(read_action(entry, &layout->actions[i], &out[i], error));
             if (row->kind == LUD_TREE_SEQUENCE) entry = entry->next;
         }
     }
@@ -117,8 +116,7 @@ static lud_status read_rows(script_policy *self, const lud_layout *layout, lud_t
 static lud_status read_script(script_policy *self, const lud_model *model, lud_arena *arena,
                               lud_tree *options, const char *file, lud_error *error) {
     script_options values;
-    lud_status status = lud_options_read(&option_table, arena, options, &values, error);
-    if (status) return status;
+    LUD_TRY(lud_options_read(&option_table, arena, options, &values, error));
     self->repeat = values.repeat;
     lud_tree *rows = values.actions;
     if (values.file) {
@@ -128,13 +126,11 @@ static lud_status read_script(script_policy *self, const lud_model *model, lud_a
         char *path = lud_path_beside(arena, file ? file : "", values.file);
         lud_tree *root;
         if (!path) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a script");
-        status = lud_tree_read_file(arena, path, NULL, &root, error);
-        if (status) return status;
+        LUD_TRY(lud_tree_read_file(arena, path, NULL, &root, error));
         static const char *const names[] = {"actions"};
         rows = root->kind == LUD_TREE_MAPPING ? lud_tree_get(root, "actions") : NULL;
         if (!rows) return lud_fail(error, LUD_ERROR_INPUT, "%s:1:1: expected a key 'actions'", path);
-        status = lud_tree_check_keys(root, names, 1, error);
-        if (status) return status;
+        LUD_TRY(lud_tree_check_keys(root, names, 1, error));
     }
     if (!rows) return lud_fail(error, LUD_ERROR_INPUT, "script: needs 'actions' or 'file'");
     for (int i = 0; i < model->layout.n_agents; i++) {

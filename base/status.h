@@ -43,6 +43,14 @@ lud_status lud_fail_at(lud_error *error, lud_status status, lud_place place, con
 /* Puts `prefix (format...): ` context in front of the message already in `error`; returns its status. */
 lud_status lud_fail_context(lud_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Leaves the function with the status of `call` unless that is LUD_OK. Where something has to be given back
+ * first, the status is kept in a variable instead. */
+#define LUD_TRY(call)                                                                                        \
+    do {                                                                                                     \
+        const lud_status status_of_call = (call);                                                            \
+        if (status_of_call) return status_of_call;                                                           \
+    } while (0)
+
 /* The nearest of `n` names to `word` for a "did you mean" hint; null when nothing is near
  * (Damerau-Levenshtein distance above a third of the word's length, at least 1). */
 const char *lud_nearest_name(const char *word, const char *const *names, int n);

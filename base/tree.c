@@ -106,8 +106,7 @@ static lud_status read_with_includes(lud_arena *arena, const char *path, const i
     if (!(files->paths[files->n] = strdup(path))) return out_of_memory(error);
     files->stamps[files->n++] = lud_file_stamp(path);
     lud_status status = lud_file_read(arena, path, LUD_TREE_MAX_BYTES, &bytes, &length, error);
-    if (!status) status = lud_yaml_parse(arena, path, bytes, length, false, root, error);
-    if (status) return status;
+    if (!status) LUD_TRY(lud_yaml_parse(arena, path, bytes, length, false, root, error));
     lud_tree *include = find(*root, "include");
     if (!include) return LUD_OK;
 
@@ -153,8 +152,7 @@ lud_status lud_tree_read_file(lud_arena *arena, const char *path, lud_tree_files
 lud_status lud_tree_read_text(lud_arena *arena, const char *name, const char *text, size_t length,
                               lud_tree **root, lud_error *error) {
     *root = NULL;
-    lud_status status = lud_yaml_parse(arena, name, text, length, false, root, error);
-    if (status) return status;
+    LUD_TRY(lud_yaml_parse(arena, name, text, length, false, root, error));
     const lud_tree *include = find(*root, "include");
     if (include)
         return lud_fail_at(error, LUD_ERROR_INPUT, include->key_place,
@@ -193,8 +191,7 @@ static lud_status assign(lud_arena *arena, lud_tree *root, char *path, const cha
                             name);
         lud_tree *child = NULL;
         if (node->kind == LUD_TREE_SEQUENCE) {
-            status = element(node, segment, name, &child, error);
-            if (status) return status;
+            LUD_TRY(element(node, segment, name, &child, error));
         } else {
             child = find(node, segment);
         }

@@ -106,8 +106,7 @@ static lud_status open_anchor(reader *r, struct fy_token *token, lud_place place
 /* `alias` is the place to name when a limit is met; the copies keep the places of what they are copies of. */
 static lud_status copy_node(reader *r, const lud_tree *node, lud_place alias, int depth, lud_tree **copy) {
     lud_status status = check_depth(r, alias, depth);
-    if (!status) status = new_node(r, alias, node->kind, copy);
-    if (status) return status;
+    if (!status) LUD_TRY(new_node(r, alias, node->kind, copy));
     lud_tree *c = *copy;
     *c = *node;
     c->next = NULL;
@@ -169,8 +168,7 @@ static int block_indent(const reader *r, size_t source, const char *text) {
 static lud_status read_scalar(reader *r, struct fy_event *event, lud_tree **node) {
     lud_place place = place_of_event(r, event);
     lud_status status = new_node(r, place, LUD_TREE_SCALAR, node);
-    if (!status) status = scalar_text(r, event->scalar.value, place, &(*node)->text, &(*node)->text_length);
-    if (status) return status;
+    if (!status) LUD_TRY(scalar_text(r, event->scalar.value, place, &(*node)->text, &(*node)->text_length));
     lud_tree *n = *node;
     enum fy_scalar_style style =
         event->scalar.value ? fy_token_scalar_style(event->scalar.value) : FYSS_PLAIN;
@@ -301,8 +299,7 @@ static lud_status read_node(reader *r, struct fy_event *event, int depth, lud_tr
                            "expected a value without a tag, found a YAML tag");
     anchor *opened;
     lud_status status = check_depth(r, place, depth);
-    if (!status) status = open_anchor(r, anchor_token, place, &opened);
-    if (status) return status;
+    if (!status) LUD_TRY(open_anchor(r, anchor_token, place, &opened));
     if (event->type == FYET_SCALAR) {
         status = read_scalar(r, event, node);
     } else {

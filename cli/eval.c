@@ -89,9 +89,8 @@ static lud_status measure_transferred(const char *folder, const lud_scenario *tr
                                       lud_error *error) {
     lud_cast *cast;
     lud_rollout result = {0};
-    lud_status status = lud_run_cast(folder, scenario, &cast, error);
-    if (status) return status;
-    status = lud_rollout_run(scenario, cast, episodes, 0, NULL, &result, error);
+    LUD_TRY(lud_run_cast(folder, scenario, &cast, error));
+    lud_status status = lud_rollout_run(scenario, cast, episodes, 0, NULL, &result, error);
     if (!status) {
         double sum = 0.0;
         for (int i = 0; i < result.n_agents; i++)
@@ -212,10 +211,9 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     (void)n_arguments;
     const eval_values *values = data;
     lud_scenario *scenario;
-    lud_status status = lud_scenario_open(arguments[0], &values->scenario, &scenario, error);
-    if (status) return status;
+    LUD_TRY(lud_scenario_open(arguments[0], &values->scenario, &scenario, error));
     const lud_learner_kind *kind = NULL;
-    status = lud_run_kind(arguments[0], scenario, &kind, error);
+    lud_status status = lud_run_kind(arguments[0], scenario, &kind, error);
     if (!status) status = check_flags(kind, arguments[0], values, error);
     if (!status) status = eval_kind(kind, scenario, arguments[0], values, error);
     lud_scenario_destroy(scenario);

@@ -127,8 +127,7 @@ lud_status lud_flags_parse(const lud_verb *verb, char *const *words, int n_words
             *help = true;
             return LUD_OK;
         } else if (!only_arguments && word[0] == '-' && word[1]) {
-            lud_status status = read_flag(verb, words, n_words, &i, values, error);
-            if (status) return status;
+            LUD_TRY(read_flag(verb, words, n_words, &i, values, error));
         } else {
             arguments[(*n_arguments)++] = word;
         }

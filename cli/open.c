@@ -41,10 +41,9 @@ lud_status lud_run_open_with(const char *path, const lud_scenario_flags *flags, 
                              lud_run *run, lud_error *error) {
     lud_scenario *scenario;
     *run = (lud_run){0};
-    lud_status status = lud_scenario_open(path, flags, &scenario, error);
-    if (status) return status;
+    LUD_TRY(lud_scenario_open(path, flags, &scenario, error));
     const char *folder = lud_folder_exists(path) ? path : NULL;
-    status = lud_run_open(policy ? policy : folder, scenario, run, error);
+    lud_status status = lud_run_open(policy ? policy : folder, scenario, run, error);
     if (!status && policy && !run_acts(run)) {
         status = lud_fail(error, LUD_ERROR_INPUT, "%s has no policy that acts in this scenario", policy);
         lud_run_close(run);

@@ -40,8 +40,7 @@ static lud_status read_level(const char *text, level *l, lud_error *error) {
 /* No run has the column, or none was asked for (null). */
 static lud_status no_such_column(lud_arena *arena, const char *column, const char *folder, lud_error *error) {
     const char *names;
-    lud_status status = lud_history_columns(arena, folder, &names, error);
-    if (status) return status;
+    LUD_TRY(lud_history_columns(arena, folder, &names, error));
     if (!*names) return lud_fail(error, LUD_ERROR_INPUT, "%s has no metrics.csv: not a training", folder);
     if (!column)
         return lud_fail(error, LUD_ERROR_INPUT, "name columns with -c; %s/metrics.csv has %s", folder, names);
@@ -60,8 +59,7 @@ static lud_status fill_panel(lud_arena *arena, const char *column, const char *c
     int n_points = 0;
     for (int r = 0; r < n_folders; r++) {
         lud_history h;
-        lud_status status = lud_history_read(arena, folders[r], column, &h, error);
-        if (status) return status;
+        LUD_TRY(lud_history_read(arena, folders[r], column, &h, error));
         if (h.n == 0) continue;
         n_points += h.n;
         panel->x_name = h.steps_name;

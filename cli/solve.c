@@ -43,12 +43,10 @@ static void set_defaults(void *values) {
 
 static lud_status announce(const lud_scenario *s, const lud_empo_solve_options *options, lud_error *error) {
     lud_empo_layout layout;
-    lud_status status = lud_empo_layout_find(s->model, &layout, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_layout_find(s->model, &layout, error));
     lud_statespace_options space = {.seed = (uint64_t)s->run.seed, .n_threads = options->n_threads};
     lud_statespace_estimate estimate;
-    status = lud_statespace_guess(s->model, &space, &estimate, error);
-    if (status) return status;
+    LUD_TRY(lud_statespace_guess(s->model, &space, &estimate, error));
     char states[16], bytes[16], disk[16];
     const char *least =
         estimate.exhausted ? "" : "at least about "; /* a sample misses more than it doubles */
@@ -191,11 +189,9 @@ static lud_status solve_on(lud_device *device, const lud_scenario *scenario, con
                                       .device = device,
                                       .device_may_fail = strcmp(values->device, "auto") == 0};
     lud_status status = check_exports(&values->exports, wanted, error);
-    if (!status && show) status = announce(scenario, &options, error);
-    if (status) return status;
+    if (!status && show) LUD_TRY(announce(scenario, &options, error));
     lud_empo_case c;
-    status = lud_empo_case_open(scenario, &options, &c, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_case_open(scenario, &options, &c, error));
     lud_empo_solution *solution = NULL;
     status = lud_empo_case_solve(&c, &options, &solution, error);
     if (!status) status = export_all(wanted, values->run, &c, solution, error);
@@ -236,11 +232,10 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     const solve_values *values = data;
     if (!values->run) return lud_fail(error, LUD_ERROR_INPUT, "solve needs a folder for its results: -o RUN");
     lud_scenario *scenario;
-    lud_status status = lud_scenario_open(arguments[0], &values->scenario, &scenario, error);
-    if (status) return status;
+    LUD_TRY(lud_scenario_open(arguments[0], &values->scenario, &scenario, error));
     int method = 0;
     while (methods[method].world && strcmp(methods[method].world, scenario->world->name) != 0) method++;
-    status = methods[method].solve(scenario, values, error);
+    lud_status status = methods[method].solve(scenario, values, error);
     lud_scenario_destroy(scenario);
     return status;
 }

@@ -231,8 +231,7 @@ static lud_status write_rows(const char *path, const lud_text *header, const lud
     lud_file_writer writer = {0};
     FILE *out = stdout;
     if (path) {
-        lud_status status = lud_file_write_begin(&writer, path, error);
-        if (status) return status;
+        LUD_TRY(lud_file_write_begin(&writer, path, error));
         out = writer.stream;
     }
     fputs(header->bytes, out);
@@ -247,15 +246,14 @@ static lud_status sweep(const sweep_values *values, const lud_scenario *scenario
     FILE *show = values->quiet ? NULL : stderr;
     lud_empo_solve_options options = {.n_threads = n_threads, .progress = show};
     lud_empo_case shared;
-    lud_status status = lud_empo_case_open(scenario, &options, &shared, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_case_open(scenario, &options, &shared, error));
     bool same_world = true;
     for (int k = 0; k < j->n_ranges; k++) same_world &= !strncmp(j->ranges[k].key, "learner.", 8);
     j->shared = same_world ? &shared : NULL;
     lud_text header = {0}, *rows = calloc((size_t)n, sizeof *rows);
     write_header(&header, j->ranges, j->n_ranges, scenario->model, &shared.problem->layout);
-    status = rows ? solve_points(j, n, n_threads, show, rows, error)
-                  : lud_fail(error, LUD_ERROR_MEMORY, "no memory for rows");
+    lud_status status = rows ? solve_points(j, n, n_threads, show, rows, error)
+                             : lud_fail(error, LUD_ERROR_MEMORY, "no memory for rows");
     /* what was finished before an interruption or an error is kept */
     lud_error ignored = {0};
     if (rows && (!status || status == LUD_INTERRUPTED)) {
@@ -280,8 +278,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
         return lud_fail(error, LUD_ERROR_LIMIT, "more than %d --vary", (int)MAX_KEYS);
     int64_t n = 1;
     for (int k = 0; k < values->vary.n; k++) {
-        lud_status status = read_range(values->vary.items[k], &ranges[k], error);
-        if (status) return status;
+        LUD_TRY(read_range(values->vary.items[k], &ranges[k], error));
         n *= ranges[k].n;
         if (n > 10000000)
             return lud_fail(error, LUD_ERROR_LIMIT,
@@ -289,11 +286,10 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     }
     bool sampled = values->samples > 0;
     lud_scenario *scenario;
-    lud_status status = lud_scenario_open(arguments[0], &values->scenario, &scenario, error);
-    if (status) return status;
+    LUD_TRY(lud_scenario_open(arguments[0], &values->scenario, &scenario, error));
     job j = {arguments[0], &values->scenario, ranges, values->vary.n, sampled, (uint64_t)scenario->run.seed,
              NULL};
-    status = sweep(values, scenario, &j, sampled ? values->samples : n, error);
+    lud_status status = sweep(values, scenario, &j, sampled ? values->samples : n, error);
     lud_scenario_destroy(scenario);
     return status;
 }

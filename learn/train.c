@@ -122,8 +122,7 @@ static lud_status prepare_folder(session *s, lud_error *error) {
 }
 
 static lud_status open_session(session *s, lud_error *error) {
-    lud_status status = prepare_folder(s, error);
-    if (status) return status;
+    LUD_TRY(prepare_folder(s, error));
     const lud_learner *l = s->learner;
     const bool resumes = s->options->resume || s->options->resume_previous;
     s->n_columns = l->n_columns + l->n_evaluation_columns;
@@ -134,8 +133,8 @@ static lud_status open_session(session *s, lud_error *error) {
     if (l->n_evaluation_columns)
         memcpy(s->columns + l->n_columns, l->evaluation_columns,
                (size_t)l->n_evaluation_columns * sizeof *s->columns);
-    status = lud_metrics_open(s->options->folder, s->columns, s->n_columns, resumes ? s->iterations + 1 : 0,
-                              &s->metrics, error);
+    lud_status status = lud_metrics_open(s->options->folder, s->columns, s->n_columns,
+                                         resumes ? s->iterations + 1 : 0, &s->metrics, error);
     if (status == LUD_OK) status = lud_checkpoint_writer_create(s->checkpoint_path, &s->writer, error);
     return status;
 }
@@ -152,10 +151,9 @@ static void close_session(session *s) {
  * at the end of the session, for the writer. */
 static lud_status save(session *s, bool last, lud_error *error) {
     const double start = lud_clock_seconds();
-    lud_status status = last ? lud_checkpoint_writer_wait(s->writer, error) : LUD_OK;
-    if (status) return status;
+    LUD_TRY(last ? lud_checkpoint_writer_wait(s->writer, error) : LUD_OK);
     /* rows up to the snapshot must be in the files before a reader can find the snapshot */
-    status = lud_metrics_flush(s->metrics, error);
+    lud_status status = lud_metrics_flush(s->metrics, error);
     lud_checkpoint *checkpoint = status ? NULL : lud_checkpoint_writer_begin(s->writer);
     if (checkpoint) {
         visit(s, checkpoint);
@@ -172,17 +170,14 @@ static lud_status one_iteration(session *s, lud_progress *progress, lud_error *e
     lud_learner *l = s->learner;
     const lud_train_options *o = s->options;
     for (int i = 0; i < s->n_columns; i++) s->row[i] = NAN;
-    lud_status status = l->kind->iterate(l, s->row, error);
-    if (status) return status;
+    LUD_TRY(l->kind->iterate(l, s->row, error));
     s->iterations++;
     const bool evaluate = s->iterations == l->n_iterations ||
                           (o->evaluate_every && s->iterations % (uint64_t)o->evaluate_every == 0);
     if (evaluate && l->kind->evaluate) {
-        status = l->kind->evaluate(l, s->row + l->n_columns, error);
-        if (status) return status;
+        LUD_TRY(l->kind->evaluate(l, s->row + l->n_columns, error));
     }
-    status = lud_metrics_write(s->metrics, s->iterations, seconds_now(s), s->row, error);
-    if (status) return status;
+    LUD_TRY(lud_metrics_write(s->metrics, s->iterations, seconds_now(s), s->row, error));
     if (o->after_iteration) o->after_iteration(o->context, l);
 
     lud_text note = {0};

@@ -155,8 +155,7 @@ lud_status lud_player_step(lud_player *p, const int32_t *chosen, bool *moved, lu
         *moved = true;
         return LUD_OK;
     }
-    lud_status status = reserve(p, p->position + 2, error);
-    if (status) return status;
+    LUD_TRY(reserve(p, p->position + 2, error));
     act(p, chosen);
     moment next = moment_at(p, p->position + 1);
     const lud_runner *r = &p->runner;
@@ -166,8 +165,7 @@ lud_status lud_player_step(lud_player *p, const int32_t *chosen, bool *moved, lu
     memcpy(next.state, r->batch->states, p->model->layout.state_bytes);
     memcpy(next.hidden, r->hidden, p->hidden_bytes);
     memcpy(next.actions, r->discrete, p->n_agents * sizeof *next.actions);
-    status = lud_cast_check(r->cast, error);
-    if (status) return status;
+    LUD_TRY(lud_cast_check(r->cast, error));
     p->position++;
     p->known = p->position + 1;
     set_over(p, p->position, terminated || truncated);

@@ -150,10 +150,9 @@ static lud_status add_overlay(recorder *r, lud_error *error) {
     const lud_record_options *o = r->options;
     enum { PANEL = 280 };
     lud_canvas *canvas;
-    lud_status status = lud_overlay_create(o->source, r->drawing, &r->overlay, error);
-    if (status) return status;
+    LUD_TRY(lud_overlay_create(o->source, r->drawing, &r->overlay, error));
     lud_overlay_show(r->overlay, o->overlay);
-    status = lud_canvas_create_offscreen(16, 16, 1, &canvas, error); /* knows how high lines are */
+    lud_status status = lud_canvas_create_offscreen(16, 16, 1, &canvas, error); /* knows how high lines are */
     if (status) return status;
     float height = lud_overlay_panel_height(r->overlay, canvas);
     lud_canvas_destroy(canvas);

@@ -157,15 +157,13 @@ static int open_frame(lud_video *v) {
 
 static lud_status open_stream(lud_video *v, lud_error *error) {
     const lud_av *av = &v->av;
-    lud_status status = lud_av_load(&v->av, error);
-    if (status) return status;
+    LUD_TRY(lud_av_load(&v->av, error));
     av->av_log_set_level(AV_LOG_ERROR);
     const AVCodec *codec = encoder_of(av, v->format);
     if (!codec)
         return lud_fail(error, LUD_ERROR_UNSUPPORTED, "%s: libavcodec on this machine has no encoder %s",
                         v->path, v->format->encoders[0]);
-    status = lud_file_write_begin(&v->writer, v->path, error);
-    if (status) return status;
+    LUD_TRY(lud_file_write_begin(&v->writer, v->path, error));
     uint8_t *buffer = av->av_malloc(IO_BYTES);
     v->io = buffer ? av->avio_alloc_context(buffer, IO_BYTES, 1, v, NULL, write_bytes, seek_to) : NULL;
     if (!v->io) {

@@ -32,8 +32,7 @@ static lud_status create_on_device(whole_batch *b, lud_error *error) {
     if (!b->code)
         return lud_fail(error, LUD_ERROR_UNSUPPORTED, "the world %s does not step on %s", world->name,
                         shown->device->name);
-    lud_status status = world->upload(shown->model, shown->device, &b->uploaded, error);
-    if (status) return status;
+    LUD_TRY(world->upload(shown->model, shown->device, &b->uploaded, error));
     const size_t n = (size_t)shown->n_envs;
     shown->states = lud_device_allocate(shown->device, n * shown->model->layout.state_bytes);
     shown->tick = lud_device_allocate(shown->device, n * sizeof *shown->tick);

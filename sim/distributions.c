@@ -71,8 +71,7 @@ static lud_status grow_arrays(lud_distributions *d, size_t n, lud_error *error) 
 lud_status lud_distributions_number(lud_distributions *d, const double *probability, size_t n,
                                     uint32_t *number, lud_error *error) {
     if (!d->slots || d->n >= ((uint32_t)1 << d->log2_slots) / 2) {
-        lud_status status = grow_slots(d, error);
-        if (status) return status;
+        LUD_TRY(grow_slots(d, error));
     }
     size_t mask = ((size_t)1 << d->log2_slots) - 1, at = hash_of(probability, n) & mask;
     for (; d->slots[at]; at = (at + 1) & mask) {
@@ -83,8 +82,7 @@ lud_status lud_distributions_number(lud_distributions *d, const double *probabil
             return LUD_OK;
         }
     }
-    lud_status status = grow_arrays(d, n, error);
-    if (status) return status;
+    LUD_TRY(grow_arrays(d, n, error));
     memcpy(d->probability + d->begin[d->n], probability, n * sizeof *probability);
     d->begin[d->n + 1] = d->begin[d->n] + n;
     d->slots[at] = d->n + 1;

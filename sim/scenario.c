@@ -84,8 +84,7 @@ static lud_status find_world(lud_scenario *s, lud_error *error) {
         return lud_fail_at(error, LUD_ERROR_INPUT, s->root->place,
                            "expected the line `ludus: 1` (the version of the format), found none");
     int64_t number;
-    lud_status status = lud_tree_int(version, 1, 1, &number, error);
-    if (status) return status;
+    LUD_TRY(lud_tree_int(version, 1, 1, &number, error));
     if (!name)
         return lud_fail_at(error, LUD_ERROR_INPUT, s->root->place,
                            "expected the key 'world' (the kind of world), found none");
@@ -93,7 +92,7 @@ static lud_status find_world(lud_scenario *s, lud_error *error) {
     if (!names) return out_of_memory(error);
     for (int i = 0; i < n; i++) names[i] = all[i]->name;
     int index;
-    status = lud_tree_choice(name, names, n, &index, error);
+    lud_status status = lud_tree_choice(name, names, n, &index, error);
     if (!status) s->world = all[index];
     return status;
 }
@@ -175,9 +174,8 @@ lud_status lud_scenario_load(const char *path, const char *const *set, int n_set
 
 lud_status lud_scenario_load_with(const char *path, const lud_scenario_overrides *overrides,
                                   lud_tree_files *files, lud_scenario **scenario, lud_error *error) {
-    lud_status status = begin(path, scenario, error);
-    if (status) return status;
-    status = lud_tree_read_file((*scenario)->arena, path, files, &(*scenario)->root, error);
+    LUD_TRY(begin(path, scenario, error));
+    lud_status status = lud_tree_read_file((*scenario)->arena, path, files, &(*scenario)->root, error);
     if (!status) status = read_root(*scenario, overrides, error);
     return end(status, scenario);
 }
@@ -185,9 +183,8 @@ lud_status lud_scenario_load_with(const char *path, const lud_scenario_overrides
 lud_status lud_scenario_read(const char *name, const char *text, size_t length, const char *const *set,
                              int n_set, lud_scenario **scenario, lud_error *error) {
     const lud_scenario_overrides overrides = {.set = set, .n_set = n_set, .run = lud_run_as_written};
-    lud_status status = begin(name, scenario, error);
-    if (status) return status;
-    status = lud_tree_read_text((*scenario)->arena, name, text, length, &(*scenario)->root, error);
+    LUD_TRY(begin(name, scenario, error));
+    lud_status status = lud_tree_read_text((*scenario)->arena, name, text, length, &(*scenario)->root, error);
     if (!status) status = read_root(*scenario, &overrides, error);
     return end(status, scenario);
 }
@@ -207,8 +204,7 @@ lud_status lud_scenario_effective(const lud_scenario *s, lud_arena *arena, lud_t
     bool ok = lud_tree_add_int(arena, out, "ludus", 1) && lud_tree_add_text(arena, out, "name", s->name);
     if (ok && s->about) ok = lud_tree_add_text(arena, out, "about", s->about) != NULL;
     if (!ok || !lud_tree_add_text(arena, out, "world", s->world->name)) return out_of_memory(error);
-    lud_status status = s->world->write(s->model, arena, out, error);
-    if (status) return status;
+    LUD_TRY(s->world->write(s->model, arena, out, error));
     const lud_tree *const sections[] = {s->policies, s->learner, section(s, "view")};
     for (int i = 0; i < 3; i++)
         if (sections[i] && !lud_tree_add_copy(arena, out, sections[i]->key, sections[i]))

@@ -149,8 +149,7 @@ static lud_status check_memory(builder *b, uint64_t extra) {
     }
     uint64_t bytes = bytes_held(b) + beside;
     for (bool moved = b->options->folder != NULL; moved && bytes > b->memory_limit;) {
-        lud_status status = move_to_file(b, &moved);
-        if (status) return status;
+        LUD_TRY(move_to_file(b, &moved));
         bytes = bytes_held(b) + beside;
     }
     if (bytes > b->space->peak_bytes) b->space->peak_bytes = bytes;
@@ -186,9 +185,8 @@ static lud_status worker_branch(worker *w) {
         w->kinds = kinds;
         w->branch_capacity = capacity;
     }
-    lud_status status = lud_distributions_number(&w->local_kinds, w->successors.probability, w->successors.n,
-                                                 &w->kinds[w->n_branches], &w->error);
-    if (status) return status;
+    LUD_TRY(lud_distributions_number(&w->local_kinds, w->successors.probability, w->successors.n,
+                                     &w->kinds[w->n_branches], &w->error));
     w->n_branches++;
     w->n_branch_records += w->successors.n;
     return LUD_OK;
@@ -245,10 +243,9 @@ static lud_status number_kinds(builder *b, worker *w) {
     }
     for (; w->n_global_kinds < w->local_kinds.n; w->n_global_kinds++) {
         uint64_t begin = w->local_kinds.begin[w->n_global_kinds];
-        lud_status status = lud_distributions_number(&b->kinds, w->local_kinds.probability + begin,
-                                                     w->local_kinds.begin[w->n_global_kinds + 1] - begin,
-                                                     &w->global_kind[w->n_global_kinds], b->error);
-        if (status) return status;
+        LUD_TRY(lud_distributions_number(&b->kinds, w->local_kinds.probability + begin,
+                                         w->local_kinds.begin[w->n_global_kinds + 1] - begin,
+                                         &w->global_kind[w->n_global_kinds], b->error));
     }
     return LUD_OK;
 }
@@ -281,8 +278,7 @@ static lud_status prepare_round(builder *b, int n_workers) {
         n_successors += w->n_branch_records;
         space->n_terminal += w->n_terminal;
         space->n_transitions += w->n_records;
-        lud_status status = number_kinds(b, w);
-        if (status) return status;
+        LUD_TRY(number_kinds(b, w));
     }
     uint64_t chunks = (uint64_t)b->n_threads * LUD_STATE_CURSOR_CHUNK;
     uint64_t fresh = b->store.n_fresh + n_records + chunks;
@@ -292,8 +288,7 @@ static lud_status prepare_round(builder *b, int n_workers) {
     if (!status)
         status = grow_array(b, LUD_ARRAY_BRANCH_BEGIN, (n_branches + 1) * sizeof *space->branch_begin);
     if (!status) status = grow_array(b, LUD_ARRAY_BRANCH_KIND, n_branches * sizeof *space->branch_kind);
-    if (!status) status = grow_array(b, LUD_ARRAY_SUCCESSOR, n_successors * sizeof *space->successor);
-    if (status) return status;
+    if (!status) LUD_TRY(grow_array(b, LUD_ARRAY_SUCCESSOR, n_successors * sizeof *space->successor));
     unsigned now = space->table->log2_slots, then = lud_state_table_log2_slots(space->n_states + fresh);
     status = check_memory(b, then > now ? sizeof(uint64_t) << then : 0);
     if (!status) status = lud_state_table_reserve(space->table, space->n_states + fresh, b->error);
@@ -353,9 +348,8 @@ static lud_status append_layer(builder *b, uint32_t **rank) {
         check_memory(b, n * (2 * sizeof(lud_sort_item) + state_bytes) + n_fresh * sizeof **rank);
     if (!status) status = grow_array(b, LUD_ARRAY_STATES, (space->n_states + n) * state_bytes);
     if (!status)
-        status = grow(b, &space->layer_begin, &b->layer_capacity, (uint64_t)space->n_layers + 2,
-                      sizeof *space->layer_begin);
-    if (status) return status;
+        LUD_TRY(grow(b, &space->layer_begin, &b->layer_capacity, (uint64_t)space->n_layers + 2,
+                     sizeof *space->layer_begin));
 
     lud_sort_item *items = malloc(n * sizeof *items), *scratch = malloc(n * sizeof *scratch);
     *rank = malloc(n_fresh * sizeof **rank);
@@ -425,8 +419,7 @@ static void renumber_layer(const builder *b, uint64_t row_begin, uint64_t row_en
 static lud_status expand_layer(builder *b, uint64_t begin, uint64_t end) {
     lud_statespace *space = b->space;
     uint64_t n_joint = (uint64_t)space->n_joint_actions;
-    lud_status status = grow_array(b, LUD_ARRAY_ROWS, end * n_joint * sizeof *space->rows);
-    if (status) return status;
+    LUD_TRY(grow_array(b, LUD_ARRAY_ROWS, end * n_joint * sizeof *space->rows));
     for (uint64_t at = begin; at < end;) {
         if (lud_interrupted())
             return lud_fail(b->error, LUD_INTERRUPTED, "interrupted after %" PRIu64 " states",
@@ -442,8 +435,7 @@ static lud_status expand_layer(builder *b, uint64_t begin, uint64_t end) {
         }
 #pragma omp parallel for schedule(static, 1) num_threads(n_workers)
         for (int t = 0; t < n_workers; t++) b->workers[t].status = expand(b, &b->workers[t]);
-        status = prepare_round(b, n_workers);
-        if (status) return status;
+        LUD_TRY(prepare_round(b, n_workers));
 #pragma omp parallel for schedule(static, 1) num_threads(n_workers)
         for (int t = 0; t < n_workers; t++) write_rows(b, &b->workers[t]);
         lud_progress_update(&b->progress, at);
@@ -454,16 +446,14 @@ static lud_status expand_layer(builder *b, uint64_t begin, uint64_t end) {
 static lud_status build_layers(builder *b, const uint8_t *starts, int n_starts) {
     lud_statespace *space = b->space;
     worker *first = &b->workers[0];
-    lud_status status = worker_room(first, b->store.state_bytes, (size_t)n_starts);
-    if (status) return status;
+    LUD_TRY(worker_room(first, b->store.state_bytes, (size_t)n_starts));
     for (int i = 0; i < n_starts; i++)
         first->tags[i] = lud_state_tag(starts + (size_t)i * b->store.state_bytes, b->store.state_bytes);
     uint64_t room = (uint64_t)n_starts + LUD_STATE_CURSOR_CHUNK;
-    status = grow(b, &b->store.fresh, &b->fresh_capacity, room, b->store.state_bytes);
+    lud_status status = grow(b, &b->store.fresh, &b->fresh_capacity, room, b->store.state_bytes);
     if (!status) status = lud_state_table_reserve(space->table, room, b->error);
     if (!status) status = grow(b, &space->layer_begin, &b->layer_capacity, 2, sizeof *space->layer_begin);
-    if (!status) status = grow_array(b, LUD_ARRAY_BRANCH_BEGIN, sizeof *space->branch_begin);
-    if (status) return status;
+    if (!status) LUD_TRY(grow_array(b, LUD_ARRAY_BRANCH_BEGIN, sizeof *space->branch_begin));
     space->layer_begin[0] = space->branch_begin[0] = 0;
     lud_state_table_insert(space->table, &b->store, &first->cursor, (size_t)n_starts, starts, first->tags,
                            first->numbers);
@@ -569,8 +559,7 @@ lud_status lud_statespace_build(const lud_model *model, const lud_statespace_opt
     if (!options) options = &defaults;
     *out = NULL;
     int32_t n_joint_actions;
-    lud_status status = lud_statespace_check(model, &n_joint_actions, error);
-    if (status) return status;
+    LUD_TRY(lud_statespace_check(model, &n_joint_actions, error));
     double started = lud_clock_seconds();
     lud_statespace *space = calloc(1, sizeof *space);
     uint8_t *reset_state = malloc(model->layout.state_bytes);
@@ -601,7 +590,7 @@ lud_status lud_statespace_build(const lud_model *model, const lud_statespace_opt
         n_starts = 1;
     }
     lud_progress_start(&b.progress, options->progress, "state space", "states", 0);
-    status = create_workers(&b);
+    lud_status status = create_workers(&b);
     if (!status) status = build_layers(&b, starts, n_starts);
     lud_progress_finish(&b.progress);
     free_workers(&b);

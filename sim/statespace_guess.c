@@ -51,8 +51,7 @@ static lud_status reserve(sampler *s, size_t more) {
 
 /* The sample's number of a state, which is added when it is new. */
 static lud_status number_of(sampler *s, const uint8_t *state, uint32_t *number) {
-    lud_status status = reserve(s, 1);
-    if (status) return status;
+    LUD_TRY(reserve(s, 1));
     uint32_t tag = lud_state_tag(state, s->state_bytes);
     lud_state_table_insert(&s->table, &s->store, &s->cursor, 1, state, &tag, number);
     *number -= LUD_STATE_FRESH;

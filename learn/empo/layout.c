@@ -61,8 +61,7 @@ lud_status lud_empo_layout_find(const lud_model *model, lud_empo_layout *layout,
     if (!world->successors || !world->n_goals)
         return lud_fail(error, LUD_ERROR_UNSUPPORTED, "the world %s has no exact model with goals",
                         world->name);
-    lud_status status = list_agents(model, layout, error);
-    if (status != LUD_OK) return status;
+    LUD_TRY(list_agents(model, layout, error));
     if (lud_joint_action_count(&model->layout) == 0)
         return lud_fail(error, LUD_ERROR_LIMIT, "too many joint actions; expected at most 2^31 - 1");
     for (int r = 0; r < layout->n_robots; r++)

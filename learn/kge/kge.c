@@ -212,8 +212,7 @@ static lud_status build_tables(kge *k, lud_error *error) {
     if (k->entity < 0 || k->relation < 0)
         return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for embeddings");
     lud_parameters_set_low_rank(k->parameters, "", true);
-    lud_status status = lud_parameters_build(k->parameters, (uint64_t)k->scenario->run.seed, error);
-    if (status) return status;
+    LUD_TRY(lud_parameters_build(k->parameters, (uint64_t)k->scenario->run.seed, error));
     k->best = lud_parameters_clone(k->parameters);
     k->optimiser = lud_optimiser_create(k->parameters);
     if (!k->best || !k->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for embeddings");
@@ -230,13 +229,11 @@ static int32_t limited(int64_t wanted, int32_t n) {
 
 static lud_status build(kge *k, lud_error *error) {
     lud_status status = lud_options_read(&table, k->arena, k->scenario->learner, &k->options, error);
-    if (!status) status = lud_optimiser_options_check(&k->options.optimiser, k->scenario->learner, error);
-    if (status) return status;
+    if (!status) LUD_TRY(lud_optimiser_options_check(&k->options.optimiser, k->scenario->learner, error));
     const lud_place place = k->scenario->learner->place;
     const lud_proof_base *base = k->model->base;
     if (!k->device->backend->host_memory) { /* the scores are taken on the host, where the embeddings lie */
-        status = lud_scenario_device(k->scenario, "cpu", &k->own_device, error);
-        if (status) return status;
+        LUD_TRY(lud_scenario_device(k->scenario, "cpu", &k->own_device, error));
         k->device = k->own_device;
     }
     for (int32_t p = 1; p <= base->n_predicates; p++)
@@ -467,8 +464,7 @@ static lud_status rank(kge *k, lud_parameters *parameters, lud_proof_split split
 
 static lud_status validate(kge *k, double *row, lud_error *error) {
     lud_proof_ranking_summary s = {0};
-    lud_status status = k->n_valid ? rank(k, k->parameters, LUD_PROOF_VALID, k->n_valid, &s, error) : LUD_OK;
-    if (status) return status;
+    LUD_TRY(k->n_valid ? rank(k, k->parameters, LUD_PROOF_VALID, k->n_valid, &s, error) : LUD_OK);
     if (k->n_valid == 0 || s.mrr > k->best_mrr) {
         k->best_mrr = s.mrr;
         lud_parameters_copy(k->best, k->parameters);

@@ -104,15 +104,13 @@ static lud_status build_network(prover *p, lud_error *error) {
     lud_status status =
         lud_proof_net_create(p->model, &o->network, p->parameters, o->chunk_rows, &p->net, error);
     if (!status) status = lud_parameters_build(p->parameters, (uint64_t)p->scenario->run.seed, error);
-    if (!status) status = lud_proof_net_plan(p->net, LUD_NN_TRAIN, error);
-    if (status) return status;
+    if (!status) LUD_TRY(lud_proof_net_plan(p->net, LUD_NN_TRAIN, error));
     p->best = lud_parameters_clone(p->parameters);
     return p->best ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
 }
 
 static lud_status build(prover *p, lud_error *error) {
-    lud_status status = lud_proof_ppo_options_read(p->arena, p->scenario->learner, &p->options, error);
-    if (status) return status;
+    LUD_TRY(lud_proof_ppo_options_read(p->arena, p->scenario->learner, &p->options, error));
     const lud_proof_ppo_options *o = &p->options;
     if (o->evaluation.rank.score == LUD_PROOF_SCORE_ODDS && !p->model->limits.end_action)
         return lud_fail_at(error, LUD_ERROR_INPUT, p->scenario->learner->place,
@@ -139,7 +137,7 @@ static lud_status build(prover *p, lud_error *error) {
     lud_proof_batch_options batch =
         lud_proof_training_options(p->model, p->n_envs, (uint64_t)p->scenario->run.seed);
     batch.n_threads = n_threads;
-    status = lud_proof_batch_create(p->model, &batch, &p->batch, error);
+    lud_status status = lud_proof_batch_create(p->model, &batch, &p->batch, error);
     if (!status) status = build_network(p, error);
     if (!status) status = take_arrays(p, error);
     if (!status) status = lud_proof_update_create(p, error);
@@ -179,8 +177,7 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
 static lud_status validate(prover *p, double *row, lud_error *error) {
     if (p->n_ranked == 0) return LUD_OK;
     lud_proof_ranking_summary s;
-    lud_status status = lud_proof_validate(p, &s, error);
-    if (status) return status;
+    LUD_TRY(lud_proof_validate(p, &s, error));
     row[MRR] = s.mrr;
     row[HITS1] = s.hits1;
     row[HITS10] = s.hits10;

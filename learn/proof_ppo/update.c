@@ -25,8 +25,7 @@ lud_status lud_proof_update_create(prover *p, lud_error *error) {
     lud_update *u = &p->update;
     const int64_t n = p->n_samples, size = o->batch_size < n ? o->batch_size : n;
     lud_status status = build_optimiser(p, error);
-    if (!status) status = lud_proof_head_create(p->net, size > p->n_envs ? size : p->n_envs, &p->head, error);
-    if (status) return status;
+    if (!status) LUD_TRY(lud_proof_head_create(p->net, size > p->n_envs ? size : p->n_envs, &p->head, error));
     u->ppo.device = p->device;
     u->ppo.options = &o->update;
     u->ppo.samples = (lud_samples){p->log_prob, p->value, p->advantage, p->returns};

@@ -407,8 +407,7 @@ static lud_status parse_header(lud_checkpoint *checkpoint, const char *file, con
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)header, key, value) {
         if (strcmp(key, "__metadata__") != 0) {
-            lud_status status = parse_tensor(checkpoint, file, key, value, data, n_data, error);
-            if (status) return status;
+            LUD_TRY(parse_tensor(checkpoint, file, key, value, data, n_data, error));
             continue;
         }
         const char *text_key;
@@ -617,8 +616,7 @@ static lud_status write_parts(lud_checkpoint *checkpoint, const char *path, cons
     memcpy(header + sizeof header_start - 1, digits, CHECKSUM_DIGITS);
 
     lud_file_writer writer;
-    lud_status status = lud_file_write_begin(&writer, path, error);
-    if (status) return status;
+    LUD_TRY(lud_file_write_begin(&writer, path, error));
     bool written = fwrite(length_bytes, 1, 8, writer.stream) == 8 &&
                    fwrite(header, 1, n_header, writer.stream) == n_header;
     for (size_t i = 0; written && i < checkpoint->n_tensors; i++) {

@@ -199,8 +199,7 @@ static lud_status read_line(cells *c, const char *line, size_t length, lud_place
         if (half) {
             lud_place there = place;
             if (exact) there.column += (int)first;
-            lud_status status = add_cell(c, line[first], line[i], there);
-            if (status) return status;
+            LUD_TRY(add_cell(c, line[first], line[i], there));
             width++;
         }
         half = !half;
@@ -245,8 +244,7 @@ static lud_status read_list_row(cells *c, lud_tree *row) {
     for (const lud_tree *cell = row->child; cell; cell = cell->next) {
         if (cell->kind != LUD_TREE_SCALAR || cell->text_length != 2)
             return lud_tree_expected(cell, c->error, "a code of two characters");
-        lud_status status = add_cell(c, cell->text[0], cell->text[1], cell->place);
-        if (status) return status;
+        LUD_TRY(add_cell(c, cell->text[0], cell->text[1], cell->place));
     }
     return end_row(c, row->n_children, row->place);
 }
@@ -271,8 +269,7 @@ lud_status lud_grid_rows_read(lud_arena *arena, lud_tree *node, lud_grid_rows *r
 
 lud_status lud_grid_agent_read(lud_arena *arena, lud_tree *node, lud_grid_thing *agent, lud_error *error) {
     lud_grid_agent_options values;
-    lud_status status = lud_options_read(&lud_grid_agent_option_table, arena, node, &values, error);
-    if (status) return status;
+    LUD_TRY(lud_options_read(&lud_grid_agent_option_table, arena, node, &values, error));
     if (lud_tree_get(node, "colour")) agent->agent.colour = (lud_colour)values.colour;
     if (lud_tree_get(node, "facing")) agent->agent.direction = (lud_direction)values.facing;
     if (lud_tree_get(node, "role")) {

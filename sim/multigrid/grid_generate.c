@@ -424,11 +424,10 @@ static lud_status check_section(lud_tree *section, const lud_grid_generate *g, l
 lud_status lud_grid_generate_read(lud_arena *arena, lud_tree *section, uint64_t seed, lud_grid_generate *g,
                                   lud_error *error) {
     lud_grid_generate_options v;
-    lud_status status = lud_options_read(&lud_grid_generate_option_table, arena, section, &v, error);
-    if (status) return status;
+    LUD_TRY(lud_options_read(&lud_grid_generate_option_table, arena, section, &v, error));
     *g = v.generate;
     if (g->seed < 0) g->seed = (int64_t)seed;
-    status = read_pair(section, "size", &v.size, &g->width, &g->height, error);
+    lud_status status = read_pair(section, "size", &v.size, &g->width, &g->height, error);
     if (!status) status = read_pair(section, "rooms", &v.rooms, &g->rooms_x, &g->rooms_y, error);
     lud_tree *colours = lud_tree_get(section, "colours");
     for (lud_tree *c = colours ? colours->child : NULL; c && !status; c = c->next) {

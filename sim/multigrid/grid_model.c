@@ -270,8 +270,7 @@ static lud_status check_spec(const lud_grid_spec *spec, lud_arena *arena, lud_er
     if (!seen)
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a %d x %d grid", spec->width, spec->height);
     for (int k = 0; k < spec->n_maps; k++) {
-        lud_status status = check_map(spec, k, seen, error);
-        if (status) return status;
+        LUD_TRY(check_map(spec, k, seen, error));
     }
     return check_goals(spec, seen, error);
 }

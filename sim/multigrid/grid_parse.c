@@ -37,8 +37,7 @@ static lud_status read_thing(reader *r, lud_tree *node, lud_grid_thing *thing);
 
 static lud_status read_content(reader *r, lud_tree *node, lud_grid_object *box) {
     lud_grid_thing content;
-    lud_status status = read_thing(r, node, &content);
-    if (status) return status;
+    LUD_TRY(read_thing(r, node, &content));
     lud_grid_type type = content.object.type;
     bool holds =
         type == LUD_KEY || type == LUD_BALL || type == LUD_BOX || (type == LUD_EMPTY && !content.is_agent);
@@ -77,8 +76,7 @@ static lud_status read_object(reader *r, lud_grid_type type, lud_tree *node, lud
 
 static lud_status read_under(reader *r, lud_tree *node, lud_grid_object *under) {
     lud_grid_thing ground;
-    lud_status status = read_thing(r, node, &ground);
-    if (status) return status;
+    LUD_TRY(read_thing(r, node, &ground));
     if (ground.is_agent || lud_grid_is_piece(ground.object.type))
         return lud_tree_expected(node, r->error,
                                  "something under it that stays where it is, such as goal or floor");
@@ -92,8 +90,7 @@ static lud_status find_type(reader *r, lud_tree *node, lud_tree **type, lud_tree
     lud_grid_type types[LUD_GRID_TYPES];
     int n = thing_names(names, types);
     names[n++] = "under";
-    lud_status status = lud_tree_check_keys(node, names, n, r->error);
-    if (status) return status;
+    LUD_TRY(lud_tree_check_keys(node, names, n, r->error));
     *under = lud_tree_get(node, "under");
     *type = NULL;
     for (lud_tree *c = node->child; c; c = c->next) {
@@ -116,13 +113,11 @@ static lud_status read_thing(reader *r, lud_tree *node, lud_grid_thing *thing) {
     lud_tree *parameters = NULL, *under = NULL;
     lud_status status;
     if (node->kind == LUD_TREE_MAPPING) {
-        status = find_type(r, node, &parameters, &under);
-        if (status) return status;
+        LUD_TRY(find_type(r, node, &parameters, &under));
         for (index = 0; strcmp(names[index], parameters->key) != 0;) index++;
         parameters->used = true;
     } else {
-        status = lud_tree_choice(node, names, n, &index, r->error);
-        if (status) return status;
+        LUD_TRY(lud_tree_choice(node, names, n, &index, r->error));
     }
     if (parameters && parameters->kind == LUD_TREE_NULL) parameters = NULL;
     if (types[index] == LUD_AGENT) {
@@ -163,8 +158,7 @@ static lud_status read_legend(reader *r, lud_tree *node, legend **entries, size_
                 "expected a code of two printable ASCII characters in the legend, found %zu bytes",
                 strlen(c->key));
         (*entries)[*n].code = c->key;
-        lud_status status = read_thing(r, c, &(*entries)[(*n)++].thing);
-        if (status) return status;
+        LUD_TRY(read_thing(r, c, &(*entries)[(*n)++].thing));
     }
     return LUD_OK;
 }
@@ -262,8 +256,7 @@ static lud_status read_ensemble(reader *r, lud_grid_spec *spec) {
     list->used = true;
     for (lud_tree *c = list->child; c; c = c->next) {
         lud_grid_variant_options v;
-        lud_status status = lud_options_read(&lud_grid_variant_option_table, r->arena, c, &v, r->error);
-        if (status) return status;
+        LUD_TRY(lud_options_read(&lud_grid_variant_option_table, r->arena, c, &v, r->error));
         if (!v.map) return lud_tree_expected(c, r->error, "a map in every entry of the ensemble");
         variants[n++] =
             (variant){.map = v.map, .agent_list = v.agents ? v.agents : r->options.agents, .place = c->place};
@@ -279,8 +272,7 @@ static lud_status read_corner(reader *r, lud_tree *list, int n, const lud_grid_s
     lud_tree *c = list->child;
     for (int i = 0; i < n; i++, c = c->next) {
         int64_t value;
-        lud_status status = lud_tree_int(c, 0, (i % 2 ? spec->height : spec->width) - 1, &value, r->error);
-        if (status) return status;
+        LUD_TRY(lud_tree_int(c, 0, (i % 2 ? spec->height : spec->width) - 1, &value, r->error));
         values[i] = (int)value;
     }
     return LUD_OK;
@@ -289,13 +281,11 @@ static lud_status read_corner(reader *r, lud_tree *list, int n, const lud_grid_s
 static lud_status read_goal(reader *r, lud_tree *node, const lud_grid_spec *spec, lud_grid_goal *goal,
                             lud_tree **agents) {
     lud_grid_goal_options v;
-    lud_status status = lud_options_read(&lud_grid_goal_option_table, r->arena, node, &v, r->error);
-    if (status) return status;
+    LUD_TRY(lud_options_read(&lud_grid_goal_option_table, r->arena, node, &v, r->error));
     if (!v.cell == !v.rectangle)
         return lud_tree_expected(node, r->error, "a goal with either a cell or a rectangle");
     int p[4];
-    status = read_corner(r, v.cell ? v.cell : v.rectangle, v.cell ? 2 : 4, spec, p);
-    if (status) return status;
+    LUD_TRY(read_corner(r, v.cell ? v.cell : v.rectangle, v.cell ? 2 : 4, spec, p));
     if (v.cell) {
         p[2] = p[0];
         p[3] = p[1];
@@ -402,8 +392,7 @@ static lud_status check_colours(reader *r, lud_tree *section, const char *key) {
 static lud_status read_section(reader *r, lud_tree *section, uint64_t seed, lud_grid_spec *spec) {
     lud_status status = lud_options_read(&lud_grid_option_table, r->arena, section, &r->options, r->error);
     if (!status) status = check_colours(r, section, "can_push_rocks");
-    if (!status) status = check_colours(r, section, "can_enter_magic_walls");
-    if (status) return status;
+    if (!status) LUD_TRY(check_colours(r, section, "can_enter_magic_walls"));
     const lud_grid_options *o = &r->options;
     if (o->spec.observation.size % 2 == 0)
         return lud_tree_expected(lud_tree_get(lud_tree_get(section, "observation"), "size"), r->error,
@@ -415,8 +404,7 @@ static lud_status read_section(reader *r, lud_tree *section, uint64_t seed, lud_
     if (o->ensemble) return read_ensemble(r, spec);
     if (o->legend) return lud_tree_expected(o->legend, r->error, "no legend beside generate");
     spec->is_generated = true;
-    status = lud_grid_generate_read(r->arena, o->generate, seed, &spec->generate, r->error);
-    if (status) return status;
+    LUD_TRY(lud_grid_generate_read(r->arena, o->generate, seed, &spec->generate, r->error));
     spec->n_maps = (int)spec->generate.maps;
     status = lud_grid_generate_maps(r->arena, o, spec, r->error);
     lud_place at = o->generate->place;

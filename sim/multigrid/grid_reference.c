@@ -57,8 +57,7 @@ static lud_status read_rock_pushers(lud_arena *arena, lud_tree *node, lud_text_l
                                     lud_error *error) {
     static const char letters[] = "rgbpye";
     const char *text;
-    lud_status status = lud_tree_text(node, &text, error);
-    if (status) return status;
+    LUD_TRY(lud_tree_text(node, &text, error));
     colours->n = strlen(text);
     colours->items = lud_arena_take_array(arena, colours->n, sizeof *colours->items);
     if (!colours->items) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");

@@ -237,8 +237,7 @@ lud_status lud_grid_successors(const lud_model *model, const uint8_t *state, con
     if (n > MAX_OUTCOMES)
         return lud_fail(error, LUD_ERROR_LIMIT, "a joint action has more than %d outcomes",
                         (int)MAX_OUTCOMES);
-    status = lud_successors_reserve(out, state_bytes, n + 1, error);
-    if (status) return status;
+    LUD_TRY(lud_successors_reserve(out, state_bytes, n + 1, error));
     uint8_t *planned = out->states + n * state_bytes;
     memcpy(planned, out->states, state_bytes);
     uint32_t few[STACK_SLOTS];

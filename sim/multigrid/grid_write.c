@@ -182,20 +182,17 @@ static lud_status build_maps(writer *w) {
     if (!things || !w->new_things || !w->new_codes || !list) return out_of_memory(w->error);
     list->kind = LUD_TREE_SEQUENCE;
     if (spec->n_maps == 1) {
-        lud_status status = write_map(w, spec->maps, things, list, NULL, &w->options.map);
-        if (status) return status;
+        LUD_TRY(write_map(w, spec->maps, things, list, NULL, &w->options.map));
     } else {
         w->options.ensemble = list;
     }
     for (int k = 0; k < spec->n_maps && w->options.ensemble; k++) {
         lud_tree *entry = lud_tree_add_mapping(w->arena, list, NULL), *ignored;
         if (!entry) return out_of_memory(w->error);
-        lud_status status = write_map(w, &spec->maps[k], things, entry, "map", &ignored);
-        if (status) return status;
+        LUD_TRY(write_map(w, &spec->maps[k], things, entry, "map", &ignored));
         lud_tree *agents = spec->n_agents ? lud_tree_add_sequence(w->arena, entry, "agents") : NULL;
         if (!spec->n_agents) continue;
-        status = agents ? write_agents(w, &spec->maps[k], agents) : out_of_memory(w->error);
-        if (status) return status;
+        LUD_TRY(agents ? write_agents(w, &spec->maps[k], agents) : out_of_memory(w->error));
     }
     if (!w->n_new) return LUD_OK;
     w->options.legend = lud_arena_take(w->arena, sizeof *w->options.legend);

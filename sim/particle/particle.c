@@ -160,8 +160,7 @@ static lud_status parse(lud_tree *root, const char *file, uint64_t seed, lud_mod
     (void)file;
     (void)seed;
     lud_particle_model *m;
-    lud_status status = lud_particle_parse(root, &m, error);
-    if (status) return status;
+    LUD_TRY(lud_particle_parse(root, &m, error));
     m->base.world = &lud_particle_world;
     *model = &m->base;
     return LUD_OK;

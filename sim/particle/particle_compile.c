@@ -81,8 +81,7 @@ static lud_status number_entities(lud_particle_model *m, lud_error *error) {
 static lud_status number_slots(lud_particle_model *m, lud_error *error) {
     for (int c = 0; c < m->n_choices; c++) {
         particle_choice *choice = &m->choices[c];
-        lud_status status = check_name(m, choice->name, m->options.choices, c, error);
-        if (status) return status;
+        LUD_TRY(check_name(m, choice->name, m->options.choices, c, error));
         const lud_tree *from = choice->from;
         if (!from || from->kind != LUD_TREE_SCALAR)
             return lud_fail_at(error, LUD_ERROR_INPUT, place_of(from ? from : m->options.choices, m),
@@ -125,8 +124,7 @@ static lud_status read_colour(lud_tree *node, double *colour, int *size, lud_err
                            "expected a colour, a list of 3 to %d numbers", LUD_PARTICLE_MAX_COLOUR);
     *size = 0;
     for (lud_tree *c = node->child; c; c = c->next) {
-        lud_status status = lud_tree_real(c, -1e9, 1e9, &colour[(*size)++], error);
-        if (status) return status;
+        LUD_TRY(lud_tree_real(c, -1e9, 1e9, &colour[(*size)++], error));
     }
     return LUD_OK;
 }
@@ -151,8 +149,7 @@ static lud_status read_colours(lud_particle_model *m, lud_error *error) {
             tree = tree->child;
             while (member-- > 0) tree = tree->next;
         }
-        lud_status status = read_colour(tree, colour, &m->colour_size[e], error);
-        if (status) return status;
+        LUD_TRY(read_colour(tree, colour, &m->colour_size[e], error));
     }
     for (int c = 0; c < m->n_choices; c++) {
         const particle_choice *choice = &m->choices[c];
@@ -163,8 +160,7 @@ static lud_status read_colours(lud_particle_model *m, lud_error *error) {
         lud_tree *tree = m->kinds[m->kind_of[e]].paint;
         if (!tree) continue;
         particle_paint paint;
-        lud_status status = lud_options_read(&lud_particle_paint_table, m->arena, tree, &paint, error);
-        if (status) return status;
+        LUD_TRY(lud_options_read(&lud_particle_paint_table, m->arena, tree, &paint, error));
         const particle_choice *choice = NULL;
         for (int c = 0; c < m->n_choices; c++)
             if (paint.choice && !strcmp(m->choices[c].name, paint.choice)) choice = &m->choices[c];
@@ -337,9 +333,8 @@ static lud_status compile_start(lud_particle_model *m, lud_error *error) {
 
 static lud_status compile_walls(lud_particle_model *m, lud_error *error) {
     particle_wall_row *rows;
-    lud_status status = lud_particle_read_rows(m, &lud_particle_wall_table, m->options.walls, (void **)&rows,
-                                               &m->n_walls, error);
-    if (status) return status;
+    LUD_TRY(lud_particle_read_rows(m, &lud_particle_wall_table, m->options.walls, (void **)&rows, &m->n_walls,
+                                   error));
     TAKE(m, m->walls, m->n_walls);
     for (int i = 0; i < m->n_walls; i++) {
         if (rows[i].from > rows[i].to)
@@ -398,8 +393,7 @@ static lud_status compile_actions(lud_particle_model *m, lud_error *error) {
             continue;
         }
         const char **names;
-        lud_status status = action_names(m, moves ? 5 : 0, words, &names, error);
-        if (status) return status;
+        LUD_TRY(action_names(m, moves ? 5 : 0, words, &names, error));
         actions[a].n_discrete = (moves ? 5 : 1) * (words > 0 ? words : 1);
         actions[a].n_moves = moves && words > 0 ? 5 : 0;
         actions[a].names = names;
@@ -486,8 +480,7 @@ lud_status lud_particle_compile(lud_particle_model *m, lud_error *error) {
     if (!status) status = compile_physics(m, error);
     if (!status) status = compile_start(m, error);
     if (!status) status = compile_walls(m, error);
-    if (!status) status = compile_actions(m, error);
-    if (status) return status;
+    if (!status) LUD_TRY(compile_actions(m, error));
     m->code = choose_code(&m->options);
     return compile_layout(m, error);
 }

@@ -214,8 +214,7 @@ lud_status lud_particle_read_rows(lud_particle_model *m, const lud_option_table 
         if (row->kind != LUD_TREE_MAPPING)
             return lud_fail_at(error, LUD_ERROR_INPUT, row->place, "expected a mapping with keys of `%s`",
                                table->name);
-        lud_status status = lud_options_read(table, m->arena, row, out + (size_t)*n * table->bytes, error);
-        if (status) return status;
+        LUD_TRY(lud_options_read(table, m->arena, row, out + (size_t)*n * table->bytes, error));
         (*n)++;
     }
     *rows = out;

@@ -74,8 +74,7 @@ static lud_status unknown_parameter(const lud_tree *parameters, const lud_tree *
  */
 static lud_status pick(lud_tree *node, const lud_tree *parameters, lud_error *error) {
     static const char *const keys[] = {"pick", "by"};
-    lud_status status = lud_tree_check_keys(node, keys, 2, error);
-    if (status) return status;
+    LUD_TRY(lud_tree_check_keys(node, keys, 2, error));
     const lud_tree *options = find(node, "pick"), *by = find(node, "by");
     if (!by || by->kind != LUD_TREE_SCALAR)
         return lud_fail_at(error, LUD_ERROR_INPUT, node->place, "`pick` needs `by`, the name of a parameter");
@@ -104,8 +103,7 @@ static lud_status pick(lud_tree *node, const lud_tree *parameters, lud_error *er
 /* Replaces $name and {pick, by} everywhere below. Parameters cannot refer to parameters, so this ends. */
 static lud_status substitute(lud_tree *node, const lud_tree *parameters, lud_error *error) {
     if (node->kind == LUD_TREE_MAPPING && find(node, "pick")) {
-        lud_status status = pick(node, parameters, error);
-        if (status) return status;
+        LUD_TRY(pick(node, parameters, error));
     }
     if (node->kind == LUD_TREE_SCALAR && node->text[0] == '$') {
         const lud_tree *value = find(parameters, node->text + 1);
@@ -114,8 +112,7 @@ static lud_status substitute(lud_tree *node, const lud_tree *parameters, lud_err
         return LUD_OK;
     }
     for (lud_tree *child = node->child; child; child = child->next) {
-        lud_status status = substitute(child, parameters, error);
-        if (status) return status;
+        LUD_TRY(substitute(child, parameters, error));
     }
     return LUD_OK;
 }

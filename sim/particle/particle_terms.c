@@ -114,8 +114,7 @@ static lud_status compile_view(lud_particle_model *m, int agent, const particle_
     particle_set of, only;
     lud_status status = lud_particle_select(m, row->of, "self", agent, &of, error);
     if (!status) status = lud_particle_select(m, row->only, NULL, agent, &only, error);
-    if (!status) status = lud_particle_select(m, row->hidden_in, NULL, agent, &view->hidden_in, error);
-    if (status) return status;
+    if (!status) LUD_TRY(lud_particle_select(m, row->hidden_in, NULL, agent, &view->hidden_in, error));
     uint8_t *shown = lud_arena_take_array(m->arena, (size_t)of.n + 1, 1);
     int16_t *ids = lud_arena_take_array(m->arena, (size_t)of.n + 1, sizeof *ids);
     if (!shown || !ids) return out_of_memory(error);
@@ -314,8 +313,7 @@ lud_status lud_particle_compile_success(lud_particle_model *m, lud_error *error)
         return lud_fail_at(error, LUD_ERROR_INPUT, m->options.success->place,
                            "`success` needs `every` and `reaches`");
     particle_set every;
-    status = lud_particle_select(m, row.every, NULL, -1, &every, error);
-    if (status) return status;
+    LUD_TRY(lud_particle_select(m, row.every, NULL, -1, &every, error));
     m->items = lud_arena_take_array(m->arena, (size_t)every.n + 1, sizeof *m->items);
     if (!m->items) return out_of_memory(error);
     m->success_within = row.within;
@@ -324,8 +322,7 @@ lud_status lud_particle_compile_success(lud_particle_model *m, lud_error *error)
         particle_item *item = &m->items[m->n_items++];
         item->item = every.ids[i];
         bool agent = every.ids[i] < m->n_agents;
-        status = lud_particle_select(m, row.reaches, NULL, agent ? every.ids[i] : -1, &item->to, error);
-        if (status) return status;
+        LUD_TRY(lud_particle_select(m, row.reaches, NULL, agent ? every.ids[i] : -1, &item->to, error));
         if (agent && item->to.n == 1) m->goal_id[every.ids[i]] = item->to.ids[0];
     }
     return LUD_OK;

@@ -370,8 +370,7 @@ static lud_status successors(const lud_model *model, const uint8_t *state, const
     const lud_proof_model *m = proof_model(model);
     out->n = 0;
     if (is_terminal(model, state)) return LUD_OK;
-    lud_status status = lud_successors_reserve(out, model->layout.state_bytes, 1, error);
-    if (status) return status;
+    LUD_TRY(lud_successors_reserve(out, model->layout.state_bytes, 1, error));
     window w;
     memcpy(out->states, state, model->layout.state_bytes);
     take_action(m, out->states, joint_action[0], &w);

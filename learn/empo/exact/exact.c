@@ -36,8 +36,7 @@ static lud_status index_joint_actions(lud_empo_problem *problem, lud_error *erro
 
 static lud_status fill_problem(lud_empo_problem *problem, lud_error *error) {
     const lud_model *model = problem->space->model;
-    lud_status status = lud_empo_layout_find(model, &problem->layout, error);
-    if (status != LUD_OK) return status;
+    LUD_TRY(lud_empo_layout_find(model, &problem->layout, error));
     const lud_empo_layout *layout = &problem->layout;
     problem->goal_weight = lud_arena_take_array(problem->arena, (size_t)layout->n_goals, sizeof(double));
     if (!problem->goal_weight) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for goals");

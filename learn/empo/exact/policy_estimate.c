@@ -260,8 +260,7 @@ static lud_status play_episode(player *p, uint32_t start, sums *s, lud_empo_poli
         double u_r = 0;
         if (lud_interrupted()) return lud_fail(error, LUD_INTERRUPTED, "interrupted");
         reach(p, state);
-        lud_status status = weigh(p, state, &u_r, error);
-        if (status) return status;
+        LUD_TRY(weigh(p, state, &u_r, error));
         for (int h = 0; h < layout->n_humans && tick == 0; h++) lud_mean_add(&s->power[h], p->power[0][h]);
         for (int g = 0; g < layout->n_goals && tick == 0; g++) j->v_h_e[g] += p->reached[0][g] / n_episodes;
         p->state[0] = state;

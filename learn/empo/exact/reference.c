@@ -220,13 +220,12 @@ lud_status lud_empo_reference_compare(const lud_empo_reference *r, const lud_emp
                                       int n_threads, lud_empo_distance *d, lud_error *error) {
     *d = (lud_empo_distance){0};
     lud_empo_policy_evaluation own;
-    lud_status status = evaluate(r, learned->pi_r, n_threads, &own, error);
-    if (status) return status;
+    LUD_TRY(evaluate(r, learned->pi_r, n_threads, &own, error));
     d->exact = mean_errors(r, learned, r->visits);
     d->learned = mean_errors(r, learned, own.visits);
     d->random = mean_errors(r, learned, r->random.visits);
     d->everywhere = mean_errors(r, learned, NULL);
-    status = compare_policies(r, learned, d, error);
+    lud_status status = compare_policies(r, learned, d, error);
     for (int i = 0; i < r->n_starts; i++)
         d->start_learned += (double)learned->v_r[r->starts[i]] / r->n_starts;
     d->start_v_r = own.v_r_optimal;

@@ -164,8 +164,7 @@ static lud_status write_new(lud_empo_solution *s, const lud_empo_problem *proble
         errno = refused;
         return io_error(s, "reserve its space", error);
     }
-    lud_status status = map_file(s, header->file_bytes, error);
-    if (status != LUD_OK) return status;
+    LUD_TRY(map_file(s, header->file_bytes, error));
     *s->header = *header;
     s->header->first_level = (int64_t)header->n_layers;
     find_parts(s);
@@ -181,8 +180,7 @@ static lud_status take_up(lud_empo_solution *s, const lud_empo_header *header, u
     if (bytes != header->file_bytes)
         return lud_fail(error, LUD_ERROR_INPUT,
                         "%s.partial: belongs to another world; remove it to start anew", s->path);
-    lud_status status = map_file(s, bytes, error);
-    if (status != LUD_OK) return status;
+    LUD_TRY(map_file(s, bytes, error));
     lud_empo_header expected = *header;
     expected.first_level = s->header->first_level;
     if (memcmp(&expected, s->header, sizeof expected) != 0 || expected.first_level < 0 ||

@@ -121,8 +121,7 @@ lud_status lud_empo_solution_policy_create(lud_empo_solution *solution, const lu
                                            lud_policy **policy, lud_error *error) {
     *policy = NULL;
     lud_empo_layout layout;
-    lud_status status = lud_empo_layout_find(model, &layout, error);
-    if (status != LUD_OK) return status;
+    LUD_TRY(lud_empo_layout_find(model, &layout, error));
     if (!fits(solution->header, model, &layout))
         return lud_fail(error, LUD_ERROR_INPUT,
                         "%s: the solution of another world (agents, actions or goals differ)",

@@ -56,8 +56,7 @@ static lud_status overlay(const char *folder, const lud_scenario *scenario, cons
                           lud_overlay_source **source, lud_error *error) {
     (void)cast;
     lud_empo_solution *solution;
-    lud_status status = open_in(folder, &solution, error);
-    if (status) return status;
+    LUD_TRY(open_in(folder, &solution, error));
     return lud_empo_overlay_create((lud_state_records){solution, record_of, close_solution}, scenario->model,
                                    source, error);
 }
@@ -156,11 +155,10 @@ static lud_status evaluate(const lud_report_request *request, const lud_empo_sol
                                                 .rollouts = ROLLOUTS,
                                                 .seed = (uint64_t)scenario->run.seed};
     lud_empo_case c;
-    lud_status status = lud_empo_case_open(scenario, &options, &c, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_case_open(scenario, &options, &c, error));
     evaluated policy;
     lud_empo_policy_evaluation result = {0};
-    status = open_policy(request->policy, &c, &policy, error);
+    lud_status status = open_policy(request->policy, &c, &policy, error);
     if (!status) /* networks are asked by one thread */
         status = lud_empo_case_evaluate(&c, solution, policy.robots, &estimate,
                                         policy.cast ? 1 : options.n_threads, &result, error);
@@ -182,8 +180,7 @@ static lud_status evaluate(const lud_report_request *request, const lud_empo_sol
 static lud_status report_start(const lud_scenario *scenario, const lud_empo_solution *solution, bool json,
                                lud_report *report, lud_error *error) {
     lud_empo_layout layout;
-    const lud_status status = lud_empo_layout_find(scenario->model, &layout, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_layout_find(scenario->model, &layout, error));
     const double *start = lud_empo_solution_record(solution, 0);
     if (json) {
         report->json = lud_empo_report_json(scenario->model, &layout, start);
@@ -211,8 +208,7 @@ static lud_status describe_state(const lud_report_request *request, lud_report *
     lud_empo_layout layout;
     lud_empo_solution *solution = NULL;
     lud_status status = lud_empo_layout_find(model, &layout, error);
-    if (!status) status = open_in(request->folder, &solution, error);
-    if (status) return status;
+    if (!status) LUD_TRY(open_in(request->folder, &solution, error));
     const uint64_t index = lud_empo_solution_find(solution, request->state);
     const double *record = index == UINT64_MAX ? NULL : lud_empo_solution_record(solution, index);
     if (request->json) {

@@ -81,14 +81,12 @@ static lud_status make_towers(lud_empo_novelty *v, distiller *d, const int64_t *
     declare(v, d, registering, widths, random_layers);
     lud_nn_destroy(registering);
     lud_parameters_freeze(d->parameters, "random.", true);
-    lud_status status = lud_parameters_build(d->parameters, seed ^ 0x6e6f76656c7479u, error);
-    if (status) return status;
+    LUD_TRY(lud_parameters_build(d->parameters, seed ^ 0x6e6f76656c7479u, error));
     d->net = lud_nn_create(d->parameters, d->rows);
     d->optimiser = lud_optimiser_create(d->parameters);
     if (!d->net || !d->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network");
     declare(v, d, d->net, widths, random_layers);
-    status = lud_nn_plan(d->net, LUD_NN_TRAIN, error);
-    if (status) return status;
+    LUD_TRY(lud_nn_plan(d->net, LUD_NN_TRAIN, error));
     lud_optimiser_options options = o->optimiser;
     if (o->rnd_weight_decay >= 0) options.weight_decay = o->rnd_weight_decay;
     options.max_norm = o->rnd_grad_clip;

@@ -40,8 +40,7 @@ lud_status lud_empo_features_create(const lud_model *model, bool step_count, lud
         return lud_fail(error, LUD_ERROR_UNSUPPORTED,
                         "the world %s has no compact features; networks of EMPO need multigrid",
                         model->world->name);
-    lud_status status = lud_empo_layout_find(model, &f->layout, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_layout_find(model, &f->layout, error));
     f->grid = (const lud_grid_model *)model;
     f->interactive = has_interactive(f->grid);
     f->height = f->grid->height;

@@ -61,8 +61,7 @@ static int32_t number_of(lud_empo_successor_list *l, const lud_empo_features *f,
 lud_status lud_empo_successor_list_add(lud_empo_successor_list *l, const lud_empo_features *f,
                                        const uint8_t *state, const int32_t *joint, lud_error *error) {
     const lud_model *model = &f->grid->model;
-    const lud_status status = model->world->successors(model, state, joint, &l->found, error);
-    if (status) return status;
+    LUD_TRY(model->world->successors(model, state, joint, &l->found, error));
     if (!room_for_links(l, l->found.n) || !room_for_states(l, f, l->found.n))
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for successors");
     for (size_t i = 0; i < l->found.n; i++) {

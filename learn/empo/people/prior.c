@@ -22,8 +22,7 @@ static const lud_option_table table = OPTION_TABLE("human_prior", "people learne
 static lud_status open_learned(lud_arena *arena, lud_tree *prior, lud_device *device, const lud_model *model,
                                lud_empo_human_net *net, lud_policy **policy, lud_error *error) {
     prior_options o;
-    lud_status status = lud_options_read(&table, arena, prior, &o, error);
-    if (status) return status;
+    LUD_TRY(lud_options_read(&table, arena, prior, &o, error));
     if (!o.run)
         return lud_fail_at(error, LUD_ERROR_INPUT, prior->place,
                            "learned people need `run:`, the folder of a run of empo-phase1");
@@ -34,7 +33,7 @@ static lud_status open_learned(lud_arena *arena, lud_tree *prior, lud_device *de
     const char *kept = lud_arena_text(arena, absolute, strlen(absolute));
     if (!kept) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a path");
     run->text = kept;
-    status = lud_empo_human_net_open(device, model, absolute, net, error);
+    lud_status status = lud_empo_human_net_open(device, model, absolute, net, error);
     if (status == LUD_OK) status = lud_empo_human_policy_create(net, model, policy, error);
     if (status) {
         lud_empo_human_net_free(net);
@@ -57,8 +56,7 @@ lud_status lud_empo_prior_open(lud_arena *arena, lud_tree *tree, const lud_scena
         if (!tree || !lud_tree_add_text(arena, tree, "type", "heuristic"))
             return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the human prior");
     }
-    const lud_status status = lud_policy_create(model, tree, scenario->path, &prior->policy, error);
-    if (status) return status;
+    LUD_TRY(lud_policy_create(model, tree, scenario->path, &prior->policy, error));
     const lud_policy *p = prior->policy;
     const bool steered = p->kind == &lud_policy_keyboard; /* nobody steers here */
     if (p->hidden_bytes || p->needs_observations || steered || !p->kind->distribution)

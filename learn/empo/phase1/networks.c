@@ -122,8 +122,7 @@ lud_status lud_empo_human_net_create(lud_device *device, const lud_model *model,
                                      const lud_empo_phase1_options *options, uint64_t seed,
                                      lud_empo_human_net *n, lud_error *error) {
     *n = (lud_empo_human_net){.device = device, .options = *options};
-    lud_status status = lud_empo_features_create(model, options->include_step_count, &n->features, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_features_create(model, options->include_step_count, &n->features, error));
     assert(n->features.height >= 2 && n->features.width >= 2); /* the world's own limit is 3 */
     n->shape = shape_of(&n->features, options);
     n->n_actions = n->features.layout.max_human_actions;
@@ -167,8 +166,7 @@ static lud_status read_options(const lud_checkpoint *checkpoint, lud_arena *aren
                         learner ? learner : "?");
     lud_tree *root = NULL;
     if (!text) return lud_fail(error, LUD_ERROR_INPUT, "the checkpoint does not say its configuration");
-    lud_status status = lud_tree_read_text(arena, "configuration", text, strlen(text), &root, error);
-    if (status) return status;
+    LUD_TRY(lud_tree_read_text(arena, "configuration", text, strlen(text), &root, error));
     lud_tree *section = root->kind == LUD_TREE_MAPPING ? lud_tree_get(root, "learner") : NULL;
     return lud_empo_phase1_options_read(arena, section, options, error);
 }

@@ -45,15 +45,13 @@ static void destroy(lud_learner *learner) {
 static lud_status make_parts(phase1 *p, lud_error *error) {
     const lud_empo_phase1_options *o = &p->options;
     const uint64_t seed = (uint64_t)p->scenario->run.seed;
-    lud_status status = lud_empo_human_net_create(p->device, p->scenario->model, o, seed, &p->net, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_human_net_create(p->device, p->scenario->model, o, seed, &p->net, error));
     const int64_t width = p->net.n_actions * p->net.features.layout.n_robot_actions;
     assert(width <= INT32_MAX); /* so have all agents together (lud_empo_layout_find) */
     p->replay = lud_empo_replay_create(o->buffer_size, (size_t)o->buffer_mebibytes << 20,
                                        p->net.features.words, (int)width, 1, 0);
     if (!p->replay) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
-    status = lud_empo_phase1_update_create(&p->net, p->replay, seed, &p->update, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_phase1_update_create(&p->net, p->replay, seed, &p->update, error));
     return lud_empo_phase1_rollout_create(&p->net, p->scenario->model, seed, &p->rollout, error);
 }
 

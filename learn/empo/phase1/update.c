@@ -57,8 +57,7 @@ static lud_status make_net(lud_empo_phase1_update *t, int group, lud_error *erro
     if (!made->net || !made->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network");
     made->graph = lud_empo_human_declare(made->net, &t->net->shape, marginal, t->net->n_actions, o->dropout,
                                          marginal ? t->n : t->n * t->goals, &made->output);
-    lud_status status = lud_nn_plan(made->net, LUD_NN_TRAIN, error);
-    if (status) return status;
+    LUD_TRY(lud_nn_plan(made->net, LUD_NN_TRAIN, error));
     lud_optimiser_options options = o->optimiser;
     options.max_norm = o->grad_clip;
     made->group = lud_optimiser_group(made->optimiser, "", &options, false);
@@ -333,8 +332,7 @@ lud_status lud_empo_phase1_update_run(lud_empo_phase1_update *t, int64_t step, c
         t->states[i] = t->own[i].state;
         draw_goals(t, i, step);
     }
-    const lud_status status = evaluate_successors(t, error);
-    if (status) return status;
+    LUD_TRY(evaluate_successors(t, error));
     learn_q(t, step, now->lr_q_h, fill_targets(t), measure);
     if (t->net->marginal) learn_marginal(t, step, now->lr_marginal, measure);
     if ((step + 1) % t->net->options.target_interval == 0) lud_parameters_copy(t->net->q_target, t->net->q);

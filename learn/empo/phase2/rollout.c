@@ -252,8 +252,7 @@ static lud_status link_to(const lud_empo_rollout *a, builder *b, const uint8_t *
                           int profile, int32_t robot_action) {
     const int before = b->list.n_links;
     set_joint(a, b, people, robot_action);
-    const lud_status status = lud_empo_successor_list_add(&b->list, a->features, state, b->joint, &b->error);
-    if (status) return status;
+    LUD_TRY(lud_empo_successor_list_add(&b->list, a->features, state, b->joint, &b->error));
     if (b->list.n_links > b->profiles_capacity) {
         const int capacity = 2 * b->list.n_links;
         if (!lud_grow(&b->profile, (size_t)capacity, sizeof *b->profile))
@@ -428,8 +427,7 @@ static lud_status move_on(const lud_empo_rollout *a, builder *b, int e, const ui
         return LUD_OK;
     }
     set_joint(a, b, b->behaviour, b->robot_action);
-    const lud_status status = a->model->world->successors(a->model, state, b->joint, &b->found, &b->error);
-    if (status) return status;
+    LUD_TRY(a->model->world->successors(a->model, state, b->joint, &b->found, &b->error));
     size_t i = 0;
     while (i + 1 < b->found.n && left >= b->found.probability[i]) left -= b->found.probability[i++];
     memcpy(b->next_state, b->found.states + i * bytes, bytes);
@@ -562,8 +560,7 @@ lud_status lud_empo_rollout_step(lud_empo_rollout *a, const lud_empo_now *now, i
         if (!lud_empo_curiosity_count_state(a->curiosity, record))
             return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the count of states");
     }
-    const lud_status status = evaluate_robots(a, now, step, error);
-    if (status) return status;
+    LUD_TRY(evaluate_robots(a, now, step, error));
     if (a->people) evaluate_people(a);
     if (lud_empo_curiosity_of_people(a->curiosity))
         lud_empo_curiosity_measure_people(a->curiosity, a->record_of, a->counts.steps);

@@ -117,8 +117,7 @@ static lud_status make_nets(lud_empo_update *t, lud_error *error) {
         for (int i = 0; i < n; i++) known |= t->nets[i].heads == heads;
         if (known) continue;
         assert(n < LUD_EMPO_NETS);
-        lud_status status = make_net(t, heads, &t->nets[n++], error);
-        if (status) return status;
+        LUD_TRY(make_net(t, heads, &t->nets[n++], error));
     }
     return LUD_OK;
 }
@@ -481,10 +480,9 @@ static lud_status send_update(lud_empo_update *t, int64_t step, lud_error *error
     const lud_empo_now *now = t->work.now;
     lud_empo_sample *b = &t->batch;
     lud_upload_batch_clear(&t->upload);
-    lud_status status = lud_empo_values_prepare(t->values, b->n_rows, b->records, b->goals,
-                                                t->work.with_states ? LUD_WANT_ALL : LUD_WANT_V_H_E,
-                                                now->beta_r, (uint32_t)step, &t->upload, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_values_prepare(t->values, b->n_rows, b->records, b->goals,
+                                    t->work.with_states ? LUD_WANT_ALL : LUD_WANT_V_H_E, now->beta_r,
+                                    (uint32_t)step, &t->upload, error));
     enter(t, LUD_STAGE_CONVERSION);
     lud_empo_sample_pack(b, &t->upload);
     for (int64_t a = 0; a < t->n_actions; a++) t->gamma[a] = (float)now->gamma_r;

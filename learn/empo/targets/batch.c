@@ -171,9 +171,8 @@ lud_status lud_empo_sample_collect(lud_empo_sample *b, int64_t step, const lud_e
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for goals in hindsight");
     const lud_empo_trajectory_state *later = NULL;
     if (b->trajectory) {
-        const lud_status status = lud_empo_trajectory_follow(b->trajectory, b->indices, b->transitions, now,
-                                                             with_states && now->active[LUD_NET_Q_R], error);
-        if (status) return status;
+        LUD_TRY(lud_empo_trajectory_follow(b->trajectory, b->indices, b->transitions, now,
+                                           with_states && now->active[LUD_NET_Q_R], error));
         later = lud_empo_trajectory_states(b->trajectory, &n_later);
         rows += n_later;
     }

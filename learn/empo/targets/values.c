@@ -416,8 +416,7 @@ static void queue_closing(lud_empo_values *v) {
 lud_status lud_empo_values_prepare(lud_empo_values *v, int64_t n, const int32_t *const *records,
                                    const int32_t *const *goals, unsigned want, double beta_r, uint32_t draw,
                                    lud_upload_batch *upload, lud_error *error) {
-    lud_status status = make_room(v, n, error);
-    if (status) return status;
+    LUD_TRY(make_room(v, n, error));
     struct lud_empo_workspace *w = v->workspace;
     const int which = want == LUD_WANT_ALL ? FULL : want == LUD_WANT_V_H_E ? LIGHT : ROBOTS;
     const int64_t rows = lud_capture_rows(v->device, n), n_entries = entries_of(v, which);
@@ -476,8 +475,7 @@ lud_status lud_empo_values_run(lud_empo_values *v, int64_t n, const int32_t *con
                                lud_error *error) {
     lud_upload_batch *upload = &v->workspace->upload;
     lud_upload_batch_clear(upload);
-    lud_status status = lud_empo_values_prepare(v, n, records, goals, want, beta_r, draw, upload, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_values_prepare(v, n, records, goals, want, beta_r, draw, upload, error));
     if (!lud_upload_batch_send(upload))
         return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the inputs of %lld states", (long long)n);
     lud_capture_run(&v->capture, lud_capture_key(lud_empo_values_key(v), lud_upload_batch_key(upload)));
@@ -504,8 +502,7 @@ lud_status lud_empo_values_for_search(void *values, int n, const int32_t *const 
                                       const int32_t *const *goals, double beta_r, float *q, float *u,
                                       float *value, lud_error *error) {
     lud_empo_values *v = values;
-    const lud_status status = run_unprofiled(v, n, records, goals, LUD_WANT_ALL, beta_r, q, error);
-    if (status) return status;
+    LUD_TRY(run_unprofiled(v, n, records, goals, LUD_WANT_ALL, beta_r, q, error));
     lud_device_download(v->device, u, v->u_r, (size_t)n * sizeof *u);
     lud_device_download(v->device, value, v->v_r, (size_t)n * sizeof *value);
     for (int i = 0; i < n; i++) u[i] *= (float)v->reward_scale;
@@ -516,8 +513,7 @@ lud_status lud_empo_values_power(lud_empo_values *v, int64_t n, const int32_t *c
                                  float *x, float *v_h_e, lud_error *error) {
     struct lud_empo_workspace *w = v->workspace;
     const lud_empo_layout *layout = &v->features->layout;
-    lud_status status = make_room(v, n, error);
-    if (status) return status;
+    LUD_TRY(make_room(v, n, error));
     lud_upload_batch_clear(&w->upload);
     if (!lud_empo_ability_stage(&w->ability, n, n, records, draw, INT64_MAX, v_h_e != NULL, &w->upload) ||
         !lud_upload_batch_send(&w->upload))
