@@ -50,7 +50,7 @@ static void arrange(lud_cast *cast) {
 }
 
 static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for policies");
+    return lud_no_memory(error, "policies");
 }
 
 static lud_status add_member(lud_cast *cast, lud_tree *description, const char *file, lud_error *error) {

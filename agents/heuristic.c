@@ -383,7 +383,7 @@ lud_status lud_heuristic_create(const lud_model *model, double beta, lud_policy 
                         "the policy 'heuristic' knows multigrid worlds only, this one is '%s'",
                         model->world->name);
     heuristic_policy *self = calloc(1, sizeof *self);
-    if (!self) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    if (!self) return lud_no_memory(error, "a policy");
     self->policy = (lud_policy){.kind = &lud_policy_heuristic, .model = model};
     const lud_grid_spec *spec = lud_grid_model_spec(model);
     self->beta = beta;
@@ -399,7 +399,7 @@ lud_status lud_heuristic_create(const lud_model *model, double beta, lud_policy 
         complete = create_scratch(&self->scratches[i], model, n_cells);
     if (!complete) {
         destroy(&self->policy);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+        return lud_no_memory(error, "a policy");
     }
     for (int m = 0; m < spec->n_maps; m++)
         for (size_t c = 0; c < n_cells; c++) {
@@ -417,7 +417,7 @@ static lud_status create(const lud_policy_kind *kind, const lud_model *model, lu
     (void)file;
     lud_arena *arena = lud_arena_create(0);
     heuristic_options values;
-    if (!arena) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    if (!arena) return lud_no_memory(error, "a policy");
     lud_status status = lud_options_read(&option_table, arena, options, &values, error);
     lud_arena_destroy(arena);
     return status ? status : lud_heuristic_create(model, values.beta, policy, error);

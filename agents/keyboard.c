@@ -93,7 +93,7 @@ lud_status lud_keyboard_create(const lud_model *model, lud_policy **policy, lud_
     }
     if (!self || !self->action || !self->continuous) {
         if (self) destroy(&self->policy);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+        return lud_no_memory(error, "a policy");
     }
     lud_keyboard_release(&self->policy);
     *policy = &self->policy;
@@ -106,7 +106,7 @@ static lud_status create(const lud_policy_kind *kind, const lud_model *model, lu
     (void)file;
     lud_arena *arena = lud_arena_create(0);
     keyboard_options values;
-    if (!arena) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    if (!arena) return lud_no_memory(error, "a policy");
     lud_status status = lud_options_read(&option_table, arena, options, &values, error);
     lud_arena_destroy(arena);
     return status ? status : lud_keyboard_create(model, policy, error);

@@ -200,12 +200,12 @@ static lud_status create(const lud_policy_kind *kind, const lud_model *model, lu
                            "the policy controller is for the particle world, not for %s", model->world->name);
     const lud_particle_model *m = (const lud_particle_model *)model;
     controller *self = calloc(1, sizeof *self);
-    if (!self) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    if (!self) return lud_no_memory(error, "a policy");
     self->policy = (lud_policy){.kind = kind, .model = model};
     self->arena = lud_arena_create(0);
     controller_options *o = &self->options;
     lud_status status = self->arena ? lud_options_read(&option_table, self->arena, options, o, error)
-                                    : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+                                    : lud_no_memory(error, "a policy");
     for (int d = 0; d < 4; d++) self->moves[d] = action_named(&model->layout, directions[d]);
     const bool of_kind = !status && o->target && is_kind(m, o->target);
     if (!status && o->target && !of_kind && !lud_particle_has_choice(m, o->target))

@@ -79,7 +79,7 @@ static random_policy *create_policy(const lud_policy_kind *kind, const lud_model
         self->probabilities = calloc((size_t)model->layout.n_agents * (size_t)width + 1, sizeof(double));
     if (!self || !self->probabilities) {
         free(self);
-        lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+        lud_no_memory(error, "a policy");
         return NULL;
     }
     self->policy = (lud_policy){.kind = kind, .model = model};
@@ -99,7 +99,7 @@ static lud_status create_random(const lud_policy_kind *kind, const lud_model *mo
     (void)file;
     lud_arena *arena = lud_arena_create(0);
     random_options values;
-    if (!arena) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    if (!arena) return lud_no_memory(error, "a policy");
     lud_status status = lud_options_read(&random_options_table, arena, options, &values, error);
     lud_arena_destroy(arena);
     if (status) return status;
@@ -154,7 +154,7 @@ static lud_status create_weighted(const lud_policy_kind *kind, const lud_model *
     (void)file;
     lud_arena *arena = lud_arena_create(0);
     weighted_options values;
-    if (!arena) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    if (!arena) return lud_no_memory(error, "a policy");
     lud_status status = lud_options_read(&weighted_options_table, arena, options, &values, error);
     lud_arena_destroy(arena);
     if (status) return status;

@@ -96,8 +96,7 @@ static lud_status read_rows(script_policy *self, const lud_layout *layout, lud_t
                            "actions: expected a list with one entry a step");
     size_t n_agents = (size_t)layout->n_agents;
     self->actions = calloc(rows->n_children * n_agents + 1, sizeof *self->actions);
-    if (!self->actions || rows->n_children >= UINT32_MAX)
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a script");
+    if (!self->actions || rows->n_children >= UINT32_MAX) return lud_no_memory(error, "a script");
     for (lud_tree *row = rows->child; row; row = row->next) {
         int32_t *out = self->actions + (size_t)self->n_steps++ * n_agents;
         if (row->kind == LUD_TREE_SEQUENCE && row->n_children != n_agents)
@@ -125,7 +124,7 @@ static lud_status read_script(script_policy *self, const lud_model *model, lud_a
                                "script: give 'actions' or 'file', not both");
         char *path = lud_path_beside(arena, file ? file : "", values.file);
         lud_tree *root;
-        if (!path) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a script");
+        if (!path) return lud_no_memory(error, "a script");
         LUD_TRY(lud_tree_read_file(arena, path, NULL, &root, error));
         static const char *const names[] = {"actions"};
         rows = root->kind == LUD_TREE_MAPPING ? lud_tree_get(root, "actions") : NULL;
@@ -153,7 +152,7 @@ static lud_status create(const lud_policy_kind *kind, const lud_model *model, lu
         self->still = calloc((size_t)model->layout.n_agents + 1, sizeof *self->still);
     }
     if (!arena || !self || !self->still)
-        status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a script");
+        status = lud_no_memory(error, "a script");
     else
         status = read_script(self, model, arena, options, file, error);
     lud_arena_destroy(arena);

@@ -33,6 +33,19 @@ lud_status lud_fail_at(lud_error *error, lud_status status, lud_place place, con
     return status;
 }
 
+lud_status lud_out_of_memory(lud_error *error) {
+    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+}
+
+lud_status lud_no_memory(lud_error *error, const char *format, ...) {
+    char what[LUD_ERROR_TEXT_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %s", what);
+}
+
 lud_status lud_fail_context(lud_error *error, const char *format, ...) {
     if (!error) return LUD_ERROR_INPUT;
     char whole[LUD_ERROR_TEXT_BYTES];

@@ -40,6 +40,10 @@ lud_status lud_fail(lud_error *error, lud_status status, const char *format, ...
 lud_status lud_fail_at(lud_error *error, lud_status status, lud_place place, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* LUD_ERROR_MEMORY: "no memory for " and what it was for (printf format), or merely "out of memory". */
+lud_status lud_out_of_memory(lud_error *error);
+lud_status lud_no_memory(lud_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Puts `prefix (format...): ` context in front of the message already in `error`; returns its status. */
 lud_status lud_fail_context(lud_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

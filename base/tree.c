@@ -12,10 +12,6 @@
 #include "base/file.h"
 #include "base/yaml.h"
 
-static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-}
-
 static lud_tree *find(const lud_tree *mapping, const char *key) {
     if (mapping->kind != LUD_TREE_MAPPING) return NULL;
     for (lud_tree *c = mapping->child; c; c = c->next)
@@ -80,7 +76,7 @@ static lud_status include_one(lud_arena *arena, const lud_tree *name, const incl
         return lud_fail_at(error, LUD_ERROR_INPUT, name->place,
                            "expected at most %d files that include each other", (int)LUD_TREE_MAX_INCLUDES);
     char *path = lud_path_beside(arena, name->place.file, name->text);
-    if (!path) return out_of_memory(error);
+    if (!path) return lud_out_of_memory(error);
     lud_tree *included;
     lud_status status = read_with_includes(arena, path, by, files, &included, error);
     if (status)
@@ -103,7 +99,7 @@ static lud_status read_with_includes(lud_arena *arena, const char *path, const i
     if (files->n >= LUD_TREE_MAX_FILES)
         return lud_fail(error, LUD_ERROR_INPUT, "%s: expected at most %d included files", path,
                         (int)LUD_TREE_MAX_FILES);
-    if (!(files->paths[files->n] = strdup(path))) return out_of_memory(error);
+    if (!(files->paths[files->n] = strdup(path))) return lud_out_of_memory(error);
     files->stamps[files->n++] = lud_file_stamp(path);
     lud_status status = lud_file_read(arena, path, LUD_TREE_MAX_BYTES, &bytes, &length, error);
     if (!status) LUD_TRY(lud_yaml_parse(arena, path, bytes, length, false, root, error));
@@ -114,7 +110,7 @@ static lud_status read_with_includes(lud_arena *arena, const char *path, const i
     if (!resolved) return lud_fail(error, LUD_ERROR_IO, "%s: %s", path, strerror(errno));
     including here = {lud_arena_text(arena, resolved, strlen(resolved)), by, by ? by->depth + 1 : 1};
     free(resolved);
-    if (!here.path) return out_of_memory(error);
+    if (!here.path) return lud_out_of_memory(error);
     for (const including *i = by; i; i = i->by)
         if (!strcmp(i->path, here.path))
             return lud_fail_at(error, LUD_ERROR_INPUT, include->place,
@@ -207,7 +203,7 @@ static lud_status assign(lud_arena *arena, lud_tree *root, char *path, const cha
         lud_tree *fresh = value;
         if (dot) {
             fresh = lud_arena_take(arena, sizeof *fresh);
-            if (!fresh) return out_of_memory(error);
+            if (!fresh) return lud_out_of_memory(error);
             fresh->kind = LUD_TREE_MAPPING;
             fresh->place = (lud_place){name, 0, 0};
         }
@@ -233,12 +229,12 @@ lud_status lud_tree_set(lud_arena *arena, lud_tree *root, const char *assignment
     const char *equals = strchr(assignment, '=');
     size_t length = strlen(assignment);
     char *name = lud_arena_take(arena, length + 7);
-    if (!name) return out_of_memory(error);
+    if (!name) return lud_out_of_memory(error);
     snprintf(name, length + 7, "--set %s", assignment);
     if (!equals || equals == assignment || length > 65536)
         return lud_fail(error, LUD_ERROR_INPUT, "%.200s: expected key=value, for instance run.seed=3", name);
     char *path = lud_arena_text(arena, assignment, (size_t)(equals - assignment));
-    if (!path) return out_of_memory(error);
+    if (!path) return lud_out_of_memory(error);
     lud_tree *value;
     lud_status status = check_root(root, name, error);
     if (!status) status = lud_yaml_parse(arena, name, equals + 1, strlen(equals + 1), true, &value, error);
@@ -255,7 +251,7 @@ lud_status lud_tree_set_real(lud_arena *arena, lud_tree *root, const char *sourc
     lud_text_append(&name, "%s %s=%.6g", source, key, value);
     char *kept = name.failed ? NULL : lud_arena_text(arena, name.bytes, name.length);
     lud_text_free(&name);
-    if (!path || !node || !kept) return out_of_memory(error);
+    if (!path || !node || !kept) return lud_out_of_memory(error);
     node->place = (lud_place){kept, 0, 0};
     lud_status status = check_root(root, kept, error);
     return status ? status : assign(arena, root, path, kept, node, error);
@@ -556,5 +552,5 @@ lud_status lud_tree_write(lud_arena *arena, const lud_tree *root, char **text, s
     *text = out.failed ? NULL : lud_arena_text(arena, out.bytes ? out.bytes : "", out.length);
     *length = out.length;
     lud_text_free(&out);
-    return *text ? LUD_OK : out_of_memory(error);
+    return *text ? LUD_OK : lud_out_of_memory(error);
 }

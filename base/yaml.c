@@ -374,7 +374,7 @@ lud_status lud_yaml_parse(lud_arena *arena, const char *name, const char *text, 
                         (unsigned char)text[valid], valid);
     reader r = {.arena = arena, .source = text, .length = length, .one_place = one_place, .error = error};
     r.name = lud_arena_text(arena, name, strlen(name));
-    if (!r.name) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!r.name) return lud_out_of_memory(error);
     struct fy_diag_cfg diagnostics;
     fy_diag_cfg_default(&diagnostics);
     diagnostics.fp = NULL;

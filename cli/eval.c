@@ -46,7 +46,7 @@ static void set_defaults(void *values) {
 static lud_status show_measures(lud_learner *learner, uint64_t iterations, json_t *json, lud_error *error) {
     const int n = learner->n_evaluation_columns;
     double *row = malloc(((size_t)n + 1) * sizeof *row);
-    if (!row) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for measures");
+    if (!row) return lud_no_memory(error, "measures");
     for (int i = 0; i < n; i++) row[i] = NAN;
     lud_status status = learner->kind->evaluate ? learner->kind->evaluate(learner, row, error) : LUD_OK;
     if (status == LUD_OK && json) {
@@ -157,13 +157,13 @@ static lud_status eval_kind(const lud_learner_kind *kind, const lud_scenario *sc
                                         .episodes = values->episodes};
     lud_report report = {0};
     json_t *json = values->json ? json_object() : NULL;
-    if (!status && values->json && !json) status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!status && values->json && !json) status = lud_out_of_memory(error);
     if (!status && !reports_all(kind)) status = eval_learner(scenario, folder, values, json, error);
     if (!status && kind->evaluate_run) status = kind->evaluate_run(&request, &report, error);
     const bool silent = !report.text.bytes && !json_object_size(report.json);
     if (!status && (report.text.failed ||
                     (json && (report.json ? json_object_update(json, report.json) : reports_all(kind)))))
-        status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+        status = lud_out_of_memory(error);
     lud_print_text(&report.text); /* also what was found before it failed */
     if (!status && silent && (values->plot || values->against))
         status = lud_fail(error, LUD_ERROR_INPUT,

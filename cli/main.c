@@ -55,7 +55,7 @@ static lud_status call(const lud_verb *verb, char *const *words, int n_words, lu
     int n_arguments;
     bool help;
     if (!values || !arguments) {
-        status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+        status = lud_out_of_memory(error);
     } else {
         status = lud_flags_parse(verb, words, n_words, values, arguments, &n_arguments, &help, error);
         if (!status && help)

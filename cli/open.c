@@ -57,7 +57,7 @@ void lud_print_text(lud_text *text) {
 }
 
 lud_status lud_print_report(lud_status status, lud_report *report, lud_error *error) {
-    if (!status && report->text.failed) status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!status && report->text.failed) status = lud_out_of_memory(error);
     if (!status && !report->text.bytes) return lud_print_json(report->json, error);
     if (!status) lud_print_text(&report->text);
     lud_text_free(&report->text);
@@ -66,7 +66,7 @@ lud_status lud_print_report(lud_status status, lud_report *report, lud_error *er
 }
 
 lud_status lud_print_json(json_t *root, lud_error *error) {
-    if (!root) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!root) return lud_out_of_memory(error);
     json_dumpf(root, stdout, JSON_INDENT(2)); /* what cannot be written is seen by the stream */
     putchar('\n');
     json_decref(root);

@@ -53,7 +53,7 @@ static lud_status fill_panel(lud_arena *arena, const char *column, const char *c
     static const int colours[MOST_RUNS] = {2, 0, 1, 3, 4, 6, 5};
     lud_plot_curve *curves = lud_arena_take_array(arena, (size_t)(n_folders + n_levels), sizeof *curves);
     double *ends = lud_arena_take_array(arena, 2, sizeof *ends);
-    if (!curves || !ends) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a plot");
+    if (!curves || !ends) return lud_no_memory(error, "a plot");
     *panel = (lud_plot_panel){.title = column, .x_name = "iteration", .curves = curves};
     ends[0] = ends[1] = 0.0;
     int n_points = 0;
@@ -81,7 +81,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     level levels[LUD_FLAG_LIST_ITEMS];
     lud_plot_panel panels[MOST_PANELS];
     lud_arena *arena = lud_arena_create(0);
-    lud_status status = arena ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a plot");
+    lud_status status = arena ? LUD_OK : lud_no_memory(error, "a plot");
     if (!status && values->columns.n == 0) status = no_such_column(arena, NULL, arguments[0], error);
     if (!status && !values->out)
         status = lud_fail(error, LUD_ERROR_INPUT, "'ludus plot' needs -o FILE, for example -o curves.png");

@@ -82,8 +82,8 @@ static lud_status check_exports(const lud_flag_list *list, bool wanted[N_EXPORTS
 static lud_status begin(lud_file_writer *writer, const char *run, const char *name, lud_error *error) {
     lud_text path = {0};
     lud_text_append(&path, "%s/%s", run, name);
-    lud_status status = path.failed ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for a path")
-                                    : lud_file_write_begin(writer, path.bytes, error);
+    lud_status status =
+        path.failed ? lud_no_memory(error, "a path") : lud_file_write_begin(writer, path.bytes, error);
     lud_text_free(&path);
     return status;
 }
@@ -146,7 +146,7 @@ static lud_status write_summary(const char *run, const json_t *root, bool print,
     lud_text path = {0};
     lud_text_append(&path, "%s/summary.json", run);
     lud_status status = text && !path.failed ? lud_file_write(path.bytes, text, strlen(text), error)
-                                             : lud_fail(error, LUD_ERROR_MEMORY, "no memory for the summary");
+                                             : lud_no_memory(error, "the summary");
     if (!status && print) {
         puts(text);
         status = lud_flush_output(error);

@@ -171,7 +171,7 @@ static lud_status solve_point(const job *j, int64_t number, lud_text *row, lud_e
         lud_arena *arena = lud_arena_create(0);
         lud_empo_exact_options exact;
         status = arena ? lud_empo_exact_read(arena, scenario->learner, &exact, error)
-                       : lud_fail(error, LUD_ERROR_MEMORY, "no memory for options");
+                       : lud_no_memory(error, "options");
         if (!status) status = lud_empo_problem_create(j->shared->space, &exact.theory, &problem, error);
         lud_arena_destroy(arena);
     } else {
@@ -252,8 +252,8 @@ static lud_status sweep(const sweep_values *values, const lud_scenario *scenario
     j->shared = same_world ? &shared : NULL;
     lud_text header = {0}, *rows = calloc((size_t)n, sizeof *rows);
     write_header(&header, j->ranges, j->n_ranges, scenario->model, &shared.problem->layout);
-    lud_status status = rows ? solve_points(j, n, n_threads, show, rows, error)
-                             : lud_fail(error, LUD_ERROR_MEMORY, "no memory for rows");
+    lud_status status =
+        rows ? solve_points(j, n, n_threads, show, rows, error) : lud_no_memory(error, "rows");
     /* what was finished before an interruption or an error is kept */
     lud_error ignored = {0};
     if (rows && (!status || status == LUD_INTERRUPTED)) {

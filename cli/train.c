@@ -58,8 +58,8 @@ static lud_status train(const train_values *values, const lud_scenario *scenario
     LUD_TRY(lud_learner_create(scenario, device, &learner, error));
     lud_arena *arena = lud_arena_create(0);
     char *configuration = NULL;
-    lud_status status = arena ? effective(scenario, learner, arena, &configuration, error)
-                              : lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
+    lud_status status =
+        arena ? effective(scenario, learner, arena, &configuration, error) : lud_out_of_memory(error);
     if (status == LUD_OK) {
         lud_train_options options = values->options;
         options.checkpoint_seconds = 60.0 * values->checkpoint_minutes;

@@ -73,7 +73,7 @@ static lud_status load(session *s, const char *path, lud_error *error) {
 lud_status lud_train_load(lud_learner *learner, const char *folder, uint64_t *iterations, lud_error *error) {
     session s = {.learner = learner};
     char *path = run_path(folder, "checkpoint.safetensors");
-    if (!path) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
+    if (!path) return lud_out_of_memory(error);
     lud_status status = load(&s, path, error);
     free(path);
     if (iterations) *iterations = s.iterations;
@@ -87,7 +87,7 @@ static lud_status load_previous(session *s, lud_error *error) {
     char *aside = run_path(s->options->folder, "checkpoint.aside.safetensors");
     lud_status status = LUD_OK;
     if (!previous || !aside)
-        status = lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
+        status = lud_out_of_memory(error);
     else
         status = load(s, previous, error);
     if (status == LUD_OK && rename(s->checkpoint_path, aside) != 0 && errno != ENOENT)
@@ -105,7 +105,7 @@ static lud_status prepare_folder(session *s, lud_error *error) {
     s->checkpoint_path = run_path(o->folder, "checkpoint.safetensors");
     char *scenario_path = run_path(o->folder, "scenario.yaml");
     if (!s->checkpoint_path || !scenario_path) {
-        status = lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
+        status = lud_out_of_memory(error);
     } else if (o->resume_previous) {
         status = load_previous(s, error);
     } else if (o->resume) {
@@ -128,7 +128,7 @@ static lud_status open_session(session *s, lud_error *error) {
     s->n_columns = l->n_columns + l->n_evaluation_columns;
     s->columns = malloc(((size_t)s->n_columns + 1) * sizeof *s->columns);
     s->row = malloc(((size_t)s->n_columns + 1) * sizeof *s->row);
-    if (!s->columns || !s->row) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
+    if (!s->columns || !s->row) return lud_out_of_memory(error);
     if (l->n_columns) memcpy(s->columns, l->columns, (size_t)l->n_columns * sizeof *s->columns);
     if (l->n_evaluation_columns)
         memcpy(s->columns + l->n_columns, l->evaluation_columns,

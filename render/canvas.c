@@ -52,7 +52,7 @@ lud_status lud_canvas_create(SDL_Renderer *renderer, float scale, lud_sprites *s
     lud_canvas *c = calloc(1, sizeof *c);
     if (!c) {
         lud_sprites_destroy(sprites);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the canvas");
+        return lud_no_memory(error, "the canvas");
     }
     c->sprites = sprites;
     c->renderer = renderer;

@@ -44,7 +44,7 @@ static lud_status create(const lud_model *model, lud_drawing **drawing, lud_erro
         if (d) free(d->position);
         if (d) free(d->attention);
         free(d);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a drawing");
+        return lud_no_memory(error, "a drawing");
     }
     d->drawing = (lud_drawing){&lud_draw_particle, model};
     d->n = n;

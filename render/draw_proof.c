@@ -50,7 +50,7 @@ static void destroy(lud_drawing *drawing) {
 
 static lud_status create(const lud_model *model, lud_drawing **drawing, lud_error *error) {
     proof_drawing *d = calloc(1, sizeof *d);
-    if (!d) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a drawing");
+    if (!d) return lud_no_memory(error, "a drawing");
     d->drawing = (lud_drawing){&lud_draw_proof, model};
     d->tree_width = TREE_WIDTH;
     *drawing = &d->drawing;

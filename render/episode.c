@@ -57,7 +57,7 @@ static lud_status reserve(lud_player *p, size_t n, lud_error *error) {
     if (n <= p->capacity) return LUD_OK;
     size_t capacity = p->remember ? (n < 64 ? 64 : 2 * n) : 2;
     uint8_t *records = realloc(p->records, capacity * p->record_bytes);
-    if (!records) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %zu remembered states", n);
+    if (!records) return lud_no_memory(error, "%zu remembered states", n);
     memset(records + p->capacity * p->record_bytes, 0, (capacity - p->capacity) * p->record_bytes);
     p->records = records;
     p->capacity = capacity;
@@ -78,7 +78,7 @@ static void begin(lud_player *p) {
 lud_status lud_player_create(const lud_model *model, lud_cast *cast, uint64_t seed, bool remember,
                              lud_player **player, lud_error *error) {
     lud_player *p = calloc(1, sizeof *p);
-    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for an episode");
+    if (!p) return lud_no_memory(error, "an episode");
     const lud_layout *layout = &model->layout;
     p->model = model;
     p->remember = remember;
@@ -87,8 +87,7 @@ lud_status lud_player_create(const lud_model *model, lud_cast *cast, uint64_t se
     p->record_bytes = padded(layout->state_bytes) + padded(p->hidden_bytes) +
                       2 * padded(p->n_agents * sizeof(int32_t)) + 16;
     p->goals = calloc(p->n_agents + 1, sizeof *p->goals);
-    lud_status status =
-        p->goals ? reserve(p, 1, error) : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for an episode");
+    lud_status status = p->goals ? reserve(p, 1, error) : lud_no_memory(error, "an episode");
     if (!status) status = lud_runner_create(model, cast, 1, seed, 0, &p->runner, error);
     if (status) {
         lud_player_destroy(p);

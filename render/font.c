@@ -75,7 +75,7 @@ lud_status lud_font_create(lud_font **font, lud_error *error) {
     if (f) f->pool = calloc(1, sizeof *f->pool);
     if (!f || !f->pool || !grow(f->pool)) {
         lud_font_destroy(f);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the font");
+        return lud_no_memory(error, "the font");
     }
     f->info.userdata = f->pool;
     const int read = stbtt_InitFont(&f->info, asset.bytes, stbtt_GetFontOffsetForIndex(asset.bytes, 0));

@@ -39,7 +39,7 @@ lud_status lud_overlay_create(lud_overlay_source *source, lud_drawing *drawing, 
             lud_overlay_destroy(o);
         else
             lud_overlay_source_destroy(source);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the overlay");
+        return lud_no_memory(error, "the overlay");
     }
     for (int i = 0; i < model->layout.n_agents && o->person < 0; i++)
         if (model->layout.roles[i] == LUD_ROLE_HUMAN) o->person = i;

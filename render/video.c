@@ -236,7 +236,7 @@ lud_status lud_video_open(const char *path, lud_video_options options, lud_video
     }
     if (!v || !v->path) {
         if (v) destroy(v);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a video");
+        return lud_no_memory(error, "a video");
     }
     if (f->muxer) status = open_stream(v, error);
     if (status) {
@@ -252,7 +252,7 @@ lud_status lud_video_open(const char *path, lud_video_options options, lud_video
 static lud_status add_png(lud_video *v, const uint32_t *pixels, int pitch, lud_error *error) {
     size_t length = strlen(v->path) + 16;
     char *name = malloc(length);
-    if (!name) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a frame");
+    if (!name) return lud_no_memory(error, "a frame");
     int stem = (int)(strrchr(v->path, '.') - v->path);
     snprintf(name, length, "%.*s-%05lld%s", stem, v->path, (long long)v->n_frames, v->path + stem);
     lud_status status = lud_picture_write(name, pixels, v->options.width, v->options.height, pitch, error);

@@ -25,7 +25,7 @@ lud_status lud_batch_create(const lud_model *model, int n_envs, uint64_t seed, u
     if (n_envs < 1)
         return lud_fail(error, LUD_ERROR_INPUT, "a batch needs at least one environment, not %d", n_envs);
     whole_batch *b = calloc(1, sizeof *b);
-    if (!b) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a batch");
+    if (!b) return lud_no_memory(error, "a batch");
     size_t n = (size_t)n_envs, state_bytes = model->layout.state_bytes;
     b->shown = (lud_batch){.model = model,
                            .seed = seed,
@@ -45,8 +45,7 @@ lud_status lud_batch_create(const lud_model *model, int n_envs, uint64_t seed, u
     if (!b->shown.states || !b->shown.tick || !b->shown.episode_step || !b->shown.episode || !b->terminated ||
         !b->truncated) {
         lud_batch_destroy(&b->shown);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %d environments of %zu bytes each",
-                        n_envs, state_bytes);
+        return lud_no_memory(error, "%d environments of %zu bytes each", n_envs, state_bytes);
     }
     *out = &b->shown;
     return LUD_OK;

@@ -53,7 +53,7 @@ lud_status lud_device_batch_create(const lud_model *model, lud_device *device, i
     if (n_envs < 1)
         return lud_fail(error, LUD_ERROR_INPUT, "a batch needs at least one environment, not %d", n_envs);
     whole_batch *b = calloc(1, sizeof *b);
-    if (!b) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a batch");
+    if (!b) return lud_no_memory(error, "a batch");
     b->shown = (lud_device_batch){.model = model,
                                   .device = device,
                                   .seed = seed,

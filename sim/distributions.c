@@ -30,7 +30,7 @@ static uint64_t hash_of(const double *probability, size_t n) {
 }
 
 static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for distributions");
+    return lud_no_memory(error, "distributions");
 }
 
 static lud_status grow_slots(lud_distributions *d, lud_error *error) {

@@ -27,7 +27,7 @@ static uint64_t *slots_create(unsigned log2_slots, lud_error *error) {
     size_t bytes = sizeof(uint64_t) << log2_slots;
     uint64_t *slots = calloc(1, bytes);
     if (!slots) {
-        lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a state table of %zu MiB", bytes >> 20);
+        lud_no_memory(error, "a state table of %zu MiB", bytes >> 20);
         return NULL;
     }
 #ifdef MADV_HUGEPAGE

@@ -171,8 +171,7 @@ static lud_status worker_room(worker *w, size_t state_bytes, size_t more) {
     if (tags) w->tags = tags;
     uint32_t *numbers = realloc(w->numbers, capacity * sizeof *numbers);
     if (numbers) w->numbers = numbers;
-    if (!records || !tags || !numbers)
-        return lud_fail(&w->error, LUD_ERROR_MEMORY, "out of memory for successors");
+    if (!records || !tags || !numbers) return lud_no_memory(&w->error, "successors");
     w->record_capacity = capacity;
     return LUD_OK;
 }
@@ -181,7 +180,7 @@ static lud_status worker_branch(worker *w) {
     if (w->n_branches == w->branch_capacity) {
         size_t capacity = w->branch_capacity * 2 + 1024;
         uint32_t *kinds = realloc(w->kinds, capacity * sizeof *kinds);
-        if (!kinds) return lud_fail(&w->error, LUD_ERROR_MEMORY, "out of memory for branches");
+        if (!kinds) return lud_no_memory(&w->error, "branches");
         w->kinds = kinds;
         w->branch_capacity = capacity;
     }
@@ -568,7 +567,7 @@ lud_status lud_statespace_build(const lud_model *model, const lud_statespace_opt
         free(space);
         free(reset_state);
         free(table);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a state space");
+        return lud_no_memory(error, "a state space");
     }
     space->model = model;
     space->table = table;

@@ -30,7 +30,7 @@ typedef struct sampler {
 } sampler;
 
 static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a sample of the state space");
+    return lud_no_memory(error, "a sample of the state space");
 }
 
 static lud_status reserve(sampler *s, size_t more) {

@@ -43,7 +43,7 @@ static lud_status cpu_create(int n_threads, lud_device **device, lud_error *erro
     if (cpu) cpu->conv_cache = lud_cpu_conv_cache_create();
     if (!cpu || !cpu->conv_cache) {
         free(cpu);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the CPU device");
+        return lud_no_memory(error, "the CPU device");
     }
     const char *set;
     cpu->work_per_thread = 150000;

@@ -139,12 +139,12 @@ lud_status lud_empo_overlay_create(lud_state_records records, const lud_model *m
     if (!s || !(s->arena = lud_arena_create(0))) {
         if (records.destroy) records.destroy(records.context);
         free(s);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the overlay");
+        return lud_no_memory(error, "the overlay");
     }
     s->records = records;
     s->model = model;
     lud_status status = lud_empo_layout_find(model, &s->layout, error);
-    if (!status && !fill(s)) status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for the overlay");
+    if (!status && !fill(s)) status = lud_no_memory(error, "the overlay");
     if (status)
         destroy(&s->base);
     else

@@ -54,7 +54,7 @@ lud_status lud_kge_load(const char *folder, const lud_proof_base *base, lud_kge 
     *kge = (lud_kge){.n_entities = base->n_constants, .n_relations = base->n_predicates};
     lud_text path = {0};
     lud_text_append(&path, "%s/checkpoint.safetensors", folder);
-    if (path.failed) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a path");
+    if (path.failed) return lud_no_memory(error, "a path");
     lud_status status = lud_checkpoint_open(path.bytes, &kge->checkpoint, error);
     lud_text_free(&path);
     if (status) return status;
@@ -81,7 +81,7 @@ lud_status lud_kge_load(const char *folder, const lud_proof_base *base, lud_kge 
         if (!kge->entities || !kge->relations)
             status = lud_fail(error, LUD_ERROR_INPUT, "%s: the embeddings have another shape", folder);
         else if (!kge->query)
-            status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for embeddings");
+            status = lud_no_memory(error, "embeddings");
     }
     if (status) lud_kge_free(kge);
     return status;

@@ -189,7 +189,7 @@ static lud_status take_memory(kge *k, lud_error *error) {
     TAKE(k->head_share, (size_t)k->model->base->n_predicates + 1);
     TAKE(k->ranking, (size_t)(k->n_valid > k->n_test ? k->n_valid : k->n_test) + 1);
 #undef TAKE
-    return complete ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for embeddings");
+    return complete ? LUD_OK : lud_no_memory(error, "embeddings");
 }
 
 static lud_status build_tables(kge *k, lud_error *error) {
@@ -203,23 +203,21 @@ static lud_status build_tables(kge *k, lud_error *error) {
     const lud_init relation = {.kind = kind,
                                .a = shape->scorer == LUD_KGE_ROTATE ? 3.14159265358979323846 : scale};
     k->parameters = lud_parameters_create(k->device, false);
-    if (!k->parameters) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for embeddings");
+    if (!k->parameters) return lud_no_memory(error, "embeddings");
     k->entity = lud_parameters_add(k->parameters, "entity", 2,
                                    (int64_t[]){base->n_constants, lud_kge_entity_width(shape)}, entity);
     k->relation =
         lud_parameters_add(k->parameters, "relation", 2,
                            (int64_t[]){base->n_predicates, lud_kge_relation_width(shape)}, relation);
-    if (k->entity < 0 || k->relation < 0)
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for embeddings");
+    if (k->entity < 0 || k->relation < 0) return lud_no_memory(error, "embeddings");
     lud_parameters_set_low_rank(k->parameters, "", true);
     LUD_TRY(lud_parameters_build(k->parameters, (uint64_t)k->scenario->run.seed, error));
     k->best = lud_parameters_clone(k->parameters);
     k->optimiser = lud_optimiser_create(k->parameters);
-    if (!k->best || !k->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for embeddings");
+    if (!k->best || !k->optimiser) return lud_no_memory(error, "embeddings");
     lud_optimiser_options o = k->options.optimiser;
     o.max_norm = k->options.max_grad_norm;
-    if (lud_optimiser_group(k->optimiser, "", &o, false) < 0)
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the optimiser");
+    if (lud_optimiser_group(k->optimiser, "", &o, false) < 0) return lud_no_memory(error, "the optimiser");
     return lud_optimiser_build(k->optimiser, (uint64_t)k->scenario->run.seed, error);
 }
 
@@ -274,7 +272,7 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
                          lud_error *error) {
     *learner = NULL;
     kge *k = calloc(1, sizeof *k);
-    if (!k) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
+    if (!k) return lud_no_memory(error, "a learner");
     k->base = (lud_learner){.kind = &lud_learner_kge,
                             .columns = columns,
                             .n_columns = N_COLUMNS,
@@ -285,7 +283,7 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
     k->device = device;
     k->best_mrr = -1.0;
     k->arena = lud_arena_create(0);
-    lud_status status = k->arena ? build(k, error) : lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    lud_status status = k->arena ? build(k, error) : lud_out_of_memory(error);
     if (status) {
         destroy(&k->base);
         return status;

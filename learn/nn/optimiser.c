@@ -244,9 +244,7 @@ lud_status lud_optimiser_build(lud_optimiser *optimiser, uint64_t seed, lud_erro
         ok = optimiser->projection && optimiser->projected && optimiser->scaled && optimiser->channel[0] &&
              optimiser->channel[1];
     }
-    if (!ok)
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %" PRId64 " numbers of optimiser state",
-                        optimiser->state_size);
+    if (!ok) return lud_no_memory(error, "%" PRId64 " numbers of optimiser state", optimiser->state_size);
     return LUD_OK;
 }
 

@@ -241,7 +241,7 @@ lud_status lud_nn_plan(lud_nn *net, lud_nn_mode mode, lud_error *error) {
     free(times);
     free(owner);
     free(p.buffers);
-    if (!ok) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network of %zu bytes", net->bytes);
+    if (!ok) return lud_no_memory(error, "a network of %zu bytes", net->bytes);
     net->planned = true;
     net->training_plan = training;
     return LUD_OK;

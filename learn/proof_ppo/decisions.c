@@ -48,7 +48,7 @@ lud_status lud_proof_decisions_create(const lud_proof_model *model, int64_t n, i
         d->place && d->table && (d->matches || !(sees & LUD_PROOF_SEES_MATCHES)))
         return LUD_OK;
     lud_proof_decisions_free(d);
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %lld decisions", (long long)n);
+    return lud_no_memory(error, "%lld decisions", (long long)n);
 }
 
 void lud_proof_decisions_free(lud_proof_decisions *d) {

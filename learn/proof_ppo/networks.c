@@ -212,7 +212,7 @@ lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_ne
                                 lud_error *error) {
     *out = NULL;
     lud_proof_net *net = calloc(1, sizeof *net);
-    if (!net) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
+    if (!net) return lud_no_memory(error, "a network");
     const int64_t least = model->limits.max_successors + 1;
     if (max_rows < least) max_rows = least;
     if (!lud_proof_can_embed((lud_proof_atom_embedder)options->atoms, options->embedding_size,
@@ -241,7 +241,7 @@ lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_ne
     net->nn = lud_nn_create(parameters, max_rows + 1);
     if (!net->nn || !take_arrays(net, max_atoms, max_index, size)) {
         lud_proof_net_destroy(net);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
+        return lud_no_memory(error, "a network");
     }
     declare(net, max_atoms);
     *out = net;
@@ -257,7 +257,7 @@ static lud_status scale_constants(lud_proof_net *net, lud_error *error) {
         const int index = lud_parameters_find(parameters, names[i]);
         if (index < 0) continue;
         double *values = malloc((size_t)parameters->items[index].n * sizeof *values);
-        if (!values) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
+        if (!values) return lud_no_memory(error, "a network");
         lud_parameters_read(parameters, index, values);
         for (int64_t k = 0; k < net->model->base->n_constants * net->width; k++)
             values[k] *= net->options.constant_scale;

@@ -70,15 +70,14 @@ static const lud_policy_kind kind = {.name = "proof-ppo",
 lud_status lud_proof_policy_create(lud_proof_net *net, lud_policy **policy, lud_error *error) {
     *policy = NULL;
     proof_policy *p = calloc(1, sizeof *p);
-    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    if (!p) return lud_no_memory(error, "a policy");
     const lud_proof_model *model = net->model;
     p->base = (lud_policy){.kind = &kind, .model = &model->model, .device = net->parameters->device};
     p->net = net;
     lud_status status = lud_proof_expander_create(net, 1, &p->expander, error);
     p->state = calloc(1, model->model.layout.state_bytes);
     p->probability = calloc((size_t)model->model.layout.actions[0].n_discrete, sizeof *p->probability);
-    if (!status && (!p->state || !p->probability))
-        status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    if (!status && (!p->state || !p->probability)) status = lud_no_memory(error, "a policy");
     if (status) {
         destroy(&p->base);
         return status;

@@ -94,19 +94,19 @@ static lud_status take_arrays(prover *p, lud_error *error) {
     LUD_TAKE(a, p->ranking, (size_t)p->n_ranked + 1);
     LUD_TAKE(a, p->snapshot, lud_proof_batch_snapshot_bytes(p->batch));
     LUD_TAKE_ON_DEVICE(a, p->workspace, (size_t)lud_returns_numbers(p->n_steps, p->n_envs));
-    return a->failed ? lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a rollout") : LUD_OK;
+    return a->failed ? lud_no_memory(error, "a rollout") : LUD_OK;
 }
 
 static lud_status build_network(prover *p, lud_error *error) {
     const lud_proof_ppo_options *o = &p->options;
     p->parameters = lud_parameters_create(p->device, false);
-    if (!p->parameters) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
+    if (!p->parameters) return lud_no_memory(error, "a network");
     lud_status status =
         lud_proof_net_create(p->model, &o->network, p->parameters, o->chunk_rows, &p->net, error);
     if (!status) status = lud_parameters_build(p->parameters, (uint64_t)p->scenario->run.seed, error);
     if (!status) LUD_TRY(lud_proof_net_plan(p->net, LUD_NN_TRAIN, error));
     p->best = lud_parameters_clone(p->parameters);
-    return p->best ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
+    return p->best ? LUD_OK : lud_no_memory(error, "a network");
 }
 
 static lud_status build(prover *p, lud_error *error) {
@@ -155,7 +155,7 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
                          lud_error *error) {
     *learner = NULL;
     prover *p = calloc(1, sizeof *p);
-    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
+    if (!p) return lud_no_memory(error, "a learner");
     p->base = (lud_learner){.kind = &lud_learner_proof_ppo, .columns = columns, .n_columns = N_COLUMNS};
     p->scenario = scenario;
     p->model = (const lud_proof_model *)(const void *)scenario->model;
@@ -163,7 +163,7 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
     p->best_mrr = -1.0;
     p->profile = (lud_profile){.title = "proof-ppo, one iteration", .stages = stages, .n = LUD_PROOF_STAGES};
     p->arena = lud_arena_create(0);
-    lud_status status = p->arena ? build(p, error) : lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    lud_status status = p->arena ? build(p, error) : lud_out_of_memory(error);
     if (status) {
         destroy(&p->base);
         return status;

@@ -59,7 +59,7 @@ lud_status lud_proof_ranker_create(const lud_proof_model *model, lud_proof_net *
                                    int n_threads, lud_proof_ranker **out, lud_error *error) {
     *out = NULL;
     lud_proof_ranker *r = calloc(1, sizeof *r);
-    if (!r) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a ranking");
+    if (!r) return lud_no_memory(error, "a ranking");
     const size_t n_slots = (size_t)options->n_slots;
     r->profile = (lud_profile){.title = "ranking", .stages = stages, .n = LUD_PROOF_RANK_STAGES};
     r->net = net;
@@ -86,7 +86,7 @@ lud_status lud_proof_ranker_create(const lud_proof_model *model, lud_proof_net *
     r->draw = calloc((size_t)r->width + 1, sizeof *r->draw);
     if (!status && (!r->actions || !r->running || !r->odds || !r->n_odds || !r->log_probs || !r->candidates ||
                     !r->played || !r->embedded || !r->score || !r->draw))
-        status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a ranking");
+        status = lud_no_memory(error, "a ranking");
     if (status) {
         lud_proof_ranker_destroy(r);
         return status;

@@ -7,14 +7,13 @@ typedef lud_proof_learner_state prover;
 static lud_status build_optimiser(prover *p, lud_error *error) {
     const lud_proof_ppo_options *o = &p->options;
     p->optimiser = lud_optimiser_create(p->parameters);
-    if (!p->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the optimiser");
+    if (!p->optimiser) return lud_no_memory(error, "the optimiser");
     lud_optimiser_options steps = o->optimiser;
     steps.max_norm = o->max_grad_norm;
     const bool apart = o->learning_rate.value > 0.0;
     const int value = apart ? lud_optimiser_group(p->optimiser, "value.", &steps, false) : -1;
     const int others = lud_optimiser_group(p->optimiser, "", &steps, false);
-    if (others < 0 || (apart && value < 0))
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the optimiser");
+    if (others < 0 || (apart && value < 0)) return lud_no_memory(error, "the optimiser");
     p->value_group = lud_update_add_group(&p->update, value, 0.0);
     p->group = lud_update_add_group(&p->update, others, 0.0);
     return lud_optimiser_build(p->optimiser, (uint64_t)p->scenario->run.seed, error);

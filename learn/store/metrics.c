@@ -50,7 +50,7 @@ static lud_status keep_rows(const char *path, uint64_t resume_iteration, lud_tex
 static lud_status open_csv(lud_metrics *metrics, uint64_t resume_iteration, lud_error *error) {
     lud_text text = {0};
     append_header(metrics->columns, metrics->n_columns, &text);
-    lud_status status = text.failed ? lud_fail(error, LUD_ERROR_MEMORY, "memory is out") : LUD_OK;
+    lud_status status = text.failed ? lud_out_of_memory(error) : LUD_OK;
     if (status == LUD_OK && resume_iteration > 0 && lud_file_exists(metrics->path))
         status = keep_rows(metrics->path, resume_iteration, &text, error);
     if (status == LUD_OK) status = lud_file_write(metrics->path, text.bytes, text.length, error);

@@ -12,7 +12,7 @@
 static const char checkpoint[] = "checkpoint.safetensors";
 
 static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a run");
+    return lud_no_memory(error, "a run");
 }
 
 static lud_status holds(const char *folder, const char *name, bool *there, lud_error *error) {
@@ -192,7 +192,7 @@ static int attention(lud_policy *policy, const uint8_t *state, float *weights) {
 
 static lud_status take_part(source *s, lud_cast *cast, int agent, lud_error *error) {
     share *own = calloc(1, sizeof *own);
-    if (!own) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a policy");
+    if (!own) return lud_no_memory(error, "a policy");
     *own = (share){.base = *s->policy, .kind = *s->policy->kind, .from = s};
     own->kind.destroy = destroy;
     own->kind.reset = s->policy->kind->reset ? reset : NULL;
@@ -211,7 +211,7 @@ static lud_status take_part(source *s, lud_cast *cast, int agent, lud_error *err
 static lud_status share_policy(const char *folder, const lud_scenario *scenario, const lud_learner_kind *kind,
                                lud_cast *cast, lud_error *error) {
     source *s = calloc(1, sizeof *s);
-    if (!s) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a learner");
+    if (!s) return lud_no_memory(error, "a learner");
     s->users = 1; /* this function */
     lud_status status = lud_learned_open(folder, scenario, "cpu", kind, &s->learned, error);
     if (!status) status = kind->policy(s->learned.learner, &s->policy, error);

@@ -158,7 +158,7 @@ static lud_status add_cell(cells *c, char a, char b, lud_place place) {
         size_t capacity = c->capacity ? 2 * c->capacity : 256;
         char(*codes_read)[2] = lud_arena_take_array(c->arena, capacity, sizeof *codes_read);
         lud_place *places = lud_arena_take_array(c->arena, capacity, sizeof *places);
-        if (!codes_read || !places) return lud_fail(c->error, LUD_ERROR_MEMORY, "out of memory");
+        if (!codes_read || !places) return lud_out_of_memory(c->error);
         if (c->n) memcpy(codes_read, c->rows->codes, c->n * sizeof *codes_read);
         if (c->n) memcpy(places, c->rows->places, c->n * sizeof *places);
         c->rows->codes = codes_read;
@@ -303,7 +303,7 @@ lud_status lud_grid_agents_collect(lud_arena *arena, const lud_grid_thing *thing
                                    lud_grid_thing **agents, int *n_agents, lud_error *error) {
     *n_agents = 0;
     *agents = lud_arena_take_array(arena, LUD_GRID_MAX_AGENTS, sizeof **agents);
-    if (!*agents) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!*agents) return lud_out_of_memory(error);
     for (int c = 0; c < rows->width * rows->height; c++) {
         if (!things[c].is_agent) continue;
         if (*n_agents == LUD_GRID_MAX_AGENTS)
@@ -336,8 +336,7 @@ lud_status lud_grid_map_build(lud_arena *arena, const lud_grid_thing *things, co
     map->cells = lud_arena_take_array(arena, (size_t)n_cells, sizeof *map->cells);
     map->pieces = lud_arena_take_array(arena, (size_t)map->n_pieces, sizeof *map->pieces);
     map->agents = lud_arena_take_array(arena, (size_t)n_agents, sizeof *map->agents);
-    if (!map->cells || !map->pieces || !map->agents)
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!map->cells || !map->pieces || !map->agents) return lud_out_of_memory(error);
     for (int c = 0, piece = 0; c < n_cells; c++) {
         const lud_grid_thing *thing = &things[c];
         bool is_piece = lud_grid_is_piece(thing->object.type);

@@ -351,8 +351,7 @@ static lud_status make_map(maker *m, lud_grid_thing *agents, lud_grid_spec *spec
     for (m->attempt = 0; m->attempt < m->g->attempts; m->attempt++) {
         lud_arena_mark mark = lud_arena_get_mark(m->arena);
         make(m, agents);
-        if (m->fault == memory_is_out)
-            return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the rooms of a map");
+        if (m->fault == memory_is_out) return lud_no_memory(error, "the rooms of a map");
         if (!m->fault) {
             lud_grid_map *map = &spec->maps[m->map];
             lud_status status = lud_grid_agents_apply(m->arena, m->options->agents, agents, n_agents, error);
@@ -387,7 +386,7 @@ lud_status lud_grid_generate_maps(lud_arena *arena, const lud_grid_options *opti
     lud_grid_thing *agents = lud_arena_take_array(arena, LUD_GRID_MAX_AGENTS, sizeof *agents);
     spec->maps = lud_arena_take_array(arena, (size_t)spec->n_maps, sizeof *spec->maps);
     if (!m.things || !m.room || !m.gates || !m.free || !agents || !spec->maps)
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+        return lud_out_of_memory(error);
     lud_status status = LUD_OK;
     for (m.map = 0; m.map < spec->n_maps && !status; m.map++) status = make_map(&m, agents, spec, error);
     return status;

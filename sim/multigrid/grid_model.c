@@ -267,8 +267,7 @@ static lud_status check_spec(const lud_grid_spec *spec, lud_arena *arena, lud_er
                         (int)spec->observation.size, LUD_GRID_MAX_VIEW);
     size_t n_cells = (size_t)spec->width * (size_t)spec->height;
     uint8_t *seen = lud_arena_take(arena, n_cells);
-    if (!seen)
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a %d x %d grid", spec->width, spec->height);
+    if (!seen) return lud_no_memory(error, "a %d x %d grid", spec->width, spec->height);
     for (int k = 0; k < spec->n_maps; k++) {
         LUD_TRY(check_map(spec, k, seen, error));
     }
@@ -563,7 +562,7 @@ static lud_status compile(lud_grid_model *m, const lud_grid_spec *spec, lud_erro
     if (ok) lay_out_state(m);
     for (int k = 0; k < m->n_maps && ok; k++) ok = compile_initial(m, k);
     if (!ok || !lud_grid_compile_observations(m) || !lud_grid_compile_measures(m))
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the compiled grid");
+        return lud_no_memory(error, "the compiled grid");
     for (int k = 0; k < m->n_maps && spec->random_start; k++)
         if (m->layers[k].n_free < m->n_agents)
             return lud_fail(error, LUD_ERROR_INPUT, "map %d has %d free cells for %d random agents", k,
@@ -577,7 +576,7 @@ lud_status lud_grid_model_create(const lud_grid_spec *spec, lud_model **model, l
     lud_grid_model *m = arena ? lud_arena_take(arena, sizeof *m) : NULL;
     if (!m) {
         lud_arena_destroy(arena);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a grid");
+        return lud_no_memory(error, "a grid");
     }
     m->arena = arena;
     m->model.world = &lud_multigrid_world;

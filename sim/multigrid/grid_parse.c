@@ -16,10 +16,6 @@ typedef struct reader {
     lud_error *error;
 } reader;
 
-static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-}
-
 /* ---- the legend ---- */
 
 /* Names of what a legend may hold, and their types. */
@@ -148,7 +144,7 @@ static lud_status read_legend(reader *r, lud_tree *node, legend **entries, size_
         return lud_tree_expected(node, r->error,
                                  "a section of codes, such as M1: {magic_wall: {side: north}}");
     *entries = lud_arena_take_array(r->arena, node->n_children, sizeof **entries);
-    if (!*entries) return out_of_memory(r->error);
+    if (!*entries) return lud_out_of_memory(r->error);
     for (lud_tree *c = node->child; c; c = c->next) {
         bool printable =
             strlen(c->key) == 2 && c->key[0] > ' ' && c->key[0] < 127 && c->key[1] > ' ' && c->key[1] < 127;
@@ -192,7 +188,7 @@ static lud_status pad(reader *r, const lud_grid_rows *rows, const lud_grid_spec 
     if (rows->width == spec->width && rows->height == spec->height) return LUD_OK;
     lud_grid_thing *larger =
         lud_arena_take_array(r->arena, (size_t)spec->width * (size_t)spec->height, sizeof *larger);
-    if (!larger) return out_of_memory(r->error);
+    if (!larger) return lud_out_of_memory(r->error);
     const lud_grid_thing wall = {.object = lud_grid_object_with(LUD_WALL, &r->options.chances),
                                  .under = {.type = LUD_EMPTY}};
     for (int y = 0; y < spec->height; y++)
@@ -208,7 +204,7 @@ static lud_status build_variant(reader *r, const legend *const at[128 * 128], co
     size_t n_cells = (size_t)v->rows.width * (size_t)v->rows.height;
     lud_grid_thing *things = lud_arena_take_array(r->arena, n_cells, sizeof *things), *agents;
     int n_agents;
-    if (!things) return out_of_memory(r->error);
+    if (!things) return lud_out_of_memory(r->error);
     lud_status status = read_things(r, at, &v->rows, things);
     if (!status) status = lud_grid_agents_collect(r->arena, things, &v->rows, &agents, &n_agents, r->error);
     if (!status && index && n_agents != spec->n_agents)
@@ -238,7 +234,7 @@ static lud_status read_maps(reader *r, variant *variants, int n, lud_grid_spec *
     spec->n_maps = n;
     spec->maps = lud_arena_take_array(r->arena, (size_t)n, sizeof *spec->maps);
     const legend **at = lud_arena_take_array(r->arena, (size_t)128 * 128, sizeof(legend *));
-    if (!spec->maps || !at) return out_of_memory(r->error);
+    if (!spec->maps || !at) return lud_out_of_memory(r->error);
     for (size_t i = 0; i < n_entries; i++) at[entries[i].code[0] * 128 + entries[i].code[1]] = &entries[i];
     for (int k = 0; k < n && !status; k++) status = build_variant(r, at, &variants[k], spec, k);
     return status;
@@ -251,7 +247,7 @@ static lud_status read_ensemble(reader *r, lud_grid_spec *spec) {
     if (list->n_children > LUD_GRID_MAX_MAPS)
         return lud_tree_expected(list, r->error, "at most %d maps", (int)LUD_GRID_MAX_MAPS);
     variant *variants = lud_arena_take_array(r->arena, list->n_children, sizeof *variants);
-    if (!variants) return out_of_memory(r->error);
+    if (!variants) return lud_out_of_memory(r->error);
     int n = 0;
     list->used = true;
     for (lud_tree *c = list->child; c; c = c->next) {
@@ -355,7 +351,7 @@ static lud_status read_goals(reader *r, lud_tree *list, lud_grid_spec *spec) {
     size_t n = list->n_children, i = 0;
     lud_grid_goal *goals = lud_arena_take_array(r->arena, n, sizeof *goals);
     lud_tree **agents = lud_arena_take_array(r->arena, n, sizeof(lud_tree *));
-    if (!goals || !agents) return out_of_memory(r->error);
+    if (!goals || !agents) return lud_out_of_memory(r->error);
     bool for_all = true;
     lud_status status = LUD_OK;
     for (lud_tree *c = list->child; c && !status; c = c->next, i++) {
@@ -368,7 +364,7 @@ static lud_status read_goals(reader *r, lud_tree *list, lud_grid_spec *spec) {
         for (i = 0; i < n; i++) capacity += agents[i] ? agents[i]->n_children : 0;
     spec->goals =
         lud_arena_take_array(r->arena, capacity < MAX_GOALS ? capacity : MAX_GOALS, sizeof *spec->goals);
-    if (!spec->goals) return out_of_memory(r->error);
+    if (!spec->goals) return lud_out_of_memory(r->error);
     i = 0;
     for (lud_tree *c = list->child; c && !status; c = c->next, i++)
         status = for_all ? add_goal(r, spec, &goals[i], -1, c->place)
@@ -432,7 +428,7 @@ lud_status lud_grid_parse(lud_tree *root, const char *file, uint64_t seed, lud_m
                           lud_error *error) {
     (void)file;
     lud_arena *arena = lud_arena_create(1 << 16);
-    if (!arena) return out_of_memory(error);
+    if (!arena) return lud_out_of_memory(error);
     lud_grid_spec spec;
     lud_status status = lud_grid_spec_read(arena, root, seed, &spec, error);
     if (!status) {

@@ -60,7 +60,7 @@ static lud_status read_rock_pushers(lud_arena *arena, lud_tree *node, lud_text_l
     LUD_TRY(lud_tree_text(node, &text, error));
     colours->n = strlen(text);
     colours->items = lud_arena_take_array(arena, colours->n, sizeof *colours->items);
-    if (!colours->items) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!colours->items) return lud_out_of_memory(error);
     for (size_t i = 0; i < colours->n; i++) {
         const char *letter = strchr(letters, text[i]);
         if (!letter) return lud_tree_expected(node, error, "letters of the colours r, g, b, p, y and e");
@@ -139,7 +139,7 @@ static lud_status read_goal(lud_tree *node, const lud_grid_spec *spec, lud_grid_
 static lud_status read_goals(lud_arena *arena, lud_tree *node, lud_grid_spec *spec, lud_error *error) {
     if (node->kind != LUD_TREE_SEQUENCE) return lud_tree_expected(node, error, "a list of goals");
     spec->goals = lud_arena_take_array(arena, node->n_children, sizeof *spec->goals);
-    if (!spec->goals) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!spec->goals) return lud_out_of_memory(error);
     lud_status status = LUD_OK;
     for (lud_tree *c = node->child; c && !status; c = c->next) {
         lud_grid_goal *goal = &spec->goals[spec->n_goals++];
@@ -176,7 +176,7 @@ lud_status lud_grid_reference_read(lud_arena *arena, lud_tree *root, lud_grid_sp
     size_t n_cells = (size_t)rows.width * (size_t)rows.height;
     spec->maps = lud_arena_take(arena, sizeof *spec->maps);
     lud_grid_thing *things = lud_arena_take_array(arena, n_cells, sizeof *things);
-    if (!spec->maps || !things) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!spec->maps || !things) return lud_out_of_memory(error);
     for (size_t c = 0; c < n_cells && !status; c++)
         status = lud_grid_code_read(rows.codes[c], &options.chances, rows.places[c], &things[c], error);
     lud_grid_thing *agents;

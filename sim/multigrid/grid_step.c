@@ -247,7 +247,7 @@ lud_status lud_grid_successors(const lud_model *model, const uint8_t *state, con
         while (slots < 2 * n) slots *= 2;
         merge.mask = slots - 1;
         if (slots > STACK_SLOTS) merge.slot = malloc(slots * sizeof *merge.slot);
-        if (!merge.slot) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %zu outcomes", n);
+        if (!merge.slot) return lud_no_memory(error, "%zu outcomes", n);
         memset(merge.slot, 0, slots * sizeof *merge.slot);
     }
     enumerate(&run, &plan, &choice, planned, &merge, out);

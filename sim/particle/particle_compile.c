@@ -5,14 +5,10 @@
 
 #include "sim/particle/particle_rows.h"
 
-static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-}
-
 #define TAKE(m, pointer, n)                                                                                  \
     do {                                                                                                     \
         (pointer) = lud_arena_take_array((m)->arena, (size_t)(n) + 1, sizeof *(pointer));                    \
-        if (!(pointer)) return out_of_memory(error);                                                         \
+        if (!(pointer)) return lud_out_of_memory(error);                                                     \
     } while (0)
 
 static lud_place place_of(const lud_tree *tree, const lud_particle_model *m) {
@@ -370,7 +366,7 @@ static lud_status action_names(lud_particle_model *m, int n_moves, int n_words, 
         else
             snprintf(text, sizeof text, "%s", moves[move]);
         (*names)[i] = lud_arena_text(m->arena, text, strlen(text));
-        if (!(*names)[i]) return out_of_memory(error);
+        if (!(*names)[i]) return lud_out_of_memory(error);
     }
     return LUD_OK;
 }

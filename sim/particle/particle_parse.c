@@ -151,7 +151,7 @@ static lud_status resolve(lud_arena *arena, const lud_tree *section, lud_tree **
     lud_tree *merged = empty_mapping(arena), *result = empty_mapping(arena), *kept = empty_mapping(arena);
     lud_tree *values = kept ? lud_tree_add_mapping(arena, kept, "parameters") : NULL;
     if (!merged || !result || !values || !merge(arena, merged, task, section))
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+        return lud_out_of_memory(error);
     merged->place = result->place = section->place;
     const lud_tree *parameters = find(merged, "parameters");
     if (parameters && parameters->kind != LUD_TREE_MAPPING)
@@ -164,15 +164,13 @@ static lud_status resolve(lud_arena *arena, const lud_tree *section, lud_tree **
                                    "a parameter cannot be called `%s`, that is a key of this section",
                                    p->key);
         const lud_tree *direct = find(merged, p->key);
-        if (!lud_tree_add_copy(arena, values, p->key, direct ? direct : p))
-            return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+        if (!lud_tree_add_copy(arena, values, p->key, direct ? direct : p)) return lud_out_of_memory(error);
     }
     for (lud_tree *child = merged->child; child; child = child->next) {
         if (!strcmp(child->key, "task") || !strcmp(child->key, "parameters") || find(values, child->key))
             continue;
         lud_tree *copy = lud_tree_add_copy(arena, result, child->key, child);
-        if (!copy || !lud_tree_add_copy(arena, kept, child->key, child))
-            return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+        if (!copy || !lud_tree_add_copy(arena, kept, child->key, child)) return lud_out_of_memory(error);
         if ((status = substitute(copy, values, error))) return status;
     }
     *table = result;
@@ -190,7 +188,7 @@ lud_status lud_particle_parse(lud_tree *root, lud_particle_model **model, lud_er
     lud_particle_model *m = arena ? lud_arena_take(arena, sizeof *m) : NULL;
     if (!m) {
         lud_arena_destroy(arena);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+        return lud_out_of_memory(error);
     }
     m->arena = arena;
     lud_status status = resolve(arena, section, &m->section, &m->source, error);

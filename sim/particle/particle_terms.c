@@ -4,10 +4,6 @@
 
 #include "sim/particle/particle_rows.h"
 
-static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-}
-
 /* --- selectors --- */
 
 /* Appends what `name` stands for to ids; *n -1 on an unknown name, -2 when it needs a point of view. */
@@ -64,7 +60,7 @@ lud_status lud_particle_select(lud_particle_model *m, const lud_tree *tree, cons
     const lud_tree *item = tree && tree->kind == LUD_TREE_SEQUENCE ? tree->child : tree;
     if (!tree && !otherwise) return LUD_OK;
     int16_t *ids = lud_arena_take_array(m->arena, (size_t)m->n_ids + (size_t)m->n_entities + 1, sizeof *ids);
-    if (!ids) return out_of_memory(error);
+    if (!ids) return lud_out_of_memory(error);
     lud_place place = tree ? tree->place : m->section->place;
     int n = 0;
     for (const char *name = otherwise; tree ? item != NULL : name != NULL;) {
@@ -117,7 +113,7 @@ static lud_status compile_view(lud_particle_model *m, int agent, const particle_
     if (!status) LUD_TRY(lud_particle_select(m, row->hidden_in, NULL, agent, &view->hidden_in, error));
     uint8_t *shown = lud_arena_take_array(m->arena, (size_t)of.n + 1, 1);
     int16_t *ids = lud_arena_take_array(m->arena, (size_t)of.n + 1, sizeof *ids);
-    if (!shown || !ids) return out_of_memory(error);
+    if (!shown || !ids) return lud_out_of_memory(error);
     bool just_self = row->of == NULL || (row->of->kind == LUD_TREE_SCALAR && !strcmp(row->of->text, "self"));
     int n = 0;
     for (int i = 0; i < of.n; i++) {
@@ -166,7 +162,7 @@ lud_status lud_particle_compile_views(lud_particle_model *m, lud_error *error) {
         total += observes ? observes->n_children : 0;
     }
     m->views = lud_arena_take_array(m->arena, total + 1, sizeof *m->views);
-    if (!m->view_begin || !m->observation_size || !m->views) return out_of_memory(error);
+    if (!m->view_begin || !m->observation_size || !m->views) return lud_out_of_memory(error);
     int n_views = 0;
     for (int a = 0; a < m->n_agents; a++) {
         lud_tree *observes = m->kinds[m->kind_of[a]].observes;
@@ -271,7 +267,7 @@ static lud_status compile_row(lud_particle_model *m, const particle_reward_row *
             continue;
         } else {
             int16_t *ids = lud_arena_take_array(m->arena, (size_t)receivers.n, sizeof *ids);
-            if (!ids) return out_of_memory(error);
+            if (!ids) return lud_out_of_memory(error);
             ids[0] = receivers.ids[i];
             rule.receivers = (particle_set){1, ids};
         }
@@ -289,7 +285,7 @@ lud_status lud_particle_compile_rewards(lud_particle_model *m, lud_error *error)
     m->rules =
         lud_arena_take_array(m->arena, (size_t)m->n_reward_rows * (size_t)m->n_agents + 1, sizeof *m->rules);
     m->reward_names = lud_arena_take_array(m->arena, (size_t)m->n_reward_rows + 1, sizeof *m->reward_names);
-    if (!m->rules || !m->reward_names) return out_of_memory(error);
+    if (!m->rules || !m->reward_names) return lud_out_of_memory(error);
     for (int r = 0; r < m->n_reward_rows && !status; r++) {
         const lud_tree *node = row_of(m->options.rewards, r);
         m->reward_names[r] = rows[r].name ? rows[r].name : lud_particle_reward_term_names[rows[r].term];
@@ -302,7 +298,7 @@ lud_status lud_particle_compile_rewards(lud_particle_model *m, lud_error *error)
 
 lud_status lud_particle_compile_success(lud_particle_model *m, lud_error *error) {
     m->goal_id = lud_arena_take_array(m->arena, (size_t)m->n_agents, sizeof *m->goal_id);
-    if (!m->goal_id) return out_of_memory(error);
+    if (!m->goal_id) return lud_out_of_memory(error);
     for (int a = 0; a < m->n_agents; a++) m->goal_id[a] = -1;
     if (!m->options.success || m->options.success->kind == LUD_TREE_NULL) return LUD_OK;
     particle_success_row row;
@@ -315,7 +311,7 @@ lud_status lud_particle_compile_success(lud_particle_model *m, lud_error *error)
     particle_set every;
     LUD_TRY(lud_particle_select(m, row.every, NULL, -1, &every, error));
     m->items = lud_arena_take_array(m->arena, (size_t)every.n + 1, sizeof *m->items);
-    if (!m->items) return out_of_memory(error);
+    if (!m->items) return lud_out_of_memory(error);
     m->success_within = row.within;
     m->terminate = row.terminate;
     for (int i = 0; i < every.n; i++) {

@@ -339,14 +339,14 @@ static lud_status take_memory(lud_fixpoint *f, const lud_proof_base *base, size_
     f->table = calloc(size, sizeof *f->table);
     for (int32_t r = 0; complete && f->table && r < n_relations; r++)
         complete = (f->rows[r] = calloc(1, matrix_bytes)) != NULL;
-    return complete && f->table ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a fixpoint");
+    return complete && f->table ? LUD_OK : lud_no_memory(error, "a fixpoint");
 }
 
 lud_status lud_fixpoint_compute(const lud_proof_base *base, size_t max_bytes, lud_fixpoint **fixpoint,
                                 lud_error *error) {
     *fixpoint = NULL;
     lud_fixpoint *f = calloc(1, sizeof *f);
-    if (!f) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a fixpoint");
+    if (!f) return lud_no_memory(error, "a fixpoint");
     lud_status status = lud_relation_rules_create(base, &f->rules, error);
     if (!status) status = take_memory(f, base, max_bytes, error);
     if (status) {

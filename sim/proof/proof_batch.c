@@ -112,7 +112,7 @@ lud_status lud_proof_batch_create(const lud_proof_model *model, const lud_proof_
 #undef TAKE
     if (failed) {
         lud_arena_destroy(arena);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a batch of %zu slots", n);
+        return lud_no_memory(error, "a batch of %zu slots", n);
     }
     lud_proof_batch_reset(b);
     *batch = b;

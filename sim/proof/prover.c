@@ -437,7 +437,7 @@ lud_status lud_prover_create(const lud_proof_base *base, const lud_prover_option
             p = NULL;
         }
     }
-    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the prover");
+    if (!p) return lud_no_memory(error, "the prover");
     *prover = p;
     return LUD_OK;
 }
@@ -595,7 +595,7 @@ lud_status lud_prover_tree(lud_prover *prover, const lud_proof_atom *goal, lud_p
             if (ok) tree->nodes[node].index = child;
         }
     }
-    return ok ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a proof tree");
+    return ok ? LUD_OK : lud_no_memory(error, "a proof tree");
 }
 
 const lud_prover_effort lud_prover_effort_to_solve = {200000, 3000000};

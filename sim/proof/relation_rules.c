@@ -235,7 +235,7 @@ lud_status lud_relation_rules_create(const lud_proof_base *base, lud_relation_ru
     free(c.entries);
     if (complete) return LUD_OK;
     lud_relation_rules_free(rules);
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a fixpoint");
+    return lud_no_memory(error, "a fixpoint");
 }
 
 void lud_relation_rules_free(lud_relation_rules *rules) {

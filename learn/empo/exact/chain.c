@@ -120,8 +120,7 @@ lud_status lud_empo_chain_create(const lud_empo_problem *problem, const double *
     free(profile);
     if (!ok) {
         lud_empo_chain_destroy(c);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the Markov chain of %llu states",
-                        (unsigned long long)n_states);
+        return lud_no_memory(error, "the Markov chain of %llu states", (unsigned long long)n_states);
     }
     c->begin[n_states] = c->n_entries;
     *chain = c;

@@ -24,7 +24,7 @@ static lud_status index_joint_actions(lud_empo_problem *problem, lud_error *erro
     problem->joint_of = lud_arena_take_array(problem->arena, bytes, sizeof(int32_t));
     int32_t *actions = lud_arena_take_array(problem->arena, (size_t)model->layout.n_agents, sizeof(int32_t));
     if (!problem->human_of || !problem->robot_of || !problem->joint_of || !actions)
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %d joint actions", n_joint);
+        return lud_no_memory(error, "%d joint actions", n_joint);
     for (int32_t k = 0; k < n_joint; k++) {
         lud_joint_action_decode(&model->layout, k, actions);
         problem->human_of[k] = lud_empo_human_profile(&problem->layout, actions);
@@ -39,7 +39,7 @@ static lud_status fill_problem(lud_empo_problem *problem, lud_error *error) {
     LUD_TRY(lud_empo_layout_find(model, &problem->layout, error));
     const lud_empo_layout *layout = &problem->layout;
     problem->goal_weight = lud_arena_take_array(problem->arena, (size_t)layout->n_goals, sizeof(double));
-    if (!problem->goal_weight) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for goals");
+    if (!problem->goal_weight) return lud_no_memory(error, "goals");
     for (int h = 0; h < layout->n_humans; h++)
         for (int g = layout->goal_begin[h]; g < layout->goal_begin[h + 1]; g++)
             problem->goal_weight[g] =
@@ -54,7 +54,7 @@ lud_status lud_empo_problem_create(const lud_statespace *space, const lud_empo_t
     lud_empo_problem *p = arena ? lud_arena_take(arena, sizeof *p) : NULL;
     if (!p) {
         lud_arena_destroy(arena);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the problem");
+        return lud_no_memory(error, "the problem");
     }
     p->space = space;
     p->theory = *theory;
@@ -265,8 +265,8 @@ static lud_status take_scratch(sweep *s, lud_error *error) {
     }
     s->credits = take(s->arena, s->window * (size_t)game->width, &failed);
     if (failed || !s->threads)
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %llu rows of %d values of two levels",
-                        (unsigned long long)s->window, game->width);
+        return lud_no_memory(error, "%llu rows of %d values of two levels", (unsigned long long)s->window,
+                             game->width);
     return LUD_OK;
 }
 

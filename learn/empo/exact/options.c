@@ -35,13 +35,13 @@ lud_status lud_empo_exact_read(lud_arena *arena, lud_tree *learner, lud_empo_exa
                 "it then takes)",
                 type->text);
         own = lud_arena_take(arena, sizeof *own);
-        if (!own) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for options");
+        if (!own) return lud_no_memory(error, "options");
         own->kind = LUD_TREE_MAPPING;
         own->place = learner->place;
         for (lud_tree *entry = learner->child; entry; entry = entry->next)
             if (entry->key && strcmp(entry->key, "type") != 0 && is_known(entry->key) &&
                 !lud_tree_add_copy(arena, own, entry->key, entry))
-                return lud_fail(error, LUD_ERROR_MEMORY, "no memory for options");
+                return lud_no_memory(error, "options");
     }
     lud_status status = lud_options_read(&lud_empo_exact_table, arena, own, values, error);
     if (status == LUD_OK)
@@ -64,7 +64,7 @@ lud_status lud_empo_check_policy(lud_policy *policy, int agent, lud_error *error
         return lud_fail(error, LUD_ERROR_UNSUPPORTED, "an agent has more than %d actions", MAX_ACTIONS);
     uint8_t *state = malloc(model->layout.state_bytes);
     double probability[MAX_ACTIONS];
-    if (!state) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a state");
+    if (!state) return lud_no_memory(error, "a state");
     model->world->reset(model, (lud_range){.n = 1, .tick = &tick}, state);
     const bool said = lud_policy_distribution(policy, state, agent, -1, probability);
     free(state);

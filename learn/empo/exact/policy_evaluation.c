@@ -23,9 +23,8 @@ lud_status lud_empo_mean_visits(const lud_empo_problem *problem, const double *r
     const uint64_t n = problem->space->n_states;
     double *one = malloc(n * sizeof *one);
     lud_empo_chain *chain = NULL;
-    lud_status status =
-        one ? lud_empo_chain_create(problem, records, &chain, error)
-            : lud_fail(error, LUD_ERROR_MEMORY, "no memory for %llu states", (unsigned long long)n);
+    lud_status status = one ? lud_empo_chain_create(problem, records, &chain, error)
+                            : lud_no_memory(error, "%llu states", (unsigned long long)n);
     for (uint64_t s = 0; s < n; s++) visits[s] = 0;
     for (int i = 0; status == LUD_OK && i < n_starts; i++) {
         status = lud_empo_chain_visits(chain, starts[i], one, error);

@@ -34,9 +34,7 @@ static lud_status build_space(lud_empo_reference *r, const lud_model *model, uin
     const size_t bytes = model->layout.state_bytes;
     uint8_t *states = find_starts(model, seed, &r->n_starts);
     r->starts = calloc((size_t)r->n_starts + 1, sizeof *r->starts);
-    lud_status status = states && r->starts && r->n_starts
-                            ? LUD_OK
-                            : lud_fail(error, LUD_ERROR_MEMORY, "no memory for starts");
+    lud_status status = states && r->starts && r->n_starts ? LUD_OK : lud_no_memory(error, "starts");
     if (status == LUD_OK && max_states && (uint64_t)r->n_starts > max_states)
         status = lud_fail(error, LUD_ERROR_LIMIT, "%d different starts; at most %llu states were asked for",
                           r->n_starts, (unsigned long long)max_states);
@@ -107,9 +105,8 @@ lud_status lud_empo_reference_create(const lud_model *model, const lud_empo_theo
         const size_t n = r->space->n_states;
         r->records = calloc(n * (size_t)r->problem->layout.record_doubles, sizeof *r->records);
         r->visits = calloc(n, sizeof *r->visits);
-        status = r->records && r->visits
-                     ? solve(r, n_threads, error)
-                     : lud_fail(error, LUD_ERROR_MEMORY, "no memory for the values of %zu states", n);
+        status = r->records && r->visits ? solve(r, n_threads, error)
+                                         : lud_no_memory(error, "the values of %zu states", n);
     }
     if (status == LUD_OK)
         status = lud_empo_mean_visits(r->problem, r->records, r->starts, r->n_starts, r->visits, error);

@@ -198,8 +198,7 @@ lud_status lud_empo_solution_create(const char *path, const lud_empo_problem *pr
     fill_header(problem, &header);
     lud_empo_solution *s = solution_new(path, true);
     char *partial = partial_path(path);
-    lud_status status =
-        s && partial ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for the solution");
+    lud_status status = s && partial ? LUD_OK : lud_no_memory(error, "the solution");
     if (status == LUD_OK) {
         s->descriptor = open(partial, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         if (s->descriptor < 0) status = io_error(s, "write", error);
@@ -250,7 +249,7 @@ lud_status lud_empo_solution_commit(lud_empo_solution *solution, lud_error *erro
 
 lud_status lud_empo_solution_open(const char *path, lud_empo_solution **solution, lud_error *error) {
     lud_empo_solution *s = solution_new(path, false);
-    if (!s) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the solution");
+    if (!s) return lud_no_memory(error, "the solution");
     lud_status status = LUD_OK;
     struct stat file = {0};
     s->descriptor = open(path, O_RDONLY | O_CLOEXEC);

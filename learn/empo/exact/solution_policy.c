@@ -137,7 +137,7 @@ lud_status lud_empo_solution_policy_create(lud_empo_solution *solution, const lu
     }
     if (!p || !p->goal_weight) {
         if (p) destroy(&p->base);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the solution's policy");
+        return lud_no_memory(error, "the solution's policy");
     }
     for (int h = 0; h < layout.n_humans; h++)
         for (int g = layout.goal_begin[h]; g < layout.goal_begin[h + 1]; g++)

@@ -97,8 +97,7 @@ lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *o
     lud_text scenario_path = {0}, solution_path = {0};
     lud_text_append(&scenario_path, "%s/scenario.yaml", options->run);
     lud_text_append(&solution_path, "%s/solution.empo", options->run);
-    if (scenario_path.failed || solution_path.failed)
-        status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for a path");
+    if (scenario_path.failed || solution_path.failed) status = lud_no_memory(error, "a path");
     if (status == LUD_OK) status = write_scenario(c->scenario, &c->options, scenario_path.bytes, error);
     lud_empo_solution *s = NULL;
     if (status == LUD_OK)

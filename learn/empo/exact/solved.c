@@ -19,8 +19,8 @@ static lud_status open_in(const char *folder, lud_empo_solution **solution, lud_
     *solution = NULL;
     lud_text file = {0};
     lud_text_append(&file, "%s/%s", folder, lud_empo_exact.file);
-    const lud_status status = file.failed ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for a path")
-                                          : lud_empo_solution_open(file.bytes, solution, error);
+    const lud_status status =
+        file.failed ? lud_no_memory(error, "a path") : lud_empo_solution_open(file.bytes, solution, error);
     lud_text_free(&file);
     return status;
 }
@@ -82,7 +82,7 @@ static lud_status open_policy(const char *text, const lud_empo_case *c, evaluate
     } else {
         lud_tree *tree;
         e->arena = lud_arena_create(0);
-        if (!e->arena) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a policy");
+        if (!e->arena) return lud_no_memory(error, "a policy");
         status = lud_tree_read_text(e->arena, "--policy", text, strlen(text), &tree, error);
         if (!status) status = lud_policy_create(model, tree, "--policy", &e->policy, error);
     }

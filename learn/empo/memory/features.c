@@ -55,7 +55,7 @@ lud_status lud_empo_features_create(const lud_model *model, bool step_count, lud
     f->weight_sum = calloc((size_t)f->layout.n_humans, sizeof *f->weight_sum);
     if (!f->goals || !f->goal_weight || !f->weight_sum) {
         lud_empo_features_free(f);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %d goals", f->layout.n_goals);
+        return lud_no_memory(error, "%d goals", f->layout.n_goals);
     }
     fill_goals(f, model);
     return LUD_OK;

@@ -63,7 +63,7 @@ lud_status lud_empo_successor_list_add(lud_empo_successor_list *l, const lud_emp
     const lud_model *model = &f->grid->model;
     LUD_TRY(model->world->successors(model, state, joint, &l->found, error));
     if (!room_for_links(l, l->found.n) || !room_for_states(l, f, l->found.n))
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for successors");
+        return lud_no_memory(error, "successors");
     for (size_t i = 0; i < l->found.n; i++) {
         l->link[l->n_links] = number_of(l, f, l->found.states + i * model->layout.state_bytes);
         l->probability[l->n_links++] = (float)l->found.probability[i];

@@ -31,7 +31,7 @@ static lud_status open_learned(lud_arena *arena, lud_tree *prior, lud_device *de
     if (!realpath(o.run, absolute))
         return lud_fail_at(error, LUD_ERROR_INPUT, run->place, "%s: %s", o.run, strerror(errno));
     const char *kept = lud_arena_text(arena, absolute, strlen(absolute));
-    if (!kept) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a path");
+    if (!kept) return lud_no_memory(error, "a path");
     run->text = kept;
     lud_status status = lud_empo_human_net_open(device, model, absolute, net, error);
     if (status == LUD_OK) status = lud_empo_human_policy_create(net, model, policy, error);
@@ -54,7 +54,7 @@ lud_status lud_empo_prior_open(lud_arena *arena, lud_tree *tree, const lud_scena
     if (!tree) {
         tree = lud_tree_add_mapping(arena, NULL, NULL);
         if (!tree || !lud_tree_add_text(arena, tree, "type", "heuristic"))
-            return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the human prior");
+            return lud_no_memory(error, "the human prior");
     }
     LUD_TRY(lud_policy_create(model, tree, scenario->path, &prior->policy, error));
     const lud_policy *p = prior->policy;

@@ -133,7 +133,7 @@ lud_status lud_empo_human_net_create(lud_device *device, const lud_model *model,
     if (options->marginal_network) n->marginal = make_parameters(n, true, seed, &reason);
     if (n->q_target && (n->marginal || !options->marginal_network) && make_run(n, &reason)) return LUD_OK;
     lud_empo_human_net_free(n);
-    if (!reason.status) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the networks of people");
+    if (!reason.status) return lud_no_memory(error, "the networks of people");
     if (error) *error = reason;
     return reason.status;
 }
@@ -179,7 +179,7 @@ lud_status lud_empo_human_net_open(lud_device *device, const lud_model *model, c
     lud_arena *arena = lud_arena_create(0);
     lud_text_append(&path, "%s/checkpoint.safetensors", folder);
     lud_status status = arena && !path.failed ? lud_checkpoint_open(path.bytes, &checkpoint, error)
-                                              : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a run");
+                                              : lud_no_memory(error, "a run");
     lud_empo_phase1_options options = {0};
     if (status == LUD_OK) status = read_options(checkpoint, arena, &options, error);
     options.type = "empo-phase1"; /* the other text would end with the arena */

@@ -50,7 +50,7 @@ static lud_status make_parts(phase1 *p, lud_error *error) {
     assert(width <= INT32_MAX); /* so have all agents together (lud_empo_layout_find) */
     p->replay = lud_empo_replay_create(o->buffer_size, (size_t)o->buffer_mebibytes << 20,
                                        p->net.features.words, (int)width, 1, 0);
-    if (!p->replay) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
+    if (!p->replay) return lud_no_memory(error, "transitions");
     LUD_TRY(lud_empo_phase1_update_create(&p->net, p->replay, seed, &p->update, error));
     return lud_empo_phase1_rollout_create(&p->net, p->scenario->model, seed, &p->rollout, error);
 }
@@ -59,13 +59,13 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
                          lud_error *error) {
     *learner = NULL;
     phase1 *p = calloc(1, sizeof *p);
-    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a learner");
+    if (!p) return lud_no_memory(error, "a learner");
     p->scenario = scenario;
     p->device = device;
     p->arena = lud_arena_create(0);
     lud_status status = p->arena
                             ? lud_empo_phase1_options_read(p->arena, scenario->learner, &p->options, error)
-                            : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a learner");
+                            : lud_no_memory(error, "a learner");
     if (status == LUD_OK) status = make_parts(p, error);
     if (status) {
         destroy(&p->base);

@@ -76,7 +76,7 @@ lud_status lud_empo_human_policy_create(lud_empo_human_net *net, const lud_model
     *policy = NULL;
     const lud_empo_layout *layout = &net->features.layout;
     human_policy *p = calloc(1, sizeof *p);
-    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a policy");
+    if (!p) return lud_no_memory(error, "a policy");
     p->base = (lud_policy){.kind = &kind, .model = model, .device = net->device};
     p->net = net;
     pthread_mutex_init(&p->lock, NULL);
@@ -86,7 +86,7 @@ lud_status lud_empo_human_policy_create(lud_empo_human_net *net, const lud_model
     p->marginals = calloc((size_t)(layout->n_humans * net->n_actions), sizeof *p->marginals);
     if (!p->state || !p->record || !p->policies || !p->marginals) {
         destroy(&p->base);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a policy");
+        return lud_no_memory(error, "a policy");
     }
     *policy = &p->base;
     return LUD_OK;

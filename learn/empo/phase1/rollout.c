@@ -56,7 +56,7 @@ lud_status lud_empo_phase1_rollout_create(lud_empo_human_net *net, const lud_mod
     if (a) *a = (lud_empo_phase1_rollout){.net = net, .model = model};
     if (!a || !prepare(a, seed)) {
         lud_empo_phase1_rollout_destroy(a);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for environments");
+        return lud_no_memory(error, "environments");
     }
     for (int e = 0; e < a->env.n; e++) begin_episode(a, e);
     const lud_status status = lud_empo_environments_check(&a->env, error);

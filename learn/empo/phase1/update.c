@@ -54,7 +54,7 @@ static lud_status make_net(lud_empo_phase1_update *t, int group, lud_error *erro
     training_net *made = &t->nets[group];
     made->net = lud_nn_create(parameters, t->n);
     made->optimiser = lud_optimiser_create(parameters);
-    if (!made->net || !made->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network");
+    if (!made->net || !made->optimiser) return lud_no_memory(error, "a network");
     made->graph = lud_empo_human_declare(made->net, &t->net->shape, marginal, t->net->n_actions, o->dropout,
                                          marginal ? t->n : t->n * t->goals, &made->output);
     LUD_TRY(lud_nn_plan(made->net, LUD_NN_TRAIN, error));
@@ -62,7 +62,7 @@ static lud_status make_net(lud_empo_phase1_update *t, int group, lud_error *erro
     options.max_norm = o->grad_clip;
     made->group = lud_optimiser_group(made->optimiser, "", &options, false);
     if (made->group < 0 || !lud_empo_prepare(made->net, &made->graph, &t->net->shape))
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network");
+        return lud_no_memory(error, "a network");
     return lud_optimiser_build(made->optimiser, t->seed, error);
 }
 
@@ -94,7 +94,7 @@ lud_status lud_empo_phase1_update_create(lud_empo_human_net *net, const lud_empo
     *update = NULL;
     const lud_empo_layout *layout = &net->features.layout;
     lud_empo_phase1_update *t = calloc(1, sizeof *t);
-    if (!t) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for an update");
+    if (!t) return lud_no_memory(error, "an update");
     *t = (lud_empo_phase1_update){.net = net,
                                   .replay = replay,
                                   .device = net->device,
@@ -106,7 +106,7 @@ lud_status lud_empo_phase1_update_create(lud_empo_human_net *net, const lud_empo
             t->all_goals = layout->goal_begin[h + 1] - layout->goal_begin[h];
     t->goals = net->options.goals_per_state;
     if (t->goals == 0 || t->goals > t->all_goals) t->goals = t->all_goals;
-    lud_status status = make_arrays(t) ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a batch");
+    lud_status status = make_arrays(t) ? LUD_OK : lud_no_memory(error, "a batch");
     if (status == LUD_OK) status = make_net(t, GROUP_Q, error);
     if (status == LUD_OK && net->marginal) status = make_net(t, GROUP_MARGINAL, error);
     if (status)
@@ -168,8 +168,7 @@ static void draw_goals(lud_empo_phase1_update *t, int64_t i, int64_t step) {
 static lud_status evaluate_successors(lud_empo_phase1_update *t, lud_error *error) {
     int64_t rows = 0;
     for (int64_t i = 0; i < t->n; i++) rows += t->own[i].n_successors;
-    if (!room_for_rows(t, rows))
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %lld successors", (long long)rows);
+    if (!room_for_rows(t, rows)) return lud_no_memory(error, "%lld successors", (long long)rows);
     int64_t row = 0;
     for (int64_t i = 0; i < t->n; i++)
         for (int32_t s = 0; s < t->own[i].n_successors; s++, row++) {

@@ -196,8 +196,7 @@ static lud_status make_actor(lud_empo_async *a, uint64_t seed, int i, lud_error 
     if (status == LUD_OK) status = lud_empo_rollout_create(&parts, &t->rollout, error);
     for (int k = 0; k < a->n_buffers && status == LUD_OK; k++) {
         t->empty[t->n_empty++] = t->buffers[k] = make_buffer(a);
-        if (!t->buffers[k])
-            status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for an actor's transitions");
+        if (!t->buffers[k]) status = lud_no_memory(error, "an actor's transitions");
     }
     return status;
 }
@@ -206,7 +205,7 @@ lud_status lud_empo_async_create(const lud_empo_rollout_parts *like, lud_empo_as
                                  lud_error *error) {
     *async = NULL;
     lud_empo_async *a = calloc(1, sizeof *a);
-    if (!a) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for actors");
+    if (!a) return lud_no_memory(error, "actors");
     const lud_empo_learner_options *o = like->options;
     *a = (lud_empo_async){.options = o,
                           .features = like->features,
@@ -229,9 +228,7 @@ lud_status lud_empo_async_create(const lud_empo_rollout_parts *like, lud_empo_as
     a->weights = calloc(a->n_target + a->n_novelty, sizeof *a->weights);
     a->queue = calloc((size_t)(a->n_actors * a->n_buffers), sizeof *a->queue);
     a->actors = calloc((size_t)a->n_actors, sizeof *a->actors);
-    lud_status status = a->weights && a->queue && a->actors
-                            ? LUD_OK
-                            : lud_fail(error, LUD_ERROR_MEMORY, "no memory for actors");
+    lud_status status = a->weights && a->queue && a->actors ? LUD_OK : lud_no_memory(error, "actors");
     for (int i = 0; i < a->n_actors && status == LUD_OK; i++) status = make_actor(a, like->seed, i, error);
     if (status)
         lud_empo_async_destroy(a);

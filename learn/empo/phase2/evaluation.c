@@ -71,7 +71,7 @@ static lud_status learned_values(phase2 *p, uint64_t n, const uint8_t *states, l
     LUD_TAKE(a, l->records, block);
     LUD_TAKE(a, l->goals, block);
     LUD_TAKE(a, l->first_goals, humans);
-    if (a->failed) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for learned values");
+    if (a->failed) return lud_no_memory(error, "learned values");
     for (size_t i = 0; i < block; i++) {
         l->records[i] = l->record + i * words;
         l->goals[i] = l->first_goals;

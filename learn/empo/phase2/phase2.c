@@ -123,8 +123,8 @@ static lud_status make_parts(phase2 *p, lud_error *error) {
     if (p->replay && lud_empo_learner_keeps_trajectories(o) &&
         !lud_empo_replay_keep_trajectories(p->replay, environments,
                                            o->hindsight_prob > 0 ? layout->n_goals : 0))
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
-    if (!p->replay || p->arrays.failed) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
+        return lud_no_memory(error, "transitions");
+    if (!p->replay || p->arrays.failed) return lud_no_memory(error, "transitions");
     lud_status status = lud_empo_values_create(p->device, &p->features, o, seed, &p->values, error);
     if (status) return status;
     p->profile =
@@ -157,13 +157,13 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
                          lud_error *error) {
     *learner = NULL;
     phase2 *p = calloc(1, sizeof *p);
-    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a learner");
+    if (!p) return lud_no_memory(error, "a learner");
     p->scenario = scenario;
     p->device = device;
     p->arena = lud_arena_create(0);
     lud_status status = p->arena
                             ? lud_empo_learner_options_read(p->arena, scenario->learner, &p->options, error)
-                            : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a learner");
+                            : lud_no_memory(error, "a learner");
     if (status == LUD_OK)
         status =
             lud_empo_features_create(scenario->model, p->options.include_step_count, &p->features, error);
@@ -293,7 +293,7 @@ static lud_status diagnose(phase2 *p, lud_error *error) {
     }
     return lud_empo_plasticity_measure(p->plasticity, n, p->sampled, p->sampled_goals)
                ? LUD_OK
-               : lud_fail(error, LUD_ERROR_MEMORY, "no memory for diagnostics of %lld states", (long long)n);
+               : lud_no_memory(error, "diagnostics of %lld states", (long long)n);
 }
 
 /* Learning rates by how novel the last batch was. */

@@ -32,10 +32,10 @@ lud_status lud_empo_plasticity_create(lud_empo_values *values, int64_t n_states,
         return lud_fail(error, LUD_ERROR_INPUT,
                         "plasticity_diagnostics_interval needs networks; these are tables");
     lud_empo_plasticity *p = calloc(1, sizeof *p);
-    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for diagnostics");
+    if (!p) return lud_no_memory(error, "diagnostics");
     *p = (lud_empo_plasticity){.values = values, .tau = tau};
     p->net = lud_nn_create(values->online, n_states);
-    lud_status status = p->net ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for diagnostics");
+    lud_status status = p->net ? LUD_OK : lud_no_memory(error, "diagnostics");
     if (status == LUD_OK) {
         p->graph = lud_empo_declare(p->net, &values->shape, lud_empo_learner_networks(values->options),
                                     n_states * values->n_entries);
@@ -62,7 +62,7 @@ lud_status lud_empo_plasticity_create(lud_empo_values *values, int64_t n_states,
     p->host = calloc((size_t)most, sizeof *p->host);
     p->units = calloc((size_t)units, sizeof *p->units);
     if (status == LUD_OK && (!p->host || !p->units || !lud_empo_prepare(p->net, &p->graph, &values->shape)))
-        status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for diagnostics");
+        status = lud_no_memory(error, "diagnostics");
     for (int net = 0; net < LUD_EMPO_NETS; net++) p->figures.norm[net] = NAN;
     p->figures.dormant = p->figures.dead = p->figures.srank = p->figures.effective_rank =
         p->figures.norm_total = NAN;

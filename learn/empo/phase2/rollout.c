@@ -171,8 +171,7 @@ lud_status lud_empo_rollout_create(const lud_empo_rollout_parts *parts, lud_empo
     }
     if (!a || !a->arena || !prepare(a)) {
         lud_empo_rollout_destroy(a);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %d environments",
-                        (int)parts->options->environments);
+        return lud_no_memory(error, "%d environments", (int)parts->options->environments);
     }
     for (int e = 0; e < a->n; e++) begin_episode(a, e);
     const lud_status status = lud_empo_environments_check(&a->env, error);
@@ -256,7 +255,7 @@ static lud_status link_to(const lud_empo_rollout *a, builder *b, const uint8_t *
     if (b->list.n_links > b->profiles_capacity) {
         const int capacity = 2 * b->list.n_links;
         if (!lud_grow(&b->profile, (size_t)capacity, sizeof *b->profile))
-            return lud_fail(&b->error, LUD_ERROR_MEMORY, "no memory for successors");
+            return lud_no_memory(&b->error, "successors");
         b->profiles_capacity = capacity;
     }
     for (int i = before; i < b->list.n_links; i++) b->profile[i] = profile;
@@ -558,7 +557,7 @@ lud_status lud_empo_rollout_step(lud_empo_rollout *a, const lud_empo_now *now, i
     for (int e = 0; e < n; e++) {
         const int32_t *record = lud_empo_environments_encode(&a->env, e);
         if (!lud_empo_curiosity_count_state(a->curiosity, record))
-            return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the count of states");
+            return lud_no_memory(error, "the count of states");
     }
     LUD_TRY(evaluate_robots(a, now, step, error));
     if (a->people) evaluate_people(a);
@@ -568,7 +567,7 @@ lud_status lud_empo_rollout_step(lud_empo_rollout *a, const lud_empo_now *now, i
 #pragma omp parallel for schedule(static) if (n >= PARALLEL_FROM)
     for (int e = 0; e < n; e++) look_ahead(a, e, now);
     if (lud_empo_curiosity_needs_novelty(a->curiosity) && !measure_successors(a))
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the novelty of successors");
+        return lud_no_memory(error, "the novelty of successors");
 #pragma omp parallel for schedule(static) if (n >= PARALLEL_FROM)
     for (int e = 0; e < n; e++) act(a, e, now);
     for (int e = 0; e < n; e++) {
@@ -582,9 +581,8 @@ lud_status lud_empo_rollout_step(lud_empo_rollout *a, const lud_empo_now *now, i
                             "a transition with %d successors is larger than the replay memory; raise "
                             "buffer_mebibytes",
                             b->list.n);
-        if (!count_actions(a, e))
-            return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the count of actions");
-        if (!remember(a, e)) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the archive of states");
+        if (!count_actions(a, e)) return lud_no_memory(error, "the count of actions");
+        if (!remember(a, e)) return lud_no_memory(error, "the archive of states");
         go_on(a, e);
     }
     return LUD_OK;

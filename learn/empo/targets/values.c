@@ -184,7 +184,7 @@ lud_status lud_empo_values_create(lud_device *device, const lud_empo_features *f
     }
     if (complete) return LUD_OK;
     lud_empo_values_free(v);
-    if (!reason.status) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for networks and tables");
+    if (!reason.status) return lud_no_memory(error, "networks and tables");
     if (error) *error = reason;
     return reason.status;
 }
@@ -228,9 +228,7 @@ static lud_status make_room(lud_empo_values *v, int64_t n, lud_error *error) {
     LUD_TAKE(a, w->keys, states);
     LUD_TAKE(a, w->host, states * width);
     w->capacity = a->failed ? 0 : capacity;
-    return a->failed
-               ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for the values of %lld states", (long long)n)
-               : LUD_OK;
+    return a->failed ? lud_no_memory(error, "the values of %lld states", (long long)n) : LUD_OK;
 }
 
 /* ---- filling inputs ---- */
@@ -446,9 +444,7 @@ lud_status lud_empo_values_prepare(lud_empo_values *v, int64_t n, const int32_t 
     lud_upload_batch_add(upload, &w->query.exponents, w->exponents,
                          (size_t)v->shape.n_actions * sizeof *w->exponents);
     lud_profile_end(v->profile, LUD_STAGE_ENCODE);
-    return complete
-               ? LUD_OK
-               : lud_fail(error, LUD_ERROR_MEMORY, "no memory for the values of %lld states", (long long)n);
+    return complete ? LUD_OK : lud_no_memory(error, "the values of %lld states", (long long)n);
 }
 
 void lud_empo_values_queue(lud_empo_values *v) {
@@ -477,7 +473,7 @@ lud_status lud_empo_values_run(lud_empo_values *v, int64_t n, const int32_t *con
     lud_upload_batch_clear(upload);
     LUD_TRY(lud_empo_values_prepare(v, n, records, goals, want, beta_r, draw, upload, error));
     if (!lud_upload_batch_send(upload))
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the inputs of %lld states", (long long)n);
+        return lud_no_memory(error, "the inputs of %lld states", (long long)n);
     lud_capture_run(&v->capture, lud_capture_key(lud_empo_values_key(v), lud_upload_batch_key(upload)));
     return lud_device_check(v->device, error);
 }
@@ -517,8 +513,7 @@ lud_status lud_empo_values_power(lud_empo_values *v, int64_t n, const int32_t *c
     lud_upload_batch_clear(&w->upload);
     if (!lud_empo_ability_stage(&w->ability, n, n, records, draw, INT64_MAX, v_h_e != NULL, &w->upload) ||
         !lud_upload_batch_send(&w->upload))
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the power of people in %lld states",
-                        (long long)n);
+        return lud_no_memory(error, "the power of people in %lld states", (long long)n);
     lud_empo_ability_queue(&w->ability, w->scratch);
     lud_device_download(v->device, x, w->scratch, (size_t)(n * layout->n_humans) * sizeof(float));
     if (v_h_e)

@@ -26,7 +26,7 @@ lud_status lud_proof_beam_create(lud_proof_net *net, int32_t n_queries, int32_t 
                                  lud_error *error) {
     *out = NULL;
     lud_proof_beam *b = calloc(1, sizeof *b);
-    if (!b) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a beam search");
+    if (!b) return lud_no_memory(error, "a beam search");
     const lud_proof_model *model = net->model;
     const size_t paths = (size_t)n_queries * (size_t)width;
     b->model = model;
@@ -46,7 +46,7 @@ lud_status lud_proof_beam_create(lud_proof_net *net, int32_t n_queries, int32_t 
     b->options = calloc((size_t)width * (size_t)model->limits.max_successors, sizeof *b->options);
     if (!b->states || !b->next_states || !b->log_prob || !b->next_log_prob || !b->n_open || !b->options) {
         lud_proof_beam_destroy(b);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a beam search");
+        return lud_no_memory(error, "a beam search");
     }
     *out = b;
     return LUD_OK;

@@ -36,7 +36,7 @@ lud_status lud_proof_best_first_create(lud_proof_net *net, int32_t n_queries, in
                                        lud_proof_best_first **out, lud_error *error) {
     *out = NULL;
     lud_proof_best_first *b = calloc(1, sizeof *b);
-    if (!b) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a search");
+    if (!b) return lud_no_memory(error, "a search");
     b->model = net->model;
     b->n_slots = n_queries;
     b->budget = budget;
@@ -53,7 +53,7 @@ lud_status lud_proof_best_first_create(lud_proof_net *net, int32_t n_queries, in
         s->states = calloc(n + 2, b->state_bytes);
         complete = s->open && s->places && s->states;
     }
-    if (!status && !complete) status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a search");
+    if (!status && !complete) status = lud_no_memory(error, "a search");
     if (status) {
         lud_proof_best_first_destroy(b);
         return status;

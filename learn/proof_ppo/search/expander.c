@@ -22,7 +22,7 @@ lud_status lud_proof_expander_create(lud_proof_net *net, int64_t capacity, lud_p
     if (x->lists.begin && x->lists.atoms && x->lists.hash && x->steps && x->begin && x->log_probs)
         return LUD_OK;
     lud_proof_expander_free(x);
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a search");
+    return lud_no_memory(error, "a search");
 }
 
 void lud_proof_expander_free(lud_proof_expander *x) {
