@@ -101,8 +101,8 @@ static lud_status read_with_includes(lud_arena *arena, const char *path, const i
                         (int)LUD_TREE_MAX_FILES);
     if (!(files->paths[files->n] = strdup(path))) return lud_out_of_memory(error);
     files->stamps[files->n++] = lud_file_stamp(path);
-    lud_status status = lud_file_read(arena, path, LUD_TREE_MAX_BYTES, &bytes, &length, error);
-    if (!status) LUD_TRY(lud_yaml_parse(arena, path, bytes, length, false, root, error));
+    LUD_TRY(lud_file_read(arena, path, LUD_TREE_MAX_BYTES, &bytes, &length, error));
+    LUD_TRY(lud_yaml_parse(arena, path, bytes, length, false, root, error));
     lud_tree *include = find(*root, "include");
     if (!include) return LUD_OK;
 

@@ -105,8 +105,8 @@ static lud_status open_anchor(reader *r, struct fy_token *token, lud_place place
 
 /* `alias` is the place to name when a limit is met; the copies keep the places of what they are copies of. */
 static lud_status copy_node(reader *r, const lud_tree *node, lud_place alias, int depth, lud_tree **copy) {
-    lud_status status = check_depth(r, alias, depth);
-    if (!status) LUD_TRY(new_node(r, alias, node->kind, copy));
+    LUD_TRY(check_depth(r, alias, depth));
+    LUD_TRY(new_node(r, alias, node->kind, copy));
     lud_tree *c = *copy;
     *c = *node;
     c->next = NULL;
@@ -167,8 +167,8 @@ static int block_indent(const reader *r, size_t source, const char *text) {
 
 static lud_status read_scalar(reader *r, struct fy_event *event, lud_tree **node) {
     lud_place place = place_of_event(r, event);
-    lud_status status = new_node(r, place, LUD_TREE_SCALAR, node);
-    if (!status) LUD_TRY(scalar_text(r, event->scalar.value, place, &(*node)->text, &(*node)->text_length));
+    LUD_TRY(new_node(r, place, LUD_TREE_SCALAR, node));
+    LUD_TRY(scalar_text(r, event->scalar.value, place, &(*node)->text, &(*node)->text_length));
     lud_tree *n = *node;
     enum fy_scalar_style style =
         event->scalar.value ? fy_token_scalar_style(event->scalar.value) : FYSS_PLAIN;
@@ -298,8 +298,8 @@ static lud_status read_node(reader *r, struct fy_event *event, int depth, lud_tr
         return lud_fail_at(r->error, LUD_ERROR_INPUT, place,
                            "expected a value without a tag, found a YAML tag");
     anchor *opened;
-    lud_status status = check_depth(r, place, depth);
-    if (!status) LUD_TRY(open_anchor(r, anchor_token, place, &opened));
+    LUD_TRY(check_depth(r, place, depth));
+    LUD_TRY(open_anchor(r, anchor_token, place, &opened));
     if (event->type == FYET_SCALAR) {
         status = read_scalar(r, event, node);
     } else {

@@ -188,8 +188,8 @@ static lud_status solve_on(lud_device *device, const lud_scenario *scenario, con
                                       .progress = show ? stderr : NULL,
                                       .device = device,
                                       .device_may_fail = strcmp(values->device, "auto") == 0};
-    lud_status status = check_exports(&values->exports, wanted, error);
-    if (!status && show) LUD_TRY(announce(scenario, &options, error));
+    LUD_TRY(check_exports(&values->exports, wanted, error));
+    if (show) LUD_TRY(announce(scenario, &options, error));
     lud_empo_case c;
     LUD_TRY(lud_empo_case_open(scenario, &options, &c, error));
     lud_empo_solution *solution = NULL;

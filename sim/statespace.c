@@ -281,15 +281,13 @@ static lud_status prepare_round(builder *b, int n_workers) {
     }
     uint64_t chunks = (uint64_t)b->n_threads * LUD_STATE_CURSOR_CHUNK;
     uint64_t fresh = b->store.n_fresh + n_records + chunks;
-    lud_status status =
-        lud_statespace_check_numbers(space->n_states, fresh, n_branches, space->n_layers, b->error);
-    if (!status) status = grow(b, &b->store.fresh, &b->fresh_capacity, fresh, b->store.state_bytes);
-    if (!status)
-        status = grow_array(b, LUD_ARRAY_BRANCH_BEGIN, (n_branches + 1) * sizeof *space->branch_begin);
-    if (!status) status = grow_array(b, LUD_ARRAY_BRANCH_KIND, n_branches * sizeof *space->branch_kind);
-    if (!status) LUD_TRY(grow_array(b, LUD_ARRAY_SUCCESSOR, n_successors * sizeof *space->successor));
+    LUD_TRY(lud_statespace_check_numbers(space->n_states, fresh, n_branches, space->n_layers, b->error));
+    LUD_TRY(grow(b, &b->store.fresh, &b->fresh_capacity, fresh, b->store.state_bytes));
+    LUD_TRY(grow_array(b, LUD_ARRAY_BRANCH_BEGIN, (n_branches + 1) * sizeof *space->branch_begin));
+    LUD_TRY(grow_array(b, LUD_ARRAY_BRANCH_KIND, n_branches * sizeof *space->branch_kind));
+    LUD_TRY(grow_array(b, LUD_ARRAY_SUCCESSOR, n_successors * sizeof *space->successor));
     unsigned now = space->table->log2_slots, then = lud_state_table_log2_slots(space->n_states + fresh);
-    status = check_memory(b, then > now ? sizeof(uint64_t) << then : 0);
+    lud_status status = check_memory(b, then > now ? sizeof(uint64_t) << then : 0);
     if (!status) status = lud_state_table_reserve(space->table, space->n_states + fresh, b->error);
     space->n_branches = n_branches;
     space->n_successors = n_successors;
@@ -343,12 +341,10 @@ static lud_status append_layer(builder *b, uint32_t **rank) {
         return lud_fail(b->error, LUD_ERROR_LIMIT,
                         "more than the limit of %" PRIu64 " states: reached %" PRIu64 " in layer %d",
                         b->max_states, space->n_states + n, space->n_layers);
-    lud_status status =
-        check_memory(b, n * (2 * sizeof(lud_sort_item) + state_bytes) + n_fresh * sizeof **rank);
-    if (!status) status = grow_array(b, LUD_ARRAY_STATES, (space->n_states + n) * state_bytes);
-    if (!status)
-        LUD_TRY(grow(b, &space->layer_begin, &b->layer_capacity, (uint64_t)space->n_layers + 2,
-                     sizeof *space->layer_begin));
+    LUD_TRY(check_memory(b, n * (2 * sizeof(lud_sort_item) + state_bytes) + n_fresh * sizeof **rank));
+    LUD_TRY(grow_array(b, LUD_ARRAY_STATES, (space->n_states + n) * state_bytes));
+    LUD_TRY(grow(b, &space->layer_begin, &b->layer_capacity, (uint64_t)space->n_layers + 2,
+                 sizeof *space->layer_begin));
 
     lud_sort_item *items = malloc(n * sizeof *items), *scratch = malloc(n * sizeof *scratch);
     *rank = malloc(n_fresh * sizeof **rank);
@@ -449,15 +445,15 @@ static lud_status build_layers(builder *b, const uint8_t *starts, int n_starts) 
     for (int i = 0; i < n_starts; i++)
         first->tags[i] = lud_state_tag(starts + (size_t)i * b->store.state_bytes, b->store.state_bytes);
     uint64_t room = (uint64_t)n_starts + LUD_STATE_CURSOR_CHUNK;
-    lud_status status = grow(b, &b->store.fresh, &b->fresh_capacity, room, b->store.state_bytes);
-    if (!status) status = lud_state_table_reserve(space->table, room, b->error);
-    if (!status) status = grow(b, &space->layer_begin, &b->layer_capacity, 2, sizeof *space->layer_begin);
-    if (!status) LUD_TRY(grow_array(b, LUD_ARRAY_BRANCH_BEGIN, sizeof *space->branch_begin));
+    LUD_TRY(grow(b, &b->store.fresh, &b->fresh_capacity, room, b->store.state_bytes));
+    LUD_TRY(lud_state_table_reserve(space->table, room, b->error));
+    LUD_TRY(grow(b, &space->layer_begin, &b->layer_capacity, 2, sizeof *space->layer_begin));
+    LUD_TRY(grow_array(b, LUD_ARRAY_BRANCH_BEGIN, sizeof *space->branch_begin));
     space->layer_begin[0] = space->branch_begin[0] = 0;
     lud_state_table_insert(space->table, &b->store, &first->cursor, (size_t)n_starts, starts, first->tags,
                            first->numbers);
     uint32_t *rank = NULL;
-    status = append_layer(b, &rank);
+    lud_status status = append_layer(b, &rank);
     free(rank);
     uint64_t begin = 0;
     while (!status && begin < space->n_states) {

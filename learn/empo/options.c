@@ -232,8 +232,8 @@ lud_status lud_empo_learner_options_read(lud_arena *arena, lud_tree *learner, lu
                                          lud_error *error) {
     LUD_TRY(lud_options_read(&lud_empo_learner_table, arena, learner, o, error));
     const lud_place place = learner ? learner->place : (lud_place){0};
-    lud_status status = lud_empo_theory_check(&o->theory, place, error);
-    if (!status) LUD_TRY(lud_optimiser_options_check(&o->optimiser, learner, error));
+    LUD_TRY(lud_empo_theory_check(&o->theory, place, error));
+    LUD_TRY(lud_optimiser_options_check(&o->optimiser, learner, error));
     if (o->theory.nu_h > 0)
         return lud_fail_at(error, LUD_ERROR_INPUT, place,
                            "nu_h is %g; empo-phase2 takes what people do from human_prior, expected 0",

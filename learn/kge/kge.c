@@ -226,8 +226,8 @@ static int32_t limited(int64_t wanted, int32_t n) {
 }
 
 static lud_status build(kge *k, lud_error *error) {
-    lud_status status = lud_options_read(&table, k->arena, k->scenario->learner, &k->options, error);
-    if (!status) LUD_TRY(lud_optimiser_options_check(&k->options.optimiser, k->scenario->learner, error));
+    LUD_TRY(lud_options_read(&table, k->arena, k->scenario->learner, &k->options, error));
+    LUD_TRY(lud_optimiser_options_check(&k->options.optimiser, k->scenario->learner, error));
     const lud_place place = k->scenario->learner->place;
     const lud_proof_base *base = k->model->base;
     if (!k->device->backend->host_memory) { /* the scores are taken on the host, where the embeddings lie */

@@ -159,8 +159,8 @@ const lud_option_table lud_proof_ppo_table =
 
 lud_status lud_proof_ppo_options_read(lud_arena *arena, lud_tree *learner, lud_proof_ppo_options *values,
                                       lud_error *error) {
-    lud_status status = lud_options_read(&lud_proof_ppo_table, arena, learner, values, error);
-    if (!status) LUD_TRY(lud_optimiser_options_check(&values->optimiser, learner, error));
+    LUD_TRY(lud_options_read(&lud_proof_ppo_table, arena, learner, values, error));
+    LUD_TRY(lud_optimiser_options_check(&values->optimiser, learner, error));
     const lud_place place = learner ? learner->place : (lud_place){0};
     if (values->learning_rate.decay == LUD_SCHEDULE_EXPONENTIAL &&
         (values->learning_rate.start <= 0.0 || values->learning_rate.end <= 0.0))

@@ -101,10 +101,9 @@ static lud_status build_network(prover *p, lud_error *error) {
     const lud_proof_ppo_options *o = &p->options;
     p->parameters = lud_parameters_create(p->device, false);
     if (!p->parameters) return lud_no_memory(error, "a network");
-    lud_status status =
-        lud_proof_net_create(p->model, &o->network, p->parameters, o->chunk_rows, &p->net, error);
-    if (!status) status = lud_parameters_build(p->parameters, (uint64_t)p->scenario->run.seed, error);
-    if (!status) LUD_TRY(lud_proof_net_plan(p->net, LUD_NN_TRAIN, error));
+    LUD_TRY(lud_proof_net_create(p->model, &o->network, p->parameters, o->chunk_rows, &p->net, error));
+    LUD_TRY(lud_parameters_build(p->parameters, (uint64_t)p->scenario->run.seed, error));
+    LUD_TRY(lud_proof_net_plan(p->net, LUD_NN_TRAIN, error));
     p->best = lud_parameters_clone(p->parameters);
     return p->best ? LUD_OK : lud_no_memory(error, "a network");
 }

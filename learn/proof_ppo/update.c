@@ -23,8 +23,8 @@ lud_status lud_proof_update_create(prover *p, lud_error *error) {
     const lud_proof_ppo_options *o = &p->options;
     lud_update *u = &p->update;
     const int64_t n = p->n_samples, size = o->batch_size < n ? o->batch_size : n;
-    lud_status status = build_optimiser(p, error);
-    if (!status) LUD_TRY(lud_proof_head_create(p->net, size > p->n_envs ? size : p->n_envs, &p->head, error));
+    LUD_TRY(build_optimiser(p, error));
+    LUD_TRY(lud_proof_head_create(p->net, size > p->n_envs ? size : p->n_envs, &p->head, error));
     u->ppo.device = p->device;
     u->ppo.options = &o->update;
     u->ppo.samples = (lud_samples){p->log_prob, p->value, p->advantage, p->returns};

@@ -386,9 +386,9 @@ static lud_status check_colours(reader *r, lud_tree *section, const char *key) {
 }
 
 static lud_status read_section(reader *r, lud_tree *section, uint64_t seed, lud_grid_spec *spec) {
-    lud_status status = lud_options_read(&lud_grid_option_table, r->arena, section, &r->options, r->error);
-    if (!status) status = check_colours(r, section, "can_push_rocks");
-    if (!status) LUD_TRY(check_colours(r, section, "can_enter_magic_walls"));
+    LUD_TRY(lud_options_read(&lud_grid_option_table, r->arena, section, &r->options, r->error));
+    LUD_TRY(check_colours(r, section, "can_push_rocks"));
+    LUD_TRY(check_colours(r, section, "can_enter_magic_walls"));
     const lud_grid_options *o = &r->options;
     if (o->spec.observation.size % 2 == 0)
         return lud_tree_expected(lud_tree_get(lud_tree_get(section, "observation"), "size"), r->error,

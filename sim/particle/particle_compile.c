@@ -454,29 +454,28 @@ static const particle_code *choose_code(const particle_options *options) {
 }
 
 lud_status lud_particle_compile(lud_particle_model *m, lud_error *error) {
-    lud_status status = lud_particle_read_rows(m, &lud_particle_body_table, m->options.bodies,
-                                               (void **)&m->kinds, &m->n_kinds, error);
-    if (!status)
-        status = lud_particle_read_rows(m, &lud_particle_choice_table, m->options.choices,
-                                        (void **)&m->choices, &m->n_choices, error);
-    if (!status && m->n_kinds > LUD_PARTICLE_MAX_ENTITIES)
-        status = lud_fail_at(error, LUD_ERROR_LIMIT, m->options.bodies->place, "too many bodies");
-    if (!status && m->n_kinds == 0)
-        status = lud_fail_at(error, LUD_ERROR_INPUT, m->section->place,
-                             "the section `particle` needs `task`, the name of a built-in task, or `bodies`");
-    for (int k = 0; k < m->n_kinds && !status; k++)
-        status = check_name(m, m->kinds[k].name, m->options.bodies, k, error);
-    if (!status) status = number_entities(m, error);
-    if (!status) status = number_slots(m, error);
-    if (!status) status = read_colours(m, error);
-    if (!status) status = lud_particle_compile_success(m, error);
-    if (!status) status = lud_particle_compile_rewards(m, error);
-    if (!status) status = lay_out_rows(m, error);
-    if (!status) status = lud_particle_compile_views(m, error);
-    if (!status) status = compile_physics(m, error);
-    if (!status) status = compile_start(m, error);
-    if (!status) status = compile_walls(m, error);
-    if (!status) LUD_TRY(compile_actions(m, error));
+    LUD_TRY(lud_particle_read_rows(m, &lud_particle_body_table, m->options.bodies, (void **)&m->kinds,
+                                   &m->n_kinds, error));
+    LUD_TRY(lud_particle_read_rows(m, &lud_particle_choice_table, m->options.choices, (void **)&m->choices,
+                                   &m->n_choices, error));
+    if (m->n_kinds > LUD_PARTICLE_MAX_ENTITIES)
+        return lud_fail_at(error, LUD_ERROR_LIMIT, m->options.bodies->place, "too many bodies");
+    if (m->n_kinds == 0)
+        return lud_fail_at(error, LUD_ERROR_INPUT, m->section->place,
+                           "the section `particle` needs `task`, the name of a built-in task, or `bodies`");
+    for (int k = 0; k < m->n_kinds; k++)
+        LUD_TRY(check_name(m, m->kinds[k].name, m->options.bodies, k, error));
+    LUD_TRY(number_entities(m, error));
+    LUD_TRY(number_slots(m, error));
+    LUD_TRY(read_colours(m, error));
+    LUD_TRY(lud_particle_compile_success(m, error));
+    LUD_TRY(lud_particle_compile_rewards(m, error));
+    LUD_TRY(lay_out_rows(m, error));
+    LUD_TRY(lud_particle_compile_views(m, error));
+    LUD_TRY(compile_physics(m, error));
+    LUD_TRY(compile_start(m, error));
+    LUD_TRY(compile_walls(m, error));
+    LUD_TRY(compile_actions(m, error));
     m->code = choose_code(&m->options);
     return compile_layout(m, error);
 }

@@ -108,9 +108,9 @@ static lud_tree *row_of(lud_tree *list, int row) {
 static lud_status compile_view(lud_particle_model *m, int agent, const particle_view_row *row,
                                const lud_tree *node, particle_view *view, lud_error *error) {
     particle_set of, only;
-    lud_status status = lud_particle_select(m, row->of, "self", agent, &of, error);
-    if (!status) status = lud_particle_select(m, row->only, NULL, agent, &only, error);
-    if (!status) LUD_TRY(lud_particle_select(m, row->hidden_in, NULL, agent, &view->hidden_in, error));
+    LUD_TRY(lud_particle_select(m, row->of, "self", agent, &of, error));
+    LUD_TRY(lud_particle_select(m, row->only, NULL, agent, &only, error));
+    LUD_TRY(lud_particle_select(m, row->hidden_in, NULL, agent, &view->hidden_in, error));
     uint8_t *shown = lud_arena_take_array(m->arena, (size_t)of.n + 1, 1);
     int16_t *ids = lud_arena_take_array(m->arena, (size_t)of.n + 1, sizeof *ids);
     if (!shown || !ids) return lud_out_of_memory(error);

@@ -207,8 +207,8 @@ static lud_status describe_state(const lud_report_request *request, lud_report *
     const lud_model *model = request->scenario->model;
     lud_empo_layout layout;
     lud_empo_solution *solution = NULL;
-    lud_status status = lud_empo_layout_find(model, &layout, error);
-    if (!status) LUD_TRY(open_in(request->folder, &solution, error));
+    LUD_TRY(lud_empo_layout_find(model, &layout, error));
+    LUD_TRY(open_in(request->folder, &solution, error));
     const uint64_t index = lud_empo_solution_find(solution, request->state);
     const double *record = index == UINT64_MAX ? NULL : lud_empo_solution_record(solution, index);
     if (request->json) {

@@ -121,7 +121,8 @@ lud_status lud_empo_phase1_evaluate(lud_learner *learner, double *row, lud_error
     else
         status = lud_fail(error, LUD_ERROR_MEMORY, "no memory to compare with the exact solution");
     lud_arrays_free(&b.arrays);
-    if (!status) LUD_TRY(lud_device_check(p->device, error));
+    if (!status) status = lud_device_check(p->device, error);
+    if (status) return status;
     const double values[N_EVALUATION] = {
 #define X(field, text, format, help) p->distance.field,
         EVALUATION(X)

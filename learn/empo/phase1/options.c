@@ -58,8 +58,8 @@ lud_status lud_empo_phase1_options_read(lud_arena *arena, lud_tree *learner, lud
                                         lud_error *error) {
     LUD_TRY(lud_options_read(&lud_empo_phase1_table, arena, learner, o, error));
     const lud_place place = learner ? learner->place : (lud_place){0};
-    lud_status status = lud_empo_theory_check(&o->theory, place, error);
-    if (!status) LUD_TRY(lud_optimiser_options_check(&o->optimiser, learner, error));
+    LUD_TRY(lud_empo_theory_check(&o->theory, place, error));
+    LUD_TRY(lud_optimiser_options_check(&o->optimiser, learner, error));
     if (o->theory.nu_h > 0)
         return lud_fail_at(error, LUD_ERROR_INPUT, place,
                            "nu_h is %g; empo-phase1 learns equation (2) without habit, expected 0",
