@@ -3,9 +3,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <omp.h>
-#include <string.h>
 
-#include "base/log.h"
 #include "base/progress.h"
 #include "cli/cli.h"
 

@@ -1,10 +1,7 @@
-#include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/file.h"
 #include "cli/cli.h"
 #include "cli/rollout_report.h"
 #include "learn/learner.h"

@@ -1,6 +1,5 @@
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/cli.h"
 #include "learn/store/history.h"

@@ -1,4 +1,3 @@
-#include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
 #include <unistd.h>

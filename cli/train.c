@@ -1,8 +1,7 @@
-#include <string.h>
 
+#include "learn/train.h"
 #include "base/progress.h"
 #include "cli/cli.h"
-#include "learn/train.h"
 
 typedef struct train_values {
     lud_scenario_flags scenario;

@@ -4,8 +4,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/options.h"
-
 #define RGB(hex)                                                                                             \
     { (hex) >> 16 & 255, (hex) >> 8 & 255, (hex)&255, 255 }
 #define OKABE_ITO                                                                                            \

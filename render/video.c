@@ -1,6 +1,5 @@
 #include "render/video.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

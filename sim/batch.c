@@ -1,6 +1,5 @@
 #include "sim/batch.h"
 
-#include <assert.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>

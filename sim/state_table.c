@@ -1,6 +1,5 @@
 #include "sim/state_table.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,6 +1,5 @@
 #include "kernels/cpu/conv.h"
 
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 

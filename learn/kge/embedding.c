@@ -1,7 +1,6 @@
 #include "learn/kge/embedding.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

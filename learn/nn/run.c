@@ -1,8 +1,6 @@
 /* The two executions of a network: floats on any device, doubles on the CPU. */
 #include "learn/nn/graph.h"
 
-#include <assert.h>
-
 /* A batch without rows has nothing to do, and its pointers may be anything. */
 static int64_t rows_of(const lud_nn *net, int value) {
     return value < 0 ? 0 : net->rows[net->values[value].axis];

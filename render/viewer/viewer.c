@@ -1,6 +1,5 @@
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "render/picture.h"
 #include "render/viewer/help.h"

@@ -1,8 +1,5 @@
 #include "sim/multigrid/grid_generate.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/random.h"
 #include "sim/multigrid/grid_codes.h"
 

@@ -1,6 +1,5 @@
 #include "sim/multigrid/grid_observe.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "sim/multigrid/grid_board.h"

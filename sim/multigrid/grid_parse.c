@@ -1,6 +1,5 @@
 #include "sim/multigrid/grid_parse.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "sim/multigrid/grid_codes.h"

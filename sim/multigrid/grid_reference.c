@@ -1,7 +1,6 @@
 #include "sim/multigrid/grid_reference.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,6 @@
 #include "sim/proof/prover.h"
 
-#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/proof/proof_index.h"
 

@@ -1,7 +1,6 @@
 #include "sim/proof/relation_rules.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* A rule of `relation` while they are collected. */
 typedef struct entry {

@@ -1,7 +1,6 @@
 #include "learn/empo/exact/solve.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/file.h"

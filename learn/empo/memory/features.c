@@ -1,8 +1,6 @@
 #include "learn/empo/memory/features.h"
 
-#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/multigrid/grid_observe.h"
 

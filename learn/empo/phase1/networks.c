@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/scenario.h"
-
 /* States and entries that go through a network at once. */
 enum { CHUNK = 256, ENTRIES = 2048 };
 /* Streams of the dropout draws, beyond those of the other networks. */

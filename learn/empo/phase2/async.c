@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { MOST_BUFFERS = 128, DEQUEUE_AT_ONCE = 50 };
 static const size_t buffer_bytes = (size_t)2 << 20;

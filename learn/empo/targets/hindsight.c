@@ -1,7 +1,6 @@
 #include "learn/empo/targets/hindsight.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/random.h"
 #include "learn/nn/arrays.h"
