@@ -7,7 +7,7 @@
 
 #include "kernels/device.h"
 
-enum { LUD_ARRAYS_ON_HOST = 32, LUD_ARRAYS_ON_DEVICE = 16 }; /* at most */
+enum { LUD_ARRAYS_ON_HOST = 64, LUD_ARRAYS_ON_DEVICE = 16 }; /* at most */
 
 typedef struct lud_arrays {
     lud_device *device; /* of arrays that are not on the host; the rest begins with zeros */

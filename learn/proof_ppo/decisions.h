@@ -2,6 +2,7 @@
  * in and may go to. */
 #pragma once
 
+#include "learn/nn/arrays.h"
 #include "sim/proof/proof_batch.h"
 
 /* What a network sees of a state beside the set of its goals. */
@@ -18,6 +19,7 @@ enum { LUD_PROOF_MATCH_CLASSES = 8, LUD_PROOF_MAX_LOOK_AHEAD = 8 };
 
 /* States are told apart by a hash of what is seen of them. */
 typedef struct lud_proof_decisions {
+    lud_arrays arrays;
     int32_t n_states;
     int32_t *state_begin; /* [n_states + 1] */
     lud_proof_atom *atoms;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "learn/empo/exact/exact.h"
+#include "learn/nn/arrays.h"
 
 typedef struct lud_empo_policy_evaluation {
     int64_t n_episodes;      /* 0: exact; else estimated from so many (policy_estimate.h) */
@@ -17,6 +18,7 @@ typedef struct lud_empo_policy_evaluation {
     double *power_interval;        /* [n_humans] */
     double *v_h_e;                 /* [n_goals] under the policy, mean over starts */
     double *visits;                /* [n_states] expected visits under the policy, mean over starts */
+    lud_arrays arrays;
 } lud_empo_policy_evaluation;
 
 /* Exact evaluation of the hooks' robot policy against the solved records[n_states][record_doubles].

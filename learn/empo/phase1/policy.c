@@ -9,6 +9,7 @@ typedef struct human_policy {
     lud_policy base;
     lud_empo_human_net *net;
     pthread_mutex_t lock; /* around the networks and what follows */
+    lud_arrays arrays;
     bool known;
     uint8_t *state;  /* [state_bytes] whose policies stand below: every person and goal needs them */
     int32_t *record; /* [words] */
@@ -18,10 +19,7 @@ typedef struct human_policy {
 static void destroy(lud_policy *policy) {
     human_policy *p = (human_policy *)policy;
     pthread_mutex_destroy(&p->lock);
-    free(p->state);
-    free(p->record);
-    free(p->policies);
-    free(p->marginals);
+    lud_arrays_free(&p->arrays);
     free(p);
 }
 
@@ -80,11 +78,11 @@ lud_status lud_empo_human_policy_create(lud_empo_human_net *net, const lud_model
     p->base = (lud_policy){.kind = &kind, .model = model, .device = net->device};
     p->net = net;
     pthread_mutex_init(&p->lock, NULL);
-    p->state = calloc(1, model->layout.state_bytes);
-    p->record = calloc((size_t)net->features.words, sizeof *p->record);
-    p->policies = calloc((size_t)layout->policy_begin[layout->n_humans], sizeof *p->policies);
-    p->marginals = calloc((size_t)(layout->n_humans * net->n_actions), sizeof *p->marginals);
-    if (!p->state || !p->record || !p->policies || !p->marginals) {
+    LUD_TAKE(&p->arrays, p->state, model->layout.state_bytes);
+    LUD_TAKE(&p->arrays, p->record, (size_t)net->features.words);
+    LUD_TAKE(&p->arrays, p->policies, (size_t)layout->policy_begin[layout->n_humans]);
+    LUD_TAKE(&p->arrays, p->marginals, (size_t)(layout->n_humans * net->n_actions));
+    if (p->arrays.failed) {
         destroy(&p->base);
         return lud_no_memory(error, "a policy");
     }

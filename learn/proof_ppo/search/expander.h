@@ -17,6 +17,7 @@ typedef struct lud_proof_expander {
     lud_proof_net *net;
     const lud_proof_model *model;
     lud_proof_decisions decisions;
+    lud_arrays arrays;
     lud_proof_lists lists; /* successors of all states, state after state */
     lud_proof_step *steps;
     int32_t n, capacity;
