@@ -17,6 +17,11 @@ typedef struct lud_metric {
     const char *help;   /* one line, for the docs */
 } lud_metric;
 
+/* A table of columns COLUMNS(X) with rows X(CONSTANT, name, format, help) names each column once: these make
+ * of it the constants COLUMN_... of an enum, which count the columns, and the metrics. */
+#define LUD_COLUMN_CONSTANT(constant, ...) COLUMN_##constant,
+#define LUD_COLUMN_METRIC(constant, ...)   {__VA_ARGS__},
+
 typedef struct lud_metrics lud_metrics;
 
 /* Opens `folder`/metrics.csv and a new event file in `folder`. The files begin with the columns `iteration`

@@ -17,17 +17,8 @@ typedef lud_empo_phase1_learner phase1;
     X(TRANSITIONS, "replay/transitions", NULL, "stored at present")                                          \
     X(TRANSITION_BYTES, "replay/bytes_per_transition", NULL, "mean size of a stored transition")
 
-enum {
-#define X(name, text, format, help) COLUMN_##name,
-    COLUMNS(X)
-#undef X
-        N_COLUMNS
-};
-static const lud_metric columns[N_COLUMNS] = {
-#define X(name, text, format, help) {text, format, help},
-    COLUMNS(X)
-#undef X
-};
+enum { COLUMNS(LUD_COLUMN_CONSTANT) N_COLUMNS };
+static const lud_metric columns[N_COLUMNS] = {COLUMNS(LUD_COLUMN_METRIC)};
 
 /* ---- making ---- */
 

@@ -32,11 +32,7 @@ enum { BLOCK = 2048 }; /* states evaluated at once */
     X(random_v_r, "exact/v_r_of_random", NULL, "exact V_r of the random policy at the start")                \
     X(regret, "exact/regret", "%.3f", "regret of the learned policy, as a share of the random one's")
 
-const lud_metric lud_empo_phase2_evaluation_columns[] = {
-#define X(field, text, format, help) {text, format, help},
-    EVALUATION(X)
-#undef X
-};
+const lud_metric lud_empo_phase2_evaluation_columns[] = {EVALUATION(LUD_COLUMN_METRIC)};
 enum { N_EVALUATION = sizeof lud_empo_phase2_evaluation_columns / sizeof(lud_metric) };
 const int lud_empo_phase2_n_evaluation_columns = N_EVALUATION;
 
@@ -152,11 +148,8 @@ lud_status lud_empo_phase2_evaluate(lud_learner *learner, double *row, lud_error
     lud_arrays_free(&l.arrays);
     if (status) return status;
     p->evaluated = true;
-    const double values[N_EVALUATION] = {
-#define X(field, text, format, help) p->distance.field,
-        EVALUATION(X)
-#undef X
-    };
+#define FIELD(field, ...) p->distance.field,
+    const double values[N_EVALUATION] = {EVALUATION(FIELD)};
     memcpy(row, values, sizeof values);
     return LUD_OK;
 }
