@@ -129,7 +129,7 @@ static void write_header(lud_text *row, const range *ranges, int n_ranges, const
     static const char *const parts[] = {"V_e", "V_m"};
     for (int part = 0; part < 2; part++)
         for (int h = 0; h < layout->n_humans; h++)
-            for (int g = 0; g < layout->goal_begin[h + 1] - layout->goal_begin[h]; g++)
+            for (int g = 0; g < lud_empo_goals_of(layout, h); g++)
                 lud_text_append(row, ",%s_%d_%d", parts[part], layout->humans[h], g);
     static const char *const robots[] = {"Q", "pi"};
     for (int part = 0; part < 2; part++)

@@ -121,6 +121,28 @@ const char *lud_empo_robot_name(const lud_model *model, const lud_empo_layout *l
     return text;
 }
 
+int lud_empo_person_of(const lud_empo_layout *layout, int agent) {
+    for (int h = 0; h < layout->n_humans; h++)
+        if (layout->humans[h] == agent) return h;
+    return -1;
+}
+
+void lud_empo_goal_weights(const lud_empo_layout *layout, const lud_model *model, double *weights) {
+    for (int h = 0; h < layout->n_humans; h++)
+        for (int g = 0; g < lud_empo_goals_of(layout, h); g++)
+            weights[layout->goal_begin[h] + g] = model->world->goal_weight(model, layout->humans[h], g);
+}
+
+void lud_empo_robot_part(const lud_empo_layout *layout, const lud_model *model, const double *pi_r, int agent,
+                         double *to) {
+    int32_t robots[LUD_EMPO_MAX_AGENTS];
+    memset(to, 0, (size_t)model->layout.actions[agent].n_discrete * sizeof *to);
+    for (int32_t k = 0; k < layout->n_robot_actions; k++) {
+        lud_empo_robot_decode(layout, model, k, robots);
+        to[robots[agent]] += pi_r[k];
+    }
+}
+
 void lud_empo_marginal_of(const lud_empo_layout *layout, const double *goal_weight, const double *record,
                           int human, double *policy) {
     lud_empo_marginal(

@@ -19,7 +19,7 @@ static void write_labels(const lud_empo_problem *problem, uint64_t s, FILE *out)
     if (s == 0) fprintf(out, " init");
     if (lud_statespace_terminal(problem->space, s)) fprintf(out, " terminal");
     for (int h = 0; h < layout->n_humans; h++)
-        for (int g = 0; g < layout->goal_begin[h + 1] - layout->goal_begin[h]; g++)
+        for (int g = 0; g < lud_empo_goals_of(layout, h); g++)
             if (model->world->achieved(model, state_of(problem, s), layout->humans[h], g))
                 fprintf(out, " agent%d_goal%d", layout->humans[h], g);
 }

@@ -40,10 +40,7 @@ static lud_status fill_problem(lud_empo_problem *problem, lud_error *error) {
     const lud_empo_layout *layout = &problem->layout;
     problem->goal_weight = lud_arena_take_array(problem->arena, (size_t)layout->n_goals, sizeof(double));
     if (!problem->goal_weight) return lud_no_memory(error, "goals");
-    for (int h = 0; h < layout->n_humans; h++)
-        for (int g = layout->goal_begin[h]; g < layout->goal_begin[h + 1]; g++)
-            problem->goal_weight[g] =
-                model->world->goal_weight(model, layout->humans[h], g - layout->goal_begin[h]);
+    lud_empo_goal_weights(layout, model, problem->goal_weight);
     return index_joint_actions(problem, error);
 }
 
@@ -159,8 +156,7 @@ static void solve_state(sweep *s, scratch *t, uint64_t index) {
 static lud_status no_power(const sweep *s, lud_error *error) {
     const lud_model *model = s->problem->space->model;
     const lud_empo_layout *layout = &s->problem->layout;
-    int h = s->failed_human, agent = layout->humans[h],
-        n_goals = layout->goal_begin[h + 1] - layout->goal_begin[h];
+    int h = s->failed_human, agent = layout->humans[h], n_goals = lud_empo_goals_of(layout, h);
     lud_text text = {0}, goals = {0};
     model->world->describe(model, s->problem->space->states + s->failed_state * model->layout.state_bytes,
                            &text);

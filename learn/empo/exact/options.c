@@ -82,8 +82,7 @@ static void habit_of(void *context, uint64_t index, const uint8_t *state, double
     const lud_empo_policies *p = context;
     (void)index;
     for (int h = 0; h < p->layout.n_humans; h++) {
-        int n_actions = p->layout.n_human_actions[h],
-            n_goals = p->layout.goal_begin[h + 1] - p->layout.goal_begin[h];
+        int n_actions = p->layout.n_human_actions[h], n_goals = lud_empo_goals_of(&p->layout, h);
         for (int g = 0; g < n_goals; g++)
             (void)lud_policy_distribution(p->habit, state, p->layout.humans[h], g,
                                           policies + p->layout.policy_begin[h] + g * n_actions);

@@ -101,16 +101,8 @@ static lud_status open_player(player *p, lud_policy *const *robots, lud_error *e
     return LUD_OK;
 }
 
-static int32_t draw(const double *p, int32_t n, lud_words words) {
-    double left = lud_unit53(words.v[0], words.v[1]);
-    int32_t drawn = 0;
-    for (int32_t k = 0; k < n; k++) {
-        if (p[k] <= 0) continue;
-        drawn = k;
-        if (left < p[k]) break;
-        left -= p[k];
-    }
-    return drawn;
+static int draw(const double *p, int n, lud_words words) {
+    return lud_empo_draw(p, n, lud_unit53(words.v[0], words.v[1]));
 }
 
 /* Everybody of the first n lanes acts, and their states follow. All are in step `tick` of their play. */
@@ -155,7 +147,7 @@ static void step(player *p, int n, uint32_t tick) {
         }
         const lud_statespace_row row = lud_statespace_get_row(
             p->problem->space, p->state[e], lud_joint_action_encode(&model->layout, action));
-        p->state[e] = row.successor[draw(row.probability, (int32_t)row.n,
+        p->state[e] = row.successor[draw(row.probability, (int)row.n,
                                          lud_draw(key, tick, 0, LUD_PURPOSE_TRANSITION, 0))];
     }
     p->key.environment += (uint32_t)n; /* no lane of this play draws the same again */

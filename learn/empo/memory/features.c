@@ -16,7 +16,7 @@ static bool has_interactive(const lud_grid_model *m) {
 static void fill_goals(lud_empo_features *f, const lud_model *model) {
     const lud_empo_layout *layout = &f->layout;
     for (int h = 0; h < layout->n_humans; h++) {
-        const int agent = layout->humans[h], n = layout->goal_begin[h + 1] - layout->goal_begin[h];
+        const int agent = layout->humans[h], n = lud_empo_goals_of(layout, h);
         for (int g = 0; g < n; g++) {
             const lud_grid_goal *goal =
                 &f->grid->spec.goals[f->grid->goal_index[f->grid->goal_begin[agent] + g]];

@@ -107,7 +107,7 @@ static bool make_run(lud_empo_human_net *n, lud_error *error) {
     int64_t entry = 0;
     for (int64_t i = 0; i < r->query_states; i++, r->begin[i] = (int32_t)entry)
         for (int h = 0; h < layout->n_humans; h++)
-            for (int g = 0; g < layout->goal_begin[h + 1] - layout->goal_begin[h]; g++, entry++) {
+            for (int g = 0; g < lud_empo_goals_of(layout, h); g++, entry++) {
                 r->person[entry] = h;
                 r->goal[entry] = g;
             }

@@ -30,10 +30,9 @@ static bool distribution(lud_policy *policy, const uint8_t *state, int agent, in
     lud_empo_human_net *n = p->net;
     const lud_empo_layout *layout = &n->features.layout;
     const int n_own = p->base.model->layout.actions[agent].n_discrete;
-    int h = 0;
-    while (h < layout->n_humans && layout->humans[h] != agent) h++;
+    const int h = lud_empo_person_of(layout, agent);
     for (int a = 0; a < n_own; a++) probability[a] = 1.0 / n_own;
-    if (h == layout->n_humans) return true;
+    if (h < 0) return true;
     pthread_mutex_lock(&p->lock);
     if (!p->known || memcmp(p->state, state, p->base.model->layout.state_bytes) != 0) {
         const int32_t *const records[1] = {p->record};

@@ -102,8 +102,7 @@ lud_status lud_empo_phase1_update_create(lud_empo_human_net *net, const lud_empo
                                   .n = net->options.batch_size,
                                   .losses = {NAN, NAN}};
     for (int h = 0; h < layout->n_humans; h++)
-        if (layout->goal_begin[h + 1] - layout->goal_begin[h] > t->all_goals)
-            t->all_goals = layout->goal_begin[h + 1] - layout->goal_begin[h];
+        if (lud_empo_goals_of(layout, h) > t->all_goals) t->all_goals = lud_empo_goals_of(layout, h);
     t->goals = net->options.goals_per_state;
     if (t->goals == 0 || t->goals > t->all_goals) t->goals = t->all_goals;
     lud_status status = make_arrays(t) ? LUD_OK : lud_no_memory(error, "a batch");
@@ -144,14 +143,9 @@ static bool room_for_rows(lud_empo_phase1_update *t, int64_t n) {
 
 /* ---- targets ---- */
 
-static int n_goals_of(const lud_empo_phase1_update *t, int h) {
-    const lud_empo_layout *layout = &t->net->features.layout;
-    return layout->goal_begin[h + 1] - layout->goal_begin[h];
-}
-
 /* Goals of transition i: all of the person's, or drawn by weight. Entries beyond the last goal repeat it. */
 static void draw_goals(lud_empo_phase1_update *t, int64_t i, int64_t step) {
-    const int h = t->own[i].goals[0], n_goals = n_goals_of(t, h);
+    const int h = t->own[i].goals[0], n_goals = lud_empo_goals_of(&t->net->features.layout, h);
     for (int64_t k = 0; k < t->goals; k++) {
         int32_t *goal = &t->goal[i * t->goals + k];
         if (n_goals <= t->goals) {
@@ -216,9 +210,9 @@ static int64_t fill_targets(lud_empo_phase1_update *t) {
     int64_t row = 0, counting = 0;
     for (int64_t i = 0; i < t->n; row += t->own[i].n_successors, i++)
         for (int64_t k = 0; k < t->goals; k++) {
-            const int h = t->own[i].goals[0];
+            const int h = t->own[i].goals[0], n_goals = lud_empo_goals_of(layout, h);
             const int32_t goal = t->goal[i * t->goals + k];
-            const bool counts = (n_goals_of(t, h) > t->goals || k < n_goals_of(t, h)) &&
+            const bool counts = (n_goals > t->goals || k < n_goals) &&
                                 !lud_empo_features_achieved(&t->net->features, t->own[i].state, h, goal);
             for (int64_t a = 0; a < actions; a++) {
                 const int64_t at = (i * t->goals + k) * actions + a;
@@ -278,7 +272,7 @@ static void fill_marginals(lud_empo_phase1_update *t) {
     const int64_t actions = t->net->n_actions;
     int32_t at = 0;
     for (int64_t i = 0; i < t->n; i++, t->marginal_begin[i] = at)
-        for (int g = 0; g < n_goals_of(t, t->own[i].goals[0]); g++, at++) {
+        for (int g = 0; g < lud_empo_goals_of(&f->layout, t->own[i].goals[0]); g++, at++) {
             t->marginal_person[at] = t->own[i].goals[0];
             t->marginal_goal[at] = g;
         }

@@ -124,7 +124,7 @@ lud_status lud_empo_state_values(phase2 *p, const uint8_t *state, double *record
         for (int g = 0; g < layout->n_goals; g++) record[layout->v_h_m + g] = NAN;
     }
     for (int h = 0; status == LUD_OK && h < layout->n_humans; h++)
-        for (int g = 0; g < layout->goal_begin[h + 1] - layout->goal_begin[h]; g++)
+        for (int g = 0; g < lud_empo_goals_of(layout, h); g++)
             lud_empo_prior_policy(&p->prior, &p->features, state, h, g,
                                   record + layout->policies + layout->policy_begin[h] +
                                       g * layout->n_human_actions[h]);

@@ -266,7 +266,7 @@ static lud_status link_to(const lud_empo_rollout *a, builder *b, const uint8_t *
 static void all_policies(const lud_empo_rollout *a, builder *b, int e, const uint8_t *state) {
     const lud_empo_layout *layout = &a->features->layout;
     for (int h = 0; h < layout->n_humans; h++) {
-        const int n = layout->n_human_actions[h], n_goals = layout->goal_begin[h + 1] - layout->goal_begin[h];
+        const int n = layout->n_human_actions[h], n_goals = lud_empo_goals_of(layout, h);
         float *to = b->policies + layout->policy_begin[h];
         for (int g = 0; g < n_goals; g++) {
             prior_policy(a, e, state, h, g, b->p);
