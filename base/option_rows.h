@@ -12,8 +12,7 @@
  * OPTIONS is the struct that the rows fill. A row names its field, which is its key too; the form _AT is for
  * a key of another name and for fields inside of fields. Behind the field stand the default as YAML text
  * (NULL: see base/options.h), for numbers and lists of them the least and the largest value, for choices the
- * names; then the line of help and, where there is one, the unit. A field of the wrong type does not compile.
- */
+ * names; then the help and, where there is one, the unit. A field of the wrong type does not compile. */
 #pragma once
 
 #include <stddef.h>

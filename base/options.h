@@ -7,13 +7,12 @@
 #include "base/tree.h"
 
 typedef enum lud_option_type {
-    LUD_OPTION_BOOL,   /* bool */
-    LUD_OPTION_INT,    /* int64_t */
-    LUD_OPTION_REAL,   /* double */
-    LUD_OPTION_CHOICE, /* int: index into `choices` */
-    LUD_OPTION_TEXT, /* const char *, lives in the arena given to the reader; null when absent without default
-                      */
-    LUD_OPTION_INTS, /* lud_int_list */
+    LUD_OPTION_BOOL,    /* bool */
+    LUD_OPTION_INT,     /* int64_t */
+    LUD_OPTION_REAL,    /* double */
+    LUD_OPTION_CHOICE,  /* int: index into `choices` */
+    LUD_OPTION_TEXT,    /* const char *, lives in the reader's arena; null when absent without default */
+    LUD_OPTION_INTS,    /* lud_int_list */
     LUD_OPTION_REALS,   /* lud_real_list */
     LUD_OPTION_TEXTS,   /* lud_text_list */
     LUD_OPTION_SECTION, /* the struct of the nested table `section` stands at `offset` */

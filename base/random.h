@@ -9,8 +9,7 @@
 #include <math.h>
 #include <stdint.h>
 
-/* Philox needs no vector instructions; their headers are 70,000 lines, ten times what most files read else.
- */
+/* Philox needs no vector instructions; their headers are 70,000 lines, ten times what most files read. */
 #ifndef R123_USE_SSE
 #define R123_USE_SSE 0
 #endif

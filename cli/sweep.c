@@ -1,5 +1,4 @@
-/* `ludus sweep`: one solution after another over ranges or samples of parameters, a row of a CSV file each.
- */
+/* `ludus sweep`: one solution after another over ranges or samples of parameters, a CSV row each. */
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>

@@ -65,8 +65,7 @@ typedef struct lud_backend {
     void (*graph_destroy)(lud_device *device, lud_graph *graph);
 } lud_backend;
 
-/* Every backend's device begins with this. Fields are read by everybody and set through the functions below.
- */
+/* Every backend's device begins with this. Everybody reads the fields, the functions below set them. */
 struct lud_device {
     const lud_backend *backend;
     const lud_ops *ops;
@@ -105,8 +104,7 @@ void lud_device_copy(lud_device *device, void *to, const void *from, size_t byte
 void lud_device_zero(lud_device *device, void *memory, size_t bytes);
 void lud_device_synchronise(lud_device *device);
 
-/* Grows the workspace to at least `bytes`. Operations call it themselves; before recording a graph, warm up.
- */
+/* Grows the workspace to at least `bytes`. Operations call it; before recording a graph, warm up. */
 bool lud_device_reserve(lud_device *device, size_t bytes);
 
 /* Two pieces of work that do not touch each other's results: at the same time where the device has threads

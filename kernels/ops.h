@@ -40,8 +40,7 @@ typedef enum lud_map_kind {
     LUD_MAP_AFFINE,     /* a x + b */
     LUD_MAP_CLAMP,      /* into [a, b]; derivative 1 inside and at the ends, 0 outside */
     LUD_MAP_ABS_CLAMP,  /* |x| into [a, b] */
-    LUD_MAP_SOFT_CLAMP, /* x inside [a, b]; with R = b - a: b + R (1 - exp(-(x - b)/R)) above, mirrored below
-                         */
+    LUD_MAP_SOFT_CLAMP, /* x inside [a, b]; R = b - a: b + R (1 - exp(-(x - b)/R)) above, mirrored below */
     LUD_MAP_KINDS
 } lud_map_kind;
 

@@ -35,8 +35,7 @@ void lud_overlay_select(lud_overlay *overlay, const uint8_t *state, int agent);
 bool lud_overlay_attention(lud_overlay *overlay, const uint8_t *state, int agent, float *weights);
 
 /* The source's probabilities [n_discrete] of an agent's actions when it has this goal, where it publishes
- * bars of them and bars are shown; null when nothing is known. Good until the next call of any function here.
- */
+ * bars of them and bars are shown; null when nothing is known. Good until the next call here. */
 const double *lud_overlay_policy(lud_overlay *overlay, const uint8_t *state, int agent, int goal);
 
 /* Between the ground and what stands on it: called by drawings of worlds when moment->overlay is set. */

@@ -1,5 +1,4 @@
-/* Video files: frames go to the encoder as they come and are never kept. The same frames give the same bytes.
- */
+/* Video files: frames go to the encoder as they come, none is kept. The same frames give the same bytes. */
 #pragma once
 
 #include <stdint.h>

@@ -6,8 +6,7 @@
 
 #include "sim/snapshot.h"
 
-/* A thread works through its environments in pieces that stay in its cache between step, reset and observe.
- */
+/* A thread works through its environments in pieces that stay in its cache from step to observe. */
 enum { PIECE = 64 };
 
 /* The public struct with what only this file touches. */

@@ -21,8 +21,7 @@ typedef struct lud_batch {
 } lud_batch;
 
 /* Where a step writes; every pointer optional. With auto-reset, `observations` after a step are those of the
- * new episode and `final_states` keeps the last state of the finished one for environments with a done flag.
- */
+ * new episode and `final_states` keeps the finished one's last state for environments with a done flag. */
 typedef struct lud_batch_out {
     void *const *observations; /* [n_parts], see lud_world.observe */
     float *rewards;            /* [n_envs][n_agents] */

@@ -4,8 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One state while it is sorted: the bits in which the states differ, as far as 64 hold them, and its number.
- */
+/* One state while it is sorted: the bits in which states differ, as far as 64 hold them, and its number. */
 typedef struct lud_sort_item {
     uint64_t key;
     uint32_t number;

@@ -104,8 +104,7 @@ static uint32_t insert_one(lud_state_table *table, lud_state_store *store, lud_s
                 cursor->next++;
                 return number;
             }
-            /* another thread took the slot just now; `slot` holds what it put there, perhaps this very state
-             */
+            /* another thread took the slot just now; `slot` holds what it put there, perhaps this state */
         }
         if (slot_tag(slot) == tag &&
             memcmp(state_at(store, slot_number(slot)), state, store->state_bytes) == 0)

@@ -294,8 +294,7 @@ static lud_status prepare_round(builder *b, int n_workers) {
     return status;
 }
 
-/* Looks the worker's successors up and writes its rows; new states count on from n_states for the time being.
- */
+/* Looks the worker's successors up and writes its rows; new states count on from n_states for now. */
 static void write_rows(builder *b, worker *w) {
     const lud_statespace *space = b->space;
     lud_state_table_insert(space->table, &b->store, &w->cursor, w->n_records, w->records, w->tags,

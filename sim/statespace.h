@@ -31,8 +31,7 @@ typedef struct lud_statespace_options {
     FILE *progress;        /* where progress is shown, or null */
 } lud_statespace_options;
 
-/* The arrays that may lie in files, in the order in which they leave memory: what is read in sequence first.
- */
+/* The arrays that may lie in files, in the order in which they leave memory: what is read in turn first. */
 typedef enum lud_statespace_array {
     LUD_ARRAY_ROWS,
     LUD_ARRAY_SUCCESSOR,

@@ -82,8 +82,7 @@ typedef struct lud_layout {
     int n_parts;
     lud_observation_part parts[LUD_MAX_OBSERVATION_PARTS];
     int n_measures;
-    int n_columns; /* the first so many measures, the same for all models of a world, are columns of trainings
-                    */
+    int n_columns; /* so many first measures, the same for all models of a world, are columns of trainings */
     const lud_measure *measures; /* [n_measures] */
 } lud_layout;
 

@@ -20,8 +20,7 @@ typedef struct lud_cpu {
     size_t operand_scratch_bytes;
     lud_cpu_bf16 *bf16; /* made by the first such product */
     bool has_bf16;      /* the processor multiplies such numbers */
-    /* what the second of two pieces of work runs on, made when first needed; another one for each nested pair
-     */
+    /* what the second of two pieces of work runs on, made when first needed; another for each nested pair */
     struct lud_cpu *halves, *next_half;
 } lud_cpu;
 

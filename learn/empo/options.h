@@ -12,8 +12,7 @@ typedef enum lud_empo_restart_from { LUD_EMPO_VISITED, LUD_EMPO_SUCCESSORS } lud
 typedef enum lud_empo_pi_r_mode { LUD_EMPO_DIRECT, LUD_EMPO_MCTS } lud_empo_pi_r_mode;
 
 /* Steps that a target looks ahead: one, n, or all that are stored of the episode
- * (learn/empo/targets/trajectory.h).
- */
+ * (learn/empo/targets/trajectory.h). */
 typedef enum lud_empo_target_mode {
     LUD_EMPO_ONE_STEP,
     LUD_EMPO_N_STEP,

@@ -1,5 +1,4 @@
-/* Arrays on the host and on a device that are given back together, so that an owner names each of them once.
- */
+/* Arrays on the host and on a device that are given back together: an owner names each of them once. */
 #pragma once
 
 #include <stdlib.h>

@@ -31,8 +31,7 @@ typedef struct lud_proof_head {
 } lud_proof_head;
 
 /* For a planned network and chunks of at most `n_decisions`, without their padding. Takes all memory. The
- * network must outlive it, and it must not move. Errors: memory, or more than 2^31 choices (LUD_ERROR_LIMIT).
- */
+ * network must outlive it, and it must not move. Errors: memory, more than 2^31 choices (LUD_ERROR_LIMIT). */
 lud_status lud_proof_head_create(lud_proof_net *net, int64_t n_decisions, lud_proof_head *head,
                                  lud_error *error);
 /* Safe on a zeroed struct. */

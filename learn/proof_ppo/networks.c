@@ -61,8 +61,7 @@ static int embed(lud_proof_net *net) {
                                   o->embedding_size);
     for (int k = 0; k < base->max_arity; k++) {
         /* first and second argument share a table; further ones have their own, or p(a,b,c) would equal
-         * p(c,b,a)
-         */
+         * p(c,b,a) */
         static const char *const tables[LUD_PROOF_MAX_ARITY] = {"embedding.term", "embedding.term",
                                                                 "embedding.third", "embedding.fourth"};
         net->term[k] = lud_nn_input_on(nn, net->atom_axis, LUD_NN_I32, 1, 0);

@@ -46,8 +46,7 @@ lud_status lud_proof_ranker_create(const lud_proof_model *model, lud_proof_net *
 /* From now on candidates are scored by proofs and these embeddings as the fusion says; null: proofs alone.
  * They outlive the ranker. */
 void lud_proof_ranker_use_kge(lud_proof_ranker *ranker, const lud_kge *kge);
-/* Where the time of playing most probable paths went: the network, the environments, and what is left of it.
- */
+/* Where the time of playing most probable paths went: the network, the environments and the rest. */
 typedef enum lud_proof_ranker_stage {
     LUD_PROOF_RANK_NETWORK,
     LUD_PROOF_RANK_EXPANSION,

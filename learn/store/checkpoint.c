@@ -538,8 +538,7 @@ char *lud_checkpoint_previous_path(const char *path) {
     return previous;
 }
 
-/* The order of the data in the file: larger elements first, so that every tensor is aligned to its element.
- */
+/* The order of the data in the file: larger elements first, so that every tensor is aligned. */
 static int by_element_size(const lud_checkpoint *checkpoint, size_t *order) {
     size_t n = 0;
     for (size_t bytes = 8; bytes; bytes /= 2)
@@ -585,8 +584,7 @@ static char *make_header(const lud_checkpoint *checkpoint, const size_t *order, 
     return grown;
 }
 
-/* Keeps the present file as the previous one. The present name never disappears: a second link is made first.
- */
+/* Keeps the present file as the previous one. The present name never goes: a second link is made first. */
 static void keep_previous(const char *path) {
     char *previous = lud_checkpoint_previous_path(path), *link_path = NULL;
     if (previous && asprintf(&link_path, "%s.partial-%ld", previous, (long)getpid()) >= 0) {

@@ -69,8 +69,7 @@ LUD_HD static inline bool lud_grid_place_piece(const lud_grid_model *m, uint8_t 
     return false;
 }
 
-/* Sorts the cells of each class, so that states that differ only in the order of like pieces are equal bytes.
- */
+/* Sorts the cells of each class, so that states which differ only in the order of like pieces are equal. */
 LUD_HD static inline void lud_grid_sort_pieces(const lud_grid_model *m, uint8_t *state) {
     uint32_t at = m->at.piece;
     for (int k = 0; k < m->n_classes; k++) {

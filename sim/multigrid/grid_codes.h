@@ -1,5 +1,4 @@
-/* Maps as text: two characters a cell. The codes are those of the reference's files; `docs/` has the table.
- */
+/* Maps as text: two characters a cell. The codes are those of the reference; `docs/` has the table. */
 #pragma once
 
 #include "sim/multigrid/grid_options.h"

@@ -138,8 +138,7 @@ static int away(const maker *m, int cell, int direction, int by) {
     return y * m->g->width + x;
 }
 
-/* A random spanning tree by depth-first search over the cells of odd coordinates, then some dead ends opened.
- */
+/* A random spanning tree by depth-first search over the cells of odd coordinates, then dead ends opened. */
 static void make_maze(maker *m) {
     const lud_grid_generate *g = m->g;
     for (int c = 0; c < m->n_cells; c++) set(m, c, LUD_WALL);

@@ -299,8 +299,7 @@ static bool copy_spec(lud_grid_model *m, const lud_grid_spec *spec) {
     return true;
 }
 
-/* The automatic choice looks at what there is to pick up, open or press; a kill button alone does not count.
- */
+/* The automatic choice looks at what there is to pick up, open or press; kill buttons do not count. */
 static int choose_actions(const lud_grid_spec *spec) {
     if (spec->actions != LUD_ACTIONS_AUTOMATIC) return spec->actions;
     int n_cells = spec->width * spec->height;

@@ -336,8 +336,7 @@ void lud_grid_encode_cells(const lud_grid_model *m, const uint8_t *state, int ob
 
 /* --- Partial view --- */
 
-/* cell[row][column] of agent i's window, the agent at the bottom centre looking up; n_cells outside the grid.
- */
+/* cell[row][column] of agent i's window, the agent at the bottom centre looking up; n_cells outside. */
 static void view_cells(const lud_grid_model *m, const uint8_t *state, int i, uint16_t *cell) {
     static const int8_t dx[4] = {1, 0, -1, 0}, dy[4] = {0, 1, 0, -1};
     uint32_t at = lud_grid_get_cell(m, state, m->at.cell, i);

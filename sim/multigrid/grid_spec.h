@@ -49,8 +49,7 @@ typedef enum lud_direction { LUD_EAST, LUD_SOUTH, LUD_WEST, LUD_NORTH, LUD_ALL_S
 typedef enum lud_door_state { LUD_DOOR_OPEN, LUD_DOOR_CLOSED, LUD_DOOR_LOCKED } lud_door_state;
 
 typedef enum lud_grid_action_set {
-    LUD_ACTIONS_AUTOMATIC, /* object actions when the map has something to pick up, open or press, else small
-                            */
+    LUD_ACTIONS_AUTOMATIC, /* object actions when there is something to pick up, open or press, else small */
     LUD_ACTIONS_FULL,
     LUD_ACTIONS_OBJECT,
     LUD_ACTIONS_SMALL,

@@ -213,8 +213,7 @@ lud_status lud_grid_successors(const lud_model *model, const uint8_t *state, con
     size_t state_bytes = model->layout.state_bytes;
     for (int i = 0; i < m->n_agents; i++) assert(joint_action[i] >= 0 && joint_action[i] < m->n_actions);
     out->n = 0;
-    /* One entry more than outcomes: the planned state, with forced actions taken out, stays in the last one.
-     */
+    /* One entry more than outcomes: the planned state, without forced actions, stays in the last one. */
     lud_status status = lud_successors_reserve(out, state_bytes, 2, error);
     if (status || lud_grid_is_terminal(model, state)) return status;
     board scratch;

@@ -69,8 +69,7 @@ static lud_status unknown_parameter(const lud_tree *parameters, const lud_tree *
                        near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
 }
 
-/* {pick: [a, b], by: name} is a or b by a whole number or false and true; {pick: {x: a}, by: name} by word.
- */
+/* {pick: [a, b], by: name} is a or b by a whole number or a truth value; {pick: {x: a}, by: name} by word. */
 static lud_status pick(lud_tree *node, const lud_tree *parameters, lud_error *error) {
     static const char *const keys[] = {"pick", "by"};
     LUD_TRY(lud_tree_check_keys(node, keys, 2, error));

@@ -2,8 +2,7 @@
  *
  *     aunt(5,76)  by r7: father(h,b), sister(a,h) -> aunt(a,b)
  *     ├─ father(3,76)  fact
- *     └─ sister(5,3)  fact
- */
+ *     └─ sister(5,3)  fact */
 #pragma once
 
 #include "sim/proof/proof_model.h"

@@ -392,8 +392,7 @@ static void solve(lud_prover *p, evaluation *e) {
             int32_t fact = facts.order ? facts.order[k] : k;
             if (fact != p->options.excluded) try_match(p, e, b, &base->facts[fact], -1 - fact);
         }
-        /* new answers may join the list meanwhile; they wake this subgoal again, so those of now are enough
-         */
+        /* new answers may join the list meanwhile; they wake this subgoal again: those of now are enough */
         int32_t n = answers >= 0 ? p->lists[answers].n : 0;
         for (int32_t k = 0; k < n && !p->stopped && !p->failed; k++) {
             int32_t known = p->lists[answers].items[k];

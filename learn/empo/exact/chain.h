@@ -21,8 +21,7 @@ lud_status lud_empo_chain_create(const lud_empo_problem *problem, const double *
                                  lud_empo_chain **chain, lud_error *error);
 void lud_empo_chain_destroy(lud_empo_chain *chain);
 
-/* Expected discounted sums V = R + gamma P V for `n` reward vectors at once. rewards, values: [n_states][n]
- */
+/* Expected discounted sums V = R + gamma P V for n reward vectors at once. rewards, values [n_states][n] */
 lud_status lud_empo_chain_values(const lud_empo_chain *chain, double gamma, const double *rewards, int n,
                                  double *values, lud_error *error);
 /* visits[n_states]: expected number of visits when starting in state `start`; in a world that counts steps,

@@ -15,8 +15,7 @@ lud_empo_curiosity *lud_empo_curiosity_create(const lud_empo_learner_options *op
                                               int n_envs);
 /* Null is allowed. */
 void lud_empo_curiosity_destroy(lud_empo_curiosity *curiosity);
-/* Whether robots prefer what is new, and people; whether successors need lud_empo_curiosity_evaluate_states.
- */
+/* Whether robots prefer what is new, and people; successors need lud_empo_curiosity_evaluate_states. */
 bool lud_empo_curiosity_of_robots(const lud_empo_curiosity *curiosity);
 bool lud_empo_curiosity_of_people(const lud_empo_curiosity *curiosity);
 bool lud_empo_curiosity_needs_novelty(const lud_empo_curiosity *curiosity);

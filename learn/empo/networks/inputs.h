@@ -1,7 +1,6 @@
 /* From compact records (learn/empo/memory/features.h) to the inputs of a declared graph
  * (learn/empo/networks/networks.h): states by rows, people with a goal by entries. Filled on the host and
- * sent to the device in a few pieces.
- */
+ * sent to the device in a few pieces. */
 #pragma once
 
 #include "learn/empo/memory/features.h"

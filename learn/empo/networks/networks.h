@@ -43,8 +43,7 @@ typedef struct lud_empo_shape {
     bool dueling;     /* Q_r has a stream for the state and one for the joint robot actions */
 } lud_empo_shape;
 
-/* Defaults of the learner (hidden 256, dropout 0.5, eta 1.1, xi 1); grid, agents, actions are the caller's.
- */
+/* Defaults of the learner (hidden 256, dropout 0.5, eta 1.1, xi 1); grid, agents, actions: the caller's. */
 lud_empo_shape lud_empo_shape_defaults(void);
 /* The same with the grid and the agents of a world. */
 lud_empo_shape lud_empo_shape_of(const lud_empo_features *features);
@@ -72,8 +71,7 @@ typedef struct lud_empo_graph {
  * are the same bits. True when both have some of `heads` and the device has threads for both. */
 bool lud_empo_heads_apart(const lud_device *device, unsigned heads, unsigned parts[2]);
 /* Declares the encoders and the chosen heads, and marks their values as outputs. Heads beyond V_h^e read the
- * shared encoders, so those are declared in any case. The net is created with the largest number of states.
- */
+ * shared encoders, so those are declared in any case. The net is created with the most states. */
 lud_empo_graph lud_empo_declare(lud_nn *net, const lud_empo_shape *shape, unsigned heads,
                                 int64_t max_entries);
 /* Registers every parameter of all five networks (in a net that is never run), so that sets are alike

@@ -23,8 +23,7 @@ static void destroy(lud_policy *policy) {
     free(p);
 }
 
-/* Distribution of one agent. Every state is evaluated alone, so that its policies do not depend on the batch.
- */
+/* Distribution of one agent. Every state is evaluated alone, so that its policies depend on no batch. */
 static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *probability) {
     human_policy *p = (human_policy *)policy;
     lud_empo_human_net *n = p->net;

@@ -4,8 +4,7 @@
  * transitions and hands them over; the learner moves them to the replay memory. There are so many buffers and
  * no more: when all are full the actor waits, so nothing is ever lost, and how often it waited is counted.
  * Weights and the training step (on which exploration depends) are published by the learner now and then.
- * What follows depends on how threads are scheduled; without this module runs are reproducible bit for bit.
- */
+ * What follows depends on how threads are scheduled; without this module runs are repeatable bit for bit. */
 #pragma once
 
 #include "learn/empo/phase2/rollout.h"

@@ -84,8 +84,7 @@ static bool before(const path *a, const path *b) {
     return a->log_prob > b->log_prob || (a->log_prob == b->log_prob && a->age < b->age);
 }
 
-/* Keeps a path open if it is among the best; true when it was kept: its state is to be written to its place.
- */
+/* Keeps a path open if it is among the best; true when it was kept: its state then goes to its place. */
 static bool keep(const lud_proof_best_first *b, slot *s, path *new) {
     const int32_t room = b->budget - s->expansions;
     while (s->n_open > room) { /* the budget has shrunk since */
