@@ -82,8 +82,8 @@ static lud_status read_entry(lud_cast *cast, lud_tree *entry, const char *file, 
     bool is_number = role < 0 && number_key(entry->key, layout->n_agents, &agent);
     if (role < 0 && !is_number) {
         const char *near = lud_nearest_name(entry->key, names, 3);
-        return lud_fail_at(
-            error, LUD_ERROR_INPUT, entry->key_place,
+        return lud_invalid_at(
+            error, entry->key_place,
             "unknown key '%s', expected human, robot, other or the number of an agent, below %d%s%s%s",
             entry->key, layout->n_agents, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     }
@@ -99,8 +99,8 @@ static lud_status read_policies(lud_cast *cast, lud_tree *policies, const char *
     lud_status status = add_member(cast, NULL, file, error); /* for agents that nobody is named for */
     if (status || !policies || policies->kind == LUD_TREE_NULL) return status;
     if (policies->kind != LUD_TREE_MAPPING)
-        return lud_fail_at(error, LUD_ERROR_INPUT, policies->place,
-                           "policies: expected a mapping such as {human: {type: random}}");
+        return lud_invalid_at(error, policies->place,
+                              "policies: expected a mapping such as {human: {type: random}}");
     /* roles first, then single agents: the narrower entry wins */
     for (int pass = 0; pass < 2 && !status; pass++)
         for (lud_tree *entry = policies->child; entry && !status; entry = entry->next)

@@ -415,12 +415,9 @@ static lud_status create(const lud_policy_kind *kind, const lud_model *model, lu
                          const char *file, lud_policy **policy, lud_error *error) {
     (void)kind;
     (void)file;
-    lud_arena *arena = lud_arena_create(0);
     heuristic_options values;
-    if (!arena) return lud_no_memory(error, "a policy");
-    lud_status status = lud_options_read(&option_table, arena, options, &values, error);
-    lud_arena_destroy(arena);
-    return status ? status : lud_heuristic_create(model, values.beta, policy, error);
+    LUD_TRY(lud_policy_options_read(&option_table, options, &values, error));
+    return lud_heuristic_create(model, values.beta, policy, error);
 }
 
 const lud_policy_kind lud_policy_heuristic = {.name = "heuristic",

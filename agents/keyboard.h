@@ -10,6 +10,3 @@ lud_status lud_keyboard_create(const lud_model *model, lud_policy **policy, lud_
 void lud_keyboard_set(lud_policy *policy, int agent, int32_t action);
 /* Back to the first action of every agent and no push; for use after each step when a key is one action. */
 void lud_keyboard_release(lud_policy *policy);
-/* The same for continuous actions: value[n_continuous of the agent]; at first 0, or the nearest value in
- * range. */
-void lud_keyboard_set_continuous(lud_policy *policy, int agent, const float *value);

@@ -3,6 +3,10 @@
 
 #include "agents/policy.h"
 
+/* Reads the options of a kind into `values`, which keep nothing but numbers and parts of the tree. */
+lud_status lud_policy_options_read(const lud_option_table *table, lud_tree *options, void *values,
+                                   lud_error *error);
+
 extern const lud_policy_kind lud_policy_random;     /* every action with equal probability */
 extern const lud_policy_kind lud_policy_weighted;   /* a fixed probability for each action */
 extern const lud_policy_kind lud_policy_script;     /* a list of actions */

@@ -65,8 +65,7 @@ struct lud_policy {
     const lud_device *device; /* what it computes on; null: on none that can fail */
 };
 
-/* Null when no policy has the name. */
-const lud_policy_kind *lud_policy_find(const char *name);
+/* All of them; *n is their number. */
 const lud_policy_kind *const *lud_policies(int *n);
 
 /* A policy from its mapping in a scenario, `{type: NAME, ...}`, or from the bare name. */

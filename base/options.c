@@ -169,9 +169,9 @@ lud_status lud_options_read(const lud_option_table *table, lud_arena *arena, lud
         if (!node && option->type == LUD_OPTION_SECTION) /* its required keys are missed all the same */
             status = lud_options_read(option->section, arena, NULL, (char *)values + option->offset, error);
         else if (!node && is_required(option))
-            status = lud_fail_at(error, LUD_ERROR_INPUT, mapping ? mapping->place : (lud_place){0},
-                                 "expected the key '%s' in '%s' (%s), found none", option->key, table->name,
-                                 option->help);
+            status = lud_invalid_at(error, mapping ? mapping->place : (lud_place){0},
+                                    "expected the key '%s' in '%s' (%s), found none", option->key,
+                                    table->name, option->help);
         else if (node)
             status = read_option(option, arena, node, (char *)values + option->offset, error);
         if (status) return status;

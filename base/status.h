@@ -39,6 +39,10 @@ lud_status lud_fail(lud_error *error, lud_status status, const char *format, ...
 /* The same with `file:line:col: ` in front. */
 lud_status lud_fail_at(lud_error *error, lud_status status, lud_place place, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* Either with LUD_ERROR_INPUT. */
+lud_status lud_invalid(lud_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+lud_status lud_invalid_at(lud_error *error, lud_place place, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* LUD_ERROR_MEMORY: "no memory for " and what it was for (printf format), or merely "out of memory". */
 lud_status lud_out_of_memory(lud_error *error);

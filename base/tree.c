@@ -73,8 +73,8 @@ static lud_status include_one(lud_arena *arena, const lud_tree *name, const incl
                               lud_tree_files *files, lud_tree **merged, lud_error *error) {
     if (name->kind != LUD_TREE_SCALAR) return lud_tree_expected(name, error, "the path of a file");
     if (by->depth >= LUD_TREE_MAX_INCLUDES)
-        return lud_fail_at(error, LUD_ERROR_INPUT, name->place,
-                           "expected at most %d files that include each other", (int)LUD_TREE_MAX_INCLUDES);
+        return lud_invalid_at(error, name->place, "expected at most %d files that include each other",
+                              (int)LUD_TREE_MAX_INCLUDES);
     char *path = lud_path_beside(arena, name->place.file, name->text);
     if (!path) return lud_out_of_memory(error);
     lud_tree *included;
@@ -83,8 +83,8 @@ static lud_status include_one(lud_arena *arena, const lud_tree *name, const incl
         return lud_fail_context(error, "%s:%d:%d: include", name->place.file, name->place.line,
                                 name->place.column);
     if (included->kind != LUD_TREE_MAPPING)
-        return lud_fail_at(error, LUD_ERROR_INPUT, name->place,
-                           "expected a file of `key: value` lines, found '%.200s'", name->text);
+        return lud_invalid_at(error, name->place, "expected a file of `key: value` lines, found '%.200s'",
+                              name->text);
     if (*merged)
         merge(*merged, included);
     else
@@ -97,8 +97,7 @@ static lud_status read_with_includes(lud_arena *arena, const char *path, const i
     char *bytes;
     size_t length;
     if (files->n >= LUD_TREE_MAX_FILES)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: expected at most %d included files", path,
-                        (int)LUD_TREE_MAX_FILES);
+        return lud_invalid(error, "%s: expected at most %d included files", path, (int)LUD_TREE_MAX_FILES);
     if (!(files->paths[files->n] = strdup(path))) return lud_out_of_memory(error);
     files->stamps[files->n++] = lud_file_stamp(path);
     LUD_TRY(lud_file_read(arena, path, LUD_TREE_MAX_BYTES, &bytes, &length, error));
@@ -113,8 +112,9 @@ static lud_status read_with_includes(lud_arena *arena, const char *path, const i
     if (!here.path) return lud_out_of_memory(error);
     for (const including *i = by; i; i = i->by)
         if (!strcmp(i->path, here.path))
-            return lud_fail_at(error, LUD_ERROR_INPUT, include->place,
-                               "expected files that do not include themselves, found '%.200s' again", path);
+            return lud_invalid_at(error, include->place,
+                                  "expected files that do not include themselves, found '%.200s' again",
+                                  path);
     lud_tree *merged = NULL;
     if (include->kind == LUD_TREE_SEQUENCE) {
         if (!include->child)
@@ -151,8 +151,8 @@ lud_status lud_tree_read_text(lud_arena *arena, const char *name, const char *te
     LUD_TRY(lud_yaml_parse(arena, name, text, length, false, root, error));
     const lud_tree *include = find(*root, "include");
     if (include)
-        return lud_fail_at(error, LUD_ERROR_INPUT, include->key_place,
-                           "expected no include in a text that is not a file, found one");
+        return lud_invalid_at(error, include->key_place,
+                              "expected no include in a text that is not a file, found one");
     return LUD_OK;
 }
 
@@ -164,8 +164,8 @@ static lud_status element(const lud_tree *sequence, const char *segment, const c
     char *end;
     unsigned long index = isdigit((unsigned char)segment[0]) ? strtoul(segment, &end, 10) : ULONG_MAX;
     if (index == ULONG_MAX || *end || index >= sequence->n_children)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: expected an index below %zu, found '%.60s'", name,
-                        sequence->n_children, segment);
+        return lud_invalid(error, "%s: expected an index below %zu, found '%.60s'", name,
+                           sequence->n_children, segment);
     *child = sequence->child;
     while (index--) *child = (*child)->next;
     return LUD_OK;
@@ -181,10 +181,10 @@ static lud_status assign(lud_arena *arena, lud_tree *root, char *path, const cha
         dot = strchr(segment, '.');
         if (dot) *dot = 0;
         if (!*segment || ++depth >= LUD_TREE_MAX_DEPTH || strlen(segment) > LUD_TREE_MAX_KEY_BYTES)
-            return lud_fail(error, LUD_ERROR_INPUT,
-                            "%.200s: expected a path such as run.seed, found an empty or too "
-                            "long part of a path",
-                            name);
+            return lud_invalid(error,
+                               "%.200s: expected a path such as run.seed, found an empty or too "
+                               "long part of a path",
+                               name);
         lud_tree *child = NULL;
         if (node->kind == LUD_TREE_SEQUENCE) {
             LUD_TRY(element(node, segment, name, &child, error));
@@ -193,9 +193,8 @@ static lud_status assign(lud_arena *arena, lud_tree *root, char *path, const cha
         }
         bool is_container = child && (child->kind == LUD_TREE_MAPPING || child->kind == LUD_TREE_SEQUENCE);
         if (dot && child && !is_container && child->kind != LUD_TREE_NULL)
-            return lud_fail(error, LUD_ERROR_INPUT,
-                            "%.200s: expected a section to set keys in, found the value '%.60s'", name,
-                            child->text);
+            return lud_invalid(error, "%.200s: expected a section to set keys in, found the value '%.60s'",
+                               name, child->text);
         if (dot && is_container) {
             node = child;
             continue;
@@ -232,7 +231,7 @@ lud_status lud_tree_set(lud_arena *arena, lud_tree *root, const char *assignment
     if (!name) return lud_out_of_memory(error);
     snprintf(name, length + 7, "--set %s", assignment);
     if (!equals || equals == assignment || length > 65536)
-        return lud_fail(error, LUD_ERROR_INPUT, "%.200s: expected key=value, for instance run.seed=3", name);
+        return lud_invalid(error, "%.200s: expected key=value, for instance run.seed=3", name);
     char *path = lud_arena_text(arena, assignment, (size_t)(equals - assignment));
     if (!path) return lud_out_of_memory(error);
     lud_tree *value;
@@ -297,8 +296,8 @@ lud_status lud_tree_expected(const lud_tree *node, lud_error *error, const char 
     vsnprintf(expected, sizeof expected, what, arguments);
     va_end(arguments);
     found(node, text, sizeof text);
-    return lud_fail_at(error, LUD_ERROR_INPUT, node->place, "%.60s%sexpected %s, found %s",
-                       node->key ? node->key : "", node->key ? ": " : "", expected, text);
+    return lud_invalid_at(error, node->place, "%.60s%sexpected %s, found %s", node->key ? node->key : "",
+                          node->key ? ": " : "", expected, text);
 }
 
 /* The integers of YAML 1.2's core schema: decimal, 0o octal, 0x hexadecimal. 0: not one, 1: fits, -1: too
@@ -452,9 +451,9 @@ lud_status lud_tree_check_keys(const lud_tree *mapping, const char *const *names
         snprintf(key, sizeof key, "%.60s", c->key);
         for (char *k = key; *k; k++)
             if (iscntrl((unsigned char)*k)) *k = '?';
-        lud_fail_at(error, LUD_ERROR_INPUT, c->key_place, "expected %s%s%s%.60s%s, found '%s'",
-                    n ? list : "no keys", n ? " as key" : "", mapping->key ? " in '" : "",
-                    mapping->key ? mapping->key : "", mapping->key ? "'" : "", key);
+        lud_invalid_at(error, c->key_place, "expected %s%s%s%.60s%s, found '%s'", n ? list : "no keys",
+                       n ? " as key" : "", mapping->key ? " in '" : "", mapping->key ? mapping->key : "",
+                       mapping->key ? "'" : "", key);
         add_hint(error, c->key, names, n);
         return LUD_ERROR_INPUT;
     }

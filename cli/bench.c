@@ -75,8 +75,8 @@ static lud_status check_name(const char *name, lud_error *error) {
         if (lud_bench_is(all[i], name)) return LUD_OK;
     for (int i = 0; i < n && i < MAX_NAMES; i++) names[i] = all[i]->name;
     const char *near = lud_nearest_name(name, names, n < MAX_NAMES ? n : MAX_NAMES);
-    return lud_fail(error, LUD_ERROR_INPUT, "unknown benchmark '%s'%s%s%s; 'ludus bench --list' names them",
-                    name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return lud_invalid(error, "unknown benchmark '%s'%s%s%s; 'ludus bench --list' names them", name,
+                       near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 /* Whether one runs: when it is named, or when none is named and it is not slow. */
@@ -109,8 +109,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
             status = run_one(benches[i], values->rows, all, &kept, error);
     }
     if (!status && values->rows && kept == 0)
-        status =
-            lud_fail(error, LUD_ERROR_INPUT, "no row of these benchmarks has '%s' in its name", values->rows);
+        status = lud_invalid(error, "no row of these benchmarks has '%s' in its name", values->rows);
     if (!all) return status;
     lud_status printed = lud_print_json(all, status ? NULL : error);
     return status ? status : printed;
@@ -122,9 +121,7 @@ const lud_verb lud_verb_bench = {
     .arguments = "[NAME...]",
     .min_arguments = 0,
     .max_arguments = 64,
-    .flags = flags,
-    .n_flags = sizeof flags / sizeof *flags,
-    .value_bytes = sizeof(bench_values),
+    VERB_FLAGS,
     .notes = "Without a name all but the slow ones run. A rate is the median over repetitions, "
              "± half the distance between\nthe quartiles.\n",
     .run = run};

@@ -53,6 +53,9 @@ typedef struct lud_flag {
 #define LIST_FLAG(name, letter, field, ...)                                                                  \
     FLAG_ROW(name, letter, LUD_FLAG_LIST, lud_flag_list, field, 0, 0, __VA_ARGS__)
 
+/* In the table of a verb: its rows `flags`, and the struct FLAGS that they fill. */
+#define VERB_FLAGS .flags = flags, .n_flags = sizeof flags / sizeof *flags, .value_bytes = sizeof(FLAGS)
+
 typedef struct lud_verb {
     const char *name;
     const char *about;     /* one line */

@@ -123,9 +123,9 @@ static lud_status eval_learner(const lud_scenario *scenario, const char *folder,
         status = measure_transferred(folder, trained, scenario, values->episodes ? values->episodes : 100,
                                      json, error);
     else if (values->episodes)
-        status = lud_fail(error, LUD_ERROR_INPUT,
-                          "--episodes is for a team of another size; what the learner itself plays is "
-                          "set with --set learner.evaluation_episodes=N");
+        status =
+            lud_invalid(error, "--episodes is for a team of another size; what the learner itself plays is "
+                               "set with --set learner.evaluation_episodes=N");
     else
         status = measure(folder, scenario, json, error);
     lud_scenario_destroy(trained);
@@ -163,8 +163,8 @@ static lud_status eval_kind(const lud_learner_kind *kind, const lud_scenario *sc
         status = lud_out_of_memory(error);
     lud_print_text(&report.text); /* also what was found before it failed */
     if (!status && silent && (values->plot || values->against))
-        status = lud_fail(error, LUD_ERROR_INPUT,
-                          "--plot and --against draw the closed loop of graph-mappo in worlds with goals");
+        status = lud_invalid(error,
+                             "--plot and --against draw the closed loop of graph-mappo in worlds with goals");
     if (!status && values->plot)
         status =
             lud_plot_write(values->plot, report.panels, report.n_panels, 900, 720, 2, LUD_THEME_LIGHT, error);
@@ -192,14 +192,14 @@ static lud_status check_flags(const lud_learner_kind *kind, const char *folder, 
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
         if (!asked[i].given || kind->honours & asked[i].bit) continue;
         if (asked[i].bit != LUD_HONOURS_POLICY)
-            return lud_fail(error, LUD_ERROR_INPUT, "%s means nothing for a run of %s, as %s is",
-                            asked[i].name, kind->name, folder);
+            return lud_invalid(error, "%s means nothing for a run of %s, as %s is", asked[i].name, kind->name,
+                               folder);
         return reports_all(kind)
-                   ? lud_fail(error, LUD_ERROR_INPUT, "--policy evaluates policies of solved worlds only")
-                   : lud_fail(error, LUD_ERROR_INPUT,
-                              "--policy evaluates within a solved RUN; %s was trained, `ludus solve` its "
-                              "scenario first",
-                              folder);
+                   ? lud_invalid(error, "--policy evaluates policies of solved worlds only")
+                   : lud_invalid(error,
+                                 "--policy evaluates within a solved RUN; %s was trained, `ludus solve` its "
+                                 "scenario first",
+                                 folder);
     }
     return LUD_OK;
 }
@@ -223,9 +223,7 @@ const lud_verb lud_verb_eval = {
     .arguments = "RUN",
     .min_arguments = 1,
     .max_arguments = 1,
-    .flags = flags,
-    .n_flags = sizeof flags / sizeof *flags,
-    .value_bytes = sizeof(eval_values),
+    VERB_FLAGS,
     .set_defaults = set_defaults,
     .notes =
         "With --policy the robots of the solved world follow another policy and its exact value, its "

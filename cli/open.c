@@ -45,7 +45,7 @@ lud_status lud_run_open_with(const char *path, const lud_scenario_flags *flags, 
     const char *folder = lud_folder_exists(path) ? path : NULL;
     lud_status status = lud_run_open(policy ? policy : folder, scenario, run, error);
     if (!status && policy && !run_acts(run)) {
-        status = lud_fail(error, LUD_ERROR_INPUT, "%s has no policy that acts in this scenario", policy);
+        status = lud_invalid(error, "%s has no policy that acts in this scenario", policy);
         lud_run_close(run);
     }
     return status && policy ? lud_fail_context(error, "--policy") : status;

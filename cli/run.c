@@ -89,8 +89,8 @@ static lud_status answer_query(const char *folder, const run_values *values, lud
     lud_status status = lud_run_kind(folder, scenario, &kind, error);
     if (status) (void)lud_fail_context(error, "--query");
     if (!status && !kind->query)
-        status = lud_fail(error, LUD_ERROR_INPUT, "--query: %s is a run of %s, which answers no queries",
-                          folder, kind->name);
+        status =
+            lud_invalid(error, "--query: %s is a run of %s, which answers no queries", folder, kind->name);
     if (!status) {
         const lud_report_request request = {
             .folder = folder, .scenario = scenario, .query = values->query, .width = values->beam};
@@ -129,9 +129,7 @@ const lud_verb lud_verb_run = {
     .arguments = "SCENARIO|RUN",
     .min_arguments = 1,
     .max_arguments = 1,
-    .flags = flags,
-    .n_flags = sizeof flags / sizeof *flags,
-    .value_bytes = sizeof(run_values),
+    VERB_FLAGS,
     .set_defaults = set_defaults,
     .notes =
         "Who acts is said under `policies:` in the scenario; the defaults of --episodes, --envs, --seed and\n"

@@ -69,9 +69,9 @@ static lud_status check_exports(const lud_flag_list *list, bool wanted[N_EXPORTS
             if (!strcmp(list->items[i], export_names[k])) found = k;
         if (found < 0) {
             const char *near = lud_nearest_name(list->items[i], export_names, N_EXPORTS);
-            return lud_fail(error, LUD_ERROR_INPUT, "--export %s: expected drn, mdp, prism, csv or dot%s%s%s",
-                            list->items[i], near ? "; did you mean '" : "", near ? near : "",
-                            near ? "'?" : "");
+            return lud_invalid(error, "--export %s: expected drn, mdp, prism, csv or dot%s%s%s",
+                               list->items[i], near ? "; did you mean '" : "", near ? near : "",
+                               near ? "'?" : "");
         }
         wanted[found] = true;
     }
@@ -229,7 +229,7 @@ static const struct {
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
     (void)n_arguments;
     const solve_values *values = data;
-    if (!values->run) return lud_fail(error, LUD_ERROR_INPUT, "solve needs a folder for its results: -o RUN");
+    if (!values->run) return lud_invalid(error, "solve needs a folder for its results: -o RUN");
     lud_scenario *scenario;
     LUD_TRY(lud_scenario_open(arguments[0], &values->scenario, &scenario, error));
     int method = 0;
@@ -245,9 +245,7 @@ const lud_verb lud_verb_solve = {
     .arguments = "SCENARIO",
     .min_arguments = 1,
     .max_arguments = 1,
-    .flags = flags,
-    .n_flags = sizeof flags / sizeof *flags,
-    .value_bytes = sizeof(solve_values),
+    VERB_FLAGS,
     .set_defaults = set_defaults,
     .notes =
         "Parameters stand under `learner: {type: empo-exact, ...}` in the scenario (`ludus help "

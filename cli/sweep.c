@@ -47,8 +47,8 @@ typedef struct range {
 } range;
 
 static lud_status range_error(const char *text, lud_error *error) {
-    return lud_fail(error, LUD_ERROR_INPUT,
-                    "--vary %s: expected KEY=a,b,c or KEY=low:high:count or KEY=low:high:count:log", text);
+    return lud_invalid(error, "--vary %s: expected KEY=a,b,c or KEY=low:high:count or KEY=low:high:count:log",
+                       text);
 }
 
 static lud_status read_range(const char *text, range *r, lud_error *error) {
@@ -271,8 +271,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     const sweep_values *values = data;
     static range ranges[MAX_KEYS];
     if (values->vary.n == 0)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "sweep needs something to vary: --vary learner.beta_r=1:100:10:log");
+        return lud_invalid(error, "sweep needs something to vary: --vary learner.beta_r=1:100:10:log");
     if (values->vary.n > MAX_KEYS)
         return lud_fail(error, LUD_ERROR_LIMIT, "more than %d --vary", (int)MAX_KEYS);
     int64_t n = 1;
@@ -299,9 +298,7 @@ const lud_verb lud_verb_sweep = {
     .arguments = "SCENARIO",
     .min_arguments = 1,
     .max_arguments = 1,
-    .flags = flags,
-    .n_flags = sizeof flags / sizeof *flags,
-    .value_bytes = sizeof(sweep_values),
+    VERB_FLAGS,
     .set_defaults = set_defaults,
     .notes = "Each row: the parameters, the number of states, and V_r, U_r, X_h, V_h^e, V_h^m, Q_r, pi_r at "
              "the start.\n"

@@ -82,8 +82,7 @@ static lud_status train(const train_values *values, const lud_scenario *scenario
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
     (void)n_arguments;
     const train_values *values = data;
-    if (!values->options.folder)
-        return lud_fail(error, LUD_ERROR_INPUT, "train: where to? Give a folder with -o RUN");
+    if (!values->options.folder) return lud_invalid(error, "train: where to? Give a folder with -o RUN");
     lud_scenario *scenario = NULL;
     LUD_TRY(lud_scenario_open(arguments[0], &values->scenario, &scenario, error));
     lud_device *device = NULL;
@@ -103,9 +102,7 @@ const lud_verb lud_verb_train = {
     .arguments = "SCENARIO",
     .min_arguments = 1,
     .max_arguments = 1,
-    .flags = flags,
-    .n_flags = sizeof flags / sizeof *flags,
-    .value_bytes = sizeof(train_values),
+    VERB_FLAGS,
     .set_defaults = set_defaults,
     .notes =
         "The run's folder gets scenario.yaml, metrics.csv, a TensorBoard event file and checkpoints. Ctrl-C\n"

@@ -58,9 +58,8 @@ static lud_status load(session *s, const char *path, lud_error *error) {
     if (status) return status;
     const char *learner = lud_checkpoint_text(checkpoint, "learner");
     if (!learner || strcmp(learner, s->learner->kind->name) != 0) {
-        status =
-            lud_fail(error, LUD_ERROR_INPUT, "%s: a checkpoint of learner '%s', this scenario trains '%s'",
-                     path, learner ? learner : "?", s->learner->kind->name);
+        status = lud_invalid(error, "%s: a checkpoint of learner '%s', this scenario trains '%s'", path,
+                             learner ? learner : "?", s->learner->kind->name);
     } else {
         visit(s, checkpoint);
         status = lud_checkpoint_status(checkpoint, error);
@@ -91,8 +90,7 @@ static lud_status load_previous(session *s, lud_error *error) {
     else
         status = load(s, previous, error);
     if (status == LUD_OK && rename(s->checkpoint_path, aside) != 0 && errno != ENOENT)
-        status = lud_fail(error, LUD_ERROR_INPUT, "%s: cannot move it aside: %s", s->checkpoint_path,
-                          strerror(errno));
+        status = lud_invalid(error, "%s: cannot move it aside: %s", s->checkpoint_path, strerror(errno));
     free(previous);
     free(aside);
     return status;
@@ -111,9 +109,8 @@ static lud_status prepare_folder(session *s, lud_error *error) {
     } else if (o->resume) {
         status = load(s, s->checkpoint_path, error);
     } else if (lud_file_exists(s->checkpoint_path) && !o->overwrite) {
-        status =
-            lud_fail(error, LUD_ERROR_INPUT,
-                     "%s: there is a run already; --resume continues it, --overwrite starts anew", o->folder);
+        status = lud_invalid(
+            error, "%s: there is a run already; --resume continues it, --overwrite starts anew", o->folder);
     }
     if (status == LUD_OK && o->configuration)
         status = lud_file_write(scenario_path, o->configuration, strlen(o->configuration), error);

@@ -120,10 +120,6 @@ void lud_player_next_episode(lud_player *player) {
     begin(player);
 }
 
-void lud_player_again(lud_player *player) {
-    begin(player);
-}
-
 /* Lets the cast act in the present state; afterwards the runner stands there with the joint action. */
 static void act(lud_player *p, const int32_t *chosen) {
     moment now = moment_at(p, p->position);

@@ -13,11 +13,9 @@ typedef struct lud_player lud_player;
 lud_status lud_player_create(const lud_model *model, lud_cast *cast, uint64_t seed, bool remember,
                              lud_player **player, lud_error *error);
 void lud_player_destroy(lud_player *player);
-/* Starts anew with a seed; the next episode of the same run; the present episode again from its first state
- * (the future is forgotten). */
+/* Starts anew with a seed; the next episode of the same run. */
 void lud_player_restart(lud_player *player, uint64_t seed);
 void lud_player_next_episode(lud_player *player);
-void lud_player_again(lud_player *player);
 
 /* One step onward. `chosen` (may be null) holds [n_agents] actions that replace those of the cast, -1: the
  * cast chooses. A remembered future is used as it is unless a chosen action differs from it; then it is

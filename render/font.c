@@ -69,8 +69,7 @@ static bool grow(pool *p) {
 
 lud_status lud_font_create(lud_font **font, lud_error *error) {
     lud_asset asset = lud_asset_font();
-    if (!is_whole(asset))
-        return lud_fail(error, LUD_ERROR_INPUT, "the font of this program is damaged; install it anew");
+    if (!is_whole(asset)) return lud_invalid(error, "the font of this program is damaged; install it anew");
     lud_font *f = calloc(1, sizeof *f);
     if (f) f->pool = calloc(1, sizeof *f->pool);
     if (!f || !f->pool || !grow(f->pool)) {

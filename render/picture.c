@@ -60,7 +60,7 @@ static lud_status write_in(lud_arena *arena, const char *path, const uint32_t *p
 lud_status lud_picture_check_path(const char *path, lud_error *error) {
     const size_t length = strlen(path);
     if (length > 4 && !strcmp(path + length - 4, ".png")) return LUD_OK;
-    return lud_fail(error, LUD_ERROR_INPUT, "%s: a picture is written as .png; end the name with that", path);
+    return lud_invalid(error, "%s: a picture is written as .png; end the name with that", path);
 }
 
 lud_status lud_picture_write(const char *path, const uint32_t *pixels, int width, int height, int pitch,

@@ -135,12 +135,10 @@ static lud_status record_episode(recorder *r, lud_progress *progress, lud_error 
 
 static lud_status check(const lud_record_options *o, lud_error *error) {
     if (o->frames_per_step < 1 || o->frames_per_step > 240)
-        return lud_fail(error, LUD_ERROR_INPUT, "%d frames a step; 1 to 240 are possible",
-                        o->frames_per_step);
-    if (o->episodes < 1)
-        return lud_fail(error, LUD_ERROR_INPUT, "%d episodes; at least 1 is needed", o->episodes);
+        return lud_invalid(error, "%d frames a step; 1 to 240 are possible", o->frames_per_step);
+    if (o->episodes < 1) return lud_invalid(error, "%d episodes; at least 1 is needed", o->episodes);
     if (o->width < 16 || o->width > 4096 || o->height < 0 || o->height > 4096)
-        return lud_fail(error, LUD_ERROR_INPUT, "a picture side must be 16 to 4096 pixels");
+        return lud_invalid(error, "a picture side must be 16 to 4096 pixels");
     return lud_video_check_path(o->path, error);
 }
 

@@ -65,7 +65,7 @@ static bool is_whole(lud_asset asset) {
 lud_status lud_sprites_create(lud_sprites **sprites, lud_error *error) {
     lud_asset atlas = lud_asset_atlas();
     if (!is_whole(atlas))
-        return lud_fail(error, LUD_ERROR_INPUT, "the sprites of this program are damaged; install it anew");
+        return lud_invalid(error, "the sprites of this program are damaged; install it anew");
     lud_sprites *s = calloc(1, sizeof *s);
     if (!s) return lud_no_memory(error, "the sprites");
     int channels;

@@ -53,8 +53,8 @@ static const format *format_of(const char *path) {
 
 lud_status lud_video_check_path(const char *path, lud_error *error) {
     if (format_of(path)) return LUD_OK;
-    return lud_fail(error, LUD_ERROR_INPUT,
-                    "%s: cannot tell the kind of file from its ending; use .mp4, .webm, .gif or .png", path);
+    return lud_invalid(
+        error, "%s: cannot tell the kind of file from its ending; use .mp4, .webm, .gif or .png", path);
 }
 
 /* ---- writing through the atomic file writer ---- */
@@ -221,12 +221,10 @@ lud_status lud_video_open(const char *path, lud_video_options options, lud_video
     const format *f = format_of(path);
     bool even = f->pixels != AV_PIX_FMT_YUV420P || (options.width % 2 == 0 && options.height % 2 == 0);
     if (options.width < 16 || options.height < 16 || options.width > 4096 || options.height > 4096 || !even)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%s: a picture of %d x %d cannot be recorded; sides go from 16 to 4096%s", path,
-                        options.width, options.height, even ? "" : " and are even for mp4 and webm");
+        return lud_invalid(error, "%s: a picture of %d x %d cannot be recorded; sides go from 16 to 4096%s",
+                           path, options.width, options.height, even ? "" : " and are even for mp4 and webm");
     if (options.fps < 1 || options.fps > 240)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: %d frames a second; 1 to 240 are possible", path,
-                        options.fps);
+        return lud_invalid(error, "%s: %d frames a second; 1 to 240 are possible", path, options.fps);
     lud_video *v = calloc(1, sizeof *v);
     if (v) {
         v->format = f;

@@ -20,8 +20,7 @@ typedef struct whole_batch {
 lud_status lud_batch_create(const lud_model *model, int n_envs, uint64_t seed, uint32_t first_environment,
                             lud_batch **out, lud_error *error) {
     *out = NULL;
-    if (n_envs < 1)
-        return lud_fail(error, LUD_ERROR_INPUT, "a batch needs at least one environment, not %d", n_envs);
+    if (n_envs < 1) return lud_invalid(error, "a batch needs at least one environment, not %d", n_envs);
     whole_batch *b = calloc(1, sizeof *b);
     if (!b) return lud_no_memory(error, "a batch");
     size_t n = (size_t)n_envs, state_bytes = model->layout.state_bytes;

@@ -50,8 +50,7 @@ static lud_status create_on_device(whole_batch *b, lud_error *error) {
 lud_status lud_device_batch_create(const lud_model *model, lud_device *device, int n_envs, uint64_t seed,
                                    uint32_t first_environment, lud_device_batch **batch, lud_error *error) {
     *batch = NULL;
-    if (n_envs < 1)
-        return lud_fail(error, LUD_ERROR_INPUT, "a batch needs at least one environment, not %d", n_envs);
+    if (n_envs < 1) return lud_invalid(error, "a batch needs at least one environment, not %d", n_envs);
     whole_batch *b = calloc(1, sizeof *b);
     if (!b) return lud_no_memory(error, "a batch");
     b->shown = (lud_device_batch){.model = model,

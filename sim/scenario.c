@@ -77,13 +77,13 @@ static lud_status find_world(lud_scenario *s, lud_error *error) {
     }
     lud_tree *version = lud_tree_get(s->root, "ludus"), *name = lud_tree_get(s->root, "world");
     if (!version)
-        return lud_fail_at(error, LUD_ERROR_INPUT, s->root->place,
-                           "expected the line `ludus: 1` (the version of the format), found none");
+        return lud_invalid_at(error, s->root->place,
+                              "expected the line `ludus: 1` (the version of the format), found none");
     int64_t number;
     LUD_TRY(lud_tree_int(version, 1, 1, &number, error));
     if (!name)
-        return lud_fail_at(error, LUD_ERROR_INPUT, s->root->place,
-                           "expected the key 'world' (the kind of world), found none");
+        return lud_invalid_at(error, s->root->place,
+                              "expected the key 'world' (the kind of world), found none");
     const char **names = lud_arena_take_array(s->arena, (size_t)n, sizeof *names);
     if (!names) return lud_out_of_memory(error);
     for (int i = 0; i < n; i++) names[i] = all[i]->name;

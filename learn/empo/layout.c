@@ -23,15 +23,15 @@ static lud_status list_agents(const lud_model *model, lud_empo_layout *layout, l
             layout->robots[layout->n_robots++] = i;
             break;
         default:
-            return lud_fail(
-                error, LUD_ERROR_INPUT,
+            return lud_invalid(
+                error,
                 "agent %d has no role; expected human or robot (yellow agents are people and grey ones "
                 "robots, others need `role:`)",
                 i);
         }
     }
     if (layout->n_humans == 0)
-        return lud_fail(error, LUD_ERROR_INPUT, "the world has no people; EMPO computes the power of people");
+        return lud_invalid(error, "the world has no people; EMPO computes the power of people");
     return LUD_OK;
 }
 
@@ -69,8 +69,7 @@ lud_status lud_empo_layout_find(const lud_model *model, lud_empo_layout *layout,
     for (int h = 0; h < layout->n_humans; h++) {
         int n_goals = world->n_goals(model, layout->humans[h]);
         if (n_goals == 0)
-            return lud_fail(error, LUD_ERROR_INPUT, "agent %d is a person without goals; add `goals:`",
-                            layout->humans[h]);
+            return lud_invalid(error, "agent %d is a person without goals; add `goals:`", layout->humans[h]);
         layout->n_human_profiles *= layout->n_human_actions[h];
         layout->goal_begin[h] = layout->n_goals;
         layout->n_goals += n_goals;

@@ -61,13 +61,12 @@ lud_status lud_kge_load(const char *folder, const lud_proof_base *base, lud_kge 
     const uint64_t scorer = read_number(c, "kge.scorer"), dimension = read_number(c, "kge.dimension"),
                    norm = read_number(c, "kge.norm"), margin = read_number(c, "kge.margin");
     if (scorer >= LUD_KGE_SCORERS || dimension == 0 || dimension > 1 << 20)
-        status = lud_fail(error, LUD_ERROR_INPUT,
-                          "%s: no embeddings in this run; expected one of learner kge", folder);
+        status = lud_invalid(error, "%s: no embeddings in this run; expected one of learner kge", folder);
     else if (read_number(c, "kge.names") != names_hash(base))
-        status = lud_fail(error, LUD_ERROR_INPUT,
-                          "%s: trained on other constants or predicates; expected those of this scenario "
-                          "(the same facts and query files)",
-                          folder);
+        status = lud_invalid(error,
+                             "%s: trained on other constants or predicates; expected those of this scenario "
+                             "(the same facts and query files)",
+                             folder);
     if (!status) {
         kge->shape =
             (lud_kge_shape){.scorer = (int)scorer, .norm = (int64_t)norm, .dimension = (int64_t)dimension};
@@ -78,7 +77,7 @@ lud_status lud_kge_load(const char *folder, const lud_proof_base *base, lud_kge 
             read_table(c, "best.relation", kge->n_relations, lud_kge_relation_width(&kge->shape));
         kge->query = malloc((size_t)width * sizeof *kge->query);
         if (!kge->entities || !kge->relations)
-            status = lud_fail(error, LUD_ERROR_INPUT, "%s: the embeddings have another shape", folder);
+            status = lud_invalid(error, "%s: the embeddings have another shape", folder);
         else if (!kge->query)
             status = lud_no_memory(error, "embeddings");
     }

@@ -236,10 +236,9 @@ static lud_status build(kge *k, lud_error *error) {
     }
     for (int32_t p = 1; p <= base->n_predicates; p++)
         if (base->arity[p] != 2)
-            return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                               "learner kge needs predicates with two arguments; %s has %d",
-                               base->predicates[p], base->arity[p]);
-    if (base->n_facts == 0) return lud_fail_at(error, LUD_ERROR_INPUT, place, "there are no facts to learn");
+            return lud_invalid_at(error, place, "learner kge needs predicates with two arguments; %s has %d",
+                                  base->predicates[p], base->arity[p]);
+    if (base->n_facts == 0) return lud_invalid_at(error, place, "there are no facts to learn");
     k->n_facts = base->n_facts;
     if (k->options.batch_size > k->n_facts) k->options.batch_size = k->n_facts;
     k->n_batches = (int32_t)((k->n_facts + k->options.batch_size - 1) / k->options.batch_size);
@@ -252,8 +251,8 @@ static lud_status build(kge *k, lud_error *error) {
                              .warmup = warmup,
                              .length = updates - warmup};
     if (k->rate.kind == LUD_SCHEDULE_EXPONENTIAL && (k->rate.start <= 0.0 || k->rate.end <= 0.0))
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "learning_rate: an exponential decay needs start and end above 0");
+        return lud_invalid_at(error, place,
+                              "learning_rate: an exponential decay needs start and end above 0");
     k->n_valid = limited(k->options.evaluation.n_queries, k->model->pools[LUD_PROOF_VALID].n);
     k->n_test = limited(k->options.evaluation.n_queries, k->model->pools[LUD_PROOF_TEST].n);
     k->options.evaluation.rank.fusion.kind = LUD_PROOF_FUSION_KGE;

@@ -248,21 +248,8 @@ lud_status lud_optimiser_build(lud_optimiser *optimiser, uint64_t seed, lud_erro
     return LUD_OK;
 }
 
-#define real          float
-#define LUD_OPS       lud_ops
-#define NAME(name)    name##_f32
-#define OPERATIONS(d) ((d)->ops)
-#include "learn/nn/optimiser_template.h"
-#undef real
-#undef LUD_OPS
-#undef NAME
-#undef OPERATIONS
-
-#define real          double
-#define LUD_OPS       lud_ops_f64
-#define NAME(name)    name##_f64
-#define OPERATIONS(d) lud_cpu_ops_f64()
-#include "learn/nn/optimiser_template.h"
+#define TEMPLATE "learn/nn/optimiser_template.h"
+#include "learn/nn/both_reals.h"
 
 void lud_optimiser_prepare(lud_optimiser *optimiser, int index, double lr) {
     group *g = &optimiser->groups[index];

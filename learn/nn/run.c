@@ -10,18 +10,5 @@ static int64_t width_of(const lud_nn *net, int value) {
     return value < 0 ? 0 : net->values[value].width;
 }
 
-#define real          float
-#define LUD_OPS       lud_ops
-#define NAME(name)    name##_f32
-#define OPERATIONS(d) ((d)->ops)
-#include "learn/nn/run_template.h"
-#undef real
-#undef LUD_OPS
-#undef NAME
-#undef OPERATIONS
-
-#define real          double
-#define LUD_OPS       lud_ops_f64
-#define NAME(name)    name##_f64
-#define OPERATIONS(d) lud_cpu_ops_f64()
-#include "learn/nn/run_template.h"
+#define TEMPLATE "learn/nn/run_template.h"
+#include "learn/nn/both_reals.h"

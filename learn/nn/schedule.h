@@ -23,8 +23,5 @@ typedef struct lud_schedule {
     double length; /* steps of the decay of the bounded kinds; 0 jumps to `end` */
 } lud_schedule;
 
-/* Names in the order of the enum, for option tables; null-terminated. */
-extern const char *const lud_schedule_names[LUD_SCHEDULE_KINDS + 1];
-
 /* The value at `step`, the number of steps already done (0 for the first). */
 double lud_schedule_at(const lud_schedule *schedule, double step);

@@ -217,9 +217,8 @@ lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_ne
     if (!lud_proof_can_embed((lud_proof_atom_embedder)options->atoms, options->embedding_size,
                              model->base->max_arity)) {
         free(net);
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "network.atoms: %s needs an even embedding_size and at most two arguments",
-                        options->atoms == LUD_PROOF_EMBED_ROTATE ? "rotate" : "complex");
+        return lud_invalid(error, "network.atoms: %s needs an even embedding_size and at most two arguments",
+                           options->atoms == LUD_PROOF_EMBED_ROTATE ? "rotate" : "complex");
     }
     net->model = model;
     net->options = *options;

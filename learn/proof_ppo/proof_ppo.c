@@ -89,9 +89,9 @@ static lud_status build(prover *p, lud_error *error) {
     LUD_TRY(lud_proof_ppo_options_read(p->arena, p->scenario->learner, &p->options, error));
     const lud_proof_ppo_options *o = &p->options;
     if (o->evaluation.rank.score == LUD_PROOF_SCORE_ODDS && !p->model->limits.end_action)
-        return lud_fail_at(error, LUD_ERROR_INPUT, p->scenario->learner->place,
-                           "evaluation: score: odds is that of giving up, which this world does not offer "
-                           "(proof.limits.end_action)");
+        return lud_invalid_at(error, p->scenario->learner->place,
+                              "evaluation: score: odds is that of giving up, which this world does not offer "
+                              "(proof.limits.end_action)");
     if (p->scenario->run.steps > 0) p->options.total_steps = p->scenario->run.steps;
     const int n_threads = (int)p->scenario->run.threads;
     if (o->n_envs * o->n_steps > INT32_MAX / 4)

@@ -156,7 +156,7 @@ lud_status lud_proof_evaluate_run(const lud_report_request *request, lud_report 
     if (strcmp(t.split, "valid") == 0)
         t.list = LUD_PROOF_VALID;
     else if (strcmp(t.split, "test") != 0)
-        return lud_fail(error, LUD_ERROR_INPUT, "--split %s: expected valid or test", t.split);
+        return lud_invalid(error, "--split %s: expected valid or test", t.split);
     lud_learned run;
     lud_status status =
         lud_learned_open(request->folder, request->scenario, "cpu", &lud_learner_proof_ppo, &run, error);

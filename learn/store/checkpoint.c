@@ -194,14 +194,6 @@ const char *lud_checkpoint_text(const lud_checkpoint *checkpoint, const char *ke
     return NULL;
 }
 
-bool lud_checkpoint_get_text(const lud_checkpoint *checkpoint, int index, const char **key,
-                             const char **text) {
-    if (index < 0 || (size_t)index >= checkpoint->n_texts) return false;
-    *key = checkpoint->texts[index].key;
-    *text = checkpoint->texts[index].text;
-    return true;
-}
-
 int lud_checkpoint_n_tensors(const lud_checkpoint *checkpoint) {
     return (int)checkpoint->n_tensors;
 }
@@ -340,13 +332,13 @@ static lud_status parse_tensor(lud_checkpoint *checkpoint, const char *file, con
     const json_t *shape = json_object_get(entry, "shape"), *offsets = json_object_get(entry, "data_offsets");
     const char *type_name = json_string_value(json_object_get(entry, "dtype"));
     if (!type_name || !json_is_array(shape) || !json_is_array(offsets) || json_array_size(offsets) != 2)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%s: tensor '%s': expected an object with dtype, shape and data_offsets", file, name);
+        return lud_invalid(error, "%s: tensor '%s': expected an object with dtype, shape and data_offsets",
+                           file, name);
     lud_tensor tensor = {.name = name};
     while (tensor.type < LUD_TENSOR_TYPES && strcmp(tensor_types[tensor.type].name, type_name) != 0)
         tensor.type++;
     if (tensor.type == LUD_TENSOR_TYPES)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: tensor '%s': unknown dtype '%s'", file, name, type_name);
+        return lud_invalid(error, "%s: tensor '%s': unknown dtype '%s'", file, name, type_name);
     if (json_array_size(shape) > LUD_TENSOR_MAX_DIMENSIONS)
         return lud_fail(error, LUD_ERROR_LIMIT, "%s: tensor '%s': %zu dimensions, at most %d are supported",
                         file, name, json_array_size(shape), LUD_TENSOR_MAX_DIMENSIONS);
@@ -356,18 +348,18 @@ static lud_status parse_tensor(lud_checkpoint *checkpoint, const char *file, con
         tensor.dimensions[i] = json_is_integer(dimension) ? json_integer_value(dimension) : -1;
     }
     if (!shape_bytes(tensor.type, tensor.n_dimensions, tensor.dimensions, &tensor.bytes))
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: tensor '%s': impossible shape", file, name);
+        return lud_invalid(error, "%s: tensor '%s': impossible shape", file, name);
     const json_t *first = json_array_get(offsets, 0), *last = json_array_get(offsets, 1);
     const json_int_t begin = json_is_integer(first) ? json_integer_value(first) : -1;
     const json_int_t end = json_is_integer(last) ? json_integer_value(last) : -1;
     if (begin < 0 || end < begin || (uint64_t)(end - begin) != tensor.bytes)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%s: tensor '%s': data_offsets [%" PRId64 ", %" PRId64 "] do not hold its %zu bytes",
-                        file, name, (int64_t)begin, (int64_t)end, tensor.bytes);
+        return lud_invalid(
+            error, "%s: tensor '%s': data_offsets [%" PRId64 ", %" PRId64 "] do not hold its %zu bytes", file,
+            name, (int64_t)begin, (int64_t)end, tensor.bytes);
     if ((uint64_t)end > n_data)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%s: truncated: tensor '%s' ends at byte %" PRId64 " of the data, the file has %zu",
-                        file, name, (int64_t)end, n_data);
+        return lud_invalid(
+            error, "%s: truncated: tensor '%s' ends at byte %" PRId64 " of the data, the file has %zu", file,
+            name, (int64_t)end, n_data);
     tensor.data = data + begin;
     if (!add_tensor(checkpoint, &tensor, (size_t)begin))
         return lud_fail(error, LUD_ERROR_MEMORY, "%s: memory is out", file);
@@ -388,13 +380,13 @@ static lud_status check_cover(lud_checkpoint *checkpoint, const char *file, cons
     const unsigned char *next = data;
     for (size_t i = 0; i < checkpoint->n_tensors; i++) {
         if (checkpoint->tensors[i].data != next)
-            return lud_fail(error, LUD_ERROR_INPUT, "%s: tensor '%s' overlaps another or leaves a gap", file,
-                            checkpoint->tensors[i].name);
+            return lud_invalid(error, "%s: tensor '%s' overlaps another or leaves a gap", file,
+                               checkpoint->tensors[i].name);
         next += checkpoint->tensors[i].bytes;
     }
     if (next != data + n_data)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: %zu bytes of data belong to no tensor", file,
-                        (size_t)(data + n_data - next));
+        return lud_invalid(error, "%s: %zu bytes of data belong to no tensor", file,
+                           (size_t)(data + n_data - next));
     if (checkpoint->table) memset(checkpoint->table, 0, checkpoint->table_size * sizeof *checkpoint->table);
     for (size_t i = 0; i < checkpoint->n_tensors; i++)
         checkpoint->table[table_slot(checkpoint, checkpoint->tensors[i].name)] = (uint32_t)i + 1;
@@ -414,7 +406,7 @@ static lud_status parse_header(lud_checkpoint *checkpoint, const char *file, con
         json_t *text;
         json_object_foreach(value, text_key, text) {
             if (!json_is_string(text))
-                return lud_fail(error, LUD_ERROR_INPUT, "%s: metadata '%s' is not a text", file, text_key);
+                return lud_invalid(error, "%s: metadata '%s' is not a text", file, text_key);
             if (strcmp(text_key, checksum_key) == 0) continue;
             if (!add_text(checkpoint, text_key, json_string_value(text)))
                 return lud_fail(error, LUD_ERROR_MEMORY, "%s: memory is out", file);
@@ -426,22 +418,21 @@ static lud_status parse_header(lud_checkpoint *checkpoint, const char *file, con
 static lud_status parse_bytes(lud_checkpoint *checkpoint, const char *file, const unsigned char *bytes,
                               size_t length, lud_error *error) {
     if (length < 8)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: truncated: %zu bytes, a safetensors file has at least 8",
-                        file, length);
+        return lud_invalid(error, "%s: truncated: %zu bytes, a safetensors file has at least 8", file,
+                           length);
     const uint64_t n_header = read_u64(bytes);
     if (n_header > HEADER_LIMIT || (length > 8 && bytes[8] != '{'))
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: not a safetensors file", file);
+        return lud_invalid(error, "%s: not a safetensors file", file);
     if (n_header > length - 8)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%s: truncated: the header has %" PRIu64 " bytes, only %zu are there", file, n_header,
-                        length - 8);
+        return lud_invalid(error, "%s: truncated: the header has %" PRIu64 " bytes, only %zu are there", file,
+                           n_header, length - 8);
     const char *header = (const char *)bytes + 8;
     json_error_t json_error;
     json_t *root = json_loadb(header, (size_t)n_header, JSON_REJECT_DUPLICATES, &json_error);
     if (!json_is_object(root)) {
         json_decref(root);
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: not a safetensors file: header: %s", file,
-                        root ? "not an object" : json_error.text);
+        return lud_invalid(error, "%s: not a safetensors file: header: %s", file,
+                           root ? "not an object" : json_error.text);
     }
     const size_t before = sizeof header_start - 1;
     const unsigned char *data = bytes + 8 + n_header;
@@ -450,8 +441,8 @@ static lud_status parse_bytes(lud_checkpoint *checkpoint, const char *file, cons
     json_decref(root);
     if (status) return status;
     if (n_header < before + CHECKSUM_DIGITS + 1 || memcmp(header, header_start, before) != 0)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%s: a safetensors file of another program: it has no checksum of Ludus", file);
+        return lud_invalid(error, "%s: a safetensors file of another program: it has no checksum of Ludus",
+                           file);
 
     XXH3_state_t *state = hash_start(bytes, header, (size_t)n_header);
     if (!state) return lud_fail(error, LUD_ERROR_MEMORY, "%s: memory is out", file);
@@ -460,8 +451,8 @@ static lud_status parse_bytes(lud_checkpoint *checkpoint, const char *file, cons
     write_digits(XXH3_64bits_digest(state), digits);
     XXH3_freeState(state);
     if (memcmp(header + before, digits, CHECKSUM_DIGITS) != 0)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: damaged: its checksum is %s, the file says %.16s", file,
-                        digits, header + before);
+        return lud_invalid(error, "%s: damaged: its checksum is %s, the file says %.16s", file, digits,
+                           header + before);
     return LUD_OK;
 }
 

@@ -93,9 +93,6 @@ const char *lud_checkpoint_text(const lud_checkpoint *checkpoint, const char *ke
 const lud_tensor *lud_checkpoint_find(const lud_checkpoint *checkpoint, const char *name);
 int lud_checkpoint_n_tensors(const lud_checkpoint *checkpoint);
 const lud_tensor *lud_checkpoint_get(const lud_checkpoint *checkpoint, int index);
-/* The key and text of metadata entry `index`, false past the end. */
-bool lud_checkpoint_get_text(const lud_checkpoint *checkpoint, int index, const char **key,
-                             const char **text);
 /* The word safetensors uses ("F32") and the bytes of one element. */
 const char *lud_tensor_type_name(lud_tensor_type type);
 size_t lud_tensor_type_bytes(lud_tensor_type type);

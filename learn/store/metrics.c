@@ -34,9 +34,9 @@ static lud_status keep_rows(const char *path, uint64_t resume_iteration, lud_tex
     lud_status status = arena ? lud_file_read(arena, path, 0, &bytes, &length, error)
                               : lud_fail(error, LUD_ERROR_MEMORY, "%s: memory is out", path);
     if (status == LUD_OK && strncmp(bytes, out->bytes, out->length) != 0)
-        status = lud_fail(
-            error, LUD_ERROR_INPUT,
-            "%s:1:1: the columns are not those of this run; move the file away to start a new one", path);
+        status = lud_invalid(
+            error, "%s:1:1: the columns are not those of this run; move the file away to start a new one",
+            path);
     if (status == LUD_OK) {
         /* a row cut by a kill has no newline and is dropped with the rest */
         for (char *line = bytes + out->length, *end; (end = strchr(line, '\n')); line = end + 1)

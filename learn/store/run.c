@@ -39,8 +39,8 @@ lud_status lud_run_kind(const char *folder, const lud_scenario *scenario, const 
     lud_text files = {0};
     for (int i = 0; i < n; i++)
         if (kinds[i]->file) lud_text_append(&files, " or %s", kinds[i]->file);
-    status = lud_fail(error, LUD_ERROR_INPUT, "%s: expected a RUN, a folder with %s of its learner%s", folder,
-                      checkpoint, files.bytes ? files.bytes : "");
+    status = lud_invalid(error, "%s: expected a RUN, a folder with %s of its learner%s", folder, checkpoint,
+                         files.bytes ? files.bytes : "");
     lud_text_free(&files);
     return status;
 }
@@ -63,10 +63,10 @@ static lud_status missing_file(const char *path, lud_error *error) {
     if (stream) closedir(stream);
     const char *near = n ? lud_nearest_name(name, names, n) : NULL;
     if (near)
-        lud_fail(error, LUD_ERROR_INPUT, "%s: no such file, did you mean '%.*s%s'?", path,
-                 slash ? (int)(slash - path + 1) : 0, path, near);
+        lud_invalid(error, "%s: no such file, did you mean '%.*s%s'?", path,
+                    slash ? (int)(slash - path + 1) : 0, path, near);
     else
-        lud_fail(error, LUD_ERROR_INPUT, "%s: no such file", path);
+        lud_invalid(error, "%s: no such file", path);
     lud_arena_destroy(arena);
     return LUD_ERROR_INPUT;
 }
@@ -121,8 +121,8 @@ lud_status lud_learned_open(const char *folder, const lud_scenario *scenario, co
     if (!status) status = lud_scenario_device(scenario, device, &learned->device, error);
     if (!status) status = lud_learner_create(scenario, learned->device, &learned->learner, error);
     if (!status && kind && learned->learner->kind != kind)
-        status = lud_fail(error, LUD_ERROR_INPUT, "%s: trained by %s; expected a run of %s", folder,
-                          learned->learner->kind->name, kind->name);
+        status = lud_invalid(error, "%s: trained by %s; expected a run of %s", folder,
+                             learned->learner->kind->name, kind->name);
     if (!status) status = lud_train_load(learned->learner, folder, &learned->iterations, error);
     if (status) lud_learned_close(learned);
     return status;
@@ -231,8 +231,8 @@ lud_status lud_run_act(const char *folder, const lud_scenario *scenario, lud_cas
     lud_status status = load_scenario(folder, NULL, &trained, error);
     if (!status) status = lud_run_kind(folder, trained, &kind, error);
     if (!status && trained->world != scenario->world)
-        status = lud_fail(error, LUD_ERROR_INPUT, "%s: a run of the world '%s', the scenario has '%s'",
-                          folder, trained->world->name, scenario->world->name);
+        status = lud_invalid(error, "%s: a run of the world '%s', the scenario has '%s'", folder,
+                             trained->world->name, scenario->world->name);
     if (!status && kind->join)
         status = kind->join(trained, scenario, folder, cast, error);
     else if (!status && kind->policy)

@@ -98,15 +98,6 @@ typedef struct lud_grid_run {
     uint16_t start_cell[LUD_GRID_MAX_AGENTS];
 } lud_grid_run;
 
-/* Clears the scratch board for a layout. */
-LUD_HD static inline void lud_grid_board_clear(lud_grid_run *run, const lud_grid_layer *layer) {
-    run->layer = layer;
-    for (int c = 0; c <= run->m->n_cells; c++) {
-        run->content[c] = layer->base[c];
-        run->start[c] = 0;
-    }
-}
-
 LUD_HD static inline uint32_t lud_grid_agent_cell(const lud_grid_run *run, int i) {
     return lud_grid_get_cell(run->m, run->state, run->m->at.cell, i);
 }

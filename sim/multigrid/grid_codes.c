@@ -113,14 +113,13 @@ lud_status lud_grid_code_read(const char text[2], const lud_grid_chances *chance
     for (int i = 0; i < 2; i++)
         if (!isprint((unsigned char)shown[i])) shown[i] = '?';
     if (text[0] == 'M')
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "expected a magic wall Mn, Ms, Mw, Me or Ma, found '%s'", shown);
+        return lud_invalid_at(error, place, "expected a magic wall Mn, Ms, Mw, Me or Ma, found '%s'", shown);
     if (needs_colour)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "expected a colour r, g, b, p, y or e behind %c, found '%s'", text[0], shown);
-    return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                       "expected a code of the map such as We, .. or Ay, or one of the legend, found '%s'",
-                       shown);
+        return lud_invalid_at(error, place, "expected a colour r, g, b, p, y or e behind %c, found '%s'",
+                              text[0], shown);
+    return lud_invalid_at(error, place,
+                          "expected a code of the map such as We, .. or Ay, or one of the legend, found '%s'",
+                          shown);
 }
 
 static bool same_thing(const lud_grid_thing *a, const lud_grid_thing *b) {
@@ -174,16 +173,15 @@ static lud_status add_cell(cells *c, char a, char b, lud_place place) {
 /* Checks the width of the row that was just read, of `width` cells. */
 static lud_status end_row(cells *c, size_t width, lud_place place) {
     if (width < 3 || width > LUD_GRID_MAX_SIDE)
-        return lud_fail_at(c->error, LUD_ERROR_INPUT, place,
-                           "expected 3 to %d cells in a row of the map, found %zu", (int)LUD_GRID_MAX_SIDE,
-                           width);
+        return lud_invalid_at(c->error, place, "expected 3 to %d cells in a row of the map, found %zu",
+                              (int)LUD_GRID_MAX_SIDE, width);
     if (c->rows->height && width != (size_t)c->rows->width)
-        return lud_fail_at(c->error, LUD_ERROR_INPUT, place,
-                           "expected a row of %d cells like the first of the map, found %zu", c->rows->width,
-                           width);
+        return lud_invalid_at(c->error, place,
+                              "expected a row of %d cells like the first of the map, found %zu",
+                              c->rows->width, width);
     if (c->rows->height == LUD_GRID_MAX_SIDE)
-        return lud_fail_at(c->error, LUD_ERROR_INPUT, place,
-                           "expected at most %d rows in the map, found more", (int)LUD_GRID_MAX_SIDE);
+        return lud_invalid_at(c->error, place, "expected at most %d rows in the map, found more",
+                              (int)LUD_GRID_MAX_SIDE);
     c->rows->width = (int)width;
     c->rows->height++;
     return LUD_OK;
@@ -207,8 +205,7 @@ static lud_status read_line(cells *c, const char *line, size_t length, lud_place
     }
     if (!half) return end_row(c, width, place);
     if (exact) place.column += (int)first;
-    return lud_fail_at(c->error, LUD_ERROR_INPUT, place,
-                       "expected two characters for every cell, found one left over");
+    return lud_invalid_at(c->error, place, "expected two characters for every cell, found one left over");
 }
 
 static lud_status read_text(cells *c, const lud_tree *node) {
@@ -260,8 +257,8 @@ lud_status lud_grid_rows_read(lud_arena *arena, lud_tree *node, lud_grid_rows *r
     else
         status = lud_tree_expected(node, error, "the rows of a map");
     if (!status && rows->height < 3)
-        status = lud_fail_at(error, LUD_ERROR_INPUT, node->place,
-                             "expected at least 3 rows in the map, found %d", rows->height);
+        status =
+            lud_invalid_at(error, node->place, "expected at least 3 rows in the map, found %d", rows->height);
     return status;
 }
 
@@ -307,8 +304,8 @@ lud_status lud_grid_agents_collect(lud_arena *arena, const lud_grid_thing *thing
     for (int c = 0; c < rows->width * rows->height; c++) {
         if (!things[c].is_agent) continue;
         if (*n_agents == LUD_GRID_MAX_AGENTS)
-            return lud_fail_at(error, LUD_ERROR_INPUT, rows->places[c],
-                               "expected at most %d agents in the map, found more", (int)LUD_GRID_MAX_AGENTS);
+            return lud_invalid_at(error, rows->places[c], "expected at most %d agents in the map, found more",
+                                  (int)LUD_GRID_MAX_AGENTS);
         lud_grid_thing *agent = &(*agents)[(*n_agents)++];
         *agent = things[c];
         agent->agent.x = c % rows->width;

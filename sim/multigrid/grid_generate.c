@@ -361,8 +361,8 @@ static lud_status make_map(maker *m, lud_grid_thing *agents, lud_grid_spec *spec
         }
         lud_arena_release(m->arena, mark);
     }
-    return lud_fail(
-        error, LUD_ERROR_INPUT,
+    return lud_invalid(
+        error,
         "expected options under which a random map can be made, found none in %d attempts for map %d (the "
         "last one failed because %s)",
         (int)m->g->attempts, m->map, m->fault);

@@ -148,8 +148,8 @@ static lud_status read_legend(reader *r, lud_tree *node, legend **entries, size_
         bool printable =
             strlen(c->key) == 2 && c->key[0] > ' ' && c->key[0] < 127 && c->key[1] > ' ' && c->key[1] < 127;
         if (!printable)
-            return lud_fail_at(
-                r->error, LUD_ERROR_INPUT, c->key_place,
+            return lud_invalid_at(
+                r->error, c->key_place,
                 "expected a code of two printable ASCII characters in the legend, found %zu bytes",
                 strlen(c->key));
         (*entries)[*n].code = c->key;
@@ -207,9 +207,9 @@ static lud_status build_variant(reader *r, const legend *const at[128 * 128], co
     lud_status status = read_things(r, at, &v->rows, things);
     if (!status) status = lud_grid_agents_collect(r->arena, things, &v->rows, &agents, &n_agents, r->error);
     if (!status && index && n_agents != spec->n_agents)
-        return lud_fail_at(r->error, LUD_ERROR_INPUT, v->place,
-                           "expected as many agents as in the first map of the ensemble, %d, found %d",
-                           spec->n_agents, n_agents);
+        return lud_invalid_at(r->error, v->place,
+                              "expected as many agents as in the first map of the ensemble, %d, found %d",
+                              spec->n_agents, n_agents);
     if (!status) status = lud_grid_agents_apply(r->arena, v->agent_list, agents, n_agents, r->error);
     if (!status) status = pad(r, &v->rows, spec, &things);
     if (!status)
@@ -299,8 +299,7 @@ static lud_status read_goal(reader *r, lud_tree *node, const lud_grid_spec *spec
 static lud_status add_goal(reader *r, lud_grid_spec *spec, const lud_grid_goal *goal, int agent,
                            lud_place place) {
     if (spec->n_goals == MAX_GOALS)
-        return lud_fail_at(r->error, LUD_ERROR_INPUT, place, "expected at most %d goals, found more",
-                           (int)MAX_GOALS);
+        return lud_invalid_at(r->error, place, "expected at most %d goals, found more", (int)MAX_GOALS);
     spec->goals[spec->n_goals] = *goal;
     spec->goals[spec->n_goals++].agent = agent;
     return LUD_OK;
@@ -413,9 +412,7 @@ lud_status lud_grid_spec_read(lud_arena *arena, lud_tree *root, uint64_t seed, l
                               lud_error *error) {
     if (!lud_tree_get(root, "ludus")) return lud_grid_reference_read(arena, root, spec, error);
     lud_tree *section = lud_tree_get(root, "multigrid");
-    if (!section)
-        return lud_fail_at(error, LUD_ERROR_INPUT, root->place,
-                           "expected the section 'multigrid', found none");
+    if (!section) return lud_invalid_at(error, root->place, "expected the section 'multigrid', found none");
     if (section->kind != LUD_TREE_MAPPING)
         return lud_tree_expected(section, error, "the keys of the world, a map among them");
     reader r = {.arena = arena, .error = error};

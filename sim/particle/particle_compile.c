@@ -25,15 +25,13 @@ static lud_status check_name(const lud_particle_model *m, const char *name, cons
                              lud_error *error) {
     const lud_tree *node = list->child;
     for (int i = 0; i < row; i++) node = node->next;
-    if (!name || !*name) return lud_fail_at(error, LUD_ERROR_INPUT, node->place, "expected a `name`");
+    if (!name || !*name) return lud_invalid_at(error, node->place, "expected a `name`");
     if (is_reserved(name))
-        return lud_fail_at(error, LUD_ERROR_INPUT, node->place,
-                           "`%s` has a meaning of its own and cannot be a name", name);
+        return lud_invalid_at(error, node->place, "`%s` has a meaning of its own and cannot be a name", name);
     int uses = 0;
     for (int i = 0; i < m->n_kinds; i++) uses += m->kinds[i].name && !strcmp(m->kinds[i].name, name);
     for (int i = 0; i < m->n_choices; i++) uses += m->choices[i].name && !strcmp(m->choices[i].name, name);
-    if (uses > 1)
-        return lud_fail_at(error, LUD_ERROR_INPUT, node->place, "the name `%s` is used twice", name);
+    if (uses > 1) return lud_invalid_at(error, node->place, "the name `%s` is used twice", name);
     return LUD_OK;
 }
 
@@ -69,8 +67,7 @@ static lud_status number_entities(lud_particle_model *m, lud_error *error) {
             }
         }
     if (m->n_agents == 0)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place_of(m->options.bodies, m),
-                           "a task needs at least one agent");
+        return lud_invalid_at(error, place_of(m->options.bodies, m), "a task needs at least one agent");
     return LUD_OK;
 }
 
@@ -80,8 +77,8 @@ static lud_status number_slots(lud_particle_model *m, lud_error *error) {
         LUD_TRY(check_name(m, choice->name, m->options.choices, c, error));
         const lud_tree *from = choice->from;
         if (!from || from->kind != LUD_TREE_SCALAR)
-            return lud_fail_at(error, LUD_ERROR_INPUT, place_of(from ? from : m->options.choices, m),
-                               "choice `%s` needs `from`, the name of a body", choice->name);
+            return lud_invalid_at(error, place_of(from ? from : m->options.choices, m),
+                                  "choice `%s` needs `from`, the name of a body", choice->name);
         const char *names[LUD_PARTICLE_MAX_ENTITIES];
         const particle_kind *kind = NULL;
         for (int k = 0; k < m->n_kinds; k++) {
@@ -90,16 +87,15 @@ static lud_status number_slots(lud_particle_model *m, lud_error *error) {
         }
         if (!kind) {
             const char *near = lud_nearest_name(from->text, names, m->n_kinds);
-            return lud_fail_at(error, LUD_ERROR_INPUT, from->place, "no body `%s`%s%s%s", from->text,
-                               near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
+            return lud_invalid_at(error, from->place, "no body `%s`%s%s%s", from->text,
+                                  near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
         }
         choice->first_entity = kind->first;
         choice->n_candidates = (int)kind->count;
         int needed = choice->per == PER_PAIR ? m->n_agents : 1;
         if (kind->count < needed)
-            return lud_fail_at(error, LUD_ERROR_INPUT, from->place,
-                               "choice `%s` needs at least %d `%s`, there are %d", choice->name, needed,
-                               kind->name, (int)kind->count);
+            return lud_invalid_at(error, from->place, "choice `%s` needs at least %d `%s`, there are %d",
+                                  choice->name, needed, kind->name, (int)kind->count);
         choice->first_slot = m->n_slots;
         choice->n_slots = choice->per == PER_PAIR ? 0 : choice->per == PER_AGENT ? m->n_agents : 1;
         m->n_slots += choice->n_slots;
@@ -116,8 +112,8 @@ static lud_status number_slots(lud_particle_model *m, lud_error *error) {
 /* One colour of a list: its numbers, at least three. */
 static lud_status read_colour(lud_tree *node, double *colour, int *size, lud_error *error) {
     if (node->kind != LUD_TREE_SEQUENCE || node->n_children < 3 || node->n_children > LUD_PARTICLE_MAX_COLOUR)
-        return lud_fail_at(error, LUD_ERROR_INPUT, node->place,
-                           "expected a colour, a list of 3 to %d numbers", LUD_PARTICLE_MAX_COLOUR);
+        return lud_invalid_at(error, node->place, "expected a colour, a list of 3 to %d numbers",
+                              LUD_PARTICLE_MAX_COLOUR);
     *size = 0;
     for (lud_tree *c = node->child; c; c = c->next) {
         LUD_TRY(lud_tree_real(c, -1e9, 1e9, &colour[(*size)++], error));
@@ -161,18 +157,16 @@ static lud_status read_colours(lud_particle_model *m, lud_error *error) {
         for (int c = 0; c < m->n_choices; c++)
             if (paint.choice && !strcmp(m->choices[c].name, paint.choice)) choice = &m->choices[c];
         if (!choice)
-            return lud_fail_at(error, LUD_ERROR_INPUT, tree->place,
-                               "`paint` needs `choice`, the name of a choice");
+            return lud_invalid_at(error, tree->place, "`paint` needs `choice`, the name of a choice");
         int agent = e < m->n_agents ? (e + paint.of) % m->n_agents : -1;
         int id = lud_particle_choice_id(m, choice, agent);
         if (id < 0)
-            return lud_fail_at(error, LUD_ERROR_INPUT, tree->place,
-                               "choice `%s` differs between agents, so only agents can be painted by it",
-                               paint.choice);
+            return lud_invalid_at(error, tree->place,
+                                  "choice `%s` differs between agents, so only agents can be painted by it",
+                                  paint.choice);
         int target = id < m->n_entities ? id : choice->first_entity;
         if (m->kinds[m->kind_of[target]].paint)
-            return lud_fail_at(error, LUD_ERROR_INPUT, tree->place,
-                               "cannot be painted by a body that is painted itself");
+            return lud_invalid_at(error, tree->place, "cannot be painted by a body that is painted itself");
         m->paint_slot[e] = (int16_t)id;
         m->paint_scale[e] = paint.scale;
         m->paint_offset[e] = paint.offset;
@@ -306,17 +300,17 @@ static lud_status compile_start(lud_particle_model *m, lud_error *error) {
         const particle_kind *kind = &m->kinds[m->kind_of[e]];
         double *region = m->region + 4 * e;
         if (kind->region.n != 4)
-            return lud_fail_at(error, LUD_ERROR_INPUT, place_of(m->options.bodies, m),
-                               "`region` of `%s` must be four numbers x0, y0, x1, y1", kind->name);
+            return lud_invalid_at(error, place_of(m->options.bodies, m),
+                                  "`region` of `%s` must be four numbers x0, y0, x1, y1", kind->name);
         for (int i = 0; i < 4; i++) region[i] = half * kind->region.items[i];
         if (!kind->at) continue;
         if (kind->at->kind != LUD_TREE_SEQUENCE || kind->at->n_children != (size_t)kind->count)
-            return lud_fail_at(error, LUD_ERROR_INPUT, kind->at->place,
-                               "`at` must be a list of %d positions [x, y]", (int)kind->count);
+            return lud_invalid_at(error, kind->at->place, "`at` must be a list of %d positions [x, y]",
+                                  (int)kind->count);
         lud_tree *point = kind->at->child;
         for (int i = 0; i < m->entities[e].member; i++) point = point->next;
         if (point->kind != LUD_TREE_SEQUENCE || point->n_children != 2)
-            return lud_fail_at(error, LUD_ERROR_INPUT, point->place, "expected a position [x, y]");
+            return lud_invalid_at(error, point->place, "expected a position [x, y]");
         for (int i = 0; i < 2; i++) {
             lud_status status =
                 lud_tree_real(i ? point->child->next : point->child, -1e9, 1e9, &region[i], error);
@@ -334,8 +328,7 @@ static lud_status compile_walls(lud_particle_model *m, lud_error *error) {
     TAKE(m, m->walls, m->n_walls);
     for (int i = 0; i < m->n_walls; i++) {
         if (rows[i].from > rows[i].to)
-            return lud_fail_at(error, LUD_ERROR_INPUT, m->options.walls->place,
-                               "wall %d ends before it begins", i + 1);
+            return lud_invalid_at(error, m->options.walls->place, "wall %d ends before it begins", i + 1);
         m->walls[i] = (lud_particle_wall){.vertical = rows[i].orientation == 1,
                                           .at = rows[i].at,
                                           .from = rows[i].from,
@@ -461,8 +454,9 @@ lud_status lud_particle_compile(lud_particle_model *m, lud_error *error) {
     if (m->n_kinds > LUD_PARTICLE_MAX_ENTITIES)
         return lud_fail_at(error, LUD_ERROR_LIMIT, m->options.bodies->place, "too many bodies");
     if (m->n_kinds == 0)
-        return lud_fail_at(error, LUD_ERROR_INPUT, m->section->place,
-                           "the section `particle` needs `task`, the name of a built-in task, or `bodies`");
+        return lud_invalid_at(
+            error, m->section->place,
+            "the section `particle` needs `task`, the name of a built-in task, or `bodies`");
     for (int k = 0; k < m->n_kinds; k++)
         LUD_TRY(check_name(m, m->kinds[k].name, m->options.bodies, k, error));
     LUD_TRY(number_entities(m, error));

@@ -65,8 +65,8 @@ static lud_status unknown_parameter(const lud_tree *parameters, const lud_tree *
     for (const lud_tree *p = parameters ? parameters->child : NULL; p && n < 64; p = p->next)
         names[n++] = p->key;
     const char *near = lud_nearest_name(name, names, n);
-    return lud_fail_at(error, LUD_ERROR_INPUT, node->place, "no parameter `%s`%s%s%s", name,
-                       near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
+    return lud_invalid_at(error, node->place, "no parameter `%s`%s%s%s", name, near ? "; did you mean `" : "",
+                          near ? near : "", near ? "`?" : "");
 }
 
 /* {pick: [a, b], by: name} is a or b by a whole number or a truth value; {pick: {x: a}, by: name} by word. */
@@ -75,7 +75,7 @@ static lud_status pick(lud_tree *node, const lud_tree *parameters, lud_error *er
     LUD_TRY(lud_tree_check_keys(node, keys, 2, error));
     const lud_tree *options = find(node, "pick"), *by = find(node, "by");
     if (!by || by->kind != LUD_TREE_SCALAR)
-        return lud_fail_at(error, LUD_ERROR_INPUT, node->place, "`pick` needs `by`, the name of a parameter");
+        return lud_invalid_at(error, node->place, "`pick` needs `by`, the name of a parameter");
     const char *name = by->text[0] == '$' ? by->text + 1 : by->text;
     const lud_tree *parameter = find(parameters, name);
     if (!parameter) return unknown_parameter(parameters, by, name, error);
@@ -91,9 +91,8 @@ static lud_status pick(lud_tree *node, const lud_tree *parameters, lud_error *er
             for (chosen = options->child; chosen && index > 0; index--) chosen = chosen->next;
     }
     if (!chosen)
-        return lud_fail_at(error, LUD_ERROR_INPUT, parameter->place,
-                           "`%s: %s` is none of the %zu that `pick` offers", name, value,
-                           options->n_children);
+        return lud_invalid_at(error, parameter->place, "`%s: %s` is none of the %zu that `pick` offers", name,
+                              value, options->n_children);
     become(node, chosen);
     return LUD_OK;
 }
@@ -121,7 +120,7 @@ static lud_status load_task(lud_arena *arena, const lud_tree *section, lud_tree 
     const lud_tree *name = find(section, "task");
     if (!name) return LUD_OK;
     if (name->kind != LUD_TREE_SCALAR)
-        return lud_fail_at(error, LUD_ERROR_INPUT, name->place, "`task` must be the name of a task");
+        return lud_invalid_at(error, name->place, "`task` must be the name of a task");
     const char *names[64];
     int n = 0;
     for (; n < 64 && (names[n] = lud_particle_task_name(n)); n++)
@@ -134,9 +133,9 @@ static lud_status load_task(lud_arena *arena, const lud_tree *section, lud_tree 
             return status;
         }
     const char *near = lud_nearest_name(name->text, names, n);
-    return lud_fail_at(error, LUD_ERROR_INPUT, name->place, "no task `%s`%s%s%s", name->text,
-                       near ? "; did you mean `" : " (see scenarios/particle)", near ? near : "",
-                       near ? "`?" : "");
+    return lud_invalid_at(error, name->place, "no task `%s`%s%s%s", name->text,
+                          near ? "; did you mean `" : " (see scenarios/particle)", near ? near : "",
+                          near ? "`?" : "");
 }
 
 /* The whole table: the task's with the section's keys over it, parameters replaced, `task` and `parameters`
@@ -153,14 +152,13 @@ static lud_status resolve(lud_arena *arena, const lud_tree *section, lud_tree **
     merged->place = result->place = section->place;
     const lud_tree *parameters = find(merged, "parameters");
     if (parameters && parameters->kind != LUD_TREE_MAPPING)
-        return lud_fail_at(error, LUD_ERROR_INPUT, parameters->place,
-                           "`parameters` must be a mapping of names to values");
+        return lud_invalid_at(error, parameters->place, "`parameters` must be a mapping of names to values");
     for (const lud_tree *p = parameters ? parameters->child : NULL; p; p = p->next) {
         for (int i = 0; i < lud_particle_option_table.n; i++)
             if (!strcmp(p->key, lud_particle_option_table.options[i].key))
-                return lud_fail_at(error, LUD_ERROR_INPUT, p->key_place,
-                                   "a parameter cannot be called `%s`, that is a key of this section",
-                                   p->key);
+                return lud_invalid_at(error, p->key_place,
+                                      "a parameter cannot be called `%s`, that is a key of this section",
+                                      p->key);
         const lud_tree *direct = find(merged, p->key);
         if (!lud_tree_add_copy(arena, values, p->key, direct ? direct : p)) return lud_out_of_memory(error);
     }
@@ -179,8 +177,8 @@ static lud_status resolve(lud_arena *arena, const lud_tree *section, lud_tree **
 lud_status lud_particle_parse(lud_tree *root, lud_particle_model **model, lud_error *error) {
     lud_tree *section = lud_tree_get(root, "particle");
     if (!section || section->kind != LUD_TREE_MAPPING)
-        return lud_fail_at(error, LUD_ERROR_INPUT, section ? section->place : root->place,
-                           "the particle world needs a section `particle` with `task` or `bodies`");
+        return lud_invalid_at(error, section ? section->place : root->place,
+                              "the particle world needs a section `particle` with `task` or `bodies`");
     mark_used(section);
     lud_arena *arena = lud_arena_create(0);
     lud_particle_model *m = arena ? lud_arena_take(arena, sizeof *m) : NULL;

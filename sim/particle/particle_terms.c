@@ -49,9 +49,8 @@ static lud_status unknown_name(const lud_particle_model *m, lud_place place, con
     for (int k = 0; k < m->n_kinds && n < LUD_PARTICLE_MAX_ENTITIES; k++) names[n++] = m->kinds[k].name;
     for (int c = 0; c < m->n_choices && n < LUD_PARTICLE_MAX_ENTITIES; c++) names[n++] = m->choices[c].name;
     const char *near = lud_nearest_name(name, names, n);
-    return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                       "`%s` is neither self, other, agents, a body nor a choice%s%s%s", name,
-                       near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
+    return lud_invalid_at(error, place, "`%s` is neither self, other, agents, a body nor a choice%s%s%s",
+                          name, near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
 }
 
 lud_status lud_particle_select(lud_particle_model *m, const lud_tree *tree, const char *otherwise,
@@ -66,7 +65,7 @@ lud_status lud_particle_select(lud_particle_model *m, const lud_tree *tree, cons
     for (const char *name = otherwise; tree ? item != NULL : name != NULL;) {
         if (tree) {
             if (item->kind != LUD_TREE_SCALAR)
-                return lud_fail_at(error, LUD_ERROR_INPUT, item->place, "expected a name or a list of names");
+                return lud_invalid_at(error, item->place, "expected a name or a list of names");
             name = item->text;
             place = item->place;
         }
@@ -74,12 +73,11 @@ lud_status lud_particle_select(lud_particle_model *m, const lud_tree *tree, cons
         append_name(m, name, perspective, ids, &n);
         if (n == -1) return unknown_name(m, place, name, error);
         if (n == -2)
-            return lud_fail_at(error, LUD_ERROR_INPUT, place, "`%s` depends on an agent, here there is none",
-                               name);
+            return lud_invalid_at(error, place, "`%s` depends on an agent, here there is none", name);
         for (int i = before; i < n; i++)
             for (int j = 0; j < before; j++)
                 if (ids[i] == ids[j])
-                    return lud_fail_at(error, LUD_ERROR_INPUT, place, "`%s` is already in the list", name);
+                    return lud_invalid_at(error, place, "`%s` is already in the list", name);
         if (!tree) break;
         item = tree->kind == LUD_TREE_SEQUENCE ? item->next : NULL;
     }
@@ -141,15 +139,14 @@ static lud_status compile_view(lud_particle_model *m, int agent, const particle_
         view->width = n > 0 ? m->colour_size[ids[0]] : 3;
         for (int i = 1; i < n; i++)
             if (m->colour_size[ids[i]] != view->width)
-                return lud_fail_at(error, LUD_ERROR_INPUT, node->place,
-                                   "the colours to observe have different numbers of components");
+                return lud_invalid_at(error, node->place,
+                                      "the colours to observe have different numbers of components");
         break;
     default:
         view->width = 2;
     }
     for (int i = 0; i < n && view->term == VIEW_SPEECH; i++)
-        if (ids[i] >= m->n_agents)
-            return lud_fail_at(error, LUD_ERROR_INPUT, node->place, "only agents speak");
+        if (ids[i] >= m->n_agents) return lud_invalid_at(error, node->place, "only agents speak");
     return LUD_OK;
 }
 
@@ -200,27 +197,23 @@ static bool needs_pair(int term) {
 static lud_status check_reward(const lud_particle_model *m, const particle_reward_row *row,
                                const particle_rule *rule, const lud_tree *node, lud_error *error) {
     if (needs_pair(row->term) && !row->to)
-        return lud_fail_at(error, LUD_ERROR_INPUT, node->place,
-                           "this term needs `to`, the other side of the pair");
+        return lud_invalid_at(error, node->place, "this term needs `to`, the other side of the pair");
     if (!needs_pair(row->term) && row->to)
-        return lud_fail_at(error, LUD_ERROR_INPUT, row->to->place,
-                           "this term is of `from` alone and takes no `to`");
+        return lud_invalid_at(error, row->to->place, "this term is of `from` alone and takes no `to`");
     if (row->term == REWARD_REACH && !(row->within > 0))
-        return lud_fail_at(error, LUD_ERROR_INPUT, node->place,
-                           "the term reach needs `within`, a distance above 0");
+        return lud_invalid_at(error, node->place, "the term reach needs `within`, a distance above 0");
     for (int i = 0; i < rule->from.n; i++) {
         if (row->term == REWARD_CONTROL && rule->from.ids[i] >= m->n_agents)
-            return lud_fail_at(error, LUD_ERROR_INPUT, node->place, "only agents have controls");
+            return lud_invalid_at(error, node->place, "only agents have controls");
         if (row->term == REWARD_SPEECH_ERROR &&
             (rule->from.ids[i] >= m->n_agents || !m->entities[rule->from.ids[i]].speaks))
-            return lud_fail_at(error, LUD_ERROR_INPUT, node->place,
-                               "speech_error needs agents that speak in `from`");
+            return lud_invalid_at(error, node->place, "speech_error needs agents that speak in `from`");
     }
     for (int i = 0; i < rule->to.n && row->term == REWARD_SPEECH_ERROR; i++)
         if (m->colour_size[rule->to.ids[i]] < m->options.speech_size)
-            return lud_fail_at(error, LUD_ERROR_INPUT, node->place,
-                               "speech_error compares %d numbers of speech, the colour has only %d",
-                               (int)m->options.speech_size, m->colour_size[rule->to.ids[i]]);
+            return lud_invalid_at(error, node->place,
+                                  "speech_error compares %d numbers of speech, the colour has only %d",
+                                  (int)m->options.speech_size, m->colour_size[rule->to.ids[i]]);
     return LUD_OK;
 }
 
@@ -238,7 +231,7 @@ static lud_status compile_row(lud_particle_model *m, const particle_reward_row *
     if (status) return status;
     for (int i = 0; i < receivers.n; i++)
         if (receivers.ids[i] >= m->n_agents)
-            return lud_fail_at(error, LUD_ERROR_INPUT, row->receivers->place, "only agents receive rewards");
+            return lud_invalid_at(error, row->receivers->place, "only agents receive rewards");
     double scale = row->scope == SCOPE_LOCAL    ? m->options.local_ratio
                    : row->scope == SCOPE_GLOBAL ? 1 - m->options.local_ratio
                                                 : 1;
@@ -306,8 +299,7 @@ lud_status lud_particle_compile_success(lud_particle_model *m, lud_error *error)
         lud_options_read(&lud_particle_success_table, m->arena, m->options.success, &row, error);
     if (status) return status;
     if (!row.every || !row.reaches)
-        return lud_fail_at(error, LUD_ERROR_INPUT, m->options.success->place,
-                           "`success` needs `every` and `reaches`");
+        return lud_invalid_at(error, m->options.success->place, "`success` needs `every` and `reaches`");
     particle_set every;
     LUD_TRY(lud_particle_select(m, row.every, NULL, -1, &every, error));
     m->items = lud_arena_take_array(m->arena, (size_t)every.n + 1, sizeof *m->items);

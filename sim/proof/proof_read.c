@@ -18,7 +18,7 @@ typedef struct cursor {
 
 static lud_status fail(const cursor *c, const char *at, const char *what, const char *expected) {
     lud_place place = {c->file, c->line, (int)(at - c->begin) + 1};
-    return lud_fail_at(c->error, LUD_ERROR_INPUT, place, "%s, expected %s", what, expected);
+    return lud_invalid_at(c->error, place, "%s, expected %s", what, expected);
 }
 
 static lud_status no_memory(const cursor *c) {

@@ -142,8 +142,8 @@ static lud_status read_one(lud_proof_builder *builder, const lud_proof_options *
 lud_status lud_proof_model_load(const lud_proof_options *options, const char *file, uint64_t seed,
                                 lud_proof_model **model, lud_error *error) {
     if (!options->facts || !options->rules)
-        return lud_fail_at(error, LUD_ERROR_INPUT, (lud_place){file, 0, 0},
-                           "proof: no `%s`, expected the path of a file", options->facts ? "rules" : "facts");
+        return lud_invalid_at(error, (lud_place){file, 0, 0}, "proof: no `%s`, expected the path of a file",
+                              options->facts ? "rules" : "facts");
     lud_proof_builder *builder = lud_proof_builder_create((lud_proof_syntax)options->syntax);
     if (!builder) return lud_out_of_memory(error);
     const char *paths[] = {options->facts,         options->rules,        options->queries.train,
@@ -203,9 +203,9 @@ static lud_status parse(lud_tree *root, const char *file, uint64_t seed, lud_mod
     if (!status && !make_absolute(arena, file, &options)) status = lud_out_of_memory(error);
     if (!status) status = lud_proof_model_load(&options, file, seed, &loaded, error);
     if (!status && loaded->pools[options.queries.play].n == 0) {
-        status = lud_fail_at(error, LUD_ERROR_INPUT, (lud_place){file, 0, 0},
-                             "proof.queries: no %s queries are left to play, expected a file with some",
-                             split_names[options.queries.play]);
+        status = lud_invalid_at(error, (lud_place){file, 0, 0},
+                                "proof.queries: no %s queries are left to play, expected a file with some",
+                                split_names[options.queries.play]);
         lud_proof_model_destroy(loaded);
         loaded = NULL;
     }

@@ -457,10 +457,6 @@ void lud_prover_destroy(lud_prover *prover) {
     free(prover);
 }
 
-int64_t lud_prover_size(const lud_prover *prover) {
-    return prover->n_atoms;
-}
-
 /* The goal with its variables as 0, and for each argument the first one that holds the same variable. */
 typedef struct question {
     lud_proof_atom pattern;
@@ -565,8 +561,7 @@ lud_status lud_prover_tree(lud_prover *prover, const lud_proof_atom *goal, lud_p
     question q = make_question(p, goal);
     int32_t root;
     tree->n = 0;
-    if (known_answers(p, &q, 1, &root) == 0)
-        return lud_fail(error, LUD_ERROR_INPUT, "the goal has not been proved");
+    if (known_answers(p, &q, 1, &root) == 0) return lud_invalid(error, "the goal has not been proved");
     const lud_proof_atom *atom = root < 0 ? &p->base->facts[-1 - root] : &p->atoms[root].atom;
     bool ok = lud_proof_tree_add(tree, atom, -1) == 0;
     if (ok) tree->nodes[0].index = root;

@@ -49,8 +49,6 @@ lud_status lud_prover_answer_query(const lud_proof_base *base, const lud_proof_a
 /* How many instances of the goal follow; works until all are known. A limit met on the way is
  * LUD_ERROR_LIMIT. */
 lud_status lud_prover_count(lud_prover *prover, const lud_proof_atom *goal, int64_t *n, lud_error *error);
-/* Derived atoms remembered so far, facts not counted. */
-int64_t lud_prover_size(const lud_prover *prover);
 
 /* ---- Search by steps ---- */
 

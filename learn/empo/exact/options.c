@@ -29,8 +29,8 @@ lud_status lud_empo_exact_read(lud_arena *arena, lud_tree *learner, lud_empo_exa
     lud_tree *own = learner;
     if (type && type->text && strcmp(type->text, "empo-exact") != 0) {
         if (strncmp(type->text, "empo-", 5) != 0)
-            return lud_fail_at(
-                error, LUD_ERROR_INPUT, type->place,
+            return lud_invalid_at(
+                error, type->place,
                 "learner of type %s; solving needs empo-exact (or another empo learner, whose theory "
                 "it then takes)",
                 type->text);
@@ -48,9 +48,9 @@ lud_status lud_empo_exact_read(lud_arena *arena, lud_tree *learner, lud_empo_exa
         status = lud_empo_theory_check(&values->theory, learner ? learner->place : (lud_place){0}, error);
     if (status == LUD_OK && values->theory.nu_h > 0 && !values->habit)
         status =
-            lud_fail_at(error, LUD_ERROR_INPUT, learner->place,
-                        "nu_h is %g, but there is no `habit:`; expected a policy such as {type: weighted}",
-                        values->theory.nu_h);
+            lud_invalid_at(error, learner->place,
+                           "nu_h is %g, but there is no `habit:`; expected a policy such as {type: weighted}",
+                           values->theory.nu_h);
     return status;
 }
 

@@ -113,12 +113,10 @@ static void find_parts(lud_empo_solution *s) {
 static lud_status check_file(const lud_empo_solution *s, uint64_t bytes, lud_error *error) {
     const lud_empo_header *h = s->header;
     if (memcmp(h->magic, magic, sizeof magic) != 0)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: not an EMPO solution (its first bytes are not LUDEMPO)",
-                        s->path);
+        return lud_invalid(error, "%s: not an EMPO solution (its first bytes are not LUDEMPO)", s->path);
     if (h->version != VERSION || h->byte_order != BYTE_ORDER_MARK)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%s: version %u of the format or a foreign byte order; expected version %d", s->path,
-                        h->version, VERSION);
+        return lud_invalid(error, "%s: version %u of the format or a foreign byte order; expected version %d",
+                           s->path, h->version, VERSION);
     bool sane = h->n_states > 0 && h->n_states < UINT32_MAX && h->n_layers > 0 &&
                 h->n_layers <= h->n_states && h->state_bytes > 0 && h->state_bytes < (1u << 20) &&
                 h->record_doubles > 0 && h->record_doubles < (1u << 24) && h->layers_at == PAGE &&
@@ -136,10 +134,10 @@ static lud_status check_file(const lud_empo_solution *s, uint64_t bytes, lud_err
     sane = sane && h->states_at == h->layers_at + round_up((h->n_layers + 1) * sizeof(uint64_t)) &&
            h->records_at == h->states_at + round_up(h->n_states * h->state_bytes) &&
            h->file_bytes == h->records_at + h->n_states * h->record_doubles * sizeof(double);
-    if (!sane) return lud_fail(error, LUD_ERROR_INPUT, "%s: damaged header", s->path);
+    if (!sane) return lud_invalid(error, "%s: damaged header", s->path);
     if (h->file_bytes != bytes)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: truncated: %llu bytes, expected %llu", s->path,
-                        (unsigned long long)bytes, (unsigned long long)h->file_bytes);
+        return lud_invalid(error, "%s: truncated: %llu bytes, expected %llu", s->path,
+                           (unsigned long long)bytes, (unsigned long long)h->file_bytes);
     return LUD_OK;
 }
 
@@ -149,8 +147,7 @@ static lud_status check_layers(const lud_empo_solution *s, lud_error *error) {
     for (uint64_t i = 0; i < h->n_layers && rising; i++) rising = s->layer_begin[i] < s->layer_begin[i + 1];
     if (!rising ||
         hash_states(s->layer_begin, h->n_layers, s->states, h->n_states * h->state_bytes) != h->states_hash)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: damaged: the states do not match their checksum",
-                        s->path);
+        return lud_invalid(error, "%s: damaged: the states do not match their checksum", s->path);
     return LUD_OK;
 }
 
@@ -178,16 +175,15 @@ static lud_status write_new(lud_empo_solution *s, const lud_empo_problem *proble
 static lud_status take_up(lud_empo_solution *s, const lud_empo_header *header, uint64_t bytes,
                           lud_error *error) {
     if (bytes != header->file_bytes)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%s.partial: belongs to another world; remove it to start anew", s->path);
+        return lud_invalid(error, "%s.partial: belongs to another world; remove it to start anew", s->path);
     LUD_TRY(map_file(s, bytes, error));
     lud_empo_header expected = *header;
     expected.first_level = s->header->first_level;
     if (memcmp(&expected, s->header, sizeof expected) != 0 || expected.first_level < 0 ||
         expected.first_level > (int64_t)expected.n_layers)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%s.partial: belongs to another world or other parameters; remove it to start anew",
-                        s->path);
+        return lud_invalid(
+            error, "%s.partial: belongs to another world or other parameters; remove it to start anew",
+            s->path);
     find_parts(s);
     return LUD_OK;
 }
@@ -255,12 +251,12 @@ lud_status lud_empo_solution_open(const char *path, lud_empo_solution **solution
     s->descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (s->descriptor < 0 || fstat(s->descriptor, &file) != 0) status = io_error(s, "read", error);
     if (status == LUD_OK && file.st_size < PAGE)
-        status = lud_fail(error, LUD_ERROR_INPUT, "%s: truncated: %lld bytes, a header has %d", path,
-                          (long long)file.st_size, PAGE);
+        status = lud_invalid(error, "%s: truncated: %lld bytes, a header has %d", path,
+                             (long long)file.st_size, PAGE);
     if (status == LUD_OK) status = map_file(s, (uint64_t)file.st_size, error);
     if (status == LUD_OK) status = check_file(s, (uint64_t)file.st_size, error);
     if (status == LUD_OK && s->header->first_level != 0)
-        status = lud_fail(error, LUD_ERROR_INPUT, "%s: not finished; continue it with --resume", path);
+        status = lud_invalid(error, "%s: not finished; continue it with --resume", path);
     if (status == LUD_OK) {
         find_parts(s);
         status = check_layers(s, error);

@@ -107,9 +107,8 @@ lud_status lud_empo_solution_policy_create(lud_empo_solution *solution, const lu
     lud_empo_layout layout;
     LUD_TRY(lud_empo_layout_find(model, &layout, error));
     if (!fits(solution->header, model, &layout))
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%s: the solution of another world (agents, actions or goals differ)",
-                        solution->path);
+        return lud_invalid(error, "%s: the solution of another world (agents, actions or goals differ)",
+                           solution->path);
     if (lud_max_discrete(&model->layout) > MAX_ACTIONS)
         return lud_fail(error, LUD_ERROR_UNSUPPORTED, "an agent has more than %d actions", MAX_ACTIONS);
     solution_policy *p = calloc(1, sizeof *p);

@@ -138,7 +138,7 @@ lud_status lud_empo_case_evaluate(lud_empo_case *c, const lud_empo_solution *sol
     *j = (lud_empo_policy_evaluation){0};
     if (solution->header->n_states != c->space->n_states ||
         solution->header->record_doubles != (uint64_t)layout->record_doubles)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: not a solution of this scenario", solution->path);
+        return lud_invalid(error, "%s: not a solution of this scenario", solution->path);
     lud_error unsaid = {0};
     lud_status said = LUD_OK;
     for (int r = 0; r < layout->n_robots && !said; r++)

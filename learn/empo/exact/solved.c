@@ -148,8 +148,7 @@ static json_t *evaluation_json(const lud_empo_layout *layout, const char *policy
 static lud_status evaluate(const lud_report_request *request, const lud_empo_solution *solution,
                            lud_report *report, lud_error *error) {
     const lud_scenario *scenario = request->scenario;
-    if (request->episodes == 1)
-        return lud_fail(error, LUD_ERROR_INPUT, "--episodes 1: an interval needs at least two");
+    if (request->episodes == 1) return lud_invalid(error, "--episodes 1: an interval needs at least two");
     lud_empo_solve_options options = {.n_threads = (int)scenario->run.threads};
     const lud_empo_estimate_options estimate = {.episodes = request->episodes ? request->episodes : 100,
                                                 .rollouts = ROLLOUTS,
@@ -163,8 +162,8 @@ static lud_status evaluate(const lud_report_request *request, const lud_empo_sol
         status = lud_empo_case_evaluate(&c, solution, policy.robots, &estimate,
                                         policy.cast ? 1 : options.n_threads, &result, error);
     if (!status && request->episodes && result.n_episodes == 0)
-        status = lud_fail(error, LUD_ERROR_INPUT,
-                          "--episodes is for policies that have to be played; this one is evaluated exactly");
+        status = lud_invalid(
+            error, "--episodes is for policies that have to be played; this one is evaluated exactly");
     if (!status && request->json)
         report->json = evaluation_json(&c.problem->layout, request->policy, &result);
     if (!status && !request->json)
@@ -194,7 +193,7 @@ static lud_status report_start(const lud_scenario *scenario, const lud_empo_solu
 static lud_status evaluate_run(const lud_report_request *request, lud_report *report, lud_error *error) {
     lud_empo_solution *solution;
     if (request->episodes && !request->policy)
-        return lud_fail(error, LUD_ERROR_INPUT, "--episodes is to play the policy of --policy");
+        return lud_invalid(error, "--episodes is to play the policy of --policy");
     lud_status status = open_in(request->folder, &solution, error);
     if (!status)
         status = request->policy ? evaluate(request, solution, report, error)

@@ -24,12 +24,12 @@ static lud_status open_learned(lud_arena *arena, lud_tree *prior, lud_device *de
     prior_options o;
     LUD_TRY(lud_options_read(&table, arena, prior, &o, error));
     if (!o.run)
-        return lud_fail_at(error, LUD_ERROR_INPUT, prior->place,
-                           "learned people need `run:`, the folder of a run of empo-phase1");
+        return lud_invalid_at(error, prior->place,
+                              "learned people need `run:`, the folder of a run of empo-phase1");
     lud_tree *run = lud_tree_get(prior, "run");
     char absolute[PATH_MAX];
     if (!realpath(o.run, absolute))
-        return lud_fail_at(error, LUD_ERROR_INPUT, run->place, "%s: %s", o.run, strerror(errno));
+        return lud_invalid_at(error, run->place, "%s: %s", o.run, strerror(errno));
     const char *kept = lud_arena_text(arena, absolute, strlen(absolute));
     if (!kept) return lud_no_memory(error, "a path");
     run->text = kept;
@@ -60,10 +60,10 @@ lud_status lud_empo_prior_open(lud_arena *arena, lud_tree *tree, const lud_scena
     const lud_policy *p = prior->policy;
     const bool steered = p->kind == &lud_policy_keyboard; /* nobody steers here */
     if (p->hidden_bytes || p->needs_observations || steered || !p->kind->distribution)
-        return lud_fail_at(error, LUD_ERROR_INPUT, tree->place,
-                           "the policy %s cannot be a human prior; expected one that looks at the present "
-                           "state only",
-                           p->kind->name);
+        return lud_invalid_at(error, tree->place,
+                              "the policy %s cannot be a human prior; expected one that looks at the present "
+                              "state only",
+                              p->kind->name);
     return LUD_OK;
 }
 

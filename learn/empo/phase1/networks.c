@@ -160,10 +160,9 @@ static lud_status read_options(const lud_checkpoint *checkpoint, lud_arena *aren
     const char *learner = lud_checkpoint_text(checkpoint, "learner");
     const char *text = lud_checkpoint_text(checkpoint, "configuration");
     if (!learner || strcmp(learner, "empo-phase1") != 0)
-        return lud_fail(error, LUD_ERROR_INPUT, "a run of the learner %s; expected empo-phase1",
-                        learner ? learner : "?");
+        return lud_invalid(error, "a run of the learner %s; expected empo-phase1", learner ? learner : "?");
     lud_tree *root = NULL;
-    if (!text) return lud_fail(error, LUD_ERROR_INPUT, "the checkpoint does not say its configuration");
+    if (!text) return lud_invalid(error, "the checkpoint does not say its configuration");
     LUD_TRY(lud_tree_read_text(arena, "configuration", text, strlen(text), &root, error));
     lud_tree *section = root->kind == LUD_TREE_MAPPING ? lud_tree_get(root, "learner") : NULL;
     return lud_empo_phase1_options_read(arena, section, options, error);

@@ -61,13 +61,12 @@ lud_status lud_empo_phase1_options_read(lud_arena *arena, lud_tree *learner, lud
     LUD_TRY(lud_empo_theory_check(&o->theory, place, error));
     LUD_TRY(lud_optimiser_options_check(&o->optimiser, learner, error));
     if (o->theory.nu_h > 0)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "nu_h is %g; empo-phase1 learns equation (2) without habit, expected 0",
-                           o->theory.nu_h);
+        return lud_invalid_at(error, place,
+                              "nu_h is %g; empo-phase1 learns equation (2) without habit, expected 0",
+                              o->theory.nu_h);
     if (o->batch_size > o->buffer_size)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "batch_size is %lld; expected at most buffer_size, %lld", (long long)o->batch_size,
-                           (long long)o->buffer_size);
+        return lud_invalid_at(error, place, "batch_size is %lld; expected at most buffer_size, %lld",
+                              (long long)o->batch_size, (long long)o->buffer_size);
     return LUD_OK;
 }
 
