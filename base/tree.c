@@ -119,12 +119,11 @@ static lud_status read_with_includes(lud_arena *arena, const char *path, const i
     if (include->kind == LUD_TREE_SEQUENCE) {
         if (!include->child)
             return lud_tree_expected(include, error, "the path of a file or a list of paths");
-        for (const lud_tree *c = include->child; c && !status; c = c->next)
-            status = include_one(arena, c, &here, files, &merged, error);
+        for (const lud_tree *c = include->child; c; c = c->next)
+            LUD_TRY(include_one(arena, c, &here, files, &merged, error));
     } else {
-        status = include_one(arena, include, &here, files, &merged, error);
+        LUD_TRY(include_one(arena, include, &here, files, &merged, error));
     }
-    if (status) return status;
     remove_child(*root, include);
     merge(merged, *root);
     *root = merged;
@@ -174,7 +173,6 @@ static lud_status element(const lud_tree *sequence, const char *segment, const c
 /* Puts `value` at `path`, which it takes apart; `name` is what to call the assignment. */
 static lud_status assign(lud_arena *arena, lud_tree *root, char *path, const char *name, lud_tree *value,
                          lud_error *error) {
-    lud_status status = LUD_OK;
     lud_tree *node = root;
     int depth = 0;
     for (char *segment = path, *dot; segment; segment = dot ? dot + 1 : NULL) {

@@ -110,6 +110,7 @@ static lud_status copy_node(reader *r, const lud_tree *node, lud_place alias, in
     *c = *node;
     c->next = NULL;
     lud_tree **link = &c->child;
+    lud_status status = LUD_OK;
     for (const lud_tree *child = node->child; child && !status; child = child->next) {
         status = copy_node(r, child, alias, depth + 1, link);
         if (!status) link = &(*link)->next;
@@ -296,14 +297,14 @@ static lud_status read_node(reader *r, struct fy_event *event, int depth, lud_tr
     LUD_TRY(check_depth(r, place, depth));
     LUD_TRY(open_anchor(r, anchor_token, place, &opened));
     if (event->type == FYET_SCALAR) {
-        status = read_scalar(r, event, node);
+        LUD_TRY(read_scalar(r, event, node));
     } else {
         lud_tree_kind kind = event->type == FYET_MAPPING_START ? LUD_TREE_MAPPING : LUD_TREE_SEQUENCE;
-        status = new_node(r, place, kind, node);
-        if (!status) status = read_children(r, *node, depth);
+        LUD_TRY(new_node(r, place, kind, node));
+        LUD_TRY(read_children(r, *node, depth));
     }
-    if (!status && opened) opened->node = *node;
-    return status;
+    if (opened) opened->node = *node;
+    return LUD_OK;
 }
 
 static lud_status read_stream(reader *r, lud_tree **root) {

@@ -192,7 +192,7 @@ static lud_status solve_on(lud_device *device, const lud_scenario *scenario, con
     lud_empo_case c;
     LUD_TRY(lud_empo_case_open(scenario, &options, &c, error));
     lud_empo_solution *solution = NULL;
-    status = lud_empo_case_solve(&c, &options, &solution, error);
+    lud_status status = lud_empo_case_solve(&c, &options, &solution, error);
     if (!status) status = export_all(wanted, values->run, &c, solution, error);
     if (!status) {
         json_t *root = summary(&c, solution);

@@ -257,14 +257,13 @@ static lud_status build(kge *k, lud_error *error) {
     k->n_test = limited(k->options.evaluation.n_queries, k->model->pools[LUD_PROOF_TEST].n);
     k->options.evaluation.rank.fusion.kind = LUD_PROOF_FUSION_KGE;
     k->options.evaluation.rank.n_slots = 1;
-    status = take_memory(k, error);
-    if (!status) status = build_tables(k, error);
-    if (!status)
-        status = lud_proof_ranker_create(k->model, NULL, &k->options.evaluation.rank,
-                                         (lud_proof_corrupt)k->model->options.negatives.corrupt, 1,
-                                         &k->ranker, error);
-    if (!status) count_sides(k);
-    return status;
+    LUD_TRY(take_memory(k, error));
+    LUD_TRY(build_tables(k, error));
+    LUD_TRY(lud_proof_ranker_create(k->model, NULL, &k->options.evaluation.rank,
+                                    (lud_proof_corrupt)k->model->options.negatives.corrupt, 1, &k->ranker,
+                                    error));
+    count_sides(k);
+    return LUD_OK;
 }
 
 static lud_status create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,

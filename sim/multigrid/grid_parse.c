@@ -400,7 +400,7 @@ static lud_status read_section(reader *r, lud_tree *section, uint64_t seed, lud_
     spec->is_generated = true;
     LUD_TRY(lud_grid_generate_read(r->arena, o->generate, seed, &spec->generate, r->error));
     spec->n_maps = (int)spec->generate.maps;
-    status = lud_grid_generate_maps(r->arena, o, spec, r->error);
+    lud_status status = lud_grid_generate_maps(r->arena, o, spec, r->error);
     lud_place at = o->generate->place;
     /* errors in the list of agents have a place already */
     if (status && r->error && !strncmp(r->error->text, "expected", 8))

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "particle_tasks.h"
+#include "sim/particle/particle_rows.h"
 
 const char *lud_particle_task_name(int i) {
     return i >= 0 && i < (int)(sizeof task_files / sizeof *task_files) ? task_files[i].name : NULL;
