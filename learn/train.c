@@ -171,9 +171,7 @@ static lud_status one_iteration(session *s, lud_progress *progress, lud_error *e
     s->iterations++;
     const bool evaluate = s->iterations == l->n_iterations ||
                           (o->evaluate_every && s->iterations % (uint64_t)o->evaluate_every == 0);
-    if (evaluate && l->kind->evaluate) {
-        LUD_TRY(l->kind->evaluate(l, s->row + l->n_columns, error));
-    }
+    if (evaluate && l->kind->evaluate) LUD_TRY(l->kind->evaluate(l, s->row + l->n_columns, error));
     LUD_TRY(lud_metrics_write(s->metrics, s->iterations, seconds_now(s), s->row, error));
     if (o->after_iteration) o->after_iteration(o->context, l);
 

@@ -70,9 +70,7 @@ static lud_status grow_arrays(lud_distributions *d, size_t n, lud_error *error) 
 
 lud_status lud_distributions_number(lud_distributions *d, const double *probability, size_t n,
                                     uint32_t *number, lud_error *error) {
-    if (!d->slots || d->n >= ((uint32_t)1 << d->log2_slots) / 2) {
-        LUD_TRY(grow_slots(d, error));
-    }
+    if (!d->slots || d->n >= ((uint32_t)1 << d->log2_slots) / 2) LUD_TRY(grow_slots(d, error));
     size_t mask = ((size_t)1 << d->log2_slots) - 1, at = hash_of(probability, n) & mask;
     for (; d->slots[at]; at = (at + 1) & mask) {
         uint32_t i = d->slots[at] - 1;

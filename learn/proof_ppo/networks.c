@@ -266,9 +266,7 @@ static lud_status scale_constants(lud_proof_net *net, lud_error *error) {
 }
 
 lud_status lud_proof_net_plan(lud_proof_net *net, lud_nn_mode mode, lud_error *error) {
-    if (net->options.constant_scale != 1.0) {
-        LUD_TRY(scale_constants(net, error));
-    }
+    if (net->options.constant_scale != 1.0) LUD_TRY(scale_constants(net, error));
     return lud_nn_plan(net->nn, mode, error);
 }
 

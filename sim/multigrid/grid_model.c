@@ -261,9 +261,7 @@ static lud_status check_spec(const lud_grid_spec *spec, lud_arena *arena, lud_er
     size_t n_cells = (size_t)spec->width * (size_t)spec->height;
     uint8_t *seen = lud_arena_take(arena, n_cells);
     if (!seen) return lud_no_memory(error, "a %d x %d grid", spec->width, spec->height);
-    for (int k = 0; k < spec->n_maps; k++) {
-        LUD_TRY(check_map(spec, k, seen, error));
-    }
+    for (int k = 0; k < spec->n_maps; k++) LUD_TRY(check_map(spec, k, seen, error));
     return check_goals(spec, seen, error);
 }
 

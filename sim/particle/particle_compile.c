@@ -115,9 +115,8 @@ static lud_status read_colour(lud_tree *node, double *colour, int *size, lud_err
         return lud_invalid_at(error, node->place, "expected a colour, a list of 3 to %d numbers",
                               LUD_PARTICLE_MAX_COLOUR);
     *size = 0;
-    for (lud_tree *c = node->child; c; c = c->next) {
+    for (lud_tree *c = node->child; c; c = c->next)
         LUD_TRY(lud_tree_real(c, -1e9, 1e9, &colour[(*size)++], error));
-    }
     return LUD_OK;
 }
 

@@ -100,18 +100,15 @@ static lud_status pick(lud_tree *node, const lud_tree *parameters, lud_error *er
 
 /* Replaces $name and {pick, by} everywhere below. Parameters cannot refer to parameters, so this ends. */
 static lud_status substitute(lud_tree *node, const lud_tree *parameters, lud_error *error) {
-    if (node->kind == LUD_TREE_MAPPING && find(node, "pick")) {
-        LUD_TRY(pick(node, parameters, error));
-    }
+    if (node->kind == LUD_TREE_MAPPING && find(node, "pick")) LUD_TRY(pick(node, parameters, error));
     if (node->kind == LUD_TREE_SCALAR && node->text[0] == '$') {
         const lud_tree *value = find(parameters, node->text + 1);
         if (!value) return unknown_parameter(parameters, node, node->text + 1, error);
         become(node, value);
         return LUD_OK;
     }
-    for (lud_tree *child = node->child; child; child = child->next) {
+    for (lud_tree *child = node->child; child; child = child->next)
         LUD_TRY(substitute(child, parameters, error));
-    }
     return LUD_OK;
 }
 

@@ -374,9 +374,7 @@ static lud_status read_rule(cursor *c) {
     raw_rule *rule = &b->rules.items[b->rules.n - 1];
     LUD_TRY(read_rule_label(c, rule));
     bool arrow = contains(c, "->");
-    if (arrow) {
-        LUD_TRY(read_body(c, rule, true));
-    }
+    if (arrow) LUD_TRY(read_body(c, rule, true));
     raw_atom head;
     LUD_TRY(read_atom(c, rule_term, &head));
     rule = &b->rules.items[b->rules.n - 1];

@@ -121,9 +121,7 @@ lud_status lud_empo_chain_write_prism(const lud_empo_chain *chain, const double 
     }
     write_prism_labels(chain->problem, lab);
     FILE *const files[] = {tra, sta, lab, srew};
-    for (int i = 0; i < 4; i++) {
-        LUD_TRY(written(files[i], error));
-    }
+    for (int i = 0; i < 4; i++) LUD_TRY(written(files[i], error));
     return LUD_OK;
 }
 

@@ -168,9 +168,7 @@ lud_status lud_empo_phase1_rollout_step(lud_empo_phase1_rollout *a, double epsil
         .n = a->env.n, .records = a->record_of, .begin = a->begin, .person = a->person, .goal = a->env.goals};
     if (epsilon < 1.0) lud_empo_human_net_evaluate(a->net, &query, false, a->policy, NULL);
     for (int e = 0; e < a->env.n; e++) {
-        for (int h = 0; h < layout->n_humans; h++) {
-            LUD_TRY(keep(a, e, h, step, replay, error));
-        }
+        for (int h = 0; h < layout->n_humans; h++) LUD_TRY(keep(a, e, h, step, replay, error));
         choose(a, e, epsilon);
         move(a, e);
     }
