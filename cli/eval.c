@@ -22,13 +22,13 @@ static const lud_flag flags[] = {
         "robot policy to evaluate: a kind (random), its options ({type: weighted, ...}) or another RUN"),
     TEXT_FLAG("split", 0, split, "LIST", "proof: queries to rank, valid or test (test)"),
     INT_FLAG("queries", 0, queries, 0, 1e9, "N", "proof: the first N queries; 0: all (500)"),
-    INT_FLAG("episodes", 0, episodes, 1, 1e9, "N",
-             "to play (100), for a policy that remembers, or graph-mappo in a team of another size than it "
-             "was trained in"),
+    INT_FLAG(
+        "episodes", 0, episodes, 1, 1e9, "N",
+        "to play (100), for a policy that remembers, or in a team of another size than it was trained in"),
     TEXT_FLAG("plot", 0, plot, "FILE",
-              "graph-mappo with goals: draw the closed loop's error norms into a PNG file"),
+              "of policies that approach goals: draw the closed loop's error norms into a PNG file"),
     TEXT_FLAG("against", 0, against, "RUN",
-              "graph-mappo with goals: another run to compare the closed loop with"),
+              "of policies that approach goals: another run to compare the closed loop with"),
     LUD_SCENARIO_FLAG_ROWS(scenario),
     LUD_PRECISION_FLAG_ROW(scenario),
     SWITCH_FLAG("json", 'j', json, "results as JSON on standard output"),
@@ -163,8 +163,8 @@ static lud_status eval_kind(const lud_learner_kind *kind, const lud_scenario *sc
         status = lud_out_of_memory(error);
     lud_print_text(&report.text); /* also what was found before it failed */
     if (!status && silent && (values->plot || values->against))
-        status = lud_invalid(error,
-                             "--plot and --against draw the closed loop of graph-mappo in worlds with goals");
+        status =
+            lud_invalid(error, "--plot and --against draw the closed loop of policies that approach goals");
     if (!status && values->plot)
         status =
             lud_plot_write(values->plot, report.panels, report.n_panels, 900, 720, 2, LUD_THEME_LIGHT, error);

@@ -6,9 +6,10 @@
 #include "base/progress.h"
 #include "cli/cli.h"
 #include "cli/proof_solve.h"
+#include "learn/empo/evaluation/report.h"
 #include "learn/empo/exact/chain.h"
-#include "learn/empo/exact/report.h"
 #include "learn/empo/exact/solve.h"
+#include "sim/proof/proof_model.h"
 
 typedef struct solve_values {
     lud_scenario_flags scenario;
@@ -222,9 +223,9 @@ static lud_status solve_proof(const lud_scenario *scenario, const solve_values *
 
 /* Worlds with an exact method of their own; the others are solved as decision problems. */
 static const struct {
-    const char *world;
+    const lud_world *world;
     lud_status (*solve)(const lud_scenario *scenario, const solve_values *values, lud_error *error);
-} methods[] = {{"proof", solve_proof}, {NULL, solve}};
+} methods[] = {{&lud_proof_world, solve_proof}, {NULL, solve}};
 
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
     (void)n_arguments;
@@ -233,7 +234,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     lud_scenario *scenario;
     LUD_TRY(lud_scenario_open(arguments[0], &values->scenario, &scenario, error));
     int method = 0;
-    while (methods[method].world && strcmp(methods[method].world, scenario->world->name) != 0) method++;
+    while (methods[method].world && methods[method].world != scenario->world) method++;
     lud_status status = methods[method].solve(scenario, values, error);
     lud_scenario_destroy(scenario);
     return status;

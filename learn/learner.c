@@ -36,7 +36,7 @@ lud_status lud_learner_create(const lud_scenario *scenario, lud_device *device, 
                               "there is no `learner:` section to train with");
     const lud_learner_kind *kind = NULL;
     lud_status status = lud_learner_kind_of(scenario, &kind, error);
-    if (!status && kind->world && strcmp(kind->world, scenario->world->name) != 0)
+    if (!status && kind->world && lud_world_find(kind->world) != scenario->world)
         status = lud_invalid_at(error, scenario->learner->place,
                                 "learner %s needs the world '%s', this scenario has '%s'", kind->name,
                                 kind->world, scenario->world->name);

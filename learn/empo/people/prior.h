@@ -1,7 +1,7 @@
 /* How people act, as far as the learners know: a policy, networks, or the exact solution. */
 #pragma once
 
-#include "learn/empo/exact/reference.h"
+#include "learn/empo/evaluation/reference.h"
 #include "learn/empo/phase1/networks.h"
 
 typedef struct lud_empo_prior {

@@ -9,7 +9,7 @@
  * so its mean over draws is the exact one under the uniform belief, for every action and any goal at once. */
 #pragma once
 
-#include "learn/empo/exact/reference.h"
+#include "learn/empo/evaluation/reference.h"
 #include "learn/empo/memory/replay.h"
 #include "learn/empo/phase1/networks.h"
 #include "learn/learner.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "agents/policy.h"
-#include "learn/empo/exact/reference.h"
+#include "learn/empo/evaluation/reference.h"
 #include "learn/empo/people/prior.h"
 #include "learn/empo/phase2/async.h"
 #include "learn/empo/phase2/plasticity.h"

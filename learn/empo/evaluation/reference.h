@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agents/policy.h"
-#include "learn/empo/exact/policy_evaluation.h"
+#include "learn/empo/evaluation/policy_evaluation.h"
 #include "sim/scenario.h"
 
 typedef struct lud_empo_reference {

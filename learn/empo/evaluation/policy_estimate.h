@@ -14,7 +14,8 @@
 #pragma once
 
 #include "agents/policy.h"
-#include "learn/empo/exact/policy_evaluation.h"
+#include "learn/empo/evaluation/policy_evaluation.h"
+#include "learn/empo/exact/solve.h"
 
 typedef struct lud_empo_estimate_options {
     int64_t episodes; /* at least 2, for the intervals */
@@ -28,3 +29,9 @@ typedef struct lud_empo_estimate_options {
 lud_status lud_empo_estimate_policy(const lud_empo_problem *problem, const double *records, uint32_t start,
                                     lud_policy *const *robots, const lud_empo_estimate_options *options,
                                     lud_empo_policy_evaluation *evaluation, lud_error *error);
+
+/* What robots[n_robots] achieve in the world of a solution: exactly where their policies say their
+ * probabilities (lud_policy_distribution), else estimated. The evaluation is the caller's to free. */
+lud_status lud_empo_case_evaluate(lud_empo_case *c, const lud_empo_solution *solution,
+                                  lud_policy *const *robots, const lud_empo_estimate_options *estimate,
+                                  int n_threads, lud_empo_policy_evaluation *evaluation, lud_error *error);

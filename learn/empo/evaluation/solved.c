@@ -1,4 +1,4 @@
-#include "learn/empo/exact/solved.h"
+#include "learn/empo/evaluation/solved.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "learn/empo/exact/report.h"
+#include "learn/empo/evaluation/policy_estimate.h"
+#include "learn/empo/evaluation/report.h"
 #include "learn/empo/exact/solution_policy.h"
-#include "learn/empo/exact/solve.h"
 #include "learn/empo/overlay.h"
 #include "learn/store/run.h"
 

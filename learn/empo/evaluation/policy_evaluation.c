@@ -1,4 +1,4 @@
-#include "learn/empo/exact/policy_evaluation.h"
+#include "learn/empo/evaluation/policy_evaluation.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "learn/empo/exact/policy_estimate.h"
+#include "learn/empo/evaluation/policy_estimate.h"
 
 #include <assert.h>
 #include <math.h>
@@ -312,5 +312,31 @@ lud_status lud_empo_estimate_policy(const lud_empo_problem *problem, const doubl
     lud_arena_destroy(p.arena);
     free(s.power);
     if (status) lud_empo_policy_evaluation_free(j);
+    return status;
+}
+
+lud_status lud_empo_case_evaluate(lud_empo_case *c, const lud_empo_solution *solution,
+                                  lud_policy *const *robots, const lud_empo_estimate_options *estimate,
+                                  int n_threads, lud_empo_policy_evaluation *j, lud_error *error) {
+    static const uint32_t start = 0;
+    const lud_empo_layout *layout = &c->problem->layout;
+    *j = (lud_empo_policy_evaluation){0};
+    if (solution->header->n_states != c->space->n_states ||
+        solution->header->record_doubles != (uint64_t)layout->record_doubles)
+        return lud_invalid(error, "%s: not a solution of this scenario", solution->path);
+    lud_error unsaid = {0};
+    lud_status said = LUD_OK;
+    for (int r = 0; r < layout->n_robots && !said; r++)
+        said = lud_empo_check_policy(robots[r], layout->robots[r], &unsaid);
+    if (said && said != LUD_ERROR_UNSUPPORTED) return lud_fail(error, said, "%s", unsaid.text);
+    lud_empo_policies policies = c->policies; /* people keep their habits and beliefs */
+    policies.robots = layout->n_robots > 0 ? robots : NULL;
+    lud_empo_hooks hooks;
+    lud_empo_policies_hook(&policies, &hooks);
+    lud_status status =
+        said
+            ? lud_empo_estimate_policy(c->problem, solution->records, start, robots, estimate, j, error)
+            : lud_empo_evaluate_policy(c->problem, solution->records, &start, 1, &hooks, n_threads, j, error);
+    for (int r = 0; r < layout->n_robots && !status; r++) status = lud_policy_check(robots[r], error);
     return status;
 }

@@ -1,4 +1,4 @@
-#include "learn/empo/exact/reference.h"
+#include "learn/empo/evaluation/reference.h"
 
 #include <math.h>
 #include <stdlib.h>
