@@ -164,7 +164,7 @@ static lud_status eval_kind(const lud_learner_kind *kind, const lud_scenario *sc
     lud_print_text(&report.text); /* also what was found before it failed */
     if (!status && silent && (values->plot || values->against))
         status =
-            lud_invalid(error, "--plot and --against draw the closed loop of policies that approach goals");
+            lud_invalid(error, "--plot and --against draw the closed loop of graph-mappo in worlds with goals");
     if (!status && values->plot)
         status =
             lud_plot_write(values->plot, report.panels, report.n_panels, 900, 720, 2, LUD_THEME_LIGHT, error);
