@@ -96,16 +96,16 @@ static lud_status read_entry(lud_cast *cast, lud_tree *entry, const char *file, 
 }
 
 static lud_status read_policies(lud_cast *cast, lud_tree *policies, const char *file, lud_error *error) {
-    lud_status status = add_member(cast, NULL, file, error); /* for agents that nobody is named for */
-    if (status || !policies || policies->kind == LUD_TREE_NULL) return status;
+    LUD_TRY(add_member(cast, NULL, file, error)); /* for agents that nobody is named for */
+    if (!policies || policies->kind == LUD_TREE_NULL) return LUD_OK;
     if (policies->kind != LUD_TREE_MAPPING)
         return lud_invalid_at(error, policies->place,
                               "policies: expected a mapping such as {human: {type: random}}");
     /* roles first, then single agents: the narrower entry wins */
-    for (int pass = 0; pass < 2 && !status; pass++)
-        for (lud_tree *entry = policies->child; entry && !status; entry = entry->next)
-            status = read_entry(cast, entry, file, pass == 1, error);
-    return status;
+    for (int pass = 0; pass < 2; pass++)
+        for (lud_tree *entry = policies->child; entry; entry = entry->next)
+            LUD_TRY(read_entry(cast, entry, file, pass == 1, error));
+    return LUD_OK;
 }
 
 lud_status lud_cast_create(const lud_model *model, lud_tree *policies, const char *file, lud_cast **out,
@@ -120,10 +120,7 @@ lud_status lud_cast_create(const lud_model *model, lud_tree *policies, const cha
     cast->scenario_member = calloc(n_agents + 1, sizeof *cast->scenario_member);
     int *agents = calloc(room * n_agents + 1, sizeof *agents);
     if (!cast->members || !cast->scenario_member || !agents) {
-        free(agents);
-        free(cast->members);
-        free(cast->scenario_member);
-        free(cast);
+        LUD_FREE(agents, cast->members, cast->scenario_member, cast);
         return out_of_memory(error);
     }
     for (size_t m = 0; m < room; m++) cast->members[m].agents = agents + m * n_agents;
@@ -141,10 +138,7 @@ void lud_cast_destroy(lud_cast *cast) {
     if (!cast) return;
     for (int m = 0; m < cast->n_members + cast->model->layout.n_agents; m++)
         lud_policy_destroy(cast->members[m].policy);
-    free(cast->members[0].agents);
-    free(cast->members);
-    free(cast->scenario_member);
-    free(cast);
+    LUD_FREE(cast->members[0].agents, cast->members, cast->scenario_member, cast);
 }
 
 void lud_cast_set(lud_cast *cast, int agent, lud_policy *policy) {
@@ -251,8 +245,7 @@ void lud_cast_act(const lud_cast *cast, lud_range range, const uint8_t *states, 
 }
 
 lud_status lud_cast_check(const lud_cast *cast, lud_error *error) {
-    lud_status status = LUD_OK;
-    for (int m = 0; m < cast->n_members + cast->model->layout.n_agents && !status; m++)
-        if (cast->members[m].n_agents) status = lud_policy_check(cast->members[m].policy, error);
-    return status;
+    for (int m = 0; m < cast->n_members + cast->model->layout.n_agents; m++)
+        if (cast->members[m].n_agents) LUD_TRY(lud_policy_check(cast->members[m].policy, error));
+    return LUD_OK;
 }

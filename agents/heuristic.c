@@ -340,14 +340,9 @@ static void destroy(lud_policy *policy) {
     for (int i = 0; self->scratches && i < self->n_scratches; i++) {
         scratch *s = &self->scratches[i];
         if (s->scene) lud_grid_scene_destroy(s->scene);
-        free(s->passing);
-        free(s->cost);
-        free(s->visited);
-        free(s->queue);
+        LUD_FREE(s->passing, s->cost, s->visited, s->queue);
     }
-    free(self->scratches);
-    free(self->closed);
-    free(self);
+    LUD_FREE(self->scratches, self->closed, self);
 }
 
 static bool create_scratch(scratch *s, const lud_model *model, size_t n_cells) {

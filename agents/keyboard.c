@@ -28,9 +28,7 @@ typedef struct keyboard_policy {
 
 static void destroy(lud_policy *policy) {
     keyboard_policy *self = (keyboard_policy *)policy;
-    free(self->action);
-    free(self->continuous);
-    free(self);
+    LUD_FREE(self->action, self->continuous, self);
 }
 
 static void act(lud_policy *policy, const lud_act *act) {

@@ -34,9 +34,7 @@ typedef struct script_policy {
 
 static void destroy(lud_policy *policy) {
     script_policy *self = (script_policy *)policy;
-    free(self->actions);
-    free(self->still);
-    free(self);
+    LUD_FREE(self->actions, self->still, self);
 }
 
 /* Everybody's actions in a step of the episode. */

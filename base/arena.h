@@ -31,3 +31,8 @@ lud_arena_mark lud_arena_get_mark(const lud_arena *arena);
 void lud_arena_release(lud_arena *arena, lud_arena_mark mark);
 /* Bytes held from the operating system. */
 size_t lud_arena_bytes(const lud_arena *arena);
+
+/* Gives back pieces that malloc and the like gave: LUD_FREE(a, b, c). Null is allowed. */
+#define LUD_FREE(...)                                                                                        \
+    lud_free_all(sizeof(void *[]){__VA_ARGS__} / sizeof(void *), (void *const[]){__VA_ARGS__})
+void lud_free_all(size_t n, void *const *pieces);

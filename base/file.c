@@ -118,10 +118,9 @@ lud_status lud_file_write_commit(lud_file_writer *writer, lud_error *error) {
 
 lud_status lud_file_write(const char *path, const void *bytes, size_t length, lud_error *error) {
     lud_file_writer writer;
-    lud_status status = lud_file_write_begin(&writer, path, error);
-    if (status) return status;
+    LUD_TRY(lud_file_write_begin(&writer, path, error));
     if (length && fwrite(bytes, 1, length, writer.stream) != length) {
-        status = system_error(error, path, "cannot be written");
+        const lud_status status = system_error(error, path, "cannot be written");
         lud_file_write_abandon(&writer);
         return status;
     }

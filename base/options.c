@@ -62,8 +62,7 @@ static lud_status read_option(const lud_option *option, lud_arena *arena, lud_tr
         return lud_tree_choice(node, option->choices, n_choices(option), field, error);
     case LUD_OPTION_TEXT: {
         const char *text;
-        lud_status status = lud_tree_text(node, &text, error);
-        if (status) return status;
+        LUD_TRY(lud_tree_text(node, &text, error));
         /* a copy: the tree may live in another arena */
         const char *copy = lud_arena_text(arena, text, strlen(text));
         if (!copy) return lud_out_of_memory(error);
@@ -156,25 +155,22 @@ static lud_status check_keys(const lud_option_table *table, lud_arena *arena, co
 
 lud_status lud_options_read(const lud_option_table *table, lud_arena *arena, lud_tree *mapping, void *values,
                             lud_error *error) {
-    lud_status status = lud_options_default(table, arena, values, error);
-    if (status) return status;
+    LUD_TRY(lud_options_default(table, arena, values, error));
     if (mapping && mapping->kind == LUD_TREE_NULL) mapping = NULL;
-    if (mapping) status = check_keys(table, arena, mapping, error);
-    if (status) return status;
+    if (mapping) LUD_TRY(check_keys(table, arena, mapping, error));
     if (mapping) mapping->used = true;
     for (int i = 0; i < table->n; i++) {
         const lud_option *option = &table->options[i];
         lud_tree *node = mapping ? lud_tree_get(mapping, option->key) : NULL;
         if (node && node->kind == LUD_TREE_NULL && may_be_empty(option)) node = NULL;
         if (!node && option->type == LUD_OPTION_SECTION) /* its required keys are missed all the same */
-            status = lud_options_read(option->section, arena, NULL, (char *)values + option->offset, error);
+            LUD_TRY(lud_options_read(option->section, arena, NULL, (char *)values + option->offset, error));
         else if (!node && is_required(option))
-            status = lud_invalid_at(error, mapping ? mapping->place : (lud_place){0},
-                                    "expected the key '%s' in '%s' (%s), found none", option->key,
-                                    table->name, option->help);
+            return lud_invalid_at(error, mapping ? mapping->place : (lud_place){0},
+                                  "expected the key '%s' in '%s' (%s), found none", option->key, table->name,
+                                  option->help);
         else if (node)
-            status = read_option(option, arena, node, (char *)values + option->offset, error);
-        if (status) return status;
+            LUD_TRY(read_option(option, arena, node, (char *)values + option->offset, error));
     }
     return LUD_OK;
 }

@@ -234,11 +234,11 @@ static lud_status read_key(reader *r, struct fy_event *event, const char **key, 
     if (event->scalar.tag)
         return lud_invalid_at(r->error, *place, "expected a key without a tag, found a YAML tag");
     size_t length;
-    lud_status status = scalar_text(r, event->scalar.value, *place, key, &length);
-    if (!status && length > LUD_TREE_MAX_KEY_BYTES)
-        status = lud_invalid_at(r->error, *place, "expected a key of at most %d bytes, found %zu bytes",
-                                (int)LUD_TREE_MAX_KEY_BYTES, length);
-    return status;
+    LUD_TRY(scalar_text(r, event->scalar.value, *place, key, &length));
+    if (length > LUD_TREE_MAX_KEY_BYTES)
+        return lud_invalid_at(r->error, *place, "expected a key of at most %d bytes, found %zu bytes",
+                              (int)LUD_TREE_MAX_KEY_BYTES, length);
+    return LUD_OK;
 }
 
 static lud_status read_children(reader *r, lud_tree *parent, int depth) {

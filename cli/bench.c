@@ -95,12 +95,11 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
             printf("%-16s %s%s\n", benches[i]->name, benches[i]->about, benches[i]->slow ? " (slow)" : "");
         return LUD_OK;
     }
-    lud_status status = LUD_OK;
-    for (int i = 0; i < n_arguments && !status; i++) status = check_name(arguments[i], error);
-    if (status) return status;
+    for (int i = 0; i < n_arguments; i++) LUD_TRY(check_name(arguments[i], error));
     if (values->threads) omp_set_num_threads((int)values->threads);
     json_t *all = values->json ? json_array() : NULL;
     int kept = 0;
+    lud_status status = LUD_OK;
     for (int i = 0; !status && i < n; i++) {
         if (!chosen(benches[i], arguments, n_arguments)) continue;
         if (lud_interrupted())

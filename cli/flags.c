@@ -58,18 +58,17 @@ static lud_status set_flag(const lud_flag *flag, const char *text, void *values,
     char *field = (char *)values + flag->offset;
     double value;
     int64_t whole;
-    lud_status status = LUD_OK;
     switch (flag->type) {
     case LUD_FLAG_SWITCH:
         memcpy(field, &(bool){true}, sizeof(bool));
         break;
     case LUD_FLAG_INT:
-        status = read_number(flag, text, true, &value, &whole, error);
-        if (!status) memcpy(field, &whole, sizeof whole);
+        LUD_TRY(read_number(flag, text, true, &value, &whole, error));
+        memcpy(field, &whole, sizeof whole);
         break;
     case LUD_FLAG_REAL:
-        status = read_number(flag, text, false, &value, &whole, error);
-        if (!status) memcpy(field, &value, sizeof value);
+        LUD_TRY(read_number(flag, text, false, &value, &whole, error));
+        memcpy(field, &value, sizeof value);
         break;
     case LUD_FLAG_TEXT:
         memcpy(field, &text, sizeof text);
@@ -82,7 +81,7 @@ static lud_status set_flag(const lud_flag *flag, const char *text, void *values,
         break;
     }
     }
-    return status;
+    return LUD_OK;
 }
 
 /* One word that begins with a dash; takes the next word too where the flag needs a value. */

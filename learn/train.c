@@ -130,18 +130,15 @@ static lud_status open_session(session *s, lud_error *error) {
     if (l->n_evaluation_columns)
         memcpy(s->columns + l->n_columns, l->evaluation_columns,
                (size_t)l->n_evaluation_columns * sizeof *s->columns);
-    lud_status status = lud_metrics_open(s->options->folder, s->columns, s->n_columns,
-                                         resumes ? s->iterations + 1 : 0, &s->metrics, error);
-    if (status == LUD_OK) status = lud_checkpoint_writer_create(s->checkpoint_path, &s->writer, error);
-    return status;
+    LUD_TRY(lud_metrics_open(s->options->folder, s->columns, s->n_columns, resumes ? s->iterations + 1 : 0,
+                             &s->metrics, error));
+    return lud_checkpoint_writer_create(s->checkpoint_path, &s->writer, error);
 }
 
 static void close_session(session *s) {
     lud_checkpoint_writer_destroy(s->writer);
     lud_metrics_close(s->metrics, NULL);
-    free(s->checkpoint_path);
-    free(s->columns);
-    free(s->row);
+    LUD_FREE(s->checkpoint_path, s->columns, s->row);
 }
 
 /* Takes a snapshot when one is due; while the last is still being written it waits for a later iteration, or,

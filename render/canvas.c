@@ -7,6 +7,7 @@
 
 #include <xxhash.h>
 
+#include "base/arena.h"
 #include "render/font.h"
 #include "render/page.h"
 #include "render/shape.h"
@@ -103,9 +104,7 @@ void lud_canvas_destroy(lud_canvas *canvas) {
         SDL_DestroyRenderer(canvas->renderer);
         SDL_FreeSurface(canvas->surface);
     }
-    free(canvas->scratch);
-    free(canvas->mask);
-    free(canvas);
+    LUD_FREE(canvas->scratch, canvas->mask, canvas);
 }
 
 int lud_canvas_width(const lud_canvas *canvas) {

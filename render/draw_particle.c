@@ -29,9 +29,7 @@ static const lud_particle_model *model_of(const lud_drawing *drawing) {
 }
 
 static void destroy(lud_drawing *drawing) {
-    free(((particle_drawing *)drawing)->position);
-    free(((particle_drawing *)drawing)->attention);
-    free(drawing);
+    LUD_FREE(((particle_drawing *)drawing)->position, ((particle_drawing *)drawing)->attention, drawing);
 }
 
 static lud_status create(const lud_model *model, lud_drawing **drawing, lud_error *error) {

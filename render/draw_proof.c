@@ -43,9 +43,7 @@ static const lud_proof_state *head(const uint8_t *state) {
 static void destroy(lud_drawing *drawing) {
     proof_drawing *d = (proof_drawing *)(void *)drawing;
     lud_proof_tree_free(&d->tree);
-    free(d->order);
-    free(d->level);
-    free(d);
+    LUD_FREE(d->order, d->level, d);
 }
 
 static lud_status create(const lud_model *model, lud_drawing **drawing, lud_error *error) {

@@ -102,9 +102,7 @@ lud_status lud_player_create(const lud_model *model, lud_cast *cast, uint64_t se
 void lud_player_destroy(lud_player *player) {
     if (!player) return;
     lud_runner_destroy(&player->runner);
-    free(player->records);
-    free(player->goals);
-    free(player);
+    LUD_FREE(player->records, player->goals, player);
 }
 
 void lud_player_restart(lud_player *player, uint64_t seed) {

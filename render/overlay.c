@@ -50,14 +50,8 @@ lud_status lud_overlay_create(lud_overlay_source *source, lud_drawing *drawing, 
 void lud_overlay_destroy(lud_overlay *overlay) {
     if (!overlay) return;
     lud_overlay_source_destroy(overlay->source);
-    free(overlay->goal_values);
-    free(overlay->goal_areas);
-    free(overlay->actions);
-    free(overlay->cell_goal);
-    free(overlay->row_state);
-    free(overlay->row_kind);
-    free(overlay->rows);
-    free(overlay);
+    LUD_FREE(overlay->goal_values, overlay->goal_areas, overlay->actions, overlay->cell_goal,
+             overlay->row_state, overlay->row_kind, overlay->rows, overlay);
 }
 
 int lud_overlay_shown(const lud_overlay *overlay) {

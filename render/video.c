@@ -216,8 +216,7 @@ void lud_video_abandon(lud_video *video) {
 }
 
 lud_status lud_video_open(const char *path, lud_video_options options, lud_video **video, lud_error *error) {
-    lud_status status = lud_video_check_path(path, error);
-    if (status) return status;
+    LUD_TRY(lud_video_check_path(path, error));
     const format *f = format_of(path);
     bool even = f->pixels != AV_PIX_FMT_YUV420P || (options.width % 2 == 0 && options.height % 2 == 0);
     if (options.width < 16 || options.height < 16 || options.width > 4096 || options.height > 4096 || !even)
@@ -235,13 +234,12 @@ lud_status lud_video_open(const char *path, lud_video_options options, lud_video
         if (v) destroy(v);
         return lud_no_memory(error, "a video");
     }
-    if (f->muxer) status = open_stream(v, error);
-    if (status) {
+    const lud_status status = f->muxer ? open_stream(v, error) : LUD_OK;
+    if (status)
         lud_video_abandon(v);
-        return status;
-    }
-    *video = v;
-    return LUD_OK;
+    else
+        *video = v;
+    return status;
 }
 
 /* ---- frames ---- */

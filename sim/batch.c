@@ -51,13 +51,7 @@ lud_status lud_batch_create(const lud_model *model, int n_envs, uint64_t seed, u
 void lud_batch_destroy(lud_batch *shown) {
     if (!shown) return;
     whole_batch *b = (whole_batch *)shown;
-    free(shown->states);
-    free(shown->tick);
-    free(shown->episode_step);
-    free(shown->episode);
-    free(b->terminated);
-    free(b->truncated);
-    free(b);
+    LUD_FREE(shown->states, shown->tick, shown->episode_step, shown->episode, b->terminated, b->truncated, b);
 }
 
 lud_range lud_batch_range(const lud_batch *batch, int first, int n) {

@@ -14,9 +14,8 @@ typedef struct whole_batch {
 
 static lud_status create_on_host(whole_batch *b, lud_error *error) {
     lud_device_batch *shown = &b->shown;
-    lud_status status =
-        lud_batch_create(shown->model, shown->n_envs, shown->seed, shown->first_environment, &b->host, error);
-    if (status) return status;
+    LUD_TRY(lud_batch_create(shown->model, shown->n_envs, shown->seed, shown->first_environment, &b->host,
+                             error));
     b->host->n_threads = shown->device->n_threads;
     shown->states = b->host->states;
     shown->tick = b->host->tick;

@@ -5,12 +5,12 @@
 
 #include <xxhash.h>
 
+#include "base/arena.h"
+
 enum { FIRST_LOG2_SLOTS = 8 };
 
 void lud_distributions_free(lud_distributions *d) {
-    free(d->begin);
-    free(d->probability);
-    free(d->slots);
+    LUD_FREE(d->begin, d->probability, d->slots);
     *d = (lud_distributions){0};
 }
 

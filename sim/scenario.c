@@ -50,9 +50,9 @@ static void override_run(lud_run_options *run, const lud_run_options *wanted) {
 
 lud_status lud_scenario_device(const lud_scenario *scenario, const char *choice, lud_device **device,
                                lud_error *error) {
-    lud_status status = lud_device_open(choice, (int)scenario->run.threads, device, error);
-    if (!status) lud_device_set_precision(*device, (lud_precision)scenario->run.precision);
-    return status;
+    LUD_TRY(lud_device_open(choice, (int)scenario->run.threads, device, error));
+    lud_device_set_precision(*device, (lud_precision)scenario->run.precision);
+    return LUD_OK;
 }
 
 /* The file's name without folder and ending. */
@@ -88,9 +88,9 @@ static lud_status find_world(lud_scenario *s, lud_error *error) {
     if (!names) return lud_out_of_memory(error);
     for (int i = 0; i < n; i++) names[i] = all[i]->name;
     int index;
-    lud_status status = lud_tree_choice(name, names, n, &index, error);
-    if (!status) s->world = all[index];
-    return status;
+    LUD_TRY(lud_tree_choice(name, names, n, &index, error));
+    s->world = all[index];
+    return LUD_OK;
 }
 
 static lud_status check_keys(const lud_scenario *s, lud_error *error) {

@@ -204,9 +204,7 @@ static lud_status expand(const builder *b, worker *w) {
         int32_t *joint_action = w->joint_action;
         memset(joint_action, 0, (size_t)model->layout.n_agents * sizeof *joint_action);
         for (int32_t k = 0; k < space->n_joint_actions; k++) {
-            lud_status status =
-                model->world->successors(model, state, joint_action, &w->successors, &w->error);
-            if (status) return status;
+            LUD_TRY(model->world->successors(model, state, joint_action, &w->successors, &w->error));
             size_t n = w->successors.n;
             if (n == 0) {
                 assert(k == 0);
@@ -215,15 +213,14 @@ static lud_status expand(const builder *b, worker *w) {
                 w->n_terminal++;
                 break;
             }
-            status = worker_room(w, state_bytes, n);
-            if (status) return status;
+            LUD_TRY(worker_room(w, state_bytes, n));
             memcpy(w->records + w->n_records * state_bytes, w->successors.states, n * state_bytes);
             for (size_t i = 0; i < n; i++)
                 w->tags[w->n_records + i] =
                     lud_state_tag(w->successors.states + i * state_bytes, state_bytes);
             w->n_records += n;
             *count++ = (uint32_t)n;
-            if (n > 1 && (status = worker_branch(w)) != LUD_OK) return status;
+            if (n > 1) LUD_TRY(worker_branch(w));
             lud_joint_action_next(&model->layout, joint_action);
         }
     }
@@ -476,13 +473,7 @@ static void free_workers(builder *b) {
         worker *w = &b->workers[t];
         lud_successors_free(&w->successors);
         lud_distributions_free(&w->local_kinds);
-        free(w->joint_action);
-        free(w->row_count);
-        free(w->records);
-        free(w->tags);
-        free(w->numbers);
-        free(w->kinds);
-        free(w->global_kind);
+        LUD_FREE(w->joint_action, w->row_count, w->records, w->tags, w->numbers, w->kinds, w->global_kind);
     }
     free(b->workers);
     free(b->store.fresh);
@@ -559,9 +550,7 @@ lud_status lud_statespace_build(const lud_model *model, const lud_statespace_opt
     uint8_t *reset_state = malloc(model->layout.state_bytes);
     lud_state_table *table = calloc(1, sizeof *table);
     if (!space || !reset_state || !table || lud_state_table_create(table, 0, error)) {
-        free(space);
-        free(reset_state);
-        free(table);
+        LUD_FREE(space, reset_state, table);
         return lud_no_memory(error, "a state space");
     }
     space->model = model;
@@ -616,10 +605,7 @@ void lud_statespace_destroy(lud_statespace *space) {
     lud_state_table_free(space->table);
     free(space->table);
     for (int i = 0; i < LUD_STATESPACE_ARRAYS; i++) lud_large_array_free(&space->arrays[i]);
-    free(space->layer_begin);
-    free(space->distribution_begin);
-    free(space->probability);
-    free(space);
+    LUD_FREE(space->layer_begin, space->distribution_begin, space->probability, space);
 }
 
 uint32_t lud_statespace_find(const lud_statespace *space, const uint8_t *state) {

@@ -26,9 +26,8 @@ lud_status lud_empo_theory_check(lud_empo_theory *theory, lud_place place, lud_e
     if (!(theory->beta_h > 0))
         return lud_invalid_at(error, place, "beta_h is %g; expected a number above 0 or .inf",
                               theory->beta_h);
-    lud_status status = resolve_rate(&theory->gamma_h, &theory->rho_h, "h", place, error);
-    if (status == LUD_OK) status = resolve_rate(&theory->gamma_r, &theory->rho_r, "r", place, error);
-    return status;
+    LUD_TRY(resolve_rate(&theory->gamma_h, &theory->rho_h, "h", place, error));
+    return resolve_rate(&theory->gamma_r, &theory->rho_r, "r", place, error);
 }
 
 double lud_empo_reward_weight_of(const lud_empo_theory *theory) {

@@ -453,9 +453,9 @@ static lud_status rank(kge *k, lud_parameters *parameters, lud_proof_split split
                        lud_proof_ranking_summary *summary, lud_error *error) {
     const lud_kge view = view_of(k, parameters);
     lud_proof_ranker_use_kge(k->ranker, &view);
-    lud_status status = lud_proof_rank(k->ranker, k->model->pools[split], 0, n, k->ranking, error);
-    if (!status) *summary = lud_proof_ranking_summarise(&k->options.evaluation.rank, k->ranking, n, NULL);
-    return status;
+    LUD_TRY(lud_proof_rank(k->ranker, k->model->pools[split], 0, n, k->ranking, error));
+    *summary = lud_proof_ranking_summarise(&k->options.evaluation.rank, k->ranking, n, NULL);
+    return LUD_OK;
 }
 
 static lud_status validate(kge *k, double *row, lud_error *error) {
@@ -490,11 +490,11 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     row[NEGATIVE] /= k->n_facts;
     row[GRADIENT] = lud_optimiser_norm(k->optimiser, 0);
     k->epoch++;
-    lud_status status = lud_device_check(k->device, error);
+    LUD_TRY(lud_device_check(k->device, error));
     const uint64_t every = (uint64_t)k->options.evaluation.every;
-    if (!status && (k->epoch == k->base.n_iterations || (every && k->epoch % every == 0)))
-        status = validate(k, row, error);
-    return status;
+    if (k->epoch == k->base.n_iterations || (every && k->epoch % every == 0))
+        LUD_TRY(validate(k, row, error));
+    return LUD_OK;
 }
 
 static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) {

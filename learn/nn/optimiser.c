@@ -148,11 +148,7 @@ void lud_optimiser_destroy(lud_optimiser *optimiser) {
                             optimiser->scaled, optimiser->channel[0], optimiser->channel[1]};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         if (blocks[i]) lud_device_release(optimiser->parameters->device, blocks[i]);
-    free(optimiser->owner);
-    free(optimiser->ranges);
-    free(optimiser->matrices);
-    free(optimiser->groups);
-    free(optimiser);
+    LUD_FREE(optimiser->owner, optimiser->ranges, optimiser->matrices, optimiser->groups, optimiser);
 }
 
 static int64_t take_state(lud_optimiser *optimiser, int64_t n) {

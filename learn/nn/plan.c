@@ -2,6 +2,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/arena.h"
+
 #include "learn/nn/graph.h"
 
 enum { BUFFER_ALIGNMENT = 256 };
@@ -237,10 +239,7 @@ lud_status lud_nn_plan(lud_nn *net, lud_nn_mode mode, lud_error *error) {
         net->step_read = net->step;
         ok = net->memory && net->step;
     }
-    free(marks);
-    free(times);
-    free(owner);
-    free(p.buffers);
+    LUD_FREE(marks, times, owner, p.buffers);
     if (!ok) return lud_no_memory(error, "a network of %zu bytes", net->bytes);
     net->planned = true;
     net->training_plan = training;

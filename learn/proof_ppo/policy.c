@@ -17,9 +17,7 @@ typedef struct proof_policy {
 static void destroy(lud_policy *policy) {
     proof_policy *p = (proof_policy *)policy;
     lud_proof_expander_free(&p->expander);
-    free(p->state);
-    free(p->probability);
-    free(p);
+    LUD_FREE(p->state, p->probability, p);
 }
 
 static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *to) {

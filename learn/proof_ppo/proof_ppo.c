@@ -113,18 +113,15 @@ static lud_status build(prover *p, lud_error *error) {
     lud_proof_batch_options batch =
         lud_proof_training_options(p->model, p->n_envs, (uint64_t)p->scenario->run.seed);
     batch.n_threads = n_threads;
-    lud_status status = lud_proof_batch_create(p->model, &batch, &p->batch, error);
-    if (!status) status = build_network(p, error);
-    if (!status) status = take_arrays(p, error);
-    if (!status) status = lud_proof_update_create(p, error);
-    if (!status)
-        status = lud_proof_ranker_create(p->model, p->net, &o->evaluation.rank,
-                                         (lud_proof_corrupt)p->model->options.negatives.corrupt, n_threads,
-                                         &p->ranker, error);
-    if (!status)
-        status = lud_proof_decisions_create(p->model, (int64_t)p->n_samples + p->n_envs,
-                                            lud_proof_net_sees(p->net), &p->decisions, error);
-    return status;
+    LUD_TRY(lud_proof_batch_create(p->model, &batch, &p->batch, error));
+    LUD_TRY(build_network(p, error));
+    LUD_TRY(take_arrays(p, error));
+    LUD_TRY(lud_proof_update_create(p, error));
+    LUD_TRY(lud_proof_ranker_create(p->model, p->net, &o->evaluation.rank,
+                                    (lud_proof_corrupt)p->model->options.negatives.corrupt, n_threads,
+                                    &p->ranker, error));
+    return lud_proof_decisions_create(p->model, (int64_t)p->n_samples + p->n_envs, lud_proof_net_sees(p->net),
+                                      &p->decisions, error);
 }
 
 static lud_status create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,

@@ -173,9 +173,7 @@ lud_status lud_proof_evaluate_run(const lud_report_request *request, lud_report 
     if (!status) status = fill(&t, net, (int)request->scenario->run.threads, error);
     if (!status && request->json) report->json = ranking_json(&t);
     if (!status && !request->json) print_ranking(&t, &report->text);
-    free(t.queries);
-    free(t.answers);
-    free(t.keep);
+    LUD_FREE(t.queries, t.answers, t.keep);
     lud_learned_close(&run);
     return status;
 }

@@ -85,12 +85,8 @@ void lud_checkpoint_destroy(lud_checkpoint *checkpoint) {
     if (!checkpoint) return;
     lud_arena_destroy(checkpoint->names);
     lud_arena_destroy(checkpoint->file);
-    free(checkpoint->tensors);
-    free(checkpoint->offsets);
-    free(checkpoint->texts);
-    free(checkpoint->data);
-    free(checkpoint->table);
-    free(checkpoint);
+    LUD_FREE(checkpoint->tensors, checkpoint->offsets, checkpoint->texts, checkpoint->data, checkpoint->table,
+             checkpoint);
 }
 
 void lud_checkpoint_fail(lud_checkpoint *checkpoint, lud_status status, const char *format, ...) {
@@ -624,15 +620,13 @@ static lud_status write_parts(lud_checkpoint *checkpoint, const char *path, cons
 
 lud_status lud_checkpoint_write(lud_checkpoint *checkpoint, const char *path, lud_error *error) {
     assert(!checkpoint->loading);
-    lud_status status = lud_checkpoint_status(checkpoint, error);
-    if (status) return status;
+    LUD_TRY(lud_checkpoint_status(checkpoint, error));
     size_t *order = malloc((checkpoint->n_tensors + 1) * sizeof *order), n_header = 0;
     char *header =
         order && by_element_size(checkpoint, order) ? make_header(checkpoint, order, &n_header) : NULL;
-    if (header)
-        status = write_parts(checkpoint, path, order, header, n_header, error);
-    else
-        status = lud_fail(error, LUD_ERROR_MEMORY, "%s: memory is out, or a name or text is not UTF-8", path);
+    const lud_status status =
+        header ? write_parts(checkpoint, path, order, header, n_header, error)
+               : lud_fail(error, LUD_ERROR_MEMORY, "%s: memory is out, or a name or text is not UTF-8", path);
     free(header);
     free(order);
     return status;

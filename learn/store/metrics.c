@@ -108,9 +108,7 @@ lud_status lud_metrics_close(lud_metrics *metrics, lud_error *error) {
     if (metrics->csv && fclose(metrics->csv) != 0)
         status = lud_fail(error, LUD_ERROR_IO, "%s: cannot write: %s", metrics->path, strerror(errno));
     lud_status events_status = lud_events_close(&metrics->events, status ? NULL : error);
-    free(metrics->path);
-    free(metrics->tags);
-    free(metrics);
+    LUD_FREE(metrics->path, metrics->tags, metrics);
     return status ? status : events_status;
 }
 

@@ -87,12 +87,11 @@ static lud_status load_scenario(const char *folder, const lud_scenario_overrides
 lud_status lud_run_scenario(const char *path, const lud_scenario_overrides *overrides,
                             lud_scenario **scenario, lud_error *error) {
     *scenario = NULL;
-    lud_status status = lud_folder_exists(path) ? load_scenario(path, overrides, scenario, error)
-                        : lud_file_exists(path)
-                            ? lud_scenario_load_with(path, overrides, NULL, scenario, error)
-                            : missing_file(path, error);
-    if (!status && (*scenario)->run.threads > 0) omp_set_num_threads((int)(*scenario)->run.threads);
-    return status;
+    LUD_TRY(lud_folder_exists(path) ? load_scenario(path, overrides, scenario, error)
+            : lud_file_exists(path) ? lud_scenario_load_with(path, overrides, NULL, scenario, error)
+                                    : missing_file(path, error));
+    if ((*scenario)->run.threads > 0) omp_set_num_threads((int)(*scenario)->run.threads);
+    return LUD_OK;
 }
 
 static const lud_learner_kind *kind_in(const lud_scenario *scenario) {

@@ -221,9 +221,7 @@ static lud_status read_text(cells *c, const lud_tree *node) {
         while (text + blank < stop && isspace((unsigned char)text[blank])) blank++;
         bool leading =
             c->rows->height == 0 && text + blank == stop; /* blank lines before the map are no rows */
-        lud_status status =
-            leading ? LUD_OK : read_line(c, text, (size_t)(stop - text), place, node->literal);
-        if (status) return status;
+        if (!leading) LUD_TRY(read_line(c, text, (size_t)(stop - text), place, node->literal));
         text = newline ? newline + 1 : end;
         line++;
     }
@@ -290,10 +288,8 @@ lud_status lud_grid_agents_apply(lud_arena *arena, lud_tree *list, lud_grid_thin
     if (list->kind != LUD_TREE_SEQUENCE || list->n_children > (size_t)n_agents)
         return lud_tree_expected(list, error, "a list of at most %d agents, in the reading order of the map",
                                  n_agents);
-    lud_status status = LUD_OK;
-    for (lud_tree *c = list->child; c && !status; c = c->next)
-        status = lud_grid_agent_read(arena, c, agents++, error);
-    return status;
+    for (lud_tree *c = list->child; c; c = c->next) LUD_TRY(lud_grid_agent_read(arena, c, agents++, error));
+    return LUD_OK;
 }
 
 lud_status lud_grid_agents_collect(lud_arena *arena, const lud_grid_thing *things, const lud_grid_rows *rows,

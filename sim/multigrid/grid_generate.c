@@ -383,9 +383,8 @@ lud_status lud_grid_generate_maps(lud_arena *arena, const lud_grid_options *opti
     spec->maps = lud_arena_take_array(arena, (size_t)spec->n_maps, sizeof *spec->maps);
     if (!m.things || !m.room || !m.gates || !m.free || !agents || !spec->maps)
         return lud_out_of_memory(error);
-    lud_status status = LUD_OK;
-    for (m.map = 0; m.map < spec->n_maps && !status; m.map++) status = make_map(&m, agents, spec, error);
-    return status;
+    for (m.map = 0; m.map < spec->n_maps; m.map++) LUD_TRY(make_map(&m, agents, spec, error));
+    return LUD_OK;
 }
 
 /* ---- the section ---- */

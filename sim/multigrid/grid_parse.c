@@ -106,7 +106,7 @@ static lud_status read_thing(reader *r, lud_tree *node, lud_grid_thing *thing) {
     if (node->kind == LUD_TREE_SCALAR && node->text_length == 2)
         return lud_grid_code_read(node->text, &r->options.chances, node->place, thing, r->error);
     lud_tree *parameters = NULL, *under = NULL;
-    lud_status status;
+    lud_status status = LUD_OK;
     if (node->kind == LUD_TREE_MAPPING) {
         LUD_TRY(find_type(r, node, &parameters, &under));
         for (index = 0; strcmp(names[index], parameters->key) != 0;) index++;
@@ -168,17 +168,16 @@ typedef struct variant {
 /* What each cell holds: codes are two bytes, so a table finds a legend entry without a search. */
 static lud_status read_things(reader *r, const legend *const at[128 * 128], const lud_grid_rows *rows,
                               lud_grid_thing *things) {
-    lud_status status = LUD_OK;
-    for (int c = 0; c < rows->width * rows->height && !status; c++) {
+    for (int c = 0; c < rows->width * rows->height; c++) {
         unsigned char a = (unsigned char)rows->codes[c][0], b = (unsigned char)rows->codes[c][1];
         const legend *entry = a < 128 && b < 128 ? at[a * 128 + b] : NULL;
         if (entry)
             things[c] = entry->thing;
         else
-            status = lud_grid_code_read(rows->codes[c], &r->options.chances, rows->places[c], &things[c],
-                                        r->error);
+            LUD_TRY(lud_grid_code_read(rows->codes[c], &r->options.chances, rows->places[c], &things[c],
+                                       r->error));
     }
-    return status;
+    return LUD_OK;
 }
 
 /* The map with walls at the right and below up to the size of the largest. */
@@ -204,39 +203,35 @@ static lud_status build_variant(reader *r, const legend *const at[128 * 128], co
     lud_grid_thing *things = lud_arena_take_array(r->arena, n_cells, sizeof *things), *agents;
     int n_agents;
     if (!things) return lud_out_of_memory(r->error);
-    lud_status status = read_things(r, at, &v->rows, things);
-    if (!status) status = lud_grid_agents_collect(r->arena, things, &v->rows, &agents, &n_agents, r->error);
-    if (!status && index && n_agents != spec->n_agents)
+    LUD_TRY(read_things(r, at, &v->rows, things));
+    LUD_TRY(lud_grid_agents_collect(r->arena, things, &v->rows, &agents, &n_agents, r->error));
+    if (index && n_agents != spec->n_agents)
         return lud_invalid_at(r->error, v->place,
                               "expected as many agents as in the first map of the ensemble, %d, found %d",
                               spec->n_agents, n_agents);
-    if (!status) status = lud_grid_agents_apply(r->arena, v->agent_list, agents, n_agents, r->error);
-    if (!status) status = pad(r, &v->rows, spec, &things);
-    if (!status)
-        status = lud_grid_map_build(r->arena, things, agents, n_agents, &r->options, spec, &spec->maps[index],
-                                    r->error);
-    return status;
+    LUD_TRY(lud_grid_agents_apply(r->arena, v->agent_list, agents, n_agents, r->error));
+    LUD_TRY(pad(r, &v->rows, spec, &things));
+    return lud_grid_map_build(r->arena, things, agents, n_agents, &r->options, spec, &spec->maps[index],
+                              r->error);
 }
 
 static lud_status read_maps(reader *r, variant *variants, int n, lud_grid_spec *spec) {
     legend *entries;
     size_t n_entries;
-    lud_status status = read_legend(r, r->options.legend, &entries, &n_entries);
-    for (int k = 0; k < n && !status; k++) {
+    LUD_TRY(read_legend(r, r->options.legend, &entries, &n_entries));
+    for (int k = 0; k < n; k++) {
         lud_grid_rows *rows = &variants[k].rows;
-        status = lud_grid_rows_read(r->arena, variants[k].map, rows, r->error);
-        if (status) break;
+        LUD_TRY(lud_grid_rows_read(r->arena, variants[k].map, rows, r->error));
         spec->width = rows->width > spec->width ? rows->width : spec->width;
         spec->height = rows->height > spec->height ? rows->height : spec->height;
     }
-    if (status) return status;
     spec->n_maps = n;
     spec->maps = lud_arena_take_array(r->arena, (size_t)n, sizeof *spec->maps);
     const legend **at = lud_arena_take_array(r->arena, (size_t)128 * 128, sizeof(legend *));
     if (!spec->maps || !at) return lud_out_of_memory(r->error);
     for (size_t i = 0; i < n_entries; i++) at[entries[i].code[0] * 128 + entries[i].code[1]] = &entries[i];
-    for (int k = 0; k < n && !status; k++) status = build_variant(r, at, &variants[k], spec, k);
-    return status;
+    for (int k = 0; k < n; k++) LUD_TRY(build_variant(r, at, &variants[k], spec, k));
+    return LUD_OK;
 }
 
 static lud_status read_ensemble(reader *r, lud_grid_spec *spec) {
@@ -308,20 +303,19 @@ static lud_status add_goal(reader *r, lud_grid_spec *spec, const lud_grid_goal *
 /* One copy of the goal for each of its agents. */
 static lud_status expand_goal(reader *r, lud_grid_spec *spec, const lud_grid_goal *goal, lud_tree *agents,
                               lud_place place) {
-    lud_status status = LUD_OK;
     if (!agents) {
-        for (int i = 0; i < spec->n_agents && !status; i++)
-            if (spec->maps[0].agents[i].role == LUD_ROLE_HUMAN) status = add_goal(r, spec, goal, i, place);
-        return status;
+        for (int i = 0; i < spec->n_agents; i++)
+            if (spec->maps[0].agents[i].role == LUD_ROLE_HUMAN) LUD_TRY(add_goal(r, spec, goal, i, place));
+        return LUD_OK;
     }
     if (agents->kind != LUD_TREE_SEQUENCE || !agents->child)
         return lud_tree_expected(agents, r->error, "a list of numbers of agents");
-    for (lud_tree *c = agents->child; c && !status; c = c->next) {
+    for (lud_tree *c = agents->child; c; c = c->next) {
         int64_t agent;
-        status = lud_tree_int(c, 0, spec->n_agents - 1, &agent, r->error);
-        if (!status) status = add_goal(r, spec, goal, (int)agent, place);
+        LUD_TRY(lud_tree_int(c, 0, spec->n_agents - 1, &agent, r->error));
+        LUD_TRY(add_goal(r, spec, goal, (int)agent, place));
     }
-    return status;
+    return LUD_OK;
 }
 
 /* Scales the weights of the goals of one agent (-1: of those for all humans) to the sum 1. */
@@ -351,12 +345,10 @@ static lud_status read_goals(reader *r, lud_tree *list, lud_grid_spec *spec) {
     lud_tree **agents = lud_arena_take_array(r->arena, n, sizeof(lud_tree *));
     if (!goals || !agents) return lud_out_of_memory(r->error);
     bool for_all = true;
-    lud_status status = LUD_OK;
-    for (lud_tree *c = list->child; c && !status; c = c->next, i++) {
-        status = read_goal(r, c, spec, &goals[i], &agents[i]);
-        if (!status && agents[i]) for_all = false;
+    for (lud_tree *c = list->child; c; c = c->next, i++) {
+        LUD_TRY(read_goal(r, c, spec, &goals[i], &agents[i]));
+        if (agents[i]) for_all = false;
     }
-    if (status) return status;
     size_t capacity = for_all ? n : n * (size_t)(spec->n_agents + 1);
     if (!for_all) /* an agent may be named twice */
         for (i = 0; i < n; i++) capacity += agents[i] ? agents[i]->n_children : 0;
@@ -364,12 +356,11 @@ static lud_status read_goals(reader *r, lud_tree *list, lud_grid_spec *spec) {
         lud_arena_take_array(r->arena, capacity < MAX_GOALS ? capacity : MAX_GOALS, sizeof *spec->goals);
     if (!spec->goals) return lud_out_of_memory(r->error);
     i = 0;
-    for (lud_tree *c = list->child; c && !status; c = c->next, i++)
-        status = for_all ? add_goal(r, spec, &goals[i], -1, c->place)
-                         : expand_goal(r, spec, &goals[i], agents[i], c->place);
-    for (int agent = -1; agent < spec->n_agents && !status; agent++)
-        status = scale_weights(r, spec, agent, list);
-    return status;
+    for (lud_tree *c = list->child; c; c = c->next, i++)
+        LUD_TRY(for_all ? add_goal(r, spec, &goals[i], -1, c->place)
+                        : expand_goal(r, spec, &goals[i], agents[i], c->place));
+    for (int agent = -1; agent < spec->n_agents; agent++) LUD_TRY(scale_weights(r, spec, agent, list));
+    return LUD_OK;
 }
 
 /* ---- the section ---- */
@@ -377,10 +368,9 @@ static lud_status read_goals(reader *r, lud_tree *list, lud_grid_spec *spec) {
 static lud_status check_colours(reader *r, lud_tree *section, const char *key) {
     lud_tree *list = lud_tree_get(section, key);
     int ignored;
-    lud_status status = LUD_OK;
-    for (lud_tree *c = list ? list->child : NULL; c && !status; c = c->next)
-        status = lud_tree_choice(c, lud_colour_names, LUD_COLOURS, &ignored, r->error);
-    return status;
+    for (lud_tree *c = list ? list->child : NULL; c; c = c->next)
+        LUD_TRY(lud_tree_choice(c, lud_colour_names, LUD_COLOURS, &ignored, r->error));
+    return LUD_OK;
 }
 
 static lud_status read_section(reader *r, lud_tree *section, uint64_t seed, lud_grid_spec *spec) {

@@ -25,10 +25,7 @@ lud_grid_scene *lud_grid_scene_create(const lud_model *model) {
 
 void lud_grid_scene_destroy(lud_grid_scene *scene) {
     if (!scene) return;
-    free(scene->cells);
-    free(scene->agents);
-    free(scene->pieces);
-    free(scene);
+    LUD_FREE(scene->cells, scene->agents, scene->pieces, scene);
 }
 
 static lud_grid_object object_of_class(const lud_grid_model *m, int piece_class) {

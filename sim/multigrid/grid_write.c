@@ -257,8 +257,7 @@ static lud_status write_goals(writer *w, lud_tree *root) {
 lud_status lud_grid_spec_write(const lud_grid_spec *spec, lud_arena *arena, lud_tree *root,
                                lud_error *error) {
     writer w = {.arena = arena, .spec = spec, .error = error};
-    lud_status status = lud_options_default(&lud_grid_option_table, arena, &w.options, error);
-    if (status) return status;
+    LUD_TRY(lud_options_default(&lud_grid_option_table, arena, &w.options, error));
     const int64_t size = w.options.spec.observation.size; /* what a full view does not use */
     w.options.spec = *spec;
     if (!spec->observation.size) w.options.spec.observation.size = size;
@@ -267,15 +266,15 @@ lud_status lud_grid_spec_write(const lud_grid_spec *spec, lud_arena *arena, lud_
         w.options.generate = lud_arena_take(arena, sizeof *w.options.generate);
         if (!w.options.generate) return lud_out_of_memory(error);
         w.options.generate->kind = LUD_TREE_MAPPING;
-        status = lud_grid_generate_write(&spec->generate, arena, w.options.generate, error);
+        LUD_TRY(lud_grid_generate_write(&spec->generate, arena, w.options.generate, error));
     } else {
-        status = build_maps(&w);
+        LUD_TRY(build_maps(&w));
     }
-    if (!status) status = build_agents(&w);
-    lud_tree *section = status ? NULL : lud_tree_add_mapping(arena, root, "multigrid");
-    if (!status && !section) status = lud_out_of_memory(error);
-    if (!status) status = lud_options_write(&lud_grid_option_table, arena, &w.options, section, error);
-    return status ? status : write_goals(&w, root);
+    LUD_TRY(build_agents(&w));
+    lud_tree *section = lud_tree_add_mapping(arena, root, "multigrid");
+    if (!section) return lud_out_of_memory(error);
+    LUD_TRY(lud_options_write(&lud_grid_option_table, arena, &w.options, section, error));
+    return write_goals(&w, root);
 }
 
 lud_status lud_grid_write(const lud_model *model, lud_arena *arena, lud_tree *root, lud_error *error) {

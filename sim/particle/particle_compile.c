@@ -289,8 +289,7 @@ static lud_status compile_start(lud_particle_model *m, lud_error *error) {
             if ((m->kinds[m->kind_of[e]].apart_from != NULL) == (pass == 1)) m->placing[n++] = (int16_t)e;
     for (int k = 0; k < m->n_kinds; k++) {
         particle_set set;
-        lud_status status = lud_particle_select(m, m->kinds[k].apart_from, NULL, -1, &set, error);
-        if (status) return status;
+        LUD_TRY(lud_particle_select(m, m->kinds[k].apart_from, NULL, -1, &set, error));
         for (int i = 0; i < set.n; i++)
             if (set.ids[i] < m->n_entities) m->apart[k * m->n_kinds + m->kind_of[set.ids[i]]] = 1;
     }
@@ -311,9 +310,7 @@ static lud_status compile_start(lud_particle_model *m, lud_error *error) {
         if (point->kind != LUD_TREE_SEQUENCE || point->n_children != 2)
             return lud_invalid_at(error, point->place, "expected a position [x, y]");
         for (int i = 0; i < 2; i++) {
-            lud_status status =
-                lud_tree_real(i ? point->child->next : point->child, -1e9, 1e9, &region[i], error);
-            if (status) return status;
+            LUD_TRY(lud_tree_real(i ? point->child->next : point->child, -1e9, 1e9, &region[i], error));
             region[2 + i] = region[i];
         }
     }

@@ -141,8 +141,7 @@ static lud_status load_task(lud_arena *arena, const lud_tree *section, lud_tree 
 static lud_status resolve(lud_arena *arena, const lud_tree *section, lud_tree **table, lud_tree **source,
                           lud_error *error) {
     lud_tree *task;
-    lud_status status = load_task(arena, section, &task, error);
-    if (status) return status;
+    LUD_TRY(load_task(arena, section, &task, error));
     lud_tree *merged = empty_mapping(arena), *result = empty_mapping(arena), *kept = empty_mapping(arena);
     lud_tree *values = kept ? lud_tree_add_mapping(arena, kept, "parameters") : NULL;
     if (!merged || !result || !values || !merge(arena, merged, task, section))
@@ -165,7 +164,7 @@ static lud_status resolve(lud_arena *arena, const lud_tree *section, lud_tree **
             continue;
         lud_tree *copy = lud_tree_add_copy(arena, result, child->key, child);
         if (!copy || !lud_tree_add_copy(arena, kept, child->key, child)) return lud_out_of_memory(error);
-        if ((status = substitute(copy, values, error))) return status;
+        LUD_TRY(substitute(copy, values, error));
     }
     *table = result;
     *source = values->child ? kept : NULL;

@@ -165,21 +165,20 @@ lud_status lud_particle_compile_views(lud_particle_model *m, lud_error *error) {
         lud_tree *observes = m->kinds[m->kind_of[a]].observes;
         particle_view_row *rows;
         int n_rows, size = 0;
-        lud_status status =
-            lud_particle_read_rows(m, &lud_particle_view_table, observes, (void **)&rows, &n_rows, error);
+        LUD_TRY(
+            lud_particle_read_rows(m, &lud_particle_view_table, observes, (void **)&rows, &n_rows, error));
         m->view_begin[a] = n_views;
-        for (int r = 0; r < n_rows && !status; r++) {
+        for (int r = 0; r < n_rows; r++) {
             particle_view *view = &m->views[n_views];
             if (!rows[r].when) continue;
-            status = compile_view(m, a, &rows[r], row_of(observes, r), view, error);
+            LUD_TRY(compile_view(m, a, &rows[r], row_of(observes, r), view, error));
             view->offset = size;
             size += view->n_slots * view->width;
             n_views++;
-            if (!status && size > LUD_PARTICLE_MAX_OBSERVATION)
-                status = lud_fail_at(error, LUD_ERROR_LIMIT, observes->place,
-                                     "an observation of more than %d numbers", LUD_PARTICLE_MAX_OBSERVATION);
+            if (size > LUD_PARTICLE_MAX_OBSERVATION)
+                return lud_fail_at(error, LUD_ERROR_LIMIT, observes->place,
+                                   "an observation of more than %d numbers", LUD_PARTICLE_MAX_OBSERVATION);
         }
-        if (status) return status;
         m->view_begin[a + 1] = n_views;
         m->observation_size[a] = size;
         if (size > m->observation_stride) m->observation_stride = size;
@@ -227,8 +226,7 @@ static bool is_void(const particle_rule *rule, int term) {
 static lud_status compile_row(lud_particle_model *m, const particle_reward_row *row, int index,
                               const lud_tree *node, lud_error *error) {
     particle_set receivers;
-    lud_status status = lud_particle_select(m, row->receivers, "agents", -1, &receivers, error);
-    if (status) return status;
+    LUD_TRY(lud_particle_select(m, row->receivers, "agents", -1, &receivers, error));
     for (int i = 0; i < receivers.n; i++)
         if (receivers.ids[i] >= m->n_agents)
             return lud_invalid_at(error, row->receivers->place, "only agents receive rewards");
@@ -245,10 +243,9 @@ static lud_status compile_row(lud_particle_model *m, const particle_reward_row *
                               .row = index,
                               .within = row->term == REWARD_DISTANCE ? row->beyond : row->within,
                               .weight = (row->weight - row->cost) * scale};
-        status = lud_particle_select(m, row->from, "self", receivers.ids[i], &rule.from, error);
-        if (!status) status = lud_particle_select(m, row->to, NULL, receivers.ids[i], &rule.to, error);
-        if (!status) status = check_reward(m, row, &rule, node, error);
-        if (status) return status;
+        LUD_TRY(lud_particle_select(m, row->from, "self", receivers.ids[i], &rule.from, error));
+        LUD_TRY(lud_particle_select(m, row->to, NULL, receivers.ids[i], &rule.to, error));
+        LUD_TRY(check_reward(m, row, &rule, node, error));
         if (is_void(&rule, row->term)) continue;
         particle_rule *last = m->n_rules > first ? &m->rules[m->n_rules - 1] : NULL;
         if (row->share != SHARE_NONE)
@@ -272,19 +269,18 @@ static lud_status compile_row(lud_particle_model *m, const particle_reward_row *
 
 lud_status lud_particle_compile_rewards(lud_particle_model *m, lud_error *error) {
     particle_reward_row *rows;
-    lud_status status = lud_particle_read_rows(m, &lud_particle_reward_table, m->options.rewards,
-                                               (void **)&rows, &m->n_reward_rows, error);
-    if (status) return status;
+    LUD_TRY(lud_particle_read_rows(m, &lud_particle_reward_table, m->options.rewards, (void **)&rows,
+                                   &m->n_reward_rows, error));
     m->rules =
         lud_arena_take_array(m->arena, (size_t)m->n_reward_rows * (size_t)m->n_agents + 1, sizeof *m->rules);
     m->reward_names = lud_arena_take_array(m->arena, (size_t)m->n_reward_rows + 1, sizeof *m->reward_names);
     if (!m->rules || !m->reward_names) return lud_out_of_memory(error);
-    for (int r = 0; r < m->n_reward_rows && !status; r++) {
+    for (int r = 0; r < m->n_reward_rows; r++) {
         const lud_tree *node = row_of(m->options.rewards, r);
         m->reward_names[r] = rows[r].name ? rows[r].name : lud_particle_reward_term_names[rows[r].term];
-        if (rows[r].when) status = compile_row(m, &rows[r], r, node, error);
+        if (rows[r].when) LUD_TRY(compile_row(m, &rows[r], r, node, error));
     }
-    return status;
+    return LUD_OK;
 }
 
 /* --- success --- */
@@ -295,9 +291,7 @@ lud_status lud_particle_compile_success(lud_particle_model *m, lud_error *error)
     for (int a = 0; a < m->n_agents; a++) m->goal_id[a] = -1;
     if (!m->options.success || m->options.success->kind == LUD_TREE_NULL) return LUD_OK;
     particle_success_row row;
-    lud_status status =
-        lud_options_read(&lud_particle_success_table, m->arena, m->options.success, &row, error);
-    if (status) return status;
+    LUD_TRY(lud_options_read(&lud_particle_success_table, m->arena, m->options.success, &row, error));
     if (!row.every || !row.reaches)
         return lud_invalid_at(error, m->options.success->place, "`success` needs `every` and `reaches`");
     particle_set every;

@@ -374,26 +374,9 @@ lud_status lud_fixpoint_compute(const lud_proof_base *base, size_t max_bytes, lu
 void lud_fixpoint_destroy(lud_fixpoint *f) {
     if (!f) return;
     for (int32_t r = 0; f->rows && r < f->rules.n_relations; r++) free(f->rows[r]);
-    free(f->rows);
-    free(f->changed);
-    free(f->updated);
-    free(f->next);
-    free(f->graph);
-    free(f->closure);
-    free(f->row);
-    free(f->row_next);
-    free(f->mask);
-    free(f->unseen);
-    free(f->stacked);
-    free(f->component);
-    free(f->representative);
-    free(f->index);
-    free(f->low);
-    free(f->stack);
-    free(f->path);
-    free(f->at);
-    free(f->same);
-    free(f->table);
+    LUD_FREE(f->rows, f->changed, f->updated, f->next, f->graph, f->closure, f->row, f->row_next, f->mask,
+             f->unseen, f->stacked, f->component, f->representative, f->index, f->low, f->stack, f->path,
+             f->at, f->same, f->table);
     lud_relation_rules_free(&f->rules);
     free(f);
 }

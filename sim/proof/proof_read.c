@@ -238,9 +238,8 @@ lud_status lud_proof_read_facts(lud_proof_builder *builder, const char *name, co
             continue;
         }
         raw_fact fact = {.score = 1.0f};
-        lud_status status = read_atom(&c, constant_term, &fact.atom);
-        if (!status) status = expect_end(&c);
-        if (status) return status;
+        LUD_TRY(read_atom(&c, constant_term, &fact.atom));
+        LUD_TRY(expect_end(&c));
         if (!APPEND(builder->facts, fact)) return no_memory(&c);
     }
     return LUD_OK;
@@ -452,13 +451,11 @@ lud_status lud_proof_read_scores(lud_proof_builder *builder, const char *name, c
         raw_fact entry;
         double score;
         int64_t rank;
-        lud_status status = read_atom(&c, constant_term, &entry.atom);
-        if (status) return status;
+        LUD_TRY(read_atom(&c, constant_term, &entry.atom));
         skip_dot(&c);
-        status = read_real(&c, "", &score);
-        if (!status) status = read_integer(&c, 0, INT64_C(1000000000000), &rank);
-        if (!status) status = expect_end(&c);
-        if (status) return status;
+        LUD_TRY(read_real(&c, "", &score));
+        LUD_TRY(read_integer(&c, 0, INT64_C(1000000000000), &rank));
+        LUD_TRY(expect_end(&c));
         entry.score = (float)score;
         if (!APPEND(builder->scores, entry)) return no_memory(&c);
         if (as_facts && rank <= top_k && score >= threshold && !APPEND(builder->facts, entry))
@@ -485,11 +482,6 @@ void lud_proof_builder_destroy(lud_proof_builder *builder) {
     free(builder->arity.items);
     free(builder->facts.items);
     for (int s = 0; s < LUD_PROOF_SPLITS; s++) free(builder->queries[s].items);
-    free(builder->rules.items);
-    free(builder->bodies.items);
-    free(builder->variable_names.items);
-    free(builder->memberships.items);
-    free(builder->argument_domains.items);
-    free(builder->scores.items);
-    free(builder);
+    LUD_FREE(builder->rules.items, builder->bodies.items, builder->variable_names.items,
+             builder->memberships.items, builder->argument_domains.items, builder->scores.items, builder);
 }

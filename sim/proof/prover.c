@@ -443,18 +443,9 @@ void lud_prover_destroy(lud_prover *prover) {
     if (!prover) return;
     for (int32_t i = 0; i < prover->n_subgoals; i++) free(prover->subgoals[i].dependents.items);
     for (int32_t i = 0; i < prover->n_lists; i++) free(prover->lists[i].items);
-    free(prover->atoms);
-    free(prover->atom_table);
-    free(prover->children);
-    free(prover->subgoals);
-    free(prover->subgoal_table);
-    free(prover->lists_of.keys);
-    free(prover->lists_of.values);
-    free(prover->lists);
-    free(prover->edges.keys);
-    free(prover->edges.values);
-    free(prover->queue);
-    free(prover);
+    LUD_FREE(prover->atoms, prover->atom_table, prover->children, prover->subgoals, prover->subgoal_table,
+             prover->lists_of.keys, prover->lists_of.values, prover->lists, prover->edges.keys,
+             prover->edges.values, prover->queue, prover);
 }
 
 /* The goal with its variables as 0, and for each argument the first one that holds the same variable. */
@@ -548,11 +539,11 @@ lud_status lud_prover_ask(lud_prover *prover, const lud_proof_atom *goal, lud_pr
 
 lud_status lud_prover_count(lud_prover *prover, const lud_proof_atom *goal, int64_t *n, lud_error *error) {
     question q = make_question(prover, goal);
-    lud_status status = work(prover, &q, INT64_MAX, n, error);
-    if (!status && prover->stopped)
+    LUD_TRY(work(prover, &q, INT64_MAX, n, error));
+    if (prover->stopped)
         return lud_fail(error, LUD_ERROR_LIMIT, "the prover stopped at a limit with %d derived atoms",
                         prover->n_atoms);
-    return status;
+    return LUD_OK;
 }
 
 lud_status lud_prover_tree(lud_prover *prover, const lud_proof_atom *goal, lud_proof_tree *tree,

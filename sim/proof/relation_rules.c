@@ -198,10 +198,7 @@ static bool find_order(lud_relation_rules *rules) {
     const bool complete = s.index && s.low && s.stack && s.stacked && rules->order && rules->component_begin;
     for (int32_t r = 0; complete && r < rules->n_relations; r++)
         if (!s.index[r]) visit(&s, r);
-    free(s.index);
-    free(s.low);
-    free(s.stack);
-    free(s.stacked);
+    LUD_FREE(s.index, s.low, s.stack, s.stacked);
     return complete;
 }
 
@@ -238,9 +235,6 @@ lud_status lud_relation_rules_create(const lud_proof_base *base, lud_relation_ru
 }
 
 void lud_relation_rules_free(lud_relation_rules *rules) {
-    free(rules->rule_begin);
-    free(rules->rules);
-    free(rules->component_begin);
-    free(rules->order);
+    LUD_FREE(rules->rule_begin, rules->rules, rules->component_begin, rules->order);
     *rules = (lud_relation_rules){0};
 }

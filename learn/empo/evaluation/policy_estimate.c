@@ -333,10 +333,9 @@ lud_status lud_empo_case_evaluate(lud_empo_case *c, const lud_empo_solution *sol
     policies.robots = layout->n_robots > 0 ? robots : NULL;
     lud_empo_hooks hooks;
     lud_empo_policies_hook(&policies, &hooks);
-    lud_status status =
-        said
-            ? lud_empo_estimate_policy(c->problem, solution->records, start, robots, estimate, j, error)
-            : lud_empo_evaluate_policy(c->problem, solution->records, &start, 1, &hooks, n_threads, j, error);
-    for (int r = 0; r < layout->n_robots && !status; r++) status = lud_policy_check(robots[r], error);
-    return status;
+    LUD_TRY(said ? lud_empo_estimate_policy(c->problem, solution->records, start, robots, estimate, j, error)
+                 : lud_empo_evaluate_policy(c->problem, solution->records, &start, 1, &hooks, n_threads, j,
+                                            error));
+    for (int r = 0; r < layout->n_robots; r++) LUD_TRY(lud_policy_check(robots[r], error));
+    return LUD_OK;
 }

@@ -130,9 +130,7 @@ lud_status lud_empo_reference_ensure(const lud_scenario *scenario, const lud_emp
 }
 
 void lud_empo_reference_free(lud_empo_reference *r) {
-    free(r->records);
-    free(r->visits);
-    free(r->starts);
+    LUD_FREE(r->records, r->visits, r->starts);
     lud_empo_policy_evaluation_free(&r->random);
     lud_empo_problem_destroy(r->problem);
     lud_statespace_destroy(r->space);

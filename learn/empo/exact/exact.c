@@ -317,14 +317,13 @@ static void describe_game(sweep *s) {
 }
 
 static lud_status prepare(sweep *s, lud_error *error) {
-    lud_status status = lud_empo_levels_find(s->problem->space, s->arena, &s->levels, error);
-    if (status != LUD_OK) return status;
+    LUD_TRY(lud_empo_levels_find(s->problem->space, s->arena, &s->levels, error));
     describe_game(s);
     s->window = credit_window(s);
     const lud_empo_run *run = s->run;
     if (run->device && lud_empo_device_sweeps(run->device)) {
         lud_error reason = {0};
-        status =
+        const lud_status status =
             lud_empo_device_create(s->problem, run, &s->game, &s->levels, s->window, &s->device, &reason);
         if (status == LUD_OK) return LUD_OK;
         if (status != LUD_ERROR_MEMORY || !run->device_may_fail)

@@ -43,15 +43,14 @@ lud_status lud_empo_exact_read(lud_arena *arena, lud_tree *learner, lud_empo_exa
                 !lud_tree_add_copy(arena, own, entry->key, entry))
                 return lud_no_memory(error, "options");
     }
-    lud_status status = lud_options_read(&lud_empo_exact_table, arena, own, values, error);
-    if (status == LUD_OK)
-        status = lud_empo_theory_check(&values->theory, learner ? learner->place : (lud_place){0}, error);
-    if (status == LUD_OK && values->theory.nu_h > 0 && !values->habit)
-        status =
-            lud_invalid_at(error, learner->place,
-                           "nu_h is %g, but there is no `habit:`; expected a policy such as {type: weighted}",
-                           values->theory.nu_h);
-    return status;
+    LUD_TRY(lud_options_read(&lud_empo_exact_table, arena, own, values, error));
+    LUD_TRY(lud_empo_theory_check(&values->theory, learner ? learner->place : (lud_place){0}, error));
+    if (values->theory.nu_h > 0 && !values->habit)
+        return lud_invalid_at(
+            error, learner->place,
+            "nu_h is %g, but there is no `habit:`; expected a policy such as {type: weighted}",
+            values->theory.nu_h);
+    return LUD_OK;
 }
 
 enum { MAX_ACTIONS = 256 }; /* of one agent: several threads ask at once, so rows stand on the stack */

@@ -231,16 +231,14 @@ void lud_empo_solution_release(lud_empo_solution *solution, uint64_t layer) {
 }
 
 lud_status lud_empo_solution_commit(lud_empo_solution *solution, lud_error *error) {
-    lud_status status = lud_empo_solution_finish_level(solution, 0, error);
-    if (status != LUD_OK) return status;
+    LUD_TRY(lud_empo_solution_finish_level(solution, 0, error));
     char *partial = partial_path(solution->path);
     if (!partial) return lud_fail(error, LUD_ERROR_MEMORY, "no memory to rename the solution");
-    if (fsync(solution->descriptor) != 0 || rename(partial, solution->path) != 0)
-        status = io_error(solution, "rename", error);
-    else
-        solution->partial = false;
+    const bool renamed = fsync(solution->descriptor) == 0 && rename(partial, solution->path) == 0;
     free(partial);
-    return status;
+    if (!renamed) return io_error(solution, "rename", error);
+    solution->partial = false;
+    return LUD_OK;
 }
 
 lud_status lud_empo_solution_open(const char *path, lud_empo_solution **solution, lud_error *error) {

@@ -9,17 +9,15 @@
 static lud_status create_policies(lud_empo_case *c, lud_error *error) {
     const lud_scenario *s = c->scenario;
     c->policies.model = s->model;
-    lud_status status = lud_empo_layout_find(s->model, &c->policies.layout, error);
-    if (status == LUD_OK && c->options.habit)
-        status = lud_policy_create(s->model, c->options.habit, s->path, &c->policies.habit, error);
-    if (status == LUD_OK && c->options.belief)
-        status = lud_policy_create(s->model, c->options.belief, s->path, &c->policies.belief, error);
+    LUD_TRY(lud_empo_layout_find(s->model, &c->policies.layout, error));
+    if (c->options.habit)
+        LUD_TRY(lud_policy_create(s->model, c->options.habit, s->path, &c->policies.habit, error));
+    if (c->options.belief)
+        LUD_TRY(lud_policy_create(s->model, c->options.belief, s->path, &c->policies.belief, error));
     int person = c->policies.layout.humans[0];
-    if (status == LUD_OK && c->policies.habit)
-        status = lud_empo_check_policy(c->policies.habit, person, error);
-    if (status == LUD_OK && c->policies.belief)
-        status = lud_empo_check_policy(c->policies.belief, person, error);
-    return status;
+    if (c->policies.habit) LUD_TRY(lud_empo_check_policy(c->policies.habit, person, error));
+    if (c->policies.belief) LUD_TRY(lud_empo_check_policy(c->policies.belief, person, error));
+    return LUD_OK;
 }
 
 lud_status lud_empo_case_open(const lud_scenario *scenario, const lud_empo_solve_options *options,

@@ -103,10 +103,10 @@ static lud_status make_towers(lud_empo_novelty *v, distiller *d, const int64_t *
 
 static lud_status plan_encoders(lud_empo_novelty *v, distiller *d, lud_error *error) {
     for (int k = 0; k < d->n_parts; k++) lud_nn_output(d->encoders, d->part[k]);
-    lud_status status = lud_nn_plan(d->encoders, LUD_NN_INFERENCE, error);
-    if (status == LUD_OK && !lud_empo_prepare(d->encoders, &d->graph, &v->values->shape))
-        status = lud_no_memory(error, "a network of novelty");
-    return status;
+    LUD_TRY(lud_nn_plan(d->encoders, LUD_NN_INFERENCE, error));
+    if (!lud_empo_prepare(d->encoders, &d->graph, &v->values->shape))
+        return lud_no_memory(error, "a network of novelty");
+    return LUD_OK;
 }
 
 static lud_status make_states(lud_empo_novelty *v, uint64_t seed, lud_error *error) {

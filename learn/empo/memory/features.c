@@ -60,9 +60,7 @@ lud_status lud_empo_features_create(const lud_model *model, bool step_count, lud
 }
 
 void lud_empo_features_free(lud_empo_features *f) {
-    free(f->goals);
-    free(f->goal_weight);
-    free(f->weight_sum);
+    LUD_FREE(f->goals, f->goal_weight, f->weight_sum);
     f->goals = NULL;
     f->goal_weight = f->weight_sum = NULL;
 }

@@ -13,12 +13,7 @@ void lud_empo_successor_list_begin(lud_empo_successor_list *l) {
 
 void lud_empo_successor_list_free(lud_empo_successor_list *l) {
     lud_successors_free(&l->found);
-    free(l->link);
-    free(l->probability);
-    free(l->states);
-    free(l->hashes);
-    free(l->terminal);
-    free(l->records);
+    LUD_FREE(l->link, l->probability, l->states, l->hashes, l->terminal, l->records);
     *l = (lud_empo_successor_list){0};
 }
 

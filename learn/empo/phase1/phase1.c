@@ -84,15 +84,11 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     for (; p->step < end; p->step++, p->credit -= 1.0) {
         now = lud_empo_phase1_at(o, p->step);
         while (lud_empo_replay_count(p->replay) < o->batch_size || p->credit < 1.0) {
-            const lud_status status =
-                lud_empo_phase1_rollout_step(p->rollout, now.epsilon, p->step, p->replay, error);
-            if (status) return status;
+            LUD_TRY(lud_empo_phase1_rollout_step(p->rollout, now.epsilon, p->step, p->replay, error));
             if (lud_empo_replay_count(p->replay) >= o->batch_size)
                 p->credit += o->training_steps_per_env_step * (double)o->environments;
         }
-        const lud_status status =
-            lud_empo_phase1_update_run(p->update, p->step, &now, p->step + 1 == end, error);
-        if (status) return status;
+        LUD_TRY(lud_empo_phase1_update_run(p->update, p->step, &now, p->step + 1 == end, error));
     }
     uint64_t steps = 0, achieved = 0;
     lud_empo_phase1_rollout_counts(p->rollout, &steps, &achieved);

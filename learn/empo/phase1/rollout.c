@@ -95,9 +95,7 @@ static lud_status keep(lud_empo_phase1_rollout *a, int e, int h, int64_t step, l
         if (k / n_robots >= n_own) continue;
         a->joint[layout->humans[h]] = k / n_robots;
         lud_empo_robot_decode(layout, a->model, k % n_robots, a->joint);
-        const lud_status status =
-            lud_empo_successor_list_add(&a->list, &a->net->features, state, a->joint, error);
-        if (status) return status;
+        LUD_TRY(lud_empo_successor_list_add(&a->list, &a->net->features, state, a->joint, error));
     }
     a->offsets[a->net->n_actions * n_robots] = a->list.n_links;
     const int32_t person[1] = {h};

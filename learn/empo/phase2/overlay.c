@@ -16,9 +16,7 @@ typedef struct learned_records {
 static void destroy(void *context) {
     learned_records *l = context;
     lud_learned_close(&l->run);
-    free(l->state);
-    free(l->record);
-    free(l);
+    LUD_FREE(l->state, l->record, l);
 }
 
 /* A frame asks for the same state many times. */

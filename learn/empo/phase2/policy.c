@@ -33,9 +33,7 @@ static lud_status joint_distribution(learned_policy *p, const uint8_t *state, lu
     const int n = l->features.layout.n_robot_actions;
     const int32_t *const records[1] = {p->record};
     lud_empo_features_encode(&l->features, state, p->record);
-    const lud_status status =
-        lud_empo_values_for_acting(&l->values, 1, records, l->options.theory.beta_r, p->values, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_values_for_acting(&l->values, 1, records, l->options.theory.beta_r, p->values, error));
     lud_device_download(l->device, p->values, l->values.pi_r, (size_t)n * sizeof *p->values);
     double sum = 0;
     for (int a = 0; a < n; a++) sum += p->pi_r[a] = (double)p->values[a];

@@ -282,15 +282,13 @@ static lud_status enumerate(const lud_empo_rollout *a, builder *b, int e, const 
     if (expected) all_policies(a, b, e, state);
     for (int32_t r = 0; r < layout->n_robot_actions; r++) {
         b->offsets[r] = b->list.n_links;
-        lud_status status = LUD_OK;
-        if (!expected) status = link_to(a, b, state, b->fresh, 0, r);
-        for (int p = 0; expected && !status && p < layout->n_human_profiles; p++) {
+        if (!expected) LUD_TRY(link_to(a, b, state, b->fresh, 0, r));
+        for (int p = 0; expected && p < layout->n_human_profiles; p++) {
             if (!lud_empo_people_possible(layout, b->policies, p)) continue;
             for (int h = 0; h < layout->n_humans; h++)
                 b->fresh[layout->humans[h]] = lud_empo_own_action(layout, h, p);
-            status = link_to(a, b, state, b->fresh, p, r);
+            LUD_TRY(link_to(a, b, state, b->fresh, p, r));
         }
-        if (status) return status;
     }
     b->offsets[layout->n_robot_actions] = b->list.n_links;
     return LUD_OK;

@@ -90,10 +90,10 @@ static lud_status make_part(lud_empo_update *t, unsigned heads, training_net *ma
     lud_nn *net = made->part[k].net = lud_nn_create(t->values->online, t->n);
     if (!net) return lud_no_memory(error, "a network");
     made->part[k].graph = lud_empo_declare(net, &t->values->shape, heads, t->n * t->n_entries);
-    lud_status status = lud_nn_plan(net, LUD_NN_TRAIN, error);
-    if (status == LUD_OK && !lud_empo_prepare(net, &made->part[k].graph, &t->values->shape))
-        status = lud_no_memory(error, "a network");
-    return status;
+    LUD_TRY(lud_nn_plan(net, LUD_NN_TRAIN, error));
+    if (!lud_empo_prepare(net, &made->part[k].graph, &t->values->shape))
+        return lud_no_memory(error, "a network");
+    return LUD_OK;
 }
 
 static lud_status make_net(lud_empo_update *t, unsigned heads, training_net *made, lud_error *error) {
@@ -593,10 +593,9 @@ static lud_status move_table(lud_empo_update *t, int net, const float *target, b
 static lud_status move_tables(lud_empo_update *t, const lud_empo_now *now, bool measure, lud_error *error) {
     const float *const all[LUD_EMPO_NETS] = {t->targets.v_h_e, t->targets.x_h, t->targets.y, t->targets.q_r,
                                              t->targets.v};
-    lud_status status = LUD_OK;
-    for (int net = 0; net < LUD_EMPO_NETS && status == LUD_OK; net++)
-        if (now->active[net] && t->values->tables[net]) status = move_table(t, net, all[net], measure, error);
-    return status;
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        if (now->active[net] && t->values->tables[net]) LUD_TRY(move_table(t, net, all[net], measure, error));
+    return LUD_OK;
 }
 
 /* Targets for lud_empo_update_targets; zeros of what does not learn. */

@@ -104,16 +104,10 @@ lud_status lud_empo_trajectory_create(lud_empo_values *values, const lud_empo_re
 void lud_empo_trajectory_destroy(lud_empo_trajectory *t) {
     if (!t) return;
     lud_arrays_free(&t->arrays);
-    free(t->path);
-    free(t->row_of);
-    free(t->states);
+    LUD_FREE(t->path, t->row_of, t->states);
     lud_arrays_free(&t->term_arrays);
     terms *const all[] = {&t->rewards, &t->values_beyond};
-    for (int i = 0; i < 2; i++) {
-        free(all[i]->row);
-        free(all[i]->slot);
-        free(all[i]->weight);
-    }
+    for (int i = 0; i < 2; i++) LUD_FREE(all[i]->row, all[i]->slot, all[i]->weight);
     free(t);
 }
 

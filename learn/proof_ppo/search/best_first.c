@@ -64,15 +64,10 @@ lud_status lud_proof_best_first_create(lud_proof_net *net, int32_t n_queries, in
 
 void lud_proof_best_first_destroy(lud_proof_best_first *b) {
     if (!b) return;
-    for (int32_t i = 0; b->slots && i < b->n_slots; i++) {
-        free(b->slots[i].open);
-        free(b->slots[i].places);
-        free(b->slots[i].states);
-    }
+    for (int32_t i = 0; b->slots && i < b->n_slots; i++)
+        LUD_FREE(b->slots[i].open, b->slots[i].places, b->slots[i].states);
     lud_proof_expander_free(&b->expander);
-    free(b->slots);
-    free(b->scratch);
-    free(b);
+    LUD_FREE(b->slots, b->scratch, b);
 }
 
 static uint8_t *state_at(const lud_proof_best_first *b, const slot *s, int32_t place) {
