@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
-
 #include "learn/nn/graph.h"
 
 enum { BUFFER_ALIGNMENT = 256 };
