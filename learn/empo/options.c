@@ -228,16 +228,26 @@ bool lud_empo_learner_keeps_trajectories(const lud_empo_learner_options *o) {
     return lud_empo_learner_uses_trajectories(o) || o->hindsight_prob > 0;
 }
 
+lud_status lud_empo_learning_check(lud_empo_theory *theory, lud_optimiser_options *optimiser,
+                                   int64_t batch_size, int64_t buffer_size, const char *instead,
+                                   lud_tree *learner, lud_error *error) {
+    const lud_place place = learner ? learner->place : (lud_place){0};
+    LUD_TRY(lud_empo_theory_check(theory, place, error));
+    LUD_TRY(lud_optimiser_options_check(optimiser, learner, error));
+    if (theory->nu_h > 0)
+        return lud_invalid_at(error, place, "nu_h is %g; %s, expected 0", theory->nu_h, instead);
+    if (batch_size > buffer_size)
+        return lud_invalid_at(error, place, "batch_size is %lld; expected at most buffer_size, %lld",
+                              (long long)batch_size, (long long)buffer_size);
+    return LUD_OK;
+}
+
 lud_status lud_empo_learner_options_read(lud_arena *arena, lud_tree *learner, lud_empo_learner_options *o,
                                          lud_error *error) {
     LUD_TRY(lud_options_read(&lud_empo_learner_table, arena, learner, o, error));
     const lud_place place = learner ? learner->place : (lud_place){0};
-    LUD_TRY(lud_empo_theory_check(&o->theory, place, error));
-    LUD_TRY(lud_optimiser_options_check(&o->optimiser, learner, error));
-    if (o->theory.nu_h > 0)
-        return lud_invalid_at(error, place,
-                              "nu_h is %g; empo-phase2 takes what people do from human_prior, expected 0",
-                              o->theory.nu_h);
+    LUD_TRY(lud_empo_learning_check(&o->theory, &o->optimiser, o->batch_size, o->buffer_size,
+                                    "empo-phase2 takes what people do from human_prior", learner, error));
     lud_empo_stages *s = &o->stages;
     s->beta_r = o->theory.beta_r;
     s->gamma_h = o->theory.gamma_h;
@@ -280,9 +290,6 @@ lud_status lud_empo_learner_options_read(lud_arena *arena, lud_tree *learner, lu
     if (o->log_space && o->z_space)
         return lud_invalid_at(error, place,
                               "use_log_space_transform and use_z_space_transform exclude each other");
-    if (o->batch_size > o->buffer_size)
-        return lud_invalid_at(error, place, "batch_size is %lld; expected at most buffer_size, %lld",
-                              (long long)o->batch_size, (long long)o->buffer_size);
     for (int net = 0; net < LUD_EMPO_NETS; net++)
         o->use_lookup[net] &= o->use_lookup_tables && lud_empo_stages_learn(s, net);
     return LUD_OK;

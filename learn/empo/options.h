@@ -86,6 +86,10 @@ unsigned lud_empo_learner_networks(const lud_empo_learner_options *options);
 bool lud_empo_learner_uses_trajectories(const lud_empo_learner_options *options);
 bool lud_empo_learner_keeps_trajectories(const lud_empo_learner_options *options);
 
+/* Checks that both phases share; `instead` says what they do without the habit of nu_h. */
+lud_status lud_empo_learning_check(lud_empo_theory *theory, lud_optimiser_options *optimiser,
+                                   int64_t batch_size, int64_t buffer_size, const char *instead,
+                                   lud_tree *learner, lud_error *error);
 /* Reads the section and checks what ranges alone cannot say. */
 lud_status lud_empo_learner_options_read(lud_arena *arena, lud_tree *learner,
                                          lud_empo_learner_options *options, lud_error *error);

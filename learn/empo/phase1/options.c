@@ -1,6 +1,7 @@
 #include "learn/empo/phase1/options.h"
 
 #include "base/option_rows.h"
+#include "learn/empo/options.h"
 
 #define STEPS 1e15
 
@@ -57,17 +58,8 @@ const lud_option_table lud_empo_phase1_table = OPTION_TABLE(
 lud_status lud_empo_phase1_options_read(lud_arena *arena, lud_tree *learner, lud_empo_phase1_options *o,
                                         lud_error *error) {
     LUD_TRY(lud_options_read(&lud_empo_phase1_table, arena, learner, o, error));
-    const lud_place place = learner ? learner->place : (lud_place){0};
-    LUD_TRY(lud_empo_theory_check(&o->theory, place, error));
-    LUD_TRY(lud_optimiser_options_check(&o->optimiser, learner, error));
-    if (o->theory.nu_h > 0)
-        return lud_invalid_at(error, place,
-                              "nu_h is %g; empo-phase1 learns equation (2) without habit, expected 0",
-                              o->theory.nu_h);
-    if (o->batch_size > o->buffer_size)
-        return lud_invalid_at(error, place, "batch_size is %lld; expected at most buffer_size, %lld",
-                              (long long)o->batch_size, (long long)o->buffer_size);
-    return LUD_OK;
+    return lud_empo_learning_check(&o->theory, &o->optimiser, o->batch_size, o->buffer_size,
+                                   "empo-phase1 learns equation (2) without habit", learner, error);
 }
 
 lud_empo_phase1_now lud_empo_phase1_at(const lud_empo_phase1_options *o, int64_t step) {
