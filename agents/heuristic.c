@@ -17,12 +17,9 @@ typedef struct heuristic_options {
 } heuristic_options;
 
 #define OPTIONS heuristic_options
-static const lud_option option_list[] = {
-    TEXT(type, NULL, "heuristic"),
-    REAL(beta, "1000", 0, 1e9, "inverse temperature: 0 wanders, large goes straight"),
-};
-static const lud_option_table option_table =
-    OPTION_TABLE("heuristic", "walks to its goal, opens doors, fetches keys (multigrid)", option_list);
+TABLE(option_table, "heuristic", "walks to its goal, opens doors, fetches keys (multigrid)",
+      TEXT(type, NULL, "heuristic"),
+      REAL(beta, "1000", 0, 1e9, "inverse temperature: 0 wanders, large goes straight"));
 
 enum { MAX_ACTIONS = 16, WORST_COST = 50 };
 

@@ -13,11 +13,8 @@ typedef struct keyboard_options {
 } keyboard_options;
 
 #define OPTIONS keyboard_options
-static const lud_option option_list[] = {
-    TEXT(type, NULL, "keyboard"),
-};
-static const lud_option_table option_table =
-    OPTION_TABLE("keyboard", "stands still unless a person steers it in the window", option_list);
+TABLE(option_table, "keyboard", "stands still unless a person steers it in the window",
+      TEXT(type, NULL, "keyboard"));
 
 typedef struct keyboard_policy {
     lud_policy policy;

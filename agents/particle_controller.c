@@ -22,20 +22,16 @@ static const char *const course_names[] = {"towards", "intercept", "away", NULL}
 static const char *const owner_names[] = {"self", "next", NULL};
 
 #define OPTIONS controller_options
-static const lud_option option_list[] = {
-    TEXT(type, NULL, "controller"),
-    TEXT(target, NULL,
-         "a choice, or a body whose nearest member it goes to; without: what the success rule asks for"),
-    CHOICE(course, "towards", course_names,
-           "towards: where the target is; intercept: where it will be met; away: from all bodies of the "
-           "target's name, from what stands in the way and from the edges of the world"),
-    CHOICE(of, "self", owner_names, "whose choice the target is: the agent's own or the next agent's"),
-    REAL(gain, "0.5", -1e6, 1e6, "action for each unit of distance (away: action); negative turns round"),
-    REAL(brake, "0", 0, 1e6, "action against each unit of velocity"),
-    REAL(rest, "0.03", 0, 1e6, "with discrete actions: smaller wishes are left undone"),
-};
-static const lud_option_table option_table =
-    OPTION_TABLE("controller", "a force towards a target (particle world)", option_list);
+TABLE(option_table, "controller", "a force towards a target (particle world)", TEXT(type, NULL, "controller"),
+      TEXT(target, NULL,
+           "a choice, or a body whose nearest member it goes to; without: what the success rule asks for"),
+      CHOICE(course, "towards", course_names,
+             "towards: where the target is; intercept: where it will be met; away: from all bodies of the "
+             "target's name, from what stands in the way and from the edges of the world"),
+      CHOICE(of, "self", owner_names, "whose choice the target is: the agent's own or the next agent's"),
+      REAL(gain, "0.5", -1e6, 1e6, "action for each unit of distance (away: action); negative turns round"),
+      REAL(brake, "0", 0, 1e6, "action against each unit of velocity"),
+      REAL(rest, "0.03", 0, 1e6, "with discrete actions: smaller wishes are left undone"));
 
 typedef struct controller {
     lud_policy policy;

@@ -17,11 +17,7 @@ typedef struct random_options {
 } random_options;
 
 #define OPTIONS random_options
-static const lud_option random_option_list[] = {
-    TEXT(type, NULL, "random"),
-};
-static const lud_option_table random_options_table =
-    OPTION_TABLE("random", "every action with equal probability", random_option_list);
+TABLE(random_options_table, "random", "every action with equal probability", TEXT(type, NULL, "random"));
 
 typedef struct weighted_options {
     const char *type;
@@ -30,12 +26,9 @@ typedef struct weighted_options {
 
 #undef OPTIONS
 #define OPTIONS weighted_options
-static const lud_option weighted_option_list[] = {
-    TEXT(type, NULL, "weighted"),
-    TREE(weights, "weight of each action by name, others 0; without: still 6, left 18, right 18, forward 58"),
-};
-static const lud_option_table weighted_options_table =
-    OPTION_TABLE("weighted", "a fixed probability for each action", weighted_option_list);
+TABLE(weighted_options_table, "weighted", "a fixed probability for each action", TEXT(type, NULL, "weighted"),
+      TREE(weights,
+           "weight of each action by name, others 0; without: still 6, left 18, right 18, forward 58"));
 
 static void destroy(lud_policy *policy) {
     free(((random_policy *)policy)->probabilities);

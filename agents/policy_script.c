@@ -15,14 +15,10 @@ typedef struct script_options {
 } script_options;
 
 #define OPTIONS script_options
-static const lud_option option_list[] = {
-    TEXT(type, NULL, "script"),
-    TREE(actions, "one entry a step: an action for all, or a list with one for each agent of the world"),
-    TEXT(file, NULL, "file with `actions:` in the same form, beside the scenario"),
-    BOOL(repeat, "false", "start anew at the end instead of standing still"),
-};
-static const lud_option_table option_table =
-    OPTION_TABLE("script", "a list of actions, one entry a step", option_list);
+TABLE(option_table, "script", "a list of actions, one entry a step", TEXT(type, NULL, "script"),
+      TREE(actions, "one entry a step: an action for all, or a list with one for each agent of the world"),
+      TEXT(file, NULL, "file with `actions:` in the same form, beside the scenario"),
+      BOOL(repeat, "false", "start anew at the end instead of standing still"));
 
 typedef struct script_policy {
     lud_policy policy;

@@ -65,5 +65,10 @@
         .name = title, .help = text, .options = list, .n = (int)(sizeof(list) / sizeof *(list)),             \
         .bytes = sizeof(OPTIONS)                                                                             \
     }
+/* A table of this file with its rows: TABLE(table, "learner", "proximal policy optimisation", INT(...), ...).
+ */
+#define TABLE(table, title, text, ...)                                                                       \
+    static const lud_option table##_rows[] = {__VA_ARGS__};                                                  \
+    static const lud_option_table table = OPTION_TABLE(title, text, table##_rows)
 #define NO_OPTIONS(title, text)                                                                              \
     { .name = title, .help = text, .bytes = sizeof(OPTIONS) }

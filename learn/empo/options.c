@@ -24,9 +24,7 @@ static const char *const pi_r_modes[] = {"direct", "mcts", NULL};
 static const char *const target_modes[] = {"one_step", "n_step", "episode", NULL};
 
 #define OPTIONS lud_optimiser_options
-static const lud_option optimiser_options[] = {LUD_OPTIMISER_ROWS("1e-8", "1e-4")};
-static const lud_option_table optimiser_table =
-    OPTION_TABLE("optimiser", LUD_OPTIMISER_HELP, optimiser_options);
+TABLE(optimiser_table, "optimiser", LUD_OPTIMISER_HELP, LUD_OPTIMISER_ROWS("1e-8", "1e-4"));
 
 #undef OPTIONS
 #define OPTIONS lud_empo_learner_options

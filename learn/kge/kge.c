@@ -38,27 +38,19 @@ static const char *const losses[] = {"self_adversarial", "bce", NULL};
 static const char *const decays[] = {"constant", "linear", "cosine", "exponential", NULL};
 
 #define OPTIONS struct kge_rate
-static const lud_option rate_options[] = {
-    REAL(start, "1e-3", 0, 10, "after the warm-up"),
-    REAL(end, "1e-5", 0, 10, "at the end"),
-    CHOICE(decay, "cosine", decays, "how it falls"),
-    REAL(warmup, "0.1", 0, 1, "share of the training over which it rises from 0"),
-};
-static const lud_option_table rate_table = OPTION_TABLE("learning_rate", "step size", rate_options);
+TABLE(rate_table, "learning_rate", "step size", REAL(start, "1e-3", 0, 10, "after the warm-up"),
+      REAL(end, "1e-5", 0, 10, "at the end"), CHOICE(decay, "cosine", decays, "how it falls"),
+      REAL(warmup, "0.1", 0, 1, "share of the training over which it rises from 0"));
 #undef OPTIONS
 #define OPTIONS struct kge_evaluation
-static const lud_option evaluation_options[] = {
-    INT(every, "10", 0, 1e9, "epochs between rankings of validation queries; 0: only after the last"),
-    INT_AT("queries", n_queries, "200", 0, 1e9, "queries that are ranked, the first ones; 0: all"),
-    LUD_PROOF_RANK_ROWS(rank),
-};
-static const lud_option_table evaluation_table = OPTION_TABLE("evaluation", "ranking", evaluation_options);
+TABLE(evaluation_table, "evaluation", "ranking",
+      INT(every, "10", 0, 1e9, "epochs between rankings of validation queries; 0: only after the last"),
+      INT_AT("queries", n_queries, "200", 0, 1e9, "queries that are ranked, the first ones; 0: all"),
+      LUD_PROOF_RANK_ROWS(rank));
 
 #undef OPTIONS
 #define OPTIONS lud_optimiser_options
-static const lud_option optimiser_options[] = {LUD_OPTIMISER_ROWS("1e-8", "1e-6")};
-static const lud_option_table optimiser_table =
-    OPTION_TABLE("optimiser", LUD_OPTIMISER_HELP, optimiser_options);
+TABLE(optimiser_table, "optimiser", LUD_OPTIMISER_HELP, LUD_OPTIMISER_ROWS("1e-8", "1e-6"));
 
 #undef OPTIONS
 #define OPTIONS kge_options

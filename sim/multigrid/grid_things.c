@@ -3,12 +3,9 @@
 
 static const char *const target_names[] = {"kill_button", "pause_switch", "control_button", NULL};
 
-#define OPTIONS       lud_grid_thing_options
-#define COLOUR(value) CHOICE(colour, value, lud_colour_names, "its colour")
-/* The table of a thing with its rows. */
-#define THING(name, text, ...)                                                                               \
-    static const lud_option name##_rows[] = {__VA_ARGS__};                                                   \
-    static const lud_option_table name##_table = OPTION_TABLE(#name, text, name##_rows)
+#define OPTIONS                lud_grid_thing_options
+#define COLOUR(value)          CHOICE(colour, value, lud_colour_names, "its colour")
+#define THING(name, text, ...) TABLE(name##_table, #name, text, __VA_ARGS__)
 
 THING(wall, "blocks always", COLOUR("grey"));
 THING(floor, "walked over", COLOUR("blue"));

@@ -18,61 +18,49 @@ static const char *const known_names[] = {"all", "filtered", NULL};
 #define BIG 2147483647.0
 
 #define OPTIONS struct lud_proof_query_options
-static const lud_option query_options[] = {
-    TEXT(train, NULL, "file of training queries, with or without depths"),
-    TEXT(valid, NULL, "file of validation queries"),
-    TEXT(test, NULL, "file of test queries"),
-    CHOICE(play, "train", split_names, "the list that single episodes (run, view, record) draw from"),
-    INTS(depths, "[]", -1, BIG, "training queries kept by the depth their file states; empty: all"),
-    BOOL(with_rules, "true", "drop training queries whose predicate heads no rule"),
-    INT(n_train, "0", 0, BIG, "use only the first n training queries (after the filters); 0: all"),
-    INT(n_valid, "0", 0, BIG, "use only the first n validation queries; 0: all"),
-    INT(n_test, "0", 0, BIG, "use only the first n test queries; 0: all"),
-};
-static const lud_option_table query_table = OPTION_TABLE("queries", "what is to be proved", query_options);
+TABLE(query_table, "queries", "what is to be proved",
+      TEXT(train, NULL, "file of training queries, with or without depths"),
+      TEXT(valid, NULL, "file of validation queries"), TEXT(test, NULL, "file of test queries"),
+      CHOICE(play, "train", split_names, "the list that single episodes (run, view, record) draw from"),
+      INTS(depths, "[]", -1, BIG, "training queries kept by the depth their file states; empty: all"),
+      BOOL(with_rules, "true", "drop training queries whose predicate heads no rule"),
+      INT(n_train, "0", 0, BIG, "use only the first n training queries (after the filters); 0: all"),
+      INT(n_valid, "0", 0, BIG, "use only the first n validation queries; 0: all"),
+      INT(n_test, "0", 0, BIG, "use only the first n test queries; 0: all"));
 
 #undef OPTIONS
 #define OPTIONS struct lud_proof_limit_options
-static const lud_option limit_options[] = {
-    INT(depth, "20", 1, 10000, "an episode is cut after this many", "steps"),
-    INT(goals, "6", 1, LUD_PROOF_MAX_GOALS, "successors with more goals are cut"),
-    INT(successors, "64", 2, LUD_PROOF_MAX_SUCCESSORS, "candidates of one state kept, rules before facts"),
-    INT(fact_cap, "0", 0, BIG, "facts of each predicate that take part in resolution; 0: all"),
-    BOOL(fact_cap_random, "false",
-         "the cap keeps a random choice (depends on run.seed) instead of the first ones"),
-    BOOL(memory, "true", "never offer a state that the episode has visited"),
-    BOOL(end_action, "true", "offer the action that gives up"),
-    BOOL(skip_unary, "false", "pass through states with one successor (only without the end action)"),
-};
-static const lud_option_table limit_table =
-    OPTION_TABLE("limits", "budgets of the search and the actions offered", limit_options);
+TABLE(limit_table, "limits", "budgets of the search and the actions offered",
+      INT(depth, "20", 1, 10000, "an episode is cut after this many", "steps"),
+      INT(goals, "6", 1, LUD_PROOF_MAX_GOALS, "successors with more goals are cut"),
+      INT(successors, "64", 2, LUD_PROOF_MAX_SUCCESSORS, "candidates of one state kept, rules before facts"),
+      INT(fact_cap, "0", 0, BIG, "facts of each predicate that take part in resolution; 0: all"),
+      BOOL(fact_cap_random, "false",
+           "the cap keeps a random choice (depends on run.seed) instead of the first ones"),
+      BOOL(memory, "true", "never offer a state that the episode has visited"),
+      BOOL(end_action, "true", "offer the action that gives up"),
+      BOOL(skip_unary, "false", "pass through states with one successor (only without the end action)"));
 
 #undef OPTIONS
 #define OPTIONS struct lud_proof_negative_options
-static const lud_option negative_options[] = {
-    REAL(per_positive, "1", 0, 1000, "corrupted queries for each true one in training"),
-    CHOICE(corrupt, "both", corrupt_names, "which argument is replaced"),
-    CHOICE(
-        known, "all", known_names,
-        "what is never used as a corruption: every fact and query, or only queries left by the depth filter"),
-};
-static const lud_option_table negative_table =
-    OPTION_TABLE("negatives", "corrupted queries mixed into training", negative_options);
+TABLE(negative_table, "negatives", "corrupted queries mixed into training",
+      REAL(per_positive, "1", 0, 1000, "corrupted queries for each true one in training"),
+      CHOICE(corrupt, "both", corrupt_names, "which argument is replaced"),
+      CHOICE(known, "all", known_names,
+             "what is never used as a corruption: every fact and query, or only queries left by the depth "
+             "filter"));
 
 #undef OPTIONS
 #define OPTIONS struct lud_proof_score_options
-static const lud_option score_options[] = {
-    TEXT(file, NULL, "file of `p(a,b) score rank` lines"),
-    BOOL(as_facts, "false",
-         "add the best of them to the facts; note that they may contain valid and test queries"),
-    INT(top_k, "10", 0, BIG, "largest rank added as a fact"),
-    REAL(threshold, "0", -BIG, BIG, "smallest score added as a fact"),
-    REAL(shaping, "0", -1000, 1000,
-         "beta of the potential beta * log(score of the first goal); 0: no shaping"),
-    REAL(shaping_gamma, "0.99", 0, 1, "discount of the shaping term"),
-};
-static const lud_option_table score_table =
-    OPTION_TABLE("scores", "scores of triples from elsewhere", score_options);
+TABLE(score_table, "scores", "scores of triples from elsewhere",
+      TEXT(file, NULL, "file of `p(a,b) score rank` lines"),
+      BOOL(as_facts, "false",
+           "add the best of them to the facts; note that they may contain valid and test queries"),
+      INT(top_k, "10", 0, BIG, "largest rank added as a fact"),
+      REAL(threshold, "0", -BIG, BIG, "smallest score added as a fact"),
+      REAL(shaping, "0", -1000, 1000,
+           "beta of the potential beta * log(score of the first goal); 0: no shaping"),
+      REAL(shaping_gamma, "0.99", 0, 1, "discount of the shaping term"));
 
 #undef OPTIONS
 #define OPTIONS lud_proof_options

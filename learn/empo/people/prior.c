@@ -13,11 +13,8 @@ typedef struct prior_options {
 } prior_options;
 
 #define OPTIONS prior_options
-static const lud_option options[] = {
-    TEXT(type, "learned", "learned"),
-    TEXT(run, NULL, "folder of a run of empo-phase1"),
-};
-static const lud_option_table table = OPTION_TABLE("human_prior", "people learned by networks", options);
+TABLE(table, "human_prior", "people learned by networks", TEXT(type, "learned", "learned"),
+      TEXT(run, NULL, "folder of a run of empo-phase1"));
 
 static lud_status open_learned(lud_arena *arena, lud_tree *prior, lud_device *device, const lud_model *model,
                                lud_empo_human_net *net, lud_policy **policy, lud_error *error) {

@@ -6,9 +6,7 @@
 #define STEPS 1e15
 
 #define OPTIONS lud_optimiser_options
-static const lud_option optimiser_options[] = {LUD_OPTIMISER_ROWS("1e-8", "0")};
-static const lud_option_table optimiser_table =
-    OPTION_TABLE("optimiser", LUD_OPTIMISER_HELP, optimiser_options);
+TABLE(optimiser_table, "optimiser", LUD_OPTIMISER_HELP, LUD_OPTIMISER_ROWS("1e-8", "0"));
 
 #undef OPTIONS
 #define OPTIONS lud_empo_phase1_options
