@@ -67,12 +67,11 @@ lud_status lud_canvas_create(SDL_Renderer *renderer, float scale, lud_sprites *s
     lud_status status = sprites ? LUD_OK : lud_sprites_create(&c->sprites, error);
     if (!status) status = lud_font_create(&c->font, error);
     if (!status) status = lud_page_create(renderer, &c->page, error);
-    if (status) {
+    if (status)
         lud_canvas_destroy(c);
-        return status;
-    }
-    *canvas = c;
-    return LUD_OK;
+    else
+        *canvas = c;
+    return status;
 }
 
 lud_status lud_canvas_create_offscreen(int width, int height, float scale, lud_canvas **canvas,

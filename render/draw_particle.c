@@ -366,15 +366,16 @@ static void agent_position(lud_drawing *drawing, const lud_moment *moment, int a
     *y = position[1];
 }
 
+static bool is_at(const lud_particle_model *m, const uint8_t *state, int entity, float x, float y) {
+    const lud_particle_body body = lud_particle_get_body(m, state, entity);
+    return hypot((double)x - body.position[0], -(double)y - body.position[1]) <=
+           lud_particle_get_entity(m, entity).radius;
+}
+
 static int agent_at(lud_drawing *drawing, const uint8_t *state, float x, float y) {
-    const lud_particle_model *m = model_of(drawing);
-    for (int a = drawing->model->layout.n_agents - 1; a >= 0; a--) { /* the last one is drawn on top */
-        lud_particle_body body = lud_particle_get_body(m, state, a);
-        if (hypot((double)x - body.position[0], -(double)y - body.position[1]) <=
-            lud_particle_get_entity(m, a).radius)
-            return a;
-    }
-    return -1;
+    int agent = drawing->model->layout.n_agents - 1; /* the last one is drawn on top */
+    while (agent >= 0 && !is_at(model_of(drawing), state, agent, x, y)) agent--;
+    return agent;
 }
 
 /* --- dragging --- */
@@ -382,12 +383,8 @@ static int agent_at(lud_drawing *drawing, const uint8_t *state, float x, float y
 static int thing_at(lud_drawing *drawing, const uint8_t *state, float x, float y) {
     const lud_particle_model *m = model_of(drawing);
     const int agent = agent_at(drawing, state, x, y);
-    for (int e = drawing->model->layout.n_agents; e < lud_particle_entity_count(m) && agent < 0; e++) {
-        const lud_particle_body body = lud_particle_get_body(m, state, e);
-        if (hypot((double)x - body.position[0], -(double)y - body.position[1]) <=
-            lud_particle_get_entity(m, e).radius)
-            return e;
-    }
+    for (int e = drawing->model->layout.n_agents; e < lud_particle_entity_count(m) && agent < 0; e++)
+        if (is_at(m, state, e, x, y)) return e;
     return agent;
 }
 

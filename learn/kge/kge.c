@@ -274,12 +274,11 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
     k->best_mrr = -1.0;
     k->arena = lud_arena_create(0);
     lud_status status = k->arena ? build(k, error) : lud_out_of_memory(error);
-    if (status) {
+    if (status)
         destroy(&k->base);
-        return status;
-    }
-    *learner = &k->base;
-    return LUD_OK;
+    else
+        *learner = &k->base;
+    return status;
 }
 
 /* ---- one epoch ---- */

@@ -76,10 +76,9 @@ lud_status lud_proof_policy_create(lud_proof_net *net, lud_policy **policy, lud_
     p->state = calloc(1, model->model.layout.state_bytes);
     p->probability = calloc((size_t)model->model.layout.actions[0].n_discrete, sizeof *p->probability);
     if (!status && (!p->state || !p->probability)) status = lud_no_memory(error, "a policy");
-    if (status) {
+    if (status)
         destroy(&p->base);
-        return status;
-    }
-    *policy = &p->base;
-    return LUD_OK;
+    else
+        *policy = &p->base;
+    return status;
 }

@@ -137,12 +137,11 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
     p->profile = (lud_profile){.title = "proof-ppo, one iteration", .stages = stages, .n = LUD_PROOF_STAGES};
     p->arena = lud_arena_create(0);
     lud_status status = p->arena ? build(p, error) : lud_out_of_memory(error);
-    if (status) {
+    if (status)
         destroy(&p->base);
-        return status;
-    }
-    *learner = &p->base;
-    return LUD_OK;
+    else
+        *learner = &p->base;
+    return status;
 }
 
 /* ---- an iteration ---- */

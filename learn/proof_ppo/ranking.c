@@ -87,12 +87,11 @@ lud_status lud_proof_ranker_create(const lud_proof_model *model, lud_proof_net *
     LUD_TAKE(a, r->score, (size_t)r->width + 1);
     LUD_TAKE(a, r->draw, (size_t)r->width + 1);
     if (!status && a->failed) status = lud_no_memory(error, "a ranking");
-    if (status) {
+    if (status)
         lud_proof_ranker_destroy(r);
-        return status;
-    }
-    *out = r;
-    return LUD_OK;
+    else
+        *out = r;
+    return status;
 }
 
 void lud_proof_ranker_destroy(lud_proof_ranker *r) {

@@ -78,12 +78,11 @@ lud_status lud_metrics_open(const char *folder, const lud_metric *columns, int n
     for (int i = 0; i < n_columns; i++) tags[i] = columns[i].name;
     lud_status status = open_csv(opened, resume_iteration, error);
     if (status == LUD_OK) status = lud_events_open(folder, &opened->events, error);
-    if (status) {
+    if (status)
         lud_metrics_close(opened, NULL);
-        return status;
-    }
-    *metrics = opened;
-    return LUD_OK;
+    else
+        *metrics = opened;
+    return status;
 }
 
 lud_status lud_metrics_write(lud_metrics *metrics, uint64_t iteration, double seconds, const double *row,

@@ -187,12 +187,11 @@ lud_status lud_particle_parse(lud_tree *root, lud_particle_model **model, lud_er
     lud_status status = resolve(arena, section, &m->section, &m->source, error);
     if (!status) status = lud_options_read(&lud_particle_option_table, arena, m->section, &m->options, error);
     if (!status) status = lud_particle_compile(m, error);
-    if (status) {
+    if (status)
         lud_arena_destroy(arena);
-        return status;
-    }
-    *model = m;
-    return LUD_OK;
+    else
+        *model = m;
+    return status;
 }
 
 void lud_particle_free(lud_model *model) {

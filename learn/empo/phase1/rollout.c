@@ -60,12 +60,11 @@ lud_status lud_empo_phase1_rollout_create(lud_empo_human_net *net, const lud_mod
     }
     for (int e = 0; e < a->env.n; e++) begin_episode(a, e);
     const lud_status status = lud_empo_environments_check(&a->env, error);
-    if (status) {
+    if (status)
         lud_empo_phase1_rollout_destroy(a);
-        return status;
-    }
-    *rollout = a;
-    return LUD_OK;
+    else
+        *rollout = a;
+    return status;
 }
 
 void lud_empo_phase1_rollout_destroy(lud_empo_phase1_rollout *a) {

@@ -175,12 +175,11 @@ lud_status lud_empo_rollout_create(const lud_empo_rollout_parts *parts, lud_empo
     }
     for (int e = 0; e < a->n; e++) begin_episode(a, e);
     const lud_status status = lud_empo_environments_check(&a->env, error);
-    if (status) {
+    if (status)
         lud_empo_rollout_destroy(a);
-        return status;
-    }
-    *rollout = a;
-    return LUD_OK;
+    else
+        *rollout = a;
+    return status;
 }
 
 void lud_empo_rollout_destroy(lud_empo_rollout *a) {

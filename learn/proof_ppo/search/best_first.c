@@ -54,12 +54,11 @@ lud_status lud_proof_best_first_create(lud_proof_net *net, int32_t n_queries, in
         complete = s->open && s->places && s->states;
     }
     if (!status && !complete) status = lud_no_memory(error, "a search");
-    if (status) {
+    if (status)
         lud_proof_best_first_destroy(b);
-        return status;
-    }
-    *out = b;
-    return LUD_OK;
+    else
+        *out = b;
+    return status;
 }
 
 void lud_proof_best_first_destroy(lud_proof_best_first *b) {
