@@ -1,4 +1,3 @@
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,7 +49,7 @@ static void arrange(lud_cast *cast) {
 }
 
 static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for policies");
+    return lud_no_memory(error, "policies");
 }
 
 static lud_status add_member(lud_cast *cast, lud_tree *description, const char *file, lud_error *error) {
@@ -83,14 +82,13 @@ static lud_status read_entry(lud_cast *cast, lud_tree *entry, const char *file, 
     bool is_number = role < 0 && number_key(entry->key, layout->n_agents, &agent);
     if (role < 0 && !is_number) {
         const char *near = lud_nearest_name(entry->key, names, 3);
-        return lud_fail_at(
-            error, LUD_ERROR_INPUT, entry->key_place,
+        return lud_invalid_at(
+            error, entry->key_place,
             "unknown key '%s', expected human, robot, other or the number of an agent, below %d%s%s%s",
             entry->key, layout->n_agents, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     }
     if (is_number != numbers) return LUD_OK;
-    lud_status status = add_member(cast, entry, file, error);
-    if (status) return status;
+    LUD_TRY(add_member(cast, entry, file, error));
     for (int i = 0; i < layout->n_agents; i++)
         if (is_number ? i == agent : layout->roles[i] == roles[role])
             cast->scenario_member[i] = cast->n_members - 1;
@@ -98,16 +96,16 @@ static lud_status read_entry(lud_cast *cast, lud_tree *entry, const char *file, 
 }
 
 static lud_status read_policies(lud_cast *cast, lud_tree *policies, const char *file, lud_error *error) {
-    lud_status status = add_member(cast, NULL, file, error); /* for agents that nobody is named for */
-    if (status || !policies || policies->kind == LUD_TREE_NULL) return status;
+    LUD_TRY(add_member(cast, NULL, file, error)); /* for agents that nobody is named for */
+    if (!policies || policies->kind == LUD_TREE_NULL) return LUD_OK;
     if (policies->kind != LUD_TREE_MAPPING)
-        return lud_fail_at(error, LUD_ERROR_INPUT, policies->place,
-                           "policies: expected a mapping such as {human: {type: random}}");
+        return lud_invalid_at(error, policies->place,
+                              "policies: expected a mapping such as {human: {type: random}}");
     /* roles first, then single agents: the narrower entry wins */
-    for (int pass = 0; pass < 2 && !status; pass++)
-        for (lud_tree *entry = policies->child; entry && !status; entry = entry->next)
-            status = read_entry(cast, entry, file, pass == 1, error);
-    return status;
+    for (int pass = 0; pass < 2; pass++)
+        for (lud_tree *entry = policies->child; entry; entry = entry->next)
+            LUD_TRY(read_entry(cast, entry, file, pass == 1, error));
+    return LUD_OK;
 }
 
 lud_status lud_cast_create(const lud_model *model, lud_tree *policies, const char *file, lud_cast **out,
@@ -122,10 +120,7 @@ lud_status lud_cast_create(const lud_model *model, lud_tree *policies, const cha
     cast->scenario_member = calloc(n_agents + 1, sizeof *cast->scenario_member);
     int *agents = calloc(room * n_agents + 1, sizeof *agents);
     if (!cast->members || !cast->scenario_member || !agents) {
-        free(agents);
-        free(cast->members);
-        free(cast->scenario_member);
-        free(cast);
+        LUD_FREE(agents, cast->members, cast->scenario_member, cast);
         return out_of_memory(error);
     }
     for (size_t m = 0; m < room; m++) cast->members[m].agents = agents + m * n_agents;
@@ -143,10 +138,7 @@ void lud_cast_destroy(lud_cast *cast) {
     if (!cast) return;
     for (int m = 0; m < cast->n_members + cast->model->layout.n_agents; m++)
         lud_policy_destroy(cast->members[m].policy);
-    free(cast->members[0].agents);
-    free(cast->members);
-    free(cast->scenario_member);
-    free(cast);
+    LUD_FREE(cast->members[0].agents, cast->members, cast->scenario_member, cast);
 }
 
 void lud_cast_set(lud_cast *cast, int agent, lud_policy *policy) {
@@ -253,8 +245,7 @@ void lud_cast_act(const lud_cast *cast, lud_range range, const uint8_t *states, 
 }
 
 lud_status lud_cast_check(const lud_cast *cast, lud_error *error) {
-    lud_status status = LUD_OK;
-    for (int m = 0; m < cast->n_members + cast->model->layout.n_agents && !status; m++)
-        if (cast->members[m].n_agents) status = lud_policy_check(cast->members[m].policy, error);
-    return status;
+    for (int m = 0; m < cast->n_members + cast->model->layout.n_agents; m++)
+        if (cast->members[m].n_agents) LUD_TRY(lud_policy_check(cast->members[m].policy, error));
+    return LUD_OK;
 }

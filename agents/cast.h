@@ -1,6 +1,5 @@
 /* Who acts for whom: the `policies:` section of a scenario, and each agent's present goal. */
-#ifndef LUDUS_AGENTS_CAST_H
-#define LUDUS_AGENTS_CAST_H
+#pragma once
 
 #include "agents/policy.h"
 
@@ -32,5 +31,3 @@ lud_status lud_cast_check(const lud_cast *cast, lud_error *error);
 int lud_cast_goal(const lud_cast *cast, const uint8_t *hidden, int agent);
 /* Goals an agent has achieved in this episode up to the last call of lud_cast_act. */
 int lud_cast_goals_reached(const lud_cast *cast, const uint8_t *hidden, int agent);
-
-#endif

@@ -4,8 +4,7 @@
  * ...). `lud_ops_f64` is the same table on doubles; only the CPU has it, for gradient checks
  * (lud_cpu_ops_f64). Each operation is declared and explained once, in ops_table.h, and named once more in
  * LUD_OPERATIONS below. */
-#ifndef LUDUS_KERNELS_OPS_H
-#define LUDUS_KERNELS_OPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,8 +40,7 @@ typedef enum lud_map_kind {
     LUD_MAP_AFFINE,     /* a x + b */
     LUD_MAP_CLAMP,      /* into [a, b]; derivative 1 inside and at the ends, 0 outside */
     LUD_MAP_ABS_CLAMP,  /* |x| into [a, b] */
-    LUD_MAP_SOFT_CLAMP, /* x inside [a, b]; with R = b - a: b + R (1 - exp(-(x - b)/R)) above, mirrored below
-                         */
+    LUD_MAP_SOFT_CLAMP, /* x inside [a, b]; R = b - a: b + R (1 - exp(-(x - b)/R)) above, mirrored below */
     LUD_MAP_KINDS
 } lud_map_kind;
 
@@ -172,6 +170,4 @@ const lud_ops_f64 *lud_cpu_ops_f64(void);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -146,8 +146,7 @@ typedef struct LUD_OPS {
      * scatter_add. */
     void (*gather_rows)(lud_device *device, int64_t n, int64_t width, const real *table, const int32_t *index,
                         real *y);
-    /* y[index[i]][width] = x[i][width]; indices are distinct, negative ones are skipped. Appends to a cache.
-     */
+    /* y[index[i]][width] = x[i][width]; indices are distinct, negative ones are skipped. For caches. */
     void (*scatter_rows)(lud_device *device, int64_t n, int64_t width, const real *x, const int32_t *index,
                          real *y);
     /* y[n_out][width] += weight[i] x[i][width] at row index[i], i ascending for every row; weight may be null
@@ -208,8 +207,7 @@ typedef struct LUD_OPS {
     /* action[i] = first choice whose cumulative probability exceeds u (inverse distribution function; choices
      * ascending, the last choice with positive probability when rounding leaves none), u = lud_unit of word 0
      * of row i's draw. log_prob[n] may be null. A row that is all masked draws uniformly. `uniform` (may be
-     * null): u[n] given instead of drawn; then draws is not read. draws is host memory, read during the call.
-     */
+     * null): u[n] given instead of drawn; then draws is not read. draws: host memory, read in the call. */
     void (*categorical_sample)(lud_device *device, int64_t n, int64_t n_choices, const real *logits,
                                const uint8_t *mask, const lud_draws *draws, const real *uniform,
                                int32_t *action, real *log_prob);
@@ -377,8 +375,7 @@ typedef struct LUD_OPS {
                       const real *x, real *y);
     /* PopArt (van Hasselt et al., 2016): after `state` moved on from `old_state`, rescales the output layer
      * w[width][n_in], b[width] in place so that denormalised outputs stay. Deviations are those of the biased
-     * averages, at least 1e-4; an old_state with debias 0 leaves w, b alone scaled from deviation 1, mean 0.
-     */
+     * averages, at least 1e-4; an old_state with debias 0 leaves w, b scaled from deviation 1, mean 0. */
     void (*popart_rescale)(lud_device *device, int64_t n_in, int64_t width, const real *old_state,
                            const real *state, real *w, real *b);
 

@@ -1,4 +1,4 @@
-#include "learn/empo/exact/solved.h"
+#include "learn/empo/evaluation/solved.h"
 #include "learn/empo/phase1/phase1.h"
 #include "learn/empo/phase2/phase2.h"
 #include "learn/kge/kge.h"

@@ -7,6 +7,7 @@
 
 #include <xxhash.h>
 
+#include "base/arena.h"
 #include "render/font.h"
 #include "render/page.h"
 #include "render/shape.h"
@@ -52,7 +53,7 @@ lud_status lud_canvas_create(SDL_Renderer *renderer, float scale, lud_sprites *s
     lud_canvas *c = calloc(1, sizeof *c);
     if (!c) {
         lud_sprites_destroy(sprites);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the canvas");
+        return lud_no_memory(error, "the canvas");
     }
     c->sprites = sprites;
     c->renderer = renderer;
@@ -103,9 +104,7 @@ void lud_canvas_destroy(lud_canvas *canvas) {
         SDL_DestroyRenderer(canvas->renderer);
         SDL_FreeSurface(canvas->surface);
     }
-    free(canvas->scratch);
-    free(canvas->mask);
-    free(canvas);
+    LUD_FREE(canvas->scratch, canvas->mask, canvas);
 }
 
 int lud_canvas_width(const lud_canvas *canvas) {

@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "render/overlay.h"
 #include "sim/particle/particle.h"
@@ -30,9 +29,7 @@ static const lud_particle_model *model_of(const lud_drawing *drawing) {
 }
 
 static void destroy(lud_drawing *drawing) {
-    free(((particle_drawing *)drawing)->position);
-    free(((particle_drawing *)drawing)->attention);
-    free(drawing);
+    LUD_FREE(((particle_drawing *)drawing)->position, ((particle_drawing *)drawing)->attention, drawing);
 }
 
 static lud_status create(const lud_model *model, lud_drawing **drawing, lud_error *error) {
@@ -44,7 +41,7 @@ static lud_status create(const lud_model *model, lud_drawing **drawing, lud_erro
         if (d) free(d->position);
         if (d) free(d->attention);
         free(d);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a drawing");
+        return lud_no_memory(error, "a drawing");
     }
     d->drawing = (lud_drawing){&lud_draw_particle, model};
     d->n = n;

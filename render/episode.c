@@ -57,7 +57,7 @@ static lud_status reserve(lud_player *p, size_t n, lud_error *error) {
     if (n <= p->capacity) return LUD_OK;
     size_t capacity = p->remember ? (n < 64 ? 64 : 2 * n) : 2;
     uint8_t *records = realloc(p->records, capacity * p->record_bytes);
-    if (!records) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %zu remembered states", n);
+    if (!records) return lud_no_memory(error, "%zu remembered states", n);
     memset(records + p->capacity * p->record_bytes, 0, (capacity - p->capacity) * p->record_bytes);
     p->records = records;
     p->capacity = capacity;
@@ -78,7 +78,7 @@ static void begin(lud_player *p) {
 lud_status lud_player_create(const lud_model *model, lud_cast *cast, uint64_t seed, bool remember,
                              lud_player **player, lud_error *error) {
     lud_player *p = calloc(1, sizeof *p);
-    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for an episode");
+    if (!p) return lud_no_memory(error, "an episode");
     const lud_layout *layout = &model->layout;
     p->model = model;
     p->remember = remember;
@@ -87,8 +87,7 @@ lud_status lud_player_create(const lud_model *model, lud_cast *cast, uint64_t se
     p->record_bytes = padded(layout->state_bytes) + padded(p->hidden_bytes) +
                       2 * padded(p->n_agents * sizeof(int32_t)) + 16;
     p->goals = calloc(p->n_agents + 1, sizeof *p->goals);
-    lud_status status =
-        p->goals ? reserve(p, 1, error) : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for an episode");
+    lud_status status = p->goals ? reserve(p, 1, error) : lud_no_memory(error, "an episode");
     if (!status) status = lud_runner_create(model, cast, 1, seed, 0, &p->runner, error);
     if (status) {
         lud_player_destroy(p);
@@ -103,9 +102,7 @@ lud_status lud_player_create(const lud_model *model, lud_cast *cast, uint64_t se
 void lud_player_destroy(lud_player *player) {
     if (!player) return;
     lud_runner_destroy(&player->runner);
-    free(player->records);
-    free(player->goals);
-    free(player);
+    LUD_FREE(player->records, player->goals, player);
 }
 
 void lud_player_restart(lud_player *player, uint64_t seed) {
@@ -118,10 +115,6 @@ void lud_player_next_episode(lud_player *player) {
     /* the tick of a run goes on from the last state that is known to end the episode */
     player->first_tick += (uint32_t)(player->known - 1);
     player->episode++;
-    begin(player);
-}
-
-void lud_player_again(lud_player *player) {
     begin(player);
 }
 
@@ -155,8 +148,7 @@ lud_status lud_player_step(lud_player *p, const int32_t *chosen, bool *moved, lu
         *moved = true;
         return LUD_OK;
     }
-    lud_status status = reserve(p, p->position + 2, error);
-    if (status) return status;
+    LUD_TRY(reserve(p, p->position + 2, error));
     act(p, chosen);
     moment next = moment_at(p, p->position + 1);
     const lud_runner *r = &p->runner;
@@ -166,8 +158,7 @@ lud_status lud_player_step(lud_player *p, const int32_t *chosen, bool *moved, lu
     memcpy(next.state, r->batch->states, p->model->layout.state_bytes);
     memcpy(next.hidden, r->hidden, p->hidden_bytes);
     memcpy(next.actions, r->discrete, p->n_agents * sizeof *next.actions);
-    status = lud_cast_check(r->cast, error);
-    if (status) return status;
+    LUD_TRY(lud_cast_check(r->cast, error));
     p->position++;
     p->known = p->position + 1;
     set_over(p, p->position, terminated || truncated);

@@ -4,8 +4,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/options.h"
-
 #define RGB(hex)                                                                                             \
     { (hex) >> 16 & 255, (hex) >> 8 & 255, (hex)&255, 255 }
 #define OKABE_ITO                                                                                            \
@@ -54,8 +52,8 @@ lud_status lud_theme_find(const char *name, lud_theme_name *theme, lud_error *er
             return LUD_OK;
         }
     const char *near = lud_nearest_name(name, lud_theme_names, LUD_THEMES);
-    return lud_fail(error, LUD_ERROR_INPUT, "expected light or dark, found '%s'%s%s%s", name,
-                    near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return lud_invalid(error, "expected light or dark, found '%s'%s%s%s", name,
+                       near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 const lud_theme *lud_theme_get(lud_theme_name name) {

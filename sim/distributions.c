@@ -5,12 +5,12 @@
 
 #include <xxhash.h>
 
+#include "base/arena.h"
+
 enum { FIRST_LOG2_SLOTS = 8 };
 
 void lud_distributions_free(lud_distributions *d) {
-    free(d->begin);
-    free(d->probability);
-    free(d->slots);
+    LUD_FREE(d->begin, d->probability, d->slots);
     *d = (lud_distributions){0};
 }
 
@@ -30,7 +30,7 @@ static uint64_t hash_of(const double *probability, size_t n) {
 }
 
 static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for distributions");
+    return lud_no_memory(error, "distributions");
 }
 
 static lud_status grow_slots(lud_distributions *d, lud_error *error) {
@@ -70,10 +70,7 @@ static lud_status grow_arrays(lud_distributions *d, size_t n, lud_error *error) 
 
 lud_status lud_distributions_number(lud_distributions *d, const double *probability, size_t n,
                                     uint32_t *number, lud_error *error) {
-    if (!d->slots || d->n >= ((uint32_t)1 << d->log2_slots) / 2) {
-        lud_status status = grow_slots(d, error);
-        if (status) return status;
-    }
+    if (!d->slots || d->n >= ((uint32_t)1 << d->log2_slots) / 2) LUD_TRY(grow_slots(d, error));
     size_t mask = ((size_t)1 << d->log2_slots) - 1, at = hash_of(probability, n) & mask;
     for (; d->slots[at]; at = (at + 1) & mask) {
         uint32_t i = d->slots[at] - 1;
@@ -83,8 +80,7 @@ lud_status lud_distributions_number(lud_distributions *d, const double *probabil
             return LUD_OK;
         }
     }
-    lud_status status = grow_arrays(d, n, error);
-    if (status) return status;
+    LUD_TRY(grow_arrays(d, n, error));
     memcpy(d->probability + d->begin[d->n], probability, n * sizeof *probability);
     d->begin[d->n + 1] = d->begin[d->n] + n;
     d->slots[at] = d->n + 1;

@@ -1,6 +1,5 @@
 #include "kernels/cpu/conv.h"
 
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +13,7 @@ typedef struct conv_key {
     lud_conv shape;
 } conv_key;
 
-/* The library's preferred form of one operand: the caller's own memory when that is the caller's plain form.
- */
+/* The library's preferred form of one operand: the caller's memory when that is the plain form. */
 typedef struct conv_operand {
     dnnl_memory_t plain, blocked; /* the same object when there is nothing to reorder */
     dnnl_primitive_t reorder;     /* plain -> blocked for what the pass reads, back for what it writes */

@@ -1,6 +1,5 @@
 /* What every use of oneDNN shares. */
-#ifndef LUDUS_KERNELS_CPU_ONEDNN_H
-#define LUDUS_KERNELS_CPU_ONEDNN_H
+#pragma once
 
 #include <dnnl.h>
 #include <omp.h>
@@ -37,5 +36,3 @@ static inline void lud_onednn_leave(lud_onednn_settings before) {
     if (before.threads != 1) omp_set_num_threads(before.threads);
     lud_cpu_restore_subnormals(before.subnormals);
 }
-
-#endif

@@ -148,11 +148,7 @@ void lud_optimiser_destroy(lud_optimiser *optimiser) {
                             optimiser->scaled, optimiser->channel[0], optimiser->channel[1]};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         if (blocks[i]) lud_device_release(optimiser->parameters->device, blocks[i]);
-    free(optimiser->owner);
-    free(optimiser->ranges);
-    free(optimiser->matrices);
-    free(optimiser->groups);
-    free(optimiser);
+    LUD_FREE(optimiser->owner, optimiser->ranges, optimiser->matrices, optimiser->groups, optimiser);
 }
 
 static int64_t take_state(lud_optimiser *optimiser, int64_t n) {
@@ -244,27 +240,12 @@ lud_status lud_optimiser_build(lud_optimiser *optimiser, uint64_t seed, lud_erro
         ok = optimiser->projection && optimiser->projected && optimiser->scaled && optimiser->channel[0] &&
              optimiser->channel[1];
     }
-    if (!ok)
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %" PRId64 " numbers of optimiser state",
-                        optimiser->state_size);
+    if (!ok) return lud_no_memory(error, "%" PRId64 " numbers of optimiser state", optimiser->state_size);
     return LUD_OK;
 }
 
-#define real          float
-#define LUD_OPS       lud_ops
-#define NAME(name)    name##_f32
-#define OPERATIONS(d) ((d)->ops)
-#include "learn/nn/optimiser_template.h"
-#undef real
-#undef LUD_OPS
-#undef NAME
-#undef OPERATIONS
-
-#define real          double
-#define LUD_OPS       lud_ops_f64
-#define NAME(name)    name##_f64
-#define OPERATIONS(d) lud_cpu_ops_f64()
-#include "learn/nn/optimiser_template.h"
+#define TEMPLATE "learn/nn/optimiser_template.h"
+#include "learn/nn/both_reals.h"
 
 void lud_optimiser_prepare(lud_optimiser *optimiser, int index, double lr) {
     group *g = &optimiser->groups[index];

@@ -95,8 +95,7 @@ lud_status lud_parameters_build(lud_parameters *parameters, uint64_t seed, lud_e
     double *host = malloc((size_t)largest * sizeof *host);
     if (parameters->failed || !parameters->values || !parameters->gradients || !host) {
         free(host);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %lld parameters",
-                        (long long)parameters->size);
+        return lud_no_memory(error, "%lld parameters", (long long)parameters->size);
     }
     for (int i = 0; i < parameters->n; i++) {
         const lud_parameter *p = &parameters->items[i];

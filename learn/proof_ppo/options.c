@@ -159,27 +159,25 @@ const lud_option_table lud_proof_ppo_table =
 
 lud_status lud_proof_ppo_options_read(lud_arena *arena, lud_tree *learner, lud_proof_ppo_options *values,
                                       lud_error *error) {
-    lud_status status = lud_options_read(&lud_proof_ppo_table, arena, learner, values, error);
-    if (!status) status = lud_optimiser_options_check(&values->optimiser, learner, error);
-    if (status) return status;
+    LUD_TRY(lud_options_read(&lud_proof_ppo_table, arena, learner, values, error));
+    LUD_TRY(lud_optimiser_options_check(&values->optimiser, learner, error));
     const lud_place place = learner ? learner->place : (lud_place){0};
     if (values->learning_rate.decay == LUD_SCHEDULE_EXPONENTIAL &&
         (values->learning_rate.start <= 0.0 || values->learning_rate.end <= 0.0))
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "learning_rate: an exponential decay needs start and end above 0");
+        return lud_invalid_at(error, place,
+                              "learning_rate: an exponential decay needs start and end above 0");
     if (values->entropy.decay == LUD_SCHEDULE_EXPONENTIAL &&
         (values->entropy.start <= 0.0 || values->entropy.end <= 0.0))
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "entropy: an exponential decay needs start and end above 0");
+        return lud_invalid_at(error, place, "entropy: an exponential decay needs start and end above 0");
     values->update.gae = values->update.value_clipped = true;
     if (values->normalise_advantage) values->update.scale = LUD_ADVANTAGE_OF_MINIBATCH;
-    status = lud_policy_gradient_check(&values->update, place, error);
-    if (status) return status;
+    LUD_TRY(lud_policy_gradient_check(&values->update, place, error));
     const lud_proof_rank_options *rank = &values->evaluation.rank;
     if (rank->score == LUD_PROOF_SCORE_ODDS && (rank->beam > 1 || rank->best_first > 0))
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "evaluation: score: odds is that of the most probable path; it needs beam: 1 and "
-                           "best_first: 0");
+        return lud_invalid_at(
+            error, place,
+            "evaluation: score: odds is that of the most probable path; it needs beam: 1 and "
+            "best_first: 0");
     return LUD_OK;
 }
 

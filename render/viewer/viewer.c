@@ -1,6 +1,5 @@
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "render/picture.h"
 #include "render/viewer/help.h"
@@ -38,7 +37,7 @@ static lud_status load(lud_viewer *v, const uint64_t *seed, lud_error *error) {
 
 lud_status lud_viewer_create(const lud_view_options *options, lud_viewer **viewer, lud_error *error) {
     lud_viewer *v = calloc(1, sizeof *v);
-    if (!v) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the viewer");
+    if (!v) return lud_no_memory(error, "the viewer");
     v->options = options;
     v->layout.fitted = true;
     v->selection.agent = v->mouse.grabbed = -1;

@@ -205,17 +205,15 @@ lud_status lud_particle_read_rows(lud_particle_model *m, const lud_option_table 
     *rows = NULL;
     if (!list || list->kind == LUD_TREE_NULL) return LUD_OK;
     if (list->kind != LUD_TREE_SEQUENCE)
-        return lud_fail_at(error, LUD_ERROR_INPUT, list->place, "expected a list of `%s`", table->name);
+        return lud_invalid_at(error, list->place, "expected a list of `%s`", table->name);
     if (list->n_children > INT16_MAX)
-        return lud_fail_at(error, LUD_ERROR_INPUT, list->place, "too many rows of `%s`", table->name);
+        return lud_invalid_at(error, list->place, "too many rows of `%s`", table->name);
     unsigned char *out = lud_arena_take_array(m->arena, list->n_children + 1, table->bytes);
-    if (!out) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!out) return lud_out_of_memory(error);
     for (lud_tree *row = list->child; row; row = row->next) {
         if (row->kind != LUD_TREE_MAPPING)
-            return lud_fail_at(error, LUD_ERROR_INPUT, row->place, "expected a mapping with keys of `%s`",
-                               table->name);
-        lud_status status = lud_options_read(table, m->arena, row, out + (size_t)*n * table->bytes, error);
-        if (status) return status;
+            return lud_invalid_at(error, row->place, "expected a mapping with keys of `%s`", table->name);
+        LUD_TRY(lud_options_read(table, m->arena, row, out + (size_t)*n * table->bytes, error));
         (*n)++;
     }
     *rows = out;

@@ -1,4 +1,3 @@
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -116,8 +115,8 @@ static lud_status read_one(lud_proof_builder *builder, const lud_proof_options *
     lud_arena *arena = lud_arena_create(0);
     char *full = arena ? path_of(arena, o, scenario, path) : NULL, *text;
     size_t length;
-    lud_status status = full ? lud_file_read(arena, full, FILE_LIMIT, &text, &length, error)
-                             : lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    lud_status status =
+        full ? lud_file_read(arena, full, FILE_LIMIT, &text, &length, error) : lud_out_of_memory(error);
     if (!status) switch (kind) {
         case FACTS:
             status = lud_proof_read_facts(builder, full, text, length, error);
@@ -143,10 +142,10 @@ static lud_status read_one(lud_proof_builder *builder, const lud_proof_options *
 lud_status lud_proof_model_load(const lud_proof_options *options, const char *file, uint64_t seed,
                                 lud_proof_model **model, lud_error *error) {
     if (!options->facts || !options->rules)
-        return lud_fail_at(error, LUD_ERROR_INPUT, (lud_place){file, 0, 0},
-                           "proof: no `%s`, expected the path of a file", options->facts ? "rules" : "facts");
+        return lud_invalid_at(error, (lud_place){file, 0, 0}, "proof: no `%s`, expected the path of a file",
+                              options->facts ? "rules" : "facts");
     lud_proof_builder *builder = lud_proof_builder_create((lud_proof_syntax)options->syntax);
-    if (!builder) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!builder) return lud_out_of_memory(error);
     const char *paths[] = {options->facts,         options->rules,        options->queries.train,
                            options->queries.valid, options->queries.test, options->domains,
                            options->scores.file};
@@ -197,17 +196,16 @@ static lud_status parse(lud_tree *root, const char *file, uint64_t seed, lud_mod
     lud_arena *arena = lud_arena_create(0);
     lud_proof_options options;
     lud_proof_model *loaded = NULL;
-    lud_status status = arena ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    lud_status status = arena ? LUD_OK : lud_out_of_memory(error);
     if (!status)
         status =
             lud_options_read(&lud_proof_option_table, arena, lud_tree_get(root, "proof"), &options, error);
-    if (!status && !make_absolute(arena, file, &options))
-        status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!status && !make_absolute(arena, file, &options)) status = lud_out_of_memory(error);
     if (!status) status = lud_proof_model_load(&options, file, seed, &loaded, error);
     if (!status && loaded->pools[options.queries.play].n == 0) {
-        status = lud_fail_at(error, LUD_ERROR_INPUT, (lud_place){file, 0, 0},
-                             "proof.queries: no %s queries are left to play, expected a file with some",
-                             split_names[options.queries.play]);
+        status = lud_invalid_at(error, (lud_place){file, 0, 0},
+                                "proof.queries: no %s queries are left to play, expected a file with some",
+                                split_names[options.queries.play]);
         lud_proof_model_destroy(loaded);
         loaded = NULL;
     }
@@ -226,7 +224,7 @@ static void free_model(lud_model *model) {
 
 static lud_status write_model(const lud_model *model, lud_arena *arena, lud_tree *root, lud_error *error) {
     lud_tree *section = lud_tree_add_mapping(arena, root, "proof");
-    if (!section) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!section) return lud_out_of_memory(error);
     return lud_options_write(&lud_proof_option_table, arena,
                              &((const lud_proof_model *)(const void *)model)->options, section, error);
 }
@@ -370,8 +368,7 @@ static lud_status successors(const lud_model *model, const uint8_t *state, const
     const lud_proof_model *m = proof_model(model);
     out->n = 0;
     if (is_terminal(model, state)) return LUD_OK;
-    lud_status status = lud_successors_reserve(out, model->layout.state_bytes, 1, error);
-    if (status) return status;
+    LUD_TRY(lud_successors_reserve(out, model->layout.state_bytes, 1, error));
     window w;
     memcpy(out->states, state, model->layout.state_bytes);
     take_action(m, out->states, joint_action[0], &w);

@@ -52,7 +52,8 @@ static const struct room {
     {"learn/episodes/", EVERYBODY},        /* data sets of recorded episodes, windows */
     {"learn/language/", EVERYBODY},        /* tokens, transformers, generation */
     {"learn/empo/", EMPO},                 /* theory, equations, layout, overlay, options */
-    {"learn/empo/exact/", EMPO},           /* the exact solver and what follows from it */
+    {"learn/empo/exact/", EMPO},           /* the exact solver, its chain, its files */
+    {"learn/empo/evaluation/", EMPO},      /* policies judged by it, the reference of learners */
     {"learn/empo/memory/", EMPO},          /* features, environments, replay */
     {"learn/empo/networks/", EMPO},        /* networks and tables */
     {"learn/empo/phase1/", EMPO},          /* the learner of what people do */

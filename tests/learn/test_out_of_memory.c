@@ -12,8 +12,8 @@
 
 #include "agents/kinds.h"
 #include "base/file.h"
+#include "learn/empo/evaluation/policy_estimate.h"
 #include "learn/empo/exact/chain.h"
-#include "learn/empo/exact/solve.h"
 #include "learn/learner.h"
 #include "learn/store/run.h"
 #include "learn/train.h"

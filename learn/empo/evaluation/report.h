@@ -1,6 +1,5 @@
 /* A solution and its states in words and as JSON. */
-#ifndef LUDUS_LEARN_EMPO_EXACT_REPORT_H
-#define LUDUS_LEARN_EMPO_EXACT_REPORT_H
+#pragma once
 
 #include "base/text.h"
 #include "learn/empo/exact/solution.h"
@@ -16,5 +15,3 @@ struct json_t *lud_empo_report_json(const lud_model *model, const lud_empo_layou
  * double; null when memory is out). */
 void lud_empo_report_solution(const lud_empo_solution *solution, lud_text *out);
 struct json_t *lud_empo_report_solution_json(const lud_empo_solution *solution);
-
-#endif

@@ -1,4 +1,4 @@
-#include "learn/empo/exact/policy_estimate.h"
+#include "learn/empo/evaluation/policy_estimate.h"
 
 #include <assert.h>
 #include <math.h>
@@ -101,16 +101,8 @@ static lud_status open_player(player *p, lud_policy *const *robots, lud_error *e
     return LUD_OK;
 }
 
-static int32_t draw(const double *p, int32_t n, lud_words words) {
-    double left = lud_unit53(words.v[0], words.v[1]);
-    int32_t drawn = 0;
-    for (int32_t k = 0; k < n; k++) {
-        if (p[k] <= 0) continue;
-        drawn = k;
-        if (left < p[k]) break;
-        left -= p[k];
-    }
-    return drawn;
+static int draw(const double *p, int n, lud_words words) {
+    return lud_empo_draw(p, n, lud_unit53(words.v[0], words.v[1]));
 }
 
 /* Everybody of the first n lanes acts, and their states follow. All are in step `tick` of their play. */
@@ -155,7 +147,7 @@ static void step(player *p, int n, uint32_t tick) {
         }
         const lud_statespace_row row = lud_statespace_get_row(
             p->problem->space, p->state[e], lud_joint_action_encode(&model->layout, action));
-        p->state[e] = row.successor[draw(row.probability, (int32_t)row.n,
+        p->state[e] = row.successor[draw(row.probability, (int)row.n,
                                          lud_draw(key, tick, 0, LUD_PURPOSE_TRANSITION, 0))];
     }
     p->key.environment += (uint32_t)n; /* no lane of this play draws the same again */
@@ -260,8 +252,7 @@ static lud_status play_episode(player *p, uint32_t start, sums *s, lud_empo_poli
         double u_r = 0;
         if (lud_interrupted()) return lud_fail(error, LUD_INTERRUPTED, "interrupted");
         reach(p, state);
-        lud_status status = weigh(p, state, &u_r, error);
-        if (status) return status;
+        LUD_TRY(weigh(p, state, &u_r, error));
         for (int h = 0; h < layout->n_humans && tick == 0; h++) lud_mean_add(&s->power[h], p->power[0][h]);
         for (int g = 0; g < layout->n_goals && tick == 0; g++) j->v_h_e[g] += p->reached[0][g] / n_episodes;
         p->state[0] = state;
@@ -322,4 +313,29 @@ lud_status lud_empo_estimate_policy(const lud_empo_problem *problem, const doubl
     free(s.power);
     if (status) lud_empo_policy_evaluation_free(j);
     return status;
+}
+
+lud_status lud_empo_case_evaluate(lud_empo_case *c, const lud_empo_solution *solution,
+                                  lud_policy *const *robots, const lud_empo_estimate_options *estimate,
+                                  int n_threads, lud_empo_policy_evaluation *j, lud_error *error) {
+    static const uint32_t start = 0;
+    const lud_empo_layout *layout = &c->problem->layout;
+    *j = (lud_empo_policy_evaluation){0};
+    if (solution->header->n_states != c->space->n_states ||
+        solution->header->record_doubles != (uint64_t)layout->record_doubles)
+        return lud_invalid(error, "%s: not a solution of this scenario", solution->path);
+    lud_error unsaid = {0};
+    lud_status said = LUD_OK;
+    for (int r = 0; r < layout->n_robots && !said; r++)
+        said = lud_empo_check_policy(robots[r], layout->robots[r], &unsaid);
+    if (said && said != LUD_ERROR_UNSUPPORTED) return lud_fail(error, said, "%s", unsaid.text);
+    lud_empo_policies policies = c->policies; /* people keep their habits and beliefs */
+    policies.robots = layout->n_robots > 0 ? robots : NULL;
+    lud_empo_hooks hooks;
+    lud_empo_policies_hook(&policies, &hooks);
+    LUD_TRY(said ? lud_empo_estimate_policy(c->problem, solution->records, start, robots, estimate, j, error)
+                 : lud_empo_evaluate_policy(c->problem, solution->records, &start, 1, &hooks, n_threads, j,
+                                            error));
+    for (int r = 0; r < layout->n_robots; r++) LUD_TRY(lud_policy_check(robots[r], error));
+    return LUD_OK;
 }

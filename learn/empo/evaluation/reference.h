@@ -1,11 +1,10 @@
 /* The exact solution of a learner's world, kept in memory: the people's exact policies for the actor, and
  * the yardstick for what was learned. Worlds that start in several ways (ensembles of maps, random places)
  * are solved from all starts that a few thousand resets find. */
-#ifndef LUDUS_LEARN_EMPO_EXACT_REFERENCE_H
-#define LUDUS_LEARN_EMPO_EXACT_REFERENCE_H
+#pragma once
 
 #include "agents/policy.h"
-#include "learn/empo/exact/policy_evaluation.h"
+#include "learn/empo/evaluation/policy_evaluation.h"
 #include "sim/scenario.h"
 
 typedef struct lud_empo_reference {
@@ -61,5 +60,3 @@ typedef struct lud_empo_distance {
 } lud_empo_distance;
 lud_status lud_empo_reference_compare(const lud_empo_reference *reference, const lud_empo_learned *learned,
                                       int n_threads, lud_empo_distance *distance, lud_error *error);
-
-#endif

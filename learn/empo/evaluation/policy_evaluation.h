@@ -1,10 +1,10 @@
 /* Evaluation of robot policies: what a policy achieves in the world of a solved problem, exactly, people
  * staying as they are, and which states are visited on the way. Worlds that start in several ways (ensembles
  * of maps, random places) are evaluated by the mean over their starts. */
-#ifndef LUDUS_LEARN_EMPO_EXACT_POLICY_EVALUATION_H
-#define LUDUS_LEARN_EMPO_EXACT_POLICY_EVALUATION_H
+#pragma once
 
 #include "learn/empo/exact/exact.h"
+#include "learn/nn/arrays.h"
 
 typedef struct lud_empo_policy_evaluation {
     int64_t n_episodes;      /* 0: exact; else estimated from so many (policy_estimate.h) */
@@ -18,6 +18,7 @@ typedef struct lud_empo_policy_evaluation {
     double *power_interval;        /* [n_humans] */
     double *v_h_e;                 /* [n_goals] under the policy, mean over starts */
     double *visits;                /* [n_states] expected visits under the policy, mean over starts */
+    lud_arrays arrays;
 } lud_empo_policy_evaluation;
 
 /* Exact evaluation of the hooks' robot policy against the solved records[n_states][record_doubles].
@@ -39,5 +40,3 @@ lud_status lud_empo_mean_visits(const lud_empo_problem *problem, const double *r
  * q), in which an outcome with p = 0 counts nothing. */
 double lud_empo_total_variation(const double *p, const double *q, int n);
 double lud_empo_kullback_leibler(const double *p, const double *q, int n);
-
-#endif

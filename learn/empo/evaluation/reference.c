@@ -1,4 +1,4 @@
-#include "learn/empo/exact/reference.h"
+#include "learn/empo/evaluation/reference.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -34,9 +34,7 @@ static lud_status build_space(lud_empo_reference *r, const lud_model *model, uin
     const size_t bytes = model->layout.state_bytes;
     uint8_t *states = find_starts(model, seed, &r->n_starts);
     r->starts = calloc((size_t)r->n_starts + 1, sizeof *r->starts);
-    lud_status status = states && r->starts && r->n_starts
-                            ? LUD_OK
-                            : lud_fail(error, LUD_ERROR_MEMORY, "no memory for starts");
+    lud_status status = states && r->starts && r->n_starts ? LUD_OK : lud_no_memory(error, "starts");
     if (status == LUD_OK && max_states && (uint64_t)r->n_starts > max_states)
         status = lud_fail(error, LUD_ERROR_LIMIT, "%d different starts; at most %llu states were asked for",
                           r->n_starts, (unsigned long long)max_states);
@@ -107,9 +105,8 @@ lud_status lud_empo_reference_create(const lud_model *model, const lud_empo_theo
         const size_t n = r->space->n_states;
         r->records = calloc(n * (size_t)r->problem->layout.record_doubles, sizeof *r->records);
         r->visits = calloc(n, sizeof *r->visits);
-        status = r->records && r->visits
-                     ? solve(r, n_threads, error)
-                     : lud_fail(error, LUD_ERROR_MEMORY, "no memory for the values of %zu states", n);
+        status = r->records && r->visits ? solve(r, n_threads, error)
+                                         : lud_no_memory(error, "the values of %zu states", n);
     }
     if (status == LUD_OK)
         status = lud_empo_mean_visits(r->problem, r->records, r->starts, r->n_starts, r->visits, error);
@@ -133,9 +130,7 @@ lud_status lud_empo_reference_ensure(const lud_scenario *scenario, const lud_emp
 }
 
 void lud_empo_reference_free(lud_empo_reference *r) {
-    free(r->records);
-    free(r->visits);
-    free(r->starts);
+    LUD_FREE(r->records, r->visits, r->starts);
     lud_empo_policy_evaluation_free(&r->random);
     lud_empo_problem_destroy(r->problem);
     lud_statespace_destroy(r->space);
@@ -220,13 +215,12 @@ lud_status lud_empo_reference_compare(const lud_empo_reference *r, const lud_emp
                                       int n_threads, lud_empo_distance *d, lud_error *error) {
     *d = (lud_empo_distance){0};
     lud_empo_policy_evaluation own;
-    lud_status status = evaluate(r, learned->pi_r, n_threads, &own, error);
-    if (status) return status;
+    LUD_TRY(evaluate(r, learned->pi_r, n_threads, &own, error));
     d->exact = mean_errors(r, learned, r->visits);
     d->learned = mean_errors(r, learned, own.visits);
     d->random = mean_errors(r, learned, r->random.visits);
     d->everywhere = mean_errors(r, learned, NULL);
-    status = compare_policies(r, learned, d, error);
+    lud_status status = compare_policies(r, learned, d, error);
     for (int i = 0; i < r->n_starts; i++)
         d->start_learned += (double)learned->v_r[r->starts[i]] / r->n_starts;
     d->start_v_r = own.v_r_optimal;

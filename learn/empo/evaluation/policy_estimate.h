@@ -11,11 +11,11 @@
  *     V_r(policy, start) = V_r(start) + E[ sum_t gamma_r^t (w U_r + Q_r(s_t, a_t) - V_r(s_t)) ]
  * where U_r is the policy's and a_t what its robots did (the performance difference lemma of Kakade and
  * Langford, "Approximately optimal approximate reinforcement learning", 2002). */
-#ifndef LUDUS_LEARN_EMPO_EXACT_POLICY_ESTIMATE_H
-#define LUDUS_LEARN_EMPO_EXACT_POLICY_ESTIMATE_H
+#pragma once
 
 #include "agents/policy.h"
-#include "learn/empo/exact/policy_evaluation.h"
+#include "learn/empo/evaluation/policy_evaluation.h"
+#include "learn/empo/exact/solve.h"
 
 typedef struct lud_empo_estimate_options {
     int64_t episodes; /* at least 2, for the intervals */
@@ -30,4 +30,8 @@ lud_status lud_empo_estimate_policy(const lud_empo_problem *problem, const doubl
                                     lud_policy *const *robots, const lud_empo_estimate_options *options,
                                     lud_empo_policy_evaluation *evaluation, lud_error *error);
 
-#endif
+/* What robots[n_robots] achieve in the world of a solution: exactly where their policies say their
+ * probabilities (lud_policy_distribution), else estimated. The evaluation is the caller's to free. */
+lud_status lud_empo_case_evaluate(lud_empo_case *c, const lud_empo_solution *solution,
+                                  lud_policy *const *robots, const lud_empo_estimate_options *estimate,
+                                  int n_threads, lud_empo_policy_evaluation *evaluation, lud_error *error);

@@ -1,4 +1,4 @@
-#include "learn/empo/exact/solved.h"
+#include "learn/empo/evaluation/solved.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "learn/empo/exact/report.h"
+#include "learn/empo/evaluation/policy_estimate.h"
+#include "learn/empo/evaluation/report.h"
 #include "learn/empo/exact/solution_policy.h"
-#include "learn/empo/exact/solve.h"
 #include "learn/empo/overlay.h"
 #include "learn/store/run.h"
 
@@ -19,8 +19,8 @@ static lud_status open_in(const char *folder, lud_empo_solution **solution, lud_
     *solution = NULL;
     lud_text file = {0};
     lud_text_append(&file, "%s/%s", folder, lud_empo_exact.file);
-    const lud_status status = file.failed ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for a path")
-                                          : lud_empo_solution_open(file.bytes, solution, error);
+    const lud_status status =
+        file.failed ? lud_no_memory(error, "a path") : lud_empo_solution_open(file.bytes, solution, error);
     lud_text_free(&file);
     return status;
 }
@@ -56,8 +56,7 @@ static lud_status overlay(const char *folder, const lud_scenario *scenario, cons
                           lud_overlay_source **source, lud_error *error) {
     (void)cast;
     lud_empo_solution *solution;
-    lud_status status = open_in(folder, &solution, error);
-    if (status) return status;
+    LUD_TRY(open_in(folder, &solution, error));
     return lud_empo_overlay_create((lud_state_records){solution, record_of, close_solution}, scenario->model,
                                    source, error);
 }
@@ -83,7 +82,7 @@ static lud_status open_policy(const char *text, const lud_empo_case *c, evaluate
     } else {
         lud_tree *tree;
         e->arena = lud_arena_create(0);
-        if (!e->arena) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a policy");
+        if (!e->arena) return lud_no_memory(error, "a policy");
         status = lud_tree_read_text(e->arena, "--policy", text, strlen(text), &tree, error);
         if (!status) status = lud_policy_create(model, tree, "--policy", &e->policy, error);
     }
@@ -149,24 +148,22 @@ static json_t *evaluation_json(const lud_empo_layout *layout, const char *policy
 static lud_status evaluate(const lud_report_request *request, const lud_empo_solution *solution,
                            lud_report *report, lud_error *error) {
     const lud_scenario *scenario = request->scenario;
-    if (request->episodes == 1)
-        return lud_fail(error, LUD_ERROR_INPUT, "--episodes 1: an interval needs at least two");
+    if (request->episodes == 1) return lud_invalid(error, "--episodes 1: an interval needs at least two");
     lud_empo_solve_options options = {.n_threads = (int)scenario->run.threads};
     const lud_empo_estimate_options estimate = {.episodes = request->episodes ? request->episodes : 100,
                                                 .rollouts = ROLLOUTS,
                                                 .seed = (uint64_t)scenario->run.seed};
     lud_empo_case c;
-    lud_status status = lud_empo_case_open(scenario, &options, &c, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_case_open(scenario, &options, &c, error));
     evaluated policy;
     lud_empo_policy_evaluation result = {0};
-    status = open_policy(request->policy, &c, &policy, error);
+    lud_status status = open_policy(request->policy, &c, &policy, error);
     if (!status) /* networks are asked by one thread */
         status = lud_empo_case_evaluate(&c, solution, policy.robots, &estimate,
                                         policy.cast ? 1 : options.n_threads, &result, error);
     if (!status && request->episodes && result.n_episodes == 0)
-        status = lud_fail(error, LUD_ERROR_INPUT,
-                          "--episodes is for policies that have to be played; this one is evaluated exactly");
+        status = lud_invalid(
+            error, "--episodes is for policies that have to be played; this one is evaluated exactly");
     if (!status && request->json)
         report->json = evaluation_json(&c.problem->layout, request->policy, &result);
     if (!status && !request->json)
@@ -182,8 +179,7 @@ static lud_status evaluate(const lud_report_request *request, const lud_empo_sol
 static lud_status report_start(const lud_scenario *scenario, const lud_empo_solution *solution, bool json,
                                lud_report *report, lud_error *error) {
     lud_empo_layout layout;
-    const lud_status status = lud_empo_layout_find(scenario->model, &layout, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_layout_find(scenario->model, &layout, error));
     const double *start = lud_empo_solution_record(solution, 0);
     if (json) {
         report->json = lud_empo_report_json(scenario->model, &layout, start);
@@ -197,7 +193,7 @@ static lud_status report_start(const lud_scenario *scenario, const lud_empo_solu
 static lud_status evaluate_run(const lud_report_request *request, lud_report *report, lud_error *error) {
     lud_empo_solution *solution;
     if (request->episodes && !request->policy)
-        return lud_fail(error, LUD_ERROR_INPUT, "--episodes is to play the policy of --policy");
+        return lud_invalid(error, "--episodes is to play the policy of --policy");
     lud_status status = open_in(request->folder, &solution, error);
     if (!status)
         status = request->policy ? evaluate(request, solution, report, error)
@@ -210,9 +206,8 @@ static lud_status describe_state(const lud_report_request *request, lud_report *
     const lud_model *model = request->scenario->model;
     lud_empo_layout layout;
     lud_empo_solution *solution = NULL;
-    lud_status status = lud_empo_layout_find(model, &layout, error);
-    if (!status) status = open_in(request->folder, &solution, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_layout_find(model, &layout, error));
+    LUD_TRY(open_in(request->folder, &solution, error));
     const uint64_t index = lud_empo_solution_find(solution, request->state);
     const double *record = index == UINT64_MAX ? NULL : lud_empo_solution_record(solution, index);
     if (request->json) {

@@ -1,4 +1,4 @@
-#include "learn/empo/exact/policy_evaluation.h"
+#include "learn/empo/evaluation/policy_evaluation.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,9 +23,8 @@ lud_status lud_empo_mean_visits(const lud_empo_problem *problem, const double *r
     const uint64_t n = problem->space->n_states;
     double *one = malloc(n * sizeof *one);
     lud_empo_chain *chain = NULL;
-    lud_status status =
-        one ? lud_empo_chain_create(problem, records, &chain, error)
-            : lud_fail(error, LUD_ERROR_MEMORY, "no memory for %llu states", (unsigned long long)n);
+    lud_status status = one ? lud_empo_chain_create(problem, records, &chain, error)
+                            : lud_no_memory(error, "%llu states", (unsigned long long)n);
     for (uint64_t s = 0; s < n; s++) visits[s] = 0;
     for (int i = 0; status == LUD_OK && i < n_starts; i++) {
         status = lud_empo_chain_visits(chain, starts[i], one, error);
@@ -72,12 +71,14 @@ static void compare(const lud_empo_problem *problem, const double *best, const d
 lud_status lud_empo_policy_evaluation_create(const lud_empo_problem *problem, lud_empo_policy_evaluation *j,
                                              lud_error *error) {
     const size_t n_humans = (size_t)problem->layout.n_humans, n_goals = (size_t)problem->layout.n_goals;
-    *j = (lud_empo_policy_evaluation){.power = calloc(n_humans, sizeof *j->power),
-                                      .power_optimal = calloc(n_humans, sizeof *j->power_optimal),
-                                      .power_interval = calloc(n_humans, sizeof *j->power_interval),
-                                      .v_h_e = calloc(n_goals, sizeof *j->v_h_e),
-                                      .visits = calloc(problem->space->n_states, sizeof *j->visits)};
-    if (j->power && j->power_optimal && j->power_interval && j->v_h_e && j->visits) return LUD_OK;
+    *j = (lud_empo_policy_evaluation){0};
+    lud_arrays *a = &j->arrays;
+    LUD_TAKE(a, j->power, n_humans);
+    LUD_TAKE(a, j->power_optimal, n_humans);
+    LUD_TAKE(a, j->power_interval, n_humans);
+    LUD_TAKE(a, j->v_h_e, n_goals);
+    LUD_TAKE(a, j->visits, problem->space->n_states);
+    if (!a->failed) return LUD_OK;
     lud_empo_policy_evaluation_free(j);
     return lud_fail(error, LUD_ERROR_MEMORY, "no memory to evaluate a policy");
 }
@@ -101,10 +102,6 @@ lud_status lud_empo_evaluate_policy(const lud_empo_problem *problem, const doubl
 }
 
 void lud_empo_policy_evaluation_free(lud_empo_policy_evaluation *evaluation) {
-    free(evaluation->power);
-    free(evaluation->power_optimal);
-    free(evaluation->power_interval);
-    free(evaluation->v_h_e);
-    free(evaluation->visits);
+    lud_arrays_free(&evaluation->arrays);
     *evaluation = (lud_empo_policy_evaluation){0};
 }

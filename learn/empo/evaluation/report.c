@@ -1,4 +1,4 @@
-#include "learn/empo/exact/report.h"
+#include "learn/empo/evaluation/report.h"
 
 #include <float.h>
 #include <inttypes.h>
