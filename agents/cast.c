@@ -48,10 +48,6 @@ static void arrange(lud_cast *cast) {
     cast->hidden_bytes = offset;
 }
 
-static lud_status out_of_memory(lud_error *error) {
-    return lud_no_memory(error, "policies");
-}
-
 static lud_status add_member(lud_cast *cast, lud_tree *description, const char *file, lud_error *error) {
     member *m = &cast->members[cast->n_members];
     lud_status status;
@@ -112,7 +108,7 @@ lud_status lud_cast_create(const lud_model *model, lud_tree *policies, const cha
                            lud_error *error) {
     *out = NULL;
     lud_cast *cast = calloc(1, sizeof *cast);
-    if (!cast) return out_of_memory(error);
+    if (!cast) return lud_no_memory(error, "policies");
     size_t n_agents = (size_t)model->layout.n_agents;
     size_t room = 1 + (policies ? policies->n_children : 0) + n_agents;
     cast->model = model;
@@ -121,7 +117,7 @@ lud_status lud_cast_create(const lud_model *model, lud_tree *policies, const cha
     int *agents = calloc(room * n_agents + 1, sizeof *agents);
     if (!cast->members || !cast->scenario_member || !agents) {
         LUD_FREE(agents, cast->members, cast->scenario_member, cast);
-        return out_of_memory(error);
+        return lud_no_memory(error, "policies");
     }
     for (size_t m = 0; m < room; m++) cast->members[m].agents = agents + m * n_agents;
     lud_status status = read_policies(cast, policies, file, error);

@@ -29,14 +29,10 @@ static uint64_t hash_of(const double *probability, size_t n) {
     return XXH3_64bits(probability, n * sizeof *probability);
 }
 
-static lud_status out_of_memory(lud_error *error) {
-    return lud_no_memory(error, "distributions");
-}
-
 static lud_status grow_slots(lud_distributions *d, lud_error *error) {
     unsigned log2_slots = d->slots ? d->log2_slots + 1 : FIRST_LOG2_SLOTS;
     uint32_t *slots = calloc((size_t)1 << log2_slots, sizeof *slots);
-    if (!slots) return out_of_memory(error);
+    if (!slots) return lud_no_memory(error, "distributions");
     size_t mask = ((size_t)1 << log2_slots) - 1;
     for (uint32_t i = 0; i < d->n; i++) {
         size_t at = hash_of(d->probability + d->begin[i], d->begin[i + 1] - d->begin[i]) & mask;
@@ -53,7 +49,7 @@ static lud_status grow_arrays(lud_distributions *d, size_t n, lud_error *error) 
     if (d->n + 1 >= d->capacity) {
         uint32_t capacity = d->capacity ? d->capacity * 2 : 64;
         uint64_t *begin = realloc(d->begin, (capacity + 1) * sizeof *begin);
-        if (!begin) return out_of_memory(error);
+        if (!begin) return lud_no_memory(error, "distributions");
         d->begin = begin;
         d->capacity = capacity;
         d->begin[0] = 0;
@@ -61,7 +57,7 @@ static lud_status grow_arrays(lud_distributions *d, size_t n, lud_error *error) 
     if (d->begin[d->n] + n > d->probability_capacity) {
         uint64_t capacity = d->probability_capacity * 2 + n + 256;
         double *probability = realloc(d->probability, capacity * sizeof *probability);
-        if (!probability) return out_of_memory(error);
+        if (!probability) return lud_no_memory(error, "distributions");
         d->probability = probability;
         d->probability_capacity = capacity;
     }

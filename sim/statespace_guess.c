@@ -29,19 +29,15 @@ typedef struct sampler {
     lud_error *error;
 } sampler;
 
-static lud_status out_of_memory(lud_error *error) {
-    return lud_no_memory(error, "a sample of the state space");
-}
-
 static lud_status reserve(sampler *s, size_t more) {
     uint64_t need = s->store.n_fresh + more + LUD_STATE_CURSOR_CHUNK;
     if (need > s->capacity) {
         uint64_t capacity = need + need / 2;
         uint8_t *fresh = realloc(s->store.fresh, capacity * s->state_bytes);
-        if (!fresh) return out_of_memory(s->error);
+        if (!fresh) return lud_no_memory(s->error, "a sample of the state space");
         s->store.fresh = fresh;
         uint8_t *half = realloc(s->half, capacity);
-        if (!half) return out_of_memory(s->error);
+        if (!half) return lud_no_memory(s->error, "a sample of the state space");
         memset(half + s->capacity, 0, capacity - s->capacity);
         s->half = half;
         s->capacity = capacity;
@@ -85,7 +81,7 @@ static lud_status next_sample(sampler *s, const uint32_t *sample, size_t n, doub
                               uint32_t *next, size_t *n_next, double *next_layer) {
     uint64_t first_new = s->cursor.next; /* one thread: numbers are given out in sequence */
     uint8_t *state = malloc(s->state_bytes);
-    if (!state) return out_of_memory(s->error);
+    if (!state) return lud_no_memory(s->error, "a sample of the state space");
     lud_status status = LUD_OK;
     for (size_t i = 0; i < n && !status; i++) {
         /* a copy, since the array of states may move while it grows */
@@ -177,7 +173,7 @@ lud_status lud_statespace_guess(const lud_model *model, const lud_statespace_opt
     uint8_t *reset_state = malloc(s.state_bytes);
     s.joint_action = calloc((size_t)model->layout.n_agents + 1, sizeof *s.joint_action);
     lud_status status = reset_state && s.joint_action ? lud_state_table_create(&s.table, 1 << 16, error)
-                                                      : out_of_memory(error);
+                                                      : lud_no_memory(error, "a sample of the state space");
     if (!status) {
         if (!starts) {
             uint32_t tick = 0;

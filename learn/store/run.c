@@ -11,17 +11,13 @@
 
 static const char checkpoint[] = "checkpoint.safetensors";
 
-static lud_status out_of_memory(lud_error *error) {
-    return lud_no_memory(error, "a run");
-}
-
 static lud_status holds(const char *folder, const char *name, bool *there, lud_error *error) {
     lud_text path = {0};
     lud_text_append(&path, "%s/%s", folder, name);
     *there = !path.failed && lud_file_exists(path.bytes);
     const bool failed = path.failed;
     lud_text_free(&path);
-    return failed ? out_of_memory(error) : LUD_OK;
+    return failed ? lud_no_memory(error, "a run") : LUD_OK;
 }
 
 lud_status lud_run_kind(const char *folder, const lud_scenario *scenario, const lud_learner_kind **kind,
@@ -77,7 +73,7 @@ static lud_status load_scenario(const char *folder, const lud_scenario_overrides
     const lud_scenario_overrides none = {.run = lud_run_as_written};
     lud_text path = {0};
     lud_text_append(&path, "%s/scenario.yaml", folder);
-    const lud_status status = path.failed ? out_of_memory(error)
+    const lud_status status = path.failed ? lud_no_memory(error, "a run")
                                           : lud_scenario_load_with(path.bytes, overrides ? overrides : &none,
                                                                    NULL, scenario, error);
     lud_text_free(&path);
@@ -105,7 +101,7 @@ static lud_status join_scenarios(const char *folder, const lud_learner_kind *kin
     const lud_status status = load_scenario(folder, NULL, &learned->trained, error);
     if (status || kind_in(learned->trained) != kind) return status;
     learned->joint = malloc(sizeof *learned->joint);
-    if (!learned->joint) return out_of_memory(error);
+    if (!learned->joint) return lud_no_memory(error, "a run");
     *learned->joint = **scenario;
     learned->joint->learner = learned->trained->learner;
     *scenario = learned->joint;
