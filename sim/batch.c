@@ -93,6 +93,8 @@ static void step_piece(whole_batch *b, int begin, int n, lud_actions actions, co
     lud_outcome outcome = {.rewards = out && out->rewards ? out->rewards + (size_t)begin * n_agents : NULL,
                            .terminated = terminated,
                            .truncated = truncated};
+    if (out && out->components)
+        outcome.components = out->components + (size_t)begin * n_agents * (size_t)model->layout.n_components;
     model->world->step(model, lud_batch_range(shown, begin, n), state_of(shown, begin), piece, outcome);
     for (int i = 0; i < n; i++) {
         int e = begin + i;
