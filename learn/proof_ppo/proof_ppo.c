@@ -85,9 +85,20 @@ static lud_status build_network(prover *p, lud_error *error) {
     return p->best ? LUD_OK : lud_no_memory(error, "a network");
 }
 
+static lud_status name_columns(prover *p, lud_error *error) {
+    lud_metric *named = lud_arena_take_array(p->arena, N_COLUMNS + LUD_UPDATE_GATE_COLUMNS, sizeof *named);
+    if (!named) return lud_no_memory(error, "a learner");
+    for (int k = 0; k < N_COLUMNS; k++) named[k] = columns[k];
+    for (int k = 0; k < LUD_UPDATE_GATE_COLUMNS; k++) named[N_COLUMNS + k] = lud_update_gate_columns[k];
+    p->base.columns = named;
+    p->base.n_columns = N_COLUMNS + lud_update_n_gate_columns(&p->options.update);
+    return LUD_OK;
+}
+
 static lud_status build(prover *p, lud_error *error) {
     LUD_TRY(lud_proof_ppo_options_read(p->arena, p->scenario->learner, &p->options, error));
     const lud_proof_ppo_options *o = &p->options;
+    LUD_TRY(name_columns(p, error));
     if (o->evaluation.rank.score == LUD_PROOF_SCORE_ODDS && !p->model->limits.end_action)
         return lud_invalid_at(error, p->scenario->learner->place,
                               "evaluation: score: odds is that of giving up, which this world does not offer "
@@ -129,7 +140,7 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
     *learner = NULL;
     prover *p = calloc(1, sizeof *p);
     if (!p) return lud_no_memory(error, "a learner");
-    p->base = (lud_learner){.kind = &lud_learner_proof_ppo, .columns = columns, .n_columns = N_COLUMNS};
+    p->base = (lud_learner){.kind = &lud_learner_proof_ppo};
     p->scenario = scenario;
     p->model = (const lud_proof_model *)(const void *)scenario->model;
     p->device = device;
@@ -173,7 +184,7 @@ static void update(prover *p, double *row) {
     const lud_update *u = &p->update;
     lud_proof_update(p);
     row[COLUMN_POLICY_LOSS] = u->sums.policy_loss / u->sums.rows;
-    row[COLUMN_VALUE_LOSS] = u->sums.value_loss / u->sums.rows;
+    row[COLUMN_VALUE_LOSS] = u->sums.value_loss / u->sums.value_rows;
     row[COLUMN_ENTROPY] = u->sums.entropy / u->sums.rows;
     row[COLUMN_CLIPPED] = u->sums.clipped / u->sums.rows;
     row[COLUMN_KL] = u->epoch.kl / u->epoch.rows;
@@ -183,11 +194,12 @@ static void update(prover *p, double *row) {
     row[COLUMN_RATE] = u->groups[p->group].rate;
     row[COLUMN_ENTROPY_COEFFICIENT] = u->ppo.entropy_coefficient;
     row[COLUMN_BATCHES] = (double)u->n_stepped;
+    lud_update_gate_row(u, row + N_COLUMNS);
 }
 
 static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     prover *p = (prover *)learner;
-    double before[N_COLUMNS];
+    double before[N_COLUMNS];                 /* measured, not reported */
     lud_proof_net_use(p->net, p->parameters); /* who looked in between may have left others in use */
     lud_status status = p->iteration == 0 ? validate(p, before, error) : LUD_OK;
     if (status) return status;
@@ -212,6 +224,7 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     lud_parameters_visit(p->parameters, "", checkpoint);
     lud_parameters_visit(p->best, "best.", checkpoint);
     lud_optimiser_visit(p->optimiser, "optimiser.", checkpoint);
+    lud_update_visit(&p->update, checkpoint);
     const bool loading = lud_checkpoint_loading(checkpoint);
     if (!loading) lud_proof_batch_save(p->batch, p->snapshot);
     lud_checkpoint_bytes(checkpoint, "proof_ppo.environments", p->snapshot,

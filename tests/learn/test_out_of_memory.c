@@ -141,8 +141,10 @@ static void empo_people(void **state) {
 static void mappo(void **state) {
     (void)state;
     test_learner("graph-mappo", PARTICLE MAPPO "}\n");
-    test_learner("graph-mappo with states", PARTICLE MAPPO
-                 ", control: mad, centralised: false, mad: {state_size: 4, hidden_size: 4}}\n");
+    test_learner(
+        "graph-mappo with states", PARTICLE MAPPO
+        ", control: mad, centralised: false, mad: {state_size: 4, hidden_size: 4}, "
+        "gate: {mode: top_k, rate: 0.5, history: 8, history_min: 2}, baseline: {type: group_mean}}\n");
 }
 
 static const char *proof_text(const char *learner) {
