@@ -110,6 +110,7 @@ struct lud_tick_policy {
     lud_parameters *parameters;            /* the policy's own */
     bool reads[LUD_MAX_OBSERVATION_PARTS]; /* parts of the observation that it needs */
     bool has_critic;                       /* created with one */
+    int64_t n_acting;                      /* most rows of an act, as it was created for */
     int64_t act_rows, learn_rows;          /* most rows of a pass */
 };
 
