@@ -110,13 +110,14 @@ static support_ticks_model *make_model(int n_agents, int n_teams) {
                                   .n_measures = 1,
                                   .n_columns = 1,
                                   .measures = m->measures};
-    m->base.layout.parts[0] = (lud_observation_part){.name = "cue",
-                                                     .kind = LUD_OBSERVATION_VECTOR,
-                                                     .dtype = LUD_F32,
-                                                     .per_agent = true,
-                                                     .n_dimensions = 1,
-                                                     .dimensions = {SUPPORT_CUES},
-                                                     .bytes = (size_t)n_agents * SUPPORT_CUES * sizeof(float)};
+    m->base.layout.parts[0] =
+        (lud_observation_part){.name = "cue",
+                               .kind = LUD_OBSERVATION_VECTOR,
+                               .dtype = LUD_F32,
+                               .per_agent = true,
+                               .n_dimensions = 1,
+                               .dimensions = {SUPPORT_CUES},
+                               .bytes = (size_t)n_agents * SUPPORT_CUES * sizeof(float)};
     return m;
 }
 
@@ -125,7 +126,7 @@ void support_ticks_again(support_ticks *s) {
     lud_learner *learner = NULL;
     if (s->learner) lud_learner_destroy(&s->learner->base);
     s->learner = NULL;
-    if (lud_learner_create(&s->scenario, s->device, &learner, &error)) fail_msg("%s", error.text);
+    if (lud_learner_create(s->scenario, s->device, &learner, &error)) fail_msg("%s", error.text);
     s->learner = (lud_tick_learner *)learner;
 }
 
@@ -134,16 +135,20 @@ support_ticks support_ticks_open(int n_agents, int n_teams, int n_envs, const ch
     char text[2048];
     lud_error error = {0};
     lud_tree *root = NULL;
-    snprintf(text, sizeof text, "learner: {type: ticks, policy: {hidden_size: 16, layers: 0}, %s}\n", options);
-    if (lud_tree_read_text(s.arena, "test.yaml", text, strlen(text), &root, &error)) fail_msg("%s", error.text);
-    s.scenario = (lud_scenario){.arena = s.arena,
-                                .path = "test.yaml",
-                                .name = "cues",
-                                .world = &world,
-                                .model = &s.model->base,
-                                .run = {.environments = n_envs, .seed = 7},
-                                .root = root,
-                                .learner = lud_tree_get(root, "learner")};
+    snprintf(text, sizeof text, "learner: {type: ticks, policy: {hidden_size: 16, layers: 0}, %s}\n",
+             options);
+    if (lud_tree_read_text(s.arena, "test.yaml", text, strlen(text), &root, &error))
+        fail_msg("%s", error.text);
+    s.scenario = lud_arena_take(s.arena, sizeof *s.scenario);
+    assert_non_null(s.scenario);
+    *s.scenario = (lud_scenario){.arena = s.arena,
+                                 .path = "test.yaml",
+                                 .name = "cues",
+                                 .world = &world,
+                                 .model = &s.model->base,
+                                 .run = {.environments = n_envs, .seed = 7},
+                                 .root = root,
+                                 .learner = lud_tree_get(root, "learner")};
     if (lud_device_open("cpu", 1, &s.device, &error)) fail_msg("%s", error.text);
     support_ticks_again(&s);
     return s;

@@ -1,9 +1,9 @@
-/* A small world with teams, an idle choice, parts of rewards and agents that leave, and a learner of type ticks
- * in it.
+/* A small world with teams, an idle choice, parts of rewards and agents that leave, and a learner of type
+ * ticks in it.
  *
- * Everybody sees, as one of SUPPORT_CUES numbers that is 1, what will be paid: the choice of that number gives
- * 1 (component `match`), every choice but the last, which is idle, costs a tenth (component `effort`). Agent i
- * leaves for the rest of the episode after step 2 + i % 5 where i is odd. Episodes are cut off after
+ * Everybody sees, as one of SUPPORT_CUES numbers that is 1, what will be paid: the choice of that number
+ * gives 1 (component `match`), every choice but the last, which is idle, costs a tenth (component `effort`).
+ * Agent i leaves for the rest of the episode after step 2 + i % 5 where i is odd. Episodes are cut off after
  * SUPPORT_STEPS steps. */
 #ifndef LUDUS_TESTS_LEARN_SUPPORT_TICKS_H
 #define LUDUS_TESTS_LEARN_SUPPORT_TICKS_H
@@ -24,13 +24,13 @@ typedef struct support_ticks_model {
 typedef struct support_ticks {
     support_ticks_model *model;
     lud_arena *arena;
-    lud_scenario scenario;
+    lud_scenario *scenario; /* in the arena */
     lud_device *device;
     lud_tick_learner *learner;
 } support_ticks;
 
-/* Agents in three teams (n_teams 0: the world knows none), agent i in team i % n_teams, and a learner with the
- * options in flow style, such as "gate: {mode: top_k}". Fails the test when it cannot be opened. */
+/* Agents in three teams (n_teams 0: the world knows none), agent i in team i % n_teams, and a learner with
+ * the options in flow style, such as "gate: {mode: top_k}". Fails the test when it cannot be opened. */
 support_ticks support_ticks_open(int n_agents, int n_teams, int n_envs, const char *options);
 void support_ticks_close(support_ticks *s);
 /* The same learner made anew, before its first tick. */
