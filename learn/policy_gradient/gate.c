@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const lud_gate_priority_names[] = {
-    "delight", "advantage", "abs_advantage", "surprisal", "additive", "uniform", NULL};
+const char *const lud_gate_priority_names[] = {"delight",  "advantage", "abs_advantage", "surprisal",
+                                               "additive", "uniform",   "abs_delight",   NULL};
 
 lud_gate lud_gate_default(void) {
     return (lud_gate){.mode = LUD_GATE_THRESHOLD,
@@ -47,6 +47,9 @@ void lud_gate_priorities(int priority, double alpha, int64_t n, const float *adv
             break;
         case LUD_PRIORITY_ADVANTAGE:
             out[i] = a;
+            break;
+        case LUD_PRIORITY_ABS_DELIGHT:
+            out[i] = fabsf(a * surprisal);
             break;
         case LUD_PRIORITY_ABS_ADVANTAGE:
             out[i] = fabsf(a);

@@ -108,6 +108,14 @@ const support_training support_trainings[] = {
      {NULL},
      false,
      1e-3},
+    {"mappo, gated",
+     NAVIGATION("discrete", "3") "learner: {type: graph-mappo, rollout_length: 6, chunk_length: 3, "
+                                 "gate: {mode: top_k, rate: 0.3, warmup_experiences: 0, history: 20, "
+                                 "history_min: 5}, baseline: {type: ema_only}, " MAPPO,
+     NULL,
+     {NULL},
+     false,
+     1e-3},
     {"mappo, magnitude of disturbances",
      DISTURBED "learner: {type: graph-mappo, control: mad, rollout_length: 6, chunk_length: 4, "
                "mad: {state_size: 4, hidden_size: 6, input: disturbance}, " MAPPO,
@@ -163,6 +171,16 @@ const support_training support_trainings[] = {
       "states: concat, temperature: 0.2}",
       "learner.n_envs=8", "learner.n_steps=8", "learner.batch_size=32", "learner.total_steps=192",
       "learner.evaluation={every: 2, queries: 3, candidates: 3, slots: 4}"},
+     false,
+     1e-3},
+    {"proof, gated",
+     NULL,
+     LUDUS_SOURCE_DIR "/scenarios/proof/family_tree.yaml",
+     {"learner.network={embedding_size: 12, hidden: 16, layers: 1, dropout: 0.1, constant_scale: 0.02, "
+      "states: concat, temperature: 0.2}",
+      "learner.n_envs=8", "learner.n_steps=8", "learner.batch_size=32", "learner.total_steps=192",
+      "learner.evaluation={every: 2, queries: 3, candidates: 3, slots: 4}",
+      "learner.gate={mode: top_k, rate: 0.3, warmup_experiences: 100}", "learner.baseline.type=group_mean"},
      false,
      1e-3},
     {"embeddings of a knowledge graph",
