@@ -6,13 +6,29 @@
 #include <string.h>
 
 lud_gate lud_gate_default(void) {
-    return (lud_gate){.mode = LUD_GATE_THRESHOLD, .rate = 0.03, .temperature = 0.1, .min_keep = 1};
+    return (lud_gate){.mode = LUD_GATE_THRESHOLD,
+                      .rate = 0.03,
+                      .temperature = 0.1,
+                      .min_keep = 1,
+                      .warmup_rate = 0.3,
+                      .history_min = 32};
+}
+
+/* Whether the price follows from a rate. */
+static bool goes_by_rate(const lud_gate *gate) {
+    return !gate->fixed_price && gate->mode != LUD_GATE_OFF && gate->mode != LUD_GATE_DELIGHT;
 }
 
 lud_status lud_gate_check(const lud_gate *gate, lud_error *error) {
-    bool uses_rate = !gate->fixed_price && gate->mode != LUD_GATE_OFF && gate->mode != LUD_GATE_DELIGHT;
-    if (uses_rate && !(gate->rate > 0 && gate->rate <= 1))
+    if (goes_by_rate(gate) && !(gate->rate > 0 && gate->rate <= 1))
         return lud_fail(error, LUD_ERROR_INPUT, "gate rate %g, expected above 0 and at most 1", gate->rate);
+    if (goes_by_rate(gate) && gate->warmup_experiences > 0 &&
+        !(gate->warmup_rate > 0 && gate->warmup_rate <= 1))
+        return lud_fail(error, LUD_ERROR_INPUT, "gate warmup_rate %g, expected above 0 and at most 1",
+                        gate->warmup_rate);
+    if (gate->history > 0 && gate->history_min > gate->history)
+        return lud_fail(error, LUD_ERROR_INPUT, "gate history_min %lld, expected at most the history of %lld",
+                        (long long)gate->history_min, (long long)gate->history);
     if (!(gate->temperature > 0) && !(gate->mode == LUD_GATE_DELIGHT && gate->temperature == 0))
         return lud_fail(error, LUD_ERROR_INPUT, "gate temperature %g, expected above 0", gate->temperature);
     return LUD_OK;
@@ -105,11 +121,10 @@ static float sigmoid(double x) {
 float lud_gate_weights(const lud_gate *gate, int64_t n, const float *delight, const float *uniform,
                        float *weight, float *probability, float *scratch) {
     float price = gate->fixed_price ? (float)gate->price : 0;
-    bool by_rate = !gate->fixed_price && gate->mode != LUD_GATE_OFF && gate->mode != LUD_GATE_DELIGHT;
     if (n == 0) return price;
     if (gate->mode == LUD_GATE_TOP_K)
         price = keep_top(n, delight, lud_gate_top_count(gate, n), weight, scratch);
-    else if (by_rate)
+    else if (goes_by_rate(gate))
         price = lud_gate_quantile(n, delight, gate->rate, scratch);
     for (int64_t i = 0; i < n; ++i) {
         float over = delight[i] - price;
@@ -134,6 +149,68 @@ float lud_gate_weights(const lud_gate *gate, int64_t n, const float *delight, co
         }
     }
     return price;
+}
+
+double lud_gate_rate(const lud_gate *gate, uint64_t experiences) {
+    return experiences < (uint64_t)gate->warmup_experiences ? gate->warmup_rate : gate->rate;
+}
+
+static bool keeps_or_drops(const lud_gate *gate) {
+    return gate->mode == LUD_GATE_THRESHOLD || gate->mode == LUD_GATE_BERNOULLI ||
+           gate->mode == LUD_GATE_TOP_K;
+}
+
+static bool all_the_same(int64_t n, const float *delight) {
+    for (int64_t i = 1; i < n; ++i)
+        if (delight[i] != delight[0]) return false;
+    return true;
+}
+
+/* Keeps rows of largest |delight| among those that are dropped until there are `least`. */
+static int64_t keep_more(int64_t n, const float *delight, int64_t n_kept, int64_t least, float *weight) {
+    for (; n_kept < least && n_kept < n; ++n_kept) {
+        int64_t best = -1;
+        float most = 0;
+        for (int64_t i = 0; i < n; ++i) {
+            if (weight[i] > 0) continue;
+            float size = isnan(delight[i]) ? -1 : fabsf(delight[i]);
+            if (best < 0 || size > most) {
+                best = i;
+                most = size;
+            }
+        }
+        weight[best] = 1;
+    }
+    return n_kept;
+}
+
+static int64_t count_kept(int64_t n, const float *weight) {
+    int64_t k = 0;
+    for (int64_t i = 0; i < n; ++i) k += weight[i] > 0;
+    return k;
+}
+
+lud_gate_decision lud_gate_decide(const lud_gate *gate, const lud_gate_batch *b) {
+    const bool warm = b->experiences < (uint64_t)gate->warmup_experiences;
+    lud_gate now = *gate;
+    now.rate = lud_gate_rate(gate, b->experiences);
+    bool by_rate = goes_by_rate(gate);
+    float price;
+    if (by_rate && gate->mode != LUD_GATE_TOP_K && b->history &&
+        lud_gate_history_price(b->history, now.rate, &price)) {
+        now.fixed_price = true;
+        now.price = (double)price;
+        by_rate = false;
+    }
+    if (by_rate && gate->mode == LUD_GATE_THRESHOLD && b->n > 1 && all_the_same(b->n, b->delight))
+        now.mode = LUD_GATE_TOP_K;
+    lud_gate_decision d = {.rate = now.rate};
+    d.price = lud_gate_weights(&now, b->n, b->delight, b->uniform, b->weight, b->probability, b->scratch);
+    if (by_rate && b->n == 1 && keeps_or_drops(gate)) b->weight[0] = 1;
+    d.n_kept = count_kept(b->n, b->weight);
+    const int64_t least = gate->min_keep > 0 ? gate->min_keep : warm;
+    if (keeps_or_drops(gate)) d.n_kept = keep_more(b->n, b->delight, d.n_kept, least, b->weight);
+    return d;
 }
 
 int64_t lud_gate_kept(int64_t n, const float *weight, int32_t *index) {

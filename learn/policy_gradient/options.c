@@ -7,6 +7,8 @@ const char *const lud_time_limit_names[] = {"terminal", "discard", "bootstrap", 
 static const char *const mode_names[] = {"off", "threshold", "bernoulli", "soft", "delight", "top_k", NULL};
 static const char *const priority_names[] = {"delight", "advantage", "abs_advantage", "surprisal", "additive",
                                              "uniform", NULL};
+static const char *const normalise_names[] = {"kept", "all", "none", NULL};
+static const char *const critic_names[] = {"all", "kept", NULL};
 static const char *const rounding_names[] = {"round", "floor", "ceil", NULL};
 
 #define OPTIONS lud_gate
@@ -23,8 +25,20 @@ static const lud_option gate_options[] = {
     BOOL(fixed_price, "false", "the price is given instead"),
     REAL(price, "0", -1e9, 1e9, "with fixed_price"),
     REAL(temperature, "0.1", 0, 1e9, "of the sigmoid"),
-    INT(min_keep, "1", 0, 1e9, "top_k: samples that are kept at least"),
+    INT(min_keep, "1", 0, 1e9,
+        "samples of a minibatch that are kept at least, those of largest delight without its sign; 0: a "
+        "minibatch may be left out"),
     CHOICE(rounding, "round", rounding_names, "top_k: of rate times the samples"),
+    CHOICE(normalise, "kept", normalise_names,
+           "what the sum of the losses is divided by: the samples that are kept, all, or nothing"),
+    CHOICE(critic, "all", critic_names,
+           "samples that the value loss learns from: all, in a pass of their own, or those kept"),
+    INT(warmup_experiences, "500", 0, 1e15, "until so many were had the rate is warmup_rate"),
+    REAL(warmup_rate, "0.3", 0, 1, "at first"),
+    INT(history, "0", 0, 1e9,
+        "the price is the quantile of so many delights that came last, for batches of a few samples; 0: of "
+        "the batch"),
+    INT(history_min, "32", 1, 1e9, "delights before that price counts; until then it is the batch's"),
 };
 const lud_option_table lud_gate_table =
     OPTION_TABLE("gate", "which experiences are worth a backward pass (the Kondo gate)", gate_options);
