@@ -72,7 +72,8 @@ static bool create_decoder(lud_generator *g, const lud_transformer_shape *shape,
 
 lud_status lud_generator_create(const lud_transformer_shape *shape, const lud_parameters *parameters,
                                 const lud_generator_options *options, const lud_tokenizer *tokenizer,
-                                int32_t end, int64_t max_rows, lud_generator **generator, lud_error *error) {
+                                int32_t end, int64_t max_rows, int64_t at_a_time, lud_generator **generator,
+                                lud_error *error) {
     assert(max_rows >= 1 && (tokenizer || !options->stop_at_object));
     lud_generator *g = calloc(1, sizeof *g);
     if (g) {
@@ -83,7 +84,7 @@ lud_status lud_generator_create(const lud_transformer_shape *shape, const lud_pa
         g->arrays.device = parameters->device;
     }
     bool ok = g && take(g);
-    if (ok) g->rows_at_a_time = max_rows;
+    if (ok) g->rows_at_a_time = at_a_time > 0 && at_a_time < max_rows ? at_a_time : max_rows;
     while (ok && !create_decoder(g, shape, parameters)) {
         ok = g->rows_at_a_time > 1;
         g->rows_at_a_time = (g->rows_at_a_time + 1) / 2;

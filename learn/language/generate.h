@@ -51,12 +51,14 @@ typedef struct lud_generator_counts {
     int64_t cache_tokens; /* slots that were in use */
 } lud_generator_counts;
 
-/* For at most max_rows prompts at a time. Where memory is short, fewer rows are taken at a time, with the
- * same texts. `end`: the token that ends a text, -1: none; the tokeniser (may be null without stop_at_object)
- * and the parameters must outlive the generator. Publishes the parameters as they are. */
+/* For calls of at most max_rows prompts, at_a_time (0: all) of which are taken together. Where memory is
+ * short these are fewer, with the same texts. `end`: the token that ends a text, -1: none; the tokeniser (may
+ * be null without stop_at_object) and the parameters must outlive the generator. Publishes the parameters as
+ * they are. */
 lud_status lud_generator_create(const lud_transformer_shape *shape, const lud_parameters *parameters,
                                 const lud_generator_options *options, const lud_tokenizer *tokenizer,
-                                int32_t end, int64_t max_rows, lud_generator **generator, lud_error *error);
+                                int32_t end, int64_t max_rows, int64_t at_a_time, lud_generator **generator,
+                                lud_error *error);
 /* Null is allowed. */
 void lud_generator_destroy(lud_generator *generator);
 /* From now on texts are written with the parameters' present values. */
