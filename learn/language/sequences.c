@@ -1,9 +1,12 @@
 #include "learn/language/sequences.h"
 
 #include <assert.h>
+#include <string.h>
+
+#include "learn/policy_gradient/gated_loss.h"
 
 int64_t lud_sequence_inputs(const lud_sequence *sequence) {
-    return sequence->prompt + (sequence->response > 0 ? sequence->response - 1 : 0);
+    return sequence->prompt + sequence->response - 1;
 }
 
 void lud_sequences_pack(int64_t n, const lud_sequence *sequences, lud_packing *packing) {
@@ -13,12 +16,13 @@ void lud_sequences_pack(int64_t n, const lud_sequence *sequences, lud_packing *p
         const lud_sequence *s = &sequences[i];
         const int64_t inputs = lud_sequence_inputs(s);
         assert(s->prompt >= 1 && s->response >= 0);
+        packing->prompts[i] = s->prompt;
+        packing->responses[i] = s->response;
         for (int64_t j = 0; j < inputs; j++) {
             packing->tokens[at + j] = s->tokens[j];
             packing->positions[at + j] = (int32_t)j;
         }
         for (int64_t j = 0; j < s->response; j++, target++) {
-            packing->rows[target] = (int32_t)(at + s->prompt - 1 + j);
             packing->targets[target] = s->tokens[s->prompt + j];
             packing->owner[target] = (int32_t)i;
         }
@@ -28,13 +32,7 @@ void lud_sequences_pack(int64_t n, const lud_sequence *sequences, lud_packing *p
     }
     packing->n_inputs = at;
     packing->n_sequences = n;
-    packing->n_targets = target;
-}
-
-void lud_mean_log_probs(int64_t n, const lud_sequence *sequences, const float *log_probs, float *mean) {
-    for (int64_t i = 0; i < n; i++) {
-        double sum = 0;
-        for (int64_t j = 0; j < sequences[i].response; j++) sum += (double)*log_probs++;
-        mean[i] = sequences[i].response > 0 ? (float)(sum / (double)sequences[i].response) : 0.0f;
-    }
+    packing->n_targets =
+        lud_response_rows(n, packing->prompts, packing->responses, packing->begin, packing->rows);
+    assert(packing->n_targets == target);
 }

@@ -131,6 +131,9 @@ static bool take(lud_transformer_trainer *t) {
     LUD_TAKE(a, t->packing.rows, tokens);
     LUD_TAKE(a, t->packing.targets, tokens);
     LUD_TAKE(a, t->packing.owner, tokens);
+    LUD_TAKE(a, t->packing.prompts, tokens);
+    LUD_TAKE(a, t->packing.responses, tokens);
+    LUD_TAKE(a, t->packing.begin, tokens + 1);
     LUD_TAKE(a, t->host_log_prob, HEAD_ROWS);
     LUD_TAKE(a, t->host_entropy, HEAD_ROWS);
     t->other_bytes = lud_nn_bytes(t->embedding) + lud_nn_bytes(t->head) +

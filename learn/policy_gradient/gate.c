@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const lud_gate_priority_names[] = {
+    "delight", "advantage", "abs_advantage", "surprisal", "additive", "uniform", NULL};
+
 lud_gate lud_gate_default(void) {
     return (lud_gate){.mode = LUD_GATE_THRESHOLD,
                       .rate = 0.03,
@@ -82,6 +85,12 @@ float lud_gate_quantile(int64_t n, const float *delight, double rate, float *scr
     return w > 0 ? scratch[i] + w * (scratch[i + 1] - scratch[i]) : scratch[i];
 }
 
+float lud_gate_kth_largest(int64_t n, const float *delight, int64_t k, float *scratch) {
+    assert(k >= 1 && k <= n);
+    sorted_copy(n, delight, scratch);
+    return scratch[n - k];
+}
+
 int64_t lud_gate_top_count(const lud_gate *gate, int64_t n) {
     double wanted = gate->rate * (double)n;
     int64_t k = (int64_t)(gate->rounding == LUD_GATE_FLOOR  ? floor(wanted)
@@ -96,8 +105,7 @@ int64_t lud_gate_top_count(const lud_gate *gate, int64_t n) {
 static float keep_top(int64_t n, const float *delight, int64_t k, float *weight, float *scratch) {
     for (int64_t i = 0; i < n; ++i) weight[i] = 0;
     if (k <= 0) return INFINITY;
-    sorted_copy(n, delight, scratch);
-    float limit = scratch[n - k];
+    float limit = lud_gate_kth_largest(n, delight, k, scratch);
     int64_t left = k;
     for (int64_t i = 0; i < n; ++i)
         if (delight[i] > limit) {

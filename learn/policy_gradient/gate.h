@@ -35,6 +35,7 @@ typedef enum lud_gate_priority {
     LUD_PRIORITY_ADDITIVE, /* (1 - alpha) advantage + alpha surprisal */
     LUD_PRIORITY_UNIFORM   /* a draw */
 } lud_gate_priority;
+extern const char *const lud_gate_priority_names[]; /* null-terminated */
 
 typedef enum lud_gate_rounding { LUD_GATE_ROUND, LUD_GATE_FLOOR, LUD_GATE_CEIL } lud_gate_rounding;
 
@@ -76,6 +77,9 @@ void lud_gate_priorities(int priority, double alpha, int64_t n, const float *adv
 /* The (1 - rate) quantile of delight[n] with linear interpolation, in float32 as the reference computes it;
  * NaN counts as -infinity. n >= 1; scratch[n]. */
 float lud_gate_quantile(int64_t n, const float *delight, double rate, float *scratch);
+
+/* The k-th largest of delight[n], 1 <= k <= n; NaN counts as -infinity. scratch[n]. */
+float lud_gate_kth_largest(int64_t n, const float *delight, int64_t k, float *scratch);
 
 /* How many rows a top-k gate keeps of n: rate n rounded (to even), at least min_keep, at most n. */
 int64_t lud_gate_top_count(const lud_gate *gate, int64_t n);

@@ -5,8 +5,6 @@
 const char *const lud_time_limit_names[] = {"terminal", "discard", "bootstrap", NULL};
 
 static const char *const mode_names[] = {"off", "threshold", "bernoulli", "soft", "delight", "top_k", NULL};
-static const char *const priority_names[] = {"delight", "advantage", "abs_advantage", "surprisal", "additive",
-                                             "uniform", NULL};
 static const char *const normalise_names[] = {"kept", "all", "none", NULL};
 static const char *const critic_names[] = {"all", "kept", NULL};
 static const char *const rounding_names[] = {"round", "floor", "ceil", NULL};
@@ -18,7 +16,7 @@ static const lud_option gate_options[] = {
         "which samples of a minibatch give gradients: all (off), those whose delight reaches the price "
         "(threshold), a draw with a sigmoid's chance (bernoulli), all weighted by it (soft; delight: without "
         "a price), or so many of largest delight (top_k)"),
-    CHOICE(priority, "delight", priority_names,
+    CHOICE(priority, "delight", lud_gate_priority_names,
            "what the gate compares: delight is advantage times surprisal, surprisal -ln of the probability"),
     REAL(alpha, "0.5", 0, 1, "additive: (1 - alpha) advantage + alpha surprisal"),
     REAL(rate, "0.03", 0, 1, "share of a minibatch that passes: the price is that quantile"),
@@ -47,6 +45,12 @@ lud_status lud_policy_gradient_check(const lud_policy_gradient_options *options,
                                      lud_error *error) {
     const lud_gate *gate = &options->gate;
     lud_error wrong = {0};
+    if (options->baseline.type == LUD_BASELINE_EXPECTED_CONFIDENCE)
+        return lud_fail_at(
+            error, LUD_ERROR_INPUT, place,
+            "learner.baseline: expected_confidence needs the probabilities of all actions, and "
+            "a rollout keeps that of the one taken; expected critic, zero, group_mean, "
+            "ema_only or warmup_then_ema");
     if (gate->mode == LUD_GATE_OFF || lud_gate_check(gate, &wrong) == LUD_OK) return LUD_OK;
     return lud_fail_at(error, LUD_ERROR_INPUT, place, "learner.gate: %s", wrong.text);
 }

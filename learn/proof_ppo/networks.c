@@ -304,9 +304,10 @@ static void drop_rows(lud_proof_net *net, int32_t n_rows) {
     while (net->n_rows > n_rows) net->found[net->slot[--net->n_rows]] = 0;
 }
 
-static bool add_decision(lud_proof_net *net, const lud_proof_decisions *d, int32_t decision) {
+static bool add_decision(lud_proof_net *net, const lud_proof_decisions *d, int32_t decision,
+                         bool with_successors) {
     const int32_t rows_before = net->n_rows, at = net->n_decisions;
-    const int32_t first = d->begin[decision], n = d->begin[decision + 1] - first;
+    const int32_t first = d->begin[decision], n = with_successors ? d->begin[decision + 1] - first : 0;
     if (at == net->max_rows || net->begin[at] + n > net->max_successors) return false;
     net->current[at] = -1;
     bool fits = true;
@@ -406,13 +407,14 @@ static void pad(lud_proof_net *net) {
     for (int64_t i = net->n_decisions; i < net->padded.decisions; i++) net->current[i] = -1;
 }
 
-int32_t lud_proof_net_load(lud_proof_net *net, const lud_proof_decisions *d, const int32_t *order,
-                           int32_t first, int32_t n) {
+static int32_t load(lud_proof_net *net, const lud_proof_decisions *d, const int32_t *order, int32_t first,
+                    int32_t n, bool with_successors) {
     drop_rows(net, 0);
     net->n_decisions = 0;
     net->begin[0] = 0;
     int32_t taken = 0;
-    while (taken < n && add_decision(net, d, order ? order[first + taken] : first + taken)) taken++;
+    while (taken < n && add_decision(net, d, order ? order[first + taken] : first + taken, with_successors))
+        taken++;
     assert(taken > 0 || n == 0);
 
     net->state_begin[0] = 0;
@@ -435,6 +437,16 @@ int32_t lud_proof_net_load(lud_proof_net *net, const lud_proof_decisions *d, con
     lud_nn_write_i32(net->nn, net->position, net->padded.decisions, net->current);
     if (!net->on_cpu) write_successors(net);
     return taken;
+}
+
+int32_t lud_proof_net_load(lud_proof_net *net, const lud_proof_decisions *d, const int32_t *order,
+                           int32_t first, int32_t n) {
+    return load(net, d, order, first, n, true);
+}
+
+int32_t lud_proof_net_load_states(lud_proof_net *net, const lud_proof_decisions *d, const int32_t *order,
+                                  int32_t first, int32_t n) {
+    return load(net, d, order, first, n, false);
 }
 
 /* ---- running ---- */

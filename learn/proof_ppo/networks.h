@@ -77,6 +77,9 @@ void lud_proof_net_destroy(lud_proof_net *net);
  * fit; returns how many, at least one for n > 0. */
 int32_t lud_proof_net_load(lud_proof_net *net, const lud_proof_decisions *decisions, const int32_t *order,
                            int32_t first, int32_t n);
+/* The same without successors: for a run that is about values alone. */
+int32_t lud_proof_net_load_states(lud_proof_net *net, const lud_proof_decisions *decisions,
+                                  const int32_t *order, int32_t first, int32_t n);
 /* Key and step of the dropout draws of the next runs. */
 void lud_proof_net_set_step(lud_proof_net *net, uint64_t seed, uint32_t step);
 /* Runs with another set of parameters of the same layout from now on. */

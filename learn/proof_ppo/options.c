@@ -146,6 +146,7 @@ static const lud_option learner_options[] = {
     BOOL(normalise_advantage, "false", "advantages of a batch get mean 0 and deviation 1"),
     SECTION(optimiser, optimiser_table, LUD_OPTIMISER_HELP),
     SECTION_AT("gate", update.gate, lud_gate_table, "which samples give gradients"),
+    SECTION_AT("baseline", update.baseline, lud_critic_baseline_table, "what returns are compared with"),
     SECTION(learning_rate, rate_table, "step size"),
     SECTION(entropy, entropy_table, "coefficient of the entropy bonus"),
     SECTION(evaluation, evaluation_table, "ranking"),

@@ -32,7 +32,8 @@ enum column {
     HITS10,
     VALID_PROVED,
     BEST_MRR,
-    N_COLUMNS
+    N_COLUMNS,
+    GATE = N_COLUMNS /* where options have one */
 };
 
 static const lud_metric columns[N_COLUMNS] = {
@@ -110,10 +111,22 @@ static lud_status build_network(prover *p, lud_error *error) {
     return p->best ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
 }
 
+static lud_status name_columns(prover *p, lud_error *error) {
+    lud_metric *named = lud_arena_take_array(p->arena, N_COLUMNS + LUD_UPDATE_GATE_COLUMNS, sizeof *named);
+    if (!named) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
+    for (int k = 0; k < N_COLUMNS; k++) named[k] = columns[k];
+    for (int k = 0; k < LUD_UPDATE_GATE_COLUMNS; k++) named[GATE + k] = lud_update_gate_columns[k];
+    p->base.columns = named;
+    p->base.n_columns = N_COLUMNS + lud_update_n_gate_columns(&p->options.update);
+    return LUD_OK;
+}
+
 static lud_status build(prover *p, lud_error *error) {
     lud_status status = lud_proof_ppo_options_read(p->arena, p->scenario->learner, &p->options, error);
     if (status) return status;
     const lud_proof_ppo_options *o = &p->options;
+    status = name_columns(p, error);
+    if (status) return status;
     if (o->evaluation.rank.score == LUD_PROOF_SCORE_ODDS && !p->model->limits.end_action)
         return lud_fail_at(error, LUD_ERROR_INPUT, p->scenario->learner->place,
                            "evaluation: score: odds is that of giving up, which this world does not offer "
@@ -158,7 +171,7 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
     *learner = NULL;
     prover *p = calloc(1, sizeof *p);
     if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
-    p->base = (lud_learner){.kind = &lud_learner_proof_ppo, .columns = columns, .n_columns = N_COLUMNS};
+    p->base = (lud_learner){.kind = &lud_learner_proof_ppo};
     p->scenario = scenario;
     p->model = (const lud_proof_model *)(const void *)scenario->model;
     p->device = device;
@@ -204,7 +217,7 @@ static void update(prover *p, double *row) {
     const lud_update *u = &p->update;
     lud_proof_update(p);
     row[POLICY_LOSS] = u->sums.policy_loss / u->sums.rows;
-    row[VALUE_LOSS] = u->sums.value_loss / u->sums.rows;
+    row[VALUE_LOSS] = u->sums.value_loss / u->sums.value_rows;
     row[ENTROPY] = u->sums.entropy / u->sums.rows;
     row[CLIPPED] = u->sums.clipped / u->sums.rows;
     row[KL] = u->epoch.kl / u->epoch.rows;
@@ -213,11 +226,12 @@ static void update(prover *p, double *row) {
     row[RATE] = u->groups[p->group].rate;
     row[ENTROPY_COEFFICIENT] = u->ppo.entropy_coefficient;
     row[BATCHES] = (double)u->n_stepped;
+    lud_update_gate_row(u, row + GATE);
 }
 
 static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     prover *p = (prover *)learner;
-    double before[N_COLUMNS];
+    double before[N_COLUMNS];                 /* measured, not reported */
     lud_proof_net_use(p->net, p->parameters); /* who looked in between may have left others in use */
     lud_status status = p->iteration == 0 ? validate(p, before, error) : LUD_OK;
     if (status) return status;
@@ -242,6 +256,7 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     lud_parameters_visit(p->parameters, "", checkpoint);
     lud_parameters_visit(p->best, "best.", checkpoint);
     lud_optimiser_visit(p->optimiser, "optimiser.", checkpoint);
+    lud_update_visit(&p->update, checkpoint);
     const bool loading = lud_checkpoint_loading(checkpoint);
     if (!loading) lud_proof_batch_save(p->batch, p->snapshot);
     lud_checkpoint_bytes(checkpoint, "proof_ppo.environments", p->snapshot,

@@ -69,7 +69,10 @@ static lud_status add_chunk(void *learner, const lud_chunk *chunks, int64_t n, i
     lud_profile_begin(&p->profile, LUD_PROOF_STAGE_UPDATE_NET);
     lud_proof_net_set_step(p->net, u->seed ^ UINT64_C(0x9e3779b97f4a7c15),
                            (uint32_t)(u->n_steps << 8) + u->n_slices);
-    *n_taken = lud_proof_net_load(p->net, &p->decisions, p->order, 0, (int32_t)n);
+    /* values follow from the states that decisions are made in */
+    *n_taken = u->ppo.pass == LUD_PPO_CRITIC
+                   ? lud_proof_net_load_states(p->net, &p->decisions, p->order, 0, (int32_t)n)
+                   : lud_proof_net_load(p->net, &p->decisions, p->order, 0, (int32_t)n);
     lud_proof_head_learn(&p->head, &u->ppo, p->action, p->order, &u->minibatch);
     p->update_flops += 6.0 * lud_nn_multiply_adds(p->net->nn); /* backward: two products for each */
     lud_profile_end(&p->profile, LUD_PROOF_STAGE_UPDATE_NET);
@@ -86,7 +89,8 @@ void lud_proof_update(prover *p) {
                                  .value = p->value,
                                  .mask = p->mask,
                                  .advantage = p->advantage,
-                                 .returns = p->returns};
+                                 .returns = p->returns,
+                                 .baseline = &p->update.baseline};
     lud_returns_estimate(&returns, &p->options.update);
     (void)lud_update_run(&p->update, p->iteration, &calls, p, NULL); /* a chunk cannot fail */
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "learn/nn/arrays.h"
+#include "learn/policy_gradient/gated_loss.h"
 #include "learn/ticks/rollout.h"
 
 enum { SCRATCH_THREADS = 256 };
@@ -110,9 +111,9 @@ static lud_parse_result read_reply(tokens *t, const lud_tick_rows *rows, int64_t
 }
 
 static float mean_log_prob(const tokens *t, int64_t row) {
-    const lud_sequence reply = {.response = t->reply_lengths[row]};
+    const int64_t begin[2] = {0, t->reply_lengths[row]};
     float mean;
-    lud_mean_log_probs(1, &reply, t->log_probs + row * t->most_reply, &mean);
+    lud_token_means(&(lud_token_rows){1, begin, NULL}, t->log_probs + row * t->most_reply, &mean);
     return mean;
 }
 
@@ -166,6 +167,19 @@ static lud_status act(lud_tick_policy *policy, const lud_tick_rows *rows, const 
 
 /* --- learning --- */
 
+/* Of the n sequences of a lesson. */
+static double mean_learned(const tokens *t, int64_t n) {
+    const float *log_probs = t->learned;
+    double sum = 0.0;
+    for (int64_t k = 0; k < n; log_probs += t->sequences[k++].response) {
+        const int64_t begin[2] = {0, t->sequences[k].response};
+        float mean;
+        lud_token_means(&(lud_token_rows){1, begin, NULL}, log_probs, &mean);
+        sum += (double)mean / (double)n;
+    }
+    return sum;
+}
+
 static lud_status learn(lud_tick_policy *policy, const lud_tick_lesson *lesson, lud_tick_losses *losses,
                         lud_error *error) {
     tokens *t = (tokens *)policy;
@@ -184,10 +198,7 @@ static lud_status learn(lud_tick_policy *policy, const lud_tick_lesson *lesson, 
     if (lesson->n > 0)
         lud_transformer_gradient(t->trainer, lesson->n, t->sequences, t->coefficient,
                                  lesson->entropy_coefficient != 0.0 ? t->entropy : NULL, t->learned);
-    lud_mean_log_probs(lesson->n, t->sequences, t->learned, t->coefficient);
-    double sum = 0.0;
-    for (int64_t k = 0; k < lesson->n; k++) sum += (double)t->coefficient[k];
-    losses->log_prob = lesson->n > 0 ? sum / (double)lesson->n : 0.0;
+    losses->log_prob = mean_learned(t, lesson->n);
     t->stale = true;
     return lud_device_check(policy->device, error);
 }
