@@ -1,6 +1,6 @@
 """Makes tests/golden/language/llama_*: small Llama models with random weights and what transformers computes with them.
 
-Made with transformers 4.31 and PyTorch 1.13 on a CPU:
+Made with transformers 4.35 and PyTorch 1.13 on a CPU:
     python3 tests/golden/llama.py tests/golden/language
 """
 import json
@@ -26,7 +26,7 @@ for name, (own, dtype, shard) in models.items():
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.25 * torch.randn_like(parameter))
-    model = model.to(dtype).to(torch.float32)  # computed in float32 with the rounded weights
+            parameter.copy_(parameter.to(dtype).to(torch.float32))  # computed in float32 with the rounded weights
     tokens = torch.randint(0, 40, (1, 24))
     with torch.no_grad():
         logits = model(tokens).logits[0]
