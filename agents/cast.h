@@ -4,9 +4,9 @@
 
 #include "agents/policy.h"
 
-/* The `policies:` section is keyed by role (`human`, `robot`, `other`) or by agent number; later and narrower
- * entries win; agents without an entry act at random. Goals are drawn at an episode's start and anew when
- * they are achieved. */
+/* The `policies:` section is keyed by role (`human`, `robot`, `other`), by the name of a team or by agent
+ * number; later and narrower entries win; agents without an entry act at random. Goals are drawn at an
+ * episode's start and anew when they are achieved. */
 typedef struct lud_cast lud_cast;
 lud_status lud_cast_create(const lud_model *model, lud_tree *policies, const char *file, lud_cast **cast,
                            lud_error *error);

@@ -10,5 +10,6 @@ extern const lud_policy_kind lud_policy_script;     /* a list of actions */
 extern const lud_policy_kind lud_policy_keyboard;   /* agents/keyboard.h */
 extern const lud_policy_kind lud_policy_heuristic;  /* agents/heuristic.h */
 extern const lud_policy_kind lud_policy_controller; /* a force towards a target, particle world */
+extern const lud_policy_kind lud_policy_villager;   /* gathers, trades, raids or guards, tribes world */
 
 #endif

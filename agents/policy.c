@@ -6,9 +6,9 @@
 
 #include "agents/kinds.h"
 
-static const lud_policy_kind *const kinds[] = {&lud_policy_random,    &lud_policy_weighted,
-                                               &lud_policy_heuristic, &lud_policy_script,
-                                               &lud_policy_keyboard,  &lud_policy_controller};
+static const lud_policy_kind *const kinds[] = {
+    &lud_policy_random,   &lud_policy_weighted,   &lud_policy_heuristic, &lud_policy_script,
+    &lud_policy_keyboard, &lud_policy_controller, &lud_policy_villager};
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 const lud_policy_kind *lud_policy_find(const char *name) {

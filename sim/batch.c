@@ -100,12 +100,11 @@ static void step_piece(whole_batch *b, int begin, int n, lud_actions actions, co
                                                           : NULL};
     uint8_t *terminated = (out && out->terminated ? out->terminated : b->terminated) + begin;
     uint8_t *truncated = (out && out->truncated ? out->truncated : b->truncated) + begin;
-    const size_t n_components = n_agents * (size_t)model->layout.n_components;
     lud_outcome outcome = {.rewards = out && out->rewards ? out->rewards + (size_t)begin * n_agents : NULL,
-                           .components =
-                               out && out->components ? out->components + (size_t)begin * n_components : NULL,
                            .terminated = terminated,
                            .truncated = truncated};
+    if (out && out->components)
+        outcome.components = out->components + (size_t)begin * n_agents * (size_t)model->layout.n_components;
     model->world->step(model, lud_batch_range(shown, begin, n), state_of(shown, begin), piece, outcome);
     for (int i = 0; i < n; i++) {
         int e = begin + i;

@@ -30,7 +30,7 @@ typedef struct lud_batch_out {
     uint8_t *terminated;       /* [n_envs] */
     uint8_t *truncated;        /* [n_envs] */
     uint8_t *final_states;     /* [n_envs][state_bytes] */
-    float *components;         /* [n_envs][n_agents][n_components] */
+    float *components;         /* [n_envs][n_agents][n_components] the parts that each reward is the sum of */
 } lud_batch_out;
 
 lud_status lud_batch_create(const lud_model *model, int n_envs, uint64_t seed, uint32_t first_environment,

@@ -116,9 +116,9 @@ typedef struct lud_actions {
  * terminated: the episode ended by the rules of the world; truncated: by the step limit. */
 typedef struct lud_outcome {
     float *rewards;      /* [n][n_agents] */
-    float *components;   /* [n][n_agents][n_components] of the rewards, which are their sums */
     uint8_t *terminated; /* [n] */
     uint8_t *truncated;  /* [n] */
+    float *components;   /* [n][n_agents][n_components] of the rewards, which are their sums */
 } lud_outcome;
 
 /* Successors of one state under one joint action. Grows as needed; reuse it to avoid allocation. */

@@ -309,16 +309,6 @@ static bool take_arrays(vector *v) {
     return !a->failed;
 }
 
-static void find_parts(vector *v) {
-    const lud_mappo_shape *shape = &v->acting->shape;
-    bool *reads = v->base.reads;
-    for (int k = 0; k < shape->n_pieces; k++) reads[shape->pieces[k].part] = true;
-    const int others[] = {shape->grid,        shape->nodes,       shape->edge_begin,
-                          shape->edge_source, shape->edge_length, shape->disturbance};
-    for (size_t k = 0; k < sizeof others / sizeof *others; k++)
-        if (others[k] >= 0) reads[others[k]] = true;
-}
-
 static lud_status build(vector *v, const lud_tick_policy_request *r, lud_tick_options *options,
                         lud_error *error) {
     lud_tick_policy *p = &v->base;
@@ -347,7 +337,8 @@ static lud_status build(vector *v, const lud_tick_policy_request *r, lud_tick_op
                                            .bias = lud_parameters_find(p->parameters, "critic.out.bias")};
     if (!lud_value_normaliser_create(&v->normaliser) || !take_arrays(v))
         return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
-    find_parts(v);
+    for (int k = 0; k < r->model->layout.n_parts; k++)
+        p->reads[k] = lud_mappo_shape_reads(&v->acting->shape, k);
     return LUD_OK;
 }
 

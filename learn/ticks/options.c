@@ -62,7 +62,7 @@ static const lud_option options[] = {
     SECTION(imitation, imitation_table, "learning from what others do, before ticks"),
     INT(ticks, "20000", 1, 1e15, "of the whole training: steps of every environment"),
     INT(ticks_per_iteration, "100", 1, 1e9, "ticks that share a row of metrics"),
-    TEXTS(training_teams, NULL,
+    TEXTS(training_teams, "[]",
           "teams whose experiences give gradients; the others act with the same weights. All unless said"),
     REAL(discount, "0.95", 0, 1,
          "baseline critic: what the value of the next observation counts; 0: a reward stands for itself"),

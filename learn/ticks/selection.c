@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "learn/policy_gradient/gated_loss.h"
+
 const char *const lud_tick_end_names[LUD_TICK_ENDS] = {[LUD_TICK_UPDATED] = "updated",
                                                        [LUD_TICK_NO_TRAINABLE] = "no_trainable_experiences",
                                                        [LUD_TICK_NO_TOKENS] = "no_valid_tokens",
@@ -13,14 +15,9 @@ bool lud_tick_draws(const lud_gate *gate) {
     return gate->mode == LUD_GATE_BERNOULLI || gate->priority == LUD_PRIORITY_UNIFORM;
 }
 
-static double denominator(const lud_gate *gate, const lud_tick_selection *s) {
-    if (gate->normalise == LUD_GATE_BY_KEPT) return (double)s->n_kept;
-    return gate->normalise == LUD_GATE_BY_ALL ? (double)s->n : 1.0;
-}
-
 void lud_tick_select(const lud_gate *gate, lud_gate_history *history, uint64_t experiences,
                      lud_tick_selection *s) {
-    s->loss = s->delights = 0.0;
+    s->delights = 0.0;
     for (int64_t i = 0; i < s->n; i++) s->delights += fabs((double)s->advantage[i] * (double)s->log_prob[i]);
     lud_gate_priorities(gate->priority, gate->alpha, s->n, s->advantage, s->log_prob, s->uniform, s->delight);
     const lud_gate_batch batch = {.n = s->n,
@@ -35,12 +32,11 @@ void lud_tick_select(const lud_gate *gate, lud_gate_history *history, uint64_t e
     s->rate = decision.rate;
     s->price = (double)decision.price;
     s->n_kept = lud_gate_kept(s->n, s->weight, s->kept);
-    const double z = denominator(gate, s);
+    const double z = lud_gate_denominator(gate->normalise, s->n, s->n_kept);
+    s->loss = lud_gated_loss(s->n, s->weight, s->advantage, NULL, s->log_prob, z, s->scratch);
     bool signal = false;
     for (int64_t k = 0; k < s->n_kept; k++) {
-        const int32_t i = s->kept[k];
-        s->coefficient[k] = (float)(-(double)s->weight[i] * (double)s->advantage[i] / z);
-        s->loss += (double)s->coefficient[k] * (double)s->log_prob[i];
+        s->coefficient[k] = s->scratch[s->kept[k]];
         signal = signal || s->coefficient[k] != 0.0f;
     }
     s->end = s->n_kept == 0 ? LUD_TICK_GATED_ALL : signal ? LUD_TICK_UPDATED : LUD_TICK_NO_SIGNAL;
