@@ -507,9 +507,10 @@ static bool compile_agents(lud_grid_model *m) {
     size_t n = (size_t)m->n_agents;
     lud_action_space *spaces = lud_arena_take_array(m->arena, n, sizeof *spaces);
     lud_role *roles = lud_arena_take_array(m->arena, n, sizeof *roles);
+    int *idle = lud_arena_take_array(m->arena, n, sizeof *idle);
     m->goal_begin = lud_arena_take_array(m->arena, n + 1, sizeof *m->goal_begin);
     m->goal_index = lud_arena_take_array(m->arena, n * (size_t)m->spec.n_goals, sizeof *m->goal_index);
-    if (!spaces || !roles || !m->goal_begin || !m->goal_index) return false;
+    if (!spaces || !roles || !idle || !m->goal_begin || !m->goal_index) return false;
     int n_actions;
     const char *const *names = lud_grid_action_names(m->spec.actions, &n_actions);
     m->n_actions = n_actions;
@@ -523,6 +524,7 @@ static bool compile_agents(lud_grid_model *m) {
         if (m->can[i] || agent->colour == LUD_GREY) m->can[i] |= LUD_CAN_TRAMPLE;
         spaces[i] = (lud_action_space){.n_discrete = n_actions, .names = names};
         roles[i] = agent->role;
+        idle[i] = m->verb[0] == LUD_VERB_STILL ? 0 : -1;
         m->goal_begin[i] = n_goals;
         for (int g = 0; g < m->spec.n_goals; g++) {
             if (goal_belongs(&m->spec.goals[g], m->spec.maps[0].agents, i)) m->goal_index[n_goals++] = g;
@@ -532,6 +534,7 @@ static bool compile_agents(lud_grid_model *m) {
     m->model.layout.n_agents = m->n_agents;
     m->model.layout.actions = spaces;
     m->model.layout.roles = roles;
+    m->model.layout.idle = idle;
     return true;
 }
 

@@ -384,12 +384,15 @@ static lud_status compile_actions(lud_particle_model *m, lud_error *error) {
     lud_action_space *actions;
     lud_role *roles;
     TAKE(m, actions, m->n_agents);
+    int *idle;
     TAKE(m, roles, m->n_agents);
+    TAKE(m, idle, m->n_agents);
     bool mpe = m->options.physics.family == FAMILY_MPE;
     for (int a = 0; a < m->n_agents; a++) {
         bool moves = m->entities[a].movable, speaks = m->speech_row[a] >= 0;
         int words = speaks ? (int)m->options.speech_size : 0;
         roles[a] = (lud_role)m->kinds[m->kind_of[a]].role;
+        idle[a] = -1; /* of those who speak or push with real numbers */
         if (m->options.actions == 1 && (moves || speaks)) {
             actions[a].n_continuous = (moves ? (mpe ? 5 : 2) : 0) + words;
             actions[a].low = mpe ? 0 : -1;
@@ -403,9 +406,11 @@ static lud_status compile_actions(lud_particle_model *m, lud_error *error) {
         actions[a].n_discrete = (moves ? 5 : 1) * (words > 0 ? words : 1);
         actions[a].n_moves = moves && words > 0 ? 5 : 0;
         actions[a].names = names;
+        if (words == 0) idle[a] = 0;
     }
     m->base.layout.actions = actions;
     m->base.layout.roles = roles;
+    m->base.layout.idle = idle;
     return LUD_OK;
 }
 
