@@ -202,6 +202,7 @@ static void run_head(lud_decoder *d) {
     ops->gather_rows(d->device, n, s->width, d->x, d->on_device.wanted, d->last);
     ops->rms_norm(d->device, n, s->width, s->norm_epsilon, d->last, value_of(d, lud_transformer_norm_name),
                   d->last, NULL);
+    if (d->no_logits) return;
     if (d->packed)
         ops->linear_packed(d->device, d->half, n, s->width, s->vocabulary, d->last, d->head, d->logits,
                            false);

@@ -23,6 +23,7 @@ typedef struct lud_decoder {
     lud_device *device;
     lud_transformer_shape shape;
     const lud_parameters *parameters;
+    bool no_logits;    /* of the next runs only the states are wanted */
     bool half, packed; /* weights as bfloat16; packed copies (else the parameters themselves) */
     int64_t max_tokens, max_rows;
     size_t weight_bytes, activation_bytes;

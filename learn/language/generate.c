@@ -31,7 +31,8 @@ struct lud_generator {
     row *rows;
     int64_t *active; /* rows in the run that want a token */
     int32_t *tokens;
-    float *log_probs;
+    float *log_probs, *states, *to_states; /* to_states: where those of the prompts go */
+    bool only_states;
     int64_t *lengths;
     int32_t *drawn; /* [rows] on the host */
     float *drawn_log_prob;
@@ -43,7 +44,7 @@ struct lud_generator {
 
 /* --- memory --- */
 
-static bool take(lud_generator *g) {
+static bool take(lud_generator *g, int64_t width) {
     const size_t n = (size_t)g->max_rows,
                  most = (size_t)(g->options.max_new_tokens > 0 ? g->options.max_new_tokens : 1);
     lud_arrays *a = &g->arrays;
@@ -52,6 +53,7 @@ static bool take(lud_generator *g) {
     LUD_TAKE(a, g->tokens, n * most);
     LUD_TAKE(a, g->log_probs, n * most);
     LUD_TAKE(a, g->lengths, n);
+    LUD_TAKE(a, g->states, n * (size_t)width);
     LUD_TAKE(a, g->drawn, n);
     LUD_TAKE(a, g->drawn_log_prob, n);
     LUD_TAKE(a, g->environment, n);
@@ -83,7 +85,7 @@ lud_status lud_generator_create(const lud_transformer_shape *shape, const lud_pa
         g->max_rows = max_rows;
         g->arrays.device = parameters->device;
     }
-    bool ok = g && take(g);
+    bool ok = g && take(g, shape->width);
     if (ok) g->rows_at_a_time = at_a_time > 0 && at_a_time < max_rows ? at_a_time : max_rows;
     while (ok && !create_decoder(g, shape, parameters)) {
         ok = g->rows_at_a_time > 1;
@@ -245,7 +247,10 @@ static void run_and_draw(slice *s, int64_t place) {
     const int64_t n = d->run.n_wanted;
     g->counts.steps++;
     lud_decoder_forward(d);
-    if (n > 0) {
+    for (int64_t k = 0; k < n && place == 0; k++)
+        lud_device_download(d->device, g->to_states + (s->first + g->active[k]) * d->shape.width,
+                            d->last + k * d->shape.width, (size_t)d->shape.width * sizeof(float));
+    if (n > 0 && !g->only_states) {
         for (int64_t k = 0; k < n; k++) {
             g->environment[k] = s->prompts->environment[s->first + g->active[k]];
             g->agent[k] = s->prompts->agent[s->first + g->active[k]];
@@ -319,7 +324,7 @@ static void write_texts(slice *s) {
     }
 }
 
-void lud_generate(lud_generator *g, const lud_prompts *prompts, lud_texts *texts) {
+static void run_all(lud_generator *g, const lud_prompts *prompts) {
     assert(prompts->n <= g->max_rows);
     g->counts = (lud_generator_counts){0};
     for (int64_t first = 0; first < prompts->n; first += g->rows_at_a_time) {
@@ -328,10 +333,22 @@ void lud_generate(lud_generator *g, const lud_prompts *prompts, lud_texts *texts
         find_prefixes(&s);
         place_rows(&s);
         read_prompts(&s);
-        write_texts(&s);
-        for (int64_t i = 0; i < s.n; i++) g->lengths[first + i] = g->rows[i].n;
+        if (!g->only_states) write_texts(&s);
+        for (int64_t i = 0; i < s.n && !g->only_states; i++) g->lengths[first + i] = g->rows[i].n;
     }
-    *texts = (lud_texts){g->options.max_new_tokens, g->tokens, g->log_probs, g->lengths};
+}
+
+void lud_generate(lud_generator *g, const lud_prompts *prompts, lud_texts *texts) {
+    g->only_states = g->decoder.no_logits = false;
+    g->to_states = g->states;
+    run_all(g, prompts);
+    *texts = (lud_texts){g->options.max_new_tokens, g->tokens, g->log_probs, g->lengths, g->states};
+}
+
+void lud_generator_states(lud_generator *g, const lud_prompts *prompts, float *states) {
+    g->only_states = g->decoder.no_logits = true;
+    g->to_states = states;
+    run_all(g, prompts);
 }
 
 void lud_generator_logits(lud_generator *g, int64_t n, const int32_t *tokens, float *logits) {
@@ -339,6 +356,7 @@ void lud_generator_logits(lud_generator *g, int64_t n, const int32_t *tokens, fl
     assert(n >= 1 && n <= d->max_tokens && n <= d->shape.context);
     clear(d);
     d->run.used_slots = n;
+    d->no_logits = false;
     add_piece(d, tokens, 0, n, 0, 0, 0);
     d->run.wanted[d->run.n_wanted++] = (int32_t)(n - 1);
     lud_decoder_forward(d);

@@ -42,6 +42,7 @@ typedef struct lud_texts {
     int32_t *tokens;  /* [n][most] */
     float *log_probs; /* [n][most] of the distribution without temperature and filters */
     int64_t *lengths; /* [n] the token that ended a text included */
+    float *states;    /* [n][width] what stands at the end of the prompts, behind the last norm */
 } lud_texts;
 
 /* Counts of the last call. */
@@ -66,6 +67,8 @@ void lud_generator_publish(lud_generator *generator);
 /* Other sampling and stopping from the next call on (an evaluation that takes the most probable token). */
 void lud_generator_set_sampling(lud_generator *generator, const lud_sampling *sampling);
 void lud_generate(lud_generator *generator, const lud_prompts *prompts, lud_texts *texts);
+/* The states at the end of the prompts alone, [n][width]; the texts of the last call stay. */
+void lud_generator_states(lud_generator *generator, const lud_prompts *prompts, float *states);
 lud_generator_counts lud_generator_last(const lud_generator *generator);
 /* Rows that are taken at a time. */
 int64_t lud_generator_rows(const lud_generator *generator);

@@ -116,17 +116,17 @@ static lud_status make_tokenizer(lud_language_model *l, const lud_model *model, 
     return read_tokenizer(l, arena, file, error);
 }
 
-static lud_status make_parameters(lud_language_model *l, lud_arena *arena, const char *file,
-                                  lud_device *device, uint64_t seed, lud_error *error) {
-    l->parameters = lud_parameters_create(device, false);
-    if (!l->parameters) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a transformer");
-    lud_transformer_declare(&l->shape, l->parameters);
+lud_status lud_language_model_build(lud_language_model *l, const char *file, uint64_t seed,
+                                    lud_error *error) {
     lud_status status = lud_parameters_build(l->parameters, seed, error);
     const char *folder = l->options.pretrained;
     if (status || !folder) return status;
-    if (file) folder = lud_path_beside(arena, file, folder);
-    return folder ? lud_pretrained_load(folder, &l->shape, l->parameters, error)
-                  : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a transformer");
+    lud_arena *arena = lud_arena_create(0);
+    if (file && arena) folder = lud_path_beside(arena, file, folder);
+    status = arena && folder ? lud_pretrained_load(folder, &l->shape, l->parameters, error)
+                             : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a transformer");
+    lud_arena_destroy(arena);
+    return status;
 }
 
 lud_status lud_language_model_create(const lud_language_options *o, const lud_model *model, const char *file,
@@ -145,8 +145,10 @@ lud_status lud_language_model_create(const lud_language_options *o, const lud_mo
     const int64_t room = l->shape.context - l->options.max_new_tokens;
     if (l->options.max_prompt == 0 || l->options.max_prompt > room) l->options.max_prompt = room;
     if (l->options.learning_tokens < l->shape.context) l->options.learning_tokens = l->shape.context;
-    if (!status) status = make_parameters(l, arena, file, device, seed, error);
     lud_arena_destroy(arena);
+    if (!status && !(l->parameters = lud_parameters_create(device, false)))
+        status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for a transformer");
+    if (!status) lud_transformer_declare(&l->shape, l->parameters);
     if (!status && l->options.weights) lud_device_set_precision(device, LUD_PRECISION_BF16);
     return status;
 }

@@ -41,14 +41,18 @@ typedef struct lud_language_model {
     lud_language_options options;
     lud_tokenizer *tokenizer;
     lud_transformer_shape shape;
-    lud_parameters *parameters; /* built */
+    lud_parameters *parameters; /* those of the transformer, and what others add before they are built */
 } lud_language_model;
 
-/* For agents of a world (from which a vocabulary of words is made). Paths are relative to `file`, the
- * scenario's (may be null). After a failure too it is to be destroyed. Errors name the option. */
+/* For agents of a world (from which a vocabulary of words is made): all but the numbers. Paths are relative
+ * to `file`, the scenario's (may be null). After a failure too it is to be destroyed. Errors name the option.
+ */
 lud_status lud_language_model_create(const lud_language_options *options, const lud_model *model,
                                      const char *file, lud_device *device, uint64_t seed,
                                      lud_language_model *language, lud_error *error);
+/* Draws the parameters, or reads those of the pretrained model. */
+lud_status lud_language_model_build(lud_language_model *language, const char *file, uint64_t seed,
+                                    lud_error *error);
 /* Safe on a zeroed struct. */
 void lud_language_model_destroy(lud_language_model *language);
 /* What generation is asked for. */

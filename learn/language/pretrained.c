@@ -223,7 +223,7 @@ static lud_status begin(loader *l, const lud_transformer_shape *shape, lud_param
 /* Whether nothing is missing. */
 static lud_status end(loader *l, const char *name, lud_status status, lud_error *error) {
     for (int i = 0; i < l->parameters->n && !status; i++)
-        if (!l->filled[i])
+        if (!l->filled[i] && lud_transformer_names(l->shape, l->parameters->items[i].name))
             status = lud_fail(error, LUD_ERROR_INPUT, "%s: tensor '%s' is missing", name,
                               l->parameters->items[i].name);
     free(l->filled);

@@ -70,6 +70,10 @@ const char *lud_transformer_head_name(const lud_transformer_shape *shape) {
     return shape->tied ? lud_transformer_embedding_name : head_name;
 }
 
+bool lud_transformer_names(const lud_transformer_shape *shape, const char *name) {
+    return strncmp(name, "model.", 6) == 0 || strcmp(name, lud_transformer_head_name(shape)) == 0;
+}
+
 static int64_t layer_numbers(const lud_transformer_shape *shape, int n_parts) {
     int64_t n = 0, rows, columns;
     for (int part = 0; part < n_parts; part++) {

@@ -363,6 +363,6 @@ lud_status lud_tick_vector_create(const lud_tick_policy_request *request, lud_ti
 lud_status lud_tick_policy_open(const lud_tick_policy_request *request, lud_tick_options *options,
                                 const char *file, lud_tick_policy **policy, lud_error *error) {
     return options->policy.type == LUD_TICK_TOKENS
-               ? lud_tick_tokens_create(request, &options->policy.language, file, policy, error)
+               ? lud_tick_tokens_create(request, options, file, policy, error)
                : lud_tick_vector_create(request, options, policy, error);
 }

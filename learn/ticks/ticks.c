@@ -130,9 +130,10 @@ static lud_status build_optimiser(ticks *l, lud_error *error) {
     options.max_norm = l->options.max_norm;
     l->optimiser = lud_optimiser_create(l->policy->parameters);
     if (!l->optimiser) return out_of_memory(error);
-    l->actor_group = lud_optimiser_group(l->optimiser, kind->actor, &options, false);
+    /* the critic's first: what is in a group is in no other */
     l->critic_group =
         l->policy->has_critic ? lud_optimiser_group(l->optimiser, kind->critic, &options, false) : -1;
+    l->actor_group = lud_optimiser_group(l->optimiser, kind->actor, &options, false);
     if (l->actor_group < 0 || (l->policy->has_critic && l->critic_group < 0)) return out_of_memory(error);
     return lud_optimiser_build(l->optimiser, l->seed, error);
 }

@@ -7,6 +7,7 @@
 #include "learn/nn/arrays.h"
 #include "learn/policy_gradient/gated_loss.h"
 #include "learn/ticks/rollout.h"
+#include "learn/ticks/state_critic.h"
 
 enum { SCRATCH_THREADS = 256 };
 
@@ -16,6 +17,10 @@ typedef struct tokens {
     lud_prompter *prompter;
     lud_generator *generator;
     lud_transformer_trainer *trainer; /* null: it never learns */
+    lud_state_critic critic;          /* where there is one */
+    float *states, *other_states;     /* [n_acting][width] of the last act, and of rows that are valued */
+    int32_t *other_prompts;           /* [n_acting][most_prompt] of rows that are valued */
+    int64_t *other_lengths;
     const lud_model *model;
     bool stale; /* the parameters have changed since they were published */
     int64_t most_prompt, most_reply;
@@ -42,6 +47,7 @@ static void destroy(lud_tick_policy *policy) {
     lud_generator_destroy(t->generator);
     lud_transformer_trainer_destroy(t->trainer);
     lud_prompter_destroy(t->prompter);
+    lud_state_critic_destroy(&t->critic);
     lud_language_model_destroy(&t->language);
     for (int i = 0; i < SCRATCH_THREADS; i++) lud_text_free(&t->scratch[i]);
     lud_arrays_free(&t->arrays);
@@ -58,30 +64,31 @@ static int64_t same_clock(const lud_tick_rows *rows, int64_t first) {
     return n;
 }
 
-static void pack_prompts(tokens *t, const lud_tick_rows *rows, int64_t first, int64_t n) {
+static lud_prompts pack_prompts(tokens *t, const lud_tick_rows *rows, int64_t first, int64_t n,
+                                const int32_t *prompts, const int64_t *lengths) {
     int64_t at = 0;
     for (int64_t i = 0; i < n; i++) {
-        const int64_t row = first + i, length = t->prompt_lengths[row];
+        const int64_t row = first + i, length = lengths[row];
         t->offsets[i] = at;
-        memcpy(t->packed + at, t->prompts + row * t->most_prompt, (size_t)length * sizeof *t->packed);
+        memcpy(t->packed + at, prompts + row * t->most_prompt, (size_t)length * sizeof *t->packed);
         at += length;
         t->group[i] = lud_prompt_team(&rows->model->layout, rows->agent[row]);
         t->environment[i] = rows->range.first_environment + (uint32_t)rows->environment[row];
         t->agent[i] = (uint32_t)rows->agent[row];
     }
     t->offsets[n] = at;
+    return (lud_prompts){.n = n,
+                         .offsets = t->offsets,
+                         .tokens = t->packed,
+                         .group = t->group,
+                         .seed = rows->range.seed,
+                         .step = rows->range.tick[rows->environment[first]],
+                         .environment = t->environment,
+                         .agent = t->agent};
 }
 
 static void generate(tokens *t, const lud_tick_rows *rows, int64_t first, int64_t n) {
-    pack_prompts(t, rows, first, n);
-    const lud_prompts prompts = {.n = n,
-                                 .offsets = t->offsets,
-                                 .tokens = t->packed,
-                                 .group = t->group,
-                                 .seed = rows->range.seed,
-                                 .step = rows->range.tick[rows->environment[first]],
-                                 .environment = t->environment,
-                                 .agent = t->agent};
+    const lud_prompts prompts = pack_prompts(t, rows, first, n, t->prompts, t->prompt_lengths);
     lud_texts texts;
     lud_generate(t->generator, &prompts, &texts);
     for (int64_t i = 0; i < n; i++) {
@@ -90,6 +97,8 @@ static void generate(tokens *t, const lud_tick_rows *rows, int64_t first, int64_
         memcpy(t->replies + to, texts.tokens + i * texts.most, (size_t)length * sizeof *t->replies);
         memcpy(t->log_probs + to, texts.log_probs + i * texts.most, (size_t)length * sizeof *t->log_probs);
     }
+    memcpy(t->states + first * t->language.shape.width, texts.states,
+           (size_t)(n * t->language.shape.width) * sizeof *t->states);
     const lud_generator_counts counts = lud_generator_last(t->generator);
     t->counts.prompt_tokens += counts.prompt_tokens;
     t->counts.computed_tokens += counts.computed_tokens;
@@ -147,13 +156,17 @@ static lud_status write_prompts(tokens *t, const lud_tick_rows *rows, lud_error 
                                 &t->counts.lines_left_out, error);
 }
 
+static void publish(tokens *t) {
+    if (t->stale) lud_generator_publish(t->generator);
+    t->stale = false;
+}
+
 static lud_status act(lud_tick_policy *policy, const lud_tick_rows *rows, const lud_tick_choices *choices,
                       lud_error *error) {
     tokens *t = (tokens *)policy;
     const lud_status status = write_prompts(t, rows, error);
     if (status) return status;
-    if (t->stale) lud_generator_publish(t->generator);
-    t->stale = false;
+    publish(t);
     lud_sampling sampling = lud_language_generator_options(&t->language.options).sampling;
     if (rows->greedy) sampling.temperature = 0.0;
     lud_generator_set_sampling(t->generator, &sampling);
@@ -162,6 +175,22 @@ static lud_status act(lud_tick_policy *policy, const lud_tick_rows *rows, const 
         generate(t, rows, first, n);
     }
     write_choices(t, rows, choices);
+    return lud_device_check(policy->device, error);
+}
+
+static lud_status value(lud_tick_policy *policy, const lud_tick_rows *rows, float *values, lud_error *error) {
+    tokens *t = (tokens *)policy;
+    const lud_status status = lud_prompt_write_all(
+        t->prompter, policy->device->n_threads, rows->n, rows->states, rows->environment, rows->agent,
+        t->other_prompts, t->other_lengths, &t->counts.lines_left_out, error);
+    if (status) return status;
+    publish(t);
+    for (int64_t first = 0, n; first < rows->n; first += n) {
+        n = same_clock(rows, first);
+        const lud_prompts prompts = pack_prompts(t, rows, first, n, t->other_prompts, t->other_lengths);
+        lud_generator_states(t->generator, &prompts, t->other_states + first * t->language.shape.width);
+    }
+    lud_state_critic_values(&t->critic, rows->n, t->other_states, values);
     return lud_device_check(policy->device, error);
 }
 
@@ -183,7 +212,10 @@ static double mean_learned(const tokens *t, int64_t n) {
 static lud_status learn(lud_tick_policy *policy, const lud_tick_lesson *lesson, lud_tick_losses *losses,
                         lud_error *error) {
     tokens *t = (tokens *)policy;
-    assert(t->trainer && lesson->n_valued == 0);
+    assert(t->trainer && (lesson->n_valued == 0 || policy->has_critic));
+    if (lesson->n_valued > 0)
+        losses->value = lud_state_critic_learn(&t->critic, lesson->n_valued, lesson->valued, t->states,
+                                               lesson->target, lesson->value_coefficient);
     const int64_t room = t->most_prompt + t->most_reply;
     for (int64_t k = 0; k < lesson->n; k++) {
         const int64_t row = lesson->row[k], prompt = t->prompt_lengths[row], reply = t->reply_lengths[row];
@@ -234,8 +266,11 @@ static lud_status assume(lud_tick_policy *policy, const lud_tick_rows *rows, con
 /* --- the rest --- */
 
 static void visit(lud_tick_policy *policy, lud_checkpoint *checkpoint) {
-    (void)checkpoint; /* parameters are all, and they may be others now */
-    ((tokens *)policy)->stale = true;
+    tokens *t = (tokens *)policy;
+    if (policy->has_critic)
+        lud_checkpoint_tensor(checkpoint, "ticks.normaliser", LUD_TENSOR_F32, 1,
+                              (const int64_t[]){LUD_NORMALISER_FIELDS}, t->critic.normaliser.state);
+    t->stale = true; /* the parameters may be others now */
 }
 
 static void describe(const lud_tick_policy *policy, int64_t row, lud_text *out) {
@@ -254,9 +289,11 @@ lud_token_counts lud_tick_tokens_counts(lud_tick_policy *policy) {
 }
 
 static const lud_tick_policy_kind kind = {.name = "tokens",
-                                          .actor = "", /* all there is */
+                                          .actor = "", /* all that is not the critic's */
+                                          .critic = "critic.",
                                           .destroy = destroy,
                                           .act = act,
+                                          .value = value,
                                           .learn = learn,
                                           .assume = assume,
                                           .visit = visit,
@@ -275,6 +312,12 @@ static bool take(tokens *t, const lud_tick_policy_request *request) {
     LUD_TAKE(a, t->reply_lengths, n);
     LUD_TAKE(a, t->log_probs, n * reply);
     LUD_TAKE(a, t->packed, n * prompt);
+    LUD_TAKE(a, t->states, n * (size_t)t->language.shape.width);
+    if (request->critic) {
+        LUD_TAKE(a, t->other_states, n * (size_t)t->language.shape.width);
+        LUD_TAKE(a, t->other_prompts, n * prompt);
+        LUD_TAKE(a, t->other_lengths, n);
+    }
     LUD_TAKE(a, t->group, n);
     LUD_TAKE(a, t->offsets, n + 1);
     LUD_TAKE(a, t->environment, n);
@@ -287,10 +330,15 @@ static bool take(tokens *t, const lud_tick_policy_request *request) {
     return !a->failed;
 }
 
-static lud_status build(tokens *t, const lud_tick_policy_request *r, const lud_language_options *options,
+static lud_status build(tokens *t, const lud_tick_policy_request *r, const lud_tick_options *options,
                         const char *file, lud_error *error) {
     lud_language_model *l = &t->language;
-    lud_status status = lud_language_model_create(options, r->model, file, r->device, r->seed, l, error);
+    lud_status status =
+        lud_language_model_create(&options->policy.language, r->model, file, r->device, r->seed, l, error);
+    if (!status && r->critic && !lud_state_critic_declare(&t->critic, l->parameters, l->shape.width))
+        status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for a critic");
+    if (!status) status = lud_language_model_build(l, file, r->seed, error);
+    if (!status && r->critic) status = lud_state_critic_build(&t->critic, options, r->n_learning, error);
     if (status) return status;
     t->base.parameters = l->parameters;
     t->most_prompt = l->options.max_prompt;
@@ -311,15 +359,15 @@ static lud_status build(tokens *t, const lud_tick_policy_request *r, const lud_l
                                           l->options.checkpointing, &t->trainer, error);
 }
 
-lud_status lud_tick_tokens_create(const lud_tick_policy_request *request, const lud_language_options *options,
+lud_status lud_tick_tokens_create(const lud_tick_policy_request *request, const lud_tick_options *options,
                                   const char *file, lud_tick_policy **policy, lud_error *error) {
     *policy = NULL;
-    if (request->critic)
-        return lud_fail(error, LUD_ERROR_UNSUPPORTED,
-                        "learner.baseline: a policy of tokens has no critic; expected another baseline");
     tokens *t = calloc(1, sizeof *t);
     if (!t) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for agents that write");
-    t->base = (lud_tick_policy){.kind = &kind, .device = request->device, .n_acting = request->n_acting};
+    t->base = (lud_tick_policy){.kind = &kind,
+                                .device = request->device,
+                                .has_critic = request->critic,
+                                .n_acting = request->n_acting};
     t->model = request->model;
     const lud_status status = build(t, request, options, file, error);
     if (status)

@@ -5,12 +5,12 @@
 #ifndef LUDUS_LEARN_TICKS_TOKEN_POLICY_H
 #define LUDUS_LEARN_TICKS_TOKEN_POLICY_H
 
-#include "learn/language/language_model.h"
+#include "learn/ticks/options.h"
 #include "learn/ticks/tick_policy.h"
 
-/* Paths in the options are relative to `file`, the scenario's. LUD_ERROR_UNSUPPORTED for worlds whose agents'
- * choices have no names, and with a critic. */
-lud_status lud_tick_tokens_create(const lud_tick_policy_request *request, const lud_language_options *options,
+/* Paths in the options are relative to `file`, the scenario's. A critic reads what the transformer made of
+ * the prompts (state_critic.h). LUD_ERROR_UNSUPPORTED for worlds whose agents' choices have no names. */
+lud_status lud_tick_tokens_create(const lud_tick_policy_request *request, const lud_tick_options *options,
                                   const char *file, lud_tick_policy **policy, lud_error *error);
 
 /* Since the last call: replies in which no action was found, replies that named no action, lines of agents'
