@@ -108,6 +108,16 @@ typedef struct LUD_OPS {
                             const real *x, const real *w, const real *z, const real *y, const real *dy,
                             real *dz, real *dx, bool add, real *dw, real *db);
 
+    /* A layer's weights w[n_out][n_in] in the order in which linear_packed reads them:
+     * packed[blocks of LUD_PACK outputs][n_in][LUD_PACK], zeros behind the last output. `half`: as bfloat16,
+     * two bytes each, rounded to nearest, ties to even; else as reals. */
+    void (*pack_weights)(lud_device *device, bool half, int64_t n_out, int64_t n_in, const real *w,
+                         void *packed);
+    /* y[n][n_out] = x[n][n_in] w^T (+ what is in y with `add`) for a few rows and weights that are read once:
+     * each number is one sum in ascending order, so that a row is the same bits in any batch. */
+    void (*linear_packed)(lud_device *device, bool half, int64_t n, int64_t n_in, int64_t n_out,
+                          const real *x, const void *packed, real *y, bool add);
+
     /* ---- images ---- */
 
     /* x[n][channels_in][height][width], w[channels_out][channels_in][kernel][kernel], b[channels_out] or
@@ -154,6 +164,15 @@ typedef struct LUD_OPS {
     void (*scatter_add)(lud_device *device, int64_t n, int64_t width, int64_t n_out, const real *x,
                         const real *weight, const int32_t *index, real *y);
 
+    /* Numbers as bytes: groups of `group` numbers of a row share a scale, the largest of their absolute
+     * values / 127, and code = x / scale, rounded to nearest. Row i of x[n][width] goes to row index[i] of
+     * code[][width] and scale[][width / group]; `group` divides width. */
+    void (*quantise_rows)(lud_device *device, int64_t n, int64_t width, int64_t group, const real *x,
+                          const int32_t *index, int8_t *code, real *scale);
+    /* y[n][width] = code scale, of the first n rows. */
+    void (*dequantise_rows)(lud_device *device, int64_t n, int64_t width, int64_t group, const int8_t *code,
+                            const real *scale, real *y);
+
     /* ---- segments (CSR) ---- */
 
     /* y[n_segments][width] from the rows offsets[s] .. offsets[s + 1] - 1 of x, or of x[index[...]] when
@@ -185,6 +204,15 @@ typedef struct LUD_OPS {
     void (*layer_norm_backward)(lud_device *device, int64_t n, int64_t width, const real *x, const real *gain,
                                 const real *mean, const real *scale, const real *dy, real *dx, bool add,
                                 real *dgain, real *dbias);
+
+    /* y = x / sqrt(mean(x^2) + epsilon) * gain along each row of x[n][width] (Zhang and Sennrich, "Root mean
+     * square layer normalization", 2019, eq. 4); scale[n] = 1 / sqrt(...) is kept for the gradient, may be
+     * null. In place. */
+    void (*rms_norm)(lud_device *device, int64_t n, int64_t width, double epsilon, const real *x,
+                     const real *gain, real *y, real *scale);
+    /* dgain[width] += , may be null. */
+    void (*rms_norm_backward)(lud_device *device, int64_t n, int64_t width, const real *x, const real *gain,
+                              const real *scale, const real *dy, real *dx, bool add, real *dgain);
 
     /* ---- softmax ---- */
 

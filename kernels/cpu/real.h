@@ -25,6 +25,9 @@ static inline double real_tanh(double x) {
 static inline double real_sqrt(double x) {
     return sqrt(x);
 }
+static inline double real_nearest(double x) {
+    return rint(x);
+}
 static inline double real_abs(double x) {
     return fabs(x);
 }
@@ -54,6 +57,9 @@ static inline float real_tanh(float x) {
 }
 static inline float real_sqrt(float x) {
     return sqrtf(x);
+}
+static inline float real_nearest(float x) {
+    return rintf(x);
 }
 static inline float real_abs(float x) {
     return fabsf(x);

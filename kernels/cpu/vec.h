@@ -78,6 +78,17 @@ VEC_INLINE vec vec_multiply_add(vec a, vec b, vec c) {
 VEC_INLINE void vec_store(real *y, vec x) {
     for (int i = 0; i < VEC; ++i) y[i] = x.at[i];
 }
+/* Sixteen numbers kept as bfloat16. */
+VEC_INLINE vec vec_load_half(const uint16_t *x) {
+    vec y;
+    for (int i = 0; i < VEC; ++i) {
+        const uint32_t bits = (uint32_t)x[i] << 16;
+        float single;
+        memcpy(&single, &bits, sizeof single);
+        y.at[i] = (real)single;
+    }
+    return y;
+}
 #undef VEC_EACH
 #elif defined(VEC_AVX2)
 VEC_INLINE vec vec_load(const float *x) {
@@ -123,6 +134,13 @@ VEC_INLINE void vec_store(float *y, vec x) {
     _mm256_storeu_ps(y, x.low);
     _mm256_storeu_ps(y + 8, x.high);
 }
+VEC_INLINE __m256 vec_widen_half(const uint16_t *x) {
+    const __m128i eight = _mm_loadu_si128((const __m128i *)(const void *)x);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(eight), 16));
+}
+VEC_INLINE vec vec_load_half(const uint16_t *x) {
+    return (vec){vec_widen_half(x), vec_widen_half(x + VEC / 2)};
+}
 #else
 VEC_INLINE vec vec_load(const float *x) {
     return _mm512_loadu_ps(x);
@@ -158,6 +176,10 @@ VEC_INLINE vec vec_multiply_add(vec a, vec b, vec c) {
 }
 VEC_INLINE void vec_store(float *y, vec x) {
     _mm512_storeu_ps(y, x);
+}
+VEC_INLINE vec vec_load_half(const uint16_t *x) {
+    const __m256i sixteen = _mm256_loadu_si256((const __m256i *)(const void *)x);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(sixteen), 16));
 }
 #endif
 #if !defined(VEC_PLAIN)

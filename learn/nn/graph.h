@@ -13,6 +13,7 @@ enum { LUD_NODE_MAX_INPUTS = 12, LUD_NODE_MAX_PARAMETERS = 3, LUD_NODE_MAX_KEPT 
     X(MAX_POOL, 0, 0)                                                                                        \
     X(EMBEDDING, 1, 0)                                                                                       \
     X(LAYER_NORM, 1, 0)                                                                                      \
+    X(RMS_NORM, 1, 0)                                                                                        \
     X(LRU, 1, 1)                                                                                             \
     X(GRU, 1, 1)                                                                                             \
     X(GRAPH_ATTENTION, 1, 0)                                                                                 \
@@ -91,6 +92,7 @@ struct lud_nn {
     uint32_t step_packed;      /* the same in an upload */
     const uint32_t *step_read; /* the one of both that runs read */
     char *memory;
+    bool borrowed; /* the memory is another network's */
     size_t bytes, bytes_unshared;
 };
 

@@ -71,6 +71,8 @@ int lud_nn_max_pool(lud_nn *net, int x, int64_t height, int64_t width, int64_t s
 int lud_nn_embedding(lud_nn *net, int index, const char *name, int64_t n_entries, int64_t width);
 /* Parameters `name`.weight (1) and `name`.bias (0). */
 int lud_nn_layer_norm(lud_nn *net, int x, const char *name, double epsilon);
+/* Root mean square norm, parameter `name`.weight (1). */
+int lud_nn_rms_norm(lud_nn *net, int x, const char *name, double epsilon);
 /* Hidden states h[steps * n][size complex] of a complex diagonal recurrence over v = B x; parameters
  * `name`.nu_log, .theta_log, .gamma_log, .b.weight. x is on an axis of steps * n rows, h0 (or -1: zero) and
  * its axis have n rows, mask[steps * n][1] (or -1) is 0 where a sequence begins. Eigenvalues start on the
@@ -121,6 +123,14 @@ int lud_nn_rotary(lud_nn *net, int x, int position, int64_t heads, double base);
 
 /* ---- planning and running ---- */
 
+/* The gradient of a real input is wanted: after a backward run it is in lud_nn_gradient. Before what reads
+ * the input is planned. */
+void lud_nn_want_gradient(lud_nn *net, int input);
+/* Plans into the memory of `lender`, a planned network on the same device that takes at least as much and
+ * outlives this one, instead of taking memory: then a forward run of one forgets the other's values. Blocks
+ * of a deep network that are run forward again before they are run backward (Chen et al., "Training deep nets
+ * with sublinear memory cost", 2016) keep one block's activations so. */
+void lud_nn_borrow(lud_nn *net, const lud_nn *lender);
 /* The value is wanted after a run, and its gradient can be given to a backward run. */
 void lud_nn_output(lud_nn *net, int value);
 /* Lays the memory out and takes it. The parameters must be built. */

@@ -58,6 +58,9 @@ static void NAME(forward_node)(const lud_nn *net, const lud_node *node) {
     case LUD_NODE_LAYER_NORM:
         ops->layer_norm(device, n, width, node->factor, x, w, b, y, kept, NAME(data)(net, node->kept[1]));
         break;
+    case LUD_NODE_RMS_NORM:
+        ops->rms_norm(device, n, width, node->factor, x, w, y, kept);
+        break;
     case LUD_NODE_LRU:
         ops->lru(device, n_steps, n_states, node->k, w, b, NAME(weight)(net, node->parameters[2]), x, second,
                  third, y);
@@ -171,6 +174,9 @@ static void NAME(backward_node)(const lud_nn *net, const lud_node *node) {
     case LUD_NODE_LAYER_NORM:
         ops->layer_norm_backward(device, n, width, x, w, kept, NAME(data)(net, node->kept[1]), dy, dx, add,
                                  dw, db);
+        break;
+    case LUD_NODE_RMS_NORM:
+        ops->rms_norm_backward(device, n, width, x, w, kept, dy, dx, add, dw);
         break;
     case LUD_NODE_LRU:
         ops->lru_backward(device, n_steps, n_states, node->k, w, NAME(weight)(net, node->parameters[1]),
