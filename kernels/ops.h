@@ -135,8 +135,8 @@ typedef struct lud_windows {
     const int32_t *length; /* [n], null: as long as fits; 0 and less: nothing is valid */
 } lud_windows;
 
-/* What stands behind the valid rows of a window: zero bytes; its last valid row (a length below 1 counts as 1;
- * zero bytes where its episode has no row left); one given row. */
+/* What stands behind the valid rows of a window: zero bytes; its last valid row (a length below 1 counts as
+ * 1; zero bytes where its episode has no row left); one given row. */
 typedef enum lud_padding { LUD_PAD_ZERO, LUD_PAD_LAST, LUD_PAD_VALUE } lud_padding;
 
 typedef struct lud_adam {

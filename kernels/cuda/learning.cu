@@ -170,9 +170,7 @@ void gather_words(lud_device *device, const lud_windows &w, const void *data, lu
         const int64_t i = at / window, k = at % window / width, j = at % width, count = count_of(i);
         const bool last = padding == LUD_PAD_LAST && left_of(i) > 0;
         const int64_t row = first_of(i) + (k < count ? k : count > 0 ? count - 1 : 0);
-        to[at] = k < count || last            ? rows[row * width + j]
-                 : padding == LUD_PAD_VALUE ? pad[j]
-                                            : word{};
+        to[at] = k < count || last ? rows[row * width + j] : padding == LUD_PAD_VALUE ? pad[j] : word{};
     });
 }
 

@@ -15,13 +15,13 @@ typedef enum lud_delta_rule {
 extern const char *const lud_delta_rule_names[]; /* null-terminated */
 
 typedef struct lud_pair_options {
-    int64_t max_horizon;         /* frames that may lie between the two */
-    int64_t summation_steps;     /* rows of a window of actions */
-    bool farthest;               /* always the largest horizon instead of a drawn one */
-    int delta_rule;              /* lud_delta_rule */
-    bool drop_zero;              /* leave out steps that have no later frame */
-    double probability;          /* share of steps that become pairs, see lud_pair_is_drawn */
-    double primary_probability;  /* share of these that show the primary view */
+    int64_t max_horizon;        /* frames that may lie between the two */
+    int64_t summation_steps;    /* rows of a window of actions */
+    bool farthest;              /* always the largest horizon instead of a drawn one */
+    int delta_rule;             /* lud_delta_rule */
+    bool drop_zero;             /* leave out steps that have no later frame */
+    double probability;         /* share of steps that become pairs, see lud_pair_is_drawn */
+    double primary_probability; /* share of these that show the primary view */
     uint64_t seed;
 } lud_pair_options;
 

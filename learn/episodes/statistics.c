@@ -52,10 +52,20 @@ static bool is_finite_row(lud_numbers x, int64_t first, int64_t width) {
     return true;
 }
 
+static double edge_of(int64_t bin, double low, double high) {
+    const double from = low - bin_margin, to = high + bin_margin;
+    return from + (double)bin * ((to - from) / LUD_QUANTILE_BINS);
+}
+
+/* The bin whose edges x lies between: the quotient alone can be off by one at an edge. */
 static int64_t bin_of(double x, double low, double high) {
-    const double from = low - bin_margin, bins = LUD_QUANTILE_BINS;
-    const int64_t bin = (int64_t)((x - from) / ((high + bin_margin) - from) * bins);
-    return bin < 0 ? 0 : bin < LUD_QUANTILE_BINS ? bin : LUD_QUANTILE_BINS - 1;
+    const double from = low - bin_margin, to = high + bin_margin;
+    int64_t bin = (int64_t)((x - from) / (to - from) * LUD_QUANTILE_BINS);
+    if (!(bin > 0)) bin = 0;
+    if (bin > LUD_QUANTILE_BINS - 1) bin = LUD_QUANTILE_BINS - 1;
+    if (bin > 0 && x < edge_of(bin, low, high)) return bin - 1;
+    if (bin < LUD_QUANTILE_BINS - 1 && x >= edge_of(bin + 1, low, high)) return bin + 1;
+    return bin;
 }
 
 /* Not low + high: that can pass the largest double. */
@@ -97,14 +107,12 @@ void lud_statistics_join(lud_statistics_sums *s, const lud_statistics_sums *othe
 
 /* The left edge of the first bin with at least a share q of all at or before it. */
 static double quantile(const lud_statistics_sums *s, int64_t j, double q) {
-    const double from = s->low[j] - bin_margin, to = s->high[j] + bin_margin;
     const int64_t *counts = s->counts + j * LUD_QUANTILE_BINS;
     if (s->low[j] == s->high[j]) return s->low[j];
     int64_t seen = 0;
     for (int64_t bin = 0; bin < LUD_QUANTILE_BINS; bin++) {
         seen += counts[bin];
-        if ((double)seen >= q * (double)s->n_rows)
-            return from + (double)bin * ((to - from) / LUD_QUANTILE_BINS);
+        if ((double)seen >= q * (double)s->n_rows) return edge_of(bin, s->low[j], s->high[j]);
     }
     return s->high[j];
 }
@@ -143,18 +151,16 @@ lud_status lud_statistics_of(int64_t n_rows, int64_t width, lud_numbers x, int64
     lud_statistics_begin_second(&sums, &sums);
     lud_statistics_add(&sums, n_rows, x);
     (void)lud_statistics_finish(&sums, columns); /* a raised variance is rounding of a nearly constant one */
-    *statistics = (lud_statistics){
-        .width = width, .n_rows = sums.n_rows, .n_tracks = n_tracks, .columns = columns};
+    *statistics =
+        (lud_statistics){.width = width, .n_rows = sums.n_rows, .n_tracks = n_tracks, .columns = columns};
     lud_statistics_sums_destroy(&sums);
     return LUD_OK;
 }
 
 static lud_column_statistics missing(int64_t n_rows, lud_merge_kind kind) {
     const double one = kind == LUD_MERGE_PADDED_ZERO ? 0.0 : 1.0;
-    return (lud_column_statistics){.n = kind == LUD_MERGE_PER_DIMENSION ? 0 : n_rows,
-                                   .deviation = one,
-                                   .high = one,
-                                   .q99 = one};
+    return (lud_column_statistics){
+        .n = kind == LUD_MERGE_PER_DIMENSION ? 0 : n_rows, .deviation = one, .high = one, .q99 = one};
 }
 
 static lud_column_statistics column_of(const lud_statistics *source, int64_t j, lud_merge_kind kind) {

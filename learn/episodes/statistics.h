@@ -27,10 +27,10 @@ typedef struct lud_statistics {
 /* What the passes collect. */
 typedef struct lud_statistics_sums {
     int64_t width, n_rows;
-    bool second;                 /* pass */
-    double *low, *high;          /* [width] */
-    double *sum, *squares;       /* [width] of x - (low + high) / 2 */
-    int64_t *counts;             /* [width][LUD_QUANTILE_BINS] between low - 1e-12 and high + 1e-12 */
+    bool second;           /* pass */
+    double *low, *high;    /* [width] */
+    double *sum, *squares; /* [width] of x - (low + high) / 2 */
+    int64_t *counts;       /* [width][LUD_QUANTILE_BINS] between low - 1e-12 and high + 1e-12 */
 } lud_statistics_sums;
 
 /* LUD_ERROR_MEMORY. */

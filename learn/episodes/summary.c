@@ -101,9 +101,8 @@ bool lud_summary_hand(int64_t n, int64_t width, const double *window, const lud_
 bool lud_summary_hand_is_idle(int64_t n, int64_t width, const double *window, bool rotations) {
     double sum[LUD_HAND_NUMBERS];
     if (!sum_hand(n, width, window, sum)) return false;
-    const double moved =
-        sqrt(sum[LUD_HAND_X] * sum[LUD_HAND_X] + sum[LUD_HAND_Y] * sum[LUD_HAND_Y] +
-             sum[LUD_HAND_Z] * sum[LUD_HAND_Z]);
+    const double moved = sqrt(sum[LUD_HAND_X] * sum[LUD_HAND_X] + sum[LUD_HAND_Y] * sum[LUD_HAND_Y] +
+                              sum[LUD_HAND_Z] * sum[LUD_HAND_Z]);
     bool idle = moved * 100.0 < 1.0;
     for (int j = LUD_HAND_ROLL; j < LUD_HAND_GRIP && rotations; j++)
         idle = idle && fabs(sum[j]) * 180.0 / M_PI < 10.0;

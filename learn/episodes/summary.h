@@ -10,8 +10,16 @@
 
 /* Numbers of an increment that moves a hand: metres forward, left, up; radians of roll, pitch, yaw; and
  * whether the hand is to be open. */
-enum { LUD_HAND_X, LUD_HAND_Y, LUD_HAND_Z, LUD_HAND_ROLL, LUD_HAND_PITCH, LUD_HAND_YAW, LUD_HAND_GRIP,
-       LUD_HAND_NUMBERS };
+enum {
+    LUD_HAND_X,
+    LUD_HAND_Y,
+    LUD_HAND_Z,
+    LUD_HAND_ROLL,
+    LUD_HAND_PITCH,
+    LUD_HAND_YAW,
+    LUD_HAND_GRIP,
+    LUD_HAND_NUMBERS
+};
 
 typedef enum lud_summary_style {
     LUD_SUMMARY_DECIMALS, /* "move forward 2 cm and move left 8 cm and open gripper" */

@@ -114,11 +114,12 @@ int32_t lud_idle_choice(const lud_layout *layout, uint64_t agents) {
 
 lud_status lud_chunks_check(const lud_model *model, lud_error *error) {
     if (!model->world->describe_action) return LUD_OK;
-    return lud_fail(error, LUD_ERROR_INPUT,
-                    "the actions of the world %s are numbers of what the present state offers and mean "
-                    "something else in the next one, so no chunk of them can be predicted; expected a horizon "
-                    "of 1 (windows of states work)",
-                    model->world->name);
+    return lud_fail(
+        error, LUD_ERROR_INPUT,
+        "the actions of the world %s are numbers of what the present state offers and mean "
+        "something else in the next one, so no chunk of them can be predicted; expected a horizon "
+        "of 1 (windows of states work)",
+        model->world->name);
 }
 
 lud_status lud_chunk_rows(int64_t n_rows, int64_t width, lud_numbers actions,
@@ -154,7 +155,7 @@ void lud_chunks_relative(int64_t n, int64_t horizon, int64_t width, int64_t n_po
         for (int64_t k = 0; k < horizon; k++)
             for (int64_t j = 0; j < width; j++) {
                 const double moved = window[(k + 1) * width + j] - window[j];
-                chunk[k * width + j] = j >= n_positions         ? window[k * width + j]
+                chunk[k * width + j] = j >= n_positions          ? window[k * width + j]
                                        : is_angle && is_angle[j] ? lud_wrap_angle(moved)
                                                                  : moved;
             }
@@ -201,7 +202,7 @@ void lud_window_sums(const lud_window_set *set, int64_t width, const lud_sum_kin
                      double *sum) {
     for (int64_t i = 0; i < set->n; i++)
         for (int64_t j = 0; j < width; j++)
-            sum[i * width + j] = set->valid[i] > 0 ? sum_of(kinds[j], actions, set->first[i] * width + j,
-                                                            set->valid[i], width)
-                                                   : NAN;
+            sum[i * width + j] =
+                set->valid[i] > 0 ? sum_of(kinds[j], actions, set->first[i] * width + j, set->valid[i], width)
+                                  : NAN;
 }

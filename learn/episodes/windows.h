@@ -6,6 +6,9 @@
  * window is a place and a count; its rows are copied once, into the batch, by one operation
  * (lud_ops.gather_windows), whatever numbers they are.
  *
+ * What windows, padding, pairs and their metadata mean has the number LUD_WINDOW_SEMANTICS (data_set.h). Data
+ * files and checkpoints carry it: a model that was trained with another one saw other data.
+ *
  * Two ways to record are told apart. Layout Q has T actions and T + 1 observations: every action led to an
  * observation. Layout P has T of each: the last action led to nothing that was recorded, so it is no action
  * to learn from. */
@@ -13,14 +16,10 @@
 #define LUDUS_LEARN_EPISODES_WINDOWS_H
 
 #include "kernels/device.h"
+#include "learn/episodes/data_set.h"
 #include "learn/episodes/numbers.h"
 #include "learn/episodes/statistics.h"
 #include "learn/nn/arrays.h"
-#include "sim/world.h"
-
-/* What windows, padding, pairs and their metadata mean. Data files and checkpoints carry it; a model that was
- * trained with another one saw other data. */
-enum { LUD_WINDOW_SEMANTICS_VERSION = 1 };
 
 typedef struct lud_tracks {
     int64_t n;
@@ -51,10 +50,10 @@ typedef struct lud_window_set {
     lud_device *device;
     int64_t capacity, n, horizon;
     bool has_lengths;
-    int64_t *first, *end; /* [n] rows, see lud_windows */
-    int32_t *length;      /* [n] where has_lengths */
-    int32_t *valid;       /* [n] rows that a window holds */
-    int32_t *happened;    /* [n] those of them whose action led to a recorded observation */
+    int64_t *first, *end;               /* [n] rows, see lud_windows */
+    int32_t *length;                    /* [n] where has_lengths */
+    int32_t *valid;                     /* [n] rows that a window holds */
+    int32_t *happened;                  /* [n] those of them whose action led to a recorded observation */
     int64_t *device_first, *device_end; /* the same in the device's memory */
     int32_t *device_length;
     lud_arrays arrays;
