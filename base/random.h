@@ -39,7 +39,6 @@ typedef enum lud_purpose {
     LUD_PURPOSE_DROPOUT = 11,   /* dropout masks */
     LUD_PURPOSE_GATE = 12,      /* stochastic gates */
     LUD_PURPOSE_GENERATE = 13,  /* random maps */
-    LUD_PURPOSE_WINDOW = 20,    /* how far the windows and pairs of recorded episodes reach */
     LUD_PURPOSE_USER = 32       /* tests and everything else */
 } lud_purpose;
 
