@@ -6,13 +6,10 @@
 
 const char *const lud_delta_rule_names[] = {"realised", "sampled", NULL};
 
-/* Lanes of LUD_PURPOSE_WINDOW; lud_horizons_draw has the third. */
-enum { LANE_DELTA, LANE_DECISION };
-
 static lud_words draw(const lud_pair_options *options, const lud_pair_source *source, int64_t track,
                       int64_t t, uint32_t lane) {
     const lud_random_key key = {options->seed, source->episode ? source->episode[track] : (uint32_t)track};
-    return lud_draw(key, (uint32_t)t, source->agent ? source->agent[track] : 0, LUD_PURPOSE_WINDOW, lane);
+    return lud_draw(key, (uint32_t)t, source->agent ? source->agent[track] : 0, LUD_PURPOSE_SHUFFLE, lane);
 }
 
 int64_t lud_pair_horizon(const lud_pair_options *options, int64_t length) {
@@ -24,12 +21,13 @@ int32_t lud_pair_draw(const lud_pair_options *options, const lud_pair_source *so
                       int64_t t) {
     const int64_t horizon = lud_pair_horizon(options, lud_track_length(source->tracks, track));
     if (options->farthest) return (int32_t)horizon;
-    return 1 + (int32_t)lud_below(draw(options, source, track, t, LANE_DELTA).v[0], (uint32_t)horizon);
+    return 1 +
+           (int32_t)lud_below(draw(options, source, track, t, LUD_WINDOW_LANE_DELTA).v[0], (uint32_t)horizon);
 }
 
 bool lud_pair_is_drawn(const lud_pair_options *options, const lud_pair_source *source, int64_t track,
                        int64_t t, bool *primary) {
-    const lud_words words = draw(options, source, track, t, LANE_DECISION);
+    const lud_words words = draw(options, source, track, t, LUD_WINDOW_LANE_DECISION);
     if (primary) *primary = lud_unit(words.v[1]) < options->primary_probability;
     return lud_unit(words.v[0]) < options->probability;
 }

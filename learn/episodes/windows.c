@@ -180,8 +180,8 @@ void lud_horizons_draw(const lud_tracks *tracks, uint64_t seed, const uint32_t *
     for (int64_t track = 0, i = 0; track < tracks->n; track++) {
         const lud_random_key key = {seed, episode ? episode[track] : (uint32_t)track};
         for (int64_t t = 0; t < lud_track_length(tracks, track); t++, i++) {
-            const lud_words words =
-                lud_draw(key, (uint32_t)t, agent ? agent[track] : 0, LUD_PURPOSE_WINDOW, 2);
+            const lud_words words = lud_draw(key, (uint32_t)t, agent ? agent[track] : 0, LUD_PURPOSE_SHUFFLE,
+                                             LUD_WINDOW_LANE_HORIZON);
             const uint32_t drawn = lud_below(words.v[0], (uint32_t)n);
             lengths[i] = (int32_t)lud_horizon_steps(seconds[drawn], control_frequency);
             if (chosen) chosen[i] = (int32_t)drawn;

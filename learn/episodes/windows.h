@@ -21,6 +21,9 @@
 #include "learn/episodes/statistics.h"
 #include "learn/nn/arrays.h"
 
+/* Lanes of LUD_PURPOSE_SHUFFLE for draws of a step (seed, episode; t, agent), above those of orders. */
+enum { LUD_WINDOW_LANE_DELTA = 0xfe00, LUD_WINDOW_LANE_DECISION, LUD_WINDOW_LANE_HORIZON };
+
 typedef struct lud_tracks {
     int64_t n;
     const int64_t *offsets;             /* [n + 1] rows of actions at which tracks begin */

@@ -17,4 +17,7 @@ void windows_check_happened(lud_device *device);
 void windows_gather(lud_window_set *set, int64_t n_rows, int64_t row_bytes, const void *rows,
                     lud_padding padding, const void *value, void *out);
 
+/* Fails unless the two are at most so far apart. */
+void windows_expect(double got, double expected, double most);
+
 #endif
