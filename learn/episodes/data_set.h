@@ -33,7 +33,6 @@ typedef enum lud_data_array {
                                 0: none acted */
     LUD_DATA_OBSERVATION,    /* frames: n times the part's bytes, its dtype and shape */
     LUD_DATA_STATES,         /* frames: uint8_t [n][state_bytes] */
-    LUD_DATA_HASHES,         /* frames: uint64_t [n] XXH3 of the state */
     LUD_DATA_ARRAYS
 } lud_data_array;
 
@@ -64,6 +63,7 @@ typedef struct lud_data_info {
     const int32_t *n_choices;               /* [n_agents] choices of each; 0: no discrete action */
     const char *const *const *choice_names; /* [n_agents][n_choices], null: they have no names */
     const int32_t *idle;                    /* [n_agents] the choice that does nothing, -1: none */
+    bool choices_vary;                      /* a choice means something else in every state, as in proofs */
     const char *const *agent_names;         /* [n_agents] */
     size_t state_bytes;                     /* 0: no states */
     int n_parts;
