@@ -33,7 +33,6 @@ typedef enum lud_data_array {
                                 0: none acted */
     LUD_DATA_OBSERVATION,    /* frames: n times the part's bytes, its dtype and shape */
     LUD_DATA_STATES,         /* frames: uint8_t [n][state_bytes] */
-    LUD_DATA_HASHES,         /* frames: uint64_t [n] XXH3 of the state */
     LUD_DATA_ARRAYS
 } lud_data_array;
 
@@ -64,6 +63,7 @@ typedef struct lud_data_info {
     const int32_t *n_choices;               /* [n_agents] choices of each; 0: no discrete action */
     const char *const *const *choice_names; /* [n_agents][n_choices], null: they have no names */
     const int32_t *idle;                    /* [n_agents] the choice that does nothing, -1: none */
+    bool choices_vary;                      /* a choice means something else in every state, as in proofs */
     const char *const *agent_names;         /* [n_agents] */
     size_t state_bytes;                     /* 0: no states */
     int n_parts;
@@ -120,8 +120,11 @@ lud_status lud_data_set_check_windows(const lud_data_set *set, lud_error *error)
 
 /* The scenario in the file, which the set keeps; LUD_ERROR_UNSUPPORTED when there is none. */
 lud_status lud_data_set_scenario(lud_data_set *set, const struct lud_scenario **scenario, lud_error *error);
-/* Plays an episode again from its first state and compares the hash of every state; LUD_ERROR_NUMERIC at the
- * first that differs. */
+/* Plays an episode again: states[T + 1][state_bytes]. LUD_ERROR_NUMERIC when the hashes in the file are of
+ * other states, LUD_ERROR_UNSUPPORTED when there is no scenario. Only states that come from here may be given
+ * to a world: what lud_data_set_read gives is what the file says. */
+lud_status lud_data_set_replay(lud_data_set *set, int64_t episode, uint8_t *states, lud_error *error);
+/* The same, and compares the states in the file, where it has any, and the rewards. */
 lud_status lud_data_set_verify(lud_data_set *set, int64_t episode, lud_error *error);
 
 #endif

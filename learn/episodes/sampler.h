@@ -17,8 +17,8 @@
  * Stable under any order of episodes and files. */
 bool lud_validation_episode(uint64_t seed, const lud_data_set *set, int64_t episode, double fraction);
 
-/* The index at a position of a random order of 0..n-1. n > 0 */
-uint64_t lud_shuffled_index(uint64_t seed, uint32_t epoch, uint32_t stream, uint64_t n, uint64_t position);
+/* The index at a position of random order number `order` (such as the epoch) of 0..n-1. n > 0 */
+uint64_t lud_shuffled_index(uint64_t seed, uint32_t order, uint32_t stream, uint64_t n, uint64_t position);
 
 /* One source of a mixture: so many samples, wanted with this weight. */
 typedef struct lud_sample_source {
@@ -42,13 +42,13 @@ typedef struct lud_sampler {
     uint64_t seed;
     bool shuffle;           /* false: one source after the other, in order */
     uint64_t epoch_samples; /* see lud_sampler_create */
-    double *share;          /* [n_sources] of every draw; sum 1 */
+    uint64_t *begin;        /* [n_sources + 1] samples of an epoch that are of sources before each */
 } lud_sampler;
 
-/* weight_i (times n_i when `balance`) normalised are the shares; an epoch is max_i(n_i / share_i) samples, so
- * that every sample of every source is seen at least once in it; without shuffle it is the sum of all n.
- * Position p of an epoch belongs to the source that is furthest behind its share (the lowest number at a
- * tie), and takes the next of that source's order; a source that is through begins a new order. */
+/* weight_i (times n_i when `balance`) normalised are the shares; an epoch is max_i(n_i / share_i) samples, of
+ * which each source has its share, rounded, in an order that is shuffled over all of them: every sample of
+ * every source is seen at least once. A source that is through within an epoch begins a new order. Without
+ * shuffle an epoch is all samples once. */
 lud_status lud_sampler_create(const lud_sample_source *sources, int n_sources, uint64_t seed, bool shuffle,
                               bool balance, lud_sampler *sampler, lud_error *error);
 /* A zeroed one is allowed. */
