@@ -1,3 +1,4 @@
+#include "learn/clone/clone.h"
 #include "learn/empo/exact/solved.h"
 #include "learn/empo/phase1/phase1.h"
 #include "learn/empo/phase2/phase2.h"
@@ -7,8 +8,8 @@
 
 /* One line a learner. */
 static const lud_learner_kind *const learners[] = {
-    &lud_empo_exact,    &lud_empo_phase1,       &lud_empo_phase2,
-    &lud_mappo_learner, &lud_learner_proof_ppo, &lud_learner_kge,
+    &lud_empo_exact,        &lud_empo_phase1, &lud_empo_phase2,   &lud_mappo_learner,
+    &lud_learner_proof_ppo, &lud_learner_kge, &lud_clone_learner,
 };
 
 const lud_learner_kind *const *lud_learners(int *n) {

@@ -25,8 +25,9 @@ static lud_status check_file(const lud_data_set *set, const lud_mappo_shape *sha
     const lud_data_info *info = lud_data_set_info(set);
     const lud_layout *layout = &shape->model->layout;
     if (info->n_agents != layout->n_agents)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: expected episodes of %d agents, as the scenario has, found %d",
-                        info->path, layout->n_agents, info->n_agents);
+        return lud_fail(error, LUD_ERROR_INPUT,
+                        "%s: expected episodes of %d agents, as the scenario has, found %d", info->path,
+                        layout->n_agents, info->n_agents);
     for (int a = 0; a < layout->n_agents; a++)
         if (info->n_choices[a] != layout->actions[a].n_discrete ||
             info->n_continuous < layout->actions[a].n_continuous)
@@ -187,7 +188,8 @@ static lud_status read_episode(lud_clone_data *d, lud_data_set *set, int source,
     }
     lud_status status = read_frames(d, set, episode, error);
     if (!status) status = read_actions(d, set, episode, first_track, joint, error);
-    if (!status && d->options->windows.layout == LUD_CLONE_LAYOUT_ALIGNED) forget_last_actions(d, first_track);
+    if (!status && d->options->windows.layout == LUD_CLONE_LAYOUT_ALIGNED)
+        forget_last_actions(d, first_track);
     return status;
 }
 
@@ -263,12 +265,11 @@ static lud_status measure(lud_clone_data *d, lud_error *error) {
     if (!any) return LUD_OK;
     lud_column_statistics *columns = zeros(n * width, sizeof *columns);
     lud_statistics *sources = zeros(n, sizeof *sources);
-    lud_status status = columns && sources ? LUD_OK
-                                           : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for statistics");
+    lud_status status =
+        columns && sources ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for statistics");
     for (int i = 0; i < n && !status; i++)
         status = measure_source(d, i, columns + i * width, sources + i, error);
-    if (!status)
-        (void)lud_statistics_merge(n, sources, (lud_merge_kind)d->options->merge, width, d->columns);
+    if (!status) (void)lud_statistics_merge(n, sources, (lud_merge_kind)d->options->merge, width, d->columns);
     free(columns);
     free(sources);
     normalise_rows(d, 0, d->n_rows);
@@ -307,7 +308,8 @@ static lud_status read_all(lud_clone_data *d, lud_data_set **sets, uint64_t seed
 
 lud_status lud_clone_data_open(const lud_clone_options *options, const lud_mappo_shape *shape, uint64_t seed,
                                int64_t n_labels, lud_clone_data *d, lud_error *error) {
-    *d = (lud_clone_data){.options = options, .shape = shape, .seed = seed, .n_sources = (int)options->data.n + 1};
+    *d = (lud_clone_data){
+        .options = options, .shape = shape, .seed = seed, .n_sources = (int)options->data.n + 1};
     lud_data_set **sets = calloc(options->data.n + 1, sizeof *sets);
     if (!sets) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for recorded episodes");
     lud_status status = read_all(d, sets, seed, n_labels, error);
@@ -415,10 +417,10 @@ void lud_clone_data_visit(lud_clone_data *d, lud_checkpoint *checkpoint) {
                                      (uint8_t *)d->parts[p] + (size_t)d->first_labelled_frame * bytes,
                                      (size_t)n_frames * bytes);
         }
-        const bool loading =
-            lud_checkpoint_loading(checkpoint) && !lud_checkpoint_status(checkpoint, NULL);
+        const bool loading = lud_checkpoint_loading(checkpoint) && !lud_checkpoint_status(checkpoint, NULL);
         if (loading && !labels_fit(d, n, (int64_t)n_frames, agent, frame, choice))
-            lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "labels that the scenario has no agent or choice for");
+            lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT,
+                                "labels that the scenario has no agent or choice for");
         else if (loading) {
             d->n_frames = d->first_labelled_frame + (int64_t)n_frames;
             restore(d, n, agent, frame, choice, numbers);

@@ -11,9 +11,9 @@
 #include "learn/mappo/inputs.h"
 
 typedef struct lud_clone_track {
-    int64_t first;    /* row of its first action */
-    int64_t frame;    /* of its first observation; the others follow */
-    int32_t length;   /* steps, T */
+    int64_t first;  /* row of its first action */
+    int64_t frame;  /* of its first observation; the others follow */
+    int32_t length; /* steps, T */
     int32_t agent;
     uint32_t episode; /* keys draws: number of the episode among those of its file, mixed with the file's */
     int16_t source;   /* file, or n_sources of files: labels */
@@ -28,22 +28,22 @@ typedef struct lud_clone_data {
     void *parts[LUD_MAX_OBSERVATION_PARTS]; /* [frame_capacity](part); null: not read by the networks */
     int64_t n_tracks, track_capacity;
     lud_clone_track *tracks;
-    int64_t *offsets; /* [n_tracks + 1] first actions, as lud_tracks has them */
-    int64_t *frames;  /* [n_tracks + 1] first observations */
-    int64_t n_rows, row_capacity; /* actions of all tracks */
-    int32_t *choices; /* [row_capacity], null: actions are numbers */
-    float *numbers;   /* [row_capacity][n_continuous] as recorded */
-    float *normal;    /* the same normalised */
+    int64_t *offsets;               /* [n_tracks + 1] first actions, as lud_tracks has them */
+    int64_t *frames;                /* [n_tracks + 1] first observations */
+    int64_t n_rows, row_capacity;   /* actions of all tracks */
+    int32_t *choices;               /* [row_capacity], null: actions are numbers */
+    float *numbers;                 /* [row_capacity][n_continuous] as recorded */
+    float *normal;                  /* the same normalised */
     lud_column_statistics *columns; /* [n_continuous] */
     lud_normalisation normalisation;
     lud_tracks all; /* views for windows */
     /* samples to learn from, by source: track and step of each */
-    int n_sources; /* files, and behind them the labels */
-    int64_t *source_first; /* [n_sources + 1] places in the arrays below */
+    int n_sources;                       /* files, and behind them the labels */
+    int64_t *source_first;               /* [n_sources + 1] places in the arrays below */
     int64_t *sample_track, *sample_step; /* [row_capacity] */
     int64_t n_held_out;
     int64_t *held_out_track, *held_out_step; /* [row_capacity] */
-    int64_t n_labels; /* of the last source */
+    int64_t n_labels;                        /* of the last source */
     int64_t first_labelled_frame, first_labelled_row, first_labelled_track;
 } lud_clone_data;
 

@@ -16,7 +16,8 @@ typedef struct lud_clone_networks {
     int64_t pair_width; /* of the hidden layer over two frames; 0: none */
     bool sums;          /* what the near future sums up to */
     int64_t max_pairs;
-    int actions; /* value [rows][horizon][width]: logits or normalised numbers; with horizon 1 the actor's out */
+    int actions; /* value [rows][horizon][width]: logits or normalised numbers; with horizon 1 the actor's out
+                  */
     int summary; /* value [rows][width]: parts of the steps, or sums; -1 */
     int pairs;   /* value [pairs][width]; -1 */
     int pair_axis, pair_first, pair_second; /* I32 inputs: rows of the two frames */
@@ -33,8 +34,8 @@ typedef enum lud_clone_use {
  * is to be closed. */
 lud_status lud_clone_networks_open(const lud_model *model, const lud_clone_options *options,
                                    lud_device *device, uint64_t seed, int64_t max_rows, int64_t max_pairs,
-                                   lud_clone_use use, lud_parameters *parameters, lud_clone_networks *networks,
-                                   lud_error *error);
+                                   lud_clone_use use, lud_parameters *parameters,
+                                   lud_clone_networks *networks, lud_error *error);
 /* Safe on a zeroed struct. */
 void lud_clone_networks_close(lud_clone_networks *networks);
 /* Hands them the n rows of agent[n] in the frames place[n] of parts. */

@@ -20,8 +20,9 @@ static const lud_option window_options[] = {
     CHOICE_AT("last_action", last_action, "auto", last_names,
               "whether the last action of an episode led anywhere; auto: as the layout says. valid with "
               "layout aligned is a mistake to compare with"),
-    CHOICE_AT("pad", padding, "auto", padding_names,
-              "what stands behind the end of an episode; auto: the choice that does nothing, zeros for numbers"),
+    CHOICE_AT(
+        "pad", padding, "auto", padding_names,
+        "what stands behind the end of an episode; auto: the choice that does nothing, zeros for numbers"),
     BOOL(train_on_padding, "false", "learn what stands there too"),
 };
 static const lud_option_table window_table =
@@ -30,8 +31,9 @@ static const lud_option_table window_table =
 #undef OPTIONS
 #define OPTIONS lud_clone_summary_options
 static const lud_option summary_options[] = {
-    REAL(weight, "0", 0, 1000,
-         "of the loss on what the coming window sums up to: choices counted, numbers added; 0: not predicted"),
+    REAL(
+        weight, "0", 0, 1000,
+        "of the loss on what the coming window sums up to: choices counted, numbers added; 0: not predicted"),
     INT(steps, "0", 0, 255, "of that window; 0: the horizon of windows"),
 };
 static const lud_option_table summary_table =
@@ -57,12 +59,13 @@ static const lud_option_table pair_table =
 #define OPTIONS lud_clone_dagger_options
 static const lud_option dagger_options[] = {
     INT(rounds, "0", 0, 100000, "times that the expert is asked, at equal distances; 0: never"),
-    INT(labels, "200", 1, 100000000, "actions of the expert asked for in a round, in states visited meanwhile"),
+    INT(labels, "200", 1, 100000000,
+        "actions of the expert asked for in a round, in states visited meanwhile"),
     INT(environments, "16", 1, 1000000, "in which these states are visited"),
     TREE(expert, "who is asked: a RUN (of ludus solve, too), or a policy such as {type: heuristic}"),
 };
-static const lud_option_table dagger_table =
-    OPTION_TABLE("dagger", "labels for states that the clone itself visits (Ross et al., 2011)", dagger_options);
+static const lud_option_table dagger_table = OPTION_TABLE(
+    "dagger", "labels for states that the clone itself visits (Ross et al., 2011)", dagger_options);
 
 #undef OPTIONS
 #define OPTIONS lud_optimiser_options
@@ -117,7 +120,8 @@ static const lud_option clone_options[] = {
     BOOL(deterministic, "false", "act with the likeliest choice, or the mean, instead of drawing"),
     INT(execute, "1", 1, 255, "actions of a prediction that are carried out before the next one is made"),
     BOOL(ensemble, "false",
-         "act by the mean of all predictions for the present step (Zhao et al., 2023), for which execute is 1"),
+         "act by the mean of all predictions for the present step (Zhao et al., 2023), for which execute is "
+         "1"),
     REAL(ensemble_decay, "0.1", 0, 100, "m: a prediction made k steps ago has the weight exp(-m k)"),
     INT(evaluation_episodes, "200", 1, 1000000000, "episodes of an evaluation"),
     SECTION(dagger, dagger_table, "labels for states that the clone itself visits"),
@@ -158,8 +162,9 @@ static lud_status check(const lud_clone_options *o, const lud_scenario *scenario
                            "learner.weights: expected one for each of the %zu files of data, found %zu",
                            o->data.n, o->weights.n);
     if (o->data.n == 0 && o->dagger.rounds == 0)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "learner.data: expected a file of recorded episodes, or dagger.rounds and an expert");
+        return lud_fail_at(
+            error, LUD_ERROR_INPUT, place,
+            "learner.data: expected a file of recorded episodes, or dagger.rounds and an expert");
     if (o->dagger.rounds > 0 && !o->dagger.expert)
         return lud_fail_at(error, LUD_ERROR_INPUT, place, "learner.dagger.expert: expected who is asked");
     if (o->ensemble && o->execute != 1)
@@ -176,8 +181,8 @@ static lud_status check(const lud_clone_options *o, const lud_scenario *scenario
     return LUD_OK;
 }
 
-/* As it is beside the scenario's file, else in the present folder; absolute, as a RUN keeps it elsewhere. What
- * is nowhere stays, for the message of who opens it. Null when memory is out. */
+/* As it is beside the scenario's file, else in the present folder; absolute, as a RUN keeps it elsewhere.
+ * What is nowhere stays, for the message of who opens it. Null when memory is out. */
 static const char *find_path(lud_arena *arena, const lud_scenario *scenario, const char *path) {
     const char *beside = lud_path_beside(arena, scenario->path, path);
     char *real = beside ? realpath(beside, NULL) : NULL;

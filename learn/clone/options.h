@@ -14,7 +14,11 @@ typedef enum lud_clone_agents {
     LUD_CLONE_ALL
 } lud_clone_agents;
 typedef enum lud_clone_layout { LUD_CLONE_LAYOUT_FILE, LUD_CLONE_LAYOUT_ALIGNED } lud_clone_layout;
-typedef enum lud_clone_last { LUD_CLONE_LAST_AUTO, LUD_CLONE_LAST_VALID, LUD_CLONE_LAST_INVALID } lud_clone_last;
+typedef enum lud_clone_last {
+    LUD_CLONE_LAST_AUTO,
+    LUD_CLONE_LAST_VALID,
+    LUD_CLONE_LAST_INVALID
+} lud_clone_last;
 typedef enum lud_clone_padding {
     LUD_CLONE_PAD_AUTO,
     LUD_CLONE_PAD_ZERO,

@@ -23,7 +23,8 @@ typedef struct core {
     lud_clone_networks networks;
     lud_normalisation normalisation;
     lud_column_statistics *columns; /* of a run that was loaded */
-    int64_t remembered; /* numbers a row keeps: steps so far, predictions [horizon][horizon][width]; 0: none */
+    int64_t
+        remembered; /* numbers a row keeps: steps so far, predictions [horizon][horizon][width]; 0: none */
     int32_t place[ROWS], agent[ROWS], nought[ROWS];
     float *out;          /* [ROWS][horizon][width] */
     float *mixed;        /* [width] of one row */
@@ -123,8 +124,8 @@ static void act_choice(core *c, const lud_act *act, int e, int slot, const float
 /* Normal numbers of a row: two a block. */
 static double draw_normal(const lud_act *act, int e, int slot, int64_t j) {
     const lud_random_key key = {act->range.seed, act->range.first_environment + (uint32_t)e};
-    const lud_words w = lud_draw(key, act->range.tick[e], (uint32_t)act->agents[slot], LUD_PURPOSE_ACTION,
-                                 (uint32_t)(j / 2));
+    const lud_words w =
+        lud_draw(key, act->range.tick[e], (uint32_t)act->agents[slot], LUD_PURPOSE_ACTION, (uint32_t)(j / 2));
     double pair[2];
     lud_normal_pair(w.v[0], w.v[1], pair);
     return pair[j % 2];
@@ -143,11 +144,10 @@ static void act_numbers(core *c, const lud_act *act, int e, int slot, const floa
         const double x = lud_denormalise(&c->normalisation, j, y);
         const double scale =
             lud_denormalise(&c->normalisation, j, y + 1.0) - x; /* of what is normalised, to a number */
-        log_prob += -0.5 * normal * normal - c->log_std[j] - 0.5 * log(2.0 * M_PI) -
-                    (scale > 0.0 ? log(scale) : 0.0);
+        log_prob +=
+            -0.5 * normal * normal - c->log_std[j] - 0.5 * log(2.0 * M_PI) - (scale > 0.0 ? log(scale) : 0.0);
         if (act->continuous)
-            act->continuous[at * width + j] =
-                (float)fmin(fmax(x, (double)space->low), (double)space->high);
+            act->continuous[at * width + j] = (float)fmin(fmax(x, (double)space->low), (double)space->high);
     }
     if (act->log_prob) act->log_prob[at] = (float)log_prob;
 }
@@ -183,10 +183,10 @@ static void act_in_range(lud_policy *policy, const lud_act *act) {
         predict(c, (const void *const *)act->observations, n);
         for (int64_t i = 0; i < n; i++) {
             const int e = c->place[i], slot = (int)((first + i) % per);
-            float *kept = c->remembered == 0
-                              ? NULL
-                              : (float *)(void *)(act->hidden + (size_t)e * act->hidden_stride) +
-                                    slot * c->remembered;
+            float *kept =
+                c->remembered == 0
+                    ? NULL
+                    : (float *)(void *)(act->hidden + (size_t)e * act->hidden_stride) + slot * c->remembered;
             const int n_choices = layout->actions[c->agent[i]].n_discrete;
             const float *action = recall(c, c->out + i * size, kept, n_choices);
             if (has_choices(c))

@@ -96,10 +96,9 @@ static void learn_actions(lud_clone_update *u, lud_clone_sums *sums) {
     lud_device_zero(device, own, (size_t)(rows * width) * sizeof *own);
     lud_device_zero(device, gradient, (size_t)(rows * horizon * width) * sizeof *gradient);
     if (u->data->choices)
-        device->ops->cross_entropy_loss(device, n, width, out,
-                                        u->networks.base->shape.masked ? b->choices.device : NULL,
-                                        b->target.device, b->weights.device, 1.0, u->device_loss, gradient,
-                                        false);
+        device->ops->cross_entropy_loss(
+            device, n, width, out, u->networks.base->shape.masked ? b->choices.device : NULL,
+            b->target.device, b->weights.device, 1.0, u->device_loss, gradient, false);
     else
         device->ops->mse_loss(device, n, out, b->target.device, b->weights.device, 1.0, u->device_loss,
                               gradient, false);
@@ -136,8 +135,7 @@ static void choose_samples(lud_clone_update *u, int64_t n) {
     const lud_clone_data *d = u->data;
     lud_sampler_next(&u->sampler, &u->cursor, (int)n, u->samples);
     for (int64_t i = 0; i < n; i++) {
-        const int64_t at =
-            d->source_first[u->source_of[u->samples[i].source]] + (int64_t)u->samples[i].index;
+        const int64_t at = d->source_first[u->source_of[u->samples[i].source]] + (int64_t)u->samples[i].index;
         u->batch.track[i] = d->sample_track[at];
         u->batch.step[i] = d->sample_step[at];
     }

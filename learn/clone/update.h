@@ -10,9 +10,9 @@ enum { LUD_MAX_DEVIATIONS = 64 }; /* numbers of an action whose deviations are f
 /* Sums over minibatches. */
 typedef struct lud_clone_sums {
     double batches, norm;
-    double positions, loss;   /* valid positions and their losses: cross-entropy, or squared errors */
-    double samples, summary;  /* squared errors of what the window sums up to, mean over its numbers */
-    double n_pairs, pairs;    /* the same of what was done between two frames */
+    double positions, loss;  /* valid positions and their losses: cross-entropy, or squared errors */
+    double samples, summary; /* squared errors of what the window sums up to, mean over its numbers */
+    double n_pairs, pairs;   /* the same of what was done between two frames */
 } lud_clone_sums;
 
 typedef struct lud_clone_update {
@@ -28,8 +28,8 @@ typedef struct lud_clone_update {
     int *source_of;             /* [data->n_sources] their numbers in the data */
     lud_sample *samples;        /* [batch] */
     lud_sample_cursor cursor;
-    float *loss, *device_loss;  /* [rows of losses] */
-    float *values;              /* [batch][width], host */
+    float *loss, *device_loss; /* [rows of losses] */
+    float *values;             /* [batch][width], host */
     int64_t loss_words;
     lud_arrays arrays;
 } lud_clone_update;

@@ -81,7 +81,7 @@ typedef struct lud_mappo_options {
 } lud_mappo_options;
 
 extern const lud_option_table lud_mappo_option_table, lud_mappo_graph_table; /* the section `graph` */
-extern const char *const lud_mappo_encoder_names[]; /* null-terminated */
+extern const char *const lud_mappo_encoder_names[];                          /* null-terminated */
 
 /* Reads a `learner:` section of type graph-mappo (null: defaults) and checks it. Texts live in the arena. */
 lud_status lud_mappo_options_read(lud_arena *arena, lud_tree *learner, lud_mappo_options *options,
