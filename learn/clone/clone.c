@@ -176,21 +176,16 @@ static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) 
 static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     cloning *c = (cloning *)learner;
     lud_clone_data *d = &c->data;
-    uint64_t kind = d->normalisation.kind, semantics = LUD_WINDOW_SEMANTICS;
+    uint64_t kind = d->normalisation.kind;
     lud_clone_update_visit(&c->update, checkpoint);
-    lud_clone_visit_columns(d->columns, d->shape->n_continuous, &kind, checkpoint);
+    lud_normalisation_visit(d->columns, d->shape->n_continuous, &kind, checkpoint);
     lud_checkpoint_u64(checkpoint, "clone.updates", &c->updates);
     lud_checkpoint_u64(checkpoint, "clone.rounds", &c->rounds);
-    lud_checkpoint_u64(checkpoint, "clone.window_semantics", &semantics);
+    lud_clone_visit_semantics(checkpoint);
     lud_clone_data_visit(d, checkpoint);
     if (!lud_checkpoint_loading(checkpoint) || lud_checkpoint_status(checkpoint, NULL)) return;
     lud_error error = {0};
-    if (semantics != LUD_WINDOW_SEMANTICS)
-        lud_checkpoint_fail(
-            checkpoint, LUD_ERROR_INPUT,
-            "the run was trained on windows of semantics %llu, those of this program are of %d",
-            (unsigned long long)semantics, (int)LUD_WINDOW_SEMANTICS);
-    else if (take_labels(c, d->first_labelled_row, false, &error))
+    if (take_labels(c, d->first_labelled_row, false, &error))
         lud_checkpoint_fail(checkpoint, error.status, "%s", error.text);
 }
 

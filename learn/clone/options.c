@@ -1,6 +1,5 @@
 #include "learn/clone/options.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -181,27 +180,16 @@ static lud_status check(const lud_clone_options *o, const lud_scenario *scenario
     return LUD_OK;
 }
 
-/* As it is beside the scenario's file, else in the present folder; absolute, as a RUN keeps it elsewhere.
- * What is nowhere stays, for the message of who opens it. Null when memory is out. */
-static const char *find_path(lud_arena *arena, const lud_scenario *scenario, const char *path) {
-    const char *beside = lud_path_beside(arena, scenario->path, path);
-    char *real = beside ? realpath(beside, NULL) : NULL;
-    if (!real && beside) real = realpath(path, NULL);
-    const char *found = real ? lud_arena_text(arena, real, strlen(real)) : beside;
-    free(real);
-    return found;
-}
-
 static lud_status find_paths(lud_arena *arena, const lud_scenario *scenario, lud_clone_options *o,
                              lud_error *error) {
     bool whole = true;
     for (size_t i = 0; i < o->data.n; i++) {
-        o->data.items[i] = find_path(arena, scenario, o->data.items[i]);
+        o->data.items[i] = lud_mappo_find_path(arena, scenario->path, o->data.items[i]);
         whole = whole && o->data.items[i];
     }
     lud_tree *expert = o->dagger.expert;
     if (expert && expert->kind == LUD_TREE_SCALAR) {
-        const char *path = find_path(arena, scenario, expert->text);
+        const char *path = lud_mappo_find_path(arena, scenario->path, expert->text);
         whole = whole && path;
         if (path && lud_folder_exists(path)) {
             expert->text = path;

@@ -2,11 +2,10 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "learn/nn/arrays.h"
@@ -228,26 +227,13 @@ static const lud_policy_kind kind = {.name = "clone",
 
 /* ---- creation ---- */
 
-void lud_clone_visit_columns(lud_column_statistics *columns, int64_t n, uint64_t *kind_of,
-                             lud_checkpoint *checkpoint) {
-    static const struct {
-        const char *name;
-        size_t at;
-    } fields[] = {{"mean", offsetof(lud_column_statistics, mean)},
-                  {"deviation", offsetof(lud_column_statistics, deviation)},
-                  {"low", offsetof(lud_column_statistics, low)},
-                  {"high", offsetof(lud_column_statistics, high)},
-                  {"q01", offsetof(lud_column_statistics, q01)},
-                  {"q99", offsetof(lud_column_statistics, q99)}};
-    lud_checkpoint_u64(checkpoint, "clone.normalisation", kind_of);
-    for (int64_t j = 0; j < n; j++)
-        for (size_t k = 0; k < sizeof fields / sizeof *fields; k++) {
-            char name[64];
-            snprintf(name, sizeof name, "clone.action.%lld.%s", (long long)j, fields[k].name);
-            lud_checkpoint_real(checkpoint, name, (double *)(void *)((char *)(columns + j) + fields[k].at));
-        }
-    if (lud_checkpoint_loading(checkpoint) && *kind_of > LUD_NORMALISE_BOUNDS_Q99)
-        lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "actions are normalised in a way that is not known");
+void lud_clone_visit_semantics(lud_checkpoint *checkpoint) {
+    uint64_t semantics = LUD_WINDOW_SEMANTICS;
+    lud_checkpoint_u64(checkpoint, "clone.window_semantics", &semantics);
+    if (semantics != LUD_WINDOW_SEMANTICS && !lud_checkpoint_status(checkpoint, NULL))
+        lud_log(NULL, LUD_LOG_WARNING,
+                "the clone was trained on windows of semantics %llu, those of this program are of %d",
+                (unsigned long long)semantics, (int)LUD_WINDOW_SEMANTICS);
 }
 
 static lud_status load(core *c, const char *folder, lud_error *error) {
@@ -260,7 +246,8 @@ static lud_status load(core *c, const char *folder, lud_error *error) {
     lud_status status = lud_checkpoint_open(path.bytes, &checkpoint, error);
     if (!status) {
         lud_parameters_visit(c->networks.base->parameters, "", checkpoint);
-        lud_clone_visit_columns(c->columns, n, &normalisation, checkpoint);
+        lud_normalisation_visit(c->columns, n, &normalisation, checkpoint);
+        lud_clone_visit_semantics(checkpoint);
         status = lud_checkpoint_status(checkpoint, error);
         if (status) lud_fail_context(error, "%s: the run's clone does not fit this scenario", path.bytes);
         c->normalisation = lud_normalisation_of((lud_normalisation_kind)normalisation, c->columns);

@@ -18,8 +18,7 @@ lud_status lud_clone_join_learner(const lud_clone_options *options, const lud_mo
                                   lud_device *device, lud_parameters *parameters,
                                   const lud_normalisation *normalisation, lud_cast *cast, lud_error *error);
 
-/* Saves or loads how actions were normalised: columns[n] of continuous actions. */
-void lud_clone_visit_columns(lud_column_statistics *columns, int64_t n, uint64_t *kind,
-                             lud_checkpoint *checkpoint);
+/* Saves or loads which windows a clone was trained on; warns where this program's mean something else. */
+void lud_clone_visit_semantics(lud_checkpoint *checkpoint);
 
 #endif

@@ -2,6 +2,8 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -233,4 +235,26 @@ double lud_denormalise(const lud_normalisation *n, int64_t column, double y) {
     bounds_of(n, column, &low, &high);
     if (low == high) return low;
     return low + (y + 1.0) / 2.0 * (high - low + n->bounds_epsilon);
+}
+
+void lud_normalisation_visit(lud_column_statistics *columns, int64_t n, uint64_t *kind,
+                             lud_checkpoint *checkpoint) {
+    static const struct {
+        const char *name;
+        size_t at;
+    } fields[] = {{"mean", offsetof(lud_column_statistics, mean)},
+                  {"deviation", offsetof(lud_column_statistics, deviation)},
+                  {"low", offsetof(lud_column_statistics, low)},
+                  {"high", offsetof(lud_column_statistics, high)},
+                  {"q01", offsetof(lud_column_statistics, q01)},
+                  {"q99", offsetof(lud_column_statistics, q99)}};
+    lud_checkpoint_u64(checkpoint, "normalisation.kind", kind);
+    for (int64_t j = 0; j < n; j++)
+        for (size_t k = 0; k < sizeof fields / sizeof *fields; k++) {
+            char name[64];
+            snprintf(name, sizeof name, "normalisation.%lld.%s", (long long)j, fields[k].name);
+            lud_checkpoint_real(checkpoint, name, (double *)(void *)((char *)(columns + j) + fields[k].at));
+        }
+    if (lud_checkpoint_loading(checkpoint) && *kind > LUD_NORMALISE_BOUNDS_Q99)
+        lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "actions are normalised in a way that is not known");
 }

@@ -83,5 +83,8 @@ lud_normalisation lud_normalisation_of(lud_normalisation_kind kind, const lud_co
 double lud_normalise(const lud_normalisation *normalisation, int64_t column, double x);
 /* Undoes it: exactly, for x that were not clipped. Of a constant column between bounds its value. */
 double lud_denormalise(const lud_normalisation *normalisation, int64_t column, double y);
+/* Saves or loads how n columns of actions are normalised: *kind is a lud_normalisation_kind. */
+void lud_normalisation_visit(lud_column_statistics *columns, int64_t n, uint64_t *kind,
+                             lud_checkpoint *checkpoint);
 
 #endif
