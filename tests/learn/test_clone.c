@@ -418,7 +418,7 @@ static void test_targets(void **state) {
     (void)state;
     expect_targets("pad: auto", true, false, 0);
     expect_targets("pad: last, train_on_padding: true", true, true, -2);
-    expect_targets("pad: noop, train_on_padding: true", true, true, 0);
+    expect_targets("pad: zero, train_on_padding: true", true, true, 0);
     expect_targets("layout: aligned", false, false, 0);
     expect_targets("layout: aligned, last_action: valid", true, false, 0);
 }
