@@ -2,7 +2,9 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <float.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,10 +253,15 @@ static json_t *choice_space(const lud_data_info *info) {
                      "start", starts);
 }
 
+static double finite_bound(float bound) {
+    return isfinite(bound) ? (double)bound : bound < 0 ? (double)-FLT_MAX : (double)FLT_MAX;
+}
+
 static json_t *move_space(const lud_data_info *info) {
     const hsize_t shape[2] = {(hsize_t)info->n_agents, (hsize_t)info->n_continuous};
     const bool single = info->n_agents == 1;
-    return box("float32", false, (double)info->low, (double)info->high, single ? 1 : 2, shape + single);
+    return box("float32", false, finite_bound(info->low), finite_bound(info->high), single ? 1 : 2,
+               shape + single);
 }
 
 static json_t *action_space(const lud_data_info *info) {
