@@ -1,5 +1,6 @@
 #include "learn/episodes/schema.h"
 
+#include <float.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -82,6 +83,11 @@ lud_status lud_data_schema_of(const lud_scenario *scenario, lud_arena *arena, lu
 
 /* --- as JSON --- */
 
+/* JSON knows no infinity. */
+static double finite_bound(float bound) {
+    return isfinite(bound) ? (double)bound : bound < 0 ? (double)-FLT_MAX : (double)FLT_MAX;
+}
+
 char *lud_data_schema_write(const lud_data_info *info) {
     json_t *agents = json_array(), *parts = json_array();
     for (int i = 0; i < info->n_agents; i++) {
@@ -104,8 +110,8 @@ char *lud_data_schema_write(const lud_data_info *info) {
     }
     json_t *root =
         json_pack("{s:o, s:i, s:f, s:f, s:b, s:I, s:o}", "agents", agents, "n_continuous", info->n_continuous,
-                  "low", (double)info->low, "high", (double)info->high, "choices_vary", info->choices_vary,
-                  "state_bytes", (json_int_t)info->state_bytes, "observations", parts);
+                  "low", finite_bound(info->low), "high", finite_bound(info->high), "choices_vary",
+                  info->choices_vary, "state_bytes", (json_int_t)info->state_bytes, "observations", parts);
     char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
     json_decref(root);
     return text;

@@ -42,6 +42,7 @@ struct lud_data_writer {
     lud_data_writing options;
     char *path, *partial;
     hid_t file, group;
+    lud_minari_views views;
     lud_column columns[N_COLUMNS];
     lud_column_queue queue;
     lud_data_row row;
@@ -192,7 +193,8 @@ static lud_status make_file(lud_data_writer *w, lud_error *error) {
     lud_status status = LUD_OK;
     w->file = lud_hdf5_create(w->partial);
     if (w->file >= 0) w->group = H5Gcreate2(w->file, "ludus", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    if (w->group < 0 || !describe(w)) status = lud_hdf5_write_error(w->path, error);
+    if (w->group < 0 || !describe(w) || !lud_minari_views_create(w->file, w->options.info, &w->views))
+        status = lud_hdf5_write_error(w->path, error);
     maker m = {.writer = w, .group = w->group, .status = status, .error = error};
     make_episode_columns(&m);
     make_step_columns(&m);
@@ -361,7 +363,7 @@ static lud_status add_view(lud_data_writer *w, const lud_data_episode *facts, lu
                                         .first_frame = (uint64_t)(w->n_steps + w->n_episodes),
                                         .facts = *facts};
     lud_hdf5_lock();
-    const bool good = lud_minari_add_episode(w->file, w->options.info, &episode);
+    const bool good = lud_minari_add_episode(&w->views, &episode);
     const lud_status status = good ? LUD_OK : lud_hdf5_write_error(w->path, error);
     lud_hdf5_unlock();
     return status;
@@ -407,6 +409,7 @@ double lud_data_writer_uncommitted(const lud_data_writer *w) {
 static bool close_file(lud_data_writer *w) {
     lud_hdf5_lock();
     for (int k = 0; k < N_COLUMNS; k++) lud_column_close(&w->columns[k]);
+    lud_minari_views_free(&w->views);
     if (w->group >= 0) H5Gclose(w->group);
     const bool good = w->file < 0 || H5Fclose(w->file) >= 0;
     w->file = w->group = -1;
