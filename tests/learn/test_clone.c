@@ -62,8 +62,8 @@ static int set_up(void **state) {
     if (!mkdtemp(folder)) return -1;
     snprintf(choices_file, sizeof choices_file, "%s/choices.h5", folder);
     snprintf(numbers_file, sizeof numbers_file, "%s/numbers.h5", folder);
-    record(WORLD("discrete"), choices_file, 96);
-    record(WORLD("continuous"), numbers_file, 96);
+    record(WORLD("discrete"), choices_file, 400);
+    record(WORLD("continuous"), numbers_file, 400);
     return 0;
 }
 
@@ -154,8 +154,8 @@ static void test_choices_are_learned(void **state) {
     assert_true(judged(&b, "held_out/hits") > 0.95); /* the next action */
     assert_true(judged(&b, "held_out/log_prob") > -0.2);
     assert_true(judged(&b, "held_out/later") > -1.0); /* those after it; ln 1/5 is -1.6 */
-    assert_true(judged(&b, "held_out/pairs") < 0.5 * before);
-    assert_true(judged(&b, "held_out/summary") < 0.5 * unlearned);
+    assert_true(judged(&b, "held_out/pairs") < 0.7 * before);
+    assert_true(judged(&b, "held_out/summary") < 0.8 * unlearned);
     close_bed(&b);
 }
 
@@ -164,7 +164,7 @@ static void test_numbers_are_learned(void **state) {
     bed b = open_bed("continuous", numbers_file,
                      "steps: 1500, learning_rate: 0.003, windows: {horizon: 3}, deterministic: true", 1);
     iterate(&b, 30);
-    assert_true(judged(&b, "held_out/hits") < 0.25); /* a quarter of a deviation */
+    assert_true(judged(&b, "held_out/hits") < 0.5); /* half a deviation: the path forks */
     close_bed(&b);
 }
 
