@@ -1,3 +1,5 @@
+#include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -247,6 +249,14 @@ static void renew_goals(const lud_cast *cast, lud_range range, const uint8_t *st
 
 void lud_cast_act(const lud_cast *cast, lud_range range, const uint8_t *states, void *const *observations,
                   uint8_t *hidden, int32_t *discrete, float *continuous) {
+    lud_cast_act_told(cast, range, states, observations, hidden, discrete, continuous, NULL);
+}
+
+void lud_cast_act_told(const lud_cast *cast, lud_range range, const uint8_t *states,
+                       void *const *observations, uint8_t *hidden, int32_t *discrete, float *continuous,
+                       float *log_probs) {
+    const size_t n_log_probs = log_probs ? (size_t)range.n * (size_t)cast->model->layout.n_agents : 0;
+    for (size_t k = 0; k < n_log_probs; k++) log_probs[k] = NAN;
     renew_goals(cast, range, states, hidden);
     for (int m = 0; m < cast->n_members + cast->model->layout.n_agents; m++) {
         const member *acting = &cast->members[m];
@@ -262,7 +272,8 @@ void lud_cast_act(const lud_cast *cast, lud_range range, const uint8_t *states, 
                        .agents = acting->agents,
                        .n_agents_acting = acting->n_agents,
                        .discrete = discrete,
-                       .continuous = continuous};
+                       .continuous = continuous,
+                       .log_prob = log_probs};
         acting->policy->kind->act(acting->policy, &act);
     }
 }

@@ -380,13 +380,11 @@ typedef struct LUD_OPS {
      * then without the last term, at an episode's end (mask 0). */
     void (*n_step_returns)(lud_device *device, int64_t n_steps, int64_t n, int64_t horizon, double gamma,
                            const real *reward, const real *value, const real *mask, real *returns);
-    /* out[t][k][width] = data[t + k] where t + k < n_steps and k < window[t] (window[n_steps] may be null),
-     * else padding: zeros, the last valid row (a row without any, window <= 0, counts as window 1), or
-     * value[width]. data[n_steps][width], out[n_steps][horizon][width]; valid[n_steps] (may be null) counts
-     * the valid ones. */
-    void (*gather_windows)(lud_device *device, int64_t n_steps, int64_t width, int64_t horizon,
-                           const real *data, const int32_t *window, lud_padding padding, const real *value,
-                           real *out, int32_t *valid);
+    /* out[i][k] = data[first[i] + k] for k < valid[i] = min(end[i] - first[i], horizon, length[i]), at least
+     * 0; behind that padding, value[row_bytes] being that of LUD_PAD_VALUE (else null). Rows at and behind
+     * end[i] are not read. data[rows][row_bytes], out[n][horizon][row_bytes], valid[n] (may be null). */
+    void (*gather_windows)(lud_device *device, const lud_windows *windows, const void *data,
+                           lud_padding padding, const void *value, void *out, int32_t *valid);
 
     /* ---- statistics ---- */
 

@@ -131,6 +131,37 @@ static void act(lud_player *p, const int32_t *chosen) {
         if (chosen[i] >= 0) r->discrete[i] = chosen[i];
 }
 
+lud_status lud_player_show(lud_player *p, const lud_recorded_episode *e, lud_error *error) {
+    assert(p->remember && e->n_states > 0);
+    const size_t state_bytes = p->model->layout.state_bytes;
+    const lud_status status = reserve(p, e->n_states, error);
+    if (status) return status;
+    lud_batch *batch = p->runner.batch;
+    batch->seed = e->seed;
+    batch->first_environment = e->environment;
+    p->first_tick = e->first_tick;
+    p->episode = (uint32_t)e->number;
+    begin(p);
+    for (size_t t = 0; t < e->n_states; t++) {
+        moment now = moment_at(p, t);
+        memcpy(now.state, e->states + t * state_bytes, state_bytes);
+        set_over(p, t, false);
+        if (!t) continue;
+        /* the cast goes along, for the goals it draws; what it would do does not matter */
+        p->position = t - 1;
+        act(p, NULL);
+        memcpy(now.hidden, p->runner.hidden, p->hidden_bytes);
+        memset(now.actions, 0, p->n_agents * sizeof *now.actions);
+        if (e->actions)
+            memcpy(now.actions, e->actions + (t - 1) * p->n_agents, p->n_agents * sizeof *now.actions);
+        memcpy(now.rewards, e->rewards + (t - 1) * p->n_agents, p->n_agents * sizeof *now.rewards);
+    }
+    p->position = 0;
+    p->known = e->n_states;
+    set_over(p, e->n_states - 1, e->over);
+    return LUD_OK;
+}
+
 /* Whether the remembered next step is what the chosen actions ask for. */
 static bool future_fits(const lud_player *p, const int32_t *chosen) {
     if (p->position + 1 >= p->known) return false;

@@ -258,6 +258,24 @@ lud_status lud_run_overlay(const char *folder, const lud_scenario *scenario, con
     return kind->overlay(folder, scenario, cast, overlay, error);
 }
 
+lud_status lud_run_iterations(const char *folder, uint64_t *iterations, lud_error *error) {
+    lud_checkpoint *saved = NULL;
+    bool there = false;
+    *iterations = 0;
+    lud_status status = holds(folder, checkpoint, &there, error);
+    if (status || !there) return status;
+    lud_text path = {0};
+    lud_text_append(&path, "%s/%s", folder, checkpoint);
+    status = path.failed ? out_of_memory(error) : lud_checkpoint_open(path.bytes, &saved, error);
+    if (!status) {
+        lud_checkpoint_u64(saved, "iterations", iterations);
+        status = lud_checkpoint_status(saved, error);
+    }
+    lud_checkpoint_destroy(saved);
+    lud_text_free(&path);
+    return status;
+}
+
 lud_status lud_run_open(const char *folder, lud_scenario *scenario, lud_run *run, lud_error *error) {
     *run = (lud_run){.folder = folder, .scenario = scenario};
     const lud_status status = lud_run_cast(folder, scenario, &run->cast, error);

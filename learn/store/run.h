@@ -48,6 +48,9 @@ lud_status lud_run_cast(const char *folder, const lud_scenario *scenario, lud_ca
 lud_status lud_run_overlay(const char *folder, const lud_scenario *scenario, const lud_cast *cast,
                            lud_overlay_source **overlay, lud_error *error);
 
+/* Iterations that the run in a folder has been trained for; 0 for those that are not trained. */
+lud_status lud_run_iterations(const char *folder, uint64_t *iterations, lud_error *error);
+
 /* A scenario with its agents. */
 typedef struct lud_run {
     const char *folder; /* of the run that acts; null: none */

@@ -10,7 +10,10 @@
 #include "sim/scenario.h"
 
 typedef struct lud_view_options {
-    const char *path;                        /* of the scenario */
+    const char *path;             /* of the scenario */
+    const char *text;             /* the scenario itself, `path` its name; null: it is read from there */
+    lud_episode_source *episodes; /* are shown, of that scenario; null: the cast plays */
+    int64_t first_episode;        /* of them */
     const lud_scenario_overrides *overrides; /* null: none */
     const lud_theme_name *theme;             /* null: as the scenario says */
     bool no_motion;                          /* states jump, whatever the scenario says */
