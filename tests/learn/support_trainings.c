@@ -155,6 +155,25 @@ const support_training support_trainings[] = {
                             "epochs: 1, minibatches: 1, evaluation_episodes: 2}"},
      false,
      1e-3},
+    {"ticks, a graph",
+     NAVIGATION("discrete",
+                "3") "learner: {type: ticks, ticks: 60, ticks_per_iteration: 3, evaluation_episodes: 3, "
+                     "gate: {mode: top_k, rate: 0.3, warmup_experiences: 0}, value_rate: 0.5, "
+                     "policy: {hidden_size: 16, graph: {hidden_size: 4, heads: 2, "
+                     "embed_hidden_size: 8, layers: 1}}}\n",
+     NULL,
+     {NULL},
+     false,
+     1e-3},
+    {"ticks, continuous",
+     NAVIGATION("continuous",
+                "3") "learner: {type: ticks, ticks: 60, ticks_per_iteration: 3, evaluation_episodes: 3, "
+                     "baseline: {type: warmup_then_ema}, optimiser: {type: apollo, rank: 2}, "
+                     "policy: {encoder: mlp, hidden_size: 16}}\n",
+     NULL,
+     {NULL},
+     true,
+     1e-3},
     {"empo, people alone",
      CORRIDOR
      "learner:\n  type: empo-phase1\n  gamma_h: 0.9\n  beta_h: 5\n  hidden_dim: 8\n  goal_feature_dim: 4\n"
