@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "learn/mappo/policy.h"
 #include "learn/mappo/stability/stability.h"
+#include "learn/mappo/start.h"
 
 typedef lud_mappo_learner_state mappo;
 
@@ -105,6 +106,8 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
     lud_mappo_options *o = &m->options;
     lud_status status = lud_mappo_options_read(m->arena, s->learner, o, error);
     if (status) return status;
+    if (o->start && !(o->start = lud_mappo_find_path(m->arena, s->path, o->start)))
+        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
     const int64_t n_agents = s->model->layout.n_agents, envs = s->run.environments;
     const int64_t evaluated = envs < LUD_MAPPO_MAX_EVALUATED ? envs : LUD_MAPPO_MAX_EVALUATED;
     m->seed = (uint64_t)s->run.seed;
@@ -186,7 +189,10 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
 static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     mappo *m = (mappo *)learner;
     const double began = lud_clock_seconds();
-    lud_status status = lud_mappo_collect(m, row, error);
+    lud_status status = LUD_OK;
+    if (m->iteration == 0 && m->options.start) /* not in create: a run that goes on needs no start */
+        status = lud_mappo_begin_with(m->update, m->options.start, error);
+    if (!status) status = lud_mappo_collect(m, row, error);
     if (!status) status = lud_mappo_update(m, error);
     if (!status) status = lud_device_check(m->device, error);
     if (status) return status;

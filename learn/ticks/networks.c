@@ -8,6 +8,7 @@
 #include "learn/mappo/head.h"
 #include "learn/nn/arrays.h"
 #include "learn/policy_gradient/row_arrays.h"
+#include "learn/ticks/token_policy.h"
 
 /* Arrays of one number a row that go to the device in a lesson, come back, and stay there. */
 enum { COEFFICIENT, ENTROPY, TARGET, SENT, LOSS = SENT, FETCHED = 1, NORMALISED = SENT + FETCHED, KEPT = 1 };
@@ -235,6 +236,15 @@ static lud_status learn(lud_tick_policy *policy, const lud_tick_lesson *lesson, 
     return lud_device_check(policy->device, error);
 }
 
+static lud_status assume(lud_tick_policy *policy, const lud_tick_rows *rows, const int32_t *discrete,
+                         lud_error *error) {
+    vector *v = (vector *)policy;
+    if (v->acting->shape.n_discrete == 0)
+        return lud_fail(error, LUD_ERROR_UNSUPPORTED, "learner.imitation: of continuous actions");
+    memcpy(v->action, discrete, (size_t)rows->n * sizeof *v->action);
+    return LUD_OK;
+}
+
 static void visit(lud_tick_policy *policy, lud_checkpoint *checkpoint) {
     vector *v = (vector *)policy;
     lud_checkpoint_tensor(checkpoint, "ticks.normaliser", LUD_TENSOR_F32, 1,
@@ -249,6 +259,7 @@ static const lud_tick_policy_kind kind = {.name = "vector",
                                           .act = act,
                                           .value = value,
                                           .learn = learn,
+                                          .assume = assume,
                                           .probabilities = probabilities,
                                           .visit = visit};
 
@@ -354,4 +365,11 @@ lud_status lud_tick_vector_create(const lud_tick_policy_request *request, lud_ti
     else
         *policy = &v->base;
     return status;
+}
+
+lud_status lud_tick_policy_open(const lud_tick_policy_request *request, lud_tick_options *options,
+                                const char *file, lud_tick_policy **policy, lud_error *error) {
+    return options->policy.type == LUD_TICK_TOKENS
+               ? lud_tick_tokens_create(request, options, file, policy, error)
+               : lud_tick_vector_create(request, options, policy, error);
 }

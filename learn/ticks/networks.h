@@ -12,4 +12,8 @@
 lud_status lud_tick_vector_create(const lud_tick_policy_request *request, lud_tick_options *options,
                                   lud_tick_policy **policy, lud_error *error);
 
+/* The policy that the options name; `file` is the scenario's, for paths relative to it (may be null). */
+lud_status lud_tick_policy_open(const lud_tick_policy_request *request, lud_tick_options *options,
+                                const char *file, lud_tick_policy **policy, lud_error *error);
+
 #endif

@@ -3,11 +3,13 @@
 #include "base/option_rows.h"
 #include "learn/policy_gradient/value_normaliser.h"
 
-static const char *const policy_names[] = {"vector", NULL};
+static const char *const policy_names[] = {"vector", "tokens", NULL};
 
 #define OPTIONS lud_tick_policy_options
 static const lud_option policy_options[] = {
-    CHOICE(type, "vector", policy_names, "what acts: a network over the world's observations"),
+    CHOICE(type, "vector", policy_names,
+           "what acts: a network over the world's observations (vector), or a language model that reads a "
+           "prompt and writes its action (tokens)"),
     CHOICE_AT("encoder", network.encoder, "auto", lud_mappo_encoder_names,
               "what sees the world; auto: graph where edges are observed, grid in multigrid, else mlp"),
     BOOL_AT("centralised", network.centralised, "false",
@@ -30,9 +32,21 @@ static const lud_option policy_options[] = {
     REAL_AT("log_std", network.log_std, "0", -10, 5,
             "log standard deviation of continuous actions at the start"),
     SECTION_AT("graph", network.graph, lud_mappo_graph_table, "graph networks"),
+    SECTION(language, lud_language_option_table, "tokens: the language model"),
 };
 static const lud_option_table policy_table =
     OPTION_TABLE("policy", "who acts: one policy shared by all agents", policy_options);
+
+#undef OPTIONS
+#define OPTIONS lud_tick_imitation_options
+static const lud_option imitation_options[] = {
+    INT(ticks, "0", 0, 1e15, "of the training's, at its beginning, in which others act"),
+    TREE(policies, "who acts then, by role or agent, as in the scenario's section of that name"),
+    REAL(share, "1", 1e-6, 1, "of what is done in a tick that is learned from, drawn"),
+    REAL(learning_rate, "0.001", 0, 10, "of the policy in these ticks"),
+};
+static const lud_option_table imitation_table =
+    OPTION_TABLE("imitation", "a start in which the policy learns to do as others do", imitation_options);
 
 #undef OPTIONS
 #define OPTIONS lud_optimiser_options
@@ -45,6 +59,7 @@ static const lud_option_table optimiser_table =
 static const lud_option options[] = {
     TEXT(type, NULL, "ticks"),
     SECTION(policy, policy_table, "who acts"),
+    SECTION(imitation, imitation_table, "learning from what others do, before ticks"),
     INT(ticks, "20000", 1, 1e15, "of the whole training: steps of every environment"),
     INT(ticks_per_iteration, "100", 1, 1e9, "ticks that share a row of metrics"),
     TEXTS(training_teams, "[]",

@@ -199,7 +199,7 @@ static lud_status open_core(core *c, const lud_scenario *trained, const lud_scen
                                              .n_acting = ROWS,
                                              .max_rows = c->options.max_rows,
                                              .critic = c->options.baseline.type == LUD_BASELINE_CRITIC};
-    status = lud_tick_vector_create(&request, &c->options, &c->policy, error);
+    status = lud_tick_policy_open(&request, &c->options, trained->path, &c->policy, error);
     if (status) return status;
     lud_arrays *a = &c->arrays;
     LUD_TAKE(a, c->environment, ROWS);

@@ -74,7 +74,8 @@ typedef struct lud_tick_lesson {
 
 /* What learn has seen on the way, for metrics. */
 typedef struct lud_tick_losses {
-    double value; /* mean over valued rows */
+    double value;    /* mean over valued rows */
+    double log_prob; /* mean over rows, of policies that learn from texts; else 0 */
 } lud_tick_losses;
 
 typedef struct lud_tick_policy lud_tick_policy;
@@ -93,6 +94,10 @@ typedef struct lud_tick_policy_kind {
     lud_status (*value)(lud_tick_policy *policy, const lud_tick_rows *rows, float *value, lud_error *error);
     lud_status (*learn)(lud_tick_policy *policy, const lud_tick_lesson *lesson, lud_tick_losses *losses,
                         lud_error *error);
+    /* As act, but with the choices given, discrete[n]: what follows may learn from these rows. Null: the
+     * policy cannot imitate. */
+    lud_status (*assume)(lud_tick_policy *policy, const lud_tick_rows *rows, const int32_t *discrete,
+                         lud_error *error);
     /* p[n][largest n_discrete] of every choice, for distributions that are drawn over the world. Disturbs
      * nothing that act has kept. Null: choices do not follow from what is seen alone. */
     lud_status (*probabilities)(lud_tick_policy *policy, const lud_tick_rows *rows, float *p,

@@ -61,6 +61,7 @@ static void destroy(lud_learner *learner) {
     lud_tick_stepping_destroy(&l->training);
     lud_tick_stepping_destroy(&l->evaluation);
     lud_tick_scoring_destroy(&l->scoring);
+    lud_tick_imitation_destroy(&l->imitation);
     lud_optimiser_destroy(l->optimiser);
     if (l->policy) l->policy->kind->destroy(l->policy);
     lud_arrays_free(&l->arrays);
@@ -111,7 +112,7 @@ static lud_status open_policy(ticks *l, int64_t envs, int64_t evaluated, lud_err
                                              .n_learning = envs * n_agents,
                                              .max_rows = o->max_rows,
                                              .critic = o->baseline.type == LUD_BASELINE_CRITIC};
-    lud_status status = lud_tick_vector_create(&request, o, &l->policy, error);
+    lud_status status = lud_tick_policy_open(&request, o, l->scenario->path, &l->policy, error);
     if (status) return status;
     if (request.critic && !l->policy->has_critic)
         return lud_fail_at(error, LUD_ERROR_INPUT, l->scenario->learner->place,
@@ -129,9 +130,10 @@ static lud_status build_optimiser(ticks *l, lud_error *error) {
     options.max_norm = l->options.max_norm;
     l->optimiser = lud_optimiser_create(l->policy->parameters);
     if (!l->optimiser) return out_of_memory(error);
-    l->actor_group = lud_optimiser_group(l->optimiser, kind->actor, &options, false);
+    /* the critic's first: what is in a group is in no other */
     l->critic_group =
         l->policy->has_critic ? lud_optimiser_group(l->optimiser, kind->critic, &options, false) : -1;
+    l->actor_group = lud_optimiser_group(l->optimiser, kind->actor, &options, false);
     if (l->actor_group < 0 || (l->policy->has_critic && l->critic_group < 0)) return out_of_memory(error);
     return lud_optimiser_build(l->optimiser, l->seed, error);
 }
@@ -150,6 +152,7 @@ static lud_status build(ticks *l, lud_error *error) {
     if (!status)
         status = lud_tick_stepping_create(l, evaluated, LUD_TICK_FIRST_EVALUATED, &l->evaluation, error);
     if (!status) status = lud_tick_scoring_create(l, &l->scoring, error);
+    if (!status) status = lud_tick_imitation_create(l, &l->imitation, error);
     const uint64_t total = (uint64_t)l->options.ticks, each = (uint64_t)l->options.ticks_per_iteration;
     l->base.n_iterations = (total + each - 1) / each;
     return status;
@@ -232,6 +235,7 @@ lud_status lud_tick_run(ticks *l, lud_error *error) {
     lud_status status = LUD_OK;
     if (!l->started) lud_tick_reset(&l->training);
     l->started = true;
+    if (l->imitation.done < (uint64_t)l->options.imitation.ticks) return lud_tick_imitate(l, error);
     if (!l->scoring.valued) status = lud_tick_find_values(l, error);
     lud_profile_begin(&l->profile, LUD_TICK_STAGE_ACT);
     if (!status) status = lud_tick_act(l, &l->training, false, error);
@@ -380,6 +384,7 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     if (l->policy->kind->visit) l->policy->kind->visit(l->policy, checkpoint);
     lud_optimiser_visit(l->optimiser, "optimiser.", checkpoint);
     lud_tick_scoring_visit(&l->scoring, checkpoint, l->training.n_rows);
+    lud_tick_imitation_visit(l, checkpoint);
     visit_counters(l, checkpoint);
     visit_environments(l, checkpoint);
 }

@@ -11,6 +11,7 @@
 #include "learn/learner.h"
 #include "learn/policy_gradient/gate_history.h"
 #include "learn/store/profile.h"
+#include "learn/ticks/imitation.h"
 #include "learn/ticks/networks.h"
 #include "learn/ticks/rollout.h"
 #include "learn/ticks/selection.h"
@@ -74,6 +75,7 @@ struct lud_tick_learner {
     double *component_rewards;        /* [n_components] of the iteration */
 
     lud_tick_scoring scoring;
+    lud_tick_imitation imitation;
     lud_tick_sums sums;
     lud_profile profile;
 };
