@@ -37,7 +37,7 @@ typedef struct villager {
 enum {
     N_DIRECTIONS = 4,
     SEEN = 4, /* of the others in sight */
-    MARKET_EVERY = 48,
+    MARKET_EVERY = 40,
     MARKET_FOR = 24, /* steps */
     MAX_CELLS = LUD_TRIBES_MAX_SIDE * LUD_TRIBES_MAX_SIDE
 };
@@ -122,18 +122,21 @@ static void go_home(choice *c) {
         follow(c, way_to(c, c->team));
 }
 
-/* The kind whose nearest field is worth most for the way there and back; -1: no field is in reach. Traders
- * count every kind alike: what is worth little here is worth more elsewhere. */
+/* The kind that brings most for the time that a full load takes: the way there, gathering, and the way back.
+ * -1: no field is in reach. Traders count every kind alike: what is worth little here is worth more
+ * elsewhere.
+ */
 static int best_kind(const choice *c, bool alike) {
     const lud_tribes_team *team = &c->s->m->spec.teams[c->team];
+    const double carry = (double)c->s->m->spec.carry;
     int best = -1;
     double most = 0;
     for (int k = 0; k < LUD_RESOURCES; k++) {
         const int field = c->s->nearest[k][c->cell];
-        if (field < 0) continue;
+        if (field < 0 || team->skill[k] <= 0) continue;
         const int there = c->s->distance[k][c->cell], back = way_to(c, c->team)[c->s->map->field[field]];
-        const double worth = (alike ? 1.0 : 0.1 + (double)team->value[k]) /
-                             (3 + there + (double)back / (double)c->s->m->spec.carry);
+        const double value = alike ? 1.0 : 0.1 + (double)team->value[k];
+        const double worth = value / (2 + there + back + carry / team->skill[k]);
         if (best >= 0 && worth <= most) continue;
         best = k;
         most = worth;

@@ -92,6 +92,7 @@ static lud_status add_frame(recorder *r, float progress, bool moving, lud_error 
                          .n_trail = o->still ? 0 : lud_player_trail(r->player, trail, LUD_TRAIL_STATES),
                          .before = moving && o->frames_per_step > 1 ? lud_player_before(r->player) : NULL,
                          .actions = lud_player_actions(r->player),
+                         .rewards = lud_player_rewards(r->player),
                          .progress = lud_eased(progress),
                          .glow = since < 0 ? 0 : fmaxf(0, 1 - since / glow_seconds),
                          .seconds = o->still ? 0 : (float)r->result.frames / (float)o->fps,

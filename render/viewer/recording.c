@@ -34,6 +34,7 @@ static lud_status add_frame(lud_recording *r, const lud_stage *stage, const lud_
                          .n_trail = shown->motion ? lud_player_trail(player, trail, LUD_TRAIL_STATES) : 0,
                          .before = progress > 0 && shown->motion ? lud_player_before(player) : NULL,
                          .actions = lud_player_actions(player),
+                         .rewards = lud_player_rewards(player),
                          .progress = lud_eased(progress),
                          .glow = since < 0 ? 0 : fmaxf(0, 1 - since / 0.3f),
                          .seconds = shown->motion ? (float)r->frames / RECORD_FPS : 0,

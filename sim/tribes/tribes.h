@@ -72,6 +72,7 @@ typedef struct lud_tribes_team {
     int64_t robots;               /* but the last so many are robots */
     int64_t agents;               /* at least 1 once a map is there */
     int64_t value[LUD_RESOURCES]; /* of a unit, 0..LUD_TRIBES_MAX_VALUE */
+    double skill[LUD_RESOURCES];  /* probability that gathering one succeeds */
 } lud_tribes_team;
 
 /* Somewhere to be, or that much in the storehouse. */

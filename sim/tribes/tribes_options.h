@@ -18,6 +18,7 @@ typedef struct lud_tribes_team_options {
     int role;
     int64_t agents, robots;
     lud_int_list values;
+    lud_real_list skills;
 } lud_tribes_team_options;
 extern const lud_option_table lud_tribes_team_option_table;
 

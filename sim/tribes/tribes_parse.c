@@ -19,9 +19,17 @@ static lud_status read_team(lud_arena *arena, lud_tree *node, const lud_tribes_s
     if (o.values.n != LUD_RESOURCES)
         return lud_tree_expected(lud_tree_get(node, "values"), error,
                                  "three numbers, of grain, wood and ore");
-    *team =
-        (lud_tribes_team){o.name ? o.name : lud_tribes_team_names[index], o.role, o.robots, o.agents, {0}};
-    for (int k = 0; k < LUD_RESOURCES; k++) team->value[k] = o.values.items[k];
+    if (o.skills.n != LUD_RESOURCES)
+        return lud_tree_expected(lud_tree_get(node, "skills"), error,
+                                 "three probabilities, for grain, wood and ore");
+    *team = (lud_tribes_team){.name = o.name ? o.name : lud_tribes_team_names[index],
+                              .role = o.role,
+                              .robots = o.robots,
+                              .agents = o.agents};
+    for (int k = 0; k < LUD_RESOURCES; k++) {
+        team->value[k] = o.values.items[k];
+        team->skill[k] = o.skills.items[k];
+    }
     for (int t = 0; t < index; t++)
         if (!strcmp(spec->teams[t].name, team->name))
             return lud_fail_at(error, LUD_ERROR_INPUT, node->place, "there are two teams of the name '%s'",
@@ -327,8 +335,12 @@ static bool add_teams(const lud_tribes_spec *spec, lud_arena *arena, lud_tree *s
     lud_tree *list = lud_tree_add_sequence(arena, section, "teams");
     for (int t = 0; t < spec->n_teams && list; t++) {
         lud_tribes_team *team = &spec->teams[t];
-        const lud_tribes_team_options o = {
-            team->name, team->role, team->agents, team->robots, {team->value, LUD_RESOURCES}};
+        const lud_tribes_team_options o = {.name = team->name,
+                                           .role = team->role,
+                                           .agents = team->agents,
+                                           .robots = team->robots,
+                                           .values = {team->value, LUD_RESOURCES},
+                                           .skills = {team->skill, LUD_RESOURCES}};
         lud_tree *entry = lud_tree_add_mapping(arena, list, NULL);
         if (!entry || lud_options_write(&lud_tribes_team_option_table, arena, &o, entry, error)) return false;
     }

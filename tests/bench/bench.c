@@ -7,6 +7,7 @@
 
 static const lud_bench *const registry[] = {
     &lud_bench_multigrid,  //
+    &lud_bench_tribes,     //
     &lud_bench_render,     //
     &lud_bench_kernels,    //
     &lud_bench_statespace, //

@@ -50,6 +50,7 @@ extern const lud_bench lud_bench_proving;
 extern const lud_bench lud_bench_bandit;
 extern const lud_bench lud_bench_ticks;
 extern const lud_bench lud_bench_windows;
+extern const lud_bench lud_bench_tribes;
 
 /* Runs all iterations of a learner, with a progress line of this label; adds the processor time to *seconds.
  * An interruption is an error. */
