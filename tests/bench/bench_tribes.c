@@ -107,11 +107,12 @@ static lud_status add_rows(lud_bench_report *report, run *r, int n_threads, lud_
         r->observe = observe;
         snprintf(name, sizeof name, "step%s, %d agents, %d core%s", observe ? " and observation" : "", n,
                  n_threads, n_threads == 1 ? "" : "s");
+        if (!lud_bench_wants(report, name)) continue;
         row.value = lud_bench_rate(step_all, r, N_ENVS, &row.spread);
         status = lud_bench_add(report, row, error);
     }
-    if (status || n_threads > 1) return status;
     snprintf(name, sizeof name, "description for an agent, %d agents", n);
+    if (status || n_threads > 1 || !lud_bench_wants(report, name)) return status;
     row.unit = "texts/s";
     row.value = lud_bench_rate(describe_one, r, n, &row.spread);
     return lud_bench_add(report, row, error);
