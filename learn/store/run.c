@@ -266,7 +266,7 @@ lud_status lud_run_iterations(const char *folder, uint64_t *iterations, lud_erro
     if (status || !there) return status;
     lud_text path = {0};
     lud_text_append(&path, "%s/%s", folder, checkpoint);
-    status = path.failed ? out_of_memory(error) : lud_checkpoint_open(path.bytes, &saved, error);
+    status = path.failed ? lud_out_of_memory(error) : lud_checkpoint_open(path.bytes, &saved, error);
     if (!status) {
         lud_checkpoint_u64(saved, "iterations", iterations);
         status = lud_checkpoint_status(saved, error);
