@@ -10,7 +10,7 @@
 enum { MOST_RUNS = 7, MOST_PANELS = 6, PANEL_WIDTH = 900, PANEL_HEIGHT = 720, GREY = 5 };
 
 typedef struct plot_values {
-    const char *out;
+    const char *out, *x;
     lud_flag_list columns, levels;
 } plot_values;
 
@@ -19,6 +19,7 @@ static const lud_flag flags[] = {
     TEXT_FLAG("out", 'o', out, "FILE", "the picture to write (.png)"),
     LIST_FLAG("column", 'c', columns, "NAME",
               "a column of metrics.csv, a panel each; may be given several times"),
+    TEXT_FLAG("x", 'x', x, "NAME", "the column of the horizontal axis, e.g. seconds; else steps"),
     LIST_FLAG("level", 'l', levels, "Y=NAME", "a level line to compare with, e.g. --level -7.6=scripted"),
 };
 
@@ -49,8 +50,9 @@ static lud_status no_such_column(lud_arena *arena, const char *column, const cha
                     folder, names);
 }
 
-static lud_status fill_panel(lud_arena *arena, const char *column, const char *const *folders, int n_folders,
-                             const level *levels, int n_levels, lud_plot_panel *panel, lud_error *error) {
+static lud_status fill_panel(lud_arena *arena, const char *x, const char *column, const char *const *folders,
+                             int n_folders, const level *levels, int n_levels, lud_plot_panel *panel,
+                             lud_error *error) {
     static const int colours[MOST_RUNS] = {2, 0, 1, 3, 4, 6, 5};
     lud_plot_curve *curves = lud_arena_take_array(arena, (size_t)(n_folders + n_levels), sizeof *curves);
     double *ends = lud_arena_take_array(arena, 2, sizeof *ends);
@@ -60,7 +62,7 @@ static lud_status fill_panel(lud_arena *arena, const char *column, const char *c
     int n_points = 0;
     for (int r = 0; r < n_folders; r++) {
         lud_history h;
-        lud_status status = lud_history_read(arena, folders[r], column, &h, error);
+        lud_status status = lud_history_read_over(arena, folders[r], x, column, &h, error);
         if (status) return status;
         if (h.n == 0) continue;
         n_points += h.n;
@@ -91,8 +93,8 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     for (int l = 0; l < values->levels.n && !status; l++)
         status = read_level(values->levels.items[l], &levels[l], error);
     for (int c = 0; c < values->columns.n && !status; c++)
-        status = fill_panel(arena, values->columns.items[c], arguments, n_arguments, levels, values->levels.n,
-                            &panels[c], error);
+        status = fill_panel(arena, values->x, values->columns.items[c], arguments, n_arguments, levels,
+                            values->levels.n, &panels[c], error);
     if (!status)
         status = lud_plot_write(values->out, panels, values->columns.n, PANEL_WIDTH, PANEL_HEIGHT, 2,
                                 LUD_THEME_LIGHT, error);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const lud_gate_priority_names[] = {
-    "delight", "advantage", "abs_advantage", "surprisal", "additive", "uniform", NULL};
+const char *const lud_gate_priority_names[] = {"delight",  "advantage", "abs_advantage", "surprisal",
+                                               "additive", "uniform",   "abs_delight",   NULL};
 
 lud_gate lud_gate_default(void) {
     return (lud_gate){.mode = LUD_GATE_THRESHOLD,
@@ -47,6 +47,9 @@ void lud_gate_priorities(int priority, double alpha, int64_t n, const float *adv
             break;
         case LUD_PRIORITY_ADVANTAGE:
             out[i] = a;
+            break;
+        case LUD_PRIORITY_ABS_DELIGHT:
+            out[i] = fabsf(a * surprisal);
             break;
         case LUD_PRIORITY_ABS_ADVANTAGE:
             out[i] = fabsf(a);
@@ -126,10 +129,33 @@ static float sigmoid(double x) {
     return (float)(1 / (1 + exp(-x)));
 }
 
+/* The share of rows that are drawn whatever their delight, so that no weight passes its inverse (defensive
+ * importance sampling: Hesterberg, "Weighted average importance sampling and defensive mixture
+ * distributions", Technometrics 1995). */
+static const double drawn_anyway = 0.1;
+
+static void sample_by_size(double rate, int64_t n, const float *delight, const float *uniform, float *weight,
+                           float *probability) {
+    double total = 0;
+    for (int64_t i = 0; i < n; ++i) total += isfinite(delight[i]) ? fabs((double)delight[i]) : 0;
+    for (int64_t i = 0; i < n; ++i) {
+        double size = isfinite(delight[i]) ? fabs((double)delight[i]) : 0;
+        double share =
+            total > 0 ? (1 - drawn_anyway) * size / total + drawn_anyway / (double)n : 1 / (double)n;
+        double p = fmin(rate * (double)n * share, 1);
+        if (probability) probability[i] = (float)p;
+        weight[i] = (double)uniform[i] < p ? (float)(rate / p) : 0;
+    }
+}
+
 float lud_gate_weights(const lud_gate *gate, int64_t n, const float *delight, const float *uniform,
                        float *weight, float *probability, float *scratch) {
     float price = gate->fixed_price ? (float)gate->price : 0;
     if (n == 0) return price;
+    if (gate->mode == LUD_GATE_IMPORTANCE) {
+        sample_by_size(gate->rate, n, delight, uniform, weight, probability);
+        return 0;
+    }
     if (gate->mode == LUD_GATE_TOP_K)
         price = keep_top(n, delight, lud_gate_top_count(gate, n), weight, scratch);
     else if (goes_by_rate(gate))
@@ -153,10 +179,16 @@ float lud_gate_weights(const lud_gate *gate, int64_t n, const float *delight, co
             weight[i] = p;
             break;
         case LUD_GATE_TOP_K:
+        case LUD_GATE_IMPORTANCE: /* above */
             break;
         }
     }
     return price;
+}
+
+bool lud_gate_draws(const lud_gate *gate) {
+    return gate->mode == LUD_GATE_BERNOULLI || gate->mode == LUD_GATE_IMPORTANCE ||
+           gate->priority == LUD_PRIORITY_UNIFORM;
 }
 
 double lud_gate_rate(const lud_gate *gate, uint64_t experiences) {
@@ -204,7 +236,7 @@ lud_gate_decision lud_gate_decide(const lud_gate *gate, const lud_gate_batch *b)
     now.rate = lud_gate_rate(gate, b->experiences);
     bool by_rate = goes_by_rate(gate);
     float price;
-    if (by_rate && gate->mode != LUD_GATE_TOP_K && b->history &&
+    if (by_rate && gate->mode != LUD_GATE_TOP_K && gate->mode != LUD_GATE_IMPORTANCE && b->history &&
         lud_gate_history_price(b->history, now.rate, &price)) {
         now.fixed_price = true;
         now.price = (double)price;

@@ -24,7 +24,9 @@ typedef enum lud_gate_mode {
     LUD_GATE_SOFT,      /* that sigmoid */
     LUD_GATE_DELIGHT,   /* sigmoid(delight / temperature) without a price; temperature 0: 1 if delight > price
                          */
-    LUD_GATE_TOP_K      /* exactly k rows, by delight, then by index */
+    LUD_GATE_TOP_K,     /* exactly k rows, by delight, then by index */
+    LUD_GATE_IMPORTANCE /* rate / p if a draw is below p, else 0; p in proportion to |delight|, on average the
+                           rate: in expectation the gradient of all rows */
 } lud_gate_mode;
 
 typedef enum lud_gate_priority {
@@ -32,8 +34,9 @@ typedef enum lud_gate_priority {
     LUD_PRIORITY_ADVANTAGE,
     LUD_PRIORITY_ABS_ADVANTAGE,
     LUD_PRIORITY_SURPRISAL,
-    LUD_PRIORITY_ADDITIVE, /* (1 - alpha) advantage + alpha surprisal */
-    LUD_PRIORITY_UNIFORM   /* a draw */
+    LUD_PRIORITY_ADDITIVE,   /* (1 - alpha) advantage + alpha surprisal */
+    LUD_PRIORITY_UNIFORM,    /* a draw */
+    LUD_PRIORITY_ABS_DELIGHT /* |delight|: bad surprises beside good ones, so that luck evens out */
 } lud_gate_priority;
 extern const char *const lud_gate_priority_names[]; /* null-terminated */
 
@@ -85,10 +88,13 @@ float lud_gate_kth_largest(int64_t n, const float *delight, int64_t k, float *sc
 int64_t lud_gate_top_count(const lud_gate *gate, int64_t n);
 
 /* weight[n] of every row, and probability[n] = sigmoid((delight - price) / temperature) (may be null).
- * Returns the price in force (0 where there is none). uniform[n] is read by BERNOULLI only. scratch[n]. n = 0
- * is allowed. */
+ * Returns the price in force (0 where there is none). uniform[n] is read by BERNOULLI and IMPORTANCE only.
+ * scratch[n]. n = 0 is allowed. */
 float lud_gate_weights(const lud_gate *gate, int64_t n, const float *delight, const float *uniform,
                        float *weight, float *probability, float *scratch);
+
+/* Whether weights or priorities need draws. */
+bool lud_gate_draws(const lud_gate *gate);
 
 /* The rate in force when `experiences` were had, those of the present batch among them. */
 double lud_gate_rate(const lud_gate *gate, uint64_t experiences);
@@ -97,7 +103,7 @@ double lud_gate_rate(const lud_gate *gate, uint64_t experiences);
 typedef struct lud_gate_batch {
     int64_t n;
     const float *delight;            /* [n] lud_gate_priorities */
-    const float *uniform;            /* [n] read by BERNOULLI only, else may be null */
+    const float *uniform;            /* [n] read by BERNOULLI and IMPORTANCE only, else may be null */
     uint64_t experiences;            /* see lud_gate_rate */
     const lud_gate_history *history; /* null: none. Delights are pushed by the caller, before or after. */
     float *weight;                   /* [n] result */

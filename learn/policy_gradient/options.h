@@ -19,7 +19,8 @@ typedef enum lud_advantage_scale {
     LUD_ADVANTAGE_OF_MINIBATCH /* over every minibatch */
 } lud_advantage_scale;
 
-extern const lud_option_table lud_gate_table;
+/* The second is the same, but its priority is abs_delight unless it is said. */
+extern const lud_option_table lud_gate_table, lud_size_gate_table;
 
 typedef struct lud_policy_gradient_options {
     /* advantages */

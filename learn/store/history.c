@@ -51,13 +51,22 @@ static lud_status read_text(lud_arena *arena, const char *folder, char **text, l
 
 lud_status lud_history_read(lud_arena *arena, const char *folder, const char *column, lud_history *history,
                             lud_error *error) {
+    return lud_history_read_over(arena, folder, NULL, column, history, error);
+}
+
+lud_status lud_history_read_over(lud_arena *arena, const char *folder, const char *over, const char *column,
+                                 lud_history *history, lud_error *error) {
     char *text;
     *history = (lud_history){0};
     lud_status status = read_text(arena, folder, &text, error);
     if (status || !text) return status;
     const int counted = column_of(text, "steps"), from = column_of(text, column);
     history->steps_name = counted >= 0 ? "environment steps" : "iteration";
-    const int x = counted >= 0 ? counted : column_of(text, "iteration");
+    int x = counted >= 0 ? counted : column_of(text, "iteration");
+    if (over) {
+        x = column_of(text, over);
+        history->steps_name = over;
+    }
     if (x < 0 || from < 0) return LUD_OK;
     size_t lines = 1;
     for (const char *at = text; *at; at++) lines += *at == '\n';

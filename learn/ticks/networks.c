@@ -284,6 +284,11 @@ static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
+static size_t bytes_of(const lud_mappo_networks *t) {
+    if (!t) return 0;
+    return lud_nn_bytes(t->actor.nn) + (t->critic.nn ? lud_nn_bytes(t->critic.nn) : 0);
+}
+
 static bool take_arrays(vector *v) {
     const lud_tick_policy *p = &v->base;
     const lud_mappo_shape *shape = &v->acting->shape;
@@ -328,6 +333,8 @@ static lud_status build(vector *v, const lud_tick_policy_request *r, lud_tick_op
                            &p->act_rows, &v->acting, error);
     if (status) return status;
     p->parameters = v->acting->parameters;
+    p->act_bytes = bytes_of(v->acting);
+    p->learn_bytes = bytes_of(v->learning);
     options->policy.network = v->acting->options;
     v->normaliser = (lud_value_normaliser){.device = r->device,
                                            .kind = (lud_value_normaliser_kind)options->normaliser,

@@ -69,14 +69,17 @@ static const lud_option options[] = {
     CHOICE(time_limits, "bootstrap", lud_time_limit_names,
            "an episode cut off by its length: terminal as any end; discard, its last step is not scored; "
            "bootstrap, the critic's value of what was seen last stands for the rest"),
-    REAL(learning_rate, "0.0003", 0, 10, "of the policy"),
-    REAL(critic_learning_rate, "0.001", 0, 10, "of the critic"),
+    REAL(learning_rate, "0.001", 0, 10, "of the policy"),
+    REAL(critic_learning_rate, "0.003", 0, 10, "of the critic"),
     BOOL(decay_learning_rate, "false", "both fall linearly to 0 over the training"),
     SECTION(optimiser, optimiser_table, LUD_OPTIMISER_HELP),
     REAL(max_norm, "1", 0, 1e9, "largest norm of each gradient; 0: no clipping"),
     REAL(entropy_coefficient, "0.01", -10, 10, "weight of the entropy of the rows that are learned from"),
     REAL(value_coefficient, "1", 0, 1000, "weight of the value loss"),
-    REAL(value_rate, "1", 0, 1, "share of scored rows, drawn, that the critic learns from in a tick"),
+    REAL(value_rate, "0", 0, 1,
+         "share of scored rows, drawn, that the critic learns from in a tick; 0: twice the rate of a gate "
+         "that "
+         "keeps or drops by one, else all"),
     REAL(huber_delta, "10", 0, 1e9, "where the value loss turns linear; 0: squared loss"),
     BOOL(standardise, "true",
          "baseline critic: advantages are divided by the root of their running mean square"),
@@ -84,7 +87,7 @@ static const lud_option options[] = {
            "of the critic's targets: none, running statistics (valuenorm), or with the output layer rescaled "
            "(popart)"),
     REAL(normaliser_beta, "0.999", 0, 1, "forgetting of its statistics in a tick"),
-    SECTION(gate, lud_gate_table, "which experiences are worth a backward pass"),
+    SECTION(gate, lud_size_gate_table, "which experiences are worth a backward pass"),
     SECTION(baseline, lud_critic_baseline_table, "what rewards are compared with"),
     INT(max_rows, "0", 0, 1e9,
         "most rows in one pass through the networks; 0: as many as memory and the device are good for"),

@@ -11,10 +11,6 @@ const char *const lud_tick_end_names[LUD_TICK_ENDS] = {[LUD_TICK_UPDATED] = "upd
                                                        [LUD_TICK_GATED_ALL] = "gated_all",
                                                        [LUD_TICK_NO_SIGNAL] = "no_signal"};
 
-bool lud_tick_draws(const lud_gate *gate) {
-    return gate->mode == LUD_GATE_BERNOULLI || gate->priority == LUD_PRIORITY_UNIFORM;
-}
-
 void lud_tick_select(const lud_gate *gate, lud_gate_history *history, uint64_t experiences,
                      lud_tick_selection *s) {
     s->delights = 0.0;

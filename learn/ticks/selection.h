@@ -38,8 +38,6 @@ typedef struct lud_tick_selection {
     lud_tick_end end;   /* UPDATED, GATED_ALL or NO_SIGNAL */
 } lud_tick_selection;
 
-/* Whether the gate needs draws. */
-bool lud_tick_draws(const lud_gate *gate);
 /* Fills the results. `experiences` were had by all teams, those of the tick among them. A price by history
  * (null: none) follows from what it knew before the tick; then it remembers the tick's delights. */
 void lud_tick_select(const lud_gate *gate, lud_gate_history *history, uint64_t experiences,

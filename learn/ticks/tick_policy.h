@@ -117,6 +117,7 @@ struct lud_tick_policy {
     bool has_critic;                       /* created with one */
     int64_t n_acting;                      /* most rows of an act, as it was created for */
     int64_t act_rows, learn_rows;          /* most rows of a pass */
+    size_t act_bytes, learn_bytes; /* what such passes hold beside the parameters: activations, caches */
 };
 
 /* What a policy is created for. */

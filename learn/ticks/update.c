@@ -199,7 +199,7 @@ static lud_words draw(const lud_tick_learner *l, int64_t row) {
 static void score(lud_tick_learner *l) {
     lud_tick_scoring *s = &l->scoring;
     const lud_tick_stepping *t = &l->training;
-    const bool draws = lud_tick_draws(&l->options.gate);
+    const bool draws = lud_gate_draws(&l->options.gate);
     lud_baseline_advantages(&s->baseline, s->n_trained, s->reward, s->team, s->expected, s->advantage);
     if (l->policy->has_critic && l->options.standardise) standardise(s);
     int64_t n = 0;
@@ -220,11 +220,20 @@ static void score(lud_tick_learner *l) {
 
 /* ---- learning ---- */
 
+/* The share of scored rows that the critic learns from, where it is not the gate's. */
+static double value_rate(const lud_tick_learner *l) {
+    const lud_gate *gate = &l->options.gate;
+    const bool drops = gate->mode == LUD_GATE_THRESHOLD || gate->mode == LUD_GATE_BERNOULLI ||
+                       gate->mode == LUD_GATE_TOP_K || gate->mode == LUD_GATE_IMPORTANCE;
+    if (l->options.value_rate > 0.0) return l->options.value_rate;
+    return drops && !gate->fixed_price ? fmin(2.0 * l->scoring.selection.rate, 1.0) : 1.0;
+}
+
 /* The rows that the critic learns from. */
 static void choose_valued(lud_tick_learner *l) {
     lud_tick_scoring *s = &l->scoring;
     const lud_tick_selection *c = &s->selection;
-    const double rate = l->options.value_rate;
+    const double rate = value_rate(l);
     s->n_valued = 0;
     if (!l->policy->has_critic) return;
     const bool kept = l->options.gate.critic == LUD_GATE_CRITIC_KEPT;

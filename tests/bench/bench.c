@@ -20,6 +20,8 @@ static const lud_bench *const registry[] = {
     &lud_bench_training,   //
     &lud_bench_proving,    //
     &lud_bench_tokens,     //
+    &lud_bench_bandit,     //
+    &lud_bench_ticks,      //
 };
 
 enum { N_REGISTERED = sizeof registry / sizeof *registry, N_REPETITIONS = 9 };

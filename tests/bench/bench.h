@@ -49,6 +49,8 @@ extern const lud_bench lud_bench_proof;
 extern const lud_bench lud_bench_training;
 extern const lud_bench lud_bench_proving;
 extern const lud_bench lud_bench_tokens;
+extern const lud_bench lud_bench_bandit;
+extern const lud_bench lud_bench_ticks;
 
 /* Runs all iterations of a learner, with a progress line of this label; adds the processor time to *seconds.
  * An interruption is an error. */
