@@ -19,6 +19,7 @@ static const lud_bench *const registry[] = {
     &lud_bench_proof,      //
     &lud_bench_training,   //
     &lud_bench_proving,    //
+    &lud_bench_record,     //
 };
 
 enum { N_REGISTERED = sizeof registry / sizeof *registry, N_REPETITIONS = 9 };

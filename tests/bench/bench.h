@@ -48,6 +48,7 @@ extern const lud_bench lud_bench_mappo;
 extern const lud_bench lud_bench_proof;
 extern const lud_bench lud_bench_training;
 extern const lud_bench lud_bench_proving;
+extern const lud_bench lud_bench_record;
 
 /* Runs all iterations of a learner, with a progress line of this label; adds the processor time to *seconds.
  * An interruption is an error. */
