@@ -1,6 +1,5 @@
 /* How a world is drawn. One lud_draw_world per world; render/registry.c lists them. */
-#ifndef LUDUS_RENDER_DRAW_H
-#define LUDUS_RENDER_DRAW_H
+#pragma once
 
 #include "render/canvas.h"
 #include "sim/world.h"
@@ -12,6 +11,7 @@ typedef struct lud_moment {
     const uint8_t *state;
     const uint8_t *before;  /* the state one step earlier; null: no motion is drawn */
     const int32_t *actions; /* [n_agents] joint action from `before` to `state`; null when not known */
+    const float *rewards;   /* [n_agents] of that step; null when not known */
     float progress;         /* 0..1 of the step's motion, already eased; 1 shows `state` exactly */
     float glow;             /* 1: just changed .. 0: settled */
     float seconds;          /* clock of slow waves and shimmers; constant in still pictures */
@@ -93,6 +93,10 @@ typedef struct lud_draw_world {
     /* A small picture of the agent for panels; null: a disc. */
     void (*portrait)(lud_drawing *drawing, lud_canvas *canvas, const uint8_t *state, int agent, float x,
                      float y, int size);
+    /* What the pictures mean and how teams stand, in a box of a panel; returns the height that it took. Null:
+     * pictures speak for themselves. */
+    float (*legend)(lud_drawing *drawing, lud_canvas *canvas, const lud_theme *theme, const uint8_t *state,
+                    lud_box box);
 } lud_draw_world;
 
 /* Every drawing's own struct begins with this. */
@@ -111,5 +115,3 @@ void lud_drawing_destroy(lud_drawing *drawing);
 
 /* Slow at both ends, exact at 0 and 1: the way of everything that moves. */
 float lud_eased(float t);
-
-#endif
