@@ -1,7 +1,5 @@
 #include "learn/empo/exact/solve.h"
 
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/file.h"
 #include "learn/empo/exact/options.h"
