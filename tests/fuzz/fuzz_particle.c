@@ -28,7 +28,7 @@ static void play(const lud_model *model) {
             discrete[i] = choices > 0 ? (int32_t)((i + (size_t)t) % (size_t)choices) : 0;
         }
         lud_particle_world.step(model, range, states, (lud_actions){discrete, continuous},
-                                (lud_outcome){rewards, flags, flags + 3});
+                                (lud_outcome){rewards, flags, flags + 3, NULL});
         lud_particle_world.observe(model, range, states, parts);
     }
     lud_text text = {0};

@@ -105,7 +105,7 @@ static void test_batch_equals_singles(void **state) {
             uint8_t terminated, truncated;
             choose(s, e, 1, actions);
             world->step(&walk->model, range, single, (lud_actions){.discrete = actions},
-                        (lud_outcome){rewards, &terminated, &truncated});
+                        (lud_outcome){rewards, &terminated, &truncated, NULL});
             tick++;
             assert_memory_equal(rewards, whole->rewards[s][e], sizeof rewards);
             assert_int_equal(terminated, whole->terminated[s][e]);
