@@ -156,8 +156,7 @@ typedef struct LUD_OPS {
      * scatter_add. */
     void (*gather_rows)(lud_device *device, int64_t n, int64_t width, const real *table, const int32_t *index,
                         real *y);
-    /* y[index[i]][width] = x[i][width]; indices are distinct, negative ones are skipped. Appends to a cache.
-     */
+    /* y[index[i]][width] = x[i][width]; indices are distinct, negative ones are skipped. For caches. */
     void (*scatter_rows)(lud_device *device, int64_t n, int64_t width, const real *x, const int32_t *index,
                          real *y);
     /* y[n_out][width] += weight[i] x[i][width] at row index[i], i ascending for every row; weight may be null
@@ -236,8 +235,7 @@ typedef struct LUD_OPS {
     /* action[i] = first choice whose cumulative probability exceeds u (inverse distribution function; choices
      * ascending, the last choice with positive probability when rounding leaves none), u = lud_unit of word 0
      * of row i's draw. log_prob[n] may be null. A row that is all masked draws uniformly. `uniform` (may be
-     * null): u[n] given instead of drawn; then draws is not read. draws is host memory, read during the call.
-     */
+     * null): u[n] given instead of drawn; then draws is not read. draws: host memory, read in the call. */
     void (*categorical_sample)(lud_device *device, int64_t n, int64_t n_choices, const real *logits,
                                const uint8_t *mask, const lud_draws *draws, const real *uniform,
                                int32_t *action, real *log_prob);
@@ -382,13 +380,11 @@ typedef struct LUD_OPS {
      * then without the last term, at an episode's end (mask 0). */
     void (*n_step_returns)(lud_device *device, int64_t n_steps, int64_t n, int64_t horizon, double gamma,
                            const real *reward, const real *value, const real *mask, real *returns);
-    /* out[t][k][width] = data[t + k] where t + k < n_steps and k < window[t] (window[n_steps] may be null),
-     * else padding: zeros, the last valid row (a row without any, window <= 0, counts as window 1), or
-     * value[width]. data[n_steps][width], out[n_steps][horizon][width]; valid[n_steps] (may be null) counts
-     * the valid ones. */
-    void (*gather_windows)(lud_device *device, int64_t n_steps, int64_t width, int64_t horizon,
-                           const real *data, const int32_t *window, lud_padding padding, const real *value,
-                           real *out, int32_t *valid);
+    /* out[i][k] = data[first[i] + k] for k < valid[i] = min(end[i] - first[i], horizon, length[i]), at least
+     * 0; behind that padding, value[row_bytes] being that of LUD_PAD_VALUE (else null). Rows at and behind
+     * end[i] are not read. data[rows][row_bytes], out[n][horizon][row_bytes], valid[n] (may be null). */
+    void (*gather_windows)(lud_device *device, const lud_windows *windows, const void *data,
+                           lud_padding padding, const void *value, void *out, int32_t *valid);
 
     /* ---- statistics ---- */
 
@@ -405,8 +401,7 @@ typedef struct LUD_OPS {
                       const real *x, real *y);
     /* PopArt (van Hasselt et al., 2016): after `state` moved on from `old_state`, rescales the output layer
      * w[width][n_in], b[width] in place so that denormalised outputs stay. Deviations are those of the biased
-     * averages, at least 1e-4; an old_state with debias 0 leaves w, b alone scaled from deviation 1, mean 0.
-     */
+     * averages, at least 1e-4; an old_state with debias 0 leaves w, b scaled from deviation 1, mean 0. */
     void (*popart_rescale)(lud_device *device, int64_t n_in, int64_t width, const real *old_state,
                            const real *state, real *w, real *b);
 

@@ -1,4 +1,5 @@
-#include "learn/empo/exact/solved.h"
+#include "learn/clone/clone.h"
+#include "learn/empo/evaluation/solved.h"
 #include "learn/empo/phase1/phase1.h"
 #include "learn/empo/phase2/phase2.h"
 #include "learn/kge/kge.h"
@@ -8,9 +9,8 @@
 
 /* One line a learner. */
 static const lud_learner_kind *const learners[] = {
-    &lud_empo_exact,    &lud_empo_phase1,       &lud_empo_phase2,
-    &lud_mappo_learner, &lud_learner_proof_ppo, &lud_learner_kge,
-    &lud_learner_ticks,
+    &lud_empo_exact,        &lud_empo_phase1, &lud_empo_phase2,   &lud_mappo_learner,
+    &lud_learner_proof_ppo, &lud_learner_kge, &lud_clone_learner, &lud_learner_ticks,
 };
 
 const lud_learner_kind *const *lud_learners(int *n) {

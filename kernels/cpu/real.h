@@ -1,6 +1,5 @@
 /* What the templates kernels/cpu/ops_*.inc are written in: `real` (float or double) and its functions. */
-#ifndef LUDUS_KERNELS_CPU_REAL_H
-#define LUDUS_KERNELS_CPU_REAL_H
+#pragma once
 
 #include <assert.h>
 #include <float.h>
@@ -111,5 +110,3 @@ static inline int64_t block_end(int64_t index, int64_t block, int64_t n) {
     PRAGMA(omp parallel for schedule(static) num_threads(lud_cpu_threads(device, (n) * (cost))))             \
     for (int64_t first = 0; first < (n); first += BLOCK)                                                     \
         for (int64_t end = first + BLOCK < (n) ? first + BLOCK : (n), once_ = 1; once_; once_ = 0)
-
-#endif

@@ -296,6 +296,7 @@ void lud_mappo_net_declare(lud_mappo_net *net, lud_parameters *parameters, lud_m
         lud_parameters_add(parameters, "actor.log_std", 1, &net->out_width,
                            (lud_init){.kind = LUD_INIT_CONSTANT, .a = options->log_std});
     lud_nn_output(net->nn, net->out);
+    if (actor && options->heads) options->heads->declare(options->heads->context, net->nn, x, net->out);
     if (net->magnitude >= 0) lud_nn_output(net->nn, net->magnitude);
     if (mode == LUD_NN_INFERENCE && net->query >= 0) {
         lud_nn_output(net->nn, net->query);

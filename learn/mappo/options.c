@@ -1,5 +1,9 @@
 #include "learn/mappo/options.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
 #include "base/option_rows.h"
 #include "learn/policy_gradient/value_normaliser.h"
 
@@ -66,6 +70,7 @@ static const lud_option_table optimiser_table =
 #define OPTIONS lud_mappo_options
 static const lud_option mappo_options[] = {
     TEXT(type, NULL, "graph-mappo"),
+    TEXT(start, NULL, "a RUN of clone, whose actor training begins with; not read when a run is resumed"),
     CHOICE(encoder, "auto", lud_mappo_encoder_names,
            "what sees the world; auto: graph where edges are observed, grid in multigrid, else mlp"),
     CHOICE(control, "direct", control_names,
@@ -146,4 +151,13 @@ lud_status lud_mappo_options_read(lud_arena *arena, lud_tree *learner, lud_mappo
 int64_t lud_mappo_state_width(const lud_mappo_options *options) {
     if (options->control != LUD_MAPPO_MAD) return 0;
     return (options->mad.drive == LUD_DRIVE_CENTRAL ? 4 : 2) * options->mad.state_size;
+}
+
+const char *lud_mappo_find_path(lud_arena *arena, const char *scenario, const char *path) {
+    const char *beside = lud_path_beside(arena, scenario, path);
+    char *real = beside ? realpath(beside, NULL) : NULL;
+    if (!real && beside) real = realpath(path, NULL);
+    const char *found = real ? lud_arena_text(arena, real, strlen(real)) : beside;
+    free(real);
+    return found;
 }

@@ -1,6 +1,5 @@
 /* The inside of a network, shared by the declaring, planning and running parts. Not for users of networks. */
-#ifndef LUDUS_LEARN_NN_GRAPH_H
-#define LUDUS_LEARN_NN_GRAPH_H
+#pragma once
 
 #include "learn/nn/nn.h"
 
@@ -105,8 +104,3 @@ void lud_nn_backward_f64(lud_nn *net);
 
 /* The value that owns the memory of `value`. */
 int lud_nn_owner(const lud_nn *net, int value);
-/* Whether the backward run of a node reads its inputs and its output. */
-bool lud_node_needs_inputs(lud_node_kind kind);
-bool lud_node_needs_output(lud_node_kind kind);
-
-#endif

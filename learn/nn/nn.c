@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "learn/nn/graph.h"
 
 enum { FIRST_CAPACITY = 64 }; /* of values and nodes */
@@ -31,9 +32,7 @@ void lud_nn_destroy(lud_nn *net) {
     if (!net) return;
     if (net->memory && !net->borrowed) lud_device_release(net->parameters->device, net->memory);
     if (net->step) lud_device_release(net->parameters->device, net->step);
-    free(net->values);
-    free(net->nodes);
-    free(net);
+    LUD_FREE(net->values, net->nodes, net);
 }
 
 int lud_nn_axis(lud_nn *net, int64_t max_rows) {

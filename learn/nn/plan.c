@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/arena.h"
 #include "learn/nn/graph.h"
 
 enum { BUFFER_ALIGNMENT = 256 };
@@ -13,13 +14,6 @@ static const struct {
     LUD_NODE_KINDS(X)
 #undef X
 };
-
-bool lud_node_needs_inputs(lud_node_kind kind) {
-    return needs[kind].inputs;
-}
-bool lud_node_needs_output(lud_node_kind kind) {
-    return needs[kind].output;
-}
 
 /* A piece of memory that must hold its contents from time `first` to time `last`. Forward runs of nodes
  * 0..n-1 are the times 0..n-1, their backward runs 2n-1..n. */
@@ -243,11 +237,8 @@ lud_status lud_nn_plan(lud_nn *net, lud_nn_mode mode, lud_error *error) {
         net->step_read = net->step;
         ok = net->memory && net->step;
     }
-    free(marks);
-    free(times);
-    free(owner);
-    free(p.buffers);
-    if (!ok) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network of %zu bytes", net->bytes);
+    LUD_FREE(marks, times, owner, p.buffers);
+    if (!ok) return lud_no_memory(error, "a network of %zu bytes", net->bytes);
     net->planned = true;
     net->training_plan = training;
     return LUD_OK;

@@ -3,10 +3,6 @@
 #include <assert.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stddef.h>
-
-const char *const lud_schedule_names[LUD_SCHEDULE_KINDS + 1] = {
-    "constant", "linear", "cosine", "exponential", "inverse", "inverse_sqrt", NULL};
 
 double lud_schedule_at(const lud_schedule *schedule, double step) {
     const double start = schedule->start, end = schedule->end;

@@ -14,8 +14,7 @@
  * network, so that logits and values are all that is downloaded, or less (head.h); forward and backward
  * runs are recorded graphs, and chunks are padded to sizes that recur, by rows without atoms, atoms without
  * embeddings and successors of no state, which get no gradient. */
-#ifndef LUDUS_LEARN_PROOF_PPO_NETWORKS_H
-#define LUDUS_LEARN_PROOF_PPO_NETWORKS_H
+#pragma once
 
 #include "learn/nn/arrays.h"
 #include "learn/nn/capture.h"
@@ -102,5 +101,3 @@ int lud_proof_net_sees(const lud_proof_net *net);
 double lud_proof_log_softmax(const double *logits, int32_t n, double *log_probs);
 /* Of a decision whose last successor, of n > 1, is to give up: ln((1 - p) / p), p its probability. */
 double lud_proof_log_odds_of_going_on(const double *logits, int32_t n);
-
-#endif

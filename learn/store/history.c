@@ -31,6 +31,7 @@ static double field(const char *line, int column) {
         if (*line != ',') return NAN;
         line++;
     }
+    if (!*line || strchr(",\r\n", *line)) return NAN; /* a number behind it is another line's */
     char *end;
     const double value = strtod(line, &end);
     return end == line ? NAN : value;
@@ -42,7 +43,7 @@ static lud_status read_text(lud_arena *arena, const char *folder, char **text, l
     size_t length;
     *text = NULL;
     lud_text_append(&path, "%s/metrics.csv", folder);
-    lud_status status = path.failed ? lud_fail(error, LUD_ERROR_MEMORY, "out of memory for metrics") : LUD_OK;
+    lud_status status = path.failed ? lud_no_memory(error, "metrics") : LUD_OK;
     if (!status && lud_file_exists(path.bytes))
         status = lud_file_read(arena, path.bytes, 0, text, &length, error);
     lud_text_free(&path);
@@ -72,7 +73,7 @@ lud_status lud_history_read_over(lud_arena *arena, const char *folder, const cha
     for (const char *at = text; *at; at++) lines += *at == '\n';
     double *steps = lud_arena_take_array(arena, lines, sizeof *steps);
     double *value = lud_arena_take_array(arena, lines, sizeof *value);
-    if (!steps || !value) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for metrics");
+    if (!steps || !value) return lud_no_memory(error, "metrics");
     for (const char *at = strchr(text, '\n'); at && at[1]; at = strchr(at + 1, '\n')) {
         steps[history->n] = field(at + 1, x);
         value[history->n] = field(at + 1, from);

@@ -1,6 +1,5 @@
 /* What a RUN's metrics.csv says of its training. */
-#ifndef LUDUS_LEARN_STORE_HISTORY_H
-#define LUDUS_LEARN_STORE_HISTORY_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/status.h"
@@ -26,5 +25,3 @@ lud_status lud_history_read_over(lud_arena *arena, const char *folder, const cha
                                  lud_history *history, lud_error *error);
 /* The names of the columns, separated by commas; empty without metrics.csv. In the arena. */
 lud_status lud_history_columns(lud_arena *arena, const char *folder, const char **names, lud_error *error);
-
-#endif

@@ -183,8 +183,7 @@ lud_status lud_grid_successors(const lud_model *model, const uint8_t *state, con
     size_t state_bytes = model->layout.state_bytes;
     for (int i = 0; i < m->n_agents; i++) assert(joint_action[i] >= 0 && joint_action[i] < m->n_actions);
     out->n = 0;
-    /* One entry more than outcomes: the planned state, with forced actions taken out, stays in the last one.
-     */
+    /* One entry more than outcomes: the planned state, without forced actions, stays in the last one. */
     lud_status status = lud_successors_reserve(out, state_bytes, 2, error);
     if (status || lud_grid_is_terminal(model, state)) return status;
     board scratch;
@@ -207,13 +206,11 @@ lud_status lud_grid_successors(const lud_model *model, const uint8_t *state, con
     if (n > MAX_OUTCOMES)
         return lud_fail(error, LUD_ERROR_LIMIT, "a joint action has more than %d outcomes",
                         (int)MAX_OUTCOMES);
-    status = lud_successors_reserve(out, state_bytes, n + 1, error);
-    if (status) return status;
+    LUD_TRY(lud_successors_reserve(out, state_bytes, n + 1, error));
     uint8_t *planned = out->states + n * state_bytes;
     memcpy(planned, out->states, state_bytes);
     lud_merger merger;
-    status = lud_merger_begin(&merger, n, error);
-    if (status) return status;
+    LUD_TRY(lud_merger_begin(&merger, n, error));
     enumerate(&run, &plan, &choice, planned, &merger, out);
     lud_merger_end(&merger);
     return LUD_OK;

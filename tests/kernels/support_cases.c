@@ -559,6 +559,13 @@ static void windows(case_layout *l, uint64_t seed) {
     int32_t *window = indices(l, 0, l->rows);
     for (int64_t i = 0; i < l->rows; ++i) window[i] = (int32_t)case_below(81, (uint32_t)i, l->b + 4) - 1;
     indices(l, 1, l->rows);
+    /* int64 in two halves: anywhere in two episodes */
+    int32_t *first = indices(l, 2, 2 * l->rows), *end = indices(l, 3, 2 * l->rows);
+    for (int64_t i = 0; i < l->rows; ++i) {
+        const int64_t row = case_below(82, (uint32_t)i, l->rows);
+        first[2 * i] = (int32_t)row;
+        end[2 * i] = (int32_t)(row < l->rows / 2 ? l->rows / 2 : l->rows);
+    }
     l->out[0] = l->out[1] = l->out[2] = l->rows * l->a * l->b;
 }
 static void statistics(case_layout *l, uint64_t seed) {

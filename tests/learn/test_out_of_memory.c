@@ -12,8 +12,8 @@
 
 #include "agents/kinds.h"
 #include "base/file.h"
+#include "learn/empo/evaluation/policy_estimate.h"
 #include "learn/empo/exact/chain.h"
-#include "learn/empo/exact/solve.h"
 #include "learn/learner.h"
 #include "learn/store/run.h"
 #include "learn/ticks/ticks.h"
@@ -142,8 +142,10 @@ static void empo_people(void **state) {
 static void mappo(void **state) {
     (void)state;
     test_learner("graph-mappo", PARTICLE MAPPO "}\n");
-    test_learner("graph-mappo with states", PARTICLE MAPPO
-                 ", control: mad, centralised: false, mad: {state_size: 4, hidden_size: 4}}\n");
+    test_learner(
+        "graph-mappo with states", PARTICLE MAPPO
+        ", control: mad, centralised: false, mad: {state_size: 4, hidden_size: 4}, "
+        "gate: {mode: top_k, rate: 0.5, history: 8, history_min: 2}, baseline: {type: group_mean}}\n");
 }
 
 /* Where memory for a pass of all rows is out they go in several, which may change the last bits of sums and
