@@ -1,12 +1,11 @@
 /* Who acts for whom: the `policies:` section of a scenario, and each agent's present goal. */
-#ifndef LUDUS_AGENTS_CAST_H
-#define LUDUS_AGENTS_CAST_H
+#pragma once
 
 #include "agents/policy.h"
 
-/* The `policies:` section is keyed by role (`human`, `robot`, `other`) or by agent number; later and narrower
- * entries win; agents without an entry act at random. Goals are drawn at an episode's start and anew when
- * they are achieved. */
+/* The `policies:` section is keyed by role (`human`, `robot`, `other`), by the name of a team or by agent
+ * number; later and narrower entries win; agents without an entry act at random. Goals are drawn at an
+ * episode's start and anew when they are achieved. */
 typedef struct lud_cast lud_cast;
 lud_status lud_cast_create(const lud_model *model, lud_tree *policies, const char *file, lud_cast **cast,
                            lud_error *error);
@@ -37,5 +36,3 @@ lud_status lud_cast_check(const lud_cast *cast, lud_error *error);
 int lud_cast_goal(const lud_cast *cast, const uint8_t *hidden, int agent);
 /* Goals an agent has achieved in this episode up to the last call of lud_cast_act. */
 int lud_cast_goals_reached(const lud_cast *cast, const uint8_t *hidden, int agent);
-
-#endif

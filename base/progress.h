@@ -1,7 +1,6 @@
 /* Progress of long work: on a terminal one line that is redrawn (bar, count, rate, time left), elsewhere a
  * plain line now and then. */
-#ifndef LUDUS_BASE_PROGRESS_H
-#define LUDUS_BASE_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ char *lud_format_seconds(double seconds, char text[24]);
  * thread of its own: the caller and the threads it makes from then on are never interrupted. */
 void lud_interrupt_install(void);
 bool lud_interrupted(void);
-
-#endif

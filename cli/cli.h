@@ -3,8 +3,7 @@
  * Every verb is one file that exports a lud_verb; its flags are one table, from which parsing and help
  * follow. Exit codes: 0 done, 1 the run failed, 2 the call or a file was wrong. Results go to stdout,
  * everything else to stderr. */
-#ifndef LUDUS_CLI_CLI_H
-#define LUDUS_CLI_CLI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,6 +52,9 @@ typedef struct lud_flag {
     FLAG_ROW(name, letter, LUD_FLAG_TEXT, const char *, field, 0, 0, __VA_ARGS__)
 #define LIST_FLAG(name, letter, field, ...)                                                                  \
     FLAG_ROW(name, letter, LUD_FLAG_LIST, lud_flag_list, field, 0, 0, __VA_ARGS__)
+
+/* In the table of a verb: its rows `flags`, and the struct FLAGS that they fill. */
+#define VERB_FLAGS .flags = flags, .n_flags = sizeof flags / sizeof *flags, .value_bytes = sizeof(FLAGS)
 
 typedef struct lud_verb {
     const char *name;
@@ -136,5 +138,3 @@ lud_status lud_print_report(lud_status status, struct lud_report *report, lud_er
 /* Prints `root` (taken over; null: there was no memory for it) as the verb's output and ends it. */
 struct json_t;
 lud_status lud_print_json(struct json_t *root, lud_error *error);
-
-#endif

@@ -106,9 +106,8 @@ static lud_status unknown_topic(const char *topic, lud_error *error) {
     const lud_learner_kind *const *learners = lud_learners(&count);
     for (int i = 0; i < count && n < MAX_NAMES; i++) names[n++] = learners[i]->name;
     const char *near = lud_nearest_name(topic, names, n);
-    return lud_fail(error, LUD_ERROR_INPUT, "no help on '%s'%s%s%s", topic,
-                    near ? ", did you mean 'ludus help " : "", near ? near : "",
-                    near ? "'?" : "; 'ludus help' lists what there is");
+    return lud_invalid(error, "no help on '%s'%s%s%s", topic, near ? ", did you mean 'ludus help " : "",
+                       near ? near : "", near ? "'?" : "; 'ludus help' lists what there is");
 }
 
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
@@ -149,8 +148,6 @@ const lud_verb lud_verb_help = {
     .arguments = "[TOPIC]",
     .min_arguments = 0,
     .max_arguments = 1,
-    .flags = flags,
-    .n_flags = sizeof flags / sizeof *flags,
-    .value_bytes = sizeof(help_values),
+    VERB_FLAGS,
     .notes = "TOPIC is a verb, 'scenario', 'options', 'empo-exact' or the name of a world.\n",
     .run = run};

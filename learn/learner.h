@@ -2,8 +2,7 @@
  *
  * A learner owns its networks, buffers and environments. It is driven by learn/train.h, which writes
  * progress, metrics and checkpoints and handles interrupts, the same for every learner. */
-#ifndef LUDUS_LEARN_LEARNER_H
-#define LUDUS_LEARN_LEARNER_H
+#pragma once
 
 #include "agents/cast.h"
 #include "base/curves.h"
@@ -84,8 +83,7 @@ typedef struct lud_learner_kind {
     lud_status (*overlay)(const char *folder, const lud_scenario *scenario, const lud_cast *cast,
                           struct lud_overlay_source **source, lud_error *error);
     /* Reports on a RUN: on the whole (`ludus eval`; null: its learner's evaluation), on one state (`ludus
-     * inspect`; null: nothing is said) and the answer to a query (`ludus run --query`; null: none has one).
-     */
+     * inspect`; null: nothing is said) and the answer to a query (`ludus run --query`; null: none). */
     int honours;             /* LUD_HONOURS_... or-ed */
     bool adds_to_evaluation; /* evaluate_run says what follows its learner's evaluation; it may be nothing */
     lud_status (*evaluate_run)(const lud_report_request *request, lud_report *report, lud_error *error);
@@ -118,5 +116,3 @@ lud_status lud_learner_create(const lud_scenario *scenario, lud_device *device, 
 lud_status lud_learner_write(const lud_learner *learner, lud_arena *arena, lud_tree *root, lud_error *error);
 /* Null is allowed. */
 void lud_learner_destroy(lud_learner *learner);
-
-#endif

@@ -58,9 +58,8 @@ static lud_status load(session *s, const char *path, lud_error *error) {
     if (status) return status;
     const char *learner = lud_checkpoint_text(checkpoint, "learner");
     if (!learner || strcmp(learner, s->learner->kind->name) != 0) {
-        status =
-            lud_fail(error, LUD_ERROR_INPUT, "%s: a checkpoint of learner '%s', this scenario trains '%s'",
-                     path, learner ? learner : "?", s->learner->kind->name);
+        status = lud_invalid(error, "%s: a checkpoint of learner '%s', this scenario trains '%s'", path,
+                             learner ? learner : "?", s->learner->kind->name);
     } else {
         visit(s, checkpoint);
         status = lud_checkpoint_status(checkpoint, error);
@@ -73,7 +72,7 @@ static lud_status load(session *s, const char *path, lud_error *error) {
 lud_status lud_train_load(lud_learner *learner, const char *folder, uint64_t *iterations, lud_error *error) {
     session s = {.learner = learner};
     char *path = run_path(folder, "checkpoint.safetensors");
-    if (!path) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
+    if (!path) return lud_out_of_memory(error);
     lud_status status = load(&s, path, error);
     free(path);
     if (iterations) *iterations = s.iterations;
@@ -87,12 +86,11 @@ static lud_status load_previous(session *s, lud_error *error) {
     char *aside = run_path(s->options->folder, "checkpoint.aside.safetensors");
     lud_status status = LUD_OK;
     if (!previous || !aside)
-        status = lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
+        status = lud_out_of_memory(error);
     else
         status = load(s, previous, error);
     if (status == LUD_OK && rename(s->checkpoint_path, aside) != 0 && errno != ENOENT)
-        status = lud_fail(error, LUD_ERROR_INPUT, "%s: cannot move it aside: %s", s->checkpoint_path,
-                          strerror(errno));
+        status = lud_invalid(error, "%s: cannot move it aside: %s", s->checkpoint_path, strerror(errno));
     free(previous);
     free(aside);
     return status;
@@ -105,15 +103,14 @@ static lud_status prepare_folder(session *s, lud_error *error) {
     s->checkpoint_path = run_path(o->folder, "checkpoint.safetensors");
     char *scenario_path = run_path(o->folder, "scenario.yaml");
     if (!s->checkpoint_path || !scenario_path) {
-        status = lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
+        status = lud_out_of_memory(error);
     } else if (o->resume_previous) {
         status = load_previous(s, error);
     } else if (o->resume) {
         status = load(s, s->checkpoint_path, error);
     } else if (lud_file_exists(s->checkpoint_path) && !o->overwrite) {
-        status =
-            lud_fail(error, LUD_ERROR_INPUT,
-                     "%s: there is a run already; --resume continues it, --overwrite starts anew", o->folder);
+        status = lud_invalid(
+            error, "%s: there is a run already; --resume continues it, --overwrite starts anew", o->folder);
     }
     if (status == LUD_OK && o->configuration)
         status = lud_file_write(scenario_path, o->configuration, strlen(o->configuration), error);
@@ -122,40 +119,35 @@ static lud_status prepare_folder(session *s, lud_error *error) {
 }
 
 static lud_status open_session(session *s, lud_error *error) {
-    lud_status status = prepare_folder(s, error);
-    if (status) return status;
+    LUD_TRY(prepare_folder(s, error));
     const lud_learner *l = s->learner;
     const bool resumes = s->options->resume || s->options->resume_previous;
     s->n_columns = l->n_columns + l->n_evaluation_columns;
     s->columns = malloc(((size_t)s->n_columns + 1) * sizeof *s->columns);
     s->row = malloc(((size_t)s->n_columns + 1) * sizeof *s->row);
-    if (!s->columns || !s->row) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
+    if (!s->columns || !s->row) return lud_out_of_memory(error);
     if (l->n_columns) memcpy(s->columns, l->columns, (size_t)l->n_columns * sizeof *s->columns);
     if (l->n_evaluation_columns)
         memcpy(s->columns + l->n_columns, l->evaluation_columns,
                (size_t)l->n_evaluation_columns * sizeof *s->columns);
-    status = lud_metrics_open(s->options->folder, s->columns, s->n_columns, resumes ? s->iterations + 1 : 0,
-                              &s->metrics, error);
-    if (status == LUD_OK) status = lud_checkpoint_writer_create(s->checkpoint_path, &s->writer, error);
-    return status;
+    LUD_TRY(lud_metrics_open(s->options->folder, s->columns, s->n_columns, resumes ? s->iterations + 1 : 0,
+                             &s->metrics, error));
+    return lud_checkpoint_writer_create(s->checkpoint_path, &s->writer, error);
 }
 
 static void close_session(session *s) {
     lud_checkpoint_writer_destroy(s->writer);
     lud_metrics_close(s->metrics, NULL);
-    free(s->checkpoint_path);
-    free(s->columns);
-    free(s->row);
+    LUD_FREE(s->checkpoint_path, s->columns, s->row);
 }
 
 /* Takes a snapshot when one is due; while the last is still being written it waits for a later iteration, or,
  * at the end of the session, for the writer. */
 static lud_status save(session *s, bool last, lud_error *error) {
     const double start = lud_clock_seconds();
-    lud_status status = last ? lud_checkpoint_writer_wait(s->writer, error) : LUD_OK;
-    if (status) return status;
+    LUD_TRY(last ? lud_checkpoint_writer_wait(s->writer, error) : LUD_OK);
     /* rows up to the snapshot must be in the files before a reader can find the snapshot */
-    status = lud_metrics_flush(s->metrics, error);
+    lud_status status = lud_metrics_flush(s->metrics, error);
     lud_checkpoint *checkpoint = status ? NULL : lud_checkpoint_writer_begin(s->writer);
     if (checkpoint) {
         visit(s, checkpoint);
@@ -172,17 +164,12 @@ static lud_status one_iteration(session *s, lud_progress *progress, lud_error *e
     lud_learner *l = s->learner;
     const lud_train_options *o = s->options;
     for (int i = 0; i < s->n_columns; i++) s->row[i] = NAN;
-    lud_status status = l->kind->iterate(l, s->row, error);
-    if (status) return status;
+    LUD_TRY(l->kind->iterate(l, s->row, error));
     s->iterations++;
     const bool evaluate = s->iterations == l->n_iterations ||
                           (o->evaluate_every && s->iterations % (uint64_t)o->evaluate_every == 0);
-    if (evaluate && l->kind->evaluate) {
-        status = l->kind->evaluate(l, s->row + l->n_columns, error);
-        if (status) return status;
-    }
-    status = lud_metrics_write(s->metrics, s->iterations, seconds_now(s), s->row, error);
-    if (status) return status;
+    if (evaluate && l->kind->evaluate) LUD_TRY(l->kind->evaluate(l, s->row + l->n_columns, error));
+    LUD_TRY(lud_metrics_write(s->metrics, s->iterations, seconds_now(s), s->row, error));
     if (o->after_iteration) o->after_iteration(o->context, l);
 
     lud_text note = {0};

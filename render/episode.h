@@ -3,8 +3,7 @@
  * With memory it keeps every state of the episode, so that any of them can be shown again; played on from an
  * earlier state it gives the same states as before, because every draw is keyed by its step. Without memory
  * it keeps two. The run is that of environment 0 of a batch with the same seed. */
-#ifndef LUDUS_RENDER_EPISODE_H
-#define LUDUS_RENDER_EPISODE_H
+#pragma once
 
 #include "agents/cast.h"
 
@@ -14,11 +13,9 @@ typedef struct lud_player lud_player;
 lud_status lud_player_create(const lud_model *model, lud_cast *cast, uint64_t seed, bool remember,
                              lud_player **player, lud_error *error);
 void lud_player_destroy(lud_player *player);
-/* Starts anew with a seed; the next episode of the same run; the present episode again from its first state
- * (the future is forgotten). */
+/* Starts anew with a seed; the next episode of the same run. */
 void lud_player_restart(lud_player *player, uint64_t seed);
 void lud_player_next_episode(lud_player *player);
-void lud_player_again(lud_player *player);
 
 /* An episode that was recorded elsewhere, with this model. */
 typedef struct lud_recorded_episode {
@@ -51,6 +48,9 @@ void lud_player_seek(lud_player *player, size_t position);
 
 uint64_t lud_player_seed(const lud_player *player);
 uint32_t lud_player_episode(const lud_player *player);
+/* The parts of an agent's reward of the step that led to the present state, and their sums from the start:
+ * last[n_components], sum[n_components]. Zero where the world knows no parts. Needs memory. */
+void lud_player_components(const lud_player *player, int agent, double *last, double *sum);
 /* Steps since the episode's start; number of states known; whether the present state ends the episode. */
 size_t lud_player_position(const lud_player *player);
 size_t lud_player_known(const lud_player *player);
@@ -77,5 +77,3 @@ const int32_t *lud_player_goals(lud_player *player);
 int lud_player_goal(const lud_player *player, int agent);
 /* The joint action [n_agents] that would be taken now; changes nothing. */
 void lud_player_plan(lud_player *player, const int32_t *chosen, int32_t *actions);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * TINTED sprites are grey ramps: 0 is a dark shade of the tint, one half the tint itself, 1 white. PLAIN
  * sprites have their own colours. */
-#ifndef LUDUS_RENDER_SPRITES_H
-#define LUDUS_RENDER_SPRITES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,7 +58,20 @@
     X(ICON_END, icon_end, true)                                                                              \
     X(ICON_RECORD, icon_record, true)                                                                        \
     X(ICON_RESTART, icon_restart, true)                                                                      \
-    X(ICON_HELP, icon_help, true)
+    X(ICON_HELP, icon_help, true)                                                                            \
+    X(TRIBE_DISC, tribe_disc, true)                                                                          \
+    X(TRIBE_SQUARE, tribe_square, true)                                                                      \
+    X(TRIBE_TRIANGLE, tribe_triangle, true)                                                                  \
+    X(TRIBE_DIAMOND, tribe_diamond, true)                                                                    \
+    X(TRIBE_HEXAGON, tribe_hexagon, true)                                                                    \
+    X(TRIBE_STAR, tribe_star, true)                                                                          \
+    X(HOUSE, house, true)                                                                                    \
+    X(GRAIN, grain, false)                                                                                   \
+    X(TREE, tree, false)                                                                                     \
+    X(LOG, log, false)                                                                                       \
+    X(ORE, ore, false)                                                                                       \
+    X(SHIELD, shield, true)                                                                                  \
+    X(SPARK, spark, false)
 
 typedef enum lud_sprite {
 #define X(NAME, name, tinted) LUD_SPRITE_##NAME,
@@ -85,5 +97,3 @@ void lud_sprites_destroy(lud_sprites *sprites);
  * counts 1/128 of a clockwise turn. `tint` is ignored by sprites that have their own colours. */
 void lud_sprites_render(const lud_sprites *sprites, lud_sprite sprite, lud_rgba tint, int size, int turn,
                         uint32_t *pixels);
-
-#endif

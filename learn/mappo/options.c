@@ -121,6 +121,7 @@ static const lud_option mappo_options[] = {
     INT(evaluation_episodes, "100", 1, 1000000000, "episodes of an evaluation"),
     BOOL(deterministic, "true", "evaluate with the likeliest action instead of drawing"),
     SECTION_AT("gate", update.gate, lud_gate_table, "which samples give gradients"),
+    SECTION_AT("baseline", update.baseline, lud_critic_baseline_table, "what returns are compared with"),
     SECTION(graph, lud_mappo_graph_table, "graph networks"),
     SECTION(mad, mad_table, "magnitude and direction"),
 };

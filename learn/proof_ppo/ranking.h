@@ -9,8 +9,7 @@
  * with a higher score) + (those with the same score that win the draw); with the mean rule half of those with
  * the same score count. Corruptions that are known positives are left out (the filtered setting of Bordes et
  * al., 2013). */
-#ifndef LUDUS_LEARN_PROOF_PPO_RANKING_H
-#define LUDUS_LEARN_PROOF_PPO_RANKING_H
+#pragma once
 
 #include "learn/kge/embedding.h"
 #include "learn/proof_ppo/search/expander.h"
@@ -47,8 +46,7 @@ lud_status lud_proof_ranker_create(const lud_proof_model *model, lud_proof_net *
 /* From now on candidates are scored by proofs and these embeddings as the fusion says; null: proofs alone.
  * They outlive the ranker. */
 void lud_proof_ranker_use_kge(lud_proof_ranker *ranker, const lud_kge *kge);
-/* Where the time of playing most probable paths went: the network, the environments, and what is left of it.
- */
+/* Where the time of playing most probable paths went: the network, the environments and the rest. */
 typedef enum lud_proof_ranker_stage {
     LUD_PROOF_RANK_NETWORK,
     LUD_PROOF_RANK_EXPANSION,
@@ -73,5 +71,3 @@ lud_proof_ranking_summary lud_proof_ranking_summarise(const lud_proof_rank_optio
 
 /* The rank of score[0] among score[n]; draw[n] decide between equal ones. mean_rank may be null. */
 double lud_proof_rank_first(const double *score, const double *draw, int32_t n, double *mean_rank);
-
-#endif

@@ -1,6 +1,5 @@
 /* Rollouts of the prover: queries played side by side with actions drawn from the policy. */
-#ifndef LUDUS_LEARN_PROOF_PPO_ROLLOUT_H
-#define LUDUS_LEARN_PROOF_PPO_ROLLOUT_H
+#pragma once
 
 typedef struct lud_proof_learner_state lud_proof_learner_state;
 
@@ -11,5 +10,3 @@ typedef struct lud_proof_episodes {
 
 /* One rollout: decisions, actions, rewards and values of all steps, values behind the last. */
 void lud_proof_collect(lud_proof_learner_state *learner, lud_proof_episodes *episodes);
-
-#endif

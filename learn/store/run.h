@@ -1,6 +1,5 @@
 /* A RUN folder: whose it is, its learner, its agents, and what it shows of a state. */
-#ifndef LUDUS_LEARN_STORE_RUN_H
-#define LUDUS_LEARN_STORE_RUN_H
+#pragma once
 
 #include "agents/cast.h"
 #include "agents/overlay_source.h"
@@ -62,5 +61,3 @@ typedef struct lud_run {
 lud_status lud_run_open(const char *folder, lud_scenario *scenario, lud_run *run, lud_error *error);
 /* A zeroed one is allowed. */
 void lud_run_close(lud_run *run);
-
-#endif

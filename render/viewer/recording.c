@@ -33,7 +33,9 @@ static lud_status add_frame(lud_recording *r, const lud_stage *stage, const lud_
                          .trail = trail,
                          .n_trail = shown->motion ? lud_player_trail(player, trail, LUD_TRAIL_STATES) : 0,
                          .before = progress > 0 && shown->motion ? lud_player_before(player) : NULL,
+                         .came_from = lud_player_before(player),
                          .actions = lud_player_actions(player),
+                         .rewards = lud_player_rewards(player),
                          .progress = lud_eased(progress),
                          .glow = since < 0 ? 0 : fmaxf(0, 1 - since / 0.3f),
                          .seconds = shown->motion ? (float)r->frames / RECORD_FPS : 0,
@@ -72,10 +74,9 @@ lud_status lud_recording_start(lud_recording *r, const lud_stage *stage, const l
 
 lud_status lud_recording_add_step(lud_recording *r, const lud_stage *stage, const lud_shown *shown,
                                   lud_error *error) {
-    lud_status status = LUD_OK;
-    for (int k = 1; !status && k <= RECORD_FRAMES_PER_STEP; k++)
-        status = add_frame(r, stage, shown, (float)k / RECORD_FRAMES_PER_STEP, error);
-    return status;
+    for (int k = 1; k <= RECORD_FRAMES_PER_STEP; k++)
+        LUD_TRY(add_frame(r, stage, shown, (float)k / RECORD_FRAMES_PER_STEP, error));
+    return LUD_OK;
 }
 
 lud_status lud_recording_finish(lud_recording *r, lud_error *error) {

@@ -1,6 +1,5 @@
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "render/picture.h"
 #include "render/viewer/help.h"
@@ -54,7 +53,7 @@ static lud_status show_recorded(lud_viewer *v, int64_t number, lud_error *error)
 
 lud_status lud_viewer_create(const lud_view_options *options, lud_viewer **viewer, lud_error *error) {
     lud_viewer *v = calloc(1, sizeof *v);
-    if (!v) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the viewer");
+    if (!v) return lud_no_memory(error, "the viewer");
     v->options = options;
     v->layout.fitted = true;
     v->selection.agent = v->mouse.grabbed = -1;
@@ -237,7 +236,9 @@ static lud_moment moment_of(const lud_viewer *v, const uint8_t **trail) {
     lud_phase phase = lud_playback_phase(&v->playback, shown->motion);
     return (lud_moment){.state = lud_player_state(player),
                         .before = phase.moving || phase.glow > 0 ? lud_player_before(player) : NULL,
+                        .came_from = lud_player_before(player),
                         .actions = lud_player_actions(player),
+                        .rewards = lud_player_rewards(player),
                         .progress = lud_eased(phase.progress),
                         .glow = phase.glow,
                         .seconds = shown->motion ? (float)fmod(v->playback.clock, 3600) : 0,

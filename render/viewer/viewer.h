@@ -1,7 +1,6 @@
 /* The viewer without its window: what is shown, and what keys and the mouse do. It draws on any canvas and
  * takes SDL events, so it runs under tests as it runs on a screen. */
-#ifndef LUDUS_RENDER_VIEWER_H
-#define LUDUS_RENDER_VIEWER_H
+#pragma once
 
 #include <SDL.h>
 
@@ -54,5 +53,3 @@ int lud_viewer_selected_agent(const lud_viewer *viewer);
 const lud_camera *lud_viewer_camera(const lud_viewer *viewer);
 /* Null when there is none. */
 lud_overlay *lud_viewer_overlay(const lud_viewer *viewer);
-
-#endif

@@ -1,7 +1,6 @@
 /* The viewer is made of parts that know only themselves; viewer.c lets them work together, viewer_input.c
  * turns keys and the mouse into what is declared here. */
-#ifndef LUDUS_RENDER_VIEWER_PARTS_H
-#define LUDUS_RENDER_VIEWER_PARTS_H
+#pragma once
 
 #include "render/viewer/file_watch.h"
 #include "render/viewer/inspector.h"
@@ -45,5 +44,3 @@ void lud_viewer_restart(lud_viewer *viewer, uint64_t seed);
 void lud_viewer_show_recorded(lud_viewer *viewer, int64_t number);
 void lud_viewer_screenshot(lud_viewer *viewer);
 void lud_viewer_toggle_recording(lud_viewer *viewer);
-
-#endif

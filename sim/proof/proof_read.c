@@ -18,7 +18,7 @@ typedef struct cursor {
 
 static lud_status fail(const cursor *c, const char *at, const char *what, const char *expected) {
     lud_place place = {c->file, c->line, (int)(at - c->begin) + 1};
-    return lud_fail_at(c->error, LUD_ERROR_INPUT, place, "%s, expected %s", what, expected);
+    return lud_invalid_at(c->error, place, "%s, expected %s", what, expected);
 }
 
 static lud_status no_memory(const cursor *c) {
@@ -160,8 +160,7 @@ static lud_status read_atom(cursor *c, read_term term, raw_atom *atom) {
     bool quoted;
     skip_blanks(c);
     place = c->at;
-    lud_status status = read_name(c, "(),", "a predicate name", &name, &length, &quoted);
-    if (status) return status;
+    LUD_TRY(read_name(c, "(),", "a predicate name", &name, &length, &quoted));
     if (peek(c) != '(')
         return fail(c, c->at, at_end(c) ? "the end of the line" : "something else", "`(` after a predicate");
     c->at++;
@@ -170,11 +169,9 @@ static lud_status read_atom(cursor *c, read_term term, raw_atom *atom) {
     for (;;) {
         const char *argument;
         size_t argument_length;
-        status = read_name(c, "(),", "an argument", &argument, &argument_length, &quoted);
-        if (status) return status;
+        LUD_TRY(read_name(c, "(),", "an argument", &argument, &argument_length, &quoted));
         if (n_terms == LUD_PROOF_MAX_ARITY) return fail(c, argument, "a fifth argument", "at most four");
-        status = term(c, argument, argument_length, quoted, &atom->terms[n_terms++]);
-        if (status) return status;
+        LUD_TRY(term(c, argument, argument_length, quoted, &atom->terms[n_terms++]));
         char separator = peek(c);
         if (separator != ',' && separator != ')')
             return fail(c, c->at, at_end(c) ? "the end of the line" : "something else",
@@ -241,9 +238,8 @@ lud_status lud_proof_read_facts(lud_proof_builder *builder, const char *name, co
             continue;
         }
         raw_fact fact = {.score = 1.0f};
-        lud_status status = read_atom(&c, constant_term, &fact.atom);
-        if (!status) status = expect_end(&c);
-        if (status) return status;
+        LUD_TRY(read_atom(&c, constant_term, &fact.atom));
+        LUD_TRY(expect_end(&c));
         if (!APPEND(builder->facts, fact)) return no_memory(&c);
     }
     return LUD_OK;
@@ -289,16 +285,13 @@ lud_status lud_proof_read_queries(lud_proof_builder *builder, lud_proof_split sp
             continue;
         }
         raw_query query = {.depth = LUD_PROOF_NO_DEPTH};
-        lud_status status = read_atom(&c, constant_term, &query.atom);
-        if (status) return status;
+        LUD_TRY(read_atom(&c, constant_term, &query.atom));
         skip_dot(&c);
         if (!at_end(&c)) {
             int64_t depth;
-            status = read_integer(&c, -1, 1000000, &depth);
-            if (status) return status;
+            LUD_TRY(read_integer(&c, -1, 1000000, &depth));
             query.depth = (int32_t)depth;
-            status = expect_end(&c);
-            if (status) return status;
+            LUD_TRY(expect_end(&c));
         }
         if (!APPEND(builder->queries[split], query)) return no_memory(&c);
     }
@@ -321,8 +314,7 @@ static lud_status read_rule_label(cursor *c, raw_rule *rule) {
     rule->name = lud_proof_names_add(&c->builder->labels, c->at, (size_t)(stop - c->at));
     if (rule->name < 0) return no_memory(c);
     c->at = colon[0] + 1;
-    lud_status status = read_real(c, ":", &rule->weight);
-    if (status) return status;
+    LUD_TRY(read_real(c, ":", &rule->weight));
     skip_blanks(c);
     if (c->at != colon[1]) return fail(c, c->at, "text between weight and colon", "`:`");
     c->at++;
@@ -337,8 +329,7 @@ static lud_status read_body(cursor *c, raw_rule *rule, bool arrow_follows) {
         if (rule->n_body == LUD_PROOF_MAX_BODY)
             return fail(c, c->at, "more than 32 atoms in a body", "fewer");
         raw_atom atom;
-        lud_status status = read_atom(c, rule_term, &atom);
-        if (status) return status;
+        LUD_TRY(read_atom(c, rule_term, &atom));
         if (!APPEND(b->bodies, atom)) return no_memory(c);
         rule = &b->rules.items[b->rules.n - 1];
         rule->n_body++;
@@ -380,25 +371,19 @@ static lud_status read_rule(cursor *c) {
     raw_rule fresh = {.body = b->bodies.n, .variables = b->variable_names.n, .name = -1, .weight = 1.0};
     if (!APPEND(b->rules, fresh)) return no_memory(c);
     raw_rule *rule = &b->rules.items[b->rules.n - 1];
-    lud_status status = read_rule_label(c, rule);
-    if (status) return status;
+    LUD_TRY(read_rule_label(c, rule));
     bool arrow = contains(c, "->");
-    if (arrow) {
-        status = read_body(c, rule, true);
-        if (status) return status;
-    }
+    if (arrow) LUD_TRY(read_body(c, rule, true));
     raw_atom head;
-    status = read_atom(c, rule_term, &head);
-    if (status) return status;
+    LUD_TRY(read_atom(c, rule_term, &head));
     rule = &b->rules.items[b->rules.n - 1];
     rule->head = head;
     skip_blanks(c);
     if (!arrow && c->stop - c->at >= 2 && c->at[0] == ':' && c->at[1] == '-') {
         c->at += 2;
-        status = read_body(c, rule, false);
-        if (status) return status;
+        LUD_TRY(read_body(c, rule, false));
     }
-    status = expect_end(c);
+    lud_status status = expect_end(c);
     if (!status) order_variables(b, &b->rules.items[b->rules.n - 1]);
     return status;
 }
@@ -407,8 +392,7 @@ lud_status lud_proof_read_rules(lud_proof_builder *builder, const char *name, co
                                 lud_error *error) {
     cursor c = begin(builder, name, text, length, error);
     while (next_line(&c)) {
-        lud_status status = read_rule(&c);
-        if (status) return status;
+        LUD_TRY(read_rule(&c));
     }
     return LUD_OK;
 }
@@ -442,8 +426,7 @@ lud_status lud_proof_read_domains(lud_proof_builder *builder, const char *name, 
         while (blank < c.stop && !is_blank(*blank)) blank++;
         const char *colon = memchr(c.at, ':', (size_t)(blank - c.at));
         if (colon) {
-            lud_status status = read_signature(&c, colon);
-            if (status) return status;
+            LUD_TRY(read_signature(&c, colon));
             continue;
         }
         int32_t domain = lud_proof_names_add(&builder->domains, c.at, (size_t)(blank - c.at));
@@ -468,13 +451,11 @@ lud_status lud_proof_read_scores(lud_proof_builder *builder, const char *name, c
         raw_fact entry;
         double score;
         int64_t rank;
-        lud_status status = read_atom(&c, constant_term, &entry.atom);
-        if (status) return status;
+        LUD_TRY(read_atom(&c, constant_term, &entry.atom));
         skip_dot(&c);
-        status = read_real(&c, "", &score);
-        if (!status) status = read_integer(&c, 0, INT64_C(1000000000000), &rank);
-        if (!status) status = expect_end(&c);
-        if (status) return status;
+        LUD_TRY(read_real(&c, "", &score));
+        LUD_TRY(read_integer(&c, 0, INT64_C(1000000000000), &rank));
+        LUD_TRY(expect_end(&c));
         entry.score = (float)score;
         if (!APPEND(builder->scores, entry)) return no_memory(&c);
         if (as_facts && rank <= top_k && score >= threshold && !APPEND(builder->facts, entry))
@@ -501,11 +482,6 @@ void lud_proof_builder_destroy(lud_proof_builder *builder) {
     free(builder->arity.items);
     free(builder->facts.items);
     for (int s = 0; s < LUD_PROOF_SPLITS; s++) free(builder->queries[s].items);
-    free(builder->rules.items);
-    free(builder->bodies.items);
-    free(builder->variable_names.items);
-    free(builder->memberships.items);
-    free(builder->argument_domains.items);
-    free(builder->scores.items);
-    free(builder);
+    LUD_FREE(builder->rules.items, builder->bodies.items, builder->variable_names.items,
+             builder->memberships.items, builder->argument_domains.items, builder->scores.items, builder);
 }
