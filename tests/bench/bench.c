@@ -21,6 +21,7 @@ static const lud_bench *const registry[] = {
     &lud_bench_training,   //
     &lud_bench_proving,    //
     &lud_bench_tokens,     //
+    &lud_bench_record,     //
     &lud_bench_bandit,     //
     &lud_bench_ticks,      //
     &lud_bench_windows,    //

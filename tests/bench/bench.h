@@ -48,6 +48,7 @@ extern const lud_bench lud_bench_proof;
 extern const lud_bench lud_bench_training;
 extern const lud_bench lud_bench_proving;
 extern const lud_bench lud_bench_tokens;
+extern const lud_bench lud_bench_record;
 extern const lud_bench lud_bench_bandit;
 extern const lud_bench lud_bench_ticks;
 extern const lud_bench lud_bench_windows;
