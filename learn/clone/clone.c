@@ -92,7 +92,7 @@ static lud_status build(cloning *c, lud_error *error) {
         status = lud_clone_evaluation_open(o, s, &c->data, c->device, c->update.networks.base->parameters,
                                            &c->evaluation, error);
     if (!status) status = lud_clone_dagger_open(o, s, &c->data, c->evaluation.cast, &c->dagger, error);
-    c->base.n_iterations = (uint64_t)((o->steps + o->report_every - 1) / o->report_every);
+    if (!status) c->base.n_iterations = (uint64_t)((o->steps + o->report_every - 1) / o->report_every);
     return status;
 }
 
