@@ -9,6 +9,7 @@
 #include "cli/rollout_report.h"
 #include "learn/learner.h"
 #include "learn/store/run.h"
+#include "render/picture.h"
 #include "render/plot.h"
 
 typedef struct eval_values {
@@ -193,6 +194,10 @@ static lud_status check_flags(const lud_learner_kind *kind, const char *folder, 
                  {"--episodes", values->episodes && reports_all(kind), LUD_HONOURS_EPISODES},
                  {"--plot", values->plot && reports_all(kind), LUD_HONOURS_CURVES},
                  {"--against", values->against && reports_all(kind), LUD_HONOURS_AGAINST}};
+    if (values->plot) {
+        const lud_status status = lud_picture_check_path(values->plot, error);
+        if (status) return status;
+    }
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
         if (!asked[i].given || kind->honours & asked[i].bit) continue;
         if (asked[i].bit != LUD_HONOURS_POLICY)

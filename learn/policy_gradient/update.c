@@ -133,10 +133,16 @@ static void add_sums(lud_ppo_sums *to, const lud_ppo_sums *x) {
     to->clipped += x->clipped;
 }
 
-static lud_status add_gradients(lud_update *u, int64_t n, const lud_update_calls *calls, void *learner,
-                                lud_error *error) {
+/* `place`: minibatches of this update that are done, as a share of all. */
+static lud_status beat(const lud_update *u, double place, lud_error *error) {
+    return lud_progress_beat(u->progress, u->part_begin + (u->part_end - u->part_begin) * place, error);
+}
+
+static lud_status add_gradients(lud_update *u, int64_t n, double place, const lud_update_calls *calls,
+                                void *learner, lud_error *error) {
     for (int64_t done = 0, taken = 0; done < n; done += taken, u->n_slices++) {
-        lud_status status = calls->slice(learner, u->chosen + done, n - done, &taken, error);
+        lud_status status = beat(u, place, error);
+        if (!status) status = calls->slice(learner, u->chosen + done, n - done, &taken, error);
         if (status) return status;
         assert(taken > 0);
     }
@@ -175,7 +181,8 @@ lud_status lud_update_run(lud_update *u, uint64_t iteration, const lud_update_ca
                                     (double)b);
             choose(u, u->chunks + first, end - first);
             lud_update_begin(u, u->chunks + first, end - first, key, (uint32_t)epoch);
-            lud_status status = add_gradients(u, end - first, calls, learner, error);
+            const double place = (double)(epoch * parts + b) / (double)(n_epochs * parts);
+            lud_status status = add_gradients(u, end - first, place, calls, learner, error);
             if (status) return status;
             if (is_too_far(u)) return LUD_OK;
             lud_profile_begin(u->profile, u->step_stage);

@@ -81,6 +81,13 @@ void lud_checkpoint_clear(lud_checkpoint *checkpoint) {
     checkpoint->error = (lud_error){0};
 }
 
+void lud_checkpoint_reopen(lud_checkpoint *checkpoint, bool for_loading) {
+    assert(!checkpoint->file);
+    for (size_t i = 0; i < checkpoint->n_tensors; i++)
+        checkpoint->tensors[i].data = checkpoint->data + checkpoint->offsets[i];
+    checkpoint->loading = for_loading;
+}
+
 void lud_checkpoint_destroy(lud_checkpoint *checkpoint) {
     if (!checkpoint) return;
     lud_arena_destroy(checkpoint->names);

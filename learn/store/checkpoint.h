@@ -59,6 +59,9 @@ lud_checkpoint *lud_checkpoint_create(void);
 void lud_checkpoint_clear(lud_checkpoint *checkpoint);
 /* Null is allowed. */
 void lud_checkpoint_destroy(lud_checkpoint *checkpoint);
+/* What was saved into memory is loaded by the next visits (true), or saved into anew (false, after a
+ * lud_checkpoint_clear). Not of files. */
+void lud_checkpoint_reopen(lud_checkpoint *checkpoint, bool for_loading);
 
 /* Reads a file for loading. A missing, truncated, damaged or foreign file is an error that says what is wrong
  * and names the previous checkpoint when that one is readable. */

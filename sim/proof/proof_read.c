@@ -1,9 +1,9 @@
 #include <assert.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "sim/proof/proof_builder.h"
 
 /* One line being read. */
@@ -273,9 +273,8 @@ static lud_status read_real(cursor *c, const char *stops, double *value) {
     while (!at_end(c) && !is_blank(*c->at) && !(*c->at && strchr(stops, *c->at)) && n + 1 < sizeof copy)
         copy[n++] = *c->at++;
     copy[n] = 0;
-    char *stop = NULL;
-    *value = strtod(copy, &stop);
-    if (n == 0 || *stop || !isfinite(*value))
+    const char *stop;
+    if (!lud_number_real(copy, &stop, value) || *stop)
         return fail(c, start, "not a number", "a finite decimal number");
     return LUD_OK;
 }

@@ -442,9 +442,12 @@ static void describe(const lud_model *model, const uint8_t *state, lud_text *out
     lud_proof_tree_free(&tree);
 }
 
+static const lud_option_table *const option_tables[] = {&lud_proof_option_table, NULL};
+
 const lud_world lud_proof_world = {
     .name = "proof",
     .about = "a knowledge graph: prove queries from facts by rules, one resolution step at a time",
+    .options = option_tables,
     .parse = parse,
     .free = free_model,
     .write = write_model,
