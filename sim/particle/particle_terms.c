@@ -294,10 +294,10 @@ lud_status lud_particle_compile_rewards(lud_particle_model *m, lud_error *error)
     for (int r = 0; r < m->n_reward_rows && !status; r++) {
         lud_tree *node = row_of(m->options.rewards, r);
         m->reward_names[r] = rows[r].name ? rows[r].name : lud_particle_reward_term_names[rows[r].term];
-        if (!lud_tree_get(node, "weight") && !lud_tree_get(node, "cost"))
-            return lud_fail_at(error, LUD_ERROR_INPUT, node->place,
-                               "a reward row needs its `weight` or its `cost`, which is a negative weight");
         if (rows[r].when) status = compile_row(m, &rows[r], r, node, error);
+        if (!status && !lud_tree_get(node, "weight") && !lud_tree_get(node, "cost"))
+            status = lud_fail_at(error, LUD_ERROR_INPUT, node->place,
+                                 "a reward row needs its `weight` or its `cost`, which is a negative weight");
     }
     return status;
 }

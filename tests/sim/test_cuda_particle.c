@@ -202,13 +202,19 @@ static void test_every_task(void **state) {
         }
 }
 
-/* Graphs, disturbances, walls of thought: what the tasks as they are leave out; and teams for the larger
- * rooms. */
+/* Graphs, disturbances, walls that stop who is fast: what the tasks as they are leave out; and teams for the
+ * larger rooms. */
 static void test_more(void **state) {
     (void)state;
     if (!cuda) skip();
     compare("task: navigation_graph, episode_length: 20, agents: 5, obstacles: 3, actions: continuous, "
             "disturbance: {std: 0.1}, graph: {nodes: relative, edges: true, distances: true}");
+    compare(
+        "episode_length: 20, actions: continuous, bodies: [{name: a, type: agent, count: 3, region: [-0.8, "
+        "-0.8, -0.4, 0.8], acceleration: 1e3, observes: [{term: position}]}], walls: [{at: 1}, {at: -1}, "
+        "{at: "
+        "1, orientation: vertical}, {at: -1, orientation: vertical}, {at: 0, orientation: vertical, to: "
+        "0.3}]");
     compare("task: navigation_graph, episode_length: 20, agents: 12, obstacles: 4, "
             "graph: {nodes: global, edges: true, distances: true}");
     compare("task: navigation_graph, episode_length: 20, agents: 30, obstacles: 10");
