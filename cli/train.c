@@ -63,7 +63,7 @@ static void print_next(const lud_learner *learner, const lud_scenario *scenario,
         folder);
     if (!finished) printf("  ludus train %s --resume\n", folder);
     if (kind->evaluate || kind->evaluate_run) printf("  ludus eval %s\n", folder);
-    if (kind->query) printf("  ludus run %s --query ATOM\n", folder);
+    if (kind->query) printf("  ludus run %s --query \"PREDICATE(x, y)\"\n", folder);
     if (kind->policy || kind->join) {
         printf("  ludus view %s\n", folder);
         printf("  ludus record %s -o %s.mp4\n", folder, scenario->name);

@@ -35,6 +35,7 @@ void lud_learner_list(const lud_world *world, lud_text *out) {
     const char *between = "";
     for (int i = 0; i < n; i++) {
         if (!kinds[i]->create || (kinds[i]->world && strcmp(kinds[i]->world, world->name) != 0)) continue;
+        if (kinds[i]->needs_goals && (!world->successors || !world->n_goals)) continue;
         lud_text_append(out, "%s%s", between, kinds[i]->name);
         between = ", ";
     }

@@ -153,6 +153,7 @@ const lud_learner_kind lud_empo_phase1 = {
     .about = "what people would do for each goal, learned by networks: phase 1 of EMPO",
     .options = &lud_empo_phase1_table,
     .values = offsetof(phase1, options),
+    .needs_goals = true,
     .create = create,
     .destroy = destroy,
     .goes_on_within = true,

@@ -410,6 +410,7 @@ const lud_learner_kind lud_empo_phase2 = {
     .about = "EMPO learned by networks or tables, for worlds too large to solve",
     .options = &lud_empo_learner_table,
     .values = offsetof(phase2, options),
+    .needs_goals = true,
     .create = create,
     .destroy = destroy,
     .goes_on_within = true,
