@@ -246,5 +246,5 @@ const lud_verb lud_verb_eval = {
         "For a run of proof-ppo the test queries are ranked among corruptions; its settings stand "
         "under\n"
         "learner.evaluation (--set learner.evaluation.beam=10).\n\n"
-        "example: ludus eval runs/door --policy random\n",
+        "example: ludus eval runs/key --policy random\n",
     .run = run};

@@ -261,5 +261,5 @@ const lud_verb lud_verb_solve = {
         "Ctrl-C keeps what is finished; --resume goes on from there.\n\n"
         "In the proof world every validation and test query is decided by the exact prover, with its "
         "proof.\n\n"
-        "example: ludus solve scenarios/empo/open_the_door.yaml -o runs/door --set learner.beta_r=20\n",
+        "example: ludus solve scenarios/empo/fetch_the_key.yaml -o runs/key --set learner.beta_r=20\n",
     .run = run};

@@ -313,7 +313,7 @@ const lud_verb lud_verb_sweep = {
     .notes = "Each row: the parameters, the number of states, and V_r, U_r, X_h, V_h^e, V_h^m, Q_r, pi_r at "
              "the start.\n"
              "Solutions run side by side. Keys under `learner.` share one graph; others build it anew.\n\n"
-             "example: ludus sweep scenarios/empo/open_the_door.yaml -v learner.beta_r=1:100:20:log -v "
+             "example: ludus sweep scenarios/empo/fetch_the_key.yaml -v learner.beta_r=1:100:20:log -v "
              "learner.zeta=1,2,3 "
              "-o sweep.csv\n",
     .run = run};

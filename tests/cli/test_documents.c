@@ -224,6 +224,8 @@ static void try_command(command *c);
 static bool is_ready(const command *c) {
     const char *verb = c->words[0];
     if (strcmp(verb, "help") == 0) return c->n == 1 || !isupper((unsigned char)c->words[1][0]);
+    for (int i = 1; i < c->n; i++)
+        if (strcmp(c->words[i], "--help") == 0 && !isupper((unsigned char)verb[0])) return true;
     int n_named = 0;
     for (int i = 1; i < c->n && c->words[i][0] != '-'; i++, n_named++) {
         if (!is_there(c->words[i]))
@@ -231,6 +233,8 @@ static bool is_ready(const command *c) {
                 const char *out = commands[k].n ? value_of(&commands[k], "-o", "--out") : NULL;
                 if (out && strcmp(out, c->words[i]) == 0 && !commands[k].tried) try_command(&commands[k]);
             }
+        if (strncmp(c->words[i], "scenarios/", 10) == 0 && !is_there(c->words[i]))
+            fail_msg("%s: `ludus %s`: %s does not ship", c->page, c->text, c->words[i]);
         if (!is_there(c->words[i]) || misses_data(c->words[i])) return false;
     }
     const char *policy = value_of(c, "-p", "--policy");
@@ -280,7 +284,6 @@ static void try_command(command *c) {
         check_bench(c);
     } else if (!is_ready(c)) {
         check_flags(c);
-        print_message("pattern: ludus %s\n", c->text);
         n_patterns++;
     } else if (strcmp(verb, "view") == 0) {
         check_flags(c);
