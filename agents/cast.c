@@ -1,4 +1,5 @@
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,10 +50,6 @@ static void arrange(lud_cast *cast) {
     cast->hidden_bytes = offset;
 }
 
-static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for policies");
-}
-
 static lud_status add_member(lud_cast *cast, lud_tree *description, const char *file, lud_error *error) {
     member *m = &cast->members[cast->n_members];
     lud_status status;
@@ -72,49 +69,75 @@ static bool number_key(const char *key, int n_agents, int *agent) {
     return true;
 }
 
-static lud_status read_entry(lud_cast *cast, lud_tree *entry, const char *file, bool numbers,
-                             lud_error *error) {
-    static const char *const names[] = {"human", "robot", "other"};
-    static const lud_role roles[] = {LUD_ROLE_HUMAN, LUD_ROLE_ROBOT, LUD_ROLE_NONE};
-    const lud_layout *layout = &cast->model->layout;
-    int agent = -1, role = -1;
+/* What a key of the section names: a role, a team or an agent. Narrower ones have larger numbers. */
+typedef enum key_kind { KEY_ROLE, KEY_TEAM, KEY_AGENT, N_KEY_KINDS } key_kind;
+
+static const char *const role_names[] = {"human", "robot", "other"};
+static const lud_role roles[] = {LUD_ROLE_HUMAN, LUD_ROLE_ROBOT, LUD_ROLE_NONE};
+
+/* What the key names and its number; false: nothing. */
+static bool find_key(const lud_layout *layout, const char *key, key_kind *kind, int *number) {
+    *kind = KEY_ROLE;
     for (int r = 0; r < 3; r++)
-        if (strcmp(entry->key, names[r]) == 0) role = r;
-    bool is_number = role < 0 && number_key(entry->key, layout->n_agents, &agent);
-    if (role < 0 && !is_number) {
-        const char *near = lud_nearest_name(entry->key, names, 3);
-        return lud_fail_at(
-            error, LUD_ERROR_INPUT, entry->key_place,
-            "unknown key '%s', expected human, robot, other or the number of an agent, below %d%s%s%s",
-            entry->key, layout->n_agents, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+        if (strcmp(key, role_names[r]) == 0) {
+            *number = r;
+            return true;
+        }
+    *kind = KEY_TEAM;
+    for (int t = 0; t < layout->n_teams; t++)
+        if (strcmp(key, layout->team_names[t]) == 0) {
+            *number = t;
+            return true;
+        }
+    *kind = KEY_AGENT;
+    return number_key(key, layout->n_agents, number);
+}
+
+static lud_status unknown_key(const lud_layout *layout, const lud_tree *entry, lud_error *error) {
+    const char *near = lud_nearest_name(entry->key, role_names, 3);
+    if (!near && layout->n_teams) near = lud_nearest_name(entry->key, layout->team_names, layout->n_teams);
+    return lud_invalid_at(error, entry->key_place,
+                          "unknown key '%s', expected human, robot, other%s or the number of an agent, below "
+                          "%d%s%s%s",
+                          entry->key, layout->n_teams ? ", the name of a team" : "", layout->n_agents,
+                          near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+static lud_status read_entry(lud_cast *cast, lud_tree *entry, const char *file, key_kind wanted,
+                             lud_error *error) {
+    const lud_layout *layout = &cast->model->layout;
+    key_kind kind;
+    int number;
+    if (!find_key(layout, entry->key, &kind, &number)) return unknown_key(layout, entry, error);
+    if (kind != wanted) return LUD_OK;
+    LUD_TRY(add_member(cast, entry, file, error));
+    for (int i = 0; i < layout->n_agents; i++) {
+        const bool named = kind == KEY_ROLE   ? layout->roles[i] == roles[number]
+                           : kind == KEY_TEAM ? layout->teams[i] == number
+                                              : i == number;
+        if (named) cast->scenario_member[i] = cast->n_members - 1;
     }
-    if (is_number != numbers) return LUD_OK;
-    lud_status status = add_member(cast, entry, file, error);
-    if (status) return status;
-    for (int i = 0; i < layout->n_agents; i++)
-        if (is_number ? i == agent : layout->roles[i] == roles[role])
-            cast->scenario_member[i] = cast->n_members - 1;
     return LUD_OK;
 }
 
 static lud_status read_policies(lud_cast *cast, lud_tree *policies, const char *file, lud_error *error) {
-    lud_status status = add_member(cast, NULL, file, error); /* for agents that nobody is named for */
-    if (status || !policies || policies->kind == LUD_TREE_NULL) return status;
+    LUD_TRY(add_member(cast, NULL, file, error)); /* for agents that nobody is named for */
+    if (!policies || policies->kind == LUD_TREE_NULL) return LUD_OK;
     if (policies->kind != LUD_TREE_MAPPING)
-        return lud_fail_at(error, LUD_ERROR_INPUT, policies->place,
-                           "policies: expected a mapping such as {human: {type: random}}");
-    /* roles first, then single agents: the narrower entry wins */
-    for (int pass = 0; pass < 2 && !status; pass++)
-        for (lud_tree *entry = policies->child; entry && !status; entry = entry->next)
-            status = read_entry(cast, entry, file, pass == 1, error);
-    return status;
+        return lud_invalid_at(error, policies->place,
+                              "policies: expected a mapping such as {human: {type: random}}");
+    /* roles first, then teams, then single agents: the narrower entry wins */
+    for (int kind = 0; kind < N_KEY_KINDS; kind++)
+        for (lud_tree *entry = policies->child; entry; entry = entry->next)
+            LUD_TRY(read_entry(cast, entry, file, (key_kind)kind, error));
+    return LUD_OK;
 }
 
 lud_status lud_cast_create(const lud_model *model, lud_tree *policies, const char *file, lud_cast **out,
                            lud_error *error) {
     *out = NULL;
     lud_cast *cast = calloc(1, sizeof *cast);
-    if (!cast) return out_of_memory(error);
+    if (!cast) return lud_no_memory(error, "policies");
     size_t n_agents = (size_t)model->layout.n_agents;
     size_t room = 1 + (policies ? policies->n_children : 0) + n_agents;
     cast->model = model;
@@ -122,11 +145,8 @@ lud_status lud_cast_create(const lud_model *model, lud_tree *policies, const cha
     cast->scenario_member = calloc(n_agents + 1, sizeof *cast->scenario_member);
     int *agents = calloc(room * n_agents + 1, sizeof *agents);
     if (!cast->members || !cast->scenario_member || !agents) {
-        free(agents);
-        free(cast->members);
-        free(cast->scenario_member);
-        free(cast);
-        return out_of_memory(error);
+        LUD_FREE(agents, cast->members, cast->scenario_member, cast);
+        return lud_no_memory(error, "policies");
     }
     for (size_t m = 0; m < room; m++) cast->members[m].agents = agents + m * n_agents;
     lud_status status = read_policies(cast, policies, file, error);
@@ -143,10 +163,7 @@ void lud_cast_destroy(lud_cast *cast) {
     if (!cast) return;
     for (int m = 0; m < cast->n_members + cast->model->layout.n_agents; m++)
         lud_policy_destroy(cast->members[m].policy);
-    free(cast->members[0].agents);
-    free(cast->members);
-    free(cast->scenario_member);
-    free(cast);
+    LUD_FREE(cast->members[0].agents, cast->members, cast->scenario_member, cast);
 }
 
 void lud_cast_set(lud_cast *cast, int agent, lud_policy *policy) {
@@ -232,6 +249,14 @@ static void renew_goals(const lud_cast *cast, lud_range range, const uint8_t *st
 
 void lud_cast_act(const lud_cast *cast, lud_range range, const uint8_t *states, void *const *observations,
                   uint8_t *hidden, int32_t *discrete, float *continuous) {
+    lud_cast_act_told(cast, range, states, observations, hidden, discrete, continuous, NULL);
+}
+
+void lud_cast_act_told(const lud_cast *cast, lud_range range, const uint8_t *states,
+                       void *const *observations, uint8_t *hidden, int32_t *discrete, float *continuous,
+                       float *log_probs) {
+    const size_t n_log_probs = log_probs ? (size_t)range.n * (size_t)cast->model->layout.n_agents : 0;
+    for (size_t k = 0; k < n_log_probs; k++) log_probs[k] = NAN;
     renew_goals(cast, range, states, hidden);
     for (int m = 0; m < cast->n_members + cast->model->layout.n_agents; m++) {
         const member *acting = &cast->members[m];
@@ -247,14 +272,14 @@ void lud_cast_act(const lud_cast *cast, lud_range range, const uint8_t *states, 
                        .agents = acting->agents,
                        .n_agents_acting = acting->n_agents,
                        .discrete = discrete,
-                       .continuous = continuous};
+                       .continuous = continuous,
+                       .log_prob = log_probs};
         acting->policy->kind->act(acting->policy, &act);
     }
 }
 
 lud_status lud_cast_check(const lud_cast *cast, lud_error *error) {
-    lud_status status = LUD_OK;
-    for (int m = 0; m < cast->n_members + cast->model->layout.n_agents && !status; m++)
-        if (cast->members[m].n_agents) status = lud_policy_check(cast->members[m].policy, error);
-    return status;
+    for (int m = 0; m < cast->n_members + cast->model->layout.n_agents; m++)
+        if (cast->members[m].n_agents) LUD_TRY(lud_policy_check(cast->members[m].policy, error));
+    return LUD_OK;
 }

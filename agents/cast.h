@@ -1,12 +1,11 @@
 /* Who acts for whom: the `policies:` section of a scenario, and each agent's present goal. */
-#ifndef LUDUS_AGENTS_CAST_H
-#define LUDUS_AGENTS_CAST_H
+#pragma once
 
 #include "agents/policy.h"
 
-/* The `policies:` section is keyed by role (`human`, `robot`, `other`) or by agent number; later and narrower
- * entries win; agents without an entry act at random. Goals are drawn at an episode's start and anew when
- * they are achieved. */
+/* The `policies:` section is keyed by role (`human`, `robot`, `other`), by the name of a team or by agent
+ * number; later and narrower entries win; agents without an entry act at random. Goals are drawn at an
+ * episode's start and anew when they are achieved. */
 typedef struct lud_cast lud_cast;
 lud_status lud_cast_create(const lud_model *model, lud_tree *policies, const char *file, lud_cast **cast,
                            lud_error *error);
@@ -26,11 +25,14 @@ void lud_cast_reset(const lud_cast *cast, lud_range range, const uint8_t *states
  * and drawn anew first. */
 void lud_cast_act(const lud_cast *cast, lud_range range, const uint8_t *states, void *const *observations,
                   uint8_t *hidden, int32_t *discrete, float *continuous);
+/* The same, and log_probs[n][n_agents] gets the logarithm of the probability (of continuous actions: of the
+ * density) with which each action was drawn; NaN where its policy does not tell. */
+void lud_cast_act_told(const lud_cast *cast, lud_range range, const uint8_t *states,
+                       void *const *observations, uint8_t *hidden, int32_t *discrete, float *continuous,
+                       float *log_probs);
 /* lud_policy_check of everybody who acts. */
 lud_status lud_cast_check(const lud_cast *cast, lud_error *error);
 /* The goal of an agent in one environment's hidden bytes, -1: none. */
 int lud_cast_goal(const lud_cast *cast, const uint8_t *hidden, int agent);
 /* Goals an agent has achieved in this episode up to the last call of lud_cast_act. */
 int lud_cast_goals_reached(const lud_cast *cast, const uint8_t *hidden, int agent);
-
-#endif

@@ -116,7 +116,7 @@ lud_status lud_cast_overlay(const lud_model *model, const lud_cast *cast, lud_ov
     if (s) *s = (cast_source){.model = model, .cast = cast, .arena = lud_arena_create(0)};
     if (!s || !s->arena || !find(s)) {
         if (s) destroy(&s->base);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the overlay");
+        return lud_no_memory(error, "the overlay");
     }
     s->base.destroy = destroy;
     if (s->base.n_quantities) s->base.quantity_values = quantity_values;

@@ -1,6 +1,5 @@
 /* What the policies of any cast know about a state, and what the world measures in it, to be drawn. */
-#ifndef LUDUS_AGENTS_CAST_OVERLAY_H
-#define LUDUS_AGENTS_CAST_OVERLAY_H
+#pragma once
 
 #include "agents/cast.h"
 #include "agents/overlay_source.h"
@@ -10,5 +9,3 @@
  * policies that are replaced later are asked no more. */
 lud_status lud_cast_overlay(const lud_model *model, const lud_cast *cast, lud_overlay_source **source,
                             lud_error *error);
-
-#endif

@@ -17,12 +17,9 @@ typedef struct heuristic_options {
 } heuristic_options;
 
 #define OPTIONS heuristic_options
-static const lud_option option_list[] = {
-    TEXT(type, NULL, "heuristic"),
-    REAL(beta, "1000", 0, 1e9, "inverse temperature: 0 wanders, large goes straight"),
-};
-static const lud_option_table option_table =
-    OPTION_TABLE("heuristic", "walks to its goal, opens doors, fetches keys (multigrid)", option_list);
+TABLE(option_table, "heuristic", "walks to its goal, opens doors, fetches keys (multigrid)",
+      TEXT(type, NULL, "heuristic"),
+      REAL(beta, "1000", 0, 1e9, "inverse temperature: 0 wanders, large goes straight"));
 
 enum { MAX_ACTIONS = 16, WORST_COST = 50 };
 
@@ -340,14 +337,9 @@ static void destroy(lud_policy *policy) {
     for (int i = 0; self->scratches && i < self->n_scratches; i++) {
         scratch *s = &self->scratches[i];
         if (s->scene) lud_grid_scene_destroy(s->scene);
-        free(s->passing);
-        free(s->cost);
-        free(s->visited);
-        free(s->queue);
+        LUD_FREE(s->passing, s->cost, s->visited, s->queue);
     }
-    free(self->scratches);
-    free(self->closed);
-    free(self);
+    LUD_FREE(self->scratches, self->closed, self);
 }
 
 static bool create_scratch(scratch *s, const lud_model *model, size_t n_cells) {
@@ -383,7 +375,7 @@ lud_status lud_heuristic_create(const lud_model *model, double beta, lud_policy 
                         "the policy 'heuristic' knows multigrid worlds only, this one is '%s'",
                         model->world->name);
     heuristic_policy *self = calloc(1, sizeof *self);
-    if (!self) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    if (!self) return lud_no_memory(error, "a policy");
     self->policy = (lud_policy){.kind = &lud_policy_heuristic, .model = model};
     const lud_grid_spec *spec = lud_grid_model_spec(model);
     self->beta = beta;
@@ -399,7 +391,7 @@ lud_status lud_heuristic_create(const lud_model *model, double beta, lud_policy 
         complete = create_scratch(&self->scratches[i], model, n_cells);
     if (!complete) {
         destroy(&self->policy);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+        return lud_no_memory(error, "a policy");
     }
     for (int m = 0; m < spec->n_maps; m++)
         for (size_t c = 0; c < n_cells; c++) {
@@ -415,12 +407,9 @@ static lud_status create(const lud_policy_kind *kind, const lud_model *model, lu
                          const char *file, lud_policy **policy, lud_error *error) {
     (void)kind;
     (void)file;
-    lud_arena *arena = lud_arena_create(0);
     heuristic_options values;
-    if (!arena) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
-    lud_status status = lud_options_read(&option_table, arena, options, &values, error);
-    lud_arena_destroy(arena);
-    return status ? status : lud_heuristic_create(model, values.beta, policy, error);
+    LUD_TRY(lud_policy_options_read(&option_table, options, &values, error));
+    return lud_heuristic_create(model, values.beta, policy, error);
 }
 
 const lud_policy_kind lud_policy_heuristic = {.name = "heuristic",

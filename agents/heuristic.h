@@ -1,7 +1,6 @@
 /* How a person might walk to a goal in a multigrid world: doors and keys on the way, then a softmax over what
  * each turn or step gains in path potential. The human prior of EMPO where no exact one is computed. */
-#ifndef LUDUS_AGENTS_HEURISTIC_H
-#define LUDUS_AGENTS_HEURISTIC_H
+#pragma once
 
 #include "agents/policy.h"
 
@@ -13,5 +12,3 @@ lud_status lud_heuristic_create(const lud_model *model, double beta, lud_policy 
  * walls, lava and bushes of the map closed), over 50 (width + height); 0 in the goal, -1 where no path leads
  * to it. */
 double lud_heuristic_potential(lud_policy *policy, const uint8_t *state, int x, int y, int agent, int goal);
-
-#endif

@@ -13,11 +13,8 @@ typedef struct keyboard_options {
 } keyboard_options;
 
 #define OPTIONS keyboard_options
-static const lud_option option_list[] = {
-    TEXT(type, NULL, "keyboard"),
-};
-static const lud_option_table option_table =
-    OPTION_TABLE("keyboard", "stands still unless a person steers it in the window", option_list);
+TABLE(option_table, "keyboard", "stands still unless a person steers it in the window",
+      TEXT(type, NULL, "keyboard"));
 
 typedef struct keyboard_policy {
     lud_policy policy;
@@ -28,9 +25,7 @@ typedef struct keyboard_policy {
 
 static void destroy(lud_policy *policy) {
     keyboard_policy *self = (keyboard_policy *)policy;
-    free(self->action);
-    free(self->continuous);
-    free(self);
+    LUD_FREE(self->action, self->continuous, self);
 }
 
 static void act(lud_policy *policy, const lud_act *act) {
@@ -75,13 +70,6 @@ void lud_keyboard_set(lud_policy *policy, int agent, int32_t action) {
     ((keyboard_policy *)policy)->action[agent] = action;
 }
 
-void lud_keyboard_set_continuous(lud_policy *policy, int agent, const float *value) {
-    assert(policy->kind == &lud_policy_keyboard);
-    keyboard_policy *self = (keyboard_policy *)policy;
-    memcpy(self->continuous + agent * self->max_continuous, value,
-           (size_t)policy->model->layout.actions[agent].n_continuous * sizeof *value);
-}
-
 lud_status lud_keyboard_create(const lud_model *model, lud_policy **policy, lud_error *error) {
     keyboard_policy *self = calloc(1, sizeof *self);
     size_t n_agents = (size_t)model->layout.n_agents;
@@ -93,7 +81,7 @@ lud_status lud_keyboard_create(const lud_model *model, lud_policy **policy, lud_
     }
     if (!self || !self->action || !self->continuous) {
         if (self) destroy(&self->policy);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+        return lud_no_memory(error, "a policy");
     }
     lud_keyboard_release(&self->policy);
     *policy = &self->policy;
@@ -104,12 +92,9 @@ static lud_status create(const lud_policy_kind *kind, const lud_model *model, lu
                          const char *file, lud_policy **policy, lud_error *error) {
     (void)kind;
     (void)file;
-    lud_arena *arena = lud_arena_create(0);
     keyboard_options values;
-    if (!arena) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
-    lud_status status = lud_options_read(&option_table, arena, options, &values, error);
-    lud_arena_destroy(arena);
-    return status ? status : lud_keyboard_create(model, policy, error);
+    LUD_TRY(lud_policy_options_read(&option_table, options, &values, error));
+    return lud_keyboard_create(model, policy, error);
 }
 
 const lud_policy_kind lud_policy_keyboard = {.name = "keyboard",

@@ -1,6 +1,5 @@
 /* A policy whose actions are set from outside: by a person at the keyboard, or by a program. */
-#ifndef LUDUS_AGENTS_KEYBOARD_H
-#define LUDUS_AGENTS_KEYBOARD_H
+#pragma once
 
 #include "agents/policy.h"
 
@@ -9,11 +8,5 @@ lud_status lud_keyboard_create(const lud_model *model, lud_policy **policy, lud_
 /* What the agent does at the next steps, in every environment, until it is set again. At first it is the
  * action named `still`, or action 0 where there is none. */
 void lud_keyboard_set(lud_policy *policy, int agent, int32_t action);
-/* Back to the first action of every agent and no push; for use after each step when a key means one action.
- */
+/* Back to the first action of every agent and no push; for use after each step when a key is one action. */
 void lud_keyboard_release(lud_policy *policy);
-/* The same for continuous actions: value[n_continuous of the agent]; at first 0, or the nearest value in
- * range. */
-void lud_keyboard_set_continuous(lud_policy *policy, int agent, const float *value);
-
-#endif

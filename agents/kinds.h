@@ -1,8 +1,11 @@
 /* The policies that come with Ludus; agents/policy.c lists them. */
-#ifndef LUDUS_AGENTS_KINDS_H
-#define LUDUS_AGENTS_KINDS_H
+#pragma once
 
 #include "agents/policy.h"
+
+/* Reads the options of a kind into `values`, which keep nothing but numbers and parts of the tree. */
+lud_status lud_policy_options_read(const lud_option_table *table, lud_tree *options, void *values,
+                                   lud_error *error);
 
 extern const lud_policy_kind lud_policy_random;     /* every action with equal probability */
 extern const lud_policy_kind lud_policy_weighted;   /* a fixed probability for each action */
@@ -10,5 +13,4 @@ extern const lud_policy_kind lud_policy_script;     /* a list of actions */
 extern const lud_policy_kind lud_policy_keyboard;   /* agents/keyboard.h */
 extern const lud_policy_kind lud_policy_heuristic;  /* agents/heuristic.h */
 extern const lud_policy_kind lud_policy_controller; /* a force towards a target, particle world */
-
-#endif
+extern const lud_policy_kind lud_policy_villager;   /* gathers, trades, raids or guards, tribes world */

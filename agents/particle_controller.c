@@ -22,20 +22,16 @@ static const char *const course_names[] = {"towards", "intercept", "away", NULL}
 static const char *const owner_names[] = {"self", "next", NULL};
 
 #define OPTIONS controller_options
-static const lud_option option_list[] = {
-    TEXT(type, NULL, "controller"),
-    TEXT(target, NULL,
-         "a choice, or a body whose nearest member it goes to; without: what the success rule asks for"),
-    CHOICE(course, "towards", course_names,
-           "towards: where the target is; intercept: where it will be met; away: from all bodies of the "
-           "target's name, from what stands in the way and from the edges of the world"),
-    CHOICE(of, "self", owner_names, "whose choice the target is: the agent's own or the next agent's"),
-    REAL(gain, "0.5", -1e6, 1e6, "action for each unit of distance (away: action); negative turns round"),
-    REAL(brake, "0", 0, 1e6, "action against each unit of velocity"),
-    REAL(rest, "0.03", 0, 1e6, "with discrete actions: smaller wishes are left undone"),
-};
-static const lud_option_table option_table =
-    OPTION_TABLE("controller", "a force towards a target (particle world)", option_list);
+TABLE(option_table, "controller", "a force towards a target (particle world)", TEXT(type, NULL, "controller"),
+      TEXT(target, NULL,
+           "a choice, or a body whose nearest member it goes to; without: what the success rule asks for"),
+      CHOICE(course, "towards", course_names,
+             "towards: where the target is; intercept: where it will be met; away: from all bodies of the "
+             "target's name, from what stands in the way and from the edges of the world"),
+      CHOICE(of, "self", owner_names, "whose choice the target is: the agent's own or the next agent's"),
+      REAL(gain, "0.5", -1e6, 1e6, "action for each unit of distance (away: action); negative turns round"),
+      REAL(brake, "0", 0, 1e6, "action against each unit of velocity"),
+      REAL(rest, "0.03", 0, 1e6, "with discrete actions: smaller wishes are left undone"));
 
 typedef struct controller {
     lud_policy policy;
@@ -196,24 +192,22 @@ static lud_status create(const lud_policy_kind *kind, const lud_model *model, lu
     (void)file;
     lud_place place = options ? options->place : (lud_place){0};
     if (model->world != &lud_particle_world)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "the policy controller is for the particle world, not for %s", model->world->name);
+        return lud_invalid_at(error, place, "the policy controller is for the particle world, not for %s",
+                              model->world->name);
     const lud_particle_model *m = (const lud_particle_model *)model;
     controller *self = calloc(1, sizeof *self);
-    if (!self) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    if (!self) return lud_no_memory(error, "a policy");
     self->policy = (lud_policy){.kind = kind, .model = model};
     self->arena = lud_arena_create(0);
     controller_options *o = &self->options;
     lud_status status = self->arena ? lud_options_read(&option_table, self->arena, options, o, error)
-                                    : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+                                    : lud_no_memory(error, "a policy");
     for (int d = 0; d < 4; d++) self->moves[d] = action_named(&model->layout, directions[d]);
     const bool of_kind = !status && o->target && is_kind(m, o->target);
     if (!status && o->target && !of_kind && !lud_particle_has_choice(m, o->target))
-        status = lud_fail_at(error, LUD_ERROR_INPUT, place, "target: there is no choice and no body '%s'",
-                             o->target);
+        status = lud_invalid_at(error, place, "target: there is no choice and no body '%s'", o->target);
     else if (!status && o->course == COURSE_AWAY && !of_kind)
-        status = lud_fail_at(error, LUD_ERROR_INPUT, place,
-                             "course: away needs a target, the name of bodies to flee from");
+        status = lud_invalid_at(error, place, "course: away needs a target, the name of bodies to flee from");
     if (status)
         destroy(&self->policy);
     else

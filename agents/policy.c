@@ -6,20 +6,23 @@
 
 #include "agents/kinds.h"
 
-static const lud_policy_kind *const kinds[] = {&lud_policy_random,    &lud_policy_weighted,
-                                               &lud_policy_heuristic, &lud_policy_script,
-                                               &lud_policy_keyboard,  &lud_policy_controller};
+static const lud_policy_kind *const kinds[] = {
+    &lud_policy_random,   &lud_policy_weighted,   &lud_policy_heuristic, &lud_policy_script,
+    &lud_policy_keyboard, &lud_policy_controller, &lud_policy_villager};
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
-
-const lud_policy_kind *lud_policy_find(const char *name) {
-    for (int i = 0; i < N_KINDS; i++)
-        if (strcmp(kinds[i]->name, name) == 0) return kinds[i];
-    return NULL;
-}
 
 const lud_policy_kind *const *lud_policies(int *n) {
     *n = N_KINDS;
     return kinds;
+}
+
+lud_status lud_policy_options_read(const lud_option_table *table, lud_tree *options, void *values,
+                                   lud_error *error) {
+    lud_arena *arena = lud_arena_create(0);
+    if (!arena) return lud_no_memory(error, "a policy");
+    const lud_status status = lud_options_read(table, arena, options, values, error);
+    lud_arena_destroy(arena);
+    return status;
 }
 
 lud_status lud_policy_create(const lud_model *model, lud_tree *description, const char *file,
@@ -29,14 +32,13 @@ lud_status lud_policy_create(const lud_model *model, lud_tree *description, cons
     if (description->kind == LUD_TREE_MAPPING) {
         type = lud_tree_get(description, "type");
         if (!type)
-            return lud_fail_at(error, LUD_ERROR_INPUT, description->place,
-                               "a policy needs a 'type', for example {type: random}");
+            return lud_invalid_at(error, description->place,
+                                  "a policy needs a 'type', for example {type: random}");
     }
     const char *names[N_KINDS];
     for (int i = 0; i < N_KINDS; i++) names[i] = kinds[i]->name;
     int index;
-    lud_status status = lud_tree_choice(type, names, N_KINDS, &index, error);
-    if (status) return status;
+    LUD_TRY(lud_tree_choice(type, names, N_KINDS, &index, error));
     return kinds[index]->create(kinds[index], model, description == type ? NULL : description, file, policy,
                                 error);
 }

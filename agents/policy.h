@@ -3,8 +3,7 @@
  * Like worlds, policies work on ranges, read observations and states in place, and draw with counter-keyed
  * randomness, so a run is the same for any batch split. Hidden state is plain bytes that are reset and copied
  * like world state. */
-#ifndef LUDUS_AGENTS_POLICY_H
-#define LUDUS_AGENTS_POLICY_H
+#pragma once
 
 #include "base/options.h"
 #include "kernels/device.h"
@@ -66,8 +65,7 @@ struct lud_policy {
     const lud_device *device; /* what it computes on; null: on none that can fail */
 };
 
-/* Null when no policy has the name. */
-const lud_policy_kind *lud_policy_find(const char *name);
+/* All of them; *n is their number. */
 const lud_policy_kind *const *lud_policies(int *n);
 
 /* A policy from its mapping in a scenario, `{type: NAME, ...}`, or from the bare name. */
@@ -87,5 +85,3 @@ void lud_policy_choose(const lud_act *act, int e, int slot, const double *p);
 /* The largest n_discrete and n_continuous of the model's agents: the widths of lud_act's arrays. */
 int lud_max_discrete(const lud_layout *layout);
 int lud_max_continuous(const lud_layout *layout);
-
-#endif

@@ -17,11 +17,7 @@ typedef struct random_options {
 } random_options;
 
 #define OPTIONS random_options
-static const lud_option random_option_list[] = {
-    TEXT(type, NULL, "random"),
-};
-static const lud_option_table random_options_table =
-    OPTION_TABLE("random", "every action with equal probability", random_option_list);
+TABLE(random_options_table, "random", "every action with equal probability", TEXT(type, NULL, "random"));
 
 typedef struct weighted_options {
     const char *type;
@@ -30,12 +26,9 @@ typedef struct weighted_options {
 
 #undef OPTIONS
 #define OPTIONS weighted_options
-static const lud_option weighted_option_list[] = {
-    TEXT(type, NULL, "weighted"),
-    TREE(weights, "weight of each action by name, others 0; without: still 6, left 18, right 18, forward 58"),
-};
-static const lud_option_table weighted_options_table =
-    OPTION_TABLE("weighted", "a fixed probability for each action", weighted_option_list);
+TABLE(weighted_options_table, "weighted", "a fixed probability for each action", TEXT(type, NULL, "weighted"),
+      TREE(weights,
+           "weight of each action by name, others 0; without: still 6, left 18, right 18, forward 58"));
 
 static void destroy(lud_policy *policy) {
     free(((random_policy *)policy)->probabilities);
@@ -79,7 +72,7 @@ static random_policy *create_policy(const lud_policy_kind *kind, const lud_model
         self->probabilities = calloc((size_t)model->layout.n_agents * (size_t)width + 1, sizeof(double));
     if (!self || !self->probabilities) {
         free(self);
-        lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+        lud_no_memory(error, "a policy");
         return NULL;
     }
     self->policy = (lud_policy){.kind = kind, .model = model};
@@ -97,12 +90,8 @@ static void normalise(double *p, int n) {
 static lud_status create_random(const lud_policy_kind *kind, const lud_model *model, lud_tree *options,
                                 const char *file, lud_policy **policy, lud_error *error) {
     (void)file;
-    lud_arena *arena = lud_arena_create(0);
     random_options values;
-    if (!arena) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
-    lud_status status = lud_options_read(&random_options_table, arena, options, &values, error);
-    lud_arena_destroy(arena);
-    if (status) return status;
+    LUD_TRY(lud_policy_options_read(&random_options_table, options, &values, error));
     random_policy *self = create_policy(kind, model, error);
     if (!self) return LUD_ERROR_MEMORY;
     for (int i = 0; i < model->layout.n_agents; i++)
@@ -121,13 +110,12 @@ static int action_index(const lud_action_space *space, const char *name) {
 static lud_status read_weights(random_policy *self, const lud_layout *layout, lud_tree *weights,
                                lud_error *error) {
     if (weights->kind != LUD_TREE_MAPPING)
-        return lud_fail_at(
-            error, LUD_ERROR_INPUT, weights->place,
+        return lud_invalid_at(
+            error, weights->place,
             "weights: expected a mapping from action to weight, such as {forward: 3, left: 1}");
     for (lud_tree *entry = weights->child; entry; entry = entry->next) {
         double weight;
-        lud_status status = lud_tree_real(entry, 0, 1e9, &weight, error);
-        if (status) return status;
+        LUD_TRY(lud_tree_real(entry, 0, 1e9, &weight, error));
         bool known = false;
         const lud_action_space *widest = &layout->actions[0];
         for (int i = 0; i < layout->n_agents; i++) {
@@ -140,8 +128,8 @@ static lud_status read_weights(random_policy *self, const lud_layout *layout, lu
         if (known) continue;
         const char *near =
             widest->names ? lud_nearest_name(entry->key, widest->names, widest->n_discrete) : NULL;
-        return lud_fail_at(error, LUD_ERROR_INPUT, entry->key_place, "no agent has an action '%s'%s%s%s",
-                           entry->key, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+        return lud_invalid_at(error, entry->key_place, "no agent has an action '%s'%s%s%s", entry->key,
+                              near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
     }
     return LUD_OK;
 }
@@ -153,17 +141,13 @@ static lud_status create_weighted(const lud_policy_kind *kind, const lud_model *
         double weight;
     } defaults[] = {{"still", 6}, {"left", 18}, {"right", 18}, {"forward", 58}};
     (void)file;
-    lud_arena *arena = lud_arena_create(0);
     weighted_options values;
-    if (!arena) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
-    lud_status status = lud_options_read(&weighted_options_table, arena, options, &values, error);
-    lud_arena_destroy(arena);
-    if (status) return status;
+    LUD_TRY(lud_policy_options_read(&weighted_options_table, options, &values, error));
     random_policy *self = create_policy(kind, model, error);
     if (!self) return LUD_ERROR_MEMORY;
     const lud_layout *layout = &model->layout;
     if (values.weights) {
-        status = read_weights(self, layout, values.weights, error);
+        const lud_status status = read_weights(self, layout, values.weights, error);
         if (status) {
             destroy(&self->policy);
             return status;

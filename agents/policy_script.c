@@ -15,14 +15,10 @@ typedef struct script_options {
 } script_options;
 
 #define OPTIONS script_options
-static const lud_option option_list[] = {
-    TEXT(type, NULL, "script"),
-    TREE(actions, "one entry a step: an action for all, or a list with one for each agent of the world"),
-    TEXT(file, NULL, "file with `actions:` in the same form, beside the scenario"),
-    BOOL(repeat, "false", "start anew at the end instead of standing still"),
-};
-static const lud_option_table option_table =
-    OPTION_TABLE("script", "a list of actions, one entry a step", option_list);
+TABLE(option_table, "script", "a list of actions, one entry a step", TEXT(type, NULL, "script"),
+      TREE(actions, "one entry a step: an action for all, or a list with one for each agent of the world"),
+      TEXT(file, NULL, "file with `actions:` in the same form, beside the scenario"),
+      BOOL(repeat, "false", "start anew at the end instead of standing still"));
 
 typedef struct script_policy {
     lud_policy policy;
@@ -34,9 +30,7 @@ typedef struct script_policy {
 
 static void destroy(lud_policy *policy) {
     script_policy *self = (script_policy *)policy;
-    free(self->actions);
-    free(self->still);
-    free(self);
+    LUD_FREE(self->actions, self->still, self);
 }
 
 /* Everybody's actions in a step of the episode. */
@@ -92,22 +86,19 @@ static lud_status read_action(lud_tree *node, const lud_action_space *space, int
 
 static lud_status read_rows(script_policy *self, const lud_layout *layout, lud_tree *rows, lud_error *error) {
     if (rows->kind != LUD_TREE_SEQUENCE)
-        return lud_fail_at(error, LUD_ERROR_INPUT, rows->place,
-                           "actions: expected a list with one entry a step");
+        return lud_invalid_at(error, rows->place, "actions: expected a list with one entry a step");
     size_t n_agents = (size_t)layout->n_agents;
     self->actions = calloc(rows->n_children * n_agents + 1, sizeof *self->actions);
-    if (!self->actions || rows->n_children >= UINT32_MAX)
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a script");
+    if (!self->actions || rows->n_children >= UINT32_MAX) return lud_no_memory(error, "a script");
     for (lud_tree *row = rows->child; row; row = row->next) {
         int32_t *out = self->actions + (size_t)self->n_steps++ * n_agents;
         if (row->kind == LUD_TREE_SEQUENCE && row->n_children != n_agents)
-            return lud_fail_at(error, LUD_ERROR_INPUT, row->place,
-                               "expected an action for each of the %zu agents, found %zu", n_agents,
-                               row->n_children);
+            return lud_invalid_at(error, row->place,
+                                  "expected an action for each of the %zu agents, found %zu", n_agents,
+                                  row->n_children);
         lud_tree *entry = row->kind == LUD_TREE_SEQUENCE ? row->child : row;
         for (size_t i = 0; i < n_agents; i++) {
-            lud_status status = read_action(entry, &layout->actions[i], &out[i], error);
-            if (status) return status;
+            LUD_TRY(read_action(entry, &layout->actions[i], &out[i], error));
             if (row->kind == LUD_TREE_SEQUENCE) entry = entry->next;
         }
     }
@@ -117,26 +108,21 @@ static lud_status read_rows(script_policy *self, const lud_layout *layout, lud_t
 static lud_status read_script(script_policy *self, const lud_model *model, lud_arena *arena,
                               lud_tree *options, const char *file, lud_error *error) {
     script_options values;
-    lud_status status = lud_options_read(&option_table, arena, options, &values, error);
-    if (status) return status;
+    LUD_TRY(lud_options_read(&option_table, arena, options, &values, error));
     self->repeat = values.repeat;
     lud_tree *rows = values.actions;
     if (values.file) {
-        if (rows)
-            return lud_fail_at(error, LUD_ERROR_INPUT, rows->place,
-                               "script: give 'actions' or 'file', not both");
+        if (rows) return lud_invalid_at(error, rows->place, "script: give 'actions' or 'file', not both");
         char *path = lud_path_beside(arena, file ? file : "", values.file);
         lud_tree *root;
-        if (!path) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a script");
-        status = lud_tree_read_file(arena, path, NULL, &root, error);
-        if (status) return status;
+        if (!path) return lud_no_memory(error, "a script");
+        LUD_TRY(lud_tree_read_file(arena, path, NULL, &root, error));
         static const char *const names[] = {"actions"};
         rows = root->kind == LUD_TREE_MAPPING ? lud_tree_get(root, "actions") : NULL;
-        if (!rows) return lud_fail(error, LUD_ERROR_INPUT, "%s:1:1: expected a key 'actions'", path);
-        status = lud_tree_check_keys(root, names, 1, error);
-        if (status) return status;
+        if (!rows) return lud_invalid(error, "%s:1:1: expected a key 'actions'", path);
+        LUD_TRY(lud_tree_check_keys(root, names, 1, error));
     }
-    if (!rows) return lud_fail(error, LUD_ERROR_INPUT, "script: needs 'actions' or 'file'");
+    if (!rows) return lud_invalid(error, "script: needs 'actions' or 'file'");
     for (int i = 0; i < model->layout.n_agents; i++) {
         const lud_action_space *space = &model->layout.actions[i];
         if (!space->n_discrete)
@@ -157,7 +143,7 @@ static lud_status create(const lud_policy_kind *kind, const lud_model *model, lu
         self->still = calloc((size_t)model->layout.n_agents + 1, sizeof *self->still);
     }
     if (!arena || !self || !self->still)
-        status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a script");
+        status = lud_no_memory(error, "a script");
     else
         status = read_script(self, model, arena, options, file, error);
     lud_arena_destroy(arena);

@@ -9,6 +9,16 @@
 
 /* --- a cast in a batch --- */
 
+static bool take_observations(lud_runner *r, const lud_layout *layout, size_t n_envs) {
+    bool whole = true;
+    r->observed = true;
+    for (int p = 0; p < layout->n_parts; p++) {
+        r->observations[p] = calloc(n_envs, layout->parts[p].bytes + 1);
+        whole = whole && r->observations[p];
+    }
+    return whole;
+}
+
 lud_status lud_runner_create(const lud_model *model, const lud_cast *cast, int n_envs, uint64_t seed,
                              uint32_t first_environment, lud_runner *r, lud_error *error) {
     const lud_layout *layout = &model->layout;
@@ -26,10 +36,7 @@ lud_status lud_runner_create(const lud_model *model, const lud_cast *cast, int n
         r->continuous = calloc(cells * n_continuous, sizeof *r->continuous);
         whole = whole && r->continuous;
     }
-    for (int p = 0; p < layout->n_parts && lud_cast_needs_observations(cast); p++) {
-        r->observations[p] = calloc(n, layout->parts[p].bytes);
-        whole = whole && r->observations[p];
-    }
+    if (lud_cast_needs_observations(cast)) whole = take_observations(r, layout, n) && whole;
     lud_status status = whole
                             ? lud_batch_create(model, n_envs, seed, first_environment, &r->batch, error)
                             : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %d environments", n_envs);
@@ -46,12 +53,21 @@ void lud_runner_destroy(lud_runner *r) {
     free(r->discrete);
     free(r->continuous);
     free(r->rewards);
+    free(r->log_probs);
     for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) free(r->observations[p]);
     *r = (lud_runner){0};
 }
 
+lud_status lud_runner_tell(lud_runner *r, bool observations, lud_error *error) {
+    const lud_layout *layout = &r->batch->model->layout;
+    const size_t n = (size_t)r->batch->n_envs;
+    r->log_probs = calloc(n * (size_t)layout->n_agents + 1, sizeof *r->log_probs);
+    if (r->log_probs && (!observations || r->observed || take_observations(r, layout, n))) return LUD_OK;
+    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %zu environments", n);
+}
+
 static lud_batch_out out_of(lud_runner *r) {
-    return (lud_batch_out){.observations = lud_cast_needs_observations(r->cast) ? r->observations : NULL,
+    return (lud_batch_out){.observations = r->observed ? r->observations : NULL,
                            .rewards = r->rewards,
                            .terminated = r->terminated,
                            .truncated = r->truncated,
@@ -65,9 +81,9 @@ void lud_runner_start(lud_runner *r) {
 }
 
 void lud_runner_act(lud_runner *r) {
-    lud_cast_act(r->cast, lud_batch_range(r->batch, 0, r->batch->n_envs), r->batch->states,
-                 lud_cast_needs_observations(r->cast) ? r->observations : NULL, r->hidden, r->discrete,
-                 r->continuous);
+    lud_cast_act_told(r->cast, lud_batch_range(r->batch, 0, r->batch->n_envs), r->batch->states,
+                      r->observed ? r->observations : NULL, r->hidden, r->discrete, r->continuous,
+                      r->log_probs);
 }
 
 void lud_runner_step(lud_runner *r) {

@@ -18,12 +18,17 @@ typedef struct lud_runner {
     uint8_t *terminated, *truncated, *final_states;
     int32_t *discrete;
     float *continuous;
-    void *observations[LUD_MAX_OBSERVATION_PARTS]; /* null where the cast reads none */
+    void *observations[LUD_MAX_OBSERVATION_PARTS]; /* null where nobody reads any */
+    bool observed;                                 /* they are written */
+    float *log_probs; /* [n_envs][n_agents] of the last actions, NaN: not known; null: nobody asked */
 } lud_runner;
 
 /* Environments are numbered from first_environment on. */
 lud_status lud_runner_create(const lud_model *model, const lud_cast *cast, int n_envs, uint64_t seed,
                              uint32_t first_environment, lud_runner *runner, lud_error *error);
+/* Before the first start: the runner writes log_probs and, when `observations`, those of every state, whether
+ * the cast reads them or not. */
+lud_status lud_runner_tell(lud_runner *runner, bool observations, lud_error *error);
 /* A zeroed one is allowed. */
 void lud_runner_destroy(lud_runner *runner);
 /* A new episode everywhere. */

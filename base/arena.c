@@ -142,3 +142,7 @@ void lud_arena_release(lud_arena *arena, lud_arena_mark mark) {
 size_t lud_arena_bytes(const lud_arena *arena) {
     return arena->bytes;
 }
+
+void lud_free_all(size_t n, void *const *pieces) {
+    for (size_t i = 0; i < n; i++) free(pieces[i]);
+}

@@ -3,8 +3,7 @@
  * An arena hands out aligned pieces of growing blocks. `mark` and `release` make it a scratch stack: what was
  * taken since the mark is given back at once. Under the address sanitizer free space is poisoned, so that a
  * pointer kept past its release is reported. */
-#ifndef LUDUS_BASE_ARENA_H
-#define LUDUS_BASE_ARENA_H
+#pragma once
 
 #include <stddef.h>
 
@@ -33,4 +32,7 @@ void lud_arena_release(lud_arena *arena, lud_arena_mark mark);
 /* Bytes held from the operating system. */
 size_t lud_arena_bytes(const lud_arena *arena);
 
-#endif
+/* Gives back pieces that malloc and the like gave: LUD_FREE(a, b, c). Null is allowed. */
+#define LUD_FREE(...)                                                                                        \
+    lud_free_all(sizeof(void *[]){__VA_ARGS__} / sizeof(void *), (void *const[]){__VA_ARGS__})
+void lud_free_all(size_t n, void *const *pieces);

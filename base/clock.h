@@ -1,8 +1,5 @@
 /* A monotonic clock. */
-#ifndef LUDUS_BASE_CLOCK_H
-#define LUDUS_BASE_CLOCK_H
+#pragma once
 
 /* Seconds since an arbitrary fixed moment; never runs backwards. */
 double lud_clock_seconds(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Line charts as data: panels, each with curves over a common axis; render/plot.h draws them. */
-#ifndef LUDUS_BASE_CURVES_H
-#define LUDUS_BASE_CURVES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -17,5 +16,3 @@ typedef struct lud_plot_panel {
     const lud_plot_curve *curves;
     int n_curves;
 } lud_plot_panel;
-
-#endif

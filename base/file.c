@@ -22,11 +22,10 @@ lud_status lud_file_read(lud_arena *arena, const char *path, size_t limit, char 
     if (stat(path, &info))
         return lud_fail(error, errno == ENOENT || errno == ENOTDIR ? LUD_ERROR_INPUT : LUD_ERROR_IO, "%s: %s",
                         path, errno == ENOENT || errno == ENOTDIR ? "no such file" : strerror(errno));
-    if (S_ISDIR(info.st_mode))
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: expected a file, found a folder", path);
+    if (S_ISDIR(info.st_mode)) return lud_invalid(error, "%s: expected a file, found a folder", path);
     if (S_ISREG(info.st_mode) && (size_t)info.st_size > limit)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: expected at most %zu bytes, found %lld", path, limit,
-                        (long long)info.st_size);
+        return lud_invalid(error, "%s: expected at most %zu bytes, found %lld", path, limit,
+                           (long long)info.st_size);
     FILE *stream = fopen(path, "rb");
     if (!stream) return system_error(error, path, "cannot be opened");
     /* A pipe has no size beforehand, and a file may grow while it is read: read on until the end or the
@@ -46,8 +45,7 @@ lud_status lud_file_read(lud_arena *arena, const char *path, size_t limit, char 
         if (ferror(stream))
             status = system_error(error, path, "cannot be read");
         else if (used > limit)
-            status =
-                lud_fail(error, LUD_ERROR_INPUT, "%s: expected at most %zu bytes, found more", path, limit);
+            status = lud_invalid(error, "%s: expected at most %zu bytes, found more", path, limit);
         capacity *= 2;
     }
     fclose(stream);
@@ -120,10 +118,9 @@ lud_status lud_file_write_commit(lud_file_writer *writer, lud_error *error) {
 
 lud_status lud_file_write(const char *path, const void *bytes, size_t length, lud_error *error) {
     lud_file_writer writer;
-    lud_status status = lud_file_write_begin(&writer, path, error);
-    if (status) return status;
+    LUD_TRY(lud_file_write_begin(&writer, path, error));
     if (length && fwrite(bytes, 1, length, writer.stream) != length) {
-        status = system_error(error, path, "cannot be written");
+        const lud_status status = system_error(error, path, "cannot be written");
         lud_file_write_abandon(&writer);
         return status;
     }
@@ -142,7 +139,7 @@ lud_status lud_folder_make(const char *path, lud_error *error) {
     }
     free(copy);
     if (!status && !lud_folder_exists(path))
-        status = lud_fail(error, LUD_ERROR_INPUT, "%s: expected a folder, found a file", path);
+        status = lud_invalid(error, "%s: expected a folder, found a file", path);
     return status;
 }
 

@@ -1,6 +1,5 @@
 /* Files: read whole, written beside and renamed. */
-#ifndef LUDUS_BASE_FILE_H
-#define LUDUS_BASE_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ bool lud_folder_exists(const char *path);
 uint64_t lud_file_stamp(const char *path);
 /* `folder of base_path` + `/` + path, or `path` itself when it is absolute. Lives in the arena. */
 char *lud_path_beside(lud_arena *arena, const char *base_path, const char *path);
-
-#endif

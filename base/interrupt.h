@@ -2,8 +2,7 @@
  *
  * A signal sets a flag and nothing else. Whoever computes for longer than a moment asks for the flag at least
  * several times a second, at places where stopping leaves nothing broken, and returns LUD_INTERRUPTED. */
-#ifndef LUDUS_BASE_INTERRUPT_H
-#define LUDUS_BASE_INTERRUPT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ lud_status lud_interrupt_check(lud_error *error);
 void lud_interrupt_at(int64_t n);
 /* For tests: questions asked since the last lud_interrupt_at. */
 int64_t lud_interrupt_questions(void);
-
-#endif

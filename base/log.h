@@ -1,6 +1,5 @@
 /* Messages to the user: errors and notes on stderr, optionally copied to a log file. */
-#ifndef LUDUS_BASE_LOG_H
-#define LUDUS_BASE_LOG_H
+#pragma once
 
 #include <stdio.h>
 
@@ -12,5 +11,3 @@ lud_log_level lud_log_get_level(void);
 /* One line to stderr (`ludus: warning: ...`; errors and warnings coloured on a terminal); a progress line in
  * the way is cleared first. `copy` (may be null) gets the same line with a time stamp. */
 void lud_log(FILE *copy, lud_log_level level, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-#endif

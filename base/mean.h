@@ -1,7 +1,6 @@
 /* Mean and spread of a stream of numbers (Welford, "Note on a method for calculating corrected sums of
  * squares and products", 1962). */
-#ifndef LUDUS_BASE_MEAN_H
-#define LUDUS_BASE_MEAN_H
+#pragma once
 
 #include <math.h>
 
@@ -20,5 +19,3 @@ static inline void lud_mean_add(lud_mean *mean, double value) {
 static inline double lud_mean_deviation(const lud_mean *mean) {
     return mean->n < 2 ? 0 : sqrt(mean->squares / (mean->n - 1));
 }
-
-#endif

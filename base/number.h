@@ -1,6 +1,5 @@
 /* Numbers in texts, as they are meant or not at all. */
-#ifndef LUDUS_BASE_NUMBER_H
-#define LUDUS_BASE_NUMBER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,5 +11,3 @@ int lud_number_integer(const char *text, const char **end, int64_t *value);
  * False, and *end is `text`, when none begins here; also for what a double cannot hold: a number beyond its
  * range, or one other than 0 that would become 0. */
 bool lud_number_real(const char *text, const char **end, double *value);
-
-#endif

@@ -12,10 +12,8 @@
  * OPTIONS is the struct that the rows fill. A row names its field, which is its key too; the form _AT is for
  * a key of another name and for fields inside of fields. Behind the field stand the default as YAML text
  * (NULL: see base/options.h), for numbers and lists of them the least and the largest value, for choices the
- * names; then the line of help and, where there is one, the unit. A field of the wrong type does not compile.
- */
-#ifndef LUDUS_BASE_OPTION_ROWS_H
-#define LUDUS_BASE_OPTION_ROWS_H
+ * names; then the help and, where there is one, the unit. A field of the wrong type does not compile. */
+#pragma once
 
 #include <stddef.h>
 
@@ -67,7 +65,10 @@
         .name = title, .help = text, .options = list, .n = (int)(sizeof(list) / sizeof *(list)),             \
         .bytes = sizeof(OPTIONS)                                                                             \
     }
+/* A table of this file with its rows: TABLE(table, "learner", "proximal policy optimisation", INT(...), ...).
+ */
+#define TABLE(table, title, text, ...)                                                                       \
+    static const lud_option table##_rows[] = {__VA_ARGS__};                                                  \
+    static const lud_option_table table = OPTION_TABLE(title, text, table##_rows)
 #define NO_OPTIONS(title, text)                                                                              \
     { .name = title, .help = text, .bytes = sizeof(OPTIONS) }
-
-#endif

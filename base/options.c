@@ -4,10 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-}
-
 static int n_choices(const lud_option *option) {
     int n = 0;
     while (option->choices[n]) n++;
@@ -31,7 +27,7 @@ static lud_status read_list(const lud_option *option, lud_arena *arena, lud_tree
     size_t n = node->n_children, i = 0;
     size_t size = option->type == LUD_OPTION_TEXTS ? sizeof(char *) : 8;
     void *items = lud_arena_take_array(arena, n, size);
-    if (!items) return out_of_memory(error);
+    if (!items) return lud_out_of_memory(error);
     lud_status status = LUD_OK;
     for (lud_tree *c = node->child; c && !status; c = c->next, i++) {
         if (option->type == LUD_OPTION_INTS)
@@ -66,11 +62,10 @@ static lud_status read_option(const lud_option *option, lud_arena *arena, lud_tr
         return lud_tree_choice(node, option->choices, n_choices(option), field, error);
     case LUD_OPTION_TEXT: {
         const char *text;
-        lud_status status = lud_tree_text(node, &text, error);
-        if (status) return status;
+        LUD_TRY(lud_tree_text(node, &text, error));
         /* a copy: the tree may live in another arena */
         const char *copy = lud_arena_text(arena, text, strlen(text));
-        if (!copy) return out_of_memory(error);
+        if (!copy) return lud_out_of_memory(error);
         *(const char **)field = copy;
         return LUD_OK;
     }
@@ -79,7 +74,7 @@ static lud_status read_option(const lud_option *option, lud_arena *arena, lud_tr
         lud_text_list *list = field;
         for (size_t i = 0; !status && i < list->n; i++) {
             list->items[i] = lud_arena_text(arena, list->items[i], strlen(list->items[i]));
-            if (!list->items[i]) status = out_of_memory(error);
+            if (!list->items[i]) status = lud_out_of_memory(error);
         }
         return status;
     }
@@ -150,7 +145,7 @@ static lud_status check_keys(const lud_option_table *table, lud_arena *arena, co
                              lud_error *error) {
     lud_arena_mark mark = lud_arena_get_mark(arena);
     const char **names = lud_arena_take_array(arena, (size_t)table->n, sizeof *names);
-    if (!names) return out_of_memory(error);
+    if (!names) return lud_out_of_memory(error);
     for (int i = 0; i < table->n; i++) names[i] = table->options[i].key;
     lud_status status = lud_tree_check_keys(mapping, names, table->n, error);
     if (status && mapping->kind == LUD_TREE_MAPPING) tell_section(table, mapping, error);
@@ -160,25 +155,22 @@ static lud_status check_keys(const lud_option_table *table, lud_arena *arena, co
 
 lud_status lud_options_read(const lud_option_table *table, lud_arena *arena, lud_tree *mapping, void *values,
                             lud_error *error) {
-    lud_status status = lud_options_default(table, arena, values, error);
-    if (status) return status;
+    LUD_TRY(lud_options_default(table, arena, values, error));
     if (mapping && mapping->kind == LUD_TREE_NULL) mapping = NULL;
-    if (mapping) status = check_keys(table, arena, mapping, error);
-    if (status) return status;
+    if (mapping) LUD_TRY(check_keys(table, arena, mapping, error));
     if (mapping) mapping->used = true;
     for (int i = 0; i < table->n; i++) {
         const lud_option *option = &table->options[i];
         lud_tree *node = mapping ? lud_tree_get(mapping, option->key) : NULL;
         if (node && node->kind == LUD_TREE_NULL && may_be_empty(option)) node = NULL;
         if (!node && option->type == LUD_OPTION_SECTION) /* its required keys are missed all the same */
-            status = lud_options_read(option->section, arena, NULL, (char *)values + option->offset, error);
+            LUD_TRY(lud_options_read(option->section, arena, NULL, (char *)values + option->offset, error));
         else if (!node && is_required(option))
-            status = lud_fail_at(error, LUD_ERROR_INPUT, mapping ? mapping->place : (lud_place){0},
-                                 "expected the key '%s' in '%s' (%s), found none", option->key, table->name,
-                                 option->help);
+            return lud_invalid_at(error, mapping ? mapping->place : (lud_place){0},
+                                  "expected the key '%s' in '%s' (%s), found none", option->key, table->name,
+                                  option->help);
         else if (node)
-            status = read_option(option, arena, node, (char *)values + option->offset, error);
-        if (status) return status;
+            LUD_TRY(read_option(option, arena, node, (char *)values + option->offset, error));
     }
     return LUD_OK;
 }
@@ -238,7 +230,7 @@ lud_status lud_options_write(const lud_option_table *table, lud_arena *arena, co
     for (int i = 0; i < table->n; i++)
         if (!write_option(&table->options[i], arena, (const char *)values + table->options[i].offset, out,
                           error))
-            return out_of_memory(error);
+            return lud_out_of_memory(error);
     return LUD_OK;
 }
 

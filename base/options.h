@@ -1,20 +1,18 @@
 /* Option tables: each section of a scenario file is described once, and read, overridden, written back,
  * explained and documented from that one description. */
-#ifndef LUDUS_BASE_OPTIONS_H
-#define LUDUS_BASE_OPTIONS_H
+#pragma once
 
 #include <stdio.h>
 
 #include "base/tree.h"
 
 typedef enum lud_option_type {
-    LUD_OPTION_BOOL,   /* bool */
-    LUD_OPTION_INT,    /* int64_t */
-    LUD_OPTION_REAL,   /* double */
-    LUD_OPTION_CHOICE, /* int: index into `choices` */
-    LUD_OPTION_TEXT, /* const char *, lives in the arena given to the reader; null when absent without default
-                      */
-    LUD_OPTION_INTS, /* lud_int_list */
+    LUD_OPTION_BOOL,    /* bool */
+    LUD_OPTION_INT,     /* int64_t */
+    LUD_OPTION_REAL,    /* double */
+    LUD_OPTION_CHOICE,  /* int: index into `choices` */
+    LUD_OPTION_TEXT,    /* const char *, lives in the reader's arena; null when absent without default */
+    LUD_OPTION_INTS,    /* lud_int_list */
     LUD_OPTION_REALS,   /* lud_real_list */
     LUD_OPTION_TEXTS,   /* lud_text_list */
     LUD_OPTION_SECTION, /* the struct of the nested table `section` stands at `offset` */
@@ -70,5 +68,3 @@ lud_status lud_options_write(const lud_option_table *table, lud_arena *arena, co
 void lud_options_help(const lud_option_table *table, FILE *out);
 /* The same as a Markdown table for docs/. */
 void lud_options_markdown(const lud_option_table *table, FILE *out);
-
-#endif

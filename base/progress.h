@@ -1,7 +1,6 @@
 /* Progress of long work: on a terminal one line that is redrawn (bar, count, rate, time left), elsewhere a
  * plain line now and then. A line that is wider than the terminal loses whole parts, from its end. */
-#ifndef LUDUS_BASE_PROGRESS_H
-#define LUDUS_BASE_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ void lud_progress_finish(lud_progress *progress);
 char *lud_format_count(double value, char text[16]);
 /* `12 s`, `3:07`, `2:15:00`. Returns `text`. */
 char *lud_format_seconds(double seconds, char text[24]);
-
-#endif

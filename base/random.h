@@ -4,14 +4,12 @@
  * 2011) with key (seed, environment) and counter (step, agent, purpose, seed's upper half). Nothing is
  * carried from draw to draw, so results do not depend on thread count, batch split or device. The same header
  * compiles as C and as CUDA. */
-#ifndef LUDUS_BASE_RANDOM_H
-#define LUDUS_BASE_RANDOM_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
 
-/* Philox needs no vector instructions; their headers are 70,000 lines, ten times what most files read else.
- */
+/* Philox needs no vector instructions; their headers are 70,000 lines, ten times what most files read. */
 #ifndef R123_USE_SSE
 #define R123_USE_SSE 0
 #endif
@@ -90,5 +88,3 @@ LUD_HD static inline void lud_normal_pair(uint32_t word_a, uint32_t word_b, doub
     normal[0] = radius * cos(angle);
     normal[1] = radius * sin(angle);
 }
-
-#endif

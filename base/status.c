@@ -17,20 +17,41 @@ static void format_error(lud_error *error, lud_status status, lud_place place, c
     vsnprintf(error->text + used, sizeof error->text - (size_t)used, format, arguments);
 }
 
+/* The body of a function that takes a format and its arguments. */
+#define FORMAT_ERROR(status, place)                                                                          \
+    va_list arguments;                                                                                       \
+    va_start(arguments, format);                                                                             \
+    format_error(error, status, place, format, arguments);                                                   \
+    va_end(arguments);                                                                                       \
+    return status
+
 lud_status lud_fail(lud_error *error, lud_status status, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    format_error(error, status, (lud_place){0}, format, arguments);
-    va_end(arguments);
-    return status;
+    FORMAT_ERROR(status, (lud_place){0});
 }
 
 lud_status lud_fail_at(lud_error *error, lud_status status, lud_place place, const char *format, ...) {
+    FORMAT_ERROR(status, place);
+}
+
+lud_status lud_invalid(lud_error *error, const char *format, ...) {
+    FORMAT_ERROR(LUD_ERROR_INPUT, (lud_place){0});
+}
+
+lud_status lud_invalid_at(lud_error *error, lud_place place, const char *format, ...) {
+    FORMAT_ERROR(LUD_ERROR_INPUT, place);
+}
+
+lud_status lud_out_of_memory(lud_error *error) {
+    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+}
+
+lud_status lud_no_memory(lud_error *error, const char *format, ...) {
+    char what[LUD_ERROR_TEXT_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    format_error(error, status, place, format, arguments);
+    vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    return status;
+    return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %s", what);
 }
 
 lud_status lud_fail_context(lud_error *error, const char *format, ...) {

@@ -3,8 +3,7 @@
  * A function that can fail for a reason outside the program (a file, an option, memory, the user) returns
  * lud_status and writes a message into the lud_error its caller gave it. A broken promise between our own
  * functions is an assert. */
-#ifndef LUDUS_BASE_STATUS_H
-#define LUDUS_BASE_STATUS_H
+#pragma once
 
 #include <stdarg.h>
 
@@ -40,12 +39,26 @@ lud_status lud_fail(lud_error *error, lud_status status, const char *format, ...
 /* The same with `file:line:col: ` in front. */
 lud_status lud_fail_at(lud_error *error, lud_status status, lud_place place, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* Either with LUD_ERROR_INPUT. */
+lud_status lud_invalid(lud_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+lud_status lud_invalid_at(lud_error *error, lud_place place, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* LUD_ERROR_MEMORY: "no memory for " and what it was for (printf format), or merely "out of memory". */
+lud_status lud_out_of_memory(lud_error *error);
+lud_status lud_no_memory(lud_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Puts `prefix (format...): ` context in front of the message already in `error`; returns its status. */
 lud_status lud_fail_context(lud_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Leaves the function with the status of `call` unless that is LUD_OK. Where something has to be given back
+ * first, the status is kept in a variable instead. */
+#define LUD_TRY(call)                                                                                        \
+    do {                                                                                                     \
+        const lud_status status_of_call = (call);                                                            \
+        if (status_of_call) return status_of_call;                                                           \
+    } while (0)
+
 /* The nearest of `n` names to `word` for a "did you mean" hint; null when nothing is near
  * (Damerau-Levenshtein distance above a third of the word's length, at least 1). */
 const char *lud_nearest_name(const char *word, const char *const *names, int n);
-
-#endif

@@ -1,6 +1,5 @@
 /* A growing string that never truncates; writing fails only when memory is out, which sticks in `failed`. */
-#ifndef LUDUS_BASE_TEXT_H
-#define LUDUS_BASE_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ void lud_text_tame(char *bytes);
 /* Empties it, keeping the memory. */
 void lud_text_clear(lud_text *text);
 void lud_text_free(lud_text *text);
-
-#endif

@@ -14,10 +14,6 @@
 #include "base/text.h"
 #include "base/yaml.h"
 
-static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-}
-
 static lud_tree *find(const lud_tree *mapping, const char *key) {
     if (mapping->kind != LUD_TREE_MAPPING) return NULL;
     for (lud_tree *c = mapping->child; c; c = c->next)
@@ -79,18 +75,18 @@ static lud_status include_one(lud_arena *arena, const lud_tree *name, const incl
                               lud_tree_files *files, lud_tree **merged, lud_error *error) {
     if (name->kind != LUD_TREE_SCALAR) return lud_tree_expected(name, error, "the path of a file");
     if (by->depth >= LUD_TREE_MAX_INCLUDES)
-        return lud_fail_at(error, LUD_ERROR_INPUT, name->place,
-                           "expected at most %d files that include each other", (int)LUD_TREE_MAX_INCLUDES);
+        return lud_invalid_at(error, name->place, "expected at most %d files that include each other",
+                              (int)LUD_TREE_MAX_INCLUDES);
     char *path = lud_path_beside(arena, name->place.file, name->text);
-    if (!path) return out_of_memory(error);
+    if (!path) return lud_out_of_memory(error);
     lud_tree *included;
     lud_status status = read_with_includes(arena, path, by, files, &included, error);
     if (status)
         return lud_fail_context(error, "%s:%d:%d: include", name->place.file, name->place.line,
                                 name->place.column);
     if (included->kind != LUD_TREE_MAPPING)
-        return lud_fail_at(error, LUD_ERROR_INPUT, name->place,
-                           "expected a file of `key: value` lines, found '%.200s'", name->text);
+        return lud_invalid_at(error, name->place, "expected a file of `key: value` lines, found '%.200s'",
+                              name->text);
     if (*merged)
         merge(*merged, included);
     else
@@ -103,13 +99,11 @@ static lud_status read_with_includes(lud_arena *arena, const char *path, const i
     char *bytes;
     size_t length;
     if (files->n >= LUD_TREE_MAX_FILES)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: expected at most %d included files", path,
-                        (int)LUD_TREE_MAX_FILES);
-    if (!(files->paths[files->n] = strdup(path))) return out_of_memory(error);
+        return lud_invalid(error, "%s: expected at most %d included files", path, (int)LUD_TREE_MAX_FILES);
+    if (!(files->paths[files->n] = strdup(path))) return lud_out_of_memory(error);
     files->stamps[files->n++] = lud_file_stamp(path);
-    lud_status status = lud_file_read(arena, path, LUD_TREE_MAX_BYTES, &bytes, &length, error);
-    if (!status) status = lud_yaml_parse(arena, path, bytes, length, false, root, error);
-    if (status) return status;
+    LUD_TRY(lud_file_read(arena, path, LUD_TREE_MAX_BYTES, &bytes, &length, error));
+    LUD_TRY(lud_yaml_parse(arena, path, bytes, length, false, root, error));
     lud_tree *include = find(*root, "include");
     if (!include) return LUD_OK;
 
@@ -117,21 +111,21 @@ static lud_status read_with_includes(lud_arena *arena, const char *path, const i
     if (!resolved) return lud_fail(error, LUD_ERROR_IO, "%s: %s", path, strerror(errno));
     including here = {lud_arena_text(arena, resolved, strlen(resolved)), by, by ? by->depth + 1 : 1};
     free(resolved);
-    if (!here.path) return out_of_memory(error);
+    if (!here.path) return lud_out_of_memory(error);
     for (const including *i = by; i; i = i->by)
         if (!strcmp(i->path, here.path))
-            return lud_fail_at(error, LUD_ERROR_INPUT, include->place,
-                               "expected files that do not include themselves, found '%.200s' again", path);
+            return lud_invalid_at(error, include->place,
+                                  "expected files that do not include themselves, found '%.200s' again",
+                                  path);
     lud_tree *merged = NULL;
     if (include->kind == LUD_TREE_SEQUENCE) {
         if (!include->child)
             return lud_tree_expected(include, error, "the path of a file or a list of paths");
-        for (const lud_tree *c = include->child; c && !status; c = c->next)
-            status = include_one(arena, c, &here, files, &merged, error);
+        for (const lud_tree *c = include->child; c; c = c->next)
+            LUD_TRY(include_one(arena, c, &here, files, &merged, error));
     } else {
-        status = include_one(arena, include, &here, files, &merged, error);
+        LUD_TRY(include_one(arena, include, &here, files, &merged, error));
     }
-    if (status) return status;
     remove_child(*root, include);
     merge(merged, *root);
     *root = merged;
@@ -155,12 +149,11 @@ lud_status lud_tree_read_file(lud_arena *arena, const char *path, lud_tree_files
 lud_status lud_tree_read_text(lud_arena *arena, const char *name, const char *text, size_t length,
                               lud_tree **root, lud_error *error) {
     *root = NULL;
-    lud_status status = lud_yaml_parse(arena, name, text, length, false, root, error);
-    if (status) return status;
+    LUD_TRY(lud_yaml_parse(arena, name, text, length, false, root, error));
     const lud_tree *include = find(*root, "include");
     if (include)
-        return lud_fail_at(error, LUD_ERROR_INPUT, include->key_place,
-                           "expected no include in a text that is not a file, found one");
+        return lud_invalid_at(error, include->key_place,
+                              "expected no include in a text that is not a file, found one");
     return LUD_OK;
 }
 
@@ -172,8 +165,8 @@ static lud_status element(const lud_tree *sequence, const char *segment, const c
     char *end;
     unsigned long index = isdigit((unsigned char)segment[0]) ? strtoul(segment, &end, 10) : ULONG_MAX;
     if (index == ULONG_MAX || *end || index >= sequence->n_children)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: expected an index below %zu, found '%.60s'", name,
-                        sequence->n_children, segment);
+        return lud_invalid(error, "%s: expected an index below %zu, found '%.60s'", name,
+                           sequence->n_children, segment);
     *child = sequence->child;
     while (index--) *child = (*child)->next;
     return LUD_OK;
@@ -182,29 +175,26 @@ static lud_status element(const lud_tree *sequence, const char *segment, const c
 /* Puts `value` at `path`, which it takes apart; `name` is what to call the assignment. */
 static lud_status assign(lud_arena *arena, lud_tree *root, char *path, const char *name, lud_tree *value,
                          lud_error *error) {
-    lud_status status = LUD_OK;
     lud_tree *node = root;
     int depth = 0;
     for (char *segment = path, *dot; segment; segment = dot ? dot + 1 : NULL) {
         dot = strchr(segment, '.');
         if (dot) *dot = 0;
         if (!*segment || ++depth >= LUD_TREE_MAX_DEPTH || strlen(segment) > LUD_TREE_MAX_KEY_BYTES)
-            return lud_fail(error, LUD_ERROR_INPUT,
-                            "%.200s: expected a path such as run.seed, found an empty or too "
-                            "long part of a path",
-                            name);
+            return lud_invalid(error,
+                               "%.200s: expected a path such as run.seed, found an empty or too "
+                               "long part of a path",
+                               name);
         lud_tree *child = NULL;
         if (node->kind == LUD_TREE_SEQUENCE) {
-            status = element(node, segment, name, &child, error);
-            if (status) return status;
+            LUD_TRY(element(node, segment, name, &child, error));
         } else {
             child = find(node, segment);
         }
         bool is_container = child && (child->kind == LUD_TREE_MAPPING || child->kind == LUD_TREE_SEQUENCE);
         if (dot && child && !is_container && child->kind != LUD_TREE_NULL)
-            return lud_fail(error, LUD_ERROR_INPUT,
-                            "%.200s: expected a section to set keys in, found the value '%.60s'", name,
-                            child->text);
+            return lud_invalid(error, "%.200s: expected a section to set keys in, found the value '%.60s'",
+                               name, child->text);
         if (dot && is_container) {
             node = child;
             continue;
@@ -212,7 +202,7 @@ static lud_status assign(lud_arena *arena, lud_tree *root, char *path, const cha
         lud_tree *fresh = value;
         if (dot) {
             fresh = lud_arena_take(arena, sizeof *fresh);
-            if (!fresh) return out_of_memory(error);
+            if (!fresh) return lud_out_of_memory(error);
             fresh->kind = LUD_TREE_MAPPING;
             fresh->place = (lud_place){name, 0, 0};
         }
@@ -238,12 +228,12 @@ lud_status lud_tree_set(lud_arena *arena, lud_tree *root, const char *assignment
     const char *equals = strchr(assignment, '=');
     size_t length = strlen(assignment);
     char *name = lud_arena_take(arena, length + 7);
-    if (!name) return out_of_memory(error);
+    if (!name) return lud_out_of_memory(error);
     snprintf(name, length + 7, "--set %s", assignment);
     if (!equals || equals == assignment || length > 65536)
-        return lud_fail(error, LUD_ERROR_INPUT, "%.200s: expected key=value, for instance run.seed=3", name);
+        return lud_invalid(error, "%.200s: expected key=value, for instance run.seed=3", name);
     char *path = lud_arena_text(arena, assignment, (size_t)(equals - assignment));
-    if (!path) return out_of_memory(error);
+    if (!path) return lud_out_of_memory(error);
     lud_tree *value;
     lud_status status = check_root(root, name, error);
     if (!status) status = lud_yaml_parse(arena, name, equals + 1, strlen(equals + 1), true, &value, error);
@@ -260,7 +250,7 @@ lud_status lud_tree_set_real(lud_arena *arena, lud_tree *root, const char *sourc
     lud_text_append(&name, "%s %s=%.6g", source, key, value);
     char *kept = name.failed ? NULL : lud_arena_text(arena, name.bytes, name.length);
     lud_text_free(&name);
-    if (!path || !node || !kept) return out_of_memory(error);
+    if (!path || !node || !kept) return lud_out_of_memory(error);
     node->place = (lud_place){kept, 0, 0};
     lud_status status = check_root(root, kept, error);
     return status ? status : assign(arena, root, path, kept, node, error);
@@ -305,8 +295,8 @@ lud_status lud_tree_expected(const lud_tree *node, lud_error *error, const char 
     vsnprintf(expected, sizeof expected, what, arguments);
     va_end(arguments);
     found(node, text, sizeof text);
-    return lud_fail_at(error, LUD_ERROR_INPUT, node->place, "%.60s%sexpected %s, found %s",
-                       node->key ? node->key : "", node->key ? ": " : "", expected, text);
+    return lud_invalid_at(error, node->place, "%.60s%sexpected %s, found %s", node->key ? node->key : "",
+                          node->key ? ": " : "", expected, text);
 }
 
 static int parse_int(const char *text, int64_t *value) {
@@ -427,9 +417,9 @@ lud_status lud_tree_check_keys(const lud_tree *mapping, const char *const *names
         list_names(names, n, list, sizeof list);
         snprintf(key, sizeof key, "%.60s", c->key);
         lud_text_tame(key);
-        lud_fail_at(error, LUD_ERROR_INPUT, c->key_place, "expected %s%s%s%.60s%s, found '%s'",
-                    n ? list : "no keys", n ? " as key" : "", mapping->key ? " in '" : "",
-                    mapping->key ? mapping->key : "", mapping->key ? "'" : "", key);
+        lud_invalid_at(error, c->key_place, "expected %s%s%s%.60s%s, found '%s'", n ? list : "no keys",
+                       n ? " as key" : "", mapping->key ? " in '" : "", mapping->key ? mapping->key : "",
+                       mapping->key ? "'" : "", key);
         add_hint(error, c->key, names, n);
         return LUD_ERROR_INPUT;
     }
@@ -527,5 +517,5 @@ lud_status lud_tree_write(lud_arena *arena, const lud_tree *root, char **text, s
     *text = out.failed ? NULL : lud_arena_text(arena, out.bytes ? out.bytes : "", out.length);
     *length = out.length;
     lud_text_free(&out);
-    return *text ? LUD_OK : out_of_memory(error);
+    return *text ? LUD_OK : lud_out_of_memory(error);
 }

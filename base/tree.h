@@ -4,8 +4,7 @@
  * a limit, duplicate keys are errors, depth and size are limited, so hostile files give an error and nothing
  * else. `include:` at the top level of a mapping is resolved by lud_tree_read_file: the including file's
  * values win, mappings are merged key by key, and every node keeps the place in the file it came from. */
-#ifndef LUDUS_BASE_TREE_H
-#define LUDUS_BASE_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,8 +67,7 @@ lud_status lud_tree_read_text(lud_arena *arena, const char *name, const char *te
 /* Applies `a.b.c=value` (the value is itself YAML, so `[1, 2]` works; `a.0.b` indexes a sequence). Missing
  * mappings on the way are made. The new node's place is `--set a.b.c=value`. */
 lud_status lud_tree_set(lud_arena *arena, lud_tree *root, const char *assignment, lud_error *error);
-/* The same with a path and a number. `source` is what asked for it: the node's place is `source a.b.c=value`.
- */
+/* The same with a path and a number. `source` is what asked for it: the place is `source a.b.c=value`. */
 lud_status lud_tree_set_real(lud_arena *arena, lud_tree *root, const char *source, const char *path,
                              double value, lud_error *error);
 
@@ -102,5 +100,3 @@ lud_tree *lud_tree_add_real(lud_arena *arena, lud_tree *parent, const char *key,
 lud_tree *lud_tree_add_bool(lud_arena *arena, lud_tree *parent, const char *key, bool value);
 /* A deep copy of `node` appended to `parent` under `key`. */
 lud_tree *lud_tree_add_copy(lud_arena *arena, lud_tree *parent, const char *key, const lud_tree *node);
-
-#endif

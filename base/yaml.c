@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,8 +54,8 @@ static lud_status out_of_memory(reader *r) {
 
 static lud_status new_node(reader *r, lud_place place, lud_tree_kind kind, lud_tree **node) {
     if (++r->n_nodes > LUD_TREE_MAX_NODES)
-        return lud_fail_at(r->error, LUD_ERROR_INPUT, place,
-                           "expected at most %d values in a file, found more", (int)LUD_TREE_MAX_NODES);
+        return lud_invalid_at(r->error, place, "expected at most %d values in a file, found more",
+                              (int)LUD_TREE_MAX_NODES);
     *node = lud_arena_take(r->arena, sizeof **node);
     if (!*node) return out_of_memory(r);
     **node = (lud_tree){.kind = kind, .place = place, .key_place = place};
@@ -65,8 +64,8 @@ static lud_status new_node(reader *r, lud_place place, lud_tree_kind kind, lud_t
 
 static lud_status check_depth(reader *r, lud_place place, int depth) {
     if (depth <= LUD_TREE_MAX_DEPTH) return LUD_OK;
-    return lud_fail_at(r->error, LUD_ERROR_INPUT, place, "expected at most %d levels of nesting, found more",
-                       (int)LUD_TREE_MAX_DEPTH);
+    return lud_invalid_at(r->error, place, "expected at most %d levels of nesting, found more",
+                          (int)LUD_TREE_MAX_DEPTH);
 }
 
 /* The message of the first problem libfyaml met. */
@@ -77,8 +76,8 @@ static lud_status syntax_error(reader *r) {
     int line = e && e->line >= 0 && !r->one_place ? e->line : 0;
     lud_place place = {r->name, line, e && e->column >= 0 ? e->column : 0};
     size_t length = strcspn(message, "\n");
-    return lud_fail_at(r->error, LUD_ERROR_INPUT, place, "expected YAML, found a syntax error: %.*s",
-                       (int)(length < 200 ? length : 200), message);
+    return lud_invalid_at(r->error, place, "expected YAML, found a syntax error: %.*s",
+                          (int)(length < 200 ? length : 200), message);
 }
 
 static lud_status next_event(reader *r, struct fy_event **event) {
@@ -90,8 +89,8 @@ static lud_status open_anchor(reader *r, struct fy_token *token, lud_place place
     *opened = NULL;
     if (!token) return LUD_OK;
     if (++r->n_anchors > LUD_TREE_MAX_ANCHORS)
-        return lud_fail_at(r->error, LUD_ERROR_INPUT, place, "expected at most %d anchors, found more",
-                           (int)LUD_TREE_MAX_ANCHORS);
+        return lud_invalid_at(r->error, place, "expected at most %d anchors, found more",
+                              (int)LUD_TREE_MAX_ANCHORS);
     size_t length = 0;
     const char *name = fy_token_get_text(token, &length);
     anchor *a = lud_arena_take(r->arena, sizeof *a);
@@ -105,13 +104,13 @@ static lud_status open_anchor(reader *r, struct fy_token *token, lud_place place
 
 /* `alias` is the place to name when a limit is met; the copies keep the places of what they are copies of. */
 static lud_status copy_node(reader *r, const lud_tree *node, lud_place alias, int depth, lud_tree **copy) {
-    lud_status status = check_depth(r, alias, depth);
-    if (!status) status = new_node(r, alias, node->kind, copy);
-    if (status) return status;
+    LUD_TRY(check_depth(r, alias, depth));
+    LUD_TRY(new_node(r, alias, node->kind, copy));
     lud_tree *c = *copy;
     *c = *node;
     c->next = NULL;
     lud_tree **link = &c->child;
+    lud_status status = LUD_OK;
     for (const lud_tree *child = node->child; child && !status; child = child->next) {
         status = copy_node(r, child, alias, depth + 1, link);
         if (!status) link = &(*link)->next;
@@ -127,13 +126,13 @@ static lud_status read_alias(reader *r, struct fy_event *event, int depth, lud_t
     for (const anchor *a = r->anchors; a && name; a = a->previous) {
         if (a->length != length || memcmp(a->name, name, length) != 0) continue;
         if (!a->node)
-            return lud_fail_at(r->error, LUD_ERROR_INPUT, place,
-                               "expected an anchor that is complete, found '*%.60s' inside its own anchor",
-                               a->name);
+            return lud_invalid_at(r->error, place,
+                                  "expected an anchor that is complete, found '*%.60s' inside its own anchor",
+                                  a->name);
         return copy_node(r, a->node, place, depth, node);
     }
-    return lud_fail_at(r->error, LUD_ERROR_INPUT, place, "expected an anchor defined before, found '*%.*s'",
-                       name ? (int)(length < 60 ? length : 60) : 0, name ? name : "");
+    return lud_invalid_at(r->error, place, "expected an anchor defined before, found '*%.*s'",
+                          name ? (int)(length < 60 ? length : 60) : 0, name ? name : "");
 }
 
 static lud_status scalar_text(reader *r, struct fy_token *token, lud_place place, const char **text,
@@ -142,7 +141,7 @@ static lud_status scalar_text(reader *r, struct fy_token *token, lud_place place
     const char *bytes = token ? fy_token_get_text(token, length) : "";
     if (!bytes) return out_of_memory(r);
     if (memchr(bytes, 0, *length))
-        return lud_fail_at(r->error, LUD_ERROR_INPUT, place, "expected text, found a zero byte in it");
+        return lud_invalid_at(r->error, place, "expected text, found a zero byte in it");
     *text = lud_arena_text(r->arena, bytes, *length);
     return *text ? LUD_OK : out_of_memory(r);
 }
@@ -168,9 +167,8 @@ static int block_indent(const reader *r, size_t source, const char *text) {
 
 static lud_status read_scalar(reader *r, struct fy_event *event, lud_tree **node) {
     lud_place place = place_of_event(r, event);
-    lud_status status = new_node(r, place, LUD_TREE_SCALAR, node);
-    if (!status) status = scalar_text(r, event->scalar.value, place, &(*node)->text, &(*node)->text_length);
-    if (status) return status;
+    LUD_TRY(new_node(r, place, LUD_TREE_SCALAR, node));
+    LUD_TRY(scalar_text(r, event->scalar.value, place, &(*node)->text, &(*node)->text_length));
     lud_tree *n = *node;
     enum fy_scalar_style style =
         event->scalar.value ? fy_token_scalar_style(event->scalar.value) : FYSS_PLAIN;
@@ -222,9 +220,9 @@ static lud_status check_duplicates(reader *r, const lud_tree *mapping) {
         }
     lud_status status = LUD_OK;
     if (again)
-        status = lud_fail_at(r->error, LUD_ERROR_INPUT, again->node->key_place,
-                             "expected each key once, found '%.60s' again (first in line %d)",
-                             again->node->key, first->node->key_place.line);
+        status = lud_invalid_at(r->error, again->node->key_place,
+                                "expected each key once, found '%.60s' again (first in line %d)",
+                                again->node->key, first->node->key_place.line);
     lud_arena_release(r->arena, mark);
     return status;
 }
@@ -232,17 +230,15 @@ static lud_status check_duplicates(reader *r, const lud_tree *mapping) {
 static lud_status read_key(reader *r, struct fy_event *event, const char **key, lud_place *place) {
     *place = place_of_event(r, event);
     if (event->type != FYET_SCALAR)
-        return lud_fail_at(r->error, LUD_ERROR_INPUT, *place, "expected a word as key, found something else");
+        return lud_invalid_at(r->error, *place, "expected a word as key, found something else");
     if (event->scalar.tag)
-        return lud_fail_at(r->error, LUD_ERROR_INPUT, *place,
-                           "expected a key without a tag, found a YAML tag");
+        return lud_invalid_at(r->error, *place, "expected a key without a tag, found a YAML tag");
     size_t length;
-    lud_status status = scalar_text(r, event->scalar.value, *place, key, &length);
-    if (!status && length > LUD_TREE_MAX_KEY_BYTES)
-        status = lud_fail_at(r->error, LUD_ERROR_INPUT, *place,
-                             "expected a key of at most %d bytes, found %zu bytes",
-                             (int)LUD_TREE_MAX_KEY_BYTES, length);
-    return status;
+    LUD_TRY(scalar_text(r, event->scalar.value, *place, key, &length));
+    if (length > LUD_TREE_MAX_KEY_BYTES)
+        return lud_invalid_at(r->error, *place, "expected a key of at most %d bytes, found %zu bytes",
+                              (int)LUD_TREE_MAX_KEY_BYTES, length);
+    return LUD_OK;
 }
 
 static lud_status read_children(reader *r, lud_tree *parent, int depth) {
@@ -296,22 +292,19 @@ static lud_status read_node(reader *r, struct fy_event *event, int depth, lud_tr
         tag = event->mapping_start.tag;
         anchor_token = event->mapping_start.anchor;
     }
-    if (tag)
-        return lud_fail_at(r->error, LUD_ERROR_INPUT, place,
-                           "expected a value without a tag, found a YAML tag");
+    if (tag) return lud_invalid_at(r->error, place, "expected a value without a tag, found a YAML tag");
     anchor *opened;
-    lud_status status = check_depth(r, place, depth);
-    if (!status) status = open_anchor(r, anchor_token, place, &opened);
-    if (status) return status;
+    LUD_TRY(check_depth(r, place, depth));
+    LUD_TRY(open_anchor(r, anchor_token, place, &opened));
     if (event->type == FYET_SCALAR) {
-        status = read_scalar(r, event, node);
+        LUD_TRY(read_scalar(r, event, node));
     } else {
         lud_tree_kind kind = event->type == FYET_MAPPING_START ? LUD_TREE_MAPPING : LUD_TREE_SEQUENCE;
-        status = new_node(r, place, kind, node);
-        if (!status) status = read_children(r, *node, depth);
+        LUD_TRY(new_node(r, place, kind, node));
+        LUD_TRY(read_children(r, *node, depth));
     }
-    if (!status && opened) opened->node = *node;
-    return status;
+    if (opened) opened->node = *node;
+    return LUD_OK;
 }
 
 static lud_status read_stream(reader *r, lud_tree **root) {
@@ -324,8 +317,8 @@ static lud_status read_stream(reader *r, lud_tree **root) {
         bool content = type == FYET_SCALAR || type == FYET_ALIAS || type == FYET_SEQUENCE_START ||
                        type == FYET_MAPPING_START;
         if (content && *root)
-            status = lud_fail_at(r->error, LUD_ERROR_INPUT, place_of_event(r, event),
-                                 "expected one document, found a second");
+            status =
+                lud_invalid_at(r->error, place_of_event(r, event), "expected one document, found a second");
         else if (content)
             status = read_node(r, event, 1, root);
         fy_parser_event_free(r->parser, event);
@@ -364,20 +357,19 @@ static void swallow(struct fy_diag *diag, void *user, const char *bytes, size_t 
 lud_status lud_yaml_parse(lud_arena *arena, const char *name, const char *text, size_t length, bool one_place,
                           lud_tree **root, lud_error *error) {
     if (length > LUD_TREE_MAX_BYTES)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: expected at most %d MiB, found %zu bytes", name,
-                        (int)LUD_TREE_MAX_BYTES >> 20, length);
+        return lud_invalid(error, "%s: expected at most %d MiB, found %zu bytes", name,
+                           (int)LUD_TREE_MAX_BYTES >> 20, length);
     const char *zero = memchr(text, 0, length);
     if (zero) /* libfyaml would read it as the end of the text */
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: expected text, found a zero byte at offset %zu", name,
-                        (size_t)(zero - text));
+        return lud_invalid(error, "%s: expected text, found a zero byte at offset %zu", name,
+                           (size_t)(zero - text));
     size_t valid = valid_utf8(text, length);
     if (valid < length)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%s: expected text in UTF-8, found the byte 0x%02x at offset %zu", name,
-                        (unsigned char)text[valid], valid);
+        return lud_invalid(error, "%s: expected text in UTF-8, found the byte 0x%02x at offset %zu", name,
+                           (unsigned char)text[valid], valid);
     reader r = {.arena = arena, .source = text, .length = length, .one_place = one_place, .error = error};
     r.name = lud_arena_text(arena, name, strlen(name));
-    if (!r.name) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!r.name) return lud_out_of_memory(error);
     struct fy_diag_cfg diagnostics;
     fy_diag_cfg_default(&diagnostics);
     diagnostics.fp = NULL;

@@ -1,6 +1,5 @@
 /* YAML 1.2 text to trees and back; what base/tree.h reads and writes with. */
-#ifndef LUDUS_BASE_YAML_H
-#define LUDUS_BASE_YAML_H
+#pragma once
 
 #include "base/text.h"
 #include "base/tree.h"
@@ -15,5 +14,3 @@ bool lud_yaml_is_plain(const char *text, size_t length);
 
 /* Appends the tree as YAML. */
 void lud_yaml_print(const lud_tree *root, lud_text *out);
-
-#endif

@@ -3,10 +3,8 @@
 #include <jansson.h>
 #include <math.h>
 #include <omp.h>
-#include <string.h>
 
 #include "base/interrupt.h"
-#include "base/log.h"
 #include "base/progress.h"
 #include "cli/cli.h"
 
@@ -79,8 +77,8 @@ static lud_status check_name(const char *name, lud_error *error) {
         if (lud_bench_is(all[i], name)) return LUD_OK;
     for (int i = 0; i < n && i < MAX_NAMES; i++) names[i] = all[i]->name;
     const char *near = lud_nearest_name(name, names, n < MAX_NAMES ? n : MAX_NAMES);
-    return lud_fail(error, LUD_ERROR_INPUT, "unknown benchmark '%s'%s%s%s; 'ludus bench --list' names them",
-                    name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return lud_invalid(error, "unknown benchmark '%s'%s%s%s; 'ludus bench --list' names them", name,
+                       near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 /* Whether one runs: when it is named, or when none is named and it is not slow. */
@@ -99,12 +97,11 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
             printf("%-16s %s%s\n", benches[i]->name, benches[i]->about, benches[i]->slow ? " (slow)" : "");
         return LUD_OK;
     }
-    lud_status status = LUD_OK;
-    for (int i = 0; i < n_arguments && !status; i++) status = check_name(arguments[i], error);
-    if (status) return status;
+    for (int i = 0; i < n_arguments; i++) LUD_TRY(check_name(arguments[i], error));
     if (values->threads) omp_set_num_threads((int)values->threads);
     json_t *all = values->json ? json_array() : NULL;
     int kept = 0;
+    lud_status status = LUD_OK;
     for (int i = 0; !status && i < n; i++) {
         if (!chosen(benches[i], arguments, n_arguments)) continue;
         if (lud_interrupted())
@@ -113,8 +110,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
             status = run_one(benches[i], values->rows, all, &kept, error);
     }
     if (!status && values->rows && kept == 0)
-        status =
-            lud_fail(error, LUD_ERROR_INPUT, "no row of these benchmarks has '%s' in its name", values->rows);
+        status = lud_invalid(error, "no row of these benchmarks has '%s' in its name", values->rows);
     if (!all) return status;
     lud_status printed = lud_print_json(all, status ? NULL : error);
     return status ? status : printed;
@@ -126,9 +122,7 @@ const lud_verb lud_verb_bench = {
     .arguments = "[NAME...]",
     .min_arguments = 0,
     .max_arguments = 64,
-    .flags = flags,
-    .n_flags = sizeof flags / sizeof *flags,
-    .value_bytes = sizeof(bench_values),
+    VERB_FLAGS,
     .notes = "Without a name all but the slow ones run. A rate is the median over repetitions, "
              "± half the distance between\nthe quartiles.\n",
     .run = run};

@@ -3,8 +3,7 @@
  * Every verb is one file that exports a lud_verb; its flags are one table, from which parsing and help
  * follow. Exit codes: 0 done, 1 the run failed, 2 the call or a file was wrong. Results go to stdout,
  * everything else to stderr. */
-#ifndef LUDUS_CLI_CLI_H
-#define LUDUS_CLI_CLI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,6 +53,9 @@ typedef struct lud_flag {
 #define LIST_FLAG(name, letter, field, ...)                                                                  \
     FLAG_ROW(name, letter, LUD_FLAG_LIST, lud_flag_list, field, 0, 0, __VA_ARGS__)
 
+/* In the table of a verb: its rows `flags`, and the struct FLAGS that they fill. */
+#define VERB_FLAGS .flags = flags, .n_flags = sizeof flags / sizeof *flags, .value_bytes = sizeof(FLAGS)
+
 typedef struct lud_verb {
     const char *name;
     const char *about;     /* one line */
@@ -76,6 +78,7 @@ extern const lud_verb lud_verb_eval __attribute__((weak));
 extern const lud_verb lud_verb_solve __attribute__((weak));
 extern const lud_verb lud_verb_sweep __attribute__((weak));
 extern const lud_verb lud_verb_plot __attribute__((weak));
+extern const lud_verb lud_verb_convert __attribute__((weak));
 
 /* Fills verbs[LUD_MAX_VERBS] with all verbs of this build; returns their number. */
 enum { LUD_MAX_VERBS = 24 };
@@ -139,5 +142,3 @@ lud_status lud_print_report(lud_status status, struct lud_report *report, lud_er
 /* Prints `root` (taken over; null: there was no memory for it) as the verb's output and ends it. */
 struct json_t;
 lud_status lud_print_json(struct json_t *root, lud_error *error);
-
-#endif

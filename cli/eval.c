@@ -1,10 +1,7 @@
-#include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/file.h"
 #include "cli/cli.h"
 #include "cli/rollout_report.h"
 #include "learn/learner.h"
@@ -26,13 +23,13 @@ static const lud_flag flags[] = {
         "robot policy to evaluate: a kind (random), its options ({type: weighted, ...}) or another RUN"),
     TEXT_FLAG("split", 0, split, "LIST", "proof: queries to rank, valid or test (test)"),
     INT_FLAG("queries", 0, queries, 0, 1e9, "N", "proof: the first N queries; 0: all (500)"),
-    INT_FLAG("episodes", 0, episodes, 1, 1e9, "N",
-             "to play (100), for a policy that remembers, or graph-mappo in a team of another size than it "
-             "was trained in"),
+    INT_FLAG(
+        "episodes", 0, episodes, 1, 1e9, "N",
+        "to play (100), for a policy that remembers, or in a team of another size than it was trained in"),
     TEXT_FLAG("plot", 0, plot, "FILE",
-              "graph-mappo with goals: draw the closed loop's error norms into a PNG file"),
+              "of policies that approach goals: draw the closed loop's error norms into a PNG file"),
     TEXT_FLAG("against", 0, against, "RUN",
-              "graph-mappo with goals: another run to compare the closed loop with"),
+              "of policies that approach goals: another run to compare the closed loop with"),
     LUD_SCENARIO_FLAG_ROWS(scenario),
     LUD_PRECISION_FLAG_ROW(scenario),
     SWITCH_FLAG("json", 'j', json, "results as JSON on standard output"),
@@ -47,7 +44,7 @@ static void set_defaults(void *values) {
 static lud_status show_measures(lud_learner *learner, uint64_t iterations, json_t *json, lud_error *error) {
     const int n = learner->n_evaluation_columns;
     double *row = malloc(((size_t)n + 1) * sizeof *row);
-    if (!row) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for measures");
+    if (!row) return lud_no_memory(error, "measures");
     for (int i = 0; i < n; i++) row[i] = NAN;
     lud_status status = learner->kind->evaluate ? learner->kind->evaluate(learner, row, error) : LUD_OK;
     if (status == LUD_OK && json) {
@@ -90,9 +87,8 @@ static lud_status measure_transferred(const char *folder, const lud_scenario *tr
                                       lud_error *error) {
     lud_cast *cast;
     lud_rollout result = {0};
-    lud_status status = lud_run_cast(folder, scenario, &cast, error);
-    if (status) return status;
-    status = lud_rollout_run(scenario, cast, episodes, 0, NULL, &result, error);
+    LUD_TRY(lud_run_cast(folder, scenario, &cast, error));
+    lud_status status = lud_rollout_run(scenario, cast, episodes, 0, NULL, &result, error);
     if (!status) {
         double sum = 0.0;
         for (int i = 0; i < result.n_agents; i++)
@@ -128,9 +124,9 @@ static lud_status eval_learner(const lud_scenario *scenario, const char *folder,
         status = measure_transferred(folder, trained, scenario, values->episodes ? values->episodes : 100,
                                      json, error);
     else if (values->episodes)
-        status = lud_fail(error, LUD_ERROR_INPUT,
-                          "--episodes is for a team of another size; what the learner itself plays is "
-                          "set with --set learner.evaluation_episodes=N");
+        status =
+            lud_invalid(error, "--episodes is for a team of another size; what the learner itself plays is "
+                               "set with --set learner.evaluation_episodes=N");
     else
         status = measure(folder, scenario, json, error);
     lud_scenario_destroy(trained);
@@ -159,17 +155,17 @@ static lud_status eval_kind(const lud_learner_kind *kind, const lud_scenario *sc
                                         .episodes = values->episodes};
     lud_report report = {0};
     json_t *json = values->json ? json_object() : NULL;
-    if (!status && values->json && !json) status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!status && values->json && !json) status = lud_out_of_memory(error);
     if (!status && !reports_all(kind)) status = eval_learner(scenario, folder, values, json, error);
     if (!status && kind->evaluate_run) status = kind->evaluate_run(&request, &report, error);
     const bool silent = !report.text.bytes && !json_object_size(report.json);
     if (!status && (report.text.failed ||
                     (json && (report.json ? json_object_update(json, report.json) : reports_all(kind)))))
-        status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+        status = lud_out_of_memory(error);
     lud_print_text(&report.text); /* also what was found before it failed */
     if (!status && silent && (values->plot || values->against))
-        status = lud_fail(error, LUD_ERROR_INPUT,
-                          "--plot and --against draw the closed loop of graph-mappo in worlds with goals");
+        status = lud_invalid(error,
+                             "--plot and --against draw the closed loop of graph-mappo in worlds with goals");
     if (!status && values->plot)
         status =
             lud_plot_write(values->plot, report.panels, report.n_panels, 900, 720, 2, LUD_THEME_LIGHT, error);
@@ -201,14 +197,14 @@ static lud_status check_flags(const lud_learner_kind *kind, const char *folder, 
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
         if (!asked[i].given || kind->honours & asked[i].bit) continue;
         if (asked[i].bit != LUD_HONOURS_POLICY)
-            return lud_fail(error, LUD_ERROR_INPUT, "%s means nothing for a run of %s, as %s is",
-                            asked[i].name, kind->name, folder);
+            return lud_invalid(error, "%s means nothing for a run of %s, as %s is", asked[i].name, kind->name,
+                               folder);
         return reports_all(kind)
-                   ? lud_fail(error, LUD_ERROR_INPUT, "--policy evaluates policies of solved worlds only")
-                   : lud_fail(error, LUD_ERROR_INPUT,
-                              "--policy evaluates within a solved RUN; %s was trained, `ludus solve` its "
-                              "scenario first",
-                              folder);
+                   ? lud_invalid(error, "--policy evaluates policies of solved worlds only")
+                   : lud_invalid(error,
+                                 "--policy evaluates within a solved RUN; %s was trained, `ludus solve` its "
+                                 "scenario first",
+                                 folder);
     }
     return LUD_OK;
 }
@@ -217,10 +213,9 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     (void)n_arguments;
     const eval_values *values = data;
     lud_scenario *scenario;
-    lud_status status = lud_scenario_open(arguments[0], &values->scenario, &scenario, error);
-    if (status) return status;
+    LUD_TRY(lud_scenario_open(arguments[0], &values->scenario, &scenario, error));
     const lud_learner_kind *kind = NULL;
-    status = lud_run_kind(arguments[0], scenario, &kind, error);
+    lud_status status = lud_run_kind(arguments[0], scenario, &kind, error);
     if (!status) status = check_flags(kind, arguments[0], values, error);
     if (!status) status = eval_kind(kind, scenario, arguments[0], values, error);
     lud_scenario_destroy(scenario);
@@ -233,9 +228,7 @@ const lud_verb lud_verb_eval = {
     .arguments = "RUN",
     .min_arguments = 1,
     .max_arguments = 1,
-    .flags = flags,
-    .n_flags = sizeof flags / sizeof *flags,
-    .value_bytes = sizeof(eval_values),
+    VERB_FLAGS,
     .set_defaults = set_defaults,
     .notes =
         "With --policy the robots of the solved world follow another policy and its exact value, its "

@@ -33,11 +33,10 @@ static lud_status unknown_flag(const lud_verb *verb, const char *word, lud_error
     names[n++] = "help";
     const char *near = lud_nearest_name(bare, names, n);
     if (near)
-        return lud_fail(error, LUD_ERROR_INPUT, "unknown option '%.*s' of 'ludus %s', did you mean '--%s'?",
-                        (int)strcspn(word, "="), word, verb->name, near);
-    return lud_fail(error, LUD_ERROR_INPUT,
-                    "unknown option '%.*s' of 'ludus %s'; 'ludus %s --help' lists them",
-                    (int)strcspn(word, "="), word, verb->name, verb->name);
+        return lud_invalid(error, "unknown option '%.*s' of 'ludus %s', did you mean '--%s'?",
+                           (int)strcspn(word, "="), word, verb->name, near);
+    return lud_invalid(error, "unknown option '%.*s' of 'ludus %s'; 'ludus %s --help' lists them",
+                       (int)strcspn(word, "="), word, verb->name, verb->name);
 }
 
 static lud_status read_number(const lud_flag *flag, const char *text, bool integer, double *value,
@@ -47,26 +46,25 @@ static lud_status read_number(const lud_flag *flag, const char *text, bool integ
     bool good = integer ? lud_number_integer(text, &end, whole) > 0 : lud_number_real(text, &end, value);
     if (integer) *value = (double)*whole;
     if (good && !*end && *value >= flag->minimum && *value <= flag->maximum) return LUD_OK;
-    return lud_fail(error, LUD_ERROR_INPUT, "--%s: expected %s from %g to %g, found '%s'", flag->name,
-                    integer ? "an integer" : "a number", flag->minimum, flag->maximum, text);
+    return lud_invalid(error, "--%s: expected %s from %g to %g, found '%s'", flag->name,
+                       integer ? "an integer" : "a number", flag->minimum, flag->maximum, text);
 }
 
 static lud_status set_flag(const lud_flag *flag, const char *text, void *values, lud_error *error) {
     char *field = (char *)values + flag->offset;
     double value;
     int64_t whole;
-    lud_status status = LUD_OK;
     switch (flag->type) {
     case LUD_FLAG_SWITCH:
         memcpy(field, &(bool){true}, sizeof(bool));
         break;
     case LUD_FLAG_INT:
-        status = read_number(flag, text, true, &value, &whole, error);
-        if (!status) memcpy(field, &whole, sizeof whole);
+        LUD_TRY(read_number(flag, text, true, &value, &whole, error));
+        memcpy(field, &whole, sizeof whole);
         break;
     case LUD_FLAG_REAL:
-        status = read_number(flag, text, false, &value, &whole, error);
-        if (!status) memcpy(field, &value, sizeof value);
+        LUD_TRY(read_number(flag, text, false, &value, &whole, error));
+        memcpy(field, &value, sizeof value);
         break;
     case LUD_FLAG_TEXT:
         memcpy(field, &text, sizeof text);
@@ -74,13 +72,12 @@ static lud_status set_flag(const lud_flag *flag, const char *text, void *values,
     case LUD_FLAG_LIST: {
         lud_flag_list *list = (lud_flag_list *)(void *)field;
         if (list->n == LUD_FLAG_LIST_ITEMS)
-            return lud_fail(error, LUD_ERROR_INPUT, "--%s: more than %d times", flag->name,
-                            LUD_FLAG_LIST_ITEMS);
+            return lud_invalid(error, "--%s: more than %d times", flag->name, LUD_FLAG_LIST_ITEMS);
         list->items[list->n++] = text;
         break;
     }
     }
-    return status;
+    return LUD_OK;
 }
 
 /* One word that begins with a dash; takes the next word too where the flag needs a value. */
@@ -98,11 +95,10 @@ static lud_status read_flag(const lud_verb *verb, char *const *words, int n_word
     }
     if (!flag) return unknown_flag(verb, word, error);
     if (flag->type == LUD_FLAG_SWITCH) {
-        if (text) return lud_fail(error, LUD_ERROR_INPUT, "--%s takes no value", flag->name);
+        if (text) return lud_invalid(error, "--%s takes no value", flag->name);
     } else if (!text) {
         if (*at + 1 == n_words)
-            return lud_fail(error, LUD_ERROR_INPUT, "--%s needs a value: --%s %s", flag->name, flag->name,
-                            flag->argument);
+            return lud_invalid(error, "--%s needs a value: --%s %s", flag->name, flag->name, flag->argument);
         text = words[++*at];
     }
     return set_flag(flag, text, values, error);
@@ -123,18 +119,17 @@ lud_status lud_flags_parse(const lud_verb *verb, char *const *words, int n_words
             *help = true;
             return LUD_OK;
         } else if (!only_arguments && word[0] == '-' && word[1]) {
-            lud_status status = read_flag(verb, words, n_words, &i, values, error);
-            if (status) return status;
+            LUD_TRY(read_flag(verb, words, n_words, &i, values, error));
         } else {
             arguments[(*n_arguments)++] = word;
         }
     }
     if (*n_arguments < verb->min_arguments)
-        return lud_fail(error, LUD_ERROR_INPUT, "'ludus %s' needs %s; see 'ludus %s --help'", verb->name,
-                        verb->arguments, verb->name);
+        return lud_invalid(error, "'ludus %s' needs %s; see 'ludus %s --help'", verb->name, verb->arguments,
+                           verb->name);
     if (*n_arguments > verb->max_arguments)
-        return lud_fail(error, LUD_ERROR_INPUT, "'ludus %s' does not know what to do with '%s'", verb->name,
-                        arguments[verb->max_arguments]);
+        return lud_invalid(error, "'ludus %s' does not know what to do with '%s'", verb->name,
+                           arguments[verb->max_arguments]);
     return LUD_OK;
 }
 

@@ -129,9 +129,16 @@ static lud_status unknown_topic(const char *topic, lud_error *error) {
     const lud_learner_kind *const *learners = lud_learners(&count);
     for (int i = 0; i < count && n < MAX_NAMES; i++) names[n++] = learners[i]->name;
     const char *near = lud_nearest_name(topic, names, n);
-    return lud_fail(error, LUD_ERROR_INPUT, "no help on '%s'%s%s%s", topic,
-                    near ? ", did you mean 'ludus help " : "", near ? near : "",
-                    near ? "'?" : "; 'ludus help' lists what there is");
+    return lud_invalid(error, "no help on '%s'%s%s%s", topic, near ? ", did you mean 'ludus help " : "",
+                       near ? near : "", near ? "'?" : "; 'ludus help' lists what there is");
+}
+
+static const lud_policy_kind *find_policy(const char *name) {
+    int n;
+    const lud_policy_kind *const *policies = lud_policies(&n);
+    for (int i = 0; i < n; i++)
+        if (strcmp(policies[i]->name, name) == 0) return policies[i];
+    return NULL;
 }
 
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
@@ -161,7 +168,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
             return LUD_OK;
         }
     const lud_learner_kind *learner = lud_learner_find(topic);
-    const lud_policy_kind *policy = lud_policy_find(topic);
+    const lud_policy_kind *policy = find_policy(topic);
     const lud_world *world = lud_world_find(topic);
     if (learner)
         print_learner(learner, values->markdown);
@@ -180,9 +187,7 @@ const lud_verb lud_verb_help = {
     .arguments = "[TOPIC]",
     .min_arguments = 0,
     .max_arguments = 1,
-    .flags = flags,
-    .n_flags = sizeof flags / sizeof *flags,
-    .value_bytes = sizeof(help_values),
+    VERB_FLAGS,
     .notes =
         "TOPIC is a verb, 'scenario', 'options', 'codes' or the name of a world, a policy or a learner.\n",
     .run = run};

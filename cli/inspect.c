@@ -8,6 +8,8 @@
 #include "base/file.h"
 #include "base/progress.h"
 #include "cli/cli.h"
+#include "cli/data_report.h"
+#include "learn/episodes/data_set.h"
 #include "learn/learner.h"
 #include "sim/batch.h"
 #include "sim/statespace.h"
@@ -17,7 +19,8 @@ typedef struct inspect_values {
     const char *state;
     int64_t after;
     double memory;
-    bool effective, estimate, count, json;
+    int64_t episode;
+    bool effective, estimate, count, verify, json;
 } inspect_values;
 
 #define FLAGS inspect_values
@@ -28,6 +31,8 @@ static const lud_flag flags[] = {
     SWITCH_FLAG("estimate", 0, estimate, "estimate the number of reachable states"),
     SWITCH_FLAG("count", 0, count, "find and count every reachable state"),
     LUD_MEMORY_FLAG_ROW(memory, "memory limit of --count, in GiB"),
+    INT_FLAG("episode", 0, episode, 0, 1e12, "N", "data set: tell the first and the last frame of this one"),
+    SWITCH_FLAG("verify", 0, verify, "data set: play every episode again and compare"),
     LUD_SCENARIO_FLAG_ROWS(scenario),
     SWITCH_FLAG("json", 'j', json, "print JSON on standard output"),
 };
@@ -302,6 +307,11 @@ static lud_status show(const lud_scenario *s, const inspect_values *values, cons
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
     (void)n_arguments;
     const inspect_values *values = data;
+    if (lud_data_set_is(arguments[0])) {
+        const lud_data_report_options options = {
+            .episode = values->episode, .verify = values->verify, .json = values->json};
+        return lud_report_data_set(arguments[0], &options, error);
+    }
     lud_scenario *scenario = NULL;
     lud_text folder = {0};
     const char *path = arguments[0], *slash = strrchr(path, '/');
@@ -319,13 +329,15 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
 
 const lud_verb lud_verb_inspect = {
     .name = "inspect",
-    .about = "show what is in a scenario: agents, actions, goals, observations, a state; or in a solution",
-    .arguments = "SCENARIO|RUN",
+    .about = "show what is in a scenario: agents, actions, goals, observations, a state; in a solution; in a "
+             "data set",
+    .arguments = "SCENARIO|RUN|DATA.h5",
     .min_arguments = 1,
     .max_arguments = 1,
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
     .value_bytes = sizeof(inspect_values),
     .set_defaults = set_defaults,
-    .notes = "example: ludus inspect scenarios/multigrid/rescue.yaml --after 10 --estimate\n",
+    .notes = "example: ludus inspect scenarios/multigrid/rescue.yaml --after 10 --estimate\n"
+             "         ludus inspect rescue.h5 --verify\n",
     .run = run};

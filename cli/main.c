@@ -7,9 +7,9 @@
 #include "base/log.h"
 #include "cli/cli.h"
 
-static const lud_verb *const known[] = {&lud_verb_run,  &lud_verb_view,  &lud_verb_record, &lud_verb_train,
-                                        &lud_verb_eval, &lud_verb_solve, &lud_verb_sweep,  &lud_verb_inspect,
-                                        &lud_verb_plot, &lud_verb_bench, &lud_verb_help};
+static const lud_verb *const known[] = {
+    &lud_verb_run,   &lud_verb_view,    &lud_verb_record, &lud_verb_train,   &lud_verb_eval,  &lud_verb_solve,
+    &lud_verb_sweep, &lud_verb_inspect, &lud_verb_plot,   &lud_verb_convert, &lud_verb_bench, &lud_verb_help};
 enum { MAX_VERBS = sizeof known / sizeof *known };
 _Static_assert((int)MAX_VERBS <= (int)LUD_MAX_VERBS, "more verbs than the header says");
 
@@ -30,9 +30,9 @@ const lud_verb *lud_verb_find(const char *name, lud_error *error) {
     }
     const char *near = lud_nearest_name(name, names, n);
     if (near)
-        lud_fail(error, LUD_ERROR_INPUT, "unknown verb '%s', did you mean 'ludus %s'?", name, near);
+        lud_invalid(error, "unknown verb '%s', did you mean 'ludus %s'?", name, near);
     else
-        lud_fail(error, LUD_ERROR_INPUT, "unknown verb '%s'; 'ludus help' lists the verbs", name);
+        lud_invalid(error, "unknown verb '%s'; 'ludus help' lists the verbs", name);
     return NULL;
 }
 
@@ -55,7 +55,7 @@ static lud_status call(const lud_verb *verb, char *const *words, int n_words, lu
     int n_arguments;
     bool help;
     if (!values || !arguments) {
-        status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+        status = lud_out_of_memory(error);
     } else {
         status = lud_flags_parse(verb, words, n_words, values, arguments, &n_arguments, &help, error);
         if (!status && help)

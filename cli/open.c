@@ -41,12 +41,11 @@ lud_status lud_run_open_with(const char *path, const lud_scenario_flags *flags, 
                              lud_run *run, lud_error *error) {
     lud_scenario *scenario;
     *run = (lud_run){0};
-    lud_status status = lud_scenario_open(path, flags, &scenario, error);
-    if (status) return status;
+    LUD_TRY(lud_scenario_open(path, flags, &scenario, error));
     const char *folder = lud_folder_exists(path) ? path : NULL;
-    status = lud_run_open(policy ? policy : folder, scenario, run, error);
+    lud_status status = lud_run_open(policy ? policy : folder, scenario, run, error);
     if (!status && policy && !run_acts(run)) {
-        status = lud_fail(error, LUD_ERROR_INPUT, "%s has no policy that acts in this scenario", policy);
+        status = lud_invalid(error, "%s has no policy that acts in this scenario", policy);
         lud_run_close(run);
     }
     return status && policy ? lud_fail_context(error, "--policy") : status;
@@ -58,7 +57,7 @@ void lud_print_text(lud_text *text) {
 }
 
 lud_status lud_print_report(lud_status status, lud_report *report, lud_error *error) {
-    if (!status && report->text.failed) status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!status && report->text.failed) status = lud_out_of_memory(error);
     if (!status && !report->text.bytes) return lud_print_json(report->json, error);
     if (!status) lud_print_text(&report->text);
     lud_text_free(&report->text);
@@ -67,7 +66,7 @@ lud_status lud_print_report(lud_status status, lud_report *report, lud_error *er
 }
 
 lud_status lud_print_json(json_t *root, lud_error *error) {
-    if (!root) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!root) return lud_out_of_memory(error);
     json_dumpf(root, stdout, JSON_INDENT(2)); /* what cannot be written is seen by the stream */
     putchar('\n');
     json_decref(root);

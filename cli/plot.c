@@ -10,7 +10,7 @@
 enum { MOST_RUNS = 7, MOST_PANELS = 6, PANEL_WIDTH = 900, PANEL_HEIGHT = 720, GREY = 5 };
 
 typedef struct plot_values {
-    const char *out;
+    const char *out, *x;
     lud_flag_list columns, levels;
 } plot_values;
 
@@ -19,6 +19,7 @@ static const lud_flag flags[] = {
     TEXT_FLAG("out", 'o', out, "FILE", "the picture to write (.png)"),
     LIST_FLAG("column", 'c', columns, "NAME",
               "a column of metrics.csv, a panel each; several with commas, or given several times"),
+    TEXT_FLAG("x", 'x', x, "NAME", "the column of the horizontal axis, e.g. seconds; else steps"),
     LIST_FLAG("level", 'l', levels, "Y=NAME", "a level line to compare with, e.g. --level -7.6=scripted"),
 };
 
@@ -31,8 +32,8 @@ static lud_status read_level(const char *text, level *l, lud_error *error) {
     const char *end;
     double value;
     if (!lud_number_real(text, &end, &value) || (*end != '=' && *end) || (*end == '=' && !end[1]))
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "--level: expected a number and a name as in -7.6=scripted, found '%s'", text);
+        return lud_invalid(error, "--level: expected a number and a name as in -7.6=scripted, found '%s'",
+                           text);
     *l = (level){{value, value}, *end ? end + 1 : NULL};
     return LUD_OK;
 }
@@ -40,28 +41,25 @@ static lud_status read_level(const char *text, level *l, lud_error *error) {
 /* No run has the column, or none was asked for (null). */
 static lud_status no_such_column(lud_arena *arena, const char *column, const char *folder, lud_error *error) {
     const char *names;
-    lud_status status = lud_history_columns(arena, folder, &names, error);
-    if (status) return status;
-    if (!*names) return lud_fail(error, LUD_ERROR_INPUT, "%s has no metrics.csv: not a training", folder);
-    if (!column)
-        return lud_fail(error, LUD_ERROR_INPUT, "name columns with -c; %s/metrics.csv has %s", folder, names);
-    return lud_fail(error, LUD_ERROR_INPUT, "nothing was measured of '%s'; %s/metrics.csv has %s", column,
-                    folder, names);
+    LUD_TRY(lud_history_columns(arena, folder, &names, error));
+    if (!*names) return lud_invalid(error, "%s has no metrics.csv: not a training", folder);
+    if (!column) return lud_invalid(error, "name columns with -c; %s/metrics.csv has %s", folder, names);
+    return lud_invalid(error, "nothing was measured of '%s'; %s/metrics.csv has %s", column, folder, names);
 }
 
-static lud_status fill_panel(lud_arena *arena, const char *column, const char *const *folders, int n_folders,
-                             const level *levels, int n_levels, lud_plot_panel *panel, lud_error *error) {
+static lud_status fill_panel(lud_arena *arena, const char *x, const char *column, const char *const *folders,
+                             int n_folders, const level *levels, int n_levels, lud_plot_panel *panel,
+                             lud_error *error) {
     static const int colours[MOST_RUNS] = {2, 0, 1, 3, 4, 6, 5};
     lud_plot_curve *curves = lud_arena_take_array(arena, (size_t)(n_folders + n_levels), sizeof *curves);
     double *ends = lud_arena_take_array(arena, 2, sizeof *ends);
-    if (!curves || !ends) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a plot");
+    if (!curves || !ends) return lud_no_memory(error, "a plot");
     *panel = (lud_plot_panel){.title = column, .x_name = "iteration", .curves = curves};
     ends[0] = ends[1] = 0.0;
     int n_points = 0;
     for (int r = 0; r < n_folders; r++) {
         lud_history h;
-        lud_status status = lud_history_read(arena, folders[r], column, &h, error);
-        if (status) return status;
+        LUD_TRY(lud_history_read_over(arena, folders[r], x, column, &h, error));
         if (h.n == 0) continue;
         n_points += h.n;
         panel->x_name = h.steps_name;
@@ -96,19 +94,19 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     level levels[LUD_FLAG_LIST_ITEMS];
     lud_plot_panel panels[MOST_PANELS];
     lud_arena *arena = lud_arena_create(0);
-    lud_status status = arena ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a plot");
+    lud_status status = arena ? LUD_OK : lud_no_memory(error, "a plot");
     if (!status && values->out) status = lud_picture_check_path(values->out, error);
     if (!status && values->columns.n == 0) status = no_such_column(arena, NULL, arguments[0], error);
     if (!status && !values->out)
-        status = lud_fail(error, LUD_ERROR_INPUT, "'ludus plot' needs -o FILE, for example -o curves.png");
+        status = lud_invalid(error, "'ludus plot' needs -o FILE, for example -o curves.png");
     const char *columns[MOST_PANELS];
     int n_columns = 0;
     if (!status) status = split_columns(arena, &values->columns, columns, &n_columns, error);
     for (int l = 0; l < values->levels.n && !status; l++)
         status = read_level(values->levels.items[l], &levels[l], error);
     for (int c = 0; c < n_columns && !status; c++)
-        status = fill_panel(arena, columns[c], arguments, n_arguments, levels, values->levels.n, &panels[c],
-                            error);
+        status = fill_panel(arena, values->x, columns[c], arguments, n_arguments, levels, values->levels.n,
+                            &panels[c], error);
     if (!status)
         status = lud_plot_write(values->out, panels, n_columns, PANEL_WIDTH, PANEL_HEIGHT, 2, LUD_THEME_LIGHT,
                                 error);
@@ -123,9 +121,7 @@ const lud_verb lud_verb_plot = {
     .arguments = "RUN...",
     .min_arguments = 1,
     .max_arguments = MOST_RUNS,
-    .flags = flags,
-    .n_flags = sizeof flags / sizeof *flags,
-    .value_bytes = sizeof(plot_values),
+    VERB_FLAGS,
     .notes = "Without -c it says which columns there are.\n\n"
              "example: ludus plot runs/seed1 runs/seed2 -c return -c success -o curves.png\n",
     .run = run};

@@ -103,8 +103,7 @@ lud_status lud_proof_solve(const lud_scenario *scenario, const char *folder, boo
         lud_text proofs = {0}, path = {0};
         status = solve_split(model, fixpoint, list, &s, &proofs, error);
         lud_text_append(&path, "%s/%s_proofs.txt", folder, names[list]);
-        if (!status && (proofs.failed || path.failed))
-            status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the proofs");
+        if (!status && (proofs.failed || path.failed)) status = lud_no_memory(error, "the proofs");
         if (!status)
             status = lud_file_write(path.bytes, proofs.bytes ? proofs.bytes : "", proofs.length, error);
         if (!status && !json)

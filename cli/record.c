@@ -7,23 +7,22 @@
 
 #include "agents/cast.h"
 #include "base/progress.h"
-#include "cli/cli.h"
+#include "cli/record.h"
+#include "learn/episodes/minari.h"
 #include "render/video.h"
 
-typedef struct record_values {
-    lud_scenario_flags scenario;
-    const char *policy;
-    const char *out, *size, *theme, *overlay;
-    int64_t fps, frames_per_step, steps;
-    double hold;
-    bool still, no_goals, labels, json, quiet;
-} record_values;
-
-#define FLAGS record_values
+#define FLAGS lud_record_values
 static const lud_flag flags[] = {
-    TEXT_FLAG("out", 'o', out, "FILE", "where to: .mp4, .webm, .gif, or .png (one file a frame)"),
-    INT_FLAG("episodes", 'n', scenario.run.episodes, 1, 1e9, "N", "episodes to record (default 1)"),
+    TEXT_FLAG("out", 'o', out, "FILE",
+              "where to: .mp4, .webm, .gif, .png (one file a frame), or .h5: a data set"),
+    INT_FLAG("episodes", 'n', scenario.run.episodes, 1, 1e9, "N",
+             "episodes to record (1; data set: as the scenario says)"),
     INT_FLAG("steps", 0, steps, 0, 1e9, "N", "at most N steps of an episode; 0: to its end"),
+    INT_FLAG("envs", 'e', scenario.run.environments, 1, 1 << 20, "N", "data set: environments side by side"),
+    TEXT_FLAG("observations", 0, observations, "WORD",
+              "data set: stored, or replayed: made again from the actions when they are read (stored)"),
+    SWITCH_FLAG("no-views", 0, no_views, "data set: without the groups that Minari reads"),
+    INT_FLAG("level", 0, level, 1, 9, "N", "data set: of compression, 1 fast to 9 small (1)"),
     TEXT_FLAG("size", 0, size, "N|WxH", "pixels: the longer side, or width and height"),
     INT_FLAG("fps", 0, fps, 1, 240, "N", "frames a second"),
     INT_FLAG("frames-per-step", 'f', frames_per_step, 1, 240, "N",
@@ -42,12 +41,18 @@ static const lud_flag flags[] = {
 };
 
 static void set_defaults(void *data) {
-    record_values *values = data;
-    lud_record_options defaults = lud_record_defaults();
+    lud_record_values *values = data;
     lud_scenario_flags_default(&values->scenario);
-    values->fps = defaults.fps;
-    values->frames_per_step = defaults.frames_per_step;
-    values->hold = (double)defaults.hold;
+    values->hold = -1;
+}
+
+/* A flag that was given, of those that are about data sets. */
+static const char *data_flag(const lud_record_values *values) {
+    return values->observations                    ? "--observations"
+           : values->no_views                      ? "--no-views"
+           : values->level                         ? "--level"
+           : values->scenario.run.environments > 0 ? "--envs"
+                                                   : NULL;
 }
 
 static lud_status read_size(const char *text, lud_record_options *options, lud_error *error) {
@@ -95,10 +100,13 @@ static lud_status read_overlay(const char *text, int *parts, lud_error *error) {
     return LUD_OK;
 }
 
-static lud_status read_options(const record_values *values, lud_record_options *options, lud_error *error) {
+static lud_status read_options(const lud_record_values *values, lud_record_options *options,
+                               lud_error *error) {
     *options = lud_record_defaults();
-    if (!values->out)
-        return lud_fail(error, LUD_ERROR_INPUT, "'ludus record' needs -o FILE, for example -o run.mp4");
+    const char *flag = data_flag(values);
+    if (flag)
+        return lud_fail(error, LUD_ERROR_INPUT, "%s: is about data sets; %s is to be a video or pictures",
+                        flag, values->out);
     lud_status status = lud_video_check_path(values->out, error);
     if (!status && values->size) status = read_size(values->size, options, error);
     if (status) return status;
@@ -107,10 +115,10 @@ static lud_status read_options(const record_values *values, lud_record_options *
     options->overlay = values->overlay ? 0 : LUD_OVERLAY_ALL;
     if (values->overlay && (status = read_overlay(values->overlay, &options->overlay, error))) return status;
     options->path = values->out;
-    options->fps = (int)values->fps;
-    options->frames_per_step = (int)values->frames_per_step;
+    if (values->fps) options->fps = (int)values->fps;
+    if (values->frames_per_step) options->frames_per_step = (int)values->frames_per_step;
     options->max_steps = (int)values->steps;
-    options->hold = (float)values->hold;
+    if (values->hold >= 0) options->hold = (float)values->hold;
     options->still = values->still;
     options->goals = !values->no_goals;
     options->labels = options->labels || values->labels;
@@ -119,7 +127,7 @@ static lud_status read_options(const record_values *values, lud_record_options *
     return LUD_OK;
 }
 
-static lud_status report(const record_values *values, const lud_record_result *r, lud_error *error) {
+static lud_status report(const lud_record_values *values, const lud_record_result *r, lud_error *error) {
     double rate = r->drawing_seconds > 0 ? (double)r->frames / r->drawing_seconds : 0;
     if (values->json) {
         json_t *root =
@@ -137,8 +145,11 @@ static lud_status report(const record_values *values, const lud_record_result *r
 
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
     (void)n_arguments;
-    const record_values *values = data;
+    const lud_record_values *values = data;
     lud_record_options options;
+    if (!values->out)
+        return lud_fail(error, LUD_ERROR_INPUT, "'ludus record' needs -o FILE, for example -o run.mp4");
+    if (lud_data_target_is(values->out)) return lud_record_data_set(values, arguments[0], error);
     lud_status status = read_options(values, &options, error);
     if (status) return status;
     lud_run opened;
@@ -171,15 +182,21 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
 
 const lud_verb lud_verb_record = {
     .name = "record",
-    .about = "record episodes of a scenario as a video or pictures, without a window",
+    .about = "record episodes of a scenario as a video, as pictures or as a data set, without a window",
     .arguments = "SCENARIO|RUN",
     .min_arguments = 1,
     .max_arguments = 1,
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
-    .value_bytes = sizeof(record_values),
+    .value_bytes = sizeof(lud_record_values),
     .set_defaults = set_defaults,
     .notes =
-        "The same command gives the same file, byte for byte. Ctrl-C completes it with what was recorded.\n\n"
-        "example: ludus record scenarios/multigrid/rescue.yaml -o rescue.mp4 --episodes 3\n",
+        "The same command gives the same video, byte for byte. Ctrl-C completes it with what was recorded.\n"
+        "A data set is one file NAME.h5 (and NAME.minari/, with which Minari opens it), or NAME/: a folder "
+        "as\n"
+        "Minari makes them. A program that is killed leaves NAME.h5.partial-NUMBER with all episodes up to "
+        "the\n"
+        "last second.\n\n"
+        "example: ludus record scenarios/multigrid/rescue.yaml -o rescue.mp4 --episodes 3\n"
+        "         ludus record scenarios/multigrid/rescue.yaml -o rescue.h5 --episodes 1000\n",
     .run = run};

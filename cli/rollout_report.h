@@ -1,6 +1,5 @@
 /* What a rollout measured, as a table and as JSON. */
-#ifndef LUDUS_CLI_ROLLOUT_REPORT_H
-#define LUDUS_CLI_ROLLOUT_REPORT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -11,5 +10,3 @@ json_t *lud_mean_json(const lud_mean *mean);
 void lud_rollout_print_measures(const lud_rollout *rollout);
 /* The same by name. */
 json_t *lud_rollout_measures_json(const lud_rollout *rollout);
-
-#endif

@@ -83,15 +83,14 @@ static lud_status print_json(const lud_scenario *s, const lud_cast *cast, const 
 
 static lud_status answer_query(const char *folder, const run_values *values, lud_error *error) {
     lud_scenario *scenario;
-    lud_status status = lud_scenario_open(folder, &values->scenario, &scenario, error);
-    if (status) return status;
+    LUD_TRY(lud_scenario_open(folder, &values->scenario, &scenario, error));
     const lud_learner_kind *kind = NULL;
     lud_report report = {0};
-    status = lud_run_kind(folder, scenario, &kind, error);
+    lud_status status = lud_run_kind(folder, scenario, &kind, error);
     if (status) (void)lud_fail_context(error, "--query");
     if (!status && !kind->query)
-        status = lud_fail(error, LUD_ERROR_INPUT, "--query: %s is a run of %s, which answers no queries",
-                          folder, kind->name);
+        status =
+            lud_invalid(error, "--query: %s is a run of %s, which answers no queries", folder, kind->name);
     if (!status) {
         const lud_report_request request = {
             .folder = folder, .scenario = scenario, .query = values->query, .width = values->beam};
@@ -107,11 +106,10 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     if (values->query) return answer_query(arguments[0], values, error);
     lud_run opened;
     lud_rollout result = {0};
-    lud_status status = lud_run_open_with(arguments[0], &values->scenario, values->policy, &opened, error);
-    if (status) return status;
+    LUD_TRY(lud_run_open_with(arguments[0], &values->scenario, values->policy, &opened, error));
     bool show = !values->quiet && isatty(fileno(stderr));
-    status = lud_rollout_run(opened.scenario, opened.cast, opened.scenario->run.episodes,
-                             (uint64_t)values->steps, show ? stderr : NULL, &result, error);
+    lud_status status = lud_rollout_run(opened.scenario, opened.cast, opened.scenario->run.episodes,
+                                        (uint64_t)values->steps, show ? stderr : NULL, &result, error);
     /* what was finished before an interruption is worth showing */
     if (status == LUD_OK || status == LUD_INTERRUPTED) {
         lud_error ignored = {0};
@@ -131,9 +129,7 @@ const lud_verb lud_verb_run = {
     .arguments = "SCENARIO|RUN",
     .min_arguments = 1,
     .max_arguments = 1,
-    .flags = flags,
-    .n_flags = sizeof flags / sizeof *flags,
-    .value_bytes = sizeof(run_values),
+    VERB_FLAGS,
     .set_defaults = set_defaults,
     .notes =
         "Who acts is said under `policies:` in the scenario; the defaults of --episodes, --envs, --seed and\n"

@@ -1,4 +1,3 @@
-#include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,9 +6,10 @@
 #include "base/progress.h"
 #include "cli/cli.h"
 #include "cli/proof_solve.h"
+#include "learn/empo/evaluation/report.h"
 #include "learn/empo/exact/chain.h"
-#include "learn/empo/exact/report.h"
 #include "learn/empo/exact/solve.h"
+#include "sim/proof/proof_model.h"
 
 typedef struct solve_values {
     lud_scenario_flags scenario;
@@ -43,12 +43,10 @@ static void set_defaults(void *values) {
 
 static lud_status announce(const lud_scenario *s, const lud_empo_solve_options *options, lud_error *error) {
     lud_empo_layout layout;
-    lud_status status = lud_empo_layout_find(s->model, &layout, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_layout_find(s->model, &layout, error));
     lud_statespace_options space = {.seed = (uint64_t)s->run.seed, .n_threads = options->n_threads};
     lud_statespace_estimate estimate;
-    status = lud_statespace_guess(s->model, &space, &estimate, error);
-    if (status) return status;
+    LUD_TRY(lud_statespace_guess(s->model, &space, &estimate, error));
     char states[16], bytes[16], disk[16];
     const char *least =
         estimate.exhausted ? "" : "at least about "; /* a sample misses more than it doubles */
@@ -72,9 +70,9 @@ static lud_status check_exports(const lud_flag_list *list, bool wanted[N_EXPORTS
             if (!strcmp(list->items[i], export_names[k])) found = k;
         if (found < 0) {
             const char *near = lud_nearest_name(list->items[i], export_names, N_EXPORTS);
-            return lud_fail(error, LUD_ERROR_INPUT, "--export %s: expected drn, mdp, prism, csv or dot%s%s%s",
-                            list->items[i], near ? "; did you mean '" : "", near ? near : "",
-                            near ? "'?" : "");
+            return lud_invalid(error, "--export %s: expected drn, mdp, prism, csv or dot%s%s%s",
+                               list->items[i], near ? "; did you mean '" : "", near ? near : "",
+                               near ? "'?" : "");
         }
         wanted[found] = true;
     }
@@ -84,8 +82,8 @@ static lud_status check_exports(const lud_flag_list *list, bool wanted[N_EXPORTS
 static lud_status begin(lud_file_writer *writer, const char *run, const char *name, lud_error *error) {
     lud_text path = {0};
     lud_text_append(&path, "%s/%s", run, name);
-    lud_status status = path.failed ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for a path")
-                                    : lud_file_write_begin(writer, path.bytes, error);
+    lud_status status =
+        path.failed ? lud_no_memory(error, "a path") : lud_file_write_begin(writer, path.bytes, error);
     lud_text_free(&path);
     return status;
 }
@@ -148,7 +146,7 @@ static lud_status write_summary(const char *run, const json_t *root, bool print,
     lud_text path = {0};
     lud_text_append(&path, "%s/summary.json", run);
     lud_status status = text && !path.failed ? lud_file_write(path.bytes, text, strlen(text), error)
-                                             : lud_fail(error, LUD_ERROR_MEMORY, "no memory for the summary");
+                                             : lud_no_memory(error, "the summary");
     if (!status && print) {
         puts(text);
         status = lud_flush_output(error);
@@ -189,14 +187,12 @@ static lud_status solve_on(lud_device *device, const lud_scenario *scenario, con
                                       .progress = show ? stderr : NULL,
                                       .device = device,
                                       .device_may_fail = strcmp(values->device, "auto") == 0};
-    lud_status status = check_exports(&values->exports, wanted, error);
-    if (!status && show) status = announce(scenario, &options, error);
-    if (status) return status;
+    LUD_TRY(check_exports(&values->exports, wanted, error));
+    if (show) LUD_TRY(announce(scenario, &options, error));
     lud_empo_case c;
-    status = lud_empo_case_open(scenario, &options, &c, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_case_open(scenario, &options, &c, error));
     lud_empo_solution *solution = NULL;
-    status = lud_empo_case_solve(&c, &options, &solution, error);
+    lud_status status = lud_empo_case_solve(&c, &options, &solution, error);
     if (!status) status = export_all(wanted, values->run, &c, solution, error);
     if (!status) {
         json_t *root = summary(&c, solution);
@@ -226,20 +222,19 @@ static lud_status solve_proof(const lud_scenario *scenario, const solve_values *
 
 /* Worlds with an exact method of their own; the others are solved as decision problems. */
 static const struct {
-    const char *world;
+    const lud_world *world;
     lud_status (*solve)(const lud_scenario *scenario, const solve_values *values, lud_error *error);
-} methods[] = {{"proof", solve_proof}, {NULL, solve}};
+} methods[] = {{&lud_proof_world, solve_proof}, {NULL, solve}};
 
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
     (void)n_arguments;
     const solve_values *values = data;
-    if (!values->run) return lud_fail(error, LUD_ERROR_INPUT, "solve needs a folder for its results: -o RUN");
+    if (!values->run) return lud_invalid(error, "solve needs a folder for its results: -o RUN");
     lud_scenario *scenario;
-    lud_status status = lud_scenario_open(arguments[0], &values->scenario, &scenario, error);
-    if (status) return status;
+    LUD_TRY(lud_scenario_open(arguments[0], &values->scenario, &scenario, error));
     int method = 0;
-    while (methods[method].world && strcmp(methods[method].world, scenario->world->name) != 0) method++;
-    status = methods[method].solve(scenario, values, error);
+    while (methods[method].world && methods[method].world != scenario->world) method++;
+    lud_status status = methods[method].solve(scenario, values, error);
     lud_scenario_destroy(scenario);
     return status;
 }
@@ -250,9 +245,7 @@ const lud_verb lud_verb_solve = {
     .arguments = "SCENARIO",
     .min_arguments = 1,
     .max_arguments = 1,
-    .flags = flags,
-    .n_flags = sizeof flags / sizeof *flags,
-    .value_bytes = sizeof(solve_values),
+    VERB_FLAGS,
     .set_defaults = set_defaults,
     .notes =
         "Parameters stand under `learner: {type: empo-exact, ...}` in the scenario (`ludus help "

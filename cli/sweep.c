@@ -1,5 +1,4 @@
-/* `ludus sweep`: one solution after another over ranges or samples of parameters, a row of a CSV file each.
- */
+/* `ludus sweep`: one solution after another over ranges or samples of parameters, a CSV row each. */
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
@@ -50,8 +49,8 @@ typedef struct range {
 } range;
 
 static lud_status range_error(const char *text, lud_error *error) {
-    return lud_fail(error, LUD_ERROR_INPUT,
-                    "--vary %s: expected KEY=a,b,c or KEY=low:high:count or KEY=low:high:count:log", text);
+    return lud_invalid(error, "--vary %s: expected KEY=a,b,c or KEY=low:high:count or KEY=low:high:count:log",
+                       text);
 }
 
 static lud_status read_range(const char *text, range *r, lud_error *error) {
@@ -129,7 +128,7 @@ static void write_header(lud_text *row, const range *ranges, int n_ranges, const
     static const char *const parts[] = {"V_e", "V_m"};
     for (int part = 0; part < 2; part++)
         for (int h = 0; h < layout->n_humans; h++)
-            for (int g = 0; g < layout->goal_begin[h + 1] - layout->goal_begin[h]; g++)
+            for (int g = 0; g < lud_empo_goals_of(layout, h); g++)
                 lud_text_append(row, ",%s_%d_%d", parts[part], layout->humans[h], g);
     static const char *const robots[] = {"Q", "pi"};
     for (int part = 0; part < 2; part++)
@@ -171,7 +170,7 @@ static lud_status solve_point(const job *j, int64_t number, lud_text *row, lud_e
         lud_arena *arena = lud_arena_create(0);
         lud_empo_exact_options exact;
         status = arena ? lud_empo_exact_read(arena, scenario->learner, &exact, error)
-                       : lud_fail(error, LUD_ERROR_MEMORY, "no memory for options");
+                       : lud_no_memory(error, "options");
         if (!status) status = lud_empo_problem_create(j->shared->space, &exact.theory, &problem, error);
         lud_arena_destroy(arena);
     } else {
@@ -231,8 +230,7 @@ static lud_status write_rows(const char *path, const lud_text *header, const lud
     lud_file_writer writer = {0};
     FILE *out = stdout;
     if (path) {
-        lud_status status = lud_file_write_begin(&writer, path, error);
-        if (status) return status;
+        LUD_TRY(lud_file_write_begin(&writer, path, error));
         out = writer.stream;
     }
     fputs(header->bytes, out);
@@ -247,15 +245,14 @@ static lud_status sweep(const sweep_values *values, const lud_scenario *scenario
     FILE *show = values->quiet ? NULL : stderr;
     lud_empo_solve_options options = {.n_threads = n_threads, .progress = show};
     lud_empo_case shared;
-    lud_status status = lud_empo_case_open(scenario, &options, &shared, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_case_open(scenario, &options, &shared, error));
     bool same_world = true;
     for (int k = 0; k < j->n_ranges; k++) same_world &= !strncmp(j->ranges[k].key, "learner.", 8);
     j->shared = same_world ? &shared : NULL;
     lud_text header = {0}, *rows = calloc((size_t)n, sizeof *rows);
     write_header(&header, j->ranges, j->n_ranges, scenario->model, &shared.problem->layout);
-    status = rows ? solve_points(j, n, n_threads, show, rows, error)
-                  : lud_fail(error, LUD_ERROR_MEMORY, "no memory for rows");
+    lud_status status =
+        rows ? solve_points(j, n, n_threads, show, rows, error) : lud_no_memory(error, "rows");
     /* what was finished before an interruption or an error is kept */
     lud_error ignored = {0};
     if (rows && (!status || status == LUD_INTERRUPTED)) {
@@ -276,14 +273,12 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
                         strchr(arguments[1], '=') ? "" : "=1:100:10:log");
     static range ranges[MAX_KEYS];
     if (values->vary.n == 0)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "sweep SCENARIO needs something to vary: -v learner.beta_r=1:100:10:log");
+        return lud_invalid(error, "sweep SCENARIO needs something to vary: -v learner.beta_r=1:100:10:log");
     if (values->vary.n > MAX_KEYS)
         return lud_fail(error, LUD_ERROR_LIMIT, "more than %d --vary", (int)MAX_KEYS);
     int64_t n = 1;
     for (int k = 0; k < values->vary.n; k++) {
-        lud_status status = read_range(values->vary.items[k], &ranges[k], error);
-        if (status) return status;
+        LUD_TRY(read_range(values->vary.items[k], &ranges[k], error));
         n *= ranges[k].n;
         if (n > 10000000)
             return lud_fail(error, LUD_ERROR_LIMIT,
@@ -291,11 +286,10 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     }
     bool sampled = values->samples > 0;
     lud_scenario *scenario;
-    lud_status status = lud_scenario_open(arguments[0], &values->scenario, &scenario, error);
-    if (status) return status;
+    LUD_TRY(lud_scenario_open(arguments[0], &values->scenario, &scenario, error));
     job j = {arguments[0], &values->scenario, ranges, values->vary.n, sampled, (uint64_t)scenario->run.seed,
              NULL};
-    status = sweep(values, scenario, &j, sampled ? values->samples : n, error);
+    lud_status status = sweep(values, scenario, &j, sampled ? values->samples : n, error);
     lud_scenario_destroy(scenario);
     return status;
 }
@@ -306,9 +300,7 @@ const lud_verb lud_verb_sweep = {
     .arguments = "SCENARIO",
     .min_arguments = 1,
     .max_arguments = 2,
-    .flags = flags,
-    .n_flags = sizeof flags / sizeof *flags,
-    .value_bytes = sizeof(sweep_values),
+    VERB_FLAGS,
     .set_defaults = set_defaults,
     .notes = "Each row: the parameters, the number of states, and V_r, U_r, X_h, V_h^e, V_h^m, Q_r, pi_r at "
              "the start.\n"

@@ -1,10 +1,9 @@
-#include <string.h>
 
+#include "learn/train.h"
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "cli/cli.h"
-#include "learn/train.h"
 
 typedef struct train_values {
     lud_scenario_flags scenario;
@@ -90,12 +89,11 @@ static void print_end(lud_learner *learner, const lud_scenario *scenario, const 
 static lud_status train(const train_values *values, const lud_scenario *scenario, lud_device *device,
                         lud_error *error) {
     lud_learner *learner = NULL;
-    lud_status status = lud_learner_create(scenario, device, &learner, error);
-    if (status) return status;
+    LUD_TRY(lud_learner_create(scenario, device, &learner, error));
     lud_arena *arena = lud_arena_create(0);
     char *configuration = NULL;
-    status = arena ? effective(scenario, learner, arena, &configuration, error)
-                   : lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
+    lud_status status =
+        arena ? effective(scenario, learner, arena, &configuration, error) : lud_out_of_memory(error);
     if (status == LUD_OK) {
         lud_train_options options = values->options;
         options.checkpoint_seconds = 60.0 * values->checkpoint_minutes;
@@ -121,18 +119,16 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     const bool resumes = values->options.resume || values->options.resume_previous;
     if (!values->options.folder && lud_folder_exists(arguments[0])) {
         if (!resumes)
-            return lud_fail(error, LUD_ERROR_INPUT,
-                            "train: %s is a folder; --resume goes on with a RUN, -o RUN makes another",
-                            arguments[0]);
+            return lud_invalid(error,
+                               "train: %s is a folder; --resume goes on with a RUN, -o RUN makes another",
+                               arguments[0]);
         values->options.folder = arguments[0];
     }
-    if (!values->options.folder)
-        return lud_fail(error, LUD_ERROR_INPUT, "train: where to? Give a folder with -o RUN");
+    if (!values->options.folder) return lud_invalid(error, "train: where to? Give a folder with -o RUN");
     lud_scenario *scenario = NULL;
-    lud_status status = lud_scenario_open(arguments[0], &values->scenario, &scenario, error);
-    if (status) return status;
+    LUD_TRY(lud_scenario_open(arguments[0], &values->scenario, &scenario, error));
     lud_device *device = NULL;
-    status = lud_scenario_device(scenario, values->device, &device, error);
+    lud_status status = lud_scenario_device(scenario, values->device, &device, error);
     if (status == LUD_OK) {
         lud_device_set_strict(device, values->strict);
         status = train(values, scenario, device, error);
@@ -148,9 +144,7 @@ const lud_verb lud_verb_train = {
     .arguments = "SCENARIO|RUN",
     .min_arguments = 1,
     .max_arguments = 1,
-    .flags = flags,
-    .n_flags = sizeof flags / sizeof *flags,
-    .value_bytes = sizeof(train_values),
+    VERB_FLAGS,
     .set_defaults = set_defaults,
     .notes =
         "The run's folder gets scenario.yaml, metrics.csv, a TensorBoard event file and checkpoints. Ctrl-C\n"

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/view_data.h"
 #include "learn/store/run.h"
 #include "render/window.h"
 
@@ -12,6 +13,7 @@ typedef struct view_values {
     lud_scenario_flags scenario;
     const char *theme;
     double speed;
+    int64_t episode;
     bool still, play;
 } view_values;
 
@@ -19,6 +21,7 @@ typedef struct view_values {
 static const lud_flag flags[] = {
     REAL_FLAG("speed", 0, speed, 0.25, 256, "N",
               "steps a second while playing (as the scenario says, else 4)"),
+    INT_FLAG("episode", 0, episode, 0, 1e12, "N", "data set: begin with this one"),
     SWITCH_FLAG("play", 'p', play, "start playing at once"),
     SWITCH_FLAG("still", 0, still, "no motion between states"),
     TEXT_FLAG("theme", 0, theme, "NAME", "light or dark (as the scenario says, else light)"),
@@ -40,12 +43,46 @@ static lud_status loaded(void *context, const lud_scenario *scenario, lud_cast *
     return status;
 }
 
+/* `context` is the lud_data_view. */
+static lud_status loaded_data(void *context, const lud_scenario *scenario, lud_cast *cast,
+                              lud_overlay_source **source, lud_error *error) {
+    (void)scenario;
+    (void)cast;
+    return lud_data_view_overlay(context, source, error);
+}
+
+static lud_status view_data(const view_values *values, const char *path, const lud_theme_name *theme,
+                            lud_error *error) {
+    lud_data_view view;
+    lud_status status = lud_data_view_open(path, &view, error);
+    if (status) return status;
+    const lud_view_options options = {.path = path,
+                                      .text = view.info->scenario,
+                                      .episodes = &view.source,
+                                      .first_episode = values->episode,
+                                      .theme = theme,
+                                      .no_motion = values->still,
+                                      .speed = values->speed,
+                                      .playing = values->play,
+                                      .loaded = loaded_data,
+                                      .context = &view};
+    status = values->episode < view.source.n
+                 ? lud_view(&options, NULL, error)
+                 : lud_fail(error, LUD_ERROR_INPUT,
+                            "--episode: expected a number below %" PRId64 ", found %" PRId64, view.source.n,
+                            values->episode);
+    lud_data_view_close(&view);
+    return status;
+}
+
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
     (void)n_arguments;
     const view_values *values = data;
     lud_theme_name theme;
     if (values->theme && lud_theme_find(values->theme, &theme, error))
         return lud_fail_context(error, "--theme");
+    if (lud_data_set_is(arguments[0]))
+        return view_data(values, arguments[0], values->theme ? &theme : NULL, error);
     /* opened once here for the message about a file that is not there; the viewer reads it again, and again
      * when it changes */
     lud_scenario *scenario;
@@ -77,7 +114,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
 const lud_verb lud_verb_view = {
     .name = "view",
     .about = "open a window: watch, pause, step, rewind, inspect, take the controls",
-    .arguments = "SCENARIO|RUN",
+    .arguments = "SCENARIO|RUN|DATA.h5",
     .min_arguments = 1,
     .max_arguments = 1,
     .flags = flags,
@@ -87,5 +124,9 @@ const lud_verb lud_verb_view = {
     .notes = "H in the window lists all keys. The scenario is read anew when its file changes.\n"
              "A RUN of `ludus solve` is shown with everybody acting on the solution, and its values over "
              "the\nworld and beside it: W worth of goals, A arrows, U bars, D curves.\n\n"
-             "example: ludus view scenarios/multigrid/rescue.yaml --theme dark --play\n",
+             "A data set of `ludus record` is shown episode by episode: N the next, Shift N the one before; "
+             "the bars\n"
+             "are the probabilities with which the actions were drawn.\n\n"
+             "example: ludus view scenarios/multigrid/rescue.yaml --theme dark --play\n"
+             "         ludus view rescue.h5 --episode 17\n",
     .run = run};

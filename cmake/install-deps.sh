@@ -6,10 +6,10 @@ packages=(
   libsdl2-dev libcglm-dev libstb-dev
   libavcodec-dev libavformat-dev libavutil-dev libswscale-dev
   libfyaml-dev libjansson-dev libxxhash-dev librandom123-dev
-  libdnnl-dev libhdf5-dev libcmocka-dev
+  libdnnl-dev libhdf5-dev zlib1g-dev libcmocka-dev
 )
 # what the sanitizer and fuzz builds and the format check need besides
-packages_test=(clang clang-format clang-tidy libomp-dev libclang-rt-14-dev xvfb)
+packages_test=(clang clang-format clang-tidy libomp-dev libclang-rt-14-dev xvfb python3-venv)
 [ "${1:-}" = --test ] && packages+=("${packages_test[@]}")
 
 missing=()

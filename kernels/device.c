@@ -59,7 +59,7 @@ lud_status lud_device_open(const char *choice, int n_threads, lud_device **devic
     bool automatic = strcmp(choice, "auto") == 0;
     if (strcmp(choice, "cpu") == 0) return lud_cpu_backend.create(n_threads, device, error);
     if (!automatic && strcmp(choice, "cuda") != 0)
-        return lud_fail(error, LUD_ERROR_INPUT, "unknown device `%s`, expected cpu, cuda or auto", choice);
+        return lud_invalid(error, "unknown device `%s`, expected cpu, cuda or auto", choice);
     lud_error reason = {0};
     /* never for `auto`: what tests put there is no reason to leave the CPU */
     const lud_backend *backend = cuda_backend(automatic ? 0 : getenv("LUDUS_CUDA_MODULE"), &reason);
@@ -111,19 +111,6 @@ void lud_device_run_both(lud_device *device, lud_device_work first, void *first_
     if (backend->run_both && backend->run_both(device, first, first_context, second, second_context)) return;
     first(device, first_context);
     second(device, second_context);
-}
-
-lud_event *lud_event_create(lud_device *device) {
-    return device->backend->event_create(device);
-}
-void lud_event_destroy(lud_device *device, lud_event *event) {
-    if (event) device->backend->event_destroy(device, event);
-}
-void lud_event_record(lud_device *device, lud_event *event) {
-    device->backend->event_record(device, event);
-}
-double lud_event_seconds(lud_device *device, lud_event *from, lud_event *to) {
-    return device->backend->event_seconds(device, from, to);
 }
 
 bool lud_device_record_begin(lud_device *device) {

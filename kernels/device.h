@@ -6,8 +6,7 @@
  * (that grows the workspace), then run.
  *
  * A device is used by one thread at a time. */
-#ifndef LUDUS_KERNELS_DEVICE_H
-#define LUDUS_KERNELS_DEVICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,7 +27,6 @@ typedef enum lud_precision {
                           weights and more, convolutions in float32 */
 } lud_precision;
 
-typedef struct lud_event lud_event; /* a moment in the queue */
 typedef struct lud_graph lud_graph; /* a recorded piece of the queue */
 
 typedef void (*lud_device_work)(lud_device *device, void *context); /* of lud_device_run_both */
@@ -56,18 +54,13 @@ typedef struct lud_backend {
      * the other. */
     bool (*run_both)(lud_device *device, lud_device_work first, void *first_context, lud_device_work second,
                      void *second_context);
-    lud_event *(*event_create)(lud_device *device);
-    void (*event_destroy)(lud_device *device, lud_event *event);
-    void (*event_record)(lud_device *device, lud_event *event);
-    double (*event_seconds)(lud_device *device, lud_event *from, lud_event *to);
     bool (*record_begin)(lud_device *device); /* this and the next three: null without records_graphs */
     lud_graph *(*record_end)(lud_device *device);
     void (*graph_launch)(lud_device *device, lud_graph *graph);
     void (*graph_destroy)(lud_device *device, lud_graph *graph);
 } lud_backend;
 
-/* Every backend's device begins with this. Fields are read by everybody and set through the functions below.
- */
+/* Every backend's device begins with this. Everybody reads the fields, the functions below set them. */
 struct lud_device {
     const lud_backend *backend;
     const lud_ops *ops;
@@ -86,7 +79,7 @@ struct lud_device {
  * never does). Errors: an unknown word (LUD_ERROR_INPUT), no working CUDA driver or shared object
  * (LUD_ERROR_UNSUPPORTED, the message says which step failed). */
 lud_status lud_device_open(const char *choice, int n_threads, lud_device **device, lud_error *error);
-/* Null is allowed. Memory, events and graphs of the device must have been given back. */
+/* Null is allowed. Memory and graphs of the device must have been given back. */
 void lud_device_close(lud_device *device);
 
 /* Strict: every result must be the same bits for any number of threads of the CPU. Every operation keeps this
@@ -106,8 +99,7 @@ void lud_device_copy(lud_device *device, void *to, const void *from, size_t byte
 void lud_device_zero(lud_device *device, void *memory, size_t bytes);
 void lud_device_synchronise(lud_device *device);
 
-/* Grows the workspace to at least `bytes`. Operations call it themselves; before recording a graph, warm up.
- */
+/* Grows the workspace to at least `bytes`. Operations call it; before recording a graph, warm up. */
 bool lud_device_reserve(lud_device *device, size_t bytes);
 
 /* Two pieces of work that do not touch each other's results: at the same time where the device has threads
@@ -117,12 +109,6 @@ bool lud_device_reserve(lud_device *device, size_t bytes);
  * run in any case: what goes wrong in one is told by its context, or by lud_device_check. */
 void lud_device_run_both(lud_device *device, lud_device_work first, void *first_context,
                          lud_device_work second, void *second_context);
-
-lud_event *lud_event_create(lud_device *device);
-void lud_event_destroy(lud_device *device, lud_event *event);
-void lud_event_record(lud_device *device, lud_event *event);
-/* Seconds between two recorded events (waits for both). */
-double lud_event_seconds(lud_device *device, lud_event *from, lud_event *to);
 
 /* Recording: operations called between begin and end are not run but kept, and lud_graph_launch runs them all
  * with the same pointers and sizes at the cost of one call. The CPU has nothing to gain and returns false
@@ -152,6 +138,4 @@ static inline const char *lud_device_failure(const lud_device *device) {
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -16,8 +16,7 @@
  * walls, trampled bushes, things that only have a category. Type 0 always is a wall.
  *   - what lies under an agent keeps its type, colour, door, magic and category fields.
  * lud_grid_code_reference turns a word into the reference's. */
-#ifndef LUDUS_KERNELS_GRID_CODE_H
-#define LUDUS_KERNELS_GRID_CODE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -162,5 +161,3 @@ LUD_HD static inline int lud_grid_code_active(int32_t code, lud_grid_form form,
     }
     return n;
 }
-
-#endif

@@ -1,7 +1,5 @@
 #include "kernels/ops.h"
 
-#include <stddef.h>
-
 void lud_edges_by_source(int64_t n_nodes, int64_t n_edges, const int32_t *offsets, const int32_t *source,
                          int32_t *target, int32_t *source_offsets, int32_t *source_edges) {
     for (int64_t i = 0; i <= n_nodes; ++i) source_offsets[i] = 0;

@@ -4,8 +4,7 @@
  * ...). `lud_ops_f64` is the same table on doubles; only the CPU has it, for gradient checks
  * (lud_cpu_ops_f64). Each operation is declared and explained once, in ops_table.h, and named once more in
  * LUD_OPERATIONS below. */
-#ifndef LUDUS_KERNELS_OPS_H
-#define LUDUS_KERNELS_OPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,8 +40,7 @@ typedef enum lud_map_kind {
     LUD_MAP_AFFINE,     /* a x + b */
     LUD_MAP_CLAMP,      /* into [a, b]; derivative 1 inside and at the ends, 0 outside */
     LUD_MAP_ABS_CLAMP,  /* |x| into [a, b] */
-    LUD_MAP_SOFT_CLAMP, /* x inside [a, b]; with R = b - a: b + R (1 - exp(-(x - b)/R)) above, mirrored below
-                         */
+    LUD_MAP_SOFT_CLAMP, /* x inside [a, b]; R = b - a: b + R (1 - exp(-(x - b)/R)) above, mirrored below */
     LUD_MAP_KINDS
 } lud_map_kind;
 
@@ -125,6 +123,24 @@ typedef struct lud_attention {
     const int32_t *prefix_offsets, *prefix_lengths; /* [n_rows] or both null */
 } lud_attention;
 
+/* Outputs of a layer that linear_packed takes at a time. */
+enum { LUD_PACK = 16 };
+static inline int64_t lud_pack_numbers(int64_t n_out, int64_t n_in) {
+    return (n_out + LUD_PACK - 1) / LUD_PACK * LUD_PACK * n_in;
+}
+
+/* Windows over rows of `row_bytes` bytes that lie flat in memory, whatever numbers they hold: window i begins
+ * at row first[i], holds the rows before end[i] (the end of its episode, exclusive) and of these at most
+ * length[i]. All arrays in device memory. */
+typedef struct lud_windows {
+    int64_t n, horizon, row_bytes;
+    const int64_t *first;  /* [n], null: window i begins at row i */
+    const int64_t *end;    /* [n], null: `n` for all */
+    const int32_t *length; /* [n], null: as long as fits; 0 and less: nothing is valid */
+} lud_windows;
+
+/* What stands behind the valid rows of a window: zero bytes; its last valid row (a length below 1 counts as
+ * 1; zero bytes where its episode has no row left); one given row. */
 typedef enum lud_padding { LUD_PAD_ZERO, LUD_PAD_LAST, LUD_PAD_VALUE } lud_padding;
 
 typedef struct lud_adam {
@@ -142,11 +158,12 @@ enum { LUD_NORMALISER_MEAN, LUD_NORMALISER_MEAN_SQUARE, LUD_NORMALISER_DEBIAS, L
     X(fill) X(combine) X(multiply) X(multiply_backward) X(map) X(map_backward) X(copy_block) \
     X(transpose) X(dropout) X(sum) X(sum_squares) X(dot) X(column_sum) X(sum_groups) \
     X(broadcast_groups) X(row_norms) X(column_norms) X(scale_rows) X(scale_columns) \
-    X(random_uniform) X(random_normal) X(matmul) X(linear) X(linear_backward) X(conv2d) \
-    X(conv2d_backward) X(max_pool) X(max_pool_backward) X(grid_decode) X(grid_conv) \
-    X(grid_conv_backward) X(gather_rows) X(scatter_rows) X(scatter_add) X(segment_reduce) \
-    X(segment_reduce_backward) X(segment_softmax) X(segment_softmax_backward) X(layer_norm) \
-    X(layer_norm_backward) X(softmax) X(softmax_backward) X(log_softmax) X(log_softmax_backward) \
+    X(random_uniform) X(random_normal) X(matmul) X(linear) X(linear_backward) X(pack_weights) \
+    X(linear_packed) X(conv2d) X(conv2d_backward) X(max_pool) X(max_pool_backward) X(grid_decode) \
+    X(grid_conv) X(grid_conv_backward) X(gather_rows) X(scatter_rows) X(scatter_add) X(quantise_rows) \
+    X(dequantise_rows) X(segment_reduce) X(segment_reduce_backward) X(segment_softmax) \
+    X(segment_softmax_backward) X(layer_norm) X(layer_norm_backward) X(rms_norm) X(rms_norm_backward) \
+    X(softmax) X(softmax_backward) X(log_softmax) X(log_softmax_backward) \
     X(categorical_sample) X(categorical_log_prob) X(categorical_backward) X(filter_logits) \
     X(gaussian_sample) X(gaussian_log_prob) X(gaussian_backward) X(graph_attention) \
     X(graph_attention_backward) X(attention) X(attention_backward) X(rotary) X(lru) X(lru_backward) \
@@ -172,6 +189,4 @@ const lud_ops_f64 *lud_cpu_ops_f64(void);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -108,6 +108,16 @@ typedef struct LUD_OPS {
                             const real *x, const real *w, const real *z, const real *y, const real *dy,
                             real *dz, real *dx, bool add, real *dw, real *db);
 
+    /* A layer's weights w[n_out][n_in] in the order in which linear_packed reads them:
+     * packed[blocks of LUD_PACK outputs][n_in][LUD_PACK], zeros behind the last output. `half`: as bfloat16,
+     * two bytes each, rounded to nearest, ties to even; else as reals. */
+    void (*pack_weights)(lud_device *device, bool half, int64_t n_out, int64_t n_in, const real *w,
+                         void *packed);
+    /* y[n][n_out] = x[n][n_in] w^T (+ what is in y with `add`) for a few rows and weights that are read once:
+     * each number is one sum in ascending order, so that a row is the same bits in any batch. */
+    void (*linear_packed)(lud_device *device, bool half, int64_t n, int64_t n_in, int64_t n_out,
+                          const real *x, const void *packed, real *y, bool add);
+
     /* ---- images ---- */
 
     /* x[n][channels_in][height][width], w[channels_out][channels_in][kernel][kernel], b[channels_out] or
@@ -146,14 +156,22 @@ typedef struct LUD_OPS {
      * scatter_add. */
     void (*gather_rows)(lud_device *device, int64_t n, int64_t width, const real *table, const int32_t *index,
                         real *y);
-    /* y[index[i]][width] = x[i][width]; indices are distinct, negative ones are skipped. Appends to a cache.
-     */
+    /* y[index[i]][width] = x[i][width]; indices are distinct, negative ones are skipped. For caches. */
     void (*scatter_rows)(lud_device *device, int64_t n, int64_t width, const real *x, const int32_t *index,
                          real *y);
     /* y[n_out][width] += weight[i] x[i][width] at row index[i], i ascending for every row; weight may be null
      * (1); negative indices are skipped. */
     void (*scatter_add)(lud_device *device, int64_t n, int64_t width, int64_t n_out, const real *x,
                         const real *weight, const int32_t *index, real *y);
+
+    /* Numbers as bytes: groups of `group` numbers of a row share a scale, the largest of their absolute
+     * values / 127, and code = x / scale, rounded to nearest. Row i of x[n][width] goes to row index[i] of
+     * code[][width] and scale[][width / group]; `group` divides width. */
+    void (*quantise_rows)(lud_device *device, int64_t n, int64_t width, int64_t group, const real *x,
+                          const int32_t *index, int8_t *code, real *scale);
+    /* y[n][width] = code scale, of the first n rows. */
+    void (*dequantise_rows)(lud_device *device, int64_t n, int64_t width, int64_t group, const int8_t *code,
+                            const real *scale, real *y);
 
     /* ---- segments (CSR) ---- */
 
@@ -187,6 +205,15 @@ typedef struct LUD_OPS {
                                 const real *mean, const real *scale, const real *dy, real *dx, bool add,
                                 real *dgain, real *dbias);
 
+    /* y = x / sqrt(mean(x^2) + epsilon) * gain along each row of x[n][width] (Zhang and Sennrich, "Root mean
+     * square layer normalization", 2019, eq. 4); scale[n] = 1 / sqrt(...) is kept for the gradient, may be
+     * null. In place. */
+    void (*rms_norm)(lud_device *device, int64_t n, int64_t width, double epsilon, const real *x,
+                     const real *gain, real *y, real *scale);
+    /* dgain[width] += , may be null. */
+    void (*rms_norm_backward)(lud_device *device, int64_t n, int64_t width, const real *x, const real *gain,
+                              const real *scale, const real *dy, real *dx, bool add, real *dgain);
+
     /* ---- softmax ---- */
 
     /* y = softmax(factor * x) along rows of x[n][width]; mask[n][width] (may be null): 0 leaves an entry out
@@ -208,8 +235,7 @@ typedef struct LUD_OPS {
     /* action[i] = first choice whose cumulative probability exceeds u (inverse distribution function; choices
      * ascending, the last choice with positive probability when rounding leaves none), u = lud_unit of word 0
      * of row i's draw. log_prob[n] may be null. A row that is all masked draws uniformly. `uniform` (may be
-     * null): u[n] given instead of drawn; then draws is not read. draws is host memory, read during the call.
-     */
+     * null): u[n] given instead of drawn; then draws is not read. draws: host memory, read in the call. */
     void (*categorical_sample)(lud_device *device, int64_t n, int64_t n_choices, const real *logits,
                                const uint8_t *mask, const lud_draws *draws, const real *uniform,
                                int32_t *action, real *log_prob);
@@ -354,13 +380,11 @@ typedef struct LUD_OPS {
      * then without the last term, at an episode's end (mask 0). */
     void (*n_step_returns)(lud_device *device, int64_t n_steps, int64_t n, int64_t horizon, double gamma,
                            const real *reward, const real *value, const real *mask, real *returns);
-    /* out[t][k][width] = data[t + k] where t + k < n_steps and k < window[t] (window[n_steps] may be null),
-     * else padding: zeros, the last valid row (a row without any, window <= 0, counts as window 1), or
-     * value[width]. data[n_steps][width], out[n_steps][horizon][width]; valid[n_steps] (may be null) counts
-     * the valid ones. */
-    void (*gather_windows)(lud_device *device, int64_t n_steps, int64_t width, int64_t horizon,
-                           const real *data, const int32_t *window, lud_padding padding, const real *value,
-                           real *out, int32_t *valid);
+    /* out[i][k] = data[first[i] + k] for k < valid[i] = min(end[i] - first[i], horizon, length[i]), at least
+     * 0; behind that padding, value[row_bytes] being that of LUD_PAD_VALUE (else null). Rows at and behind
+     * end[i] are not read. data[rows][row_bytes], out[n][horizon][row_bytes], valid[n] (may be null). */
+    void (*gather_windows)(lud_device *device, const lud_windows *windows, const void *data,
+                           lud_padding padding, const void *value, void *out, int32_t *valid);
 
     /* ---- statistics ---- */
 
@@ -377,8 +401,7 @@ typedef struct LUD_OPS {
                       const real *x, real *y);
     /* PopArt (van Hasselt et al., 2016): after `state` moved on from `old_state`, rescales the output layer
      * w[width][n_in], b[width] in place so that denormalised outputs stay. Deviations are those of the biased
-     * averages, at least 1e-4; an old_state with debias 0 leaves w, b alone scaled from deviation 1, mean 0.
-     */
+     * averages, at least 1e-4; an old_state with debias 0 leaves w, b scaled from deviation 1, mean 0. */
     void (*popart_rescale)(lud_device *device, int64_t n_in, int64_t width, const real *old_state,
                            const real *state, real *w, real *b);
 

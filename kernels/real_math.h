@@ -4,8 +4,7 @@
  * have no branches, so compilers vectorise loops over them and a GPU computes the very same numbers. Errors
  * are those of a good single-precision library (a few units in the last place, stated below); the double
  * overloads of the gradient checks come from the C library (kernels/cpu/real.h). */
-#ifndef LUDUS_KERNELS_REAL_MATH_H
-#define LUDUS_KERNELS_REAL_MATH_H
+#pragma once
 
 #include <float.h>
 #include <math.h>
@@ -144,5 +143,3 @@ LUD_HD static inline float lud_normal_quantile(uint32_t word) {
     float magnitude = q <= 0.425f ? centre : outer;
     return word < 0x80000000u ? -magnitude : magnitude;
 }
-
-#endif

@@ -16,8 +16,7 @@ lud_status lud_learner_kind_of(const lud_scenario *scenario, const lud_learner_k
                                lud_error *error) {
     lud_tree *type = lud_tree_get(scenario->learner, "type");
     if (!type)
-        return lud_fail_at(error, LUD_ERROR_INPUT, scenario->learner->place,
-                           "the `learner:` section has no `type:`");
+        return lud_invalid_at(error, scenario->learner->place, "the `learner:` section has no `type:`");
     enum { MAX_LEARNERS = 32 };
     const char *names[MAX_LEARNERS];
     int n, n_found = 0, index = 0;
@@ -69,14 +68,14 @@ lud_status lud_learner_create(const lud_scenario *scenario, lud_device *device, 
     if (!scenario->learner) return no_learner(scenario, error);
     const lud_learner_kind *kind = NULL;
     lud_status status = lud_learner_kind_of(scenario, &kind, error);
-    if (!status && kind->world && strcmp(kind->world, scenario->world->name) != 0)
-        status = lud_fail_at(error, LUD_ERROR_INPUT, scenario->learner->place,
-                             "learner %s needs the world '%s', this scenario has '%s'", kind->name,
-                             kind->world, scenario->world->name);
+    if (!status && kind->world && lud_world_find(kind->world) != scenario->world)
+        status = lud_invalid_at(error, scenario->learner->place,
+                                "learner %s needs the world '%s', this scenario has '%s'", kind->name,
+                                kind->world, scenario->world->name);
     if (!status && !kind->create)
-        status = lud_fail_at(error, LUD_ERROR_INPUT, scenario->learner->place,
-                             "learner %s is solved, not trained; expected: ludus solve SCENARIO -o RUN",
-                             kind->name);
+        status = lud_invalid_at(error, scenario->learner->place,
+                                "learner %s is solved, not trained; expected: ludus solve SCENARIO -o RUN",
+                                kind->name);
     if (!status) status = check_steps(scenario, kind, error);
     return status ? status : kind->create(scenario, device, learner, error);
 }

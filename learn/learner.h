@@ -2,8 +2,7 @@
  *
  * A learner owns its networks, buffers and environments. It is driven by learn/train.h, which writes
  * progress, metrics and checkpoints and handles interrupts, the same for every learner. */
-#ifndef LUDUS_LEARN_LEARNER_H
-#define LUDUS_LEARN_LEARNER_H
+#pragma once
 
 #include "agents/cast.h"
 #include "base/curves.h"
@@ -54,7 +53,7 @@ typedef struct lud_learner_kind {
     size_t values;                   /* with options: where their values in effect lie in the learner */
     const char *world;               /* the world that it needs; null: any */
     const char *file;                /* what it leaves in a RUN; null: the checkpoint of a training */
-    bool needs_goals;  /* the world has successors and goals */
+    bool needs_goals;                /* the world has successors and goals */
     bool counts_steps; /* `run: {steps: N}` sets its length; a scenario of another that has it is refused */
 
     /* A learner for a scenario, which outlives it; reads the `learner` section. Takes all memory. Null: it is
@@ -64,9 +63,9 @@ typedef struct lud_learner_kind {
     void (*destroy)(lud_learner *learner);
     /* One iteration: collect, update. Fills row[n_columns]. Allocates nothing. At places in it, several times
      * a second, it calls lud_progress_beat with the learner's `progress`, and returns its LUD_INTERRUPTED.
-     * What it had done is then undone by loading what `visit` saved before it; with `goes_on_within` it stops
-     * only where `visit` saves all of it, and the next call, also of a resumed run, ends the iteration with
-     * the same row and the same bits. */
+     * What goes into the checkpoint is then what `visit` had saved before it, and the learner is not used any
+     * more; with `goes_on_within` it stops only where `visit` saves all of it, and the next call, also of a
+     * resumed run, ends the iteration with the same row and the same bits. */
     bool goes_on_within;
     lud_status (*iterate)(lud_learner *learner, double *row, lud_error *error);
     /* The learner's own measures at its present state (regret, success rate ...): fills
@@ -93,8 +92,7 @@ typedef struct lud_learner_kind {
     lud_status (*overlay)(const char *folder, const lud_scenario *scenario, const lud_cast *cast,
                           struct lud_overlay_source **source, lud_error *error);
     /* Reports on a RUN: on the whole (`ludus eval`; null: its learner's evaluation), on one state (`ludus
-     * inspect`; null: nothing is said) and the answer to a query (`ludus run --query`; null: none has one).
-     */
+     * inspect`; null: nothing is said) and the answer to a query (`ludus run --query`; null: none). */
     int honours;             /* LUD_HONOURS_... or-ed */
     bool adds_to_evaluation; /* evaluate_run says what follows its learner's evaluation; it may be nothing */
     lud_status (*evaluate_run)(const lud_report_request *request, lud_report *report, lud_error *error);
@@ -130,5 +128,3 @@ lud_status lud_learner_create(const lud_scenario *scenario, lud_device *device, 
 lud_status lud_learner_write(const lud_learner *learner, lud_arena *arena, lud_tree *root, lud_error *error);
 /* Null is allowed. */
 void lud_learner_destroy(lud_learner *learner);
-
-#endif

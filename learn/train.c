@@ -27,6 +27,7 @@ typedef struct session {
     double last_checkpoint;
     bool checkpoint_due;
     lud_checkpoint *before; /* the state before the iteration in hand; null: a learner that goes on within */
+    bool broken;            /* the iteration was broken off: that is what can be saved */
     uint64_t ended;         /* iterations whose row was written by this session */
     bool pending; /* the last iteration is done and counted, its evaluation and its row in the metrics not */
 } session;
@@ -66,9 +67,8 @@ static lud_status load(session *s, const char *path, lud_error *error) {
     if (status) return status;
     const char *learner = lud_checkpoint_text(checkpoint, "learner");
     if (!learner || strcmp(learner, s->learner->kind->name) != 0) {
-        status =
-            lud_fail(error, LUD_ERROR_INPUT, "%s: a checkpoint of learner '%s', this scenario trains '%s'",
-                     path, learner ? learner : "?", s->learner->kind->name);
+        status = lud_invalid(error, "%s: a checkpoint of learner '%s', this scenario trains '%s'", path,
+                             learner ? learner : "?", s->learner->kind->name);
     } else {
         visit(s, checkpoint);
         status = lud_checkpoint_status(checkpoint, error);
@@ -81,7 +81,7 @@ static lud_status load(session *s, const char *path, lud_error *error) {
 lud_status lud_train_load(lud_learner *learner, const char *folder, uint64_t *iterations, lud_error *error) {
     session s = {.learner = learner};
     char *path = run_path(folder, "checkpoint.safetensors");
-    if (!path) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
+    if (!path) return lud_out_of_memory(error);
     lud_status status = load(&s, path, error);
     free(path);
     if (iterations) *iterations = s.iterations;
@@ -95,12 +95,11 @@ static lud_status load_previous(session *s, lud_error *error) {
     char *aside = run_path(s->options->folder, "checkpoint.aside.safetensors");
     lud_status status = LUD_OK;
     if (!previous || !aside)
-        status = lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
+        status = lud_out_of_memory(error);
     else
         status = load(s, previous, error);
     if (status == LUD_OK && rename(s->checkpoint_path, aside) != 0 && errno != ENOENT)
-        status = lud_fail(error, LUD_ERROR_INPUT, "%s: cannot move it aside: %s", s->checkpoint_path,
-                          strerror(errno));
+        status = lud_invalid(error, "%s: cannot move it aside: %s", s->checkpoint_path, strerror(errno));
     free(previous);
     free(aside);
     return status;
@@ -113,15 +112,14 @@ static lud_status prepare_folder(session *s, lud_error *error) {
     s->checkpoint_path = run_path(o->folder, "checkpoint.safetensors");
     char *scenario_path = run_path(o->folder, "scenario.yaml");
     if (!s->checkpoint_path || !scenario_path) {
-        status = lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
+        status = lud_out_of_memory(error);
     } else if (o->resume_previous) {
         status = load_previous(s, error);
     } else if (o->resume) {
         status = load(s, s->checkpoint_path, error);
     } else if (lud_file_exists(s->checkpoint_path) && !o->overwrite) {
-        status =
-            lud_fail(error, LUD_ERROR_INPUT,
-                     "%s: there is a run already; --resume continues it, --overwrite starts anew", o->folder);
+        status = lud_invalid(
+            error, "%s: there is a run already; --resume continues it, --overwrite starts anew", o->folder);
     }
     if (status == LUD_OK && o->configuration)
         status = lud_file_write(scenario_path, o->configuration, strlen(o->configuration), error);
@@ -136,8 +134,7 @@ static lud_status take_memory(session *s, lud_error *error) {
     s->columns = malloc(((size_t)s->n_columns + 1) * sizeof *s->columns);
     s->row = malloc(((size_t)s->n_columns + 1) * sizeof *s->row);
     if (!l->kind->goes_on_within) s->before = lud_checkpoint_create();
-    if (!s->columns || !s->row || (!l->kind->goes_on_within && !s->before))
-        return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
+    if (!s->columns || !s->row || (!l->kind->goes_on_within && !s->before)) return lud_out_of_memory(error);
     if (l->n_columns) memcpy(s->columns, l->columns, (size_t)l->n_columns * sizeof *s->columns);
     if (l->n_evaluation_columns)
         memcpy(s->columns + l->n_columns, l->evaluation_columns,
@@ -160,19 +157,16 @@ static void close_session(session *s) {
     lud_checkpoint_writer_destroy(s->writer);
     lud_metrics_close(s->metrics, NULL);
     lud_checkpoint_destroy(s->before);
-    free(s->checkpoint_path);
-    free(s->columns);
-    free(s->row);
+    LUD_FREE(s->checkpoint_path, s->columns, s->row);
 }
 
 /* Takes a snapshot when one is due; while the last is still being written it waits for a later iteration, or,
  * at the end of the session, for the writer. */
 static lud_status save(session *s, bool last, lud_error *error) {
     const double start = lud_clock_seconds();
-    lud_status status = last ? lud_checkpoint_writer_wait(s->writer, error) : LUD_OK;
-    if (status) return status;
+    LUD_TRY(last ? lud_checkpoint_writer_wait(s->writer, error) : LUD_OK);
     /* rows up to the snapshot must be in the files before a reader can find the snapshot */
-    status = lud_metrics_flush(s->metrics, error);
+    lud_status status = lud_metrics_flush(s->metrics, error);
     lud_checkpoint *checkpoint = status ? NULL : lud_checkpoint_writer_begin(s->writer);
     if (checkpoint) {
         visit(s, checkpoint);
@@ -185,30 +179,29 @@ static lud_status save(session *s, bool last, lud_error *error) {
     return status;
 }
 
-/* An iteration that is broken off leaves a state that can be saved: that before it, or, of learners that go
- * on within one, the state they have come to. */
+/* An iteration that is broken off leaves something to save: what was before it, or, of learners that go on
+ * within one, the state they have come to. */
 static lud_status iterate(session *s, lud_error *error) {
     lud_learner *l = s->learner;
-    lud_status status = LUD_OK;
     if (s->before) {
         lud_checkpoint_clear(s->before);
-        l->kind->visit(l, s->before);
-        status = lud_checkpoint_status(s->before, error);
+        visit(s, s->before);
+        LUD_TRY(lud_checkpoint_status(s->before, error));
     }
     for (int i = 0; i < s->n_columns; i++) s->row[i] = NAN;
-    if (!status) status = l->kind->iterate(l, s->row, error);
-    if (!status) {
-        s->iterations++;
-        s->pending = true;
-    } else if (status == LUD_INTERRUPTED && s->before) {
-        lud_error own = {0};
-        lud_checkpoint_reopen(s->before, true);
-        l->kind->visit(l, s->before);
-        const lud_status restored = lud_checkpoint_status(s->before, &own);
-        lud_checkpoint_reopen(s->before, false);
-        if (restored) status = lud_fail(error, restored, "%s", own.text);
-    }
-    return status;
+    const lud_status status = l->kind->iterate(l, s->row, error);
+    s->broken = status == LUD_INTERRUPTED && s->before;
+    if (status) return status;
+    s->iterations++;
+    s->pending = true;
+    return LUD_OK;
+}
+
+/* In place of the last snapshot: the state before the iteration that was broken off. */
+static lud_status save_before(session *s, lud_error *error) {
+    LUD_TRY(lud_checkpoint_writer_wait(s->writer, error));
+    LUD_TRY(lud_metrics_flush(s->metrics, error));
+    return lud_checkpoint_write(s->before, s->checkpoint_path, error);
 }
 
 /* Evaluates where that is due and writes the row. */
@@ -287,7 +280,7 @@ lud_status lud_train(lud_learner *learner, const lud_train_options *options, lud
     status = run(&s, error);
     result->finished = s.iterations >= learner->n_iterations && !s.pending;
     if (options->figures && s.ended > 0) print_figures(&s, options->figures);
-    if (status == LUD_OK) status = save(&s, true, error);
+    if (status == LUD_OK) status = s.broken ? save_before(&s, error) : save(&s, true, error);
     result->iterations = s.iterations;
     result->seconds = seconds_now(&s);
     result->stall_seconds = s.stalled;

@@ -1,6 +1,5 @@
 /* The one loop that drives every learner: iterations, progress, metrics, checkpoints, interrupt, resume. */
-#ifndef LUDUS_LEARN_TRAIN_H
-#define LUDUS_LEARN_TRAIN_H
+#pragma once
 
 #include <stdio.h>
 
@@ -40,5 +39,3 @@ lud_status lud_train(lud_learner *learner, const lud_train_options *options, lud
 /* Loads a run's checkpoint into a learner made from its scenario (for evaluating or watching it). *iterations
  * may be null. */
 lud_status lud_train_load(lud_learner *learner, const char *folder, uint64_t *iterations, lud_error *error);
-
-#endif

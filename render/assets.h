@@ -1,6 +1,5 @@
 /* Files of assets/ that are part of the program. */
-#ifndef LUDUS_RENDER_ASSETS_H
-#define LUDUS_RENDER_ASSETS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,5 +10,3 @@ typedef struct lud_asset {
 
 lud_asset lud_asset_atlas(void); /* PNG */
 lud_asset lud_asset_font(void);  /* OpenType */
-
-#endif

@@ -29,10 +29,8 @@ lud_status lud_av_load(lud_av *av, lud_error *error) {
             return lud_fail(error, LUD_ERROR_UNSUPPORTED,
                             "videos need %s, which is not on this machine (%s); .png works without it",
                             files[k], dlerror());
-    lud_status status = LUD_OK;
-#define X(library, function)                                                                                 \
-    if (!status) status = find(handles[library], library, #function, &av->function, error);
+#define X(library, function) LUD_TRY(find(handles[library], library, #function, &av->function, error));
     LUD_AV_FUNCTIONS(X)
 #undef X
-    return status;
+    return LUD_OK;
 }

@@ -1,7 +1,6 @@
 /* libavcodec and its kin, loaded when the first video is opened: their hundred libraries would double the
  * time that every other call of the program takes to start. */
-#ifndef LUDUS_RENDER_AV_H
-#define LUDUS_RENDER_AV_H
+#pragma once
 
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
@@ -58,5 +57,3 @@ typedef struct lud_av {
 /* Loads the libraries of the versions that this build was made with. LUD_ERROR_UNSUPPORTED names the one that
  * is missing. They stay loaded for the life of the program. */
 lud_status lud_av_load(lud_av *av, lud_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* Where the world appears on the screen: a centre, a scale and a part of the window.
  *
  * World units are cells (or metres), x right and y down; screen units are pixels. */
-#ifndef LUDUS_RENDER_CAMERA_H
-#define LUDUS_RENDER_CAMERA_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -35,5 +34,3 @@ void lud_camera_follow(lud_camera *camera, float x, float y, float share);
 void lud_camera_to_screen(const lud_camera *camera, float x, float y, float *screen_x, float *screen_y);
 void lud_camera_to_world(const lud_camera *camera, float screen_x, float screen_y, float *x, float *y);
 bool lud_box_contains(lud_box box, float x, float y);
-
-#endif

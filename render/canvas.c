@@ -7,6 +7,7 @@
 
 #include <xxhash.h>
 
+#include "base/arena.h"
 #include "render/font.h"
 #include "render/page.h"
 #include "render/shape.h"
@@ -52,7 +53,7 @@ lud_status lud_canvas_create(SDL_Renderer *renderer, float scale, lud_sprites *s
     lud_canvas *c = calloc(1, sizeof *c);
     if (!c) {
         lud_sprites_destroy(sprites);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the canvas");
+        return lud_no_memory(error, "the canvas");
     }
     c->sprites = sprites;
     c->renderer = renderer;
@@ -66,12 +67,11 @@ lud_status lud_canvas_create(SDL_Renderer *renderer, float scale, lud_sprites *s
     lud_status status = sprites ? LUD_OK : lud_sprites_create(&c->sprites, error);
     if (!status) status = lud_font_create(&c->font, error);
     if (!status) status = lud_page_create(renderer, &c->page, error);
-    if (status) {
+    if (status)
         lud_canvas_destroy(c);
-        return status;
-    }
-    *canvas = c;
-    return LUD_OK;
+    else
+        *canvas = c;
+    return status;
 }
 
 lud_status lud_canvas_create_offscreen(int width, int height, float scale, lud_canvas **canvas,
@@ -103,9 +103,7 @@ void lud_canvas_destroy(lud_canvas *canvas) {
         SDL_DestroyRenderer(canvas->renderer);
         SDL_FreeSurface(canvas->surface);
     }
-    free(canvas->scratch);
-    free(canvas->mask);
-    free(canvas);
+    LUD_FREE(canvas->scratch, canvas->mask, canvas);
 }
 
 int lud_canvas_width(const lud_canvas *canvas) {

@@ -4,8 +4,7 @@
  * glyphs; shapes) are made on the processor when first needed. So a window and an offscreen surface show the
  * same, and drawing is fast where there is no GPU. Coordinates are pixels, x right and y down; rectangles and
  * pictures are placed on whole pixels. Drawing never fails: what there is no memory for is left out. */
-#ifndef LUDUS_RENDER_CANVAS_H
-#define LUDUS_RENDER_CANVAS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -88,5 +87,3 @@ float lud_canvas_text_width(const lud_canvas *canvas, lud_text_size size, const 
 float lud_canvas_line_height(const lud_canvas *canvas, lud_text_size size);
 /* Bytes of a small text that fit into `width`, broken at a space where there is one. */
 size_t lud_canvas_text_fitting(const lud_canvas *canvas, const char *text, float width);
-
-#endif

@@ -1,6 +1,5 @@
 /* Small charts over the steps of an episode, for panels: title, range, a line at the present step, curves. */
-#ifndef LUDUS_RENDER_CHART_H
-#define LUDUS_RENDER_CHART_H
+#pragma once
 
 #include "render/canvas.h"
 
@@ -25,5 +24,3 @@ void lud_chart_curve(const lud_chart *chart, lud_canvas *canvas, lud_chart_value
                      lud_rgba colour);
 /* The colours of curves, one after another: blue, red, green, purple, brown, yellow, grey. */
 lud_rgba lud_chart_colour(const lud_theme *theme, int number);
-
-#endif

@@ -1,6 +1,5 @@
 /* How a world is drawn. One lud_draw_world per world; render/registry.c lists them. */
-#ifndef LUDUS_RENDER_DRAW_H
-#define LUDUS_RENDER_DRAW_H
+#pragma once
 
 #include "render/canvas.h"
 #include "sim/world.h"
@@ -111,5 +110,3 @@ void lud_drawing_destroy(lud_drawing *drawing);
 
 /* Slow at both ends, exact at 0 and 1: the way of everything that moves. */
 float lud_eased(float t);
-
-#endif

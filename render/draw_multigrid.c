@@ -29,10 +29,7 @@ static void destroy(lud_drawing *drawing) {
     lud_grid_drawing *g = (lud_grid_drawing *)drawing;
     lud_grid_scene_destroy(g->before);
     lud_grid_scene_destroy(g->after);
-    free(g->map_key);
-    free(g->arrived);
-    free(g->lifted);
-    free(g);
+    LUD_FREE(g->map_key, g->arrived, g->lifted, g);
 }
 
 /* What the picture of the ground depends on. */

@@ -1,6 +1,5 @@
 /* Drawing of the multigrid world. */
-#ifndef LUDUS_RENDER_DRAW_MULTIGRID_H
-#define LUDUS_RENDER_DRAW_MULTIGRID_H
+#pragma once
 
 #include "render/draw.h"
 #include "sim/multigrid/grid_view.h"
@@ -25,5 +24,3 @@ void lud_grid_describe_cell(lud_drawing *drawing, const uint8_t *state, int x, i
 void lud_grid_describe_change(lud_drawing *drawing, const uint8_t *before, const uint8_t *after,
                               lud_text *out);
 int lud_grid_events(lud_drawing *drawing, const uint8_t *before, const uint8_t *after);
-
-#endif

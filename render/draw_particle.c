@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "render/overlay.h"
 #include "sim/particle/particle.h"
@@ -30,9 +29,7 @@ static const lud_particle_model *model_of(const lud_drawing *drawing) {
 }
 
 static void destroy(lud_drawing *drawing) {
-    free(((particle_drawing *)drawing)->position);
-    free(((particle_drawing *)drawing)->attention);
-    free(drawing);
+    LUD_FREE(((particle_drawing *)drawing)->position, ((particle_drawing *)drawing)->attention, drawing);
 }
 
 static lud_status create(const lud_model *model, lud_drawing **drawing, lud_error *error) {
@@ -44,7 +41,7 @@ static lud_status create(const lud_model *model, lud_drawing **drawing, lud_erro
         if (d) free(d->position);
         if (d) free(d->attention);
         free(d);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a drawing");
+        return lud_no_memory(error, "a drawing");
     }
     d->drawing = (lud_drawing){&lud_draw_particle, model};
     d->n = n;
@@ -369,15 +366,16 @@ static void agent_position(lud_drawing *drawing, const lud_moment *moment, int a
     *y = position[1];
 }
 
+static bool is_at(const lud_particle_model *m, const uint8_t *state, int entity, float x, float y) {
+    const lud_particle_body body = lud_particle_get_body(m, state, entity);
+    return hypot((double)x - body.position[0], -(double)y - body.position[1]) <=
+           lud_particle_get_entity(m, entity).radius;
+}
+
 static int agent_at(lud_drawing *drawing, const uint8_t *state, float x, float y) {
-    const lud_particle_model *m = model_of(drawing);
-    for (int a = drawing->model->layout.n_agents - 1; a >= 0; a--) { /* the last one is drawn on top */
-        lud_particle_body body = lud_particle_get_body(m, state, a);
-        if (hypot((double)x - body.position[0], -(double)y - body.position[1]) <=
-            lud_particle_get_entity(m, a).radius)
-            return a;
-    }
-    return -1;
+    int agent = drawing->model->layout.n_agents - 1; /* the last one is drawn on top */
+    while (agent >= 0 && !is_at(model_of(drawing), state, agent, x, y)) agent--;
+    return agent;
 }
 
 /* --- dragging --- */
@@ -385,12 +383,8 @@ static int agent_at(lud_drawing *drawing, const uint8_t *state, float x, float y
 static int thing_at(lud_drawing *drawing, const uint8_t *state, float x, float y) {
     const lud_particle_model *m = model_of(drawing);
     const int agent = agent_at(drawing, state, x, y);
-    for (int e = drawing->model->layout.n_agents; e < lud_particle_entity_count(m) && agent < 0; e++) {
-        const lud_particle_body body = lud_particle_get_body(m, state, e);
-        if (hypot((double)x - body.position[0], -(double)y - body.position[1]) <=
-            lud_particle_get_entity(m, e).radius)
-            return e;
-    }
+    for (int e = drawing->model->layout.n_agents; e < lud_particle_entity_count(m) && agent < 0; e++)
+        if (is_at(m, state, e, x, y)) return e;
     return agent;
 }
 

@@ -43,14 +43,12 @@ static const lud_proof_state *head(const uint8_t *state) {
 static void destroy(lud_drawing *drawing) {
     proof_drawing *d = (proof_drawing *)(void *)drawing;
     lud_proof_tree_free(&d->tree);
-    free(d->order);
-    free(d->level);
-    free(d);
+    LUD_FREE(d->order, d->level, d);
 }
 
 static lud_status create(const lud_model *model, lud_drawing **drawing, lud_error *error) {
     proof_drawing *d = calloc(1, sizeof *d);
-    if (!d) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a drawing");
+    if (!d) return lud_no_memory(error, "a drawing");
     d->drawing = (lud_drawing){&lud_draw_proof, model};
     d->tree_width = TREE_WIDTH;
     *drawing = &d->drawing;

@@ -1,9 +1,6 @@
 /* Drawing of the proof world: the tree as it grows, the goals that are left, and the rule just used. */
-#ifndef LUDUS_RENDER_DRAW_PROOF_H
-#define LUDUS_RENDER_DRAW_PROOF_H
+#pragma once
 
 #include "render/draw.h"
 
 extern const lud_draw_world lud_draw_proof;
-
-#endif

@@ -57,7 +57,7 @@ static lud_status reserve(lud_player *p, size_t n, lud_error *error) {
     if (n <= p->capacity) return LUD_OK;
     size_t capacity = p->remember ? (n < 64 ? 64 : 2 * n) : 2;
     uint8_t *records = realloc(p->records, capacity * p->record_bytes);
-    if (!records) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %zu remembered states", n);
+    if (!records) return lud_no_memory(error, "%zu remembered states", n);
     memset(records + p->capacity * p->record_bytes, 0, (capacity - p->capacity) * p->record_bytes);
     p->records = records;
     p->capacity = capacity;
@@ -78,7 +78,7 @@ static void begin(lud_player *p) {
 lud_status lud_player_create(const lud_model *model, lud_cast *cast, uint64_t seed, bool remember,
                              lud_player **player, lud_error *error) {
     lud_player *p = calloc(1, sizeof *p);
-    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for an episode");
+    if (!p) return lud_no_memory(error, "an episode");
     const lud_layout *layout = &model->layout;
     p->model = model;
     p->remember = remember;
@@ -87,8 +87,7 @@ lud_status lud_player_create(const lud_model *model, lud_cast *cast, uint64_t se
     p->record_bytes = padded(layout->state_bytes) + padded(p->hidden_bytes) +
                       2 * padded(p->n_agents * sizeof(int32_t)) + 16;
     p->goals = calloc(p->n_agents + 1, sizeof *p->goals);
-    lud_status status =
-        p->goals ? reserve(p, 1, error) : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for an episode");
+    lud_status status = p->goals ? reserve(p, 1, error) : lud_no_memory(error, "an episode");
     if (!status) status = lud_runner_create(model, cast, 1, seed, 0, &p->runner, error);
     if (status) {
         lud_player_destroy(p);
@@ -103,9 +102,7 @@ lud_status lud_player_create(const lud_model *model, lud_cast *cast, uint64_t se
 void lud_player_destroy(lud_player *player) {
     if (!player) return;
     lud_runner_destroy(&player->runner);
-    free(player->records);
-    free(player->goals);
-    free(player);
+    LUD_FREE(player->records, player->goals, player);
 }
 
 void lud_player_restart(lud_player *player, uint64_t seed) {
@@ -121,10 +118,6 @@ void lud_player_next_episode(lud_player *player) {
     begin(player);
 }
 
-void lud_player_again(lud_player *player) {
-    begin(player);
-}
-
 /* Lets the cast act in the present state; afterwards the runner stands there with the joint action. */
 static void act(lud_player *p, const int32_t *chosen) {
     moment now = moment_at(p, p->position);
@@ -136,6 +129,37 @@ static void act(lud_player *p, const int32_t *chosen) {
     lud_runner_act(r);
     for (size_t i = 0; chosen && i < p->n_agents; i++)
         if (chosen[i] >= 0) r->discrete[i] = chosen[i];
+}
+
+lud_status lud_player_show(lud_player *p, const lud_recorded_episode *e, lud_error *error) {
+    assert(p->remember && e->n_states > 0);
+    const size_t state_bytes = p->model->layout.state_bytes;
+    const lud_status status = reserve(p, e->n_states, error);
+    if (status) return status;
+    lud_batch *batch = p->runner.batch;
+    batch->seed = e->seed;
+    batch->first_environment = e->environment;
+    p->first_tick = e->first_tick;
+    p->episode = (uint32_t)e->number;
+    begin(p);
+    for (size_t t = 0; t < e->n_states; t++) {
+        moment now = moment_at(p, t);
+        memcpy(now.state, e->states + t * state_bytes, state_bytes);
+        set_over(p, t, false);
+        if (!t) continue;
+        /* the cast goes along, for the goals it draws; what it would do does not matter */
+        p->position = t - 1;
+        act(p, NULL);
+        memcpy(now.hidden, p->runner.hidden, p->hidden_bytes);
+        memset(now.actions, 0, p->n_agents * sizeof *now.actions);
+        if (e->actions)
+            memcpy(now.actions, e->actions + (t - 1) * p->n_agents, p->n_agents * sizeof *now.actions);
+        memcpy(now.rewards, e->rewards + (t - 1) * p->n_agents, p->n_agents * sizeof *now.rewards);
+    }
+    p->position = 0;
+    p->known = e->n_states;
+    set_over(p, e->n_states - 1, e->over);
+    return LUD_OK;
 }
 
 /* Whether the remembered next step is what the chosen actions ask for. */
@@ -155,8 +179,7 @@ lud_status lud_player_step(lud_player *p, const int32_t *chosen, bool *moved, lu
         *moved = true;
         return LUD_OK;
     }
-    lud_status status = reserve(p, p->position + 2, error);
-    if (status) return status;
+    LUD_TRY(reserve(p, p->position + 2, error));
     act(p, chosen);
     moment next = moment_at(p, p->position + 1);
     const lud_runner *r = &p->runner;
@@ -166,8 +189,7 @@ lud_status lud_player_step(lud_player *p, const int32_t *chosen, bool *moved, lu
     memcpy(next.state, r->batch->states, p->model->layout.state_bytes);
     memcpy(next.hidden, r->hidden, p->hidden_bytes);
     memcpy(next.actions, r->discrete, p->n_agents * sizeof *next.actions);
-    status = lud_cast_check(r->cast, error);
-    if (status) return status;
+    LUD_TRY(lud_cast_check(r->cast, error));
     p->position++;
     p->known = p->position + 1;
     set_over(p, p->position, terminated || truncated);

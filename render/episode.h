@@ -3,8 +3,7 @@
  * With memory it keeps every state of the episode, so that any of them can be shown again; played on from an
  * earlier state it gives the same states as before, because every draw is keyed by its step. Without memory
  * it keeps two. The run is that of environment 0 of a batch with the same seed. */
-#ifndef LUDUS_RENDER_EPISODE_H
-#define LUDUS_RENDER_EPISODE_H
+#pragma once
 
 #include "agents/cast.h"
 
@@ -14,11 +13,31 @@ typedef struct lud_player lud_player;
 lud_status lud_player_create(const lud_model *model, lud_cast *cast, uint64_t seed, bool remember,
                              lud_player **player, lud_error *error);
 void lud_player_destroy(lud_player *player);
-/* Starts anew with a seed; the next episode of the same run; the present episode again from its first state
- * (the future is forgotten). */
+/* Starts anew with a seed; the next episode of the same run. */
 void lud_player_restart(lud_player *player, uint64_t seed);
 void lud_player_next_episode(lud_player *player);
-void lud_player_again(lud_player *player);
+
+/* An episode that was recorded elsewhere, with this model. */
+typedef struct lud_recorded_episode {
+    int64_t number; /* of the recording; counted from 0 */
+    uint64_t seed;
+    uint32_t environment, first_tick; /* key the draws of its first step, see lud_range */
+    size_t n_states;                  /* at least 1 */
+    const uint8_t *states;            /* [n_states][state_bytes] that the model came to */
+    const int32_t *actions;           /* [n_states - 1][n_agents]; null: the agents have none */
+    const float *rewards;             /* [n_states - 1][n_agents] */
+    bool over;                        /* the last state ends it */
+} lud_recorded_episode;
+/* Where recorded episodes come from: who shows them does not know what they are read from. What `load` gives
+ * stays until the next call. */
+typedef struct lud_episode_source {
+    int64_t n;
+    lud_status (*load)(struct lud_episode_source *source, int64_t number, lud_recorded_episode *episode,
+                       lud_error *error);
+} lud_episode_source;
+/* Shows it from its first state on, all of it known: stepped, sought and, by other actions, left like one
+ * that the player has made. Needs memory. Goals are those that the cast would have drawn. */
+lud_status lud_player_show(lud_player *player, const lud_recorded_episode *episode, lud_error *error);
 
 /* One step onward. `chosen` (may be null) holds [n_agents] actions that replace those of the cast, -1: the
  * cast chooses. A remembered future is used as it is unless a chosen action differs from it; then it is
@@ -55,5 +74,3 @@ const int32_t *lud_player_goals(lud_player *player);
 int lud_player_goal(const lud_player *player, int agent);
 /* The joint action [n_agents] that would be taken now; changes nothing. */
 void lud_player_plan(lud_player *player, const int32_t *chosen, int32_t *actions);
-
-#endif

@@ -69,13 +69,12 @@ static bool grow(pool *p) {
 
 lud_status lud_font_create(lud_font **font, lud_error *error) {
     lud_asset asset = lud_asset_font();
-    if (!is_whole(asset))
-        return lud_fail(error, LUD_ERROR_INPUT, "the font of this program is damaged; install it anew");
+    if (!is_whole(asset)) return lud_invalid(error, "the font of this program is damaged; install it anew");
     lud_font *f = calloc(1, sizeof *f);
     if (f) f->pool = calloc(1, sizeof *f->pool);
     if (!f || !f->pool || !grow(f->pool)) {
         lud_font_destroy(f);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the font");
+        return lud_no_memory(error, "the font");
     }
     f->info.userdata = f->pool;
     const int read = stbtt_InitFont(&f->info, asset.bytes, stbtt_GetFontOffsetForIndex(asset.bytes, 0));

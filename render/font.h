@@ -1,7 +1,6 @@
 /* The typeface of the program: glyph pictures and advances at a pixel size. Digits are tabular: all as wide
  * as the widest. */
-#ifndef LUDUS_RENDER_FONT_H
-#define LUDUS_RENDER_FONT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ bool lud_font_render(const lud_font *font, uint32_t code_point, float size, uint
 
 /* The next code point of UTF-8 text, moving *text on; U+FFFD for bytes that are not UTF-8, 0 at the end. */
 uint32_t lud_utf8_next(const char **text);
-
-#endif

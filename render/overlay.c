@@ -39,7 +39,7 @@ lud_status lud_overlay_create(lud_overlay_source *source, lud_drawing *drawing, 
             lud_overlay_destroy(o);
         else
             lud_overlay_source_destroy(source);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the overlay");
+        return lud_no_memory(error, "the overlay");
     }
     for (int i = 0; i < model->layout.n_agents && o->person < 0; i++)
         if (model->layout.roles[i] == LUD_ROLE_HUMAN) o->person = i;
@@ -50,14 +50,8 @@ lud_status lud_overlay_create(lud_overlay_source *source, lud_drawing *drawing, 
 void lud_overlay_destroy(lud_overlay *overlay) {
     if (!overlay) return;
     lud_overlay_source_destroy(overlay->source);
-    free(overlay->goal_values);
-    free(overlay->goal_areas);
-    free(overlay->actions);
-    free(overlay->cell_goal);
-    free(overlay->row_state);
-    free(overlay->row_kind);
-    free(overlay->rows);
-    free(overlay);
+    LUD_FREE(overlay->goal_values, overlay->goal_areas, overlay->actions, overlay->cell_goal,
+             overlay->row_state, overlay->row_kind, overlay->rows, overlay);
 }
 
 int lud_overlay_shown(const lud_overlay *overlay) {

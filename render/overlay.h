@@ -2,8 +2,7 @@
  * of an agent's goals, arrows for policies, bars for the present state, and curves over the episode.
  *
  * The knowledge comes from a lud_overlay_source, which folders above fill: nothing here knows a theory. */
-#ifndef LUDUS_RENDER_OVERLAY_H
-#define LUDUS_RENDER_OVERLAY_H
+#pragma once
 
 #include "agents/overlay_source.h"
 #include "render/draw.h"
@@ -36,8 +35,7 @@ void lud_overlay_select(lud_overlay *overlay, const uint8_t *state, int agent);
 bool lud_overlay_attention(lud_overlay *overlay, const uint8_t *state, int agent, float *weights);
 
 /* The source's probabilities [n_discrete] of an agent's actions when it has this goal, where it publishes
- * bars of them and bars are shown; null when nothing is known. Good until the next call of any function here.
- */
+ * bars of them and bars are shown; null when nothing is known. Good until the next call here. */
 const double *lud_overlay_policy(lud_overlay *overlay, const uint8_t *state, int agent, int goal);
 
 /* Between the ground and what stands on it: called by drawings of worlds when moment->overlay is set. */
@@ -52,5 +50,3 @@ void lud_overlay_draw_top(lud_overlay *overlay, lud_canvas *canvas, const lud_th
 float lud_overlay_panel_height(const lud_overlay *overlay, const lud_canvas *canvas);
 void lud_overlay_draw_panel(lud_overlay *overlay, lud_canvas *canvas, const lud_theme *theme, lud_box box,
                             const lud_player *player, size_t length);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of the overlay share. */
-#ifndef LUDUS_RENDER_OVERLAY_PARTS_H
-#define LUDUS_RENDER_OVERLAY_PARTS_H
+#pragma once
 
 #include "render/overlay.h"
 
@@ -30,5 +29,3 @@ struct lud_overlay {
 const double *lud_overlay_row(lud_overlay *overlay, const uint8_t *state, size_t position);
 /* The ramp of values: 0 is the floor, 1 the full hue. */
 lud_rgba lud_overlay_ramp(const lud_theme *theme, double share);
-
-#endif

@@ -20,7 +20,7 @@ struct lud_page {
 
 lud_status lud_page_create(SDL_Renderer *renderer, lud_page **page, lud_error *error) {
     lud_page *p = calloc(1, sizeof *p);
-    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the picture cache");
+    if (!p) return lud_no_memory(error, "the picture cache");
     p->texture = SDL_CreateTexture(renderer, SDL_PIXELFORMAT_ARGB8888, SDL_TEXTUREACCESS_STATIC,
                                    LUD_PAGE_SIDE, LUD_PAGE_SIDE);
     if (!p->texture || SDL_SetTextureBlendMode(p->texture, SDL_BLENDMODE_BLEND)) {

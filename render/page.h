@@ -2,8 +2,7 @@
  *
  * When the page is full it is emptied and filled anew, so it never fails; what no longer is drawn is
  * forgotten. */
-#ifndef LUDUS_RENDER_PAGE_H
-#define LUDUS_RENDER_PAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ bool lud_page_find(const lud_page *page, uint64_t key, SDL_Rect *place);
  * again. */
 bool lud_page_add(lud_page *page, uint64_t key, const uint32_t *pixels, int width, int height,
                   SDL_Rect *place);
-
-#endif

@@ -67,8 +67,7 @@ static box measured(const lud_palette *p, int begin, int end) {
     return x;
 }
 
-/* Orders a box's bins along its widest channel; counting sort, so equal values keep their order everywhere.
- */
+/* Orders a box's bins along its widest channel; counting sort: equal values keep their order everywhere. */
 static void sort_along(lud_palette *p, box x) {
     int start[257] = {0};
     uint16_t *sorted = p->sorted;

@@ -1,6 +1,5 @@
 /* A palette of 256 colours that follows what is drawn, for GIF. */
-#ifndef LUDUS_RENDER_PALETTE_H
-#define LUDUS_RENDER_PALETTE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ void lud_palette_destroy(lud_palette *palette);
  * the palette as ARGB words. */
 void lud_palette_translate(lud_palette *palette, const uint32_t *pixels, int width, int height, int pitch,
                            uint8_t *indices, int index_pitch, uint32_t colours[256]);
-
-#endif

@@ -60,16 +60,15 @@ static lud_status write_in(lud_arena *arena, const char *path, const uint32_t *p
 lud_status lud_picture_check_path(const char *path, lud_error *error) {
     const size_t length = strlen(path);
     if (length > 4 && !strcmp(path + length - 4, ".png")) return LUD_OK;
-    return lud_fail(error, LUD_ERROR_INPUT, "%s: a picture is written as .png; end the name with that", path);
+    return lud_invalid(error, "%s: a picture is written as .png; end the name with that", path);
 }
 
 lud_status lud_picture_write(const char *path, const uint32_t *pixels, int width, int height, int pitch,
                              lud_error *error) {
-    lud_status status = lud_picture_check_path(path, error);
-    if (status) return status;
+    LUD_TRY(lud_picture_check_path(path, error));
     lud_arena *arena = lud_arena_create(0);
     if (!arena) return lud_fail(error, LUD_ERROR_MEMORY, "%s: out of memory for a picture", path);
-    status = write_in(arena, path, pixels, width, height, pitch, error);
+    lud_status status = write_in(arena, path, pixels, width, height, pitch, error);
     lud_arena_destroy(arena);
     return status;
 }

@@ -1,6 +1,5 @@
 /* Single pictures: PNG files. */
-#ifndef LUDUS_RENDER_PICTURE_H
-#define LUDUS_RENDER_PICTURE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ lud_status lud_picture_check_path(const char *path, lud_error *error);
  * end in .png. */
 lud_status lud_picture_write(const char *path, const uint32_t *pixels, int width, int height, int pitch,
                              lud_error *error);
-
-#endif

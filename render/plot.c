@@ -142,15 +142,14 @@ static void draw_panel(drawer *d, const lud_plot_panel *panel, lud_box face) {
 lud_status lud_plot_write(const char *path, const lud_plot_panel *panels, int n, int panel_width, int height,
                           float scale, lud_theme_name theme, lud_error *error) {
     drawer d = {.theme = lud_theme_get(theme), .s = scale};
-    lud_status status = lud_canvas_create_offscreen(n * panel_width, height, scale, &d.canvas, error);
-    if (status) return status;
+    LUD_TRY(lud_canvas_create_offscreen(n * panel_width, height, scale, &d.canvas, error));
     lud_canvas_begin(d.canvas, d.theme->floor);
     for (int i = 0; i < n; i++)
         draw_panel(&d, &panels[i], (lud_box){(float)(i * panel_width), 0, (float)panel_width, (float)height});
     lud_canvas_end(d.canvas);
     int pitch;
     const uint32_t *pixels = lud_canvas_pixels(d.canvas, &pitch);
-    status = lud_picture_write(path, pixels, n * panel_width, height, pitch, error);
+    lud_status status = lud_picture_write(path, pixels, n * panel_width, height, pitch, error);
     lud_canvas_destroy(d.canvas);
     return status;
 }

@@ -1,6 +1,5 @@
 /* Line charts (base/curves.h) as pictures. */
-#ifndef LUDUS_RENDER_PLOT_H
-#define LUDUS_RENDER_PLOT_H
+#pragma once
 
 #include "base/curves.h"
 #include "render/theme.h"
@@ -12,5 +11,3 @@ lud_status lud_plot_write(const char *path, const lud_plot_panel *panels, int n,
 
 /* Distance of ticks on an axis of this length with at most `most` of them: 1, 2 or 5 times a power of ten. */
 double lud_plot_step(double length, int most);
-
-#endif

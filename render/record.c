@@ -110,38 +110,34 @@ static lud_status add_frame(recorder *r, float progress, bool moving, lud_error 
 
 static lud_status hold(recorder *r, lud_error *error) {
     int n = (int)(r->options->hold * (float)r->options->fps);
-    lud_status status = LUD_OK;
     if (r->options->frames_per_step == 1) n = 0; /* one frame a state, no more */
-    for (int k = 0; !status && k < n; k++) status = add_frame(r, 1, false, error);
-    return status;
+    for (int k = 0; k < n; k++) LUD_TRY(add_frame(r, 1, false, error));
+    return LUD_OK;
 }
 
 static lud_status record_episode(recorder *r, lud_progress *progress, lud_error *error) {
     const lud_record_options *o = r->options;
-    lud_status status = add_frame(r, 1, false, error);
-    if (!status) status = hold(r, error);
-    for (int step = 0; !status && (o->max_steps <= 0 || step < o->max_steps); step++) {
+    LUD_TRY(add_frame(r, 1, false, error));
+    LUD_TRY(hold(r, error));
+    for (int step = 0; o->max_steps <= 0 || step < o->max_steps; step++) {
         if (lud_interrupted()) return lud_fail(error, LUD_INTERRUPTED, "interrupted");
         bool moved;
-        status = lud_player_step(r->player, NULL, &moved, error);
-        if (status || !moved) break;
+        LUD_TRY(lud_player_step(r->player, NULL, &moved, error));
+        if (!moved) break;
         r->result.steps++;
-        for (int k = 1; !status && k <= o->frames_per_step; k++)
-            status = add_frame(r, (float)k / (float)o->frames_per_step, true, error);
+        for (int k = 1; k <= o->frames_per_step; k++)
+            LUD_TRY(add_frame(r, (float)k / (float)o->frames_per_step, true, error));
         lud_progress_update(progress, (uint64_t)r->result.frames);
     }
-    if (!status) status = hold(r, error);
-    return status;
+    return hold(r, error);
 }
 
 static lud_status check(const lud_record_options *o, lud_error *error) {
     if (o->frames_per_step < 1 || o->frames_per_step > 240)
-        return lud_fail(error, LUD_ERROR_INPUT, "%d frames a step; 1 to 240 are possible",
-                        o->frames_per_step);
-    if (o->episodes < 1)
-        return lud_fail(error, LUD_ERROR_INPUT, "%d episodes; at least 1 is needed", o->episodes);
+        return lud_invalid(error, "%d frames a step; 1 to 240 are possible", o->frames_per_step);
+    if (o->episodes < 1) return lud_invalid(error, "%d episodes; at least 1 is needed", o->episodes);
     if (o->width < 16 || o->width > 4096 || o->height < 0 || o->height > 4096)
-        return lud_fail(error, LUD_ERROR_INPUT, "a picture side must be 16 to 4096 pixels");
+        return lud_invalid(error, "a picture side must be 16 to 4096 pixels");
     return lud_video_check_path(o->path, error);
 }
 
@@ -151,11 +147,9 @@ static lud_status add_overlay(recorder *r, lud_error *error) {
     const lud_record_options *o = r->options;
     enum { PANEL = 280 };
     lud_canvas *canvas;
-    lud_status status = lud_overlay_create(o->source, r->drawing, &r->overlay, error);
-    if (status) return status;
+    LUD_TRY(lud_overlay_create(o->source, r->drawing, &r->overlay, error));
     lud_overlay_show(r->overlay, o->overlay);
-    status = lud_canvas_create_offscreen(16, 16, 1, &canvas, error); /* knows how high lines are */
-    if (status) return status;
+    LUD_TRY(lud_canvas_create_offscreen(16, 16, 1, &canvas, error)); /* knows how high lines are */
     float height = lud_overlay_panel_height(r->overlay, canvas);
     lud_canvas_destroy(canvas);
     if (height <= 0) return LUD_OK;
@@ -186,9 +180,7 @@ lud_status lud_record(const lud_model *model, lud_cast *cast, const lud_record_o
             given = NULL;
         }
     }
-    if (!status) {
-        status = lud_canvas_create_offscreen(r.result.width, r.result.height, 1, &r.canvas, error);
-    }
+    if (!status) status = lud_canvas_create_offscreen(r.result.width, r.result.height, 1, &r.canvas, error);
     /* the panel's curves need the episode's states */
     if (!status)
         status = lud_player_create(model, cast, options->seed, r.panel > 0 || r.drawing->kind->trails,

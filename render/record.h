@@ -1,6 +1,5 @@
 /* Recording of episodes to a video file, without a window. */
-#ifndef LUDUS_RENDER_RECORD_H
-#define LUDUS_RENDER_RECORD_H
+#pragma once
 
 #include <stdio.h>
 
@@ -47,5 +46,3 @@ void lud_draw_frame(lud_drawing *drawing, lud_canvas *canvas, const lud_theme *t
                     const lud_moment *moment);
 /* The size of a picture of the world whose longer side is `side` pixels, both even. */
 void lud_picture_size(const lud_drawing *drawing, int side, int *width, int *height);
-
-#endif

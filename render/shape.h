@@ -1,7 +1,6 @@
 /* Antialiased shapes as coverage masks: bytes, 255 = inside. Coordinates in pixels, (0, 0) the upper left
  * corner of the mask; a pixel's centre is at +0.5. */
-#ifndef LUDUS_RENDER_SHAPE_H
-#define LUDUS_RENDER_SHAPE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ void lud_shape_polyline(uint8_t *mask, int width, int height, const float (*poin
                         float line_width);
 /* A closed polygon of n >= 3 points, even-odd rule. points[n][2] */
 void lud_shape_polygon(uint8_t *mask, int width, int height, const float (*points)[2], int n);
-
-#endif

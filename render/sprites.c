@@ -65,15 +65,15 @@ static bool is_whole(lud_asset asset) {
 lud_status lud_sprites_create(lud_sprites **sprites, lud_error *error) {
     lud_asset atlas = lud_asset_atlas();
     if (!is_whole(atlas))
-        return lud_fail(error, LUD_ERROR_INPUT, "the sprites of this program are damaged; install it anew");
+        return lud_invalid(error, "the sprites of this program are damaged; install it anew");
     lud_sprites *s = calloc(1, sizeof *s);
-    if (!s) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the sprites");
+    if (!s) return lud_no_memory(error, "the sprites");
     int channels;
     s->pixels = stbi_load_from_memory(atlas.bytes, (int)atlas.length, &s->width, &s->height, &channels, 4);
     int rows = (LUD_SPRITE_COUNT + LUD_ATLAS_COLUMNS - 1) / LUD_ATLAS_COLUMNS;
     if (!s->pixels) { /* the atlas is whole: only memory can be lacking */
         lud_sprites_destroy(s);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the sprites");
+        return lud_no_memory(error, "the sprites");
     }
     assert(s->width == LUD_ATLAS_COLUMNS * LUD_ATLAS_SIDE && s->height == rows * LUD_ATLAS_SIDE);
     (void)rows;

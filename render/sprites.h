@@ -5,8 +5,7 @@
  *
  * TINTED sprites are grey ramps: 0 is a dark shade of the tint, one half the tint itself, 1 white. PLAIN
  * sprites have their own colours. */
-#ifndef LUDUS_RENDER_SPRITES_H
-#define LUDUS_RENDER_SPRITES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -85,5 +84,3 @@ void lud_sprites_destroy(lud_sprites *sprites);
  * counts 1/128 of a clockwise turn. `tint` is ignored by sprites that have their own colours. */
 void lud_sprites_render(const lud_sprites *sprites, lud_sprite sprite, lud_rgba tint, int size, int turn,
                         uint32_t *pixels);
-
-#endif

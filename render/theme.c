@@ -4,8 +4,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/options.h"
-
 #define RGB(hex)                                                                                             \
     { (hex) >> 16 & 255, (hex) >> 8 & 255, (hex)&255, 255 }
 #define OKABE_ITO                                                                                            \
@@ -14,35 +12,25 @@
             RGB(0x8C6D46)                                                                                    \
     }
 
+/* X(colour, in the light theme, in the dark one) */
+#define COLOURS(X)                                                                                           \
+    X(ground, 0xF4F2EE, 0x14161A)                                                                            \
+    X(floor, 0xFBFAF8, 0x1D2026)                                                                             \
+    X(grid_line, 0xE3DFD8, 0x2A2E36)                                                                         \
+    X(wall, 0x4A4F5A, 0x5B6270)                                                                              \
+    X(wall_edge, 0x6B717E, 0x7D8594)                                                                         \
+    X(panel, 0xFBFAF8, 0x1D2026)                                                                             \
+    X(text, 0x1E222A, 0xECEDEF)                                                                              \
+    X(muted, 0x7A7F89, 0x8B919C)                                                                             \
+    X(accent, 0x0072B2, 0x56B4E9)                                                                            \
+    X(good, 0x009E73, 0x009E73)                                                                              \
+    X(bad, 0xD55E00, 0xD55E00)                                                                               \
+    X(caution, 0xE69F00, 0xE69F00)
+#define LIGHT(name, light, dark) .name = RGB(light),
+#define DARK(name, light, dark)  .name = RGB(dark),
 static const lud_theme themes[LUD_THEMES] = {
-    [LUD_THEME_LIGHT] = {.name = "light",
-                         .ground = RGB(0xF4F2EE),
-                         .floor = RGB(0xFBFAF8),
-                         .grid_line = RGB(0xE3DFD8),
-                         .wall = RGB(0x4A4F5A),
-                         .wall_edge = RGB(0x6B717E),
-                         .panel = RGB(0xFBFAF8),
-                         .text = RGB(0x1E222A),
-                         .muted = RGB(0x7A7F89),
-                         .accent = RGB(0x0072B2),
-                         .good = RGB(0x009E73),
-                         .bad = RGB(0xD55E00),
-                         .caution = RGB(0xE69F00),
-                         .colours = OKABE_ITO},
-    [LUD_THEME_DARK] = {.name = "dark",
-                        .ground = RGB(0x14161A),
-                        .floor = RGB(0x1D2026),
-                        .grid_line = RGB(0x2A2E36),
-                        .wall = RGB(0x5B6270),
-                        .wall_edge = RGB(0x7D8594),
-                        .panel = RGB(0x1D2026),
-                        .text = RGB(0xECEDEF),
-                        .muted = RGB(0x8B919C),
-                        .accent = RGB(0x56B4E9),
-                        .good = RGB(0x009E73),
-                        .bad = RGB(0xD55E00),
-                        .caution = RGB(0xE69F00),
-                        .colours = OKABE_ITO},
+    [LUD_THEME_LIGHT] = {.name = "light", .colours = OKABE_ITO, COLOURS(LIGHT)},
+    [LUD_THEME_DARK] = {.name = "dark", .colours = OKABE_ITO, COLOURS(DARK)},
 };
 
 const char *const lud_theme_names[LUD_THEMES + 1] = {"light", "dark", NULL};
@@ -54,8 +42,8 @@ lud_status lud_theme_find(const char *name, lud_theme_name *theme, lud_error *er
             return LUD_OK;
         }
     const char *near = lud_nearest_name(name, lud_theme_names, LUD_THEMES);
-    return lud_fail(error, LUD_ERROR_INPUT, "expected light or dark, found '%s'%s%s%s", name,
-                    near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return lud_invalid(error, "expected light or dark, found '%s'%s%s%s", name,
+                       near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 const lud_theme *lud_theme_get(lud_theme_name name) {

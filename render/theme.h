@@ -1,6 +1,5 @@
 /* The colours of the light and the dark theme, and the colour names of worlds. */
-#ifndef LUDUS_RENDER_THEME_H
-#define LUDUS_RENDER_THEME_H
+#pragma once
 
 #include "base/status.h"
 #include "render/sprites.h"
@@ -32,5 +31,3 @@ lud_rgba lud_theme_thing(const lud_theme *theme, int colour);
 lud_rgba lud_faded(lud_rgba colour, float alpha);
 /* (1 - t) a + t b, channel by channel. */
 lud_rgba lud_mixed(lud_rgba a, lud_rgba b, float t);
-
-#endif

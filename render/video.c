@@ -1,6 +1,5 @@
 #include "render/video.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,8 +53,8 @@ static const format *format_of(const char *path) {
 
 lud_status lud_video_check_path(const char *path, lud_error *error) {
     if (format_of(path)) return LUD_OK;
-    return lud_fail(error, LUD_ERROR_INPUT,
-                    "%s: cannot tell the kind of file from its ending; use .mp4, .webm, .gif or .png", path);
+    return lud_invalid(
+        error, "%s: cannot tell the kind of file from its ending; use .mp4, .webm, .gif or .png", path);
 }
 
 /* ---- writing through the atomic file writer ---- */
@@ -157,15 +156,13 @@ static int open_frame(lud_video *v) {
 
 static lud_status open_stream(lud_video *v, lud_error *error) {
     const lud_av *av = &v->av;
-    lud_status status = lud_av_load(&v->av, error);
-    if (status) return status;
+    LUD_TRY(lud_av_load(&v->av, error));
     av->av_log_set_level(AV_LOG_ERROR);
     const AVCodec *codec = encoder_of(av, v->format);
     if (!codec)
         return lud_fail(error, LUD_ERROR_UNSUPPORTED, "%s: libavcodec on this machine has no encoder %s",
                         v->path, v->format->encoders[0]);
-    status = lud_file_write_begin(&v->writer, v->path, error);
-    if (status) return status;
+    LUD_TRY(lud_file_write_begin(&v->writer, v->path, error));
     uint8_t *buffer = av->av_malloc(IO_BYTES);
     v->io = buffer ? av->avio_alloc_context(buffer, IO_BYTES, 1, v, NULL, write_bytes, seek_to) : NULL;
     if (!v->io) {
@@ -219,17 +216,14 @@ void lud_video_abandon(lud_video *video) {
 }
 
 lud_status lud_video_open(const char *path, lud_video_options options, lud_video **video, lud_error *error) {
-    lud_status status = lud_video_check_path(path, error);
-    if (status) return status;
+    LUD_TRY(lud_video_check_path(path, error));
     const format *f = format_of(path);
     bool even = f->pixels != AV_PIX_FMT_YUV420P || (options.width % 2 == 0 && options.height % 2 == 0);
     if (options.width < 16 || options.height < 16 || options.width > 4096 || options.height > 4096 || !even)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%s: a picture of %d x %d cannot be recorded; sides go from 16 to 4096%s", path,
-                        options.width, options.height, even ? "" : " and are even for mp4 and webm");
+        return lud_invalid(error, "%s: a picture of %d x %d cannot be recorded; sides go from 16 to 4096%s",
+                           path, options.width, options.height, even ? "" : " and are even for mp4 and webm");
     if (options.fps < 1 || options.fps > 240)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: %d frames a second; 1 to 240 are possible", path,
-                        options.fps);
+        return lud_invalid(error, "%s: %d frames a second; 1 to 240 are possible", path, options.fps);
     lud_video *v = calloc(1, sizeof *v);
     if (v) {
         v->format = f;
@@ -238,15 +232,14 @@ lud_status lud_video_open(const char *path, lud_video_options options, lud_video
     }
     if (!v || !v->path) {
         if (v) destroy(v);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a video");
+        return lud_no_memory(error, "a video");
     }
-    if (f->muxer) status = open_stream(v, error);
-    if (status) {
+    const lud_status status = f->muxer ? open_stream(v, error) : LUD_OK;
+    if (status)
         lud_video_abandon(v);
-        return status;
-    }
-    *video = v;
-    return LUD_OK;
+    else
+        *video = v;
+    return status;
 }
 
 /* ---- frames ---- */
@@ -254,7 +247,7 @@ lud_status lud_video_open(const char *path, lud_video_options options, lud_video
 static lud_status add_png(lud_video *v, const uint32_t *pixels, int pitch, lud_error *error) {
     size_t length = strlen(v->path) + 16;
     char *name = malloc(length);
-    if (!name) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a frame");
+    if (!name) return lud_no_memory(error, "a frame");
     int stem = (int)(strrchr(v->path, '.') - v->path);
     snprintf(name, length, "%.*s-%05lld%s", stem, v->path, (long long)v->n_frames, v->path + stem);
     lud_status status = lud_picture_write(name, pixels, v->options.width, v->options.height, pitch, error);

@@ -1,7 +1,5 @@
-/* Video files: frames go to the encoder as they come and are never kept. The same frames give the same bytes.
- */
-#ifndef LUDUS_RENDER_VIDEO_H
-#define LUDUS_RENDER_VIDEO_H
+/* Video files: frames go to the encoder as they come, none is kept. The same frames give the same bytes. */
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +24,3 @@ lud_status lud_video_finish(lud_video *video, lud_error *error);
 void lud_video_abandon(lud_video *video);
 /* Whether the ending of the path is one of ours; if not, the error lists them. */
 lud_status lud_video_check_path(const char *path, lud_error *error);
-
-#endif

@@ -35,8 +35,7 @@ static lud_status open_window(SDL_Window **window, SDL_Renderer **renderer, lud_
     if (!*window) return no_display(error);
     SDL_SetWindowMinimumSize(*window, 480, 320);
     /* Pictures are drawn on the processor, as recordings are: starting a graphics driver takes longer than
-     * all the rest together, and a picture takes a millisecond. Who wants another asks by SDL_RENDER_DRIVER.
-     */
+     * all the rest together, a picture takes a millisecond. Who wants another asks by SDL_RENDER_DRIVER. */
     if (SDL_getenv("SDL_RENDER_DRIVER"))
         *renderer = SDL_CreateRenderer(*window, -1, SDL_RENDERER_ACCELERATED | SDL_RENDERER_PRESENTVSYNC);
     SDL_SetHint(SDL_HINT_FRAMEBUFFER_ACCELERATION, "0");

@@ -1,6 +1,5 @@
 /* The viewer in a window. */
-#ifndef LUDUS_RENDER_WINDOW_H
-#define LUDUS_RENDER_WINDOW_H
+#pragma once
 
 #include "render/viewer/viewer.h"
 
@@ -12,5 +11,3 @@ typedef struct lud_window_report {
 /* Opens a window and runs until it is closed. Without a display: LUD_ERROR_UNSUPPORTED with a message that
  * names `ludus record`. `report` may be null. */
 lud_status lud_view(const lud_view_options *options, lud_window_report *report, lud_error *error);
-
-#endif

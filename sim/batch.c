@@ -1,14 +1,12 @@
 #include "sim/batch.h"
 
-#include <assert.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/snapshot.h"
 
-/* A thread works through its environments in pieces that stay in its cache between step, reset and observe.
- */
+/* A thread works through its environments in pieces that stay in its cache from step to observe. */
 enum { PIECE = 64 };
 
 /* The public struct with what only this file touches. */
@@ -22,10 +20,9 @@ typedef struct whole_batch {
 lud_status lud_batch_create(const lud_model *model, int n_envs, uint64_t seed, uint32_t first_environment,
                             lud_batch **out, lud_error *error) {
     *out = NULL;
-    if (n_envs < 1)
-        return lud_fail(error, LUD_ERROR_INPUT, "a batch needs at least one environment, not %d", n_envs);
+    if (n_envs < 1) return lud_invalid(error, "a batch needs at least one environment, not %d", n_envs);
     whole_batch *b = calloc(1, sizeof *b);
-    if (!b) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a batch");
+    if (!b) return lud_no_memory(error, "a batch");
     size_t n = (size_t)n_envs, state_bytes = model->layout.state_bytes;
     b->shown = (lud_batch){.model = model,
                            .seed = seed,
@@ -45,8 +42,7 @@ lud_status lud_batch_create(const lud_model *model, int n_envs, uint64_t seed, u
     if (!b->shown.states || !b->shown.tick || !b->shown.episode_step || !b->shown.episode || !b->terminated ||
         !b->truncated) {
         lud_batch_destroy(&b->shown);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %d environments of %zu bytes each",
-                        n_envs, state_bytes);
+        return lud_no_memory(error, "%d environments of %zu bytes each", n_envs, state_bytes);
     }
     *out = &b->shown;
     return LUD_OK;
@@ -55,13 +51,7 @@ lud_status lud_batch_create(const lud_model *model, int n_envs, uint64_t seed, u
 void lud_batch_destroy(lud_batch *shown) {
     if (!shown) return;
     whole_batch *b = (whole_batch *)shown;
-    free(shown->states);
-    free(shown->tick);
-    free(shown->episode_step);
-    free(shown->episode);
-    free(b->terminated);
-    free(b->truncated);
-    free(b);
+    LUD_FREE(shown->states, shown->tick, shown->episode_step, shown->episode, b->terminated, b->truncated, b);
 }
 
 lud_range lud_batch_range(const lud_batch *batch, int first, int n) {
@@ -103,6 +93,8 @@ static void step_piece(whole_batch *b, int begin, int n, lud_actions actions, co
     lud_outcome outcome = {.rewards = out && out->rewards ? out->rewards + (size_t)begin * n_agents : NULL,
                            .terminated = terminated,
                            .truncated = truncated};
+    if (out && out->components)
+        outcome.components = out->components + (size_t)begin * n_agents * (size_t)model->layout.n_components;
     model->world->step(model, lud_batch_range(shown, begin, n), state_of(shown, begin), piece, outcome);
     for (int i = 0; i < n; i++) {
         int e = begin + i;

@@ -3,8 +3,7 @@
  * The batch owns states and clocks; actions, observations, rewards and done flags live in the caller's
  * buffers, so a policy reads the very memory the world writes. Nothing is allocated after creation, and
  * results are the same for any number of threads and any split of environments over batches. */
-#ifndef LUDUS_SIM_BATCH_H
-#define LUDUS_SIM_BATCH_H
+#pragma once
 
 #include "sim/world.h"
 
@@ -22,14 +21,14 @@ typedef struct lud_batch {
 } lud_batch;
 
 /* Where a step writes; every pointer optional. With auto-reset, `observations` after a step are those of the
- * new episode and `final_states` keeps the last state of the finished one for environments with a done flag.
- */
+ * new episode and `final_states` keeps the finished one's last state for environments with a done flag. */
 typedef struct lud_batch_out {
     void *const *observations; /* [n_parts], see lud_world.observe */
     float *rewards;            /* [n_envs][n_agents] */
     uint8_t *terminated;       /* [n_envs] */
     uint8_t *truncated;        /* [n_envs] */
     uint8_t *final_states;     /* [n_envs][state_bytes] */
+    float *components;         /* [n_envs][n_agents][n_components] the parts that each reward is the sum of */
 } lud_batch_out;
 
 lud_status lud_batch_create(const lud_model *model, int n_envs, uint64_t seed, uint32_t first_environment,
@@ -47,5 +46,3 @@ lud_range lud_batch_range(const lud_batch *batch, int first, int n);
 size_t lud_batch_snapshot_bytes(const lud_batch *batch);
 void lud_batch_save(const lud_batch *batch, void *snapshot);
 void lud_batch_load(lud_batch *batch, const void *snapshot);
-
-#endif

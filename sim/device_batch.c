@@ -14,9 +14,8 @@ typedef struct whole_batch {
 
 static lud_status create_on_host(whole_batch *b, lud_error *error) {
     lud_device_batch *shown = &b->shown;
-    lud_status status =
-        lud_batch_create(shown->model, shown->n_envs, shown->seed, shown->first_environment, &b->host, error);
-    if (status) return status;
+    LUD_TRY(lud_batch_create(shown->model, shown->n_envs, shown->seed, shown->first_environment, &b->host,
+                             error));
     b->host->n_threads = shown->device->n_threads;
     shown->states = b->host->states;
     shown->tick = b->host->tick;
@@ -32,8 +31,7 @@ static lud_status create_on_device(whole_batch *b, lud_error *error) {
     if (!b->code)
         return lud_fail(error, LUD_ERROR_UNSUPPORTED, "the world %s does not step on %s", world->name,
                         shown->device->name);
-    lud_status status = world->upload(shown->model, shown->device, &b->uploaded, error);
-    if (status) return status;
+    LUD_TRY(world->upload(shown->model, shown->device, &b->uploaded, error));
     const size_t n = (size_t)shown->n_envs;
     shown->states = lud_device_allocate(shown->device, n * shown->model->layout.state_bytes);
     shown->tick = lud_device_allocate(shown->device, n * sizeof *shown->tick);
@@ -51,10 +49,9 @@ static lud_status create_on_device(whole_batch *b, lud_error *error) {
 lud_status lud_device_batch_create(const lud_model *model, lud_device *device, int n_envs, uint64_t seed,
                                    uint32_t first_environment, lud_device_batch **batch, lud_error *error) {
     *batch = NULL;
-    if (n_envs < 1)
-        return lud_fail(error, LUD_ERROR_INPUT, "a batch needs at least one environment, not %d", n_envs);
+    if (n_envs < 1) return lud_invalid(error, "a batch needs at least one environment, not %d", n_envs);
     whole_batch *b = calloc(1, sizeof *b);
-    if (!b) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a batch");
+    if (!b) return lud_no_memory(error, "a batch");
     b->shown = (lud_device_batch){.model = model,
                                   .device = device,
                                   .seed = seed,

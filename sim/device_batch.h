@@ -5,8 +5,7 @@
  *
  * Discrete results are the same bytes on every device. Numbers are, too, except where the world draws from a
  * normal distribution or takes an exponential: there the last bit is the device's. */
-#ifndef LUDUS_SIM_DEVICE_BATCH_H
-#define LUDUS_SIM_DEVICE_BATCH_H
+#pragma once
 
 #include "kernels/device.h"
 #include "sim/batch.h"
@@ -35,5 +34,3 @@ void lud_device_batch_destroy(lud_device_batch *batch);
  * lud_device_synchronise waits for it. */
 void lud_device_batch_reset(lud_device_batch *batch, const lud_batch_out *out);
 void lud_device_batch_step(lud_device_batch *batch, lud_actions actions, const lud_batch_out *out);
-
-#endif

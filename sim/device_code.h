@@ -1,7 +1,6 @@
 /* What a world's CUDA half gives to device_batch.c: a table of functions, exported by the device's module
  * under the name lud_world.device_code. Also read by nvcc. */
-#ifndef LUDUS_SIM_DEVICE_CODE_H
-#define LUDUS_SIM_DEVICE_CODE_H
+#pragma once
 
 #include "kernels/device.h"
 #include "sim/batch.h"
@@ -27,5 +26,3 @@ typedef struct lud_device_code {
     void (*step)(lud_device *device, const lud_model *model, const void *uploaded,
                  const lud_device_envs *envs, lud_actions actions, const lud_batch_out *out);
 } lud_device_code;
-
-#endif

@@ -1,6 +1,5 @@
 /* A dictionary of probability vectors: each different one is kept once and has a number. */
-#ifndef LUDUS_SIM_DISTRIBUTIONS_H
-#define LUDUS_SIM_DISTRIBUTIONS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ void lud_distributions_clear(lud_distributions *distributions);
 lud_status lud_distributions_number(lud_distributions *distributions, const double *probability, size_t n,
                                     uint32_t *number, lud_error *error);
 uint64_t lud_distributions_bytes(const lud_distributions *distributions);
-
-#endif

@@ -35,9 +35,7 @@ lud_status lud_large_array_reserve(lud_large_array *array, uint64_t capacity, lu
     if (capacity <= array->capacity) return LUD_OK;
     if (array->mapped) return map_more(array, capacity, error);
     void *moved = capacity <= SIZE_MAX / 2 ? realloc(array->bytes, capacity) : NULL;
-    if (!moved)
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for an array of %llu MiB",
-                        (unsigned long long)(capacity >> 20));
+    if (!moved) return lud_no_memory(error, "an array of %llu MiB", (unsigned long long)(capacity >> 20));
     array->bytes = moved;
     array->capacity = capacity;
     return LUD_OK;

@@ -3,8 +3,7 @@
  *
  * The file has no name (it is gone when the program ends, however it ends) and its blocks are reserved when
  * it grows, so a full disk is an error there and not a signal later. */
-#ifndef LUDUS_SIM_LARGE_ARRAY_H
-#define LUDUS_SIM_LARGE_ARRAY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ void lud_large_array_trim(lud_large_array *array, uint64_t used);
 lud_status lud_large_array_to_file(lud_large_array *array, uint64_t used, const char *folder,
                                    lud_error *error);
 void lud_large_array_free(lud_large_array *array);
-
-#endif

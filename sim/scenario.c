@@ -51,15 +51,11 @@ static void override_run(lud_run_options *run, const lud_run_options *wanted) {
     if (wanted->precision >= 0) run->precision = wanted->precision;
 }
 
-static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-}
-
 lud_status lud_scenario_device(const lud_scenario *scenario, const char *choice, lud_device **device,
                                lud_error *error) {
-    lud_status status = lud_device_open(choice, (int)scenario->run.threads, device, error);
-    if (!status) lud_device_set_precision(*device, (lud_precision)scenario->run.precision);
-    return status;
+    LUD_TRY(lud_device_open(choice, (int)scenario->run.threads, device, error));
+    lud_device_set_precision(*device, (lud_precision)scenario->run.precision);
+    return LUD_OK;
 }
 
 /* The file's name without folder and ending. */
@@ -84,21 +80,20 @@ static lud_status find_world(lud_scenario *s, lud_error *error) {
     }
     lud_tree *version = lud_tree_get(s->root, "ludus"), *name = lud_tree_get(s->root, "world");
     if (!version)
-        return lud_fail_at(error, LUD_ERROR_INPUT, s->root->place,
-                           "expected the line `ludus: 1` (the version of the format), found none");
+        return lud_invalid_at(error, s->root->place,
+                              "expected the line `ludus: 1` (the version of the format), found none");
     int64_t number;
-    lud_status status = lud_tree_int(version, 1, 1, &number, error);
-    if (status) return status;
+    LUD_TRY(lud_tree_int(version, 1, 1, &number, error));
     if (!name)
-        return lud_fail_at(error, LUD_ERROR_INPUT, s->root->place,
-                           "expected the key 'world' (the kind of world), found none");
+        return lud_invalid_at(error, s->root->place,
+                              "expected the key 'world' (the kind of world), found none");
     const char **names = lud_arena_take_array(s->arena, (size_t)n, sizeof *names);
-    if (!names) return out_of_memory(error);
+    if (!names) return lud_out_of_memory(error);
     for (int i = 0; i < n; i++) names[i] = all[i]->name;
     int index;
-    status = lud_tree_choice(name, names, n, &index, error);
-    if (!status) s->world = all[index];
-    return status;
+    LUD_TRY(lud_tree_choice(name, names, n, &index, error));
+    s->world = all[index];
+    return LUD_OK;
 }
 
 /* `section.key` where a table or one nested in it has the key; false where none has. */
@@ -154,7 +149,7 @@ static lud_status read_text_key(lud_scenario *s, const char *key, const char **t
 static lud_status tame(lud_scenario *s, const char **text, lud_error *error) {
     if (!*text) return LUD_OK;
     char *copy = lud_arena_text(s->arena, *text, strlen(*text));
-    if (!copy) return out_of_memory(error);
+    if (!copy) return lud_out_of_memory(error);
     size_t n = strlen(copy);
     for (size_t i = 0; i < n; i++)
         if (copy[i] == '\n' || copy[i] == '\t' || copy[i] == '\r') copy[i] = ' ';
@@ -184,7 +179,7 @@ static lud_status read_root(lud_scenario *s, const lud_scenario_overrides *o, lu
     status = find_world(s, error);
     if (!status && !reference) status = check_keys(s, error);
     s->name = default_name(s->arena, s->path);
-    if (!s->name) return out_of_memory(error);
+    if (!s->name) return lud_out_of_memory(error);
     if (!status && !reference) status = read_text_key(s, "name", &s->name, error);
     if (!status && !reference) status = read_text_key(s, "about", &s->about, error);
     if (!status) status = tame(s, &s->name, error);
@@ -207,7 +202,7 @@ static lud_status begin(const char *path, lud_scenario **scenario, lud_error *er
     lud_scenario *s = arena ? lud_arena_take(arena, sizeof *s) : NULL;
     if (!s || !(s->path = lud_arena_text(arena, path, strlen(path)))) {
         lud_arena_destroy(arena);
-        return out_of_memory(error);
+        return lud_out_of_memory(error);
     }
     s->arena = arena;
     *scenario = s;
@@ -230,9 +225,8 @@ lud_status lud_scenario_load(const char *path, const char *const *set, int n_set
 
 lud_status lud_scenario_load_with(const char *path, const lud_scenario_overrides *overrides,
                                   lud_tree_files *files, lud_scenario **scenario, lud_error *error) {
-    lud_status status = begin(path, scenario, error);
-    if (status) return status;
-    status = lud_tree_read_file((*scenario)->arena, path, files, &(*scenario)->root, error);
+    LUD_TRY(begin(path, scenario, error));
+    lud_status status = lud_tree_read_file((*scenario)->arena, path, files, &(*scenario)->root, error);
     if (!status) status = read_root(*scenario, overrides, error);
     return end(status, scenario);
 }
@@ -240,9 +234,8 @@ lud_status lud_scenario_load_with(const char *path, const lud_scenario_overrides
 lud_status lud_scenario_read(const char *name, const char *text, size_t length, const char *const *set,
                              int n_set, lud_scenario **scenario, lud_error *error) {
     const lud_scenario_overrides overrides = {.set = set, .n_set = n_set, .run = lud_run_as_written};
-    lud_status status = begin(name, scenario, error);
-    if (status) return status;
-    status = lud_tree_read_text((*scenario)->arena, name, text, length, &(*scenario)->root, error);
+    LUD_TRY(begin(name, scenario, error));
+    lud_status status = lud_tree_read_text((*scenario)->arena, name, text, length, &(*scenario)->root, error);
     if (!status) status = read_root(*scenario, &overrides, error);
     return end(status, scenario);
 }
@@ -256,19 +249,18 @@ void lud_scenario_destroy(lud_scenario *scenario) {
 lud_status lud_scenario_effective(const lud_scenario *s, lud_arena *arena, lud_tree **root,
                                   lud_error *error) {
     lud_tree *out = lud_arena_take(arena, sizeof *out);
-    if (!out) return out_of_memory(error);
+    if (!out) return lud_out_of_memory(error);
     out->kind = LUD_TREE_MAPPING;
     *root = out;
     bool ok = lud_tree_add_int(arena, out, "ludus", 1) && lud_tree_add_text(arena, out, "name", s->name);
     if (ok && s->about) ok = lud_tree_add_text(arena, out, "about", s->about) != NULL;
-    if (!ok || !lud_tree_add_text(arena, out, "world", s->world->name)) return out_of_memory(error);
-    lud_status status = s->world->write(s->model, arena, out, error);
-    if (status) return status;
+    if (!ok || !lud_tree_add_text(arena, out, "world", s->world->name)) return lud_out_of_memory(error);
+    LUD_TRY(s->world->write(s->model, arena, out, error));
     const lud_tree *const sections[] = {s->policies, s->learner, section(s, "view")};
     for (int i = 0; i < 3; i++)
         if (sections[i] && !lud_tree_add_copy(arena, out, sections[i]->key, sections[i]))
-            return out_of_memory(error);
+            return lud_out_of_memory(error);
     lud_tree *run = lud_tree_add_mapping(arena, out, "run");
-    if (!run) return out_of_memory(error);
+    if (!run) return lud_out_of_memory(error);
     return lud_options_write(&lud_run_option_table, arena, &s->run, run, error);
 }

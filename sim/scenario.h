@@ -2,8 +2,7 @@
  *
  * This module reads the parts that concern the world and keeps the others (`policies`, `learner`) as trees
  * for the folders above. Files without a `ludus:` line are read as the reference's multigrid world files. */
-#ifndef LUDUS_SIM_SCENARIO_H
-#define LUDUS_SIM_SCENARIO_H
+#pragma once
 
 #include "base/options.h"
 #include "kernels/device.h"
@@ -75,5 +74,3 @@ void lud_scenario_destroy(lud_scenario *scenario);
  * back as the same scenario. */
 lud_status lud_scenario_effective(const lud_scenario *scenario, lud_arena *arena, lud_tree **root,
                                   lud_error *error);
-
-#endif

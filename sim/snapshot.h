@@ -1,6 +1,5 @@
 /* Snapshots of things that consist of several arrays: all of them, one behind the other. */
-#ifndef LUDUS_SIM_SNAPSHOT_H
-#define LUDUS_SIM_SNAPSHOT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@ typedef struct lud_snapshot_part {
 size_t lud_snapshot_bytes(const lud_snapshot_part *parts, int n_parts);
 void lud_snapshot_save(const lud_snapshot_part *parts, int n_parts, void *snapshot);
 void lud_snapshot_load(const lud_snapshot_part *parts, int n_parts, const void *snapshot);
-
-#endif

@@ -101,8 +101,7 @@ void lud_state_sort(const uint8_t *states, size_t state_bytes, lud_sort_item *it
     unsigned shift = bits > BUCKET_BITS ? bits - BUCKET_BITS : 0;
     order o = {states, state_bytes};
 
-    /* Buckets by the key's leading bits: counted and filled by every thread for its own stretch of the items.
-     */
+    /* Buckets by the key's leading bits: counted and filled by every thread for its stretch of items. */
     size_t fill[MAX_THREADS][BUCKETS];
     size_t bucket_begin[BUCKETS + 1];
 #pragma omp parallel num_threads(n_threads)

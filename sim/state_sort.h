@@ -1,12 +1,10 @@
 /* Sorting states by their bytes, in parallel. */
-#ifndef LUDUS_SIM_STATE_SORT_H
-#define LUDUS_SIM_STATE_SORT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* One state while it is sorted: the bits in which the states differ, as far as 64 hold them, and its number.
- */
+/* One state while it is sorted: the bits in which states differ, as far as 64 hold them, and its number. */
 typedef struct lud_sort_item {
     uint64_t key;
     uint32_t number;
@@ -17,5 +15,3 @@ typedef struct lud_sort_item {
  * n_threads. */
 void lud_state_sort(const uint8_t *states, size_t state_bytes, lud_sort_item *items, lud_sort_item *scratch,
                     size_t n, int n_threads);
-
-#endif

@@ -1,6 +1,5 @@
 #include "sim/state_table.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,7 +26,7 @@ static uint64_t *slots_create(unsigned log2_slots, lud_error *error) {
     size_t bytes = sizeof(uint64_t) << log2_slots;
     uint64_t *slots = calloc(1, bytes);
     if (!slots) {
-        lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a state table of %zu MiB", bytes >> 20);
+        lud_no_memory(error, "a state table of %zu MiB", bytes >> 20);
         return NULL;
     }
 #ifdef MADV_HUGEPAGE
@@ -105,8 +104,7 @@ static uint32_t insert_one(lud_state_table *table, lud_state_store *store, lud_s
                 cursor->next++;
                 return number;
             }
-            /* another thread took the slot just now; `slot` holds what it put there, perhaps this very state
-             */
+            /* another thread took the slot just now; `slot` holds what it put there, perhaps this state */
         }
         if (slot_tag(slot) == tag &&
             memcmp(state_at(store, slot_number(slot)), state, store->state_bytes) == 0)

@@ -5,8 +5,7 @@
  * is empty. The home slot is given by the tag's leading bits, so the table grows without looking at states. A
  * new state is written to its place first and then published by one compare-and-swap (as in Laarman, van de
  * Pol, Weber, "Boosting multi-core reachability performance with shared hash tables", FMCAD 2010). */
-#ifndef LUDUS_SIM_STATE_TABLE_H
-#define LUDUS_SIM_STATE_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ void lud_state_table_renumber(lud_state_table *table, uint32_t tag, uint32_t fro
 static inline void lud_state_table_prefetch(const lud_state_table *table, uint32_t tag) {
     __builtin_prefetch(&table->slots[(uint64_t)tag >> (32 - table->log2_slots)]);
 }
-
-#endif

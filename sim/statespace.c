@@ -150,8 +150,7 @@ static lud_status check_memory(builder *b, uint64_t extra) {
     }
     uint64_t bytes = bytes_held(b) + beside;
     for (bool moved = b->options->folder != NULL; moved && bytes > b->memory_limit;) {
-        lud_status status = move_to_file(b, &moved);
-        if (status) return status;
+        LUD_TRY(move_to_file(b, &moved));
         bytes = bytes_held(b) + beside;
     }
     if (bytes > b->space->peak_bytes) b->space->peak_bytes = bytes;
@@ -173,8 +172,7 @@ static lud_status worker_room(worker *w, size_t state_bytes, size_t more) {
     if (tags) w->tags = tags;
     uint32_t *numbers = realloc(w->numbers, capacity * sizeof *numbers);
     if (numbers) w->numbers = numbers;
-    if (!records || !tags || !numbers)
-        return lud_fail(&w->error, LUD_ERROR_MEMORY, "out of memory for successors");
+    if (!records || !tags || !numbers) return lud_no_memory(&w->error, "successors");
     w->record_capacity = capacity;
     return LUD_OK;
 }
@@ -183,13 +181,12 @@ static lud_status worker_branch(worker *w) {
     if (w->n_branches == w->branch_capacity) {
         size_t capacity = w->branch_capacity * 2 + 1024;
         uint32_t *kinds = realloc(w->kinds, capacity * sizeof *kinds);
-        if (!kinds) return lud_fail(&w->error, LUD_ERROR_MEMORY, "out of memory for branches");
+        if (!kinds) return lud_no_memory(&w->error, "branches");
         w->kinds = kinds;
         w->branch_capacity = capacity;
     }
-    lud_status status = lud_distributions_number(&w->local_kinds, w->successors.probability, w->successors.n,
-                                                 &w->kinds[w->n_branches], &w->error);
-    if (status) return status;
+    LUD_TRY(lud_distributions_number(&w->local_kinds, w->successors.probability, w->successors.n,
+                                     &w->kinds[w->n_branches], &w->error));
     w->n_branches++;
     w->n_branch_records += w->successors.n;
     return LUD_OK;
@@ -208,9 +205,7 @@ static lud_status expand(const builder *b, worker *w) {
         int32_t *joint_action = w->joint_action;
         memset(joint_action, 0, (size_t)model->layout.n_agents * sizeof *joint_action);
         for (int32_t k = 0; k < space->n_joint_actions; k++) {
-            lud_status status =
-                model->world->successors(model, state, joint_action, &w->successors, &w->error);
-            if (status) return status;
+            LUD_TRY(model->world->successors(model, state, joint_action, &w->successors, &w->error));
             size_t n = w->successors.n;
             if (n == 0) {
                 assert(k == 0);
@@ -219,15 +214,14 @@ static lud_status expand(const builder *b, worker *w) {
                 w->n_terminal++;
                 break;
             }
-            status = worker_room(w, state_bytes, n);
-            if (status) return status;
+            LUD_TRY(worker_room(w, state_bytes, n));
             memcpy(w->records + w->n_records * state_bytes, w->successors.states, n * state_bytes);
             for (size_t i = 0; i < n; i++)
                 w->tags[w->n_records + i] =
                     lud_state_tag(w->successors.states + i * state_bytes, state_bytes);
             w->n_records += n;
             *count++ = (uint32_t)n;
-            if (n > 1 && (status = worker_branch(w)) != LUD_OK) return status;
+            if (n > 1) LUD_TRY(worker_branch(w));
             lud_joint_action_next(&model->layout, joint_action);
         }
     }
@@ -246,10 +240,9 @@ static lud_status number_kinds(builder *b, worker *w) {
     }
     for (; w->n_global_kinds < w->local_kinds.n; w->n_global_kinds++) {
         uint64_t begin = w->local_kinds.begin[w->n_global_kinds];
-        lud_status status = lud_distributions_number(&b->kinds, w->local_kinds.probability + begin,
-                                                     w->local_kinds.begin[w->n_global_kinds + 1] - begin,
-                                                     &w->global_kind[w->n_global_kinds], b->error);
-        if (status) return status;
+        LUD_TRY(lud_distributions_number(&b->kinds, w->local_kinds.probability + begin,
+                                         w->local_kinds.begin[w->n_global_kinds + 1] - begin,
+                                         &w->global_kind[w->n_global_kinds], b->error));
     }
     return LUD_OK;
 }
@@ -282,29 +275,24 @@ static lud_status prepare_round(builder *b, int n_workers) {
         n_successors += w->n_branch_records;
         space->n_terminal += w->n_terminal;
         space->n_transitions += w->n_records;
-        lud_status status = number_kinds(b, w);
-        if (status) return status;
+        LUD_TRY(number_kinds(b, w));
     }
     uint64_t chunks = (uint64_t)b->n_threads * LUD_STATE_CURSOR_CHUNK;
     uint64_t fresh = b->store.n_fresh + n_records + chunks;
-    lud_status status =
-        lud_statespace_check_numbers(space->n_states, fresh, n_branches, space->n_layers, b->error);
-    if (!status) status = grow(b, &b->store.fresh, &b->fresh_capacity, fresh, b->store.state_bytes);
-    if (!status)
-        status = grow_array(b, LUD_ARRAY_BRANCH_BEGIN, (n_branches + 1) * sizeof *space->branch_begin);
-    if (!status) status = grow_array(b, LUD_ARRAY_BRANCH_KIND, n_branches * sizeof *space->branch_kind);
-    if (!status) status = grow_array(b, LUD_ARRAY_SUCCESSOR, n_successors * sizeof *space->successor);
-    if (status) return status;
+    LUD_TRY(lud_statespace_check_numbers(space->n_states, fresh, n_branches, space->n_layers, b->error));
+    LUD_TRY(grow(b, &b->store.fresh, &b->fresh_capacity, fresh, b->store.state_bytes));
+    LUD_TRY(grow_array(b, LUD_ARRAY_BRANCH_BEGIN, (n_branches + 1) * sizeof *space->branch_begin));
+    LUD_TRY(grow_array(b, LUD_ARRAY_BRANCH_KIND, n_branches * sizeof *space->branch_kind));
+    LUD_TRY(grow_array(b, LUD_ARRAY_SUCCESSOR, n_successors * sizeof *space->successor));
     unsigned now = space->table->log2_slots, then = lud_state_table_log2_slots(space->n_states + fresh);
-    status = check_memory(b, then > now ? sizeof(uint64_t) << then : 0);
+    lud_status status = check_memory(b, then > now ? sizeof(uint64_t) << then : 0);
     if (!status) status = lud_state_table_reserve(space->table, space->n_states + fresh, b->error);
     space->n_branches = n_branches;
     space->n_successors = n_successors;
     return status;
 }
 
-/* Looks the worker's successors up and writes its rows; new states count on from n_states for the time being.
- */
+/* Looks the worker's successors up and writes its rows; new states count on from n_states for now. */
 static void write_rows(builder *b, worker *w) {
     const lud_statespace *space = b->space;
     lud_state_table_insert(space->table, &b->store, &w->cursor, w->n_records, w->records, w->tags,
@@ -350,13 +338,10 @@ static lud_status append_layer(builder *b, uint32_t **rank) {
         return lud_fail(b->error, LUD_ERROR_LIMIT,
                         "more than the limit of %" PRIu64 " states: reached %" PRIu64 " in layer %d",
                         b->max_states, space->n_states + n, space->n_layers);
-    lud_status status =
-        check_memory(b, n * (2 * sizeof(lud_sort_item) + state_bytes) + n_fresh * sizeof **rank);
-    if (!status) status = grow_array(b, LUD_ARRAY_STATES, (space->n_states + n) * state_bytes);
-    if (!status)
-        status = grow(b, &space->layer_begin, &b->layer_capacity, (uint64_t)space->n_layers + 2,
-                      sizeof *space->layer_begin);
-    if (status) return status;
+    LUD_TRY(check_memory(b, n * (2 * sizeof(lud_sort_item) + state_bytes) + n_fresh * sizeof **rank));
+    LUD_TRY(grow_array(b, LUD_ARRAY_STATES, (space->n_states + n) * state_bytes));
+    LUD_TRY(grow(b, &space->layer_begin, &b->layer_capacity, (uint64_t)space->n_layers + 2,
+                 sizeof *space->layer_begin));
 
     lud_sort_item *items = malloc(n * sizeof *items), *scratch = malloc(n * sizeof *scratch);
     *rank = malloc(n_fresh * sizeof **rank);
@@ -426,8 +411,7 @@ static void renumber_layer(const builder *b, uint64_t row_begin, uint64_t row_en
 static lud_status expand_layer(builder *b, uint64_t begin, uint64_t end) {
     lud_statespace *space = b->space;
     uint64_t n_joint = (uint64_t)space->n_joint_actions;
-    lud_status status = grow_array(b, LUD_ARRAY_ROWS, end * n_joint * sizeof *space->rows);
-    if (status) return status;
+    LUD_TRY(grow_array(b, LUD_ARRAY_ROWS, end * n_joint * sizeof *space->rows));
     for (uint64_t at = begin; at < end;) {
         if (lud_interrupted())
             return lud_fail(b->error, LUD_INTERRUPTED, "interrupted after %" PRIu64 " states",
@@ -443,8 +427,7 @@ static lud_status expand_layer(builder *b, uint64_t begin, uint64_t end) {
         }
 #pragma omp parallel for schedule(static, 1) num_threads(n_workers)
         for (int t = 0; t < n_workers; t++) b->workers[t].status = expand(b, &b->workers[t]);
-        status = prepare_round(b, n_workers);
-        if (status) return status;
+        LUD_TRY(prepare_round(b, n_workers));
 #pragma omp parallel for schedule(static, 1) num_threads(n_workers)
         for (int t = 0; t < n_workers; t++) write_rows(b, &b->workers[t]);
         lud_progress_update(&b->progress, at);
@@ -455,21 +438,19 @@ static lud_status expand_layer(builder *b, uint64_t begin, uint64_t end) {
 static lud_status build_layers(builder *b, const uint8_t *starts, int n_starts) {
     lud_statespace *space = b->space;
     worker *first = &b->workers[0];
-    lud_status status = worker_room(first, b->store.state_bytes, (size_t)n_starts);
-    if (status) return status;
+    LUD_TRY(worker_room(first, b->store.state_bytes, (size_t)n_starts));
     for (int i = 0; i < n_starts; i++)
         first->tags[i] = lud_state_tag(starts + (size_t)i * b->store.state_bytes, b->store.state_bytes);
     uint64_t room = (uint64_t)n_starts + LUD_STATE_CURSOR_CHUNK;
-    status = grow(b, &b->store.fresh, &b->fresh_capacity, room, b->store.state_bytes);
-    if (!status) status = lud_state_table_reserve(space->table, room, b->error);
-    if (!status) status = grow(b, &space->layer_begin, &b->layer_capacity, 2, sizeof *space->layer_begin);
-    if (!status) status = grow_array(b, LUD_ARRAY_BRANCH_BEGIN, sizeof *space->branch_begin);
-    if (status) return status;
+    LUD_TRY(grow(b, &b->store.fresh, &b->fresh_capacity, room, b->store.state_bytes));
+    LUD_TRY(lud_state_table_reserve(space->table, room, b->error));
+    LUD_TRY(grow(b, &space->layer_begin, &b->layer_capacity, 2, sizeof *space->layer_begin));
+    LUD_TRY(grow_array(b, LUD_ARRAY_BRANCH_BEGIN, sizeof *space->branch_begin));
     space->layer_begin[0] = space->branch_begin[0] = 0;
     lud_state_table_insert(space->table, &b->store, &first->cursor, (size_t)n_starts, starts, first->tags,
                            first->numbers);
     uint32_t *rank = NULL;
-    status = append_layer(b, &rank);
+    lud_status status = append_layer(b, &rank);
     free(rank);
     uint64_t begin = 0;
     while (!status && begin < space->n_states) {
@@ -493,13 +474,7 @@ static void free_workers(builder *b) {
         worker *w = &b->workers[t];
         lud_successors_free(&w->successors);
         lud_distributions_free(&w->local_kinds);
-        free(w->joint_action);
-        free(w->row_count);
-        free(w->records);
-        free(w->tags);
-        free(w->numbers);
-        free(w->kinds);
-        free(w->global_kind);
+        LUD_FREE(w->joint_action, w->row_count, w->records, w->tags, w->numbers, w->kinds, w->global_kind);
     }
     free(b->workers);
     free(b->store.fresh);
@@ -570,17 +545,14 @@ lud_status lud_statespace_build(const lud_model *model, const lud_statespace_opt
     if (!options) options = &defaults;
     *out = NULL;
     int32_t n_joint_actions;
-    lud_status status = lud_statespace_check(model, &n_joint_actions, error);
-    if (status) return status;
+    LUD_TRY(lud_statespace_check(model, &n_joint_actions, error));
     double started = lud_clock_seconds();
     lud_statespace *space = calloc(1, sizeof *space);
     uint8_t *reset_state = malloc(model->layout.state_bytes);
     lud_state_table *table = calloc(1, sizeof *table);
     if (!space || !reset_state || !table || lud_state_table_create(table, 0, error)) {
-        free(space);
-        free(reset_state);
-        free(table);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a state space");
+        LUD_FREE(space, reset_state, table);
+        return lud_no_memory(error, "a state space");
     }
     space->model = model;
     space->table = table;
@@ -602,7 +574,7 @@ lud_status lud_statespace_build(const lud_model *model, const lud_statespace_opt
         n_starts = 1;
     }
     lud_progress_start(&b.progress, options->progress, "state space", "states", 0);
-    status = create_workers(&b);
+    lud_status status = create_workers(&b);
     if (!status) status = build_layers(&b, starts, n_starts);
     lud_progress_finish(&b.progress);
     free_workers(&b);
@@ -634,10 +606,7 @@ void lud_statespace_destroy(lud_statespace *space) {
     lud_state_table_free(space->table);
     free(space->table);
     for (int i = 0; i < LUD_STATESPACE_ARRAYS; i++) lud_large_array_free(&space->arrays[i]);
-    free(space->layer_begin);
-    free(space->distribution_begin);
-    free(space->probability);
-    free(space);
+    LUD_FREE(space->layer_begin, space->distribution_begin, space->probability, space);
 }
 
 uint32_t lud_statespace_find(const lud_statespace *space, const uint8_t *state) {

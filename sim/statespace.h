@@ -8,8 +8,7 @@
  * number of a branch. A branch has a list of successors and a distribution; few distributions differ, so each
  * different one is kept once. lud_statespace_row hides this and gives every row as two arrays. Words,
  * branches and their successors lie in row order, so a sweep over a layer reads memory in sequence. */
-#ifndef LUDUS_SIM_STATESPACE_H
-#define LUDUS_SIM_STATESPACE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -32,8 +31,7 @@ typedef struct lud_statespace_options {
     FILE *progress;        /* where progress is shown, or null */
 } lud_statespace_options;
 
-/* The arrays that may lie in files, in the order in which they leave memory: what is read in sequence first.
- */
+/* The arrays that may lie in files, in the order in which they leave memory: what is read in turn first. */
 typedef enum lud_statespace_array {
     LUD_ARRAY_ROWS,
     LUD_ARRAY_SUCCESSOR,
@@ -120,5 +118,3 @@ typedef struct lud_statespace_estimate {
 } lud_statespace_estimate;
 lud_status lud_statespace_guess(const lud_model *model, const lud_statespace_options *options,
                                 lud_statespace_estimate *estimate, lud_error *error);
-
-#endif

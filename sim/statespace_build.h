@@ -1,6 +1,5 @@
 /* What building a state space and guessing its size have in common. Not for use outside this folder. */
-#ifndef LUDUS_SIM_STATESPACE_BUILD_H
-#define LUDUS_SIM_STATESPACE_BUILD_H
+#pragma once
 
 #include "sim/statespace.h"
 
@@ -11,5 +10,3 @@ uint64_t lud_free_memory(void);
 lud_status lud_statespace_check(const lud_model *model, int32_t *n_joint_actions, lud_error *error);
 /* The next joint action in the order of lud_joint_action_encode; after the last comes the first. */
 void lud_joint_action_next(const lud_layout *layout, int32_t *joint_action);
-
-#endif

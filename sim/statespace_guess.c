@@ -29,19 +29,15 @@ typedef struct sampler {
     lud_error *error;
 } sampler;
 
-static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a sample of the state space");
-}
-
 static lud_status reserve(sampler *s, size_t more) {
     uint64_t need = s->store.n_fresh + more + LUD_STATE_CURSOR_CHUNK;
     if (need > s->capacity) {
         uint64_t capacity = need + need / 2;
         uint8_t *fresh = realloc(s->store.fresh, capacity * s->state_bytes);
-        if (!fresh) return out_of_memory(s->error);
+        if (!fresh) return lud_no_memory(s->error, "a sample of the state space");
         s->store.fresh = fresh;
         uint8_t *half = realloc(s->half, capacity);
-        if (!half) return out_of_memory(s->error);
+        if (!half) return lud_no_memory(s->error, "a sample of the state space");
         memset(half + s->capacity, 0, capacity - s->capacity);
         s->half = half;
         s->capacity = capacity;
@@ -51,8 +47,7 @@ static lud_status reserve(sampler *s, size_t more) {
 
 /* The sample's number of a state, which is added when it is new. */
 static lud_status number_of(sampler *s, const uint8_t *state, uint32_t *number) {
-    lud_status status = reserve(s, 1);
-    if (status) return status;
+    LUD_TRY(reserve(s, 1));
     uint32_t tag = lud_state_tag(state, s->state_bytes);
     lud_state_table_insert(&s->table, &s->store, &s->cursor, 1, state, &tag, number);
     *number -= LUD_STATE_FRESH;
@@ -73,8 +68,7 @@ static lud_status expand_one(sampler *s, const uint8_t *state, uint8_t half_bit)
         }
         for (size_t i = 0; i < s->successors.n; i++) {
             uint32_t number;
-            status = number_of(s, s->successors.states + i * s->state_bytes, &number);
-            if (status) return status;
+            LUD_TRY(number_of(s, s->successors.states + i * s->state_bytes, &number));
             s->half[number] |= half_bit;
         }
     }
@@ -87,7 +81,7 @@ static lud_status next_sample(sampler *s, const uint32_t *sample, size_t n, doub
                               uint32_t *next, size_t *n_next, double *next_layer) {
     uint64_t first_new = s->cursor.next; /* one thread: numbers are given out in sequence */
     uint8_t *state = malloc(s->state_bytes);
-    if (!state) return out_of_memory(s->error);
+    if (!state) return lud_no_memory(s->error, "a sample of the state space");
     lud_status status = LUD_OK;
     for (size_t i = 0; i < n && !status; i++) {
         /* a copy, since the array of states may move while it grows */
@@ -127,8 +121,7 @@ static lud_status guess(sampler *s, const uint8_t *starts, int n_starts, lud_sta
     for (int i = 0; i < n_starts; i++) {
         uint32_t number;
         uint64_t before = s->cursor.next;
-        lud_status status = number_of(s, starts + (size_t)i * s->state_bytes, &number);
-        if (status) return status;
+        LUD_TRY(number_of(s, starts + (size_t)i * s->state_bytes, &number));
         bool is_new = s->cursor.next != before;
         if (is_new && n < s->sample_limit) sample[n++] = number;
         total += is_new;
@@ -143,9 +136,7 @@ static lud_status guess(sampler *s, const uint8_t *starts, int n_starts, lud_sta
         s->transitions = s->branches = s->branch_transitions = 0;
         double next_layer = 0;
         size_t n_next = 0;
-        lud_status status =
-            next_sample(s, sample, n, layer, (uint32_t)estimate->layers, next, &n_next, &next_layer);
-        if (status) return status;
+        LUD_TRY(next_sample(s, sample, n, layer, (uint32_t)estimate->layers, next, &n_next, &next_layer));
         double scale = layer / (double)n;
         estimate->transitions += s->transitions * scale;
         estimate->branches += s->branches * scale;
@@ -174,19 +165,15 @@ lud_status lud_statespace_guess(const lud_model *model, const lud_statespace_opt
                  .state_bytes = model->layout.state_bytes,
                  .store.state_bytes = model->layout.state_bytes,
                  .error = error};
-    lud_status status = lud_statespace_check(model, &s.n_joint_actions, error);
-    if (status) return status;
+    LUD_TRY(lud_statespace_check(model, &s.n_joint_actions, error));
     size_t affordable = LAYER_ROWS / (size_t)s.n_joint_actions;
     s.sample_limit = affordable > SAMPLE ? SAMPLE : affordable < LEAST_SAMPLE ? LEAST_SAMPLE : affordable;
     const uint8_t *starts = options ? options->starts : NULL;
     int n_starts = starts ? options->n_starts : 1;
     uint8_t *reset_state = malloc(s.state_bytes);
     s.joint_action = calloc((size_t)model->layout.n_agents + 1, sizeof *s.joint_action);
-    if (!reset_state || !s.joint_action) {
-        status = out_of_memory(error);
-    } else {
-        status = lud_state_table_create(&s.table, 1 << 16, error);
-    }
+    lud_status status = reset_state && s.joint_action ? lud_state_table_create(&s.table, 1 << 16, error)
+                                                      : lud_no_memory(error, "a sample of the state space");
     if (!status) {
         if (!starts) {
             uint32_t tick = 0;
@@ -198,9 +185,6 @@ lud_status lud_statespace_guess(const lud_model *model, const lud_statespace_opt
     }
     lud_state_table_free(&s.table);
     lud_successors_free(&s.successors);
-    free(s.store.fresh);
-    free(s.half);
-    free(s.joint_action);
-    free(reset_state);
+    LUD_FREE(s.store.fresh, s.half, s.joint_action, reset_state);
     return status;
 }

@@ -43,8 +43,7 @@ lud_status lud_successors_reserve(lud_successors *successors, size_t state_bytes
     if (probability) successors->probability = probability;
     uint8_t *states = realloc(successors->states, capacity * (state_bytes ? state_bytes : 1));
     if (states) successors->states = states;
-    if (!probability || !states)
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %zu successors", need);
+    if (!probability || !states) return lud_no_memory(error, "%zu successors", need);
     successors->capacity = capacity;
     successors->state_bytes = state_bytes;
     return LUD_OK;

@@ -6,8 +6,7 @@
  *
  * Calls work on ranges of environments in caller-owned contiguous arrays and allocate nothing. Array shapes
  * are written `x[n][layout.n_agents]`, row-major. */
-#ifndef LUDUS_SIM_WORLD_H
-#define LUDUS_SIM_WORLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,8 +82,7 @@ typedef struct lud_layout {
     int n_parts;
     lud_observation_part parts[LUD_MAX_OBSERVATION_PARTS];
     int n_measures;
-    int n_columns; /* the first so many measures, the same for all models of a world, are columns of trainings
-                    */
+    int n_columns; /* so many first measures, the same for all models of a world, are columns of trainings */
     const lud_measure *measures; /* [n_measures] */
 } lud_layout;
 
@@ -116,9 +114,9 @@ typedef struct lud_actions {
  * terminated: the episode ended by the rules of the world; truncated: by the step limit. */
 typedef struct lud_outcome {
     float *rewards;      /* [n][n_agents] */
-    float *components;   /* [n][n_agents][n_components] of the rewards, which are their sums */
     uint8_t *terminated; /* [n] */
     uint8_t *truncated;  /* [n] */
+    float *components;   /* [n][n_agents][n_components] of the rewards, which are their sums */
 } lud_outcome;
 
 /* Successors of one state under one joint action. Grows as needed; reuse it to avoid allocation. */
@@ -214,5 +212,3 @@ int32_t lud_joint_action_encode(const lud_layout *layout, const int32_t *actions
 /* Makes room for `n` more entries of `state_bytes`. */
 lud_status lud_successors_reserve(lud_successors *successors, size_t state_bytes, size_t n, lud_error *error);
 void lud_successors_free(lud_successors *successors);
-
-#endif

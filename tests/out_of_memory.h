@@ -3,8 +3,7 @@
  * Programs named test_out_of_memory are linked so that every allocation that our own code makes (malloc and
  * its kin, arenas, device memory) passes through tests/out_of_memory.c, and so do the calls of oneDNN that
  * report that memory is out; what other libraries allocate inside is not touched. */
-#ifndef LUDUS_TESTS_OUT_OF_MEMORY_H
-#define LUDUS_TESTS_OUT_OF_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ void out_of_memory_resume(void);
 
 /* Adds bytes to a work's result. */
 void out_of_memory_hash(uint64_t *result, const void *bytes, size_t n);
-
-#endif

@@ -1,6 +1,5 @@
 #include "kernels/cpu/conv.h"
 
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +13,7 @@ typedef struct conv_key {
     lud_conv shape;
 } conv_key;
 
-/* The library's preferred form of one operand: the caller's own memory when that is the caller's plain form.
- */
+/* The library's preferred form of one operand: the caller's memory when that is the plain form. */
 typedef struct conv_operand {
     dnnl_memory_t plain, blocked; /* the same object when there is nothing to reorder */
     dnnl_primitive_t reorder;     /* plain -> blocked for what the pass reads, back for what it writes */
@@ -125,21 +123,6 @@ static bool operands_describe(lud_device *device, const lud_conv *s, dnnl_memory
     return true;
 }
 
-/* What the primitives of a convolution have in common. */
-static bool attributes_create(lud_device *device, bool relu, dnnl_primitive_attr_t *attributes) {
-    /* the library's own scratch memory belongs to the thread that makes the primitive */
-    if (!LUD_ONEDNN(device, dnnl_primitive_attr_create(attributes)) ||
-        !LUD_ONEDNN(device, dnnl_primitive_attr_set_scratchpad_mode(*attributes, dnnl_scratchpad_mode_user)))
-        return false;
-    if (!relu) return true;
-    dnnl_post_ops_t after = 0;
-    const bool ok = LUD_ONEDNN(device, dnnl_post_ops_create(&after)) &&
-                    LUD_ONEDNN(device, dnnl_post_ops_append_eltwise(after, 1, dnnl_eltwise_relu, 0, 0)) &&
-                    LUD_ONEDNN(device, dnnl_primitive_attr_set_post_ops(*attributes, after));
-    if (after) dnnl_post_ops_destroy(after);
-    return ok;
-}
-
 /* The pass itself; null when the library refuses. */
 static dnnl_primitive_desc_t pass_describe(lud_device *device, const conv_key *key,
                                            const dnnl_memory_desc_t any[OPERANDS]) {
@@ -153,7 +136,7 @@ static dnnl_primitive_desc_t pass_describe(lud_device *device, const conv_key *k
                                      &forward, dnnl_forward_training, dnnl_convolution_direct, &any[INPUT],
                                      &any[WEIGHTS], key->has_bias ? &any[BIAS] : 0, &any[OUTPUT], strides,
                                      padding, padding)) &&
-              attributes_create(device, key->relu, &attributes) &&
+              lud_onednn_attributes(device, key->relu, false, &attributes) &&
               LUD_ONEDNN(device, dnnl_primitive_desc_create(&hint, &forward, attributes, engine, 0));
     if (key->pass == LUD_CONV_FORWARD) {
         description = hint;

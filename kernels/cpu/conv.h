@@ -1,6 +1,5 @@
 /* Convolutions of the CPU through oneDNN. */
-#ifndef LUDUS_KERNELS_CPU_CONV_H
-#define LUDUS_KERNELS_CPU_CONV_H
+#pragma once
 
 #include "kernels/cpu/cpu.h"
 
@@ -16,5 +15,3 @@ typedef enum lud_conv_pass { LUD_CONV_FORWARD, LUD_CONV_DATA, LUD_CONV_WEIGHTS }
  * number of images is run as pieces of powers of two, so that few shapes exist. */
 void lud_cpu_conv(lud_device *device, lud_conv_pass pass, const lud_conv *shape, bool relu, bool add,
                   float *x, float *w, const float *b, float *y);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the CPU's operations and their products share: the device, its scratch memory, its threads. */
-#ifndef LUDUS_KERNELS_CPU_CPU_H
-#define LUDUS_KERNELS_CPU_CPU_H
+#pragma once
 
 #include "kernels/device.h"
 
@@ -21,8 +20,7 @@ typedef struct lud_cpu {
     size_t operand_scratch_bytes;
     lud_cpu_bf16 *bf16; /* made by the first such product */
     bool has_bf16;      /* the processor multiplies such numbers */
-    /* what the second of two pieces of work runs on, made when first needed; another one for each nested pair
-     */
+    /* what the second of two pieces of work runs on, made when first needed; another for each nested pair */
     struct lud_cpu *halves, *next_half;
 } lud_cpu;
 
@@ -73,5 +71,3 @@ static inline int lud_cpu_threads(const lud_device *device, int64_t work) {
     int64_t useful = work / ((const lud_cpu *)device)->work_per_thread;
     return useful <= 1 ? 1 : useful < device->n_threads ? (int)useful : device->n_threads;
 }
-
-#endif

@@ -1,17 +1,12 @@
-/* The CPU backend: memory, clock, choice of the instruction set. */
+/* The CPU backend: memory, choice of the instruction set. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "kernels/cpu/conv.h"
 #include "kernels/cpu/cpu_device.h"
 #include "kernels/cpu/products.h"
-
-struct lud_event {
-    double seconds;
-};
 
 static const lud_ops *choose_ops(const char **name, bool *has_bf16) {
     const char *limit = getenv("LUDUS_CPU");
@@ -43,7 +38,7 @@ static lud_status cpu_create(int n_threads, lud_device **device, lud_error *erro
     if (cpu) cpu->conv_cache = lud_cpu_conv_cache_create();
     if (!cpu || !cpu->conv_cache) {
         free(cpu);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the CPU device");
+        return lud_no_memory(error, "the CPU device");
     }
     const char *set;
     cpu->work_per_thread = 150000;
@@ -145,23 +140,6 @@ static void cpu_synchronise(lud_device *device) {
     (void)device;
 }
 
-static lud_event *event_create(lud_device *device) {
-    (void)device;
-    return calloc(1, sizeof(lud_event));
-}
-static void event_destroy(lud_device *device, lud_event *event) {
-    (void)device;
-    free(event);
-}
-static void event_record(lud_device *device, lud_event *event) {
-    (void)device;
-    event->seconds = lud_clock_seconds();
-}
-static double event_seconds(lud_device *device, lud_event *from, lud_event *to) {
-    (void)device;
-    return to->seconds - from->seconds;
-}
-
 const lud_backend lud_cpu_backend = {.name = "cpu",
                                      .host_memory = true,
                                      .rows_per_run = 1024,
@@ -175,8 +153,4 @@ const lud_backend lud_cpu_backend = {.name = "cpu",
                                      .zero = cpu_zero,
                                      .synchronise = cpu_synchronise,
                                      .reserve = lud_cpu_reserve,
-                                     .run_both = run_both,
-                                     .event_create = event_create,
-                                     .event_destroy = event_destroy,
-                                     .event_record = event_record,
-                                     .event_seconds = event_seconds};
+                                     .run_both = run_both};

@@ -1,6 +1,5 @@
 /* The CPU backend, and the operations it chooses from. */
-#ifndef LUDUS_KERNELS_CPU_DEVICE_H
-#define LUDUS_KERNELS_CPU_DEVICE_H
+#pragma once
 
 #include "kernels/device.h"
 
@@ -8,5 +7,3 @@ extern const lud_backend lud_cpu_backend;
 
 /* The float table compiled for three instruction sets, in kernels/cpu/ops_*.c. */
 extern const lud_ops lud_cpu_ops_plain, lud_cpu_ops_avx2, lud_cpu_ops_avx512;
-
-#endif

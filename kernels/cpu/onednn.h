@@ -1,6 +1,5 @@
 /* What every use of oneDNN shares. */
-#ifndef LUDUS_KERNELS_CPU_ONEDNN_H
-#define LUDUS_KERNELS_CPU_ONEDNN_H
+#pragma once
 
 #include <dnnl.h>
 #include <omp.h>
@@ -17,6 +16,24 @@ static inline bool lud_onednn_check(lud_device *device, dnnl_status_t status, co
     return false;
 }
 #define LUD_ONEDNN(device, call) lud_onednn_check(device, call, #call)
+
+/* What primitives have in common, and what follows them: relu, or a sum with what is there. The library's own
+ * scratch memory belongs to the thread that makes the primitive. */
+static inline bool lud_onednn_attributes(lud_device *device, bool relu, bool add,
+                                         dnnl_primitive_attr_t *attributes) {
+    if (!LUD_ONEDNN(device, dnnl_primitive_attr_create(attributes)) ||
+        !LUD_ONEDNN(device, dnnl_primitive_attr_set_scratchpad_mode(*attributes, dnnl_scratchpad_mode_user)))
+        return false;
+    if (!relu && !add) return true;
+    dnnl_post_ops_t after = 0;
+    const bool ok =
+        LUD_ONEDNN(device, dnnl_post_ops_create(&after)) &&
+        (!relu || LUD_ONEDNN(device, dnnl_post_ops_append_eltwise(after, 1, dnnl_eltwise_relu, 0, 0))) &&
+        (!add || LUD_ONEDNN(device, dnnl_post_ops_append_sum(after, 1))) &&
+        LUD_ONEDNN(device, dnnl_primitive_attr_set_post_ops(*attributes, after));
+    if (after) dnnl_post_ops_destroy(after);
+    return ok;
+}
 
 /* The settings of a thread that calls the library. It takes as many threads as OpenMP would; it always runs
  * on the thread that calls it, and the work is cut by the caller: by shape alone, so that no result depends
@@ -37,5 +54,3 @@ static inline void lud_onednn_leave(lud_onednn_settings before) {
     if (before.threads != 1) omp_set_num_threads(before.threads);
     lud_cpu_restore_subnormals(before.subnormals);
 }
-
-#endif

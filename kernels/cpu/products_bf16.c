@@ -121,19 +121,6 @@ static bool matrix(lud_device *device, int64_t rows, int64_t columns, int64_t ld
     return LUD_ONEDNN(device, dnnl_memory_desc_init_by_strides(description, 2, dims, type, strides));
 }
 
-static bool attributes_create(lud_device *device, bool add, dnnl_primitive_attr_t *attributes) {
-    if (!LUD_ONEDNN(device, dnnl_primitive_attr_create(attributes)) ||
-        !LUD_ONEDNN(device, dnnl_primitive_attr_set_scratchpad_mode(*attributes, dnnl_scratchpad_mode_user)))
-        return false;
-    if (!add) return true;
-    dnnl_post_ops_t after = 0;
-    const bool ok = LUD_ONEDNN(device, dnnl_post_ops_create(&after)) &&
-                    LUD_ONEDNN(device, dnnl_post_ops_append_sum(after, 1)) &&
-                    LUD_ONEDNN(device, dnnl_primitive_attr_set_post_ops(*attributes, after));
-    if (after) dnnl_post_ops_destroy(after);
-    return ok;
-}
-
 static bool scratch_grow(lud_device *device, slot *s, size_t bytes) {
     if (bytes <= s->scratch_bytes) return true;
     free(s->scratch);
@@ -156,7 +143,7 @@ static bool primitive_make(lud_device *device, dnnl_engine_t engine, slot *s, pr
               matrix(device, key->k, key->n, key->ldb, key->transpose_b, dnnl_bf16, &b) &&
               matrix(device, key->m, key->n, key->ldc, false, dnnl_f32, &c) &&
               LUD_ONEDNN(device, dnnl_matmul_desc_init(&product, &a, &b, 0, &c)) &&
-              attributes_create(device, key->add, &attributes) &&
+              lud_onednn_attributes(device, false, key->add, &attributes) &&
               LUD_ONEDNN(device, dnnl_primitive_desc_create(&description, &product, attributes, engine, 0)) &&
               LUD_ONEDNN(device, dnnl_primitive_create(&p->primitive, description)) &&
               LUD_ONEDNN(device, dnnl_memory_create(&p->a, &a, engine, DNNL_MEMORY_NONE)) &&

@@ -1,6 +1,5 @@
 /* What the templates kernels/cpu/ops_*.inc are written in: `real` (float or double) and its functions. */
-#ifndef LUDUS_KERNELS_CPU_REAL_H
-#define LUDUS_KERNELS_CPU_REAL_H
+#pragma once
 
 #include <assert.h>
 #include <float.h>
@@ -25,6 +24,9 @@ static inline double real_tanh(double x) {
 }
 static inline double real_sqrt(double x) {
     return sqrt(x);
+}
+static inline double real_nearest(double x) {
+    return rint(x);
 }
 static inline double real_abs(double x) {
     return fabs(x);
@@ -55,6 +57,9 @@ static inline float real_tanh(float x) {
 }
 static inline float real_sqrt(float x) {
     return sqrtf(x);
+}
+static inline float real_nearest(float x) {
+    return rintf(x);
 }
 static inline float real_abs(float x) {
     return fabsf(x);
@@ -105,5 +110,3 @@ static inline int64_t block_end(int64_t index, int64_t block, int64_t n) {
     PRAGMA(omp parallel for schedule(static) num_threads(lud_cpu_threads(device, (n) * (cost))))             \
     for (int64_t first = 0; first < (n); first += BLOCK)                                                     \
         for (int64_t end = first + BLOCK < (n) ? first + BLOCK : (n), once_ = 1; once_; once_ = 0)
-
-#endif

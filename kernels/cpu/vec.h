@@ -1,8 +1,7 @@
 /* Sixteen numbers at a time, for the kernels whose shape a compiler does not find by itself: one register
  * with AVX-512, two with AVX2, an array elsewhere (and in double, where speed is not the point). Memory that
  * `load` and `store` touch needs no alignment. Included by the templates through real.h's `real`. */
-#ifndef LUDUS_KERNELS_CPU_VEC_H
-#define LUDUS_KERNELS_CPU_VEC_H
+#pragma once
 
 #include "kernels/cpu/real.h"
 
@@ -79,6 +78,17 @@ VEC_INLINE vec vec_multiply_add(vec a, vec b, vec c) {
 VEC_INLINE void vec_store(real *y, vec x) {
     for (int i = 0; i < VEC; ++i) y[i] = x.at[i];
 }
+/* Sixteen numbers kept as bfloat16. */
+VEC_INLINE vec vec_load_half(const uint16_t *x) {
+    vec y;
+    for (int i = 0; i < VEC; ++i) {
+        const uint32_t bits = (uint32_t)x[i] << 16;
+        float single;
+        memcpy(&single, &bits, sizeof single);
+        y.at[i] = (real)single;
+    }
+    return y;
+}
 #undef VEC_EACH
 #elif defined(VEC_AVX2)
 VEC_INLINE vec vec_load(const float *x) {
@@ -87,24 +97,10 @@ VEC_INLINE vec vec_load(const float *x) {
 VEC_INLINE vec vec_all(float x) {
     return (vec){_mm256_set1_ps(x), _mm256_set1_ps(x)};
 }
-VEC_INLINE vec vec_add(vec a, vec b) {
-    return (vec){_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)};
-}
-VEC_INLINE vec vec_subtract(vec a, vec b) {
-    return (vec){_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)};
-}
-VEC_INLINE vec vec_multiply(vec a, vec b) {
-    return (vec){_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)};
-}
-VEC_INLINE vec vec_divide(vec a, vec b) {
-    return (vec){_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high)};
-}
-VEC_INLINE vec vec_max(vec a, vec b) {
-    return (vec){_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)};
-}
-VEC_INLINE vec vec_min(vec a, vec b) {
-    return (vec){_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high)};
-}
+#define VEC_OF_TWO(name, operation)                                                                          \
+    VEC_INLINE vec vec_##name(vec a, vec b) {                                                                \
+        return (vec){_mm256_##operation##_ps(a.low, b.low), _mm256_##operation##_ps(a.high, b.high)};        \
+    }
 VEC_INLINE vec vec_root(vec a) {
     return (vec){_mm256_sqrt_ps(a.low), _mm256_sqrt_ps(a.high)};
 }
@@ -138,6 +134,13 @@ VEC_INLINE void vec_store(float *y, vec x) {
     _mm256_storeu_ps(y, x.low);
     _mm256_storeu_ps(y + 8, x.high);
 }
+VEC_INLINE __m256 vec_widen_half(const uint16_t *x) {
+    const __m128i eight = _mm_loadu_si128((const __m128i *)(const void *)x);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(eight), 16));
+}
+VEC_INLINE vec vec_load_half(const uint16_t *x) {
+    return (vec){vec_widen_half(x), vec_widen_half(x + VEC / 2)};
+}
 #else
 VEC_INLINE vec vec_load(const float *x) {
     return _mm512_loadu_ps(x);
@@ -145,24 +148,10 @@ VEC_INLINE vec vec_load(const float *x) {
 VEC_INLINE vec vec_all(float x) {
     return _mm512_set1_ps(x);
 }
-VEC_INLINE vec vec_add(vec a, vec b) {
-    return _mm512_add_ps(a, b);
-}
-VEC_INLINE vec vec_subtract(vec a, vec b) {
-    return _mm512_sub_ps(a, b);
-}
-VEC_INLINE vec vec_multiply(vec a, vec b) {
-    return _mm512_mul_ps(a, b);
-}
-VEC_INLINE vec vec_divide(vec a, vec b) {
-    return _mm512_div_ps(a, b);
-}
-VEC_INLINE vec vec_max(vec a, vec b) {
-    return _mm512_max_ps(a, b);
-}
-VEC_INLINE vec vec_min(vec a, vec b) {
-    return _mm512_min_ps(a, b);
-}
+#define VEC_OF_TWO(name, operation)                                                                          \
+    VEC_INLINE vec vec_##name(vec a, vec b) {                                                                \
+        return _mm512_##operation##_ps(a, b);                                                                \
+    }
 VEC_INLINE vec vec_root(vec a) {
     return _mm512_sqrt_ps(a);
 }
@@ -188,6 +177,19 @@ VEC_INLINE vec vec_multiply_add(vec a, vec b, vec c) {
 VEC_INLINE void vec_store(float *y, vec x) {
     _mm512_storeu_ps(y, x);
 }
+VEC_INLINE vec vec_load_half(const uint16_t *x) {
+    const __m256i sixteen = _mm256_loadu_si256((const __m256i *)(const void *)x);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(sixteen), 16));
+}
+#endif
+#if !defined(VEC_PLAIN)
+VEC_OF_TWO(add, add)
+VEC_OF_TWO(subtract, sub)
+VEC_OF_TWO(multiply, mul)
+VEC_OF_TWO(divide, div)
+VEC_OF_TWO(max, max)
+VEC_OF_TWO(min, min)
+#undef VEC_OF_TWO
 #endif
 
 #if defined(VEC_AVX2)
@@ -491,5 +493,3 @@ VEC_INLINE void vec_transpose(int64_t n, const real *x, int64_t stride, real *y,
     default:                                                                                                 \
         function(4, __VA_ARGS__);                                                                            \
     }
-
-#endif

@@ -3,8 +3,7 @@
 // Sums run in fixed orders (butterflies over the 32 lanes of a warp, blocks of rows in ascending order): no
 // result depends on scheduling, and there are no floating-point atomics. The backend is compiled without
 // contraction, so that elementwise results and draws equal the CPU's.
-#ifndef LUDUS_KERNELS_CUDA_CUH
-#define LUDUS_KERNELS_CUDA_CUH
+#pragma once
 
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
@@ -114,5 +113,3 @@ __device__ static inline lud_words draw_row(const lud_draws &draws, int64_t row,
 }
 
 } // namespace lud_cuda
-
-#endif

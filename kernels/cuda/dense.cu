@@ -53,6 +53,46 @@ void linear_backward(lud_device *device, lud_map f, int64_t n, int64_t n_in, int
     if (db) column_sum(device, n, n_out, g, db, true);
 }
 
+// ---- layers of few rows
+
+__device__ static inline uint16_t half_of(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (value != value) return (uint16_t)(bits >> 16 | 64);
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
+}
+
+void pack_weights(lud_device *device, bool half, int64_t n_out, int64_t n_in, const float *w, void *packed) {
+    each(device, lud_pack_numbers(n_out, n_in), [=] __device__(int64_t at) {
+        int64_t row = at / LUD_PACK / n_in * LUD_PACK + at % LUD_PACK, l = at / LUD_PACK % n_in;
+        float value = row < n_out ? w[row * n_in + l] : 0;
+        if (half)
+            static_cast<uint16_t *>(packed)[at] = half_of(value);
+        else
+            static_cast<float *>(packed)[at] = value;
+    });
+}
+
+// A thread an element: neighbours read neighbouring weights.
+void linear_packed(lud_device *device, bool half, int64_t n, int64_t n_in, int64_t n_out, const float *x,
+                   const void *packed, float *y, bool add) {
+    each(device, n * n_out, [=] __device__(int64_t at) {
+        int64_t i = at / n_out, j = at % n_out, first = j / LUD_PACK * n_in * LUD_PACK + j % LUD_PACK;
+        float sum = 0;
+        for (int64_t l = 0; l < n_in; ++l) {
+            float weight;
+            if (half) {
+                uint32_t bits = (uint32_t) static_cast<const uint16_t *>(packed)[first + l * LUD_PACK] << 16;
+                memcpy(&weight, &bits, sizeof weight);
+            } else {
+                weight = static_cast<const float *>(packed)[first + l * LUD_PACK];
+            }
+            sum += x[i * n_in + l] * weight;
+        }
+        put(y + at, sum, add);
+    });
+}
+
 // ---- convolution by patches: patches[image, place][channel_in, tap], a piece of the images at a time
 
 struct patch_plan {

@@ -1,4 +1,4 @@
-// The CUDA backend: memory, queue, events, recorded graphs.
+// The CUDA backend: memory, queue, recorded graphs.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -7,9 +7,6 @@
 #include "kernels/cuda/cuda.cuh"
 #include "module_abi.h"
 
-struct lud_event {
-    cudaEvent_t event;
-};
 struct lud_graph {
     cudaGraph_t graph;
     cudaGraphExec_t executable;
@@ -149,28 +146,6 @@ static void synchronise(lud_device *device) {
     note(device, cudaStreamSynchronize(of(device)->stream), "running");
 }
 
-static lud_event *event_create(lud_device *device) {
-    lud_event *event = new (std::nothrow) lud_event;
-    if (event && !note(device, cudaEventCreate(&event->event), "event")) {
-        delete event;
-        return 0;
-    }
-    return event;
-}
-static void event_destroy(lud_device *, lud_event *event) {
-    cudaEventDestroy(event->event);
-    delete event;
-}
-static void event_record(lud_device *device, lud_event *event) {
-    note(device, cudaEventRecord(event->event, of(device)->stream), "event");
-}
-static double event_seconds(lud_device *device, lud_event *from, lud_event *to) {
-    float milliseconds = 0;
-    if (note(device, cudaEventSynchronize(to->event), "event"))
-        note(device, cudaEventElapsedTime(&milliseconds, from->event, to->event), "event");
-    return milliseconds * 1e-3;
-}
-
 static bool record_begin(lud_device *device) {
     of(device)->recording = note(
         device, cudaStreamBeginCapture(of(device)->stream, cudaStreamCaptureModeThreadLocal), "recording");
@@ -219,10 +194,6 @@ const lud_backend lud_cuda_backend = {LUD_MODULE_ABI,
                                       lud_cuda::synchronise,
                                       lud_cuda::reserve,
                                       nullptr, // run_both
-                                      lud_cuda::event_create,
-                                      lud_cuda::event_destroy,
-                                      lud_cuda::event_record,
-                                      lud_cuda::event_seconds,
                                       lud_cuda::record_begin,
                                       lud_cuda::record_end,
                                       lud_cuda::graph_launch,

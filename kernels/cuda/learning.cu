@@ -143,22 +143,48 @@ void n_step_returns(lud_device *device, int64_t n_steps, int64_t n, int64_t hori
     });
 }
 
-void gather_windows(lud_device *device, int64_t n_steps, int64_t width, int64_t horizon, const float *data,
-                    const int32_t *window, lud_padding padding, const float *value, float *out,
-                    int32_t *valid) {
-    auto count_of = [=] __device__(int64_t t) {
-        int64_t count = horizon < n_steps - t ? horizon : n_steps - t;
-        if (window && window[t] < count) count = window[t] > 0 ? window[t] : 0;
+namespace {
+
+struct alignas(16) sixteen_bytes {
+    uint64_t half[2];
+};
+
+// A row is `width` words; one thread a word.
+template <class word>
+void gather_words(lud_device *device, const lud_windows &w, const void *data, lud_padding padding,
+                  const void *value, void *out, int32_t *valid) {
+    const word *rows = static_cast<const word *>(data), *pad = static_cast<const word *>(value);
+    word *to = static_cast<word *>(out);
+    const int64_t width = w.row_bytes / (int64_t)sizeof(word), window = width * w.horizon;
+    auto first_of = [=] __device__(int64_t i) { return w.first ? w.first[i] : i; };
+    auto left_of = [=] __device__(int64_t i) { return (w.end ? w.end[i] : w.n) - first_of(i); };
+    auto count_of = [=] __device__(int64_t i) {
+        const int64_t left = left_of(i);
+        int64_t count = w.horizon < left ? w.horizon : left > 0 ? left : 0;
+        if (w.length && w.length[i] < count) count = w.length[i] > 0 ? w.length[i] : 0;
         return count;
     };
-    if (valid) each(device, n_steps, [=] __device__(int64_t t) { valid[t] = (int32_t)count_of(t); });
-    each(device, n_steps * horizon * width, [=] __device__(int64_t at) {
-        int64_t j = at % width, k = at / width % horizon, t = at / (width * horizon), count = count_of(t);
-        out[at] = k < count                  ? data[(t + k) * width + j]
-                  : padding == LUD_PAD_VALUE ? value[j]
-                  : padding == LUD_PAD_LAST  ? data[(t + (count > 0 ? count - 1 : 0)) * width + j]
-                                             : 0;
+    if (valid) each(device, w.n, [=] __device__(int64_t i) { valid[i] = (int32_t)count_of(i); });
+    if (window == 0) return;
+    each(device, w.n * window, [=] __device__(int64_t at) {
+        const int64_t i = at / window, k = at % window / width, j = at % width, count = count_of(i);
+        const bool last = padding == LUD_PAD_LAST && left_of(i) > 0;
+        const int64_t row = first_of(i) + (k < count ? k : count > 0 ? count - 1 : 0);
+        to[at] = k < count || last ? rows[row * width + j] : padding == LUD_PAD_VALUE ? pad[j] : word{};
     });
+}
+
+} // namespace
+
+// The largest words that rows and addresses are multiples of.
+void gather_windows(lud_device *device, const lud_windows *windows, const void *data, lud_padding padding,
+                    const void *value, void *out, int32_t *valid) {
+    const uintptr_t all = (uintptr_t)windows->row_bytes | (uintptr_t)data | (uintptr_t)value | (uintptr_t)out;
+    auto gather = all % 16 == 0  ? gather_words<sixteen_bytes>
+                  : all % 8 == 0 ? gather_words<uint64_t>
+                  : all % 4 == 0 ? gather_words<uint32_t>
+                                 : gather_words<uint8_t>;
+    gather(device, *windows, data, padding, value, out, valid);
 }
 
 // ---- statistics

@@ -1,6 +1,5 @@
 // Elementwise maps on the GPU; the same formulas as kernels/cpu/ops_elementwise.inc.
-#ifndef LUDUS_KERNELS_CUDA_MAP_CUH
-#define LUDUS_KERNELS_CUDA_MAP_CUH
+#pragma once
 
 #include "kernels/cuda/cuda.cuh"
 
@@ -72,5 +71,3 @@ __device__ static inline float slope_of(lud_map map, float v) {
 }
 
 } // namespace lud_cuda
-
-#endif

@@ -19,6 +19,28 @@ void scatter_rows(lud_device *device, int64_t n, int64_t width, const float *x, 
     });
 }
 
+// A thread a group.
+void quantise_rows(lud_device *device, int64_t n, int64_t width, int64_t group, const float *x,
+                   const int32_t *index, int8_t *code, float *scale) {
+    int64_t groups = width / group;
+    each(device, n * groups, [=] __device__(int64_t at) {
+        int64_t i = at / groups, g = at % groups, row = index[i];
+        if (row < 0) return;
+        const float *from = x + i * width + g * group;
+        float largest = 0;
+        for (int64_t j = 0; j < group; ++j) largest = fmaxf(largest, fabsf(from[j]));
+        float inverse = largest > 0 ? 127 / largest : 0;
+        scale[row * groups + g] = largest / 127;
+        for (int64_t j = 0; j < group; ++j)
+            code[row * width + g * group + j] = (int8_t)rintf(from[j] * inverse);
+    });
+}
+
+void dequantise_rows(lud_device *device, int64_t n, int64_t width, int64_t group, const int8_t *code,
+                     const float *scale, float *y) {
+    each(device, n * width, [=] __device__(int64_t at) { y[at] = (float)code[at] * scale[at / group]; });
+}
+
 // A warp owns 32 columns of one destination row: it looks through the indices 32 at a time and takes the
 // matching rows in ascending order.
 void scatter_add(lud_device *device, int64_t n, int64_t width, int64_t n_out, const float *x,
@@ -167,6 +189,52 @@ void layer_norm_backward(lud_device *device, int64_t n, int64_t width, const flo
             float e = gain ? g[j] * gain[j] : g[j];
             put(dx + i * width + j, r * (e - s - (from[j] - m) * r * inner), add);
         }
+    });
+}
+
+// ---- root mean square norm: a warp a row
+
+void rms_norm(lud_device *device, int64_t n, int64_t width, double epsilon, const float *x, const float *gain,
+              float *y, float *scale) {
+    float small = (float)epsilon;
+    each_warp(device, n, [=] __device__(int64_t i, int lane) {
+        const float *from = x + i * width;
+        float squares = 0;
+        for (int64_t j = lane; j < width; j += WARP) squares += from[j] * from[j];
+        float r = 1 / sqrtf(warp_sum(squares) / (float)width + small);
+        for (int64_t j = lane; j < width; j += WARP) y[i * width + j] = from[j] * r * gain[j];
+        if (lane == 0 && scale) scale[i] = r;
+    });
+}
+
+void rms_norm_backward(lud_device *device, int64_t n, int64_t width, const float *x, const float *gain,
+                       const float *scale, const float *dy, float *dx, bool add, float *dgain) {
+    if (dgain) {
+        int64_t n_blocks = column_blocks(n);
+        float *part = static_cast<float *>(workspace(device, (size_t)(n_blocks * width) * sizeof(float)));
+        if (!part) return;
+        each(device, n_blocks * width, [=] __device__(int64_t at) {
+            int64_t block = at / width, j = at % width;
+            int64_t end = (block + 1) * ROW_BLOCK < n ? (block + 1) * ROW_BLOCK : n;
+            float to_gain = 0;
+            for (int64_t i = block * ROW_BLOCK; i < end; ++i)
+                to_gain += dy[i * width + j] * x[i * width + j] * scale[i];
+            part[at] = to_gain;
+        });
+        each_warp(device, width, [=] __device__(int64_t j, int lane) {
+            float to_gain = 0;
+            for (int64_t block = lane; block < n_blocks; block += WARP) to_gain += part[block * width + j];
+            to_gain = warp_sum(to_gain);
+            if (lane == 0) dgain[j] += to_gain;
+        });
+    }
+    each_warp(device, n, [=] __device__(int64_t i, int lane) {
+        const float *from = x + i * width, *g = dy + i * width;
+        float r = scale[i], inner = 0;
+        for (int64_t j = lane; j < width; j += WARP) inner += g[j] * gain[j] * from[j];
+        inner = warp_sum(inner) / (float)width * r * r;
+        for (int64_t j = lane; j < width; j += WARP)
+            put(dx + i * width + j, r * (g[j] * gain[j] - from[j] * inner), add);
     });
 }
 

@@ -6,8 +6,7 @@
  * on the CPU, a warp on CUDA. Lanes share columns (goals, robot actions); LUD_EMPO_MEET stands wherever one
  * lane goes on to read what another has written. Every number is summed in the same order whatever the number
  * of lanes, so results differ between devices by what exp, log and pow differ. */
-#ifndef LUDUS_LEARN_EMPO_EQUATIONS_H
-#define LUDUS_LEARN_EMPO_EQUATIONS_H
+#pragma once
 
 #include <assert.h>
 #include <math.h>
@@ -358,5 +357,3 @@ typedef struct lud_empo_sweep_code {
     void (*phase_2)(struct lud_device *device, const lud_empo_batch *batch);
     void (*credits)(struct lud_device *device, const lud_empo_batch *batch);
 } lud_empo_sweep_code;
-
-#endif

@@ -23,15 +23,15 @@ static lud_status list_agents(const lud_model *model, lud_empo_layout *layout, l
             layout->robots[layout->n_robots++] = i;
             break;
         default:
-            return lud_fail(
-                error, LUD_ERROR_INPUT,
+            return lud_invalid(
+                error,
                 "agent %d has no role; expected human or robot (yellow agents are people and grey ones "
                 "robots, others need `role:`)",
                 i);
         }
     }
     if (layout->n_humans == 0)
-        return lud_fail(error, LUD_ERROR_INPUT, "the world has no people; EMPO computes the power of people");
+        return lud_invalid(error, "the world has no people; EMPO computes the power of people");
     return LUD_OK;
 }
 
@@ -61,8 +61,7 @@ lud_status lud_empo_layout_find(const lud_model *model, lud_empo_layout *layout,
     if (!world->successors || !world->n_goals)
         return lud_fail(error, LUD_ERROR_UNSUPPORTED, "the world %s has no exact model with goals",
                         world->name);
-    lud_status status = list_agents(model, layout, error);
-    if (status != LUD_OK) return status;
+    LUD_TRY(list_agents(model, layout, error));
     if (lud_joint_action_count(&model->layout) == 0)
         return lud_fail(error, LUD_ERROR_LIMIT, "too many joint actions; expected at most 2^31 - 1");
     for (int r = 0; r < layout->n_robots; r++)
@@ -70,8 +69,7 @@ lud_status lud_empo_layout_find(const lud_model *model, lud_empo_layout *layout,
     for (int h = 0; h < layout->n_humans; h++) {
         int n_goals = world->n_goals(model, layout->humans[h]);
         if (n_goals == 0)
-            return lud_fail(error, LUD_ERROR_INPUT, "agent %d is a person without goals; add `goals:`",
-                            layout->humans[h]);
+            return lud_invalid(error, "agent %d is a person without goals; add `goals:`", layout->humans[h]);
         layout->n_human_profiles *= layout->n_human_actions[h];
         layout->goal_begin[h] = layout->n_goals;
         layout->n_goals += n_goals;
@@ -120,6 +118,28 @@ const char *lud_empo_robot_name(const lud_model *model, const lud_empo_layout *l
         used += n > 0 ? (size_t)n : 0;
     }
     return text;
+}
+
+int lud_empo_person_of(const lud_empo_layout *layout, int agent) {
+    for (int h = 0; h < layout->n_humans; h++)
+        if (layout->humans[h] == agent) return h;
+    return -1;
+}
+
+void lud_empo_goal_weights(const lud_empo_layout *layout, const lud_model *model, double *weights) {
+    for (int h = 0; h < layout->n_humans; h++)
+        for (int g = 0; g < lud_empo_goals_of(layout, h); g++)
+            weights[layout->goal_begin[h] + g] = model->world->goal_weight(model, layout->humans[h], g);
+}
+
+void lud_empo_robot_part(const lud_empo_layout *layout, const lud_model *model, const double *pi_r, int agent,
+                         double *to) {
+    int32_t robots[LUD_EMPO_MAX_AGENTS];
+    memset(to, 0, (size_t)model->layout.actions[agent].n_discrete * sizeof *to);
+    for (int32_t k = 0; k < layout->n_robot_actions; k++) {
+        lud_empo_robot_decode(layout, model, k, robots);
+        to[robots[agent]] += pi_r[k];
+    }
 }
 
 void lud_empo_marginal_of(const lud_empo_layout *layout, const double *goal_weight, const double *record,

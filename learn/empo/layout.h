@@ -4,8 +4,7 @@
  * People and robots are the model's agents with that role, in ascending order. A joint human action counts
  * with person 0 fastest, a joint robot action with the last robot fastest. Goals of all people stand one
  * behind the other: goal g of person h has column goal_begin[h] + g. */
-#ifndef LUDUS_LEARN_EMPO_LAYOUT_H
-#define LUDUS_LEARN_EMPO_LAYOUT_H
+#pragma once
 
 #include "learn/empo/equations.h"
 #include "sim/world.h"
@@ -47,9 +46,19 @@ static inline int lud_empo_own_action(const lud_empo_layout *layout, int human, 
     return lud_empo_profile_action(layout->n_human_actions, human, profile);
 }
 
+/* The place of a person in the layout, -1 for anybody else. */
+int lud_empo_person_of(const lud_empo_layout *layout, int agent);
+/* The number of person h's goals. */
+static inline int lud_empo_goals_of(const lud_empo_layout *layout, int human) {
+    return layout->goal_begin[human + 1] - layout->goal_begin[human];
+}
+/* weights[n_goals] of all people's goals. */
+void lud_empo_goal_weights(const lud_empo_layout *layout, const lud_model *model, double *weights);
+/* The part of one robot in pi_r[n_robot_actions], to[n_discrete]. */
+void lud_empo_robot_part(const lud_empo_layout *layout, const lud_model *model, const double *pi_r, int agent,
+                         double *to);
+
 /* Marginal policy of a person in a state, pi_h(a) = sum_g w_g pi_h(a|g), normalised; from the state's record.
  * goal_weight[n_goals], policy[n_human_actions[human]] */
 void lud_empo_marginal_of(const lud_empo_layout *layout, const double *goal_weight, const double *record,
                           int human, double *policy);
-
-#endif

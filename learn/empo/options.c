@@ -24,9 +24,7 @@ static const char *const pi_r_modes[] = {"direct", "mcts", NULL};
 static const char *const target_modes[] = {"one_step", "n_step", "episode", NULL};
 
 #define OPTIONS lud_optimiser_options
-static const lud_option optimiser_options[] = {LUD_OPTIMISER_ROWS("1e-8", "1e-4")};
-static const lud_option_table optimiser_table =
-    OPTION_TABLE("optimiser", LUD_OPTIMISER_HELP, optimiser_options);
+TABLE(optimiser_table, "optimiser", LUD_OPTIMISER_HELP, LUD_OPTIMISER_ROWS("1e-8", "1e-4"));
 
 #undef OPTIONS
 #define OPTIONS lud_empo_learner_options
@@ -228,63 +226,68 @@ bool lud_empo_learner_keeps_trajectories(const lud_empo_learner_options *o) {
     return lud_empo_learner_uses_trajectories(o) || o->hindsight_prob > 0;
 }
 
+lud_status lud_empo_learning_check(lud_empo_theory *theory, lud_optimiser_options *optimiser,
+                                   int64_t batch_size, int64_t buffer_size, const char *instead,
+                                   lud_tree *learner, lud_error *error) {
+    const lud_place place = learner ? learner->place : (lud_place){0};
+    LUD_TRY(lud_empo_theory_check(theory, place, error));
+    LUD_TRY(lud_optimiser_options_check(optimiser, learner, error));
+    if (theory->nu_h > 0)
+        return lud_invalid_at(error, place, "nu_h is %g; %s, expected 0", theory->nu_h, instead);
+    if (batch_size > buffer_size)
+        return lud_invalid_at(error, place, "batch_size is %lld; expected at most buffer_size, %lld",
+                              (long long)batch_size, (long long)buffer_size);
+    return LUD_OK;
+}
+
 lud_status lud_empo_learner_options_read(lud_arena *arena, lud_tree *learner, lud_empo_learner_options *o,
                                          lud_error *error) {
-    lud_status status = lud_options_read(&lud_empo_learner_table, arena, learner, o, error);
-    if (status) return status;
+    LUD_TRY(lud_options_read(&lud_empo_learner_table, arena, learner, o, error));
     const lud_place place = learner ? learner->place : (lud_place){0};
-    status = lud_empo_theory_check(&o->theory, place, error);
-    if (!status) status = lud_optimiser_options_check(&o->optimiser, learner, error);
-    if (status) return status;
-    if (o->theory.nu_h > 0)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "nu_h is %g; empo-phase2 takes what people do from human_prior, expected 0",
-                           o->theory.nu_h);
+    LUD_TRY(lud_empo_learning_check(&o->theory, &o->optimiser, o->batch_size, o->buffer_size,
+                                    "empo-phase2 takes what people do from human_prior", learner, error));
     lud_empo_stages *s = &o->stages;
     s->beta_r = o->theory.beta_r;
     s->gamma_h = o->theory.gamma_h;
     s->gamma_r = o->theory.gamma_r;
     if (s->gamma_h_curriculum && s->gamma_h_ramp > s->warmup[LUD_NET_V_H_E])
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "gamma_h_rampup_steps is %lld; expected at most warmup_v_h_e_steps, %lld",
-                           (long long)s->gamma_h_ramp, (long long)s->warmup[LUD_NET_V_H_E]);
+        return lud_invalid_at(error, place,
+                              "gamma_h_rampup_steps is %lld; expected at most warmup_v_h_e_steps, %lld",
+                              (long long)s->gamma_h_ramp, (long long)s->warmup[LUD_NET_V_H_E]);
     if (s->gamma_r_curriculum && s->gamma_r_ramp > s->warmup[LUD_NET_Q_R])
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "gamma_r_rampup_steps is %lld; expected at most warmup_q_r_steps, %lld",
-                           (long long)s->gamma_r_ramp, (long long)s->warmup[LUD_NET_Q_R]);
+        return lud_invalid_at(error, place,
+                              "gamma_r_rampup_steps is %lld; expected at most warmup_q_r_steps, %lld",
+                              (long long)s->gamma_r_ramp, (long long)s->warmup[LUD_NET_Q_R]);
     if (s->z_loss && !o->z_space)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place, "use_z_based_loss needs use_z_space_transform");
+        return lud_invalid_at(error, place, "use_z_based_loss needs use_z_space_transform");
     if ((o->use_human_action_rnd || o->rnd_use_adaptive_lr) && !o->use_rnd)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place, "%s needs use_rnd",
-                           o->use_human_action_rnd ? "use_human_action_rnd" : "rnd_use_adaptive_lr");
+        return lud_invalid_at(error, place, "%s needs use_rnd",
+                              o->use_human_action_rnd ? "use_human_action_rnd" : "rnd_use_adaptive_lr");
     if (o->async_training && o->use_human_action_rnd)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "use_human_action_rnd learns from every step as it is done; expected no "
-                           "async_training");
+        return lud_invalid_at(error, place,
+                              "use_human_action_rnd learns from every step as it is done; expected no "
+                              "async_training");
     if (o->async_training && o->use_lookup_tables && o->use_lookup[LUD_NET_Q_R])
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "async_training copies networks to its actors; expected use_lookup_q_r: false");
+        return lud_invalid_at(error, place,
+                              "async_training copies networks to its actors; expected use_lookup_q_r: false");
     if (o->async_training && o->async_min_buffer_size > o->buffer_size)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "async_min_buffer_size is %lld; expected at most buffer_size, %lld",
-                           (long long)o->async_min_buffer_size, (long long)o->buffer_size);
+        return lud_invalid_at(error, place,
+                              "async_min_buffer_size is %lld; expected at most buffer_size, %lld",
+                              (long long)o->async_min_buffer_size, (long long)o->buffer_size);
     if (o->v_h_e_target_mode != LUD_EMPO_ONE_STEP && o->fresh_goals && !o->expected_people)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "v_h_e_target_mode: %s needs the goals that people pursued; expected fresh_goals: "
-                           "false or expected_people: true",
-                           target_modes[o->v_h_e_target_mode]);
+        return lud_invalid_at(
+            error, place,
+            "v_h_e_target_mode: %s needs the goals that people pursued; expected fresh_goals: "
+            "false or expected_people: true",
+            target_modes[o->v_h_e_target_mode]);
     if (o->hindsight_prob > 0 && (o->expected_people || !o->fresh_goals))
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "hindsight_prob needs actions drawn apart from what people did; expected %s",
-                           o->expected_people ? "expected_people: false, since all goals are learned with it"
-                                              : "fresh_goals: true");
+        return lud_invalid_at(
+            error, place, "hindsight_prob needs actions drawn apart from what people did; expected %s",
+            o->expected_people ? "expected_people: false, since all goals are learned with it"
+                               : "fresh_goals: true");
     if (o->log_space && o->z_space)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "use_log_space_transform and use_z_space_transform exclude each other");
-    if (o->batch_size > o->buffer_size)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "batch_size is %lld; expected at most buffer_size, %lld", (long long)o->batch_size,
-                           (long long)o->buffer_size);
+        return lud_invalid_at(error, place,
+                              "use_log_space_transform and use_z_space_transform exclude each other");
     for (int net = 0; net < LUD_EMPO_NETS; net++)
         o->use_lookup[net] &= o->use_lookup_tables && lud_empo_stages_learn(s, net);
     return LUD_OK;

@@ -1,6 +1,5 @@
 /* What the neural EMPO learner reads from a scenario's `learner:` section of type empo-phase2. */
-#ifndef LUDUS_LEARN_EMPO_OPTIONS_H
-#define LUDUS_LEARN_EMPO_OPTIONS_H
+#pragma once
 
 #include "learn/empo/stages.h"
 #include "learn/empo/theory.h"
@@ -13,8 +12,7 @@ typedef enum lud_empo_restart_from { LUD_EMPO_VISITED, LUD_EMPO_SUCCESSORS } lud
 typedef enum lud_empo_pi_r_mode { LUD_EMPO_DIRECT, LUD_EMPO_MCTS } lud_empo_pi_r_mode;
 
 /* Steps that a target looks ahead: one, n, or all that are stored of the episode
- * (learn/empo/targets/trajectory.h).
- */
+ * (learn/empo/targets/trajectory.h). */
 typedef enum lud_empo_target_mode {
     LUD_EMPO_ONE_STEP,
     LUD_EMPO_N_STEP,
@@ -88,8 +86,10 @@ unsigned lud_empo_learner_networks(const lud_empo_learner_options *options);
 bool lud_empo_learner_uses_trajectories(const lud_empo_learner_options *options);
 bool lud_empo_learner_keeps_trajectories(const lud_empo_learner_options *options);
 
+/* Checks that both phases share; `instead` says what they do without the habit of nu_h. */
+lud_status lud_empo_learning_check(lud_empo_theory *theory, lud_optimiser_options *optimiser,
+                                   int64_t batch_size, int64_t buffer_size, const char *instead,
+                                   lud_tree *learner, lud_error *error);
 /* Reads the section and checks what ranges alone cannot say. */
 lud_status lud_empo_learner_options_read(lud_arena *arena, lud_tree *learner,
                                          lud_empo_learner_options *options, lud_error *error);
-
-#endif

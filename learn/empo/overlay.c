@@ -14,22 +14,15 @@ typedef struct records_source {
     lud_empo_layout layout;
     lud_arena *arena;
     double *goal_weight; /* [n_goals] */
-    int32_t *robots;     /* [n_agents] */
 } records_source;
 
+/* Null where nothing is known of the state, as at the end. */
 static const double *record_of(const records_source *s, const uint8_t *state) {
-    return s->records.of(s->records.context, state);
-}
-
-static int person_of(const lud_empo_layout *layout, int agent) {
-    for (int h = 0; h < layout->n_humans; h++)
-        if (layout->humans[h] == agent) return h;
-    return -1;
+    return s->model->world->is_terminal(s->model, state) ? NULL : s->records.of(s->records.context, state);
 }
 
 static bool quantity_values(lud_overlay_source *source, const uint8_t *state, double *values) {
     const records_source *s = (const records_source *)source;
-    if (s->model->world->is_terminal(s->model, state)) return false;
     const double *record = record_of(s, state);
     if (!record) return false;
     memcpy(values, record + s->layout.x_h, (size_t)s->layout.n_humans * sizeof *values);
@@ -40,21 +33,18 @@ static bool quantity_values(lud_overlay_source *source, const uint8_t *state, do
 
 static bool choice_probabilities(lud_overlay_source *source, const uint8_t *state, double *values) {
     const records_source *s = (const records_source *)source;
-    if (s->model->world->is_terminal(s->model, state)) return false;
     const double *record = record_of(s, state);
-    if (!record) return false;
-    memcpy(values, record + s->layout.pi_r, (size_t)s->layout.n_robot_actions * sizeof *values);
-    return true;
+    if (record) memcpy(values, record + s->layout.pi_r, (size_t)s->layout.n_robot_actions * sizeof *values);
+    return record;
 }
 
 static bool goal_values(lud_overlay_source *source, const uint8_t *state, int agent, double *values) {
     const records_source *s = (const records_source *)source;
-    int h = person_of(&s->layout, agent);
-    if (h < 0 || s->model->world->is_terminal(s->model, state)) return false;
-    const double *record = record_of(s, state);
+    const int h = lud_empo_person_of(&s->layout, agent);
+    const double *record = h < 0 ? NULL : record_of(s, state);
     if (!record) return false;
-    int begin = s->layout.goal_begin[h], n = s->layout.goal_begin[h + 1] - begin;
-    memcpy(values, record + s->layout.v_h_e + begin, (size_t)n * sizeof *values);
+    memcpy(values, record + s->layout.v_h_e + s->layout.goal_begin[h],
+           (size_t)lud_empo_goals_of(&s->layout, h) * sizeof *values);
     return true;
 }
 
@@ -62,20 +52,12 @@ static bool action_probabilities(lud_overlay_source *source, const uint8_t *stat
                                  double *p) {
     const records_source *s = (const records_source *)source;
     const lud_empo_layout *layout = &s->layout;
-    if (s->model->world->is_terminal(s->model, state)) return false;
     const double *record = record_of(s, state);
     if (!record) return false;
-    int h = person_of(layout, agent);
-    if (h < 0) { /* the robot's own part of the joint policy */
-        memset(p, 0, (size_t)s->model->layout.actions[agent].n_discrete * sizeof *p);
-        for (int32_t k = 0; k < layout->n_robot_actions; k++) {
-            lud_empo_robot_decode(layout, s->model, k, s->robots);
-            p[s->robots[agent]] += record[layout->pi_r + k];
-        }
-        return true;
-    }
-    int n = layout->n_human_actions[h], n_goals = layout->goal_begin[h + 1] - layout->goal_begin[h];
-    if (goal >= 0 && goal < n_goals)
+    const int h = lud_empo_person_of(layout, agent), n = h < 0 ? 0 : layout->n_human_actions[h];
+    if (h < 0)
+        lud_empo_robot_part(layout, s->model, record + layout->pi_r, agent, p);
+    else if (goal >= 0 && goal < lud_empo_goals_of(layout, h))
         memcpy(p, record + layout->policies + layout->policy_begin[h] + goal * n, (size_t)n * sizeof *p);
     else
         lud_empo_marginal_of(layout, s->goal_weight, record, h, p);
@@ -91,19 +73,16 @@ static void destroy(lud_overlay_source *source) {
 
 static bool fill(records_source *s) {
     const lud_empo_layout *layout = &s->layout;
-    const lud_world *world = s->model->world;
     int n_quantities = layout->n_humans + 2;
     lud_overlay_quantity *q = lud_arena_take_array(s->arena, (size_t)n_quantities, sizeof *q);
     const char **choices = lud_arena_take_array(s->arena, (size_t)layout->n_robot_actions, sizeof *choices);
     s->goal_weight = lud_arena_take_array(s->arena, (size_t)layout->n_goals, sizeof *s->goal_weight);
-    s->robots = lud_arena_take_array(s->arena, (size_t)s->model->layout.n_agents, sizeof *s->robots);
-    if (!q || !choices || !s->goal_weight || !s->robots) return false;
+    if (!q || !choices || !s->goal_weight) return false;
+    lud_empo_goal_weights(layout, s->model, s->goal_weight);
     double most = 0; /* X_h is a sum over goals of weight times something up to 1 */
     for (int h = 0; h < layout->n_humans; h++) {
         double sum = 0;
-        for (int g = layout->goal_begin[h]; g < layout->goal_begin[h + 1]; g++)
-            sum += s->goal_weight[g] =
-                world->goal_weight(s->model, layout->humans[h], g - layout->goal_begin[h]);
+        for (int g = layout->goal_begin[h]; g < layout->goal_begin[h + 1]; g++) sum += s->goal_weight[g];
         most = sum > most ? sum : most;
         q[h] = (lud_overlay_quantity){.unit = true};
         snprintf(q[h].name, sizeof q[h].name, "X_h person %d", layout->humans[h]);
@@ -139,12 +118,12 @@ lud_status lud_empo_overlay_create(lud_state_records records, const lud_model *m
     if (!s || !(s->arena = lud_arena_create(0))) {
         if (records.destroy) records.destroy(records.context);
         free(s);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the overlay");
+        return lud_no_memory(error, "the overlay");
     }
     s->records = records;
     s->model = model;
     lud_status status = lud_empo_layout_find(model, &s->layout, error);
-    if (!status && !fill(s)) status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for the overlay");
+    if (!status && !fill(s)) status = lud_no_memory(error, "the overlay");
     if (status)
         destroy(&s->base);
     else

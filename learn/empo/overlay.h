@@ -1,7 +1,6 @@
 /* What EMPO knows about a state, to be drawn with the world: V_h^e, policies, X_h, U_r, V_r and pi_r, from an
  * exact solution or from what has been learned. */
-#ifndef LUDUS_LEARN_EMPO_OVERLAY_H
-#define LUDUS_LEARN_EMPO_OVERLAY_H
+#pragma once
 
 #include "agents/overlay_source.h"
 #include "base/status.h"
@@ -17,5 +16,3 @@ typedef struct lud_state_records {
 /* A source of such records, which it takes over, also when it fails. */
 lud_status lud_empo_overlay_create(lud_state_records records, const lud_model *model,
                                    lud_overlay_source **source, lud_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* What changes over the training of the neural EMPO learner: which networks learn, and every scheduled value.
  * The unit of all lengths is the training step. */
-#ifndef LUDUS_LEARN_EMPO_STAGES_H
-#define LUDUS_LEARN_EMPO_STAGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ int64_t lud_empo_stage_end(const lud_empo_stages *stages, int stage);
 const char *lud_empo_stage_name(const lud_empo_stages *stages, int stage);
 /* The stages that have a length: number, name, duration, end, networks; one line each. */
 void lud_empo_stages_print(const lud_empo_stages *stages, lud_text *out);
-
-#endif

@@ -10,26 +10,24 @@ static lud_status resolve_rate(double *gamma, double *rho, const char *name, lud
                                lud_error *error) {
     if (*rho >= 0) {
         if (*gamma != 1)
-            return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                               "gamma_%s and rho_%s are both given; expected one of them", name, name);
+            return lud_invalid_at(error, place, "gamma_%s and rho_%s are both given; expected one of them",
+                                  name, name);
         *gamma = exp(-*rho);
         *rho = -1;
     } else if (*rho != -1) {
-        return lud_fail_at(error, LUD_ERROR_INPUT, place, "rho_%s is %g; expected a rate >= 0", name, *rho);
+        return lud_invalid_at(error, place, "rho_%s is %g; expected a rate >= 0", name, *rho);
     }
     if (!(*gamma > 0 && *gamma <= 1))
-        return lud_fail_at(error, LUD_ERROR_INPUT, place, "gamma_%s is %g; expected 0 < gamma_%s <= 1", name,
-                           *gamma, name);
+        return lud_invalid_at(error, place, "gamma_%s is %g; expected 0 < gamma_%s <= 1", name, *gamma, name);
     return LUD_OK;
 }
 
 lud_status lud_empo_theory_check(lud_empo_theory *theory, lud_place place, lud_error *error) {
     if (!(theory->beta_h > 0))
-        return lud_fail_at(error, LUD_ERROR_INPUT, place, "beta_h is %g; expected a number above 0 or .inf",
-                           theory->beta_h);
-    lud_status status = resolve_rate(&theory->gamma_h, &theory->rho_h, "h", place, error);
-    if (status == LUD_OK) status = resolve_rate(&theory->gamma_r, &theory->rho_r, "r", place, error);
-    return status;
+        return lud_invalid_at(error, place, "beta_h is %g; expected a number above 0 or .inf",
+                              theory->beta_h);
+    LUD_TRY(resolve_rate(&theory->gamma_h, &theory->rho_h, "h", place, error));
+    return resolve_rate(&theory->gamma_r, &theory->rho_r, "r", place, error);
 }
 
 double lud_empo_reward_weight_of(const lud_empo_theory *theory) {

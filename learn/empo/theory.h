@@ -3,8 +3,7 @@
  * Heitzig & Potham, "Model-Based Soft Maximization of Suitable Metrics of Long-Term Human Power", arXiv
  * 2508.00159. Equation numbers below are the paper's; the exact solver and the learner both call these
  * functions; learn/empo/equations.h has the arithmetic. */
-#ifndef LUDUS_LEARN_EMPO_THEORY_H
-#define LUDUS_LEARN_EMPO_THEORY_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -65,5 +64,3 @@ double lud_empo_reward_weight_of(const lud_empo_theory *theory);
 /* The index that `uniform` in [0, 1) draws from the distribution p[n]; what rounding leaves over belongs to
  * the last possible one. */
 int lud_empo_draw(const double *p, int n, double uniform);
-
-#endif

@@ -1,7 +1,6 @@
 #include "learn/kge/embedding.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +53,7 @@ lud_status lud_kge_load(const char *folder, const lud_proof_base *base, lud_kge 
     *kge = (lud_kge){.n_entities = base->n_constants, .n_relations = base->n_predicates};
     lud_text path = {0};
     lud_text_append(&path, "%s/checkpoint.safetensors", folder);
-    if (path.failed) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a path");
+    if (path.failed) return lud_no_memory(error, "a path");
     lud_status status = lud_checkpoint_open(path.bytes, &kge->checkpoint, error);
     lud_text_free(&path);
     if (status) return status;
@@ -62,13 +61,12 @@ lud_status lud_kge_load(const char *folder, const lud_proof_base *base, lud_kge 
     const uint64_t scorer = read_number(c, "kge.scorer"), dimension = read_number(c, "kge.dimension"),
                    norm = read_number(c, "kge.norm"), margin = read_number(c, "kge.margin");
     if (scorer >= LUD_KGE_SCORERS || dimension == 0 || dimension > 1 << 20)
-        status = lud_fail(error, LUD_ERROR_INPUT,
-                          "%s: no embeddings in this run; expected one of learner kge", folder);
+        status = lud_invalid(error, "%s: no embeddings in this run; expected one of learner kge", folder);
     else if (read_number(c, "kge.names") != names_hash(base))
-        status = lud_fail(error, LUD_ERROR_INPUT,
-                          "%s: trained on other constants or predicates; expected those of this scenario "
-                          "(the same facts and query files)",
-                          folder);
+        status = lud_invalid(error,
+                             "%s: trained on other constants or predicates; expected those of this scenario "
+                             "(the same facts and query files)",
+                             folder);
     if (!status) {
         kge->shape =
             (lud_kge_shape){.scorer = (int)scorer, .norm = (int64_t)norm, .dimension = (int64_t)dimension};
@@ -79,9 +77,9 @@ lud_status lud_kge_load(const char *folder, const lud_proof_base *base, lud_kge 
             read_table(c, "best.relation", kge->n_relations, lud_kge_relation_width(&kge->shape));
         kge->query = malloc((size_t)width * sizeof *kge->query);
         if (!kge->entities || !kge->relations)
-            status = lud_fail(error, LUD_ERROR_INPUT, "%s: the embeddings have another shape", folder);
+            status = lud_invalid(error, "%s: the embeddings have another shape", folder);
         else if (!kge->query)
-            status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for embeddings");
+            status = lud_no_memory(error, "embeddings");
     }
     if (status) lud_kge_free(kge);
     return status;

@@ -1,7 +1,6 @@
 /* Trained embeddings of a knowledge graph's constants and predicates, for scoring triples: what the learner
  * `kge` leaves in its run. */
-#ifndef LUDUS_LEARN_KGE_EMBEDDING_H
-#define LUDUS_LEARN_KGE_EMBEDDING_H
+#pragma once
 
 #include "learn/kge/scores.h"
 #include "learn/store/checkpoint.h"
@@ -27,5 +26,3 @@ double lud_kge_log_probability(double score);
 
 /* Saves the shape and a hash of the base's names, or checks them. */
 void lud_kge_visit_shape(const lud_kge_shape *shape, const lud_proof_base *base, lud_checkpoint *checkpoint);
-
-#endif

@@ -38,27 +38,19 @@ static const char *const losses[] = {"self_adversarial", "bce", NULL};
 static const char *const decays[] = {"constant", "linear", "cosine", "exponential", NULL};
 
 #define OPTIONS struct kge_rate
-static const lud_option rate_options[] = {
-    REAL(start, "1e-3", 0, 10, "after the warm-up"),
-    REAL(end, "1e-5", 0, 10, "at the end"),
-    CHOICE(decay, "cosine", decays, "how it falls"),
-    REAL(warmup, "0.1", 0, 1, "share of the training over which it rises from 0"),
-};
-static const lud_option_table rate_table = OPTION_TABLE("learning_rate", "step size", rate_options);
+TABLE(rate_table, "learning_rate", "step size", REAL(start, "1e-3", 0, 10, "after the warm-up"),
+      REAL(end, "1e-5", 0, 10, "at the end"), CHOICE(decay, "cosine", decays, "how it falls"),
+      REAL(warmup, "0.1", 0, 1, "share of the training over which it rises from 0"));
 #undef OPTIONS
 #define OPTIONS struct kge_evaluation
-static const lud_option evaluation_options[] = {
-    INT(every, "10", 0, 1e9, "epochs between rankings of validation queries; 0: only after the last"),
-    INT_AT("queries", n_queries, "200", 0, 1e9, "queries that are ranked, the first ones; 0: all"),
-    LUD_PROOF_RANK_ROWS(rank),
-};
-static const lud_option_table evaluation_table = OPTION_TABLE("evaluation", "ranking", evaluation_options);
+TABLE(evaluation_table, "evaluation", "ranking",
+      INT(every, "10", 0, 1e9, "epochs between rankings of validation queries; 0: only after the last"),
+      INT_AT("queries", n_queries, "200", 0, 1e9, "queries that are ranked, the first ones; 0: all"),
+      LUD_PROOF_RANK_ROWS(rank));
 
 #undef OPTIONS
 #define OPTIONS lud_optimiser_options
-static const lud_option optimiser_options[] = {LUD_OPTIMISER_ROWS("1e-8", "1e-6")};
-static const lud_option_table optimiser_table =
-    OPTION_TABLE("optimiser", LUD_OPTIMISER_HELP, optimiser_options);
+TABLE(optimiser_table, "optimiser", LUD_OPTIMISER_HELP, LUD_OPTIMISER_ROWS("1e-8", "1e-6"));
 
 #undef OPTIONS
 #define OPTIONS kge_options
@@ -206,7 +198,7 @@ static lud_status take_memory(kge *k, lud_error *error) {
     TAKE(k->head_share, (size_t)k->model->base->n_predicates + 1);
     TAKE(k->ranking, (size_t)(k->n_valid > k->n_test ? k->n_valid : k->n_test) + 1);
 #undef TAKE
-    return complete ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for embeddings");
+    return complete ? LUD_OK : lud_no_memory(error, "embeddings");
 }
 
 static lud_status build_tables(kge *k, lud_error *error) {
@@ -220,24 +212,21 @@ static lud_status build_tables(kge *k, lud_error *error) {
     const lud_init relation = {.kind = kind,
                                .a = shape->scorer == LUD_KGE_ROTATE ? 3.14159265358979323846 : scale};
     k->parameters = lud_parameters_create(k->device, false);
-    if (!k->parameters) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for embeddings");
+    if (!k->parameters) return lud_no_memory(error, "embeddings");
     k->entity = lud_parameters_add(k->parameters, "entity", 2,
                                    (int64_t[]){base->n_constants, lud_kge_entity_width(shape)}, entity);
     k->relation =
         lud_parameters_add(k->parameters, "relation", 2,
                            (int64_t[]){base->n_predicates, lud_kge_relation_width(shape)}, relation);
-    if (k->entity < 0 || k->relation < 0)
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for embeddings");
+    if (k->entity < 0 || k->relation < 0) return lud_no_memory(error, "embeddings");
     lud_parameters_set_low_rank(k->parameters, "", true);
-    lud_status status = lud_parameters_build(k->parameters, (uint64_t)k->scenario->run.seed, error);
-    if (status) return status;
+    LUD_TRY(lud_parameters_build(k->parameters, (uint64_t)k->scenario->run.seed, error));
     k->best = lud_parameters_clone(k->parameters);
     k->optimiser = lud_optimiser_create(k->parameters);
-    if (!k->best || !k->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for embeddings");
+    if (!k->best || !k->optimiser) return lud_no_memory(error, "embeddings");
     lud_optimiser_options o = k->options.optimiser;
     o.max_norm = k->options.max_grad_norm;
-    if (lud_optimiser_group(k->optimiser, "", &o, false) < 0)
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the optimiser");
+    if (lud_optimiser_group(k->optimiser, "", &o, false) < 0) return lud_no_memory(error, "the optimiser");
     return lud_optimiser_build(k->optimiser, (uint64_t)k->scenario->run.seed, error);
 }
 
@@ -246,22 +235,19 @@ static int32_t limited(int64_t wanted, int32_t n) {
 }
 
 static lud_status build(kge *k, lud_error *error) {
-    lud_status status = lud_options_read(&table, k->arena, k->scenario->learner, &k->options, error);
-    if (!status) status = lud_optimiser_options_check(&k->options.optimiser, k->scenario->learner, error);
-    if (status) return status;
+    LUD_TRY(lud_options_read(&table, k->arena, k->scenario->learner, &k->options, error));
+    LUD_TRY(lud_optimiser_options_check(&k->options.optimiser, k->scenario->learner, error));
     const lud_place place = k->scenario->learner->place;
     const lud_proof_base *base = k->model->base;
     if (!k->device->backend->host_memory) { /* the scores are taken on the host, where the embeddings lie */
-        status = lud_scenario_device(k->scenario, "cpu", &k->own_device, error);
-        if (status) return status;
+        LUD_TRY(lud_scenario_device(k->scenario, "cpu", &k->own_device, error));
         k->device = k->own_device;
     }
     for (int32_t p = 1; p <= base->n_predicates; p++)
         if (base->arity[p] != 2)
-            return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                               "learner kge needs predicates with two arguments; %s has %d",
-                               base->predicates[p], base->arity[p]);
-    if (base->n_facts == 0) return lud_fail_at(error, LUD_ERROR_INPUT, place, "there are no facts to learn");
+            return lud_invalid_at(error, place, "learner kge needs predicates with two arguments; %s has %d",
+                                  base->predicates[p], base->arity[p]);
+    if (base->n_facts == 0) return lud_invalid_at(error, place, "there are no facts to learn");
     k->n_facts = base->n_facts;
     if (k->options.batch_size > k->n_facts) k->options.batch_size = k->n_facts;
     k->n_batches = (int32_t)((k->n_facts + k->options.batch_size - 1) / k->options.batch_size);
@@ -274,27 +260,26 @@ static lud_status build(kge *k, lud_error *error) {
                              .warmup = warmup,
                              .length = updates - warmup};
     if (k->rate.kind == LUD_SCHEDULE_EXPONENTIAL && (k->rate.start <= 0.0 || k->rate.end <= 0.0))
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "learning_rate: an exponential decay needs start and end above 0");
+        return lud_invalid_at(error, place,
+                              "learning_rate: an exponential decay needs start and end above 0");
     k->n_valid = limited(k->options.evaluation.n_queries, k->model->pools[LUD_PROOF_VALID].n);
     k->n_test = limited(k->options.evaluation.n_queries, k->model->pools[LUD_PROOF_TEST].n);
     k->options.evaluation.rank.fusion.kind = LUD_PROOF_FUSION_KGE;
     k->options.evaluation.rank.n_slots = 1;
-    status = take_memory(k, error);
-    if (!status) status = build_tables(k, error);
-    if (!status)
-        status = lud_proof_ranker_create(k->model, NULL, &k->options.evaluation.rank,
-                                         (lud_proof_corrupt)k->model->options.negatives.corrupt, 1,
-                                         &k->ranker, error);
-    if (!status) count_sides(k);
-    return status;
+    LUD_TRY(take_memory(k, error));
+    LUD_TRY(build_tables(k, error));
+    LUD_TRY(lud_proof_ranker_create(k->model, NULL, &k->options.evaluation.rank,
+                                    (lud_proof_corrupt)k->model->options.negatives.corrupt, 1, &k->ranker,
+                                    error));
+    count_sides(k);
+    return LUD_OK;
 }
 
 static lud_status create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
                          lud_error *error) {
     *learner = NULL;
     kge *k = calloc(1, sizeof *k);
-    if (!k) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
+    if (!k) return lud_no_memory(error, "a learner");
     k->base = (lud_learner){.kind = &lud_learner_kge,
                             .columns = columns,
                             .n_columns = N_COLUMNS,
@@ -305,13 +290,12 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
     k->device = device;
     k->best_mrr = -1.0;
     k->arena = lud_arena_create(0);
-    lud_status status = k->arena ? build(k, error) : lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-    if (status) {
+    lud_status status = k->arena ? build(k, error) : lud_out_of_memory(error);
+    if (status)
         destroy(&k->base);
-        return status;
-    }
-    *learner = &k->base;
-    return LUD_OK;
+    else
+        *learner = &k->base;
+    return status;
 }
 
 /* ---- one epoch ---- */
@@ -477,15 +461,14 @@ static lud_status rank(kge *k, lud_parameters *parameters, lud_proof_split split
                        lud_proof_ranking_summary *summary, lud_error *error) {
     const lud_kge view = view_of(k, parameters);
     lud_proof_ranker_use_kge(k->ranker, &view);
-    lud_status status = lud_proof_rank(k->ranker, k->model->pools[split], 0, n, k->ranking, error);
-    if (!status) *summary = lud_proof_ranking_summarise(&k->options.evaluation.rank, k->ranking, n, NULL);
-    return status;
+    LUD_TRY(lud_proof_rank(k->ranker, k->model->pools[split], 0, n, k->ranking, error));
+    *summary = lud_proof_ranking_summarise(&k->options.evaluation.rank, k->ranking, n, NULL);
+    return LUD_OK;
 }
 
 static lud_status validate(kge *k, double *row, lud_error *error) {
     lud_proof_ranking_summary s = {0};
-    lud_status status = k->n_valid ? rank(k, k->parameters, LUD_PROOF_VALID, k->n_valid, &s, error) : LUD_OK;
-    if (status) return status;
+    LUD_TRY(k->n_valid ? rank(k, k->parameters, LUD_PROOF_VALID, k->n_valid, &s, error) : LUD_OK);
     if (k->n_valid == 0 || s.mrr > k->best_mrr) {
         k->best_mrr = s.mrr;
         lud_parameters_copy(k->best, k->parameters);

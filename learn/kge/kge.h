@@ -10,8 +10,7 @@
  *
  * (Sun et al., "RotatE", 2019, equations 5 and 6). Adam with decay and clipping; one iteration is one pass
  * over the facts. Valid and test queries are never seen. */
-#ifndef LUDUS_LEARN_KGE_KGE_H
-#define LUDUS_LEARN_KGE_KGE_H
+#pragma once
 
 #include "learn/kge/embedding.h"
 #include "learn/learner.h"
@@ -25,5 +24,3 @@ lud_kge lud_kge_learned(lud_learner *learner);
  * overwritten; the loss is the mean over n. */
 double lud_kge_loss(bool self_adversarial, double alpha, int64_t n, int64_t k, const double *positive,
                     const float *negative, const uint8_t *skip, double *dpositive, float *dnegative);
-
-#endif

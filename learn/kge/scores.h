@@ -8,8 +8,7 @@
  * Every score is that of a query vector q, made of the relation and one entity, and the other entity e:
  * g - |q - e| or <q, e>. So many candidates for one argument cost one q and a product with a matrix. A vector
  * of `dimension` complex numbers holds its real parts, then its imaginary ones. */
-#ifndef LUDUS_LEARN_KGE_SCORES_H
-#define LUDUS_LEARN_KGE_SCORES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -71,5 +70,3 @@ void lud_kge_scores_backward(lud_device *device, const lud_kge_shape *shape, int
 void lud_kge_scores_backward_f64(lud_device *device, const lud_kge_shape *shape, int64_t n, const double *q,
                                  int64_t n_entities, const double *e, const double *dscores, double *dq,
                                  double *de);
-
-#endif

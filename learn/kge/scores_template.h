@@ -5,6 +5,7 @@ void NAME(lud_kge_query)(const lud_kge_shape *shape, lud_kge_side side, const re
                          const real *relation, real *q) {
     const int64_t n = shape->dimension;
     const real *a = anchor, *b = anchor + n;
+    const bool rotates = shape->scorer == LUD_KGE_ROTATE;
     /* candidates at the head see the inverse: -r, conj(r), the rotation back */
     const real sign = side == LUD_KGE_TAIL ? 1 : -1;
     switch (shape->scorer) {
@@ -14,16 +15,10 @@ void NAME(lud_kge_query)(const lud_kge_shape *shape, lud_kge_side side, const re
     case LUD_KGE_DISTMULT:
         for (int64_t k = 0; k < n; k++) q[k] = a[k] * relation[k];
         break;
-    case LUD_KGE_COMPLEX:
+    default: /* the rotation by an angle is the product with a number of length one */
         for (int64_t k = 0; k < n; k++) {
-            const real x = relation[k], y = sign * relation[n + k];
-            q[k] = a[k] * x - b[k] * y;
-            q[n + k] = a[k] * y + b[k] * x;
-        }
-        break;
-    default:
-        for (int64_t k = 0; k < n; k++) {
-            const real x = COS(relation[k]), y = sign * SIN(relation[k]);
+            const real x = rotates ? COS(relation[k]) : relation[k];
+            const real y = sign * (rotates ? SIN(relation[k]) : relation[n + k]);
             q[k] = a[k] * x - b[k] * y;
             q[n + k] = a[k] * y + b[k] * x;
         }
@@ -34,6 +29,7 @@ void NAME(lud_kge_query_backward)(const lud_kge_shape *shape, lud_kge_side side,
                                   const real *relation, const real *dq, real *danchor, real *drelation) {
     const int64_t n = shape->dimension;
     const real *a = anchor, *b = anchor + n;
+    const bool rotates = shape->scorer == LUD_KGE_ROTATE;
     const real sign = side == LUD_KGE_TAIL ? 1 : -1;
     switch (shape->scorer) {
     case LUD_KGE_TRANSE:
@@ -48,22 +44,15 @@ void NAME(lud_kge_query_backward)(const lud_kge_shape *shape, lud_kge_side side,
             drelation[k] += dq[k] * a[k];
         }
         break;
-    case LUD_KGE_COMPLEX:
-        for (int64_t k = 0; k < n; k++) {
-            const real x = relation[k], y = sign * relation[n + k];
-            danchor[k] += dq[k] * x + dq[n + k] * y;
-            danchor[n + k] += dq[n + k] * x - dq[k] * y;
-            drelation[k] += dq[k] * a[k] + dq[n + k] * b[k];
-            drelation[n + k] += sign * (dq[n + k] * a[k] - dq[k] * b[k]);
-        }
-        break;
     default:
         for (int64_t k = 0; k < n; k++) {
-            const real x = COS(relation[k]), y = sign * SIN(relation[k]);
+            const real x = rotates ? COS(relation[k]) : relation[k];
+            const real y = sign * (rotates ? SIN(relation[k]) : relation[n + k]);
+            const real dx = dq[k] * a[k] + dq[n + k] * b[k], dy = dq[n + k] * a[k] - dq[k] * b[k];
             danchor[k] += dq[k] * x + dq[n + k] * y;
             danchor[n + k] += dq[n + k] * x - dq[k] * y;
-            const real dx = dq[k] * a[k] + dq[n + k] * b[k], dy = dq[n + k] * a[k] - dq[k] * b[k];
-            drelation[k] += sign * x * dy - sign * y * dx;
+            drelation[k] += rotates ? sign * x * dy - sign * y * dx : dx;
+            if (!rotates) drelation[n + k] += sign * dy;
         }
     }
 }

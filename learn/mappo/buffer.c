@@ -2,16 +2,6 @@
 
 #include <string.h>
 
-static bool wants(const lud_mappo_shape *shape, int part) {
-    for (int k = 0; k < shape->n_pieces; k++)
-        if (shape->pieces[k].part == part) return true;
-    const int others[] = {shape->grid,        shape->nodes,       shape->edge_begin,
-                          shape->edge_source, shape->edge_length, shape->disturbance};
-    for (size_t k = 0; k < sizeof others / sizeof *others; k++)
-        if (others[k] == part) return true;
-    return false;
-}
-
 static lud_status out_of_memory(const lud_mappo_buffer *b, lud_error *error) {
     return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a rollout of %lld steps in %lld environments",
                     (long long)b->n_steps, (long long)b->n_envs);
@@ -34,7 +24,7 @@ lud_status lud_mappo_buffer_create(const lud_mappo_shape *shape, const lud_mappo
     const bool whole = slots * b->n_rows <= INT32_MAX; /* chunks and gathers count rows in 32 bits */
     for (int p = 0; p < layout->n_parts && whole; p++) {
         b->part_bytes[p] = layout->parts[p].bytes;
-        if (!wants(shape, p)) continue;
+        if (!lud_mappo_shape_reads(shape, p)) continue;
         b->parts[p] = lud_arrays_add(a, calloc((size_t)(slots * n_envs), b->part_bytes[p]));
     }
     if (!whole) return out_of_memory(b, error);

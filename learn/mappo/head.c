@@ -31,7 +31,8 @@ void lud_mappo_allow(lud_mappo_networks *t, int64_t n, const int32_t *agent) {
     for (int64_t i = 0; i < n && width > 0; i++)
         for (int64_t k = 0; k < width; k++)
             allowed[i * width + k] =
-                k < t->shape.model->layout.actions[agent ? agent[i] : i % t->shape.n_agents].n_discrete;
+                k < t->shape.model->layout.actions[agent ? agent[i] : i % t->shape.n_agents].n_discrete &&
+                (!t->inputs.choices || t->inputs.choices[i * width + k]);
 }
 
 void lud_mappo_allow_all(lud_mappo_networks *t, int64_t n) {

@@ -12,7 +12,8 @@ extern const lud_ppo_head lud_mappo_head;
 
 /* Whether the actor's output is the policy's, so that the host has no part in log-probabilities. */
 bool lud_mappo_is_direct(const lud_mappo_networks *networks);
-/* Writes the field LUD_FIELD_CHOICES for the rows' agents, when agents have different numbers of choices. */
+/* Writes the field LUD_FIELD_CHOICES for the rows in the inputs and their agents, where agents have different
+ * numbers of choices or the world says which there are. */
 void lud_mappo_allow(lud_mappo_networks *networks, int64_t n, const int32_t *agent);
 /* The same for n rows of all agents in turn, and sends it to the device. */
 void lud_mappo_allow_all(lud_mappo_networks *networks, int64_t n);

@@ -12,6 +12,17 @@ static int part_named(const lud_layout *layout, const char *name, lud_dtype dtyp
     return -1;
 }
 
+/* What says for every agent which of all choices there are. */
+static int find_choices(const lud_layout *layout, int n_discrete) {
+    for (int p = 0; p < layout->n_parts; p++) {
+        const lud_observation_part *part = &layout->parts[p];
+        if (part->kind == LUD_OBSERVATION_MASK && part->dtype == LUD_U8 && part->per_agent &&
+            part->n_dimensions == 1 && part->dimensions[0] == n_discrete)
+            return p;
+    }
+    return -1;
+}
+
 static int64_t part_width(const lud_observation_part *part) {
     int64_t width = 1;
     for (int d = 0; d < part->n_dimensions; d++) width *= part->dimensions[d];
@@ -50,6 +61,8 @@ static lud_status find_actions(const lud_layout *layout, const lud_mappo_options
             return lud_fail(error, LUD_ERROR_UNSUPPORTED,
                             "graph-mappo: agents must have equally many continuous actions");
     }
+    shape->choices = shape->n_discrete > 0 ? find_choices(layout, shape->n_discrete) : -1;
+    shape->masked = shape->masked || shape->choices >= 0;
     shape->n_words = count_words(layout, shape->n_discrete);
     if (options->factored && shape->n_words == 0)
         return lud_fail(error, LUD_ERROR_INPUT,
@@ -125,6 +138,16 @@ lud_status lud_mappo_shape_find(const lud_model *model, lud_mappo_options *optio
     shape->goal_offset = find_goal(layout, shape);
     lud_status status = find_actions(layout, options, shape, error);
     return status ? status : find_encoder(options, shape, error);
+}
+
+bool lud_mappo_shape_reads(const lud_mappo_shape *shape, int part) {
+    for (int k = 0; k < shape->n_pieces; k++)
+        if (shape->pieces[k].part == part) return true;
+    const int others[] = {shape->grid,        shape->nodes,       shape->edge_begin, shape->edge_source,
+                          shape->edge_length, shape->disturbance, shape->choices};
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+        if (others[k] == part) return true;
+    return false;
 }
 
 /* Entities that the world describes to an agent. */
@@ -212,6 +235,8 @@ lud_status lud_mappo_inputs_create(lud_device *device, const lud_mappo_shape *sh
         whole = take(inputs, &inputs->edge_target, LUD_NN_I32, 1, edges) &&
                 take(inputs, &inputs->source_offsets, LUD_NN_I32, 1, nodes + 1) &&
                 take(inputs, &inputs->source_edges, LUD_NN_I32, 1, edges);
+    if (whole && shape->choices >= 0)
+        whole = (inputs->choices = calloc((size_t)n, (size_t)shape->n_discrete));
     if (!whole || !find_scales(inputs)) {
         lud_mappo_inputs_destroy(inputs);
         return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %lld rows of network inputs",
@@ -239,7 +264,9 @@ void lud_mappo_inputs_destroy(lud_mappo_inputs *inputs) {
     give_back(inputs, &inputs->source_offsets);
     give_back(inputs, &inputs->source_edges);
     free(inputs->scale);
+    free(inputs->choices);
     inputs->scale = NULL;
+    inputs->choices = NULL;
 }
 
 static float *write_agent(const lud_mappo_inputs *inputs, const void *const *parts, int32_t place, int agent,
@@ -362,6 +389,12 @@ void lud_mappo_inputs_observe(lud_mappo_inputs *inputs, const void *const *parts
         memcpy(cells + i * n_cells, (const int32_t *)parts[shape->grid] + row * n_cells,
                (size_t)n_cells * sizeof *cells);
     }
+    const int64_t width = shape->n_discrete;
+    for (int64_t i = 0; inputs->choices && i < n; i++)
+        memcpy(inputs->choices + i * width,
+               (const uint8_t *)parts[shape->choices] +
+                   ((int64_t)place[i] * shape->n_agents + agent[i]) * width,
+               (size_t)width);
     if (inputs->items[LUD_MAPPO_EGO].host) observe_graph(inputs, parts, n, place, agent);
     observe_entities(inputs, parts, LUD_MAPPO_DISTURBANCE, shape->disturbance, n, place, agent);
     observe_entities(inputs, parts, LUD_MAPPO_EVERYTHING, shape->nodes, n, place, agent);

@@ -21,10 +21,12 @@ typedef struct lud_mappo_shape {
     int n_pieces;
     lud_mappo_piece pieces[LUD_MAX_OBSERVATION_PARTS];
     int n_words; /* an action is the pair 5 * word + move for all agents, of so many words; 0: it is not */
-    int64_t observation;                /* numbers of one agent, with its one-hot number when told apart */
-    int64_t shared;                     /* numbers the critic sees */
-    bool identify, centralised, masked; /* masked: agents have different numbers of choices */
+    int64_t observation; /* numbers of one agent, with its one-hot number when told apart */
+    int64_t shared;      /* numbers the critic sees */
+    bool identify, centralised;
+    bool masked; /* agents have different numbers of choices, or the world says which there are */
     int grid, nodes, edge_begin, edge_source, edge_length, disturbance; /* parts */
+    int choices; /* the part that says which choices there are */
     bool grid_per_agent;
     int64_t grid_height, grid_width; /* 0: no grid */
     int64_t n_nodes;                 /* entities of the graph, 0: no graph */
@@ -40,6 +42,9 @@ enum { LUD_MAPPO_NODE_NUMBERS = 6, LUD_MAPPO_NODE_WIDTH = 7, LUD_MAPPO_NODE_TYPE
  * the options ask for what the world does not offer. */
 lud_status lud_mappo_shape_find(const lud_model *model, lud_mappo_options *options, lud_mappo_shape *shape,
                                 lud_error *error);
+
+/* Whether the networks read a part of the observation. */
+bool lud_mappo_shape_reads(const lud_mappo_shape *shape, int part);
 
 typedef enum lud_mappo_input {
     LUD_MAPPO_OBSERVATION,   /* [rows][observation] */
@@ -78,7 +83,8 @@ typedef struct lud_mappo_inputs {
     int64_t n, n_chunks, n_edges;
     bool pads_edges; /* n_edges counts more edges than end in a node */
     int64_t max_rows;
-    float *scale; /* [own numbers] factors of the observed numbers, null: all 1 */
+    float *scale;     /* [own numbers] factors of the observed numbers, null: all 1 */
+    uint8_t *choices; /* [max_rows][n_discrete] which there are, on the host; null: the world says nothing */
 } lud_mappo_inputs;
 
 /* Takes memory for at most max_rows rows. `shape` must outlive the inputs, which must not move. */

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "learn/mappo/policy.h"
 #include "learn/mappo/stability/stability.h"
+#include "learn/mappo/start.h"
 
 typedef lud_mappo_learner_state mappo;
 
@@ -48,6 +49,16 @@ static void destroy(lud_learner *learner) {
     free(m);
 }
 
+/* Returns are compared between the copies of the world: those of a team's agents at the same step. */
+static void write_groups(mappo *m) {
+    const lud_mappo_buffer *b = &m->training.buffer;
+    const lud_layout *layout = &b->shape->model->layout;
+    const int n_teams = layout->n_teams > 0 ? layout->n_teams : 1;
+    for (int64_t i = 0; i < b->n_steps * b->n_rows; i++)
+        m->group[i] =
+            (int32_t)(i / b->n_rows * n_teams) + (layout->teams ? layout->teams[i % b->shape->n_agents] : 0);
+}
+
 static bool take_arrays(mappo *m) {
     const lud_mappo_buffer *b = &m->training.buffer;
     const size_t rows = (size_t)b->n_rows, envs = (size_t)b->n_envs, samples = (size_t)b->n_steps * rows,
@@ -57,6 +68,8 @@ static bool take_arrays(mappo *m) {
     LUD_TAKE(a, m->agent, index);
     LUD_TAKE(a, m->row, index);
     LUD_TAKE(a, m->values, 2 * samples + rows);
+    if (m->options.update.baseline.type == LUD_BASELINE_GROUP_MEAN && LUD_TAKE(a, m->group, samples))
+        write_groups(m);
     LUD_TAKE(a, m->actions, rows * (size_t)b->shape->n_continuous + 1);
     LUD_TAKE(a, m->terminated, envs);
     LUD_TAKE(a, m->truncated, envs);
@@ -93,6 +106,8 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
     lud_mappo_options *o = &m->options;
     lud_status status = lud_mappo_options_read(m->arena, s->learner, o, error);
     if (status) return status;
+    if (o->start && !(o->start = lud_mappo_find_path(m->arena, s->path, o->start)))
+        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
     if (s->run.steps > 0) o->steps = s->run.steps;
     const int64_t n_agents = s->model->layout.n_agents, envs = s->run.environments;
     const int64_t evaluated = envs < LUD_MAPPO_MAX_EVALUATED ? envs : LUD_MAPPO_MAX_EVALUATED;
@@ -112,6 +127,7 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
             lud_mappo_ppo_create(&m->ppo, m->update, o, m->seed, b->n_steps * b->n_rows, b->n_rows, error);
     if (!status && !take_arrays(m)) status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
     if (status) return status;
+    m->base.n_columns += lud_update_n_gate_columns(&o->update);
     m->ppo.core.ppo.samples = (lud_samples){b->log_probs, b->values, b->advantages, b->returns};
     m->ppo.core.profile = &m->profile;
     m->ppo.core.step_stage = LUD_MAPPO_STAGE_STEP;
@@ -123,13 +139,16 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
 /* Our own columns with the world's measures among them, and memory for the measures. */
 static lud_status name_columns(mappo *m, const lud_layout *layout, lud_error *error) {
     const int n = m->n_measures = layout->n_columns;
-    lud_metric *row = lud_arena_take_array(m->arena, (size_t)(LUD_MAPPO_COLUMNS + n), sizeof *row);
+    const size_t most = (size_t)(LUD_MAPPO_COLUMNS + n + LUD_UPDATE_GATE_COLUMNS);
+    lud_metric *row = lud_arena_take_array(m->arena, most, sizeof *row);
     lud_metric *evaluation =
         lud_arena_take_array(m->arena, (size_t)(LUD_MAPPO_EVALUATION_COLUMNS + n), sizeof *evaluation);
     m->measures = lud_arena_take_array(m->arena, 2 * (size_t)layout->n_measures + 1, sizeof *m->measures);
     bool whole = row && evaluation && m->measures;
     for (int k = 0; k < LUD_MAPPO_COLUMNS && whole; k++)
         row[k < LUD_MAPPO_POLICY_LOSS ? k : k + n] = columns[k];
+    for (int k = 0; k < LUD_UPDATE_GATE_COLUMNS && whole; k++)
+        row[LUD_MAPPO_COLUMNS + n + k] = lud_update_gate_columns[k];
     for (int k = 0; k < LUD_MAPPO_EVALUATION_COLUMNS && whole; k++)
         evaluation[k] = lud_mappo_evaluation_columns[k];
     for (int k = 0; k < n && whole; k++) {
@@ -142,7 +161,7 @@ static lud_status name_columns(mappo *m, const lud_layout *layout, lud_error *er
         whole = text != NULL;
     }
     m->base.columns = row;
-    m->base.n_columns = LUD_MAPPO_COLUMNS + n;
+    m->base.n_columns = LUD_MAPPO_COLUMNS + n; /* those of the gate stand behind, see build */
     m->base.evaluation_columns = evaluation;
     m->base.n_evaluation_columns = LUD_MAPPO_EVALUATION_COLUMNS + n;
     return whole ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
@@ -171,7 +190,10 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
 static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     mappo *m = (mappo *)learner;
     const double began = lud_clock_seconds();
-    lud_status status = lud_mappo_collect(m, row, error);
+    lud_status status = LUD_OK;
+    if (m->iteration == 0 && m->options.start) /* not in create: a run that goes on needs no start */
+        status = lud_mappo_begin_with(m->update, m->options.start, error);
+    if (!status) status = lud_mappo_collect(m, row, error);
     if (!status) status = lud_mappo_update(m, error);
     if (!status) status = lud_device_check(m->device, error);
     if (status) return status;
@@ -181,12 +203,13 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     const double steps = (double)(m->training.buffer.n_steps * m->training.buffer.n_envs);
     const double actor_norm = u->groups[m->ppo.actor].norm / (double)u->n_stepped;
     row[LUD_MAPPO_STEPS] = steps * (double)m->iteration;
-    row += m->n_measures; /* those of the world stand before the following */
-    row[LUD_MAPPO_POLICY_LOSS] = l->policy_loss / l->rows;
-    row[LUD_MAPPO_VALUE_LOSS] = l->value_loss / l->rows;
+    row += m->n_measures;                                  /* those of the world stand before the following */
+    row[LUD_MAPPO_POLICY_LOSS] = l->policy_loss / l->rows; /* no number where a gate kept nothing */
+    row[LUD_MAPPO_VALUE_LOSS] = l->value_loss / l->value_rows;
     row[LUD_MAPPO_ENTROPY] = l->entropy / l->rows;
     row[LUD_MAPPO_RATIO] = l->ratio / l->rows;
     row[LUD_MAPPO_CLIPPED] = l->clipped / l->rows;
+    lud_update_gate_row(u, row + LUD_MAPPO_COLUMNS);
     row[LUD_MAPPO_ACTOR_NORM] = actor_norm;
     row[LUD_MAPPO_CRITIC_NORM] = u->groups[m->ppo.critic].norm / (double)u->n_stepped;
     row[LUD_MAPPO_SPEED] = steps / (lud_clock_seconds() - began);

@@ -48,6 +48,7 @@ struct lud_mappo_learner_state {
     uint64_t iteration, seed;
     bool started; /* slot 0 of the training's buffer holds observations */
     int32_t *place, *agent, *row;
+    int32_t *group; /* [T][rows] the agents of a team at one step; null: no mean of groups is a baseline */
     float *values;  /* [T + 1][rows], then [T][rows] of ends by length, in units of reward */
     float *actions; /* [rows][n_continuous] as the world takes them */
     uint8_t *terminated, *truncated, *final_states;

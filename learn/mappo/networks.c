@@ -296,6 +296,7 @@ void lud_mappo_net_declare(lud_mappo_net *net, lud_parameters *parameters, lud_m
         lud_parameters_add(parameters, "actor.log_std", 1, &net->out_width,
                            (lud_init){.kind = LUD_INIT_CONSTANT, .a = options->log_std});
     lud_nn_output(net->nn, net->out);
+    if (actor && options->heads) options->heads->declare(options->heads->context, net->nn, x, net->out);
     if (net->magnitude >= 0) lud_nn_output(net->nn, net->magnitude);
     if (mode == LUD_NN_INFERENCE && net->query >= 0) {
         lud_nn_output(net->nn, net->query);
@@ -356,10 +357,11 @@ static bool take_fields(lud_mappo_networks *t, int64_t rows) {
 }
 
 static lud_status build(lud_mappo_networks *t, uint64_t seed, bool own, lud_error *error) {
-    const lud_nn_mode mode = t->use == LUD_MAPPO_UPDATE ? LUD_NN_TRAIN : LUD_NN_INFERENCE;
+    const bool update = t->use == LUD_MAPPO_UPDATE || t->use == LUD_MAPPO_UPDATE_ACTOR;
+    const lud_nn_mode mode = update ? LUD_NN_TRAIN : LUD_NN_INFERENCE;
     lud_status status = LUD_OK;
     lud_mappo_net_declare(&t->actor, t->parameters, LUD_MAPPO_ACTOR, &t->options, &t->inputs, mode);
-    const bool critic = t->use != LUD_MAPPO_PLAY;
+    const bool critic = t->use == LUD_MAPPO_UPDATE || t->use == LUD_MAPPO_ROLLOUT;
     if (critic)
         lud_mappo_net_declare(&t->critic, t->parameters, LUD_MAPPO_CRITIC, &t->options, &t->inputs, mode);
     if (own) status = lud_parameters_build(t->parameters, seed, error);
@@ -451,7 +453,7 @@ static void read_rows(lud_mappo_networks *t, const lud_mappo_net *net, int value
 }
 
 void lud_mappo_read_states(lud_mappo_networks *t, const int32_t *row, float *actor_hidden, float *states) {
-    assert(t->use != LUD_MAPPO_UPDATE);
+    assert(t->use == LUD_MAPPO_ROLLOUT || t->use == LUD_MAPPO_PLAY);
     read_rows(t, &t->actor, t->actor.hidden, row, actor_hidden);
     read_rows(t, &t->actor, t->actor.state, row, states);
 }

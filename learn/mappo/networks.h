@@ -47,9 +47,14 @@ typedef enum lud_mappo_field {
     LUD_FIELDS
 } lud_mappo_field;
 
-/* What networks are for: updates; rollouts (states can be read after a run); or acting alone, without a
- * critic. */
-typedef enum lud_mappo_use { LUD_MAPPO_UPDATE, LUD_MAPPO_ROLLOUT, LUD_MAPPO_PLAY } lud_mappo_use;
+/* What networks are for: updates; rollouts (states can be read after a run); updates without a critic; or
+ * acting alone, without one. */
+typedef enum lud_mappo_use {
+    LUD_MAPPO_UPDATE,
+    LUD_MAPPO_ROLLOUT,
+    LUD_MAPPO_UPDATE_ACTOR,
+    LUD_MAPPO_PLAY
+} lud_mappo_use;
 
 /* The policy and its critic on rows that they share, planned for one use. */
 typedef struct lud_mappo_networks {

@@ -1,9 +1,13 @@
 #include "learn/mappo/options.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
 #include "base/option_rows.h"
 #include "learn/policy_gradient/value_normaliser.h"
 
-static const char *const encoder_names[] = {"auto", "mlp", "graph", "grid", NULL};
+const char *const lud_mappo_encoder_names[] = {"auto", "mlp", "graph", "grid", NULL};
 static const char *const control_names[] = {"direct", "mad", "base", NULL};
 static const char *const pooling_names[] = {"sum", "mean", "max", NULL};
 static const char *const magnitude_names[] = {"abs", "softplus", "relu", NULL};
@@ -26,7 +30,7 @@ static const lud_option graph_options[] = {
     BOOL(ego_critic, "false",
          "the critic sees its agent's observation and node, as the actor does, instead of the pooled graph"),
 };
-static const lud_option_table graph_table =
+const lud_option_table lud_mappo_graph_table =
     OPTION_TABLE("graph", "networks over the graph of entities", graph_options);
 
 #undef OPTIONS
@@ -66,7 +70,8 @@ static const lud_option_table optimiser_table =
 #define OPTIONS lud_mappo_options
 static const lud_option mappo_options[] = {
     TEXT(type, NULL, "graph-mappo"),
-    CHOICE(encoder, "auto", encoder_names,
+    TEXT(start, NULL, "a RUN of clone, whose actor training begins with; not read when a run is resumed"),
+    CHOICE(encoder, "auto", lud_mappo_encoder_names,
            "what sees the world; auto: graph where edges are observed, grid in multigrid, else mlp"),
     CHOICE(control, "direct", control_names,
            "the action: direct, base controller + magnitude * direction (mad), base controller + direction "
@@ -116,7 +121,8 @@ static const lud_option mappo_options[] = {
     INT(evaluation_episodes, "100", 1, 1000000000, "episodes of an evaluation"),
     BOOL(deterministic, "true", "evaluate with the likeliest action instead of drawing"),
     SECTION_AT("gate", update.gate, lud_gate_table, "which samples give gradients"),
-    SECTION(graph, graph_table, "graph networks"),
+    SECTION_AT("baseline", update.baseline, lud_critic_baseline_table, "what returns are compared with"),
+    SECTION(graph, lud_mappo_graph_table, "graph networks"),
     SECTION(mad, mad_table, "magnitude and direction"),
 };
 const lud_option_table lud_mappo_option_table =
@@ -145,4 +151,13 @@ lud_status lud_mappo_options_read(lud_arena *arena, lud_tree *learner, lud_mappo
 int64_t lud_mappo_state_width(const lud_mappo_options *options) {
     if (options->control != LUD_MAPPO_MAD) return 0;
     return (options->mad.drive == LUD_DRIVE_CENTRAL ? 4 : 2) * options->mad.state_size;
+}
+
+const char *lud_mappo_find_path(lud_arena *arena, const char *scenario, const char *path) {
+    const char *beside = lud_path_beside(arena, scenario, path);
+    char *real = beside ? realpath(beside, NULL) : NULL;
+    if (!real && beside) real = realpath(path, NULL);
+    const char *found = real ? lud_arena_text(arena, real, strlen(real)) : beside;
+    free(real);
+    return found;
 }

@@ -47,8 +47,17 @@ typedef struct lud_mappo_mad_options {
     int64_t state_size, hidden_size, features;
 } lud_mappo_mad_options;
 
+struct lud_nn;
+
+/* More outputs over the actor's last layer `x`, beside its own `out`, declared by another learner of these
+ * networks. */
+typedef struct lud_mappo_heads {
+    void (*declare)(void *context, struct lud_nn *nn, int x, int out);
+    void *context;
+} lud_mappo_heads;
+
 typedef struct lud_mappo_options {
-    const char *type;
+    const char *type, *start;
     int encoder, control;
     bool centralised, recurrent, identify, factored;
     int64_t steps, rollout_length;
@@ -68,13 +77,19 @@ typedef struct lud_mappo_options {
     bool deterministic;
     lud_mappo_graph_options graph;
     lud_mappo_mad_options mad;
+    const lud_mappo_heads *heads; /* null: none; no option of a file */
 } lud_mappo_options;
 
-extern const lud_option_table lud_mappo_option_table;
+extern const lud_option_table lud_mappo_option_table, lud_mappo_graph_table; /* the section `graph` */
+extern const char *const lud_mappo_encoder_names[];                          /* null-terminated */
 
 /* Reads a `learner:` section of type graph-mappo (null: defaults) and checks it. Texts live in the arena. */
 lud_status lud_mappo_options_read(lud_arena *arena, lud_tree *learner, lud_mappo_options *options,
                                   lud_error *error);
+
+/* A path as it is beside the scenario's file, else in the present folder; absolute, as a RUN keeps it
+ * elsewhere. What is nowhere stays, for the message of who opens it. Null when memory is out. */
+const char *lud_mappo_find_path(lud_arena *arena, const char *scenario, const char *path);
 
 /* Numbers of the magnitude's state that one row carries from step to step; 0: none. */
 int64_t lud_mappo_state_width(const lud_mappo_options *options);

@@ -172,11 +172,16 @@ static bool distribution(lud_policy *policy, const uint8_t *state, int agent, in
     pthread_mutex_lock(&c->lock);
     look(c, policy->model, state, agent, 1);
     const float *logits = lud_nn_value(t->actor.nn, t->actor.out); /* on the CPU, see open_core */
-    int likeliest = 0;
+    const uint8_t *allowed = c->networks->inputs.choices;
+    int likeliest = -1;
     double sum = 0.0;
-    for (int k = 1; k < n; k++)
-        if (logits[k] > logits[likeliest]) likeliest = k;
-    for (int k = 0; k < n; k++) sum += p[k] = exp((double)logits[k] - (double)logits[likeliest]);
+    for (int k = 0; k < n; k++)
+        if ((!allowed || allowed[k]) && (likeliest < 0 || logits[k] > logits[likeliest])) likeliest = k;
+    if (likeliest < 0) likeliest = 0;
+    for (int k = 0; k < n; k++)
+        sum += p[k] = k == likeliest || !allowed || allowed[k]
+                          ? exp((double)logits[k] - (double)logits[likeliest])
+                          : 0.0;
     const bool draws = !t->options.deterministic && !c->play.deterministic;
     for (int k = 0; k < n; k++) p[k] = draws ? p[k] / sum : k == likeliest;
     pthread_mutex_unlock(&c->lock);

@@ -32,14 +32,26 @@ static void enqueue_critic(lud_device *device, void *ppo) {
 
 /* A recorded piece: it calls operations and nothing else. */
 static void enqueue_slice(void *ppo) {
-    lud_device_run_both(((lud_mappo_ppo *)ppo)->networks->device, enqueue_actor, ppo, enqueue_critic, ppo);
+    const lud_mappo_ppo *p = ppo;
+    lud_device *device = p->networks->device;
+    switch ((lud_ppo_pass)p->core.ppo.pass) {
+    case LUD_PPO_BOTH:
+        lud_device_run_both(device, enqueue_actor, ppo, enqueue_critic, ppo);
+        break;
+    case LUD_PPO_POLICY:
+        enqueue_actor(device, ppo);
+        break;
+    case LUD_PPO_CRITIC:
+        enqueue_critic(device, ppo);
+        break;
+    }
 }
 
 void lud_mappo_ppo_add_slice(lud_mappo_ppo *p) {
     lud_row_arrays_send(&p->core.ppo.rows);
     lud_mappo_send_actions(p->networks);
     if (lud_mappo_is_direct(p->networks))
-        lud_mappo_run(p->networks, &p->adding, 0);
+        lud_mappo_run(p->networks, &p->adding, (uint64_t)p->core.ppo.pass);
     else
         enqueue_slice(p);
     lud_ppo_add_sums(&p->core.ppo, p->networks->inputs.n, &p->core.minibatch);
@@ -62,6 +74,9 @@ static lud_status build_optimiser(lud_mappo_ppo *p, const lud_mappo_options *o, 
     p->magnitude = lud_update_add_group(&p->core, magnitude, 0.0);
     p->actor = lud_update_add_group(&p->core, actor, 0.0);
     p->critic = lud_update_add_group(&p->core, critic, 0.0);
+    if (p->magnitude >= 0) p->core.groups[p->magnitude].pass = LUD_PPO_POLICY;
+    p->core.groups[p->actor].pass = LUD_PPO_POLICY;
+    p->core.groups[p->critic].pass = LUD_PPO_CRITIC;
     lud_mappo_ppo_set_rates(p, o, 1.0);
     return lud_optimiser_build(p->optimiser, seed, error);
 }
@@ -110,6 +125,7 @@ void lud_mappo_ppo_visit(lud_mappo_ppo *p, lud_checkpoint *checkpoint) {
     lud_checkpoint_tensor(checkpoint, "normaliser", LUD_TENSOR_F32, 1,
                           (const int64_t[]){LUD_NORMALISER_FIELDS}, p->normaliser.state);
     lud_optimiser_visit(p->optimiser, "optimiser.", checkpoint);
+    lud_update_visit(&p->core, checkpoint);
 }
 
 /* --- an update --- */
@@ -171,7 +187,9 @@ static void estimate_returns(mappo *m) {
         memcpy(final_values, b->final_values, (size_t)samples * sizeof *final_values);
         lud_value_normaliser_denormalise(&m->ppo.normaliser, samples, final_values);
     }
-    const lud_returns returns = lud_mappo_buffer_returns(b, m->values, final_values);
+    lud_returns returns = lud_mappo_buffer_returns(b, m->values, final_values);
+    returns.baseline = &m->ppo.core.baseline;
+    returns.group = m->group;
     lud_returns_estimate(&returns, &m->options.update);
 }
 

@@ -1,14 +1,12 @@
-/* Arrays on the host and on a device that are given back together, so that an owner names each of them once.
- */
-#ifndef LUDUS_LEARN_NN_ARRAYS_H
-#define LUDUS_LEARN_NN_ARRAYS_H
+/* Arrays on the host and on a device that are given back together: an owner names each of them once. */
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/device.h"
 
-enum { LUD_ARRAYS_ON_HOST = 32, LUD_ARRAYS_ON_DEVICE = 16 }; /* at most */
+enum { LUD_ARRAYS_ON_HOST = 64, LUD_ARRAYS_ON_DEVICE = 16 }; /* at most */
 
 typedef struct lud_arrays {
     lud_device *device; /* of arrays that are not on the host; the rest begins with zeros */
@@ -38,5 +36,3 @@ void *lud_arrays_add(lud_arrays *arrays, void *memory);
 void *lud_arrays_add_device(lud_arrays *arrays, void *memory);
 /* Gives all of them back; the struct is as at the beginning. */
 void lud_arrays_free(lud_arrays *arrays);
-
-#endif

@@ -1,7 +1,6 @@
 /* Recording a piece of device work and replaying it: on CUDA a whole rollout step or update becomes one graph
  * launch, elsewhere the work is simply called. */
-#ifndef LUDUS_LEARN_NN_CAPTURE_H
-#define LUDUS_LEARN_NN_CAPTURE_H
+#pragma once
 
 #include "kernels/device.h"
 
@@ -40,5 +39,3 @@ void lud_capture_end(lud_capture *capture);
  * next of 4, 5, 6 and 7 times a power of two. What stands beyond row n must be harmless. On the CPU, which
  * records nothing, n itself. */
 int64_t lud_capture_rows(const lud_device *device, int64_t n);
-
-#endif

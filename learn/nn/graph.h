@@ -1,6 +1,5 @@
 /* The inside of a network, shared by the declaring, planning and running parts. Not for users of networks. */
-#ifndef LUDUS_LEARN_NN_GRAPH_H
-#define LUDUS_LEARN_NN_GRAPH_H
+#pragma once
 
 #include "learn/nn/nn.h"
 
@@ -14,6 +13,7 @@ enum { LUD_NODE_MAX_INPUTS = 12, LUD_NODE_MAX_PARAMETERS = 3, LUD_NODE_MAX_KEPT 
     X(MAX_POOL, 0, 0)                                                                                        \
     X(EMBEDDING, 1, 0)                                                                                       \
     X(LAYER_NORM, 1, 0)                                                                                      \
+    X(RMS_NORM, 1, 0)                                                                                        \
     X(LRU, 1, 1)                                                                                             \
     X(GRU, 1, 1)                                                                                             \
     X(GRAPH_ATTENTION, 1, 0)                                                                                 \
@@ -92,6 +92,7 @@ struct lud_nn {
     uint32_t step_packed;      /* the same in an upload */
     const uint32_t *step_read; /* the one of both that runs read */
     char *memory;
+    bool borrowed; /* the memory is another network's */
     size_t bytes, bytes_unshared;
 };
 
@@ -106,5 +107,3 @@ int lud_nn_owner(const lud_nn *net, int value);
 /* Whether the backward run of a node reads its inputs and its output. */
 bool lud_node_needs_inputs(lud_node_kind kind);
 bool lud_node_needs_output(lud_node_kind kind);
-
-#endif

@@ -1,9 +1,7 @@
 /* Initial values of parameters. */
 #include "learn/nn/parameters.h"
 
-#include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "learn/nn/graph.h"
 
 enum { FIRST_CAPACITY = 64 }; /* of values and nodes */
@@ -29,11 +30,9 @@ lud_nn *lud_nn_create(lud_parameters *parameters, int64_t max_rows) {
 
 void lud_nn_destroy(lud_nn *net) {
     if (!net) return;
-    if (net->memory) lud_device_release(net->parameters->device, net->memory);
+    if (net->memory && !net->borrowed) lud_device_release(net->parameters->device, net->memory);
     if (net->step) lud_device_release(net->parameters->device, net->step);
-    free(net->values);
-    free(net->nodes);
-    free(net);
+    LUD_FREE(net->values, net->nodes, net);
 }
 
 int lud_nn_axis(lud_nn *net, int64_t max_rows) {
@@ -270,6 +269,16 @@ int lud_nn_layer_norm(lud_nn *net, int x, const char *name, double epsilon) {
     return node->output;
 }
 
+int lud_nn_rms_norm(lud_nn *net, int x, const char *name, double epsilon) {
+    const int64_t width = width_of(net, x);
+    lud_node *node = add_node(net, LUD_NODE_RMS_NORM, axis_of(net, x), width, 1, &x);
+    node->factor = epsilon;
+    node->parameters[0] =
+        parameter(net, name, ".weight", 1, &width, (lud_init){.kind = LUD_INIT_CONSTANT, .a = 1.0});
+    keep(net, node, 0, LUD_NN_REAL, axis_of(net, x), 1);
+    return node->output;
+}
+
 int lud_nn_lru(lud_nn *net, int x, const char *name, int64_t size, int state_axis, int h0, int mask,
                double r_min, double r_max, double max_phase) {
     assert(h0 < 0 || (width_of(net, h0) == 2 * size && axis_of(net, h0) == state_axis));
@@ -463,4 +472,16 @@ int lud_nn_rotary(lud_nn *net, int x, int position, int64_t heads, double base) 
 
 void lud_nn_output(lud_nn *net, int value) {
     net->values[value].output = true;
+}
+
+void lud_nn_want_gradient(lud_nn *net, int input) {
+    assert(!net->planned && net->values[input].input && net->values[input].type == LUD_NN_REAL);
+    net->values[input].gradient = true;
+}
+
+void lud_nn_borrow(lud_nn *net, const lud_nn *lender) {
+    assert(!net->planned && lender->planned && net->parameters->device == lender->parameters->device);
+    net->memory = lender->memory;
+    net->bytes = lender->bytes;
+    net->borrowed = true;
 }

@@ -22,8 +22,7 @@
  *
  * Rows live on axes: axis 0 is the batch, more can be declared (successors, edges, steps x environments),
  * each with its own number of rows. A value on axis a has rows(a) rows of `width` numbers. */
-#ifndef LUDUS_LEARN_NN_NN_H
-#define LUDUS_LEARN_NN_NN_H
+#pragma once
 
 #include "learn/nn/parameters.h"
 #include "learn/nn/upload_batch.h"
@@ -40,8 +39,7 @@ typedef struct lud_nn lud_nn;
 typedef enum lud_nn_mode { LUD_NN_INFERENCE, LUD_NN_TRAIN } lud_nn_mode;
 typedef enum lud_nn_type { LUD_NN_REAL, LUD_NN_I32, LUD_NN_U8 } lud_nn_type;
 
-/* A network with at most `max_rows` rows on axis 0. Null when memory is out. The parameters must outlive it.
- */
+/* A network with at most `max_rows` rows on axis 0. Null when memory is out. The parameters outlive it. */
 lud_nn *lud_nn_create(lud_parameters *parameters, int64_t max_rows);
 /* Null is allowed. */
 void lud_nn_destroy(lud_nn *net);
@@ -67,13 +65,14 @@ int lud_nn_conv(lud_nn *net, int x, const char *name, int64_t height, int64_t wi
 /* The same on compact grids code[rows][height * width] (an I32 input). */
 int lud_nn_grid_conv(lud_nn *net, int code, const char *name, lud_grid_form form, int64_t height,
                      int64_t width, int64_t channels_out, int64_t kernel, lud_map map);
-/* Largest of size x size squares of [rows][channels][height][width]; left-over rows and columns are dropped.
- */
+/* Largest of size x size squares of [rows][channels][height][width]; what is left over is dropped. */
 int lud_nn_max_pool(lud_nn *net, int x, int64_t height, int64_t width, int64_t size);
 /* Rows of the table `name`.weight[n_entries][width] (starting N(0, 1)) by index[rows][1]; negative: zeros. */
 int lud_nn_embedding(lud_nn *net, int index, const char *name, int64_t n_entries, int64_t width);
 /* Parameters `name`.weight (1) and `name`.bias (0). */
 int lud_nn_layer_norm(lud_nn *net, int x, const char *name, double epsilon);
+/* Root mean square norm, parameter `name`.weight (1). */
+int lud_nn_rms_norm(lud_nn *net, int x, const char *name, double epsilon);
 /* Hidden states h[steps * n][size complex] of a complex diagonal recurrence over v = B x; parameters
  * `name`.nu_log, .theta_log, .gamma_log, .b.weight. x is on an axis of steps * n rows, h0 (or -1: zero) and
  * its axis have n rows, mask[steps * n][1] (or -1) is 0 where a sequence begins. Eigenvalues start on the
@@ -83,8 +82,7 @@ int lud_nn_lru(lud_nn *net, int x, const char *name, int64_t size, int state_axi
 /* Hidden states h[steps * n][size] of a gated recurrent unit; parameters `name`.input.*, `name`.hidden.*. */
 int lud_nn_gru(lud_nn *net, int x, const char *name, int64_t size, int state_axis, int h0, int mask);
 /* Graph transformer attention over edges (see ops_table.h); q, k, v on the nodes' axis, edge features d (or
- * -1) on the axis `edge_axis`; parameter `name`.weight for the edge features. `edges` is read at every run.
- */
+ * -1) on the axis `edge_axis`; parameter `name`.weight for the edge features. `edges` is read in every run */
 int lud_nn_graph_attention(lud_nn *net, int q, int k, int v, int d, const char *name, int edge_axis,
                            int64_t heads, const lud_edges *edges);
 /* Attention of packed rows without a cache; `shape` (its heads and head_dim now, the rest at every run) is
@@ -96,8 +94,7 @@ int lud_nn_attention(lud_nn *net, int q, int k, int v, const lud_attention *shap
 int lud_nn_map(lud_nn *net, int x, lud_map map);
 /* One map in training runs, another in evaluation runs. */
 int lud_nn_map_by_mode(lud_nn *net, int x, lud_map training, lud_map evaluation);
-/* Inverted dropout, only in training runs; the draws depend on seed, `stream` and the step (lud_nn_set_step).
- */
+/* Inverted dropout, only in training; the draws depend on seed, `stream` and the step (lud_nn_set_step). */
 int lud_nn_dropout(lud_nn *net, int x, double rate, uint32_t stream);
 int lud_nn_concat(lud_nn *net, const int *values, int n);
 /* Columns first .. first + width - 1. */
@@ -126,6 +123,14 @@ int lud_nn_rotary(lud_nn *net, int x, int position, int64_t heads, double base);
 
 /* ---- planning and running ---- */
 
+/* The gradient of a real input is wanted: after a backward run it is in lud_nn_gradient. Before what reads
+ * the input is planned. */
+void lud_nn_want_gradient(lud_nn *net, int input);
+/* Plans into the memory of `lender`, a planned network on the same device that takes at least as much and
+ * outlives this one, instead of taking memory: then a forward run of one forgets the other's values. Blocks
+ * of a deep network that are run forward again before they are run backward (Chen et al., "Training deep nets
+ * with sublinear memory cost", 2016) keep one block's activations so. */
+void lud_nn_borrow(lud_nn *net, const lud_nn *lender);
 /* The value is wanted after a run, and its gradient can be given to a backward run. */
 void lud_nn_output(lud_nn *net, int value);
 /* Lays the memory out and takes it. The parameters must be built. */
@@ -179,5 +184,3 @@ size_t lud_nn_bytes_unshared(const lud_nn *net);
 /* Multiply-adds of the matrix products and dense convolutions of a forward run with the present rows (a
  * convolution of compact grids only adds up weights). */
 double lud_nn_multiply_adds(const lud_nn *net);
-
-#endif

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
+#include "learn/nn/arrays.h"
+
 const char *const lud_optimiser_names[LUD_OPTIMISER_KINDS + 1] = {"sgd",    "adam",        "adamw",
                                                                   "apollo", "apollo-mini", NULL};
 
@@ -50,6 +53,7 @@ typedef struct group {
 } group;
 
 struct lud_optimiser {
+    lud_arrays arrays;
     lud_parameters *parameters;
     uint64_t seed;
     int *owner; /* [parameters] group, -1: none */
@@ -130,11 +134,13 @@ lud_optimiser *lud_optimiser_create(lud_parameters *parameters) {
     lud_optimiser *optimiser = calloc(1, sizeof *optimiser);
     if (!optimiser) return NULL;
     optimiser->parameters = parameters;
+    lud_arrays *a = &optimiser->arrays;
+    a->device = parameters->device;
     const size_t n = (size_t)parameters->n + 1;
-    optimiser->owner = malloc(n * sizeof *optimiser->owner);
-    optimiser->ranges = calloc(n, sizeof *optimiser->ranges);
-    optimiser->matrices = calloc(n, sizeof *optimiser->matrices);
-    if (!optimiser->owner || !optimiser->ranges || !optimiser->matrices) {
+    LUD_TAKE(a, optimiser->owner, n);
+    LUD_TAKE(a, optimiser->ranges, n);
+    LUD_TAKE(a, optimiser->matrices, n);
+    if (a->failed) {
         lud_optimiser_destroy(optimiser);
         return NULL;
     }
@@ -144,15 +150,8 @@ lud_optimiser *lud_optimiser_create(lud_parameters *parameters) {
 
 void lud_optimiser_destroy(lud_optimiser *optimiser) {
     if (!optimiser) return;
-    void *const blocks[] = {optimiser->state,  optimiser->projection, optimiser->projected,
-                            optimiser->scaled, optimiser->channel[0], optimiser->channel[1]};
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        if (blocks[i]) lud_device_release(optimiser->parameters->device, blocks[i]);
-    free(optimiser->owner);
-    free(optimiser->ranges);
-    free(optimiser->matrices);
-    free(optimiser->groups);
-    free(optimiser);
+    lud_arrays_free(&optimiser->arrays);
+    LUD_FREE(optimiser->groups, optimiser);
 }
 
 static int64_t take_state(lud_optimiser *optimiser, int64_t n) {
@@ -226,45 +225,32 @@ int lud_optimiser_group(lud_optimiser *optimiser, const char *prefix, const lud_
     return index;
 }
 
+/* n numbers on the device. */
+static void *reals(lud_optimiser *optimiser, int64_t n) {
+    const lud_parameters *p = optimiser->parameters;
+    return lud_arrays_add_device(&optimiser->arrays,
+                                 lud_device_allocate(p->device, (size_t)n * p->real_bytes));
+}
+
 lud_status lud_optimiser_build(lud_optimiser *optimiser, uint64_t seed, lud_error *error) {
     optimiser->seed = seed;
-    lud_device *device = optimiser->parameters->device;
-    const size_t bytes = optimiser->parameters->real_bytes;
     int64_t channels = 1;
     for (int i = 0; i < optimiser->n_matrices; i++)
         channels = larger(channels, larger(optimiser->matrices[i].rows, optimiser->matrices[i].columns));
-    optimiser->state = lud_device_allocate(device, (size_t)optimiser->state_size * bytes);
-    bool ok = optimiser->state != NULL;
-    if (ok && optimiser->n_matrices) {
-        optimiser->projection = lud_device_allocate(device, (size_t)optimiser->projection_size * bytes);
-        optimiser->projected = lud_device_allocate(device, (size_t)optimiser->projected_size * bytes);
-        optimiser->scaled = lud_device_allocate(device, (size_t)optimiser->projected_size * bytes);
-        for (int i = 0; i < 2; i++)
-            optimiser->channel[i] = lud_device_allocate(device, (size_t)channels * bytes);
-        ok = optimiser->projection && optimiser->projected && optimiser->scaled && optimiser->channel[0] &&
-             optimiser->channel[1];
+    optimiser->state = reals(optimiser, optimiser->state_size);
+    if (optimiser->n_matrices) {
+        optimiser->projection = reals(optimiser, optimiser->projection_size);
+        optimiser->projected = reals(optimiser, optimiser->projected_size);
+        optimiser->scaled = reals(optimiser, optimiser->projected_size);
+        for (int i = 0; i < 2; i++) optimiser->channel[i] = reals(optimiser, channels);
     }
-    if (!ok)
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %" PRId64 " numbers of optimiser state",
-                        optimiser->state_size);
-    return LUD_OK;
+    return optimiser->arrays.failed
+               ? lud_no_memory(error, "%" PRId64 " numbers of optimiser state", optimiser->state_size)
+               : LUD_OK;
 }
 
-#define real          float
-#define LUD_OPS       lud_ops
-#define NAME(name)    name##_f32
-#define OPERATIONS(d) ((d)->ops)
-#include "learn/nn/optimiser_template.h"
-#undef real
-#undef LUD_OPS
-#undef NAME
-#undef OPERATIONS
-
-#define real          double
-#define LUD_OPS       lud_ops_f64
-#define NAME(name)    name##_f64
-#define OPERATIONS(d) lud_cpu_ops_f64()
-#include "learn/nn/optimiser_template.h"
+#define TEMPLATE "learn/nn/optimiser_template.h"
+#include "learn/nn/both_reals.h"
 
 void lud_optimiser_prepare(lud_optimiser *optimiser, int index, double lr) {
     group *g = &optimiser->groups[index];

@@ -2,8 +2,7 @@
  *
  * A group is a set of parameters with its own options and its own global norm for clipping. All parameters of
  * a group that lie side by side are stepped in one call. Moments are kept in the parameters' precision. */
-#ifndef LUDUS_LEARN_NN_OPTIMISER_H
-#define LUDUS_LEARN_NN_OPTIMISER_H
+#pragma once
 
 #include "base/options.h"
 #include "base/text.h"
@@ -85,8 +84,7 @@ int lud_optimiser_group(lud_optimiser *optimiser, const char *prefix, const lud_
                         bool always_low_rank);
 /* Takes the memory of the moments. `seed` keys the random projections. */
 lud_status lud_optimiser_build(lud_optimiser *optimiser, uint64_t seed, lud_error *error);
-/* One update of a group with learning rate `lr`: clips, steps, and leaves the gradients used up (zero them).
- */
+/* One update of a group with learning rate `lr`: clips, steps, and uses the gradients up (zero them). */
 void lud_optimiser_step(lud_optimiser *optimiser, int group, double lr);
 /* The same in two parts, for recorded updates (learn/nn/capture.h): the first counts the update and sends its
  * rates to the device, the second only queues operations. */
@@ -125,5 +123,3 @@ bool lud_low_rank_by_exclusion(const char *name, int n_dimensions);
 void lud_optimiser_inject(lud_optimiser *optimiser, int parameter, const double *projection);
 /* Moments (in the shape they are kept) and stored norm of a parameter. Any may be null. */
 void lud_optimiser_read(const lud_optimiser *optimiser, int parameter, double *m, double *v, double *norm);
-
-#endif

@@ -1,6 +1,7 @@
 #include "learn/nn/parameters.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,8 +96,7 @@ lud_status lud_parameters_build(lud_parameters *parameters, uint64_t seed, lud_e
     double *host = malloc((size_t)largest * sizeof *host);
     if (parameters->failed || !parameters->values || !parameters->gradients || !host) {
         free(host);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %lld parameters",
-                        (long long)parameters->size);
+        return lud_no_memory(error, "%lld parameters", (long long)parameters->size);
     }
     for (int i = 0; i < parameters->n; i++) {
         const lud_parameter *p = &parameters->items[i];
@@ -144,24 +144,22 @@ void lud_parameters_blend(lud_parameters *target, const lud_parameters *source, 
                                    target->values);
 }
 
-int lud_parameters_freeze(lud_parameters *parameters, const char *prefix, bool frozen) {
+static int mark(lud_parameters *parameters, const char *prefix, size_t flag, bool on) {
     int count = 0;
-    for (int i = 0; i < parameters->n; i++)
-        if (strncmp(parameters->items[i].name, prefix, strlen(prefix)) == 0) {
-            parameters->items[i].frozen = frozen;
-            count++;
-        }
+    for (int i = 0; i < parameters->n; i++) {
+        if (strncmp(parameters->items[i].name, prefix, strlen(prefix)) != 0) continue;
+        memcpy((char *)&parameters->items[i] + flag, &on, sizeof on);
+        count++;
+    }
     return count;
 }
 
+int lud_parameters_freeze(lud_parameters *parameters, const char *prefix, bool frozen) {
+    return mark(parameters, prefix, offsetof(lud_parameter, frozen), frozen);
+}
+
 int lud_parameters_set_low_rank(lud_parameters *parameters, const char *prefix, bool low_rank) {
-    int count = 0;
-    for (int i = 0; i < parameters->n; i++)
-        if (strncmp(parameters->items[i].name, prefix, strlen(prefix)) == 0) {
-            parameters->items[i].low_rank = low_rank;
-            count++;
-        }
-    return count;
+    return mark(parameters, prefix, offsetof(lud_parameter, low_rank), low_rank);
 }
 
 void lud_parameters_zero_gradients(lud_parameters *parameters) {

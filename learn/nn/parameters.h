@@ -1,7 +1,6 @@
 /* Named parameters of networks: values and gradients of a whole set, each one block of device memory laid out
  * by a table. Networks that name the same parameter share it; a clone of a set is a target copy. */
-#ifndef LUDUS_LEARN_NN_PARAMETERS_H
-#define LUDUS_LEARN_NN_PARAMETERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,5 +98,3 @@ void lud_read_reals(lud_device *device, size_t real_bytes, const void *from, int
 /* Fills values[n] on the host as `init` says for a parameter of the given name and shape. */
 void lud_init_values(const lud_init *init, const char *name, int n_dimensions, const int64_t *dimensions,
                      uint64_t seed, double *values);
-
-#endif

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/arena.h"
 #include "learn/nn/graph.h"
 
 enum { BUFFER_ALIGNMENT = 256 };
@@ -47,8 +48,8 @@ static size_t slot_bytes(const lud_nn *net, const lud_nn_slot *slot) {
 /* Operations that cannot leave out the gradients of their first inputs: these get room even where nobody
  * reads them. */
 static bool writes_input_gradients(lud_node_kind kind) {
-    return kind == LUD_NODE_LAYER_NORM || kind == LUD_NODE_LRU || kind == LUD_NODE_GRU ||
-           kind == LUD_NODE_GRAPH_ATTENTION || kind == LUD_NODE_ATTENTION;
+    return kind == LUD_NODE_LAYER_NORM || kind == LUD_NODE_RMS_NORM || kind == LUD_NODE_LRU ||
+           kind == LUD_NODE_GRU || kind == LUD_NODE_GRAPH_ATTENTION || kind == LUD_NODE_ATTENTION;
 }
 
 /* A gradient flows through a node that has a parameter in training or an input with a gradient, and only if
@@ -104,7 +105,8 @@ static void share_gradients(const lud_nn *net, int *owner) {
         if (node->kind != LUD_NODE_ADD || !node->backward || sum->output) continue;
         for (int k = 0; k < node->n_inputs; k++) {
             const lud_nn_slot *input = &net->values[node->inputs[k]];
-            if (!input->gradient || input->output || input->axis != sum->axis || node->add[k]) continue;
+            if (!input->gradient || input->output || input->input || input->axis != sum->axis || node->add[k])
+                continue;
             owner[node->inputs[k]] = owner[node->output];
             break;
         }
@@ -174,6 +176,8 @@ static void collect_buffers(lud_nn *net, const int *owner, bool training, planne
             if (node->inputs[k] >= 0)
                 extend(&first[owner[node->inputs[k]]], &last[owner[node->inputs[k]]], back);
     }
+    for (int i = 0; i < net->n_values; i++) /* of an input: read after the run */
+        if (net->values[i].input && net->values[i].gradient) extend(&first[owner[i]], &last[owner[i]], end);
     for (int i = 0; i < net->n_values; i++)
         if ((net->values[i].gradient || net->values[i].output) && owner[i] == i && last[i] >= 0)
             add_buffer(p, slot_bytes(net, &net->values[i]), first[i], last[i],
@@ -228,20 +232,20 @@ lud_status lud_nn_plan(lud_nn *net, lud_nn_mode mode, lud_error *error) {
         }
         collect_buffers(net, owner, training, &p, times, times + n);
         for (int i = 0; i < p.n; i++) net->bytes_unshared += p.buffers[i].bytes;
-        net->bytes = place_buffers(&p);
+        const size_t bytes = place_buffers(&p);
+        assert(!net->borrowed || bytes <= net->bytes);
+        net->bytes = bytes;
         for (int i = 0; i < net->n_values && training; i++)
             net->values[i].gradient_offset = net->values[owner[i]].gradient_offset;
-        net->memory =
-            lud_device_allocate(net->parameters->device, net->bytes ? net->bytes : BUFFER_ALIGNMENT);
+        if (!net->borrowed)
+            net->memory =
+                lud_device_allocate(net->parameters->device, net->bytes ? net->bytes : BUFFER_ALIGNMENT);
         net->step = lud_device_allocate(net->parameters->device, sizeof *net->step);
         net->step_read = net->step;
         ok = net->memory && net->step;
     }
-    free(marks);
-    free(times);
-    free(owner);
-    free(p.buffers);
-    if (!ok) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network of %zu bytes", net->bytes);
+    LUD_FREE(marks, times, owner, p.buffers);
+    if (!ok) return lud_no_memory(error, "a network of %zu bytes", net->bytes);
     net->planned = true;
     net->training_plan = training;
     return LUD_OK;

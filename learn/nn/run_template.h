@@ -33,6 +33,7 @@ static void NAME(forward_node)(const lud_nn *net, const lud_node *node) {
     /* what only the backward run reads need not be written without one */
     void *kept_for_backward = net->training_plan ? kept : NULL;
     const lud_map map = net->training ? node->map : node->evaluation_map;
+    const int64_t n_states = net->rows[node->state_axis], n_steps = n_states ? n / n_states : 0;
     lud_conv conv = node->conv;
     conv.n = n;
 
@@ -57,17 +58,16 @@ static void NAME(forward_node)(const lud_nn *net, const lud_node *node) {
     case LUD_NODE_LAYER_NORM:
         ops->layer_norm(device, n, width, node->factor, x, w, b, y, kept, NAME(data)(net, node->kept[1]));
         break;
-    case LUD_NODE_LRU: {
-        const int64_t n_states = net->rows[node->state_axis];
-        ops->lru(device, n_states ? n / n_states : 0, n_states, node->k, w, b,
-                 NAME(weight)(net, node->parameters[2]), x, second, third, y);
+    case LUD_NODE_RMS_NORM:
+        ops->rms_norm(device, n, width, node->factor, x, w, y, kept);
         break;
-    }
-    case LUD_NODE_GRU: {
-        const int64_t n_states = net->rows[node->state_axis];
-        ops->gru(device, n_states ? n / n_states : 0, n_states, node->k, x, w, b, second, third, y, kept);
+    case LUD_NODE_LRU:
+        ops->lru(device, n_steps, n_states, node->k, w, b, NAME(weight)(net, node->parameters[2]), x, second,
+                 third, y);
         break;
-    }
+    case LUD_NODE_GRU:
+        ops->gru(device, n_steps, n_states, node->k, x, w, b, second, third, y, kept);
+        break;
     case LUD_NODE_GRAPH_ATTENTION:
         ops->graph_attention(device, node->edges, node->k, width / node->k, width_of(net, node->inputs[3]), x,
                              second, third, NAME(data)(net, node->inputs[3]), w, kept, y);
@@ -144,9 +144,12 @@ static void NAME(backward_node)(const lud_nn *net, const lud_node *node) {
     const real *y = NAME(data)(net, y_value);
     real *dy = lud_nn_gradient(net, y_value);
     real *dx = NAME(input_gradient)(net, x_value);
+    real *dsecond = node->n_inputs > 1 ? NAME(input_gradient)(net, node->inputs[1]) : NULL;
+    real *dthird = node->n_inputs > 2 ? NAME(input_gradient)(net, node->inputs[2]) : NULL;
     const void *kept = NAME(data)(net, node->kept[0]);
     const bool add = node->add[0];
     const lud_map map = net->training ? node->map : node->evaluation_map;
+    const int64_t n_states = net->rows[node->state_axis], n_steps = n_states ? n / n_states : 0;
     lud_conv conv = node->conv;
     conv.n = n;
 
@@ -172,36 +175,30 @@ static void NAME(backward_node)(const lud_nn *net, const lud_node *node) {
         ops->layer_norm_backward(device, n, width, x, w, kept, NAME(data)(net, node->kept[1]), dy, dx, add,
                                  dw, db);
         break;
-    case LUD_NODE_LRU: {
-        const int64_t n_states = net->rows[node->state_axis];
-        ops->lru_backward(device, n_states ? n / n_states : 0, n_states, node->k, w,
-                          NAME(weight)(net, node->parameters[1]), NAME(weight)(net, node->parameters[2]), x,
-                          second, third, y, dy, dx, NULL, dw, db,
+    case LUD_NODE_RMS_NORM:
+        ops->rms_norm_backward(device, n, width, x, w, kept, dy, dx, add, dw);
+        break;
+    case LUD_NODE_LRU:
+        ops->lru_backward(device, n_steps, n_states, node->k, w, NAME(weight)(net, node->parameters[1]),
+                          NAME(weight)(net, node->parameters[2]), x, second, third, y, dy, dx, NULL, dw, db,
                           NAME(weight_gradient)(net, node->parameters[2]), add);
         break;
-    }
-    case LUD_NODE_GRU: {
-        const int64_t n_states = net->rows[node->state_axis];
-        ops->gru_backward(device, n_states ? n / n_states : 0, n_states, node->k, w, second, third, y, kept,
-                          dy, dx, NULL, dw, db, add);
+    case LUD_NODE_GRU:
+        ops->gru_backward(device, n_steps, n_states, node->k, w, second, third, y, kept, dy, dx, NULL, dw, db,
+                          add);
         break;
-    }
-    case LUD_NODE_GRAPH_ATTENTION: {
-        real *dk = NAME(input_gradient)(net, node->inputs[1]),
-             *dv = NAME(input_gradient)(net, node->inputs[2]);
-        ops->graph_attention_backward(device, node->edges, node->k, width / node->k,
-                                      width_of(net, node->inputs[3]), x, second, third,
-                                      NAME(data)(net, node->inputs[3]), w, kept, dy, dx, dk, dv, dw, add);
+    case LUD_NODE_GRAPH_ATTENTION:
+        ops->graph_attention_backward(
+            device, node->edges, node->k, width / node->k, width_of(net, node->inputs[3]), x, second, third,
+            NAME(data)(net, node->inputs[3]), w, kept, dy, dx, dsecond, dthird, dw, add);
         break;
-    }
     case LUD_NODE_ATTENTION: {
-        real *dk = NAME(input_gradient)(net, node->inputs[1]),
-             *dv = NAME(input_gradient)(net, node->inputs[2]);
         const int64_t n_keys = rows_of(net, node->inputs[1]) * width_of(net, node->inputs[1]);
         /* keys may be shared by rows, so the operation always adds to their gradients */
-        if (!node->add[1]) ops->fill(device, n_keys, 0.0, dk);
-        if (!node->add[2]) ops->fill(device, n_keys, 0.0, dv);
-        ops->attention_backward(device, node->attention, x, second, third, y, kept, dy, dx, dk, dv, add);
+        if (!node->add[1]) ops->fill(device, n_keys, 0.0, dsecond);
+        if (!node->add[2]) ops->fill(device, n_keys, 0.0, dthird);
+        ops->attention_backward(device, node->attention, x, second, third, y, kept, dy, dx, dsecond, dthird,
+                                add);
         break;
     }
     case LUD_NODE_MAP:
@@ -234,12 +231,10 @@ static void NAME(backward_node)(const lud_nn *net, const lud_node *node) {
                 ops->combine(device, n * width, 1.0, dy, 1.0, node->add[i] ? dinput : NULL, dinput);
         }
         break;
-    case LUD_NODE_MULTIPLY: {
-        real *db_value = NAME(input_gradient)(net, node->inputs[1]);
+    case LUD_NODE_MULTIPLY:
         if (dx) ops->multiply_backward(device, n * width, x, second, dy, dx, NULL, add);
-        if (db_value) ops->multiply_backward(device, n * width, x, second, dy, NULL, db_value, node->add[1]);
+        if (dsecond) ops->multiply_backward(device, n * width, x, second, dy, NULL, dsecond, node->add[1]);
         break;
-    }
     case LUD_NODE_GATHER: {
         const int64_t n_source = rows_of(net, x_value);
         if (!add) ops->fill(device, n_source * width, 0.0, dx);

@@ -5,9 +5,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-const char *const lud_schedule_names[LUD_SCHEDULE_KINDS + 1] = {
-    "constant", "linear", "cosine", "exponential", "inverse", "inverse_sqrt", NULL};
-
 double lud_schedule_at(const lud_schedule *schedule, double step) {
     const double start = schedule->start, end = schedule->end;
     if (step < schedule->warmup) return start * (step + 1.0) / schedule->warmup;

@@ -1,6 +1,5 @@
 /* Values that change with the step count: learning rates, exploration chances, exponents. */
-#ifndef LUDUS_LEARN_NN_SCHEDULE_H
-#define LUDUS_LEARN_NN_SCHEDULE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,10 +23,5 @@ typedef struct lud_schedule {
     double length; /* steps of the decay of the bounded kinds; 0 jumps to `end` */
 } lud_schedule;
 
-/* Names in the order of the enum, for option tables; null-terminated. */
-extern const char *const lud_schedule_names[LUD_SCHEDULE_KINDS + 1];
-
 /* The value at `step`, the number of steps already done (0 for the first). */
 double lud_schedule_at(const lud_schedule *schedule, double step);
-
-#endif

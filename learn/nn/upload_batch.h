@@ -1,7 +1,6 @@
 /* Host arrays that go to the device together: one upload, however many they are. On the CPU nothing moves:
  * the device reads the arrays where they lie. */
-#ifndef LUDUS_LEARN_NN_UPLOAD_BATCH_H
-#define LUDUS_LEARN_NN_UPLOAD_BATCH_H
+#pragma once
 
 #include "kernels/device.h"
 
@@ -37,5 +36,3 @@ void lud_upload_batch_add(lud_upload_batch *upload, void *pointer, const void *h
 bool lud_upload_batch_send(lud_upload_batch *upload);
 /* For lud_capture_run, after sending: stands for where all arrays lie. */
 uint64_t lud_upload_batch_key(const lud_upload_batch *upload);
-
-#endif

@@ -41,6 +41,11 @@ void lud_returns_estimate(const lud_returns *r, const lud_policy_gradient_option
         lud_device_download(device, r->advantage, on_device[ADVANTAGE], (size_t)n * sizeof(float));
     else
         for (int64_t i = 0; i < n; i++) r->advantage[i] = r->returns[i] - r->value[i];
+    if (r->baseline && r->baseline->options.type != LUD_BASELINE_CRITIC) {
+        lud_baseline_advantages(r->baseline, n, r->returns, r->group, NULL, r->advantage);
+        for (int64_t i = 0; i < n && discard; i++)
+            if (r->cut[i + r->n] == 0.0f) r->advantage[i] = 0.0f;
+    }
     if (o->scale == LUD_ADVANTAGE_OF_ROLLOUT) lud_advantage_normalise(n, r->advantage);
 }
 

@@ -22,9 +22,12 @@ typedef struct lud_returns {
     const float *cut;    /* [n_steps + 1][n] 0 where the one before was cut off by its length; read unless
                             time_limits is LUD_LIMIT_TERMINAL */
     const float
-        *final_value;           /* [n_steps][n] in units of reward, of what was seen last where an episode was
-                                   cut   off; read when time_limits is LUD_LIMIT_BOOTSTRAP, as part of the last
-                                   reward   (Pardo et al., "Time limits in reinforcement learning", ICML 2018) */
+        *final_value;       /* [n_steps][n] in units of reward, of what was seen last where an episode was
+                               cut   off; read when time_limits is LUD_LIMIT_BOOTSTRAP, as part of the last
+                               reward   (Pardo et al., "Time limits in reinforcement learning", ICML 2018) */
+    lud_baseline *baseline; /* null, or of type critic: the value. Else the advantage is the return less what
+                               this says of all returns in their order */
+    const int32_t *group;   /* [n_steps][n] of its group_mean; null: all are one */
     float *advantage, *returns; /* [n_steps][n] results */
 } lud_returns;
 

@@ -3,6 +3,7 @@
 #define LUDUS_LEARN_POLICY_GRADIENT_OPTIONS_H
 
 #include "base/options.h"
+#include "learn/policy_gradient/baseline.h"
 #include "learn/policy_gradient/gate.h"
 
 typedef enum lud_time_limits {
@@ -18,7 +19,8 @@ typedef enum lud_advantage_scale {
     LUD_ADVANTAGE_OF_MINIBATCH /* over every minibatch */
 } lud_advantage_scale;
 
-extern const lud_option_table lud_gate_table;
+/* The second is the same, but its priority is abs_delight unless it is said. */
+extern const lud_option_table lud_gate_table, lud_size_gate_table;
 
 typedef struct lud_policy_gradient_options {
     /* advantages */
@@ -38,9 +40,11 @@ typedef struct lud_policy_gradient_options {
     int64_t epochs;
     double target_kl; /* an update stops when a minibatch's divergence passes 1.5 of it; 0: never */
     lud_gate gate;
+    lud_baseline_options baseline; /* what returns are compared with */
 } lud_policy_gradient_options;
 
-/* LUD_ERROR_INPUT with the place for a gate that lud_gate_check refuses. */
+/* LUD_ERROR_INPUT with the place for a gate that lud_gate_check refuses, and for a baseline that rollouts do
+ * not keep what it needs for. */
 lud_status lud_policy_gradient_check(const lud_policy_gradient_options *options, lud_place place,
                                      lud_error *error);
 

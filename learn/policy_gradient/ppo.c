@@ -3,7 +3,7 @@
 #include <math.h>
 
 bool lud_ppo_create(lud_ppo *p, int64_t max_rows, int64_t max_words) {
-    p->scale = p->deviation = 1.0;
+    p->scale = p->critic_scale = p->deviation = 1.0;
     p->rows = (lud_row_arrays){.device = p->device,
                                .n_sent = LUD_PPO_SENT,
                                .n_fetched = LUD_PPO_FETCHED,
@@ -21,6 +21,14 @@ double lud_ppo_weight(const lud_ppo *p, int32_t sample) {
     return p->weight ? (double)p->weight[sample] : 1.0;
 }
 
+bool lud_ppo_of_policy(const lud_ppo *p) {
+    return p->pass != LUD_PPO_CRITIC;
+}
+
+bool lud_ppo_of_critic(const lud_ppo *p) {
+    return p->pass != LUD_PPO_POLICY;
+}
+
 void lud_ppo_fill(lud_ppo *p, int64_t n, const int32_t *row, int64_t n_padded, int64_t n_words) {
     float *to[LUD_PPO_SENT];
     lud_row_arrays_set(&p->rows, n_padded, n_words);
@@ -30,13 +38,14 @@ void lud_ppo_fill(lud_ppo *p, int64_t n, const int32_t *row, int64_t n_padded, i
     }
     for (int64_t i = 0; i < n; i++) {
         const int32_t s = row[i];
-        const double w = lud_ppo_weight(p, s) * p->scale;
+        const double w = lud_ppo_of_policy(p) ? lud_ppo_weight(p, s) * p->scale : 0.0;
+        const double value = p->pass == LUD_PPO_BOTH ? w : lud_ppo_of_critic(p) ? p->critic_scale : 0.0;
         to[LUD_PPO_OLD_LOG_PROB][i] = p->samples.log_prob[s];
         to[LUD_PPO_ADVANTAGE][i] = (float)(((double)p->samples.advantage[s] - p->mean) / p->deviation);
         to[LUD_PPO_OLD_VALUE][i] = p->samples.value[s];
         to[LUD_PPO_RETURN][i] = p->samples.returns[s];
         to[LUD_PPO_POLICY_WEIGHT][i] = (float)w;
-        to[LUD_PPO_VALUE_WEIGHT][i] = (float)(w * p->options->value_coefficient);
+        to[LUD_PPO_VALUE_WEIGHT][i] = (float)(value * p->options->value_coefficient);
         to[LUD_PPO_ENTROPY_GRADIENT][i] = (float)(-w * p->entropy_coefficient);
     }
 }
@@ -72,14 +81,15 @@ void lud_ppo_add_sums(const lud_ppo *p, int64_t n, lud_ppo_sums *sums) {
                 *entropy = lud_row_host(r, LUD_PPO_ENTROPY), *ratio = lud_row_host(r, LUD_PPO_RATIO),
                 *policy_loss = lud_row_host(r, LUD_PPO_POLICY_LOSS),
                 *value_loss = lud_row_host(r, LUD_PPO_VALUE_LOSS);
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n && lud_ppo_of_policy(p); i++) {
         const double log_ratio = (double)log_prob[i] - (double)old[i];
         sums->policy_loss += (double)policy_loss[i];
-        sums->value_loss += (double)value_loss[i];
         sums->entropy += (double)entropy[i];
         sums->ratio += (double)ratio[i];
         sums->kl += expm1(log_ratio) - log_ratio; /* a float's r - 1 would lose what is left of it */
         sums->clipped += fabs((double)ratio[i] - 1.0) > p->options->clip;
     }
-    sums->rows += (double)n;
+    for (int64_t i = 0; i < n && lud_ppo_of_critic(p); i++) sums->value_loss += (double)value_loss[i];
+    if (lud_ppo_of_policy(p)) sums->rows += (double)n;
+    if (lud_ppo_of_critic(p)) sums->value_rows += (double)n;
 }

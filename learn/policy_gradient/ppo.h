@@ -8,7 +8,8 @@
  *     L    = mean over the samples of a minibatch of  w (L_P + c_1 L_V - c_2 H)     (eq. 9), H the entropy
  *
  * w is the weight of a sample: 1, or what a gate says. A minibatch is computed in slices, as many rows as
- * pass through the networks at once; their gradients add up.
+ * pass through the networks at once; their gradients add up. Where a gate keeps few samples the losses of the
+ * policy and of the critic are two passes over different samples.
  *
  * What distribution actions come from is a head's affair: two functions. */
 #ifndef LUDUS_LEARN_POLICY_GRADIENT_PPO_H
@@ -43,6 +44,13 @@ typedef enum lud_ppo_array {
     LUD_PPO_FETCHED = LUD_PPO_LOG_PROB_GRADIENT - LUD_PPO_LOG_PROB
 } lud_ppo_array;
 
+/* What a slice is for. */
+typedef enum lud_ppo_pass {
+    LUD_PPO_BOTH,
+    LUD_PPO_POLICY, /* L_P and H: the value loss has no weight */
+    LUD_PPO_CRITIC  /* L_V: every sample counts alike, and policy and entropy have no weight */
+} lud_ppo_pass;
+
 /* The distribution of actions, over the rows of the slice; arrays are memory of the device, [rows]. Where
  * both only queue operations the slice can be recorded (learn/nn/capture.h). */
 typedef struct lud_ppo_head {
@@ -59,7 +67,7 @@ typedef struct lud_samples {
 
 /* Sums over rows. */
 typedef struct lud_ppo_sums {
-    double rows;
+    double rows, value_rows; /* of the policy's losses and of the critic's */
     double policy_loss, value_loss, entropy, ratio;
     double kl;      /* r - 1 - ln r, whose mean estimates the divergence from the old policy */
     double clipped; /* ratios outside the clip range */
@@ -72,7 +80,9 @@ typedef struct lud_ppo {
     lud_samples samples;
     lud_row_arrays rows; /* lud_ppo_array, and the words of the head */
     /* of the minibatch */
-    double scale; /* 1 / samples */
+    int pass;            /* lud_ppo_pass */
+    double scale;        /* 1 / samples, or what a gate divides by */
+    double critic_scale; /* 1 / samples of a pass for the critic */
     double entropy_coefficient;
     double mean, deviation; /* (advantage - mean) / deviation counts */
     const float *weight;    /* of each sample of the rollout, null: all 1 */
@@ -88,14 +98,16 @@ void lud_ppo_destroy(lud_ppo *ppo);
 void lud_ppo_fill(lud_ppo *ppo, int64_t n, const int32_t *row, int64_t n_padded, int64_t n_words);
 /* The weight of a sample in the minibatch. */
 double lud_ppo_weight(const lud_ppo *ppo, int32_t sample);
+/* Whether the slice at hand has losses of the policy, and of the critic. */
+bool lud_ppo_of_policy(const lud_ppo *ppo);
+bool lud_ppo_of_critic(const lud_ppo *ppo);
 /* After the policy's forward run: L_P and the entropy, and their gradients through the head. `device` is
  * where the work is queued, which may be one of two (lud_device_run_both). */
 void lud_ppo_policy_gradient(const lud_ppo *ppo, lud_device *device, const lud_ppo_head *head, void *context);
 /* After the critic's forward run: L_V of value[rows], and dvalue[rows], its gradient. */
 void lud_ppo_value_gradient(const lud_ppo *ppo, lud_device *device, const float *value, float *dvalue);
 /* Fetches what the slice has found and adds its first n rows to `sums`, each counted once whatever its
- * weight.
- */
+ * weight, as far as the pass has found it. */
 void lud_ppo_add_sums(const lud_ppo *ppo, int64_t n, lud_ppo_sums *sums);
 
 #endif

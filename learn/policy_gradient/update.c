@@ -3,14 +3,23 @@
 #include <assert.h>
 #include <string.h>
 
+const lud_metric lud_update_gate_columns[LUD_UPDATE_GATE_COLUMNS] = {
+    {"gate/kept", "%.3f", "share of samples in backward passes of the policy"},
+    {"gate/price", NULL, "delight from which on samples were kept, mean over the minibatches"}};
+
+/* Whether a group has had gradients in this minibatch. */
+static bool steps(const lud_update *u, int g) {
+    const lud_ppo_sums *m = &u->minibatch;
+    const int pass = u->groups[g].pass;
+    return (pass != LUD_PPO_CRITIC && m->rows > 0.0) || (pass != LUD_PPO_POLICY && m->value_rows > 0.0);
+}
+
 /* A recorded piece: it calls operations and nothing else. */
 static void enqueue_steps(void *context) {
     const lud_update *u = context;
-    for (int g = 0; g < u->n_groups; g++) lud_optimiser_apply(u->optimiser, u->groups[g].group);
+    for (int g = 0; g < u->n_groups; g++)
+        if (steps(u, g)) lud_optimiser_apply(u->optimiser, u->groups[g].group);
 }
-
-/* Rows of `gate`. */
-enum { GATE_ADVANTAGE, GATE_LOG_PROB, GATE_UNIFORM, GATE_PRIORITY, GATE_WEIGHT, GATE_ARRAYS };
 
 lud_status lud_update_create(lud_update *u, int64_t n_samples, int64_t max_rows, int64_t max_words,
                              lud_error *error) {
@@ -22,10 +31,9 @@ lud_status lud_update_create(lud_update *u, int64_t n_samples, int64_t max_rows,
     LUD_TAKE(a, u->chunks, n);
     LUD_TAKE(a, u->chosen, n);
     LUD_TAKE(a, u->row, n);
-    if (u->ppo.options->gate.mode != LUD_GATE_OFF) {
-        LUD_TAKE(a, u->weight, n);
-        LUD_TAKE(a, u->gate, GATE_ARRAYS * n);
-    }
+    lud_baseline_init(&u->baseline, &u->ppo.options->baseline);
+    lud_status status = lud_minibatch_gate_create(&u->gate, &u->ppo.options->gate, n_samples, error);
+    if (status) return status;
     if (!a->failed && lud_ppo_create(&u->ppo, max_rows, max_words)) return LUD_OK;
     return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for updates from %lld samples",
                     (long long)n_samples);
@@ -34,6 +42,7 @@ lud_status lud_update_create(lud_update *u, int64_t n_samples, int64_t max_rows,
 void lud_update_destroy(lud_update *u) {
     lud_capture_end(&u->stepping);
     lud_ppo_destroy(&u->ppo);
+    lud_minibatch_gate_destroy(&u->gate);
     lud_arrays_free(&u->arrays);
 }
 
@@ -55,25 +64,13 @@ void lud_update_shuffle(lud_chunk *chunks, int64_t n, lud_random_key key, uint32
     }
 }
 
-/* Weights of the minibatch's n samples by the gate: rows with weight 0 give no gradient. */
-static void open_gate(lud_update *u, int64_t n, lud_random_key key, uint32_t epoch) {
-    const lud_gate *gate = &u->ppo.options->gate;
-    float *array[GATE_ARRAYS];
-    for (int a = 0; a < GATE_ARRAYS; a++) array[a] = u->gate + a * n;
-    for (int64_t i = 0; i < n; i++) {
-        const int32_t s = u->row[i];
-        const lud_words words = lud_draw(key, (uint32_t)s, epoch, LUD_PURPOSE_GATE, 0);
-        array[GATE_ADVANTAGE][i] =
-            (float)(((double)u->ppo.samples.advantage[s] - u->ppo.mean) / u->ppo.deviation);
-        array[GATE_LOG_PROB][i] = u->ppo.samples.log_prob[s];
-        array[GATE_UNIFORM][i] = lud_unit_float(words.v[0]);
-    }
-    lud_gate_priorities(gate->priority, gate->alpha, n, array[GATE_ADVANTAGE], array[GATE_LOG_PROB],
-                        array[GATE_UNIFORM], array[GATE_PRIORITY]);
-    lud_gate_weights(gate, n, array[GATE_PRIORITY], array[GATE_UNIFORM], array[GATE_WEIGHT], NULL,
-                     array[GATE_ADVANTAGE]);
-    for (int64_t i = 0; i < n; i++) u->weight[u->row[i]] = array[GATE_WEIGHT][i];
-    u->ppo.weight = u->weight;
+/* Weights of the minibatch's samples by the gate, and what its sums are divided by. */
+static void open_gate(lud_update *u, const lud_chunk *chunks, int64_t n, lud_random_key key, uint32_t epoch) {
+    lud_ppo *p = &u->ppo;
+    lud_minibatch_gate_decide(&u->gate, chunks, n, u->row, p->samples.advantage, p->mean, p->deviation,
+                              p->samples.log_prob, key, epoch);
+    p->weight = u->gate.weight;
+    p->scale = 1.0 / lud_gate_denominator(u->gate.options->normalise, u->gate.n_rows, u->gate.n_kept);
 }
 
 void lud_update_begin(lud_update *u, const lud_chunk *chunks, int64_t n, lud_random_key key, uint32_t epoch) {
@@ -84,10 +81,11 @@ void lud_update_begin(lud_update *u, const lud_chunk *chunks, int64_t n, lud_ran
             u->row[rows++] = (int32_t)(chunks[c].first + s * u->stride);
     u->n_slices = 0;
     u->minibatch = (lud_ppo_sums){0};
-    p->scale = 1.0 / (double)rows;
+    p->pass = LUD_PPO_BOTH;
+    p->scale = p->critic_scale = 1.0 / (double)rows;
     if (p->options->scale == LUD_ADVANTAGE_OF_MINIBATCH)
         lud_advantage_moments(rows, u->row, p->samples.advantage, &p->mean, &p->deviation);
-    if (u->gate) open_gate(u, rows, key, epoch);
+    if (u->gate.options) open_gate(u, chunks, n, key, epoch);
     lud_parameters_zero_gradients(u->parameters);
     if (u->normaliser) lud_value_normaliser_update(u->normaliser, rows, u->row, p->samples.returns);
 }
@@ -99,12 +97,17 @@ static void add_gradients_of_all_processes(lud_parameters *parameters) {
 }
 
 void lud_update_step(lud_update *u) {
+    uint64_t resting = 0; /* groups that rest; rows do not shape a step */
     add_gradients_of_all_processes(u->parameters);
+    for (int g = 0; g < u->n_groups; g++) {
+        if (steps(u, g))
+            lud_optimiser_prepare(u->optimiser, u->groups[g].group, u->groups[g].rate);
+        else
+            resting |= UINT64_C(1) << g;
+    }
+    lud_capture_run(&u->stepping, resting);
     for (int g = 0; g < u->n_groups; g++)
-        lud_optimiser_prepare(u->optimiser, u->groups[g].group, u->groups[g].rate);
-    lud_capture_run(&u->stepping, 0); /* rows do not shape it */
-    for (int g = 0; g < u->n_groups; g++)
-        u->groups[g].norm += lud_optimiser_norm(u->optimiser, u->groups[g].group);
+        if (steps(u, g)) u->groups[g].norm += lud_optimiser_norm(u->optimiser, u->groups[g].group);
     u->n_stepped++;
     u->n_steps++;
 }
@@ -125,6 +128,7 @@ static void choose(lud_update *u, const lud_chunk *chunks, int64_t n) {
 
 static void add_sums(lud_ppo_sums *to, const lud_ppo_sums *x) {
     to->rows += x->rows;
+    to->value_rows += x->value_rows;
     to->policy_loss += x->policy_loss;
     to->value_loss += x->value_loss;
     to->entropy += x->entropy;
@@ -133,19 +137,34 @@ static void add_sums(lud_ppo_sums *to, const lud_ppo_sums *x) {
     to->clipped += x->clipped;
 }
 
-/* `place`: minibatches of this update that are done, as a share of all. */
-static lud_status beat(const lud_update *u, double place, lud_error *error) {
-    return lud_progress_beat(u->progress, u->part_begin + (u->part_end - u->part_begin) * place, error);
-}
-
-static lud_status add_gradients(lud_update *u, int64_t n, double place, const lud_update_calls *calls,
-                                void *learner, lud_error *error) {
+/* Slices of the n chosen chunks. */
+static lud_status add_pass(lud_update *u, lud_ppo_pass pass, int64_t n, const lud_update_calls *calls,
+                           void *learner, lud_error *error) {
+    const double part = u->part_begin + (u->part_end - u->part_begin) * u->place;
+    u->ppo.pass = (int)pass;
     for (int64_t done = 0, taken = 0; done < n; done += taken, u->n_slices++) {
-        lud_status status = beat(u, place, error);
+        lud_status status = lud_progress_beat(u->progress, part, error);
         if (!status) status = calls->slice(learner, u->chosen + done, n - done, &taken, error);
         if (status) return status;
         assert(taken > 0);
     }
+    return LUD_OK;
+}
+
+static lud_status add_gradients(lud_update *u, int64_t n, const lud_update_calls *calls, void *learner,
+                                lud_error *error) {
+    const lud_gate *gate = u->gate.options;
+    lud_status status = LUD_OK;
+    if (gate && gate->critic == LUD_GATE_CRITIC_ALL)
+        status = add_pass(u, LUD_PPO_CRITIC, n, calls, learner, error);
+    if (gate && !status) {
+        const int64_t kept = lud_minibatch_gate_compact(&u->gate, u->chosen, n);
+        const bool alone = gate->critic == LUD_GATE_CRITIC_ALL;
+        status = add_pass(u, alone ? LUD_PPO_POLICY : LUD_PPO_BOTH, kept, calls, learner, error);
+    } else if (!status) {
+        status = add_pass(u, LUD_PPO_BOTH, n, calls, learner, error);
+    }
+    if (status) return status;
     add_sums(&u->sums, &u->minibatch);
     add_sums(&u->epoch, &u->minibatch);
     return LUD_OK;
@@ -162,12 +181,19 @@ static void begin_epoch(lud_update *u, lud_random_key key, uint32_t epoch) {
     u->epoch = (lud_ppo_sums){0};
 }
 
+static int64_t n_samples(const lud_update *u) {
+    int64_t n = 0;
+    for (int64_t c = 0; c < u->n_chunks; c++) n += u->alone ? 1 : u->chunks[c].length;
+    return n;
+}
+
 lud_status lud_update_run(lud_update *u, uint64_t iteration, const lud_update_calls *calls, void *learner,
                           lud_error *error) {
     const lud_random_key key = {u->seed, (uint32_t)iteration};
     const int64_t n_epochs = u->ppo.options->epochs, parts = u->n_minibatches, size = u->minibatch_size;
     u->sums = (lud_ppo_sums){0};
     u->n_stepped = 0;
+    lud_minibatch_gate_begin(&u->gate, n_samples(u));
     for (int g = 0; g < u->n_groups; g++) u->groups[g].norm = 0.0;
     for (int64_t epoch = 0; epoch < n_epochs; epoch++) {
         begin_epoch(u, key, (uint32_t)epoch);
@@ -181,8 +207,8 @@ lud_status lud_update_run(lud_update *u, uint64_t iteration, const lud_update_ca
                                     (double)b);
             choose(u, u->chunks + first, end - first);
             lud_update_begin(u, u->chunks + first, end - first, key, (uint32_t)epoch);
-            const double place = (double)(epoch * parts + b) / (double)(n_epochs * parts);
-            lud_status status = add_gradients(u, end - first, place, calls, learner, error);
+            u->place = (double)(epoch * parts + b) / (double)(n_epochs * parts);
+            lud_status status = add_gradients(u, end - first, calls, learner, error);
             if (status) return status;
             if (is_too_far(u)) return LUD_OK;
             lud_profile_begin(u->profile, u->step_stage);
@@ -191,4 +217,21 @@ lud_status lud_update_run(lud_update *u, uint64_t iteration, const lud_update_ca
         }
     }
     return LUD_OK;
+}
+
+void lud_update_visit(lud_update *u, lud_checkpoint *checkpoint) {
+    const int type = u->baseline.options.type;
+    lud_minibatch_gate_visit(&u->gate, checkpoint);
+    if (type == LUD_BASELINE_EMA_ONLY || type == LUD_BASELINE_WARMUP_THEN_EMA)
+        lud_baseline_visit(&u->baseline, checkpoint, "baseline");
+}
+
+int lud_update_n_gate_columns(const lud_policy_gradient_options *options) {
+    return options->gate.mode != LUD_GATE_OFF ? LUD_UPDATE_GATE_COLUMNS : 0;
+}
+
+void lud_update_gate_row(const lud_update *u, double *row) {
+    if (!u->gate.options) return;
+    row[0] = lud_minibatch_gate_share(&u->gate);
+    row[1] = lud_minibatch_gate_price(&u->gate);
 }

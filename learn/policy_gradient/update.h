@@ -1,6 +1,10 @@
 /* One update of a policy from the samples of a rollout: epochs of minibatches in random order, each computed
- * in slices whose gradients add up, gated where that is asked for, and ended by a step of the optimiser
- * (algorithm 1 of Schulman et al., 2017; Yu et al., 2022, for recurrent policies). */
+ * in slices whose gradients add up, and ended by a step of the optimiser (algorithm 1 of Schulman et al.,
+ * 2017; Yu et al., 2022, for recurrent policies).
+ *
+ * With a gate (options->gate) a minibatch is two passes: the chunks that are kept, for the policy, and all of
+ * them, for the critic; or, where the critic learns from what is kept too, one pass of those. What is dropped
+ * is in no slice. */
 #ifndef LUDUS_LEARN_POLICY_GRADIENT_UPDATE_H
 #define LUDUS_LEARN_POLICY_GRADIENT_UPDATE_H
 
@@ -9,16 +13,12 @@
 #include "learn/nn/capture.h"
 #include "learn/nn/optimiser.h"
 #include "learn/policy_gradient/advantage.h"
+#include "learn/policy_gradient/minibatch_gate.h"
 #include "learn/policy_gradient/ppo.h"
+#include "learn/store/metrics.h"
 #include "learn/store/profile.h"
 
 enum { LUD_UPDATE_GROUPS = 4 };
-
-/* Samples that stay together because a policy remembers: `length` of them, the first and every lud_update's
- * `stride` after it. */
-typedef struct lud_chunk {
-    int32_t first, length;
-} lud_chunk;
 
 /* What a learner does in an update. */
 typedef struct lud_update_calls {
@@ -26,8 +26,9 @@ typedef struct lud_update_calls {
      * planned for the training, so that an early stop stretches no schedule. Null: they stay as they are. */
     void (*schedule)(void *learner, double place);
     /* Takes as many of the n chunks as pass through the networks at once, at least one, and adds the
-     * gradients of the parameters (lud_ppo_fill, lud_ppo_policy_gradient, lud_ppo_value_gradient). Chunks of
-     * a minibatch come with the longest first, else in their order. */
+     * gradients of the parameters (lud_ppo_fill, lud_ppo_policy_gradient, lud_ppo_value_gradient) that the
+     * pass at hand has (lud_ppo_of_policy, lud_ppo_of_critic). Chunks of a pass come with the longest first,
+     * else in their order. */
     lud_status (*slice)(void *learner, const lud_chunk *chunks, int64_t n, int64_t *n_taken,
                         lud_error *error);
 } lud_update_calls;
@@ -39,6 +40,7 @@ typedef struct lud_update {
     lud_value_normaliser *normaliser; /* null: none */
     struct {
         int group; /* of the optimiser */
+        int pass;  /* lud_ppo_pass that alone gives it gradients: without rows of it there is no step */
         double rate;
         double norm; /* of its gradient, before clipping: sum over the steps of the last update */
     } groups[LUD_UPDATE_GROUPS];
@@ -47,6 +49,7 @@ typedef struct lud_update {
     lud_profile *profile;
     int step_stage;
     lud_progress *progress;      /* null: none is shown */
+    double place;                /* minibatches of the update that are done, as a share */
     double part_begin, part_end; /* of the iteration in hand that is done before and after an update */
     uint64_t seed;
     int64_t stride;
@@ -56,11 +59,11 @@ typedef struct lud_update {
                    order of the one before */
 
     lud_arrays arrays;
-    lud_chunk *chunks, *chosen; /* [samples] in the order of the epoch; those of the minibatch */
+    lud_chunk *chunks, *chosen; /* [samples] in the order of the epoch; those of the pass */
     int64_t n_chunks;
-    int32_t *row;  /* [samples] of the minibatch */
-    float *weight; /* [samples] */
-    float *gate;   /* [5][samples] scratch, null: no gate */
+    int32_t *row; /* [samples] of the minibatch */
+    lud_minibatch_gate gate;
+    lud_baseline baseline; /* for lud_returns */
 
     uint32_t n_slices; /* of this minibatch so far */
     uint64_t n_steps;  /* of the optimiser, in all updates */
@@ -89,11 +92,22 @@ lud_status lud_update_run(lud_update *update, uint64_t iteration, const lud_upda
 
 /* The parts of it. A new order (Fisher and Yates, from the last to the first). */
 void lud_update_shuffle(lud_chunk *chunks, int64_t n, lud_random_key key, uint32_t epoch);
-/* Begins a minibatch of n chunks: their samples, weights and moments, the statistics of returns; gradients
- * are zero. */
+/* Begins a minibatch of n chunks: their samples, moments, and weights where there is a gate; the statistics
+ * of returns; gradients are zero. The pass is LUD_PPO_BOTH. */
 void lud_update_begin(lud_update *update, const lud_chunk *chunks, int64_t n, lud_random_key key,
                       uint32_t epoch);
-/* Ends it: gradients of all processes, then the optimiser's step. */
+/* Ends it: gradients of all processes, then the optimiser's step of the groups that had rows. */
 void lud_update_step(lud_update *update);
+
+/* What the gate and the baseline remember from update to update; nothing where there is neither. */
+void lud_update_visit(lud_update *update, lud_checkpoint *checkpoint);
+
+/* Columns of metrics about the gate, of the last update. */
+enum { LUD_UPDATE_GATE_COLUMNS = 2 };
+extern const lud_metric lud_update_gate_columns[LUD_UPDATE_GATE_COLUMNS];
+/* How many of them these options have: all with a gate, else none. */
+int lud_update_n_gate_columns(const lud_policy_gradient_options *options);
+/* Fills them. */
+void lud_update_gate_row(const lud_update *update, double *row);
 
 #endif

@@ -1,7 +1,6 @@
 /* How the embeddings of an atom's predicate and arguments become one: the atom embedders of
  * `network.atoms`. */
-#ifndef LUDUS_LEARN_PROOF_PPO_ATOM_EMBEDDING_H
-#define LUDUS_LEARN_PROOF_PPO_ATOM_EMBEDDING_H
+#pragma once
 
 #include "learn/nn/nn.h"
 #include "learn/proof_ppo/options.h"
@@ -15,5 +14,3 @@ int lud_proof_embed_atoms(lud_nn *nn, lud_proof_atom_embedder kind, const int *p
 /* Whether it can embed atoms of so many arguments in so many numbers: complex ones are pairs and stand for
  * two arguments. */
 bool lud_proof_can_embed(lud_proof_atom_embedder kind, int64_t embedding_size, int max_arity);
-
-#endif

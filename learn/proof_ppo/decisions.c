@@ -21,54 +21,35 @@ lud_status lud_proof_decisions_create(const lud_proof_model *model, int64_t n, i
     d->state_capacity = (int32_t)states;
     d->atom_capacity = atoms;
     d->mask = size - 1;
-    d->state_begin = calloc((size_t)states + 1, sizeof *d->state_begin);
-    d->atoms = calloc((size_t)atoms, sizeof *d->atoms);
-    d->hash = calloc((size_t)states, sizeof *d->hash);
-    if (sees & LUD_PROOF_SEES_MATCHES) d->matches = calloc((size_t)atoms, sizeof *d->matches);
-    d->current = calloc((size_t)n + 1, sizeof *d->current);
-    d->begin = calloc((size_t)n + 1, sizeof *d->begin);
-    d->successor = calloc((size_t)successors + 1, sizeof *d->successor);
-    d->place = calloc((size_t)states, sizeof *d->place);
-    d->table = calloc(size, sizeof *d->table);
-    bool looks = true;
-    const size_t room = (size_t)model->limits.max_successors;
     d->look_ahead = sees / LUD_PROOF_SEES_WAYS;
     assert(d->look_ahead <= LUD_PROOF_MAX_LOOK_AHEAD);
-    if (d->look_ahead) looks = (d->ways = calloc(room, sizeof *d->ways)) != NULL;
+    const size_t room = (size_t)model->limits.max_successors;
+    lud_arrays *a = &d->arrays;
+    LUD_TAKE(a, d->state_begin, (size_t)states + 1);
+    LUD_TAKE(a, d->atoms, (size_t)atoms);
+    LUD_TAKE(a, d->hash, (size_t)states);
+    if (sees & LUD_PROOF_SEES_MATCHES) LUD_TAKE(a, d->matches, (size_t)atoms);
+    LUD_TAKE(a, d->current, (size_t)n + 1);
+    LUD_TAKE(a, d->begin, (size_t)n + 1);
+    LUD_TAKE(a, d->successor, (size_t)successors + 1);
+    LUD_TAKE(a, d->place, (size_t)states);
+    LUD_TAKE(a, d->table, size);
+    if (d->look_ahead) LUD_TAKE(a, d->ways, room);
     for (int i = 0; i < d->look_ahead; i++) {
         lud_proof_successors *out = &d->ahead[i].successors;
-        d->ahead[i].state = calloc(1, model->model.layout.state_bytes);
-        out->begin = calloc(room + 1, sizeof *out->begin);
-        out->atoms = calloc(room * (size_t)model->limits.max_goals, sizeof *out->atoms);
-        out->hash = calloc(room, sizeof *out->hash);
-        out->step = calloc(room, sizeof *out->step);
-        looks = looks && d->ahead[i].state && out->begin && out->atoms && out->hash && out->step;
+        LUD_TAKE(a, d->ahead[i].state, model->model.layout.state_bytes);
+        LUD_TAKE(a, out->begin, room + 1);
+        LUD_TAKE(a, out->atoms, room * (size_t)model->limits.max_goals);
+        LUD_TAKE(a, out->hash, room);
+        LUD_TAKE(a, out->step, room);
     }
-    if (looks && d->state_begin && d->atoms && d->hash && d->current && d->begin && d->successor &&
-        d->place && d->table && (d->matches || !(sees & LUD_PROOF_SEES_MATCHES)))
-        return LUD_OK;
+    if (!a->failed) return LUD_OK;
     lud_proof_decisions_free(d);
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %lld decisions", (long long)n);
+    return lud_no_memory(error, "%lld decisions", (long long)n);
 }
 
 void lud_proof_decisions_free(lud_proof_decisions *d) {
-    free(d->state_begin);
-    free(d->atoms);
-    free(d->hash);
-    free(d->matches);
-    free(d->current);
-    free(d->begin);
-    free(d->successor);
-    free(d->place);
-    free(d->table);
-    free(d->ways);
-    for (int i = 0; i < d->look_ahead; i++) {
-        free(d->ahead[i].state);
-        free(d->ahead[i].successors.begin);
-        free(d->ahead[i].successors.atoms);
-        free(d->ahead[i].successors.hash);
-        free(d->ahead[i].successors.step);
-    }
+    lud_arrays_free(&d->arrays);
     *d = (lud_proof_decisions){0};
 }
 

@@ -1,8 +1,8 @@
 /* Decisions of a proof policy without padding: states, each kept once, and which state each decision stands
  * in and may go to. */
-#ifndef LUDUS_LEARN_PROOF_PPO_DECISIONS_H
-#define LUDUS_LEARN_PROOF_PPO_DECISIONS_H
+#pragma once
 
+#include "learn/nn/arrays.h"
 #include "sim/proof/proof_batch.h"
 
 /* What a network sees of a state beside the set of its goals. */
@@ -19,6 +19,7 @@ enum { LUD_PROOF_MATCH_CLASSES = 8, LUD_PROOF_MAX_LOOK_AHEAD = 8 };
 
 /* States are told apart by a hash of what is seen of them. */
 typedef struct lud_proof_decisions {
+    lud_arrays arrays;
     int32_t n_states;
     int32_t *state_begin; /* [n_states + 1] */
     lud_proof_atom *atoms;
@@ -58,5 +59,3 @@ void lud_proof_decisions_add(lud_proof_decisions *decisions, const uint8_t *stat
                              const lud_proof_lists *successors, int32_t first, int32_t n);
 /* Appends a decision for every slot. */
 void lud_proof_decisions_add_batch(lud_proof_decisions *decisions, const lud_proof_batch *batch);
-
-#endif

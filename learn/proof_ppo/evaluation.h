@@ -1,6 +1,5 @@
 /* Validation of the prover while it learns: the ranking of queries that it is not trained on. */
-#ifndef LUDUS_LEARN_PROOF_PPO_EVALUATION_H
-#define LUDUS_LEARN_PROOF_PPO_EVALUATION_H
+#pragma once
 
 #include "learn/proof_ppo/ranking.h"
 
@@ -10,5 +9,3 @@ typedef struct lud_proof_learner_state lud_proof_learner_state;
  * the best so far. `begin` and `end`: of the iteration in hand that is done before and after it. */
 lud_status lud_proof_validate(lud_proof_learner_state *learner, double begin, double end,
                               lud_proof_ranking_summary *summary, lud_error *error);
-
-#endif

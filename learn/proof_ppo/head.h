@@ -10,8 +10,7 @@
  * Logits go into rows as long as a decision may have successors; what follows a decision's own is the most
  * negative number, whose probability is 0, and gets no gradient. A call sends one array beside the network's
  * inputs and fetches one. */
-#ifndef LUDUS_LEARN_PROOF_PPO_HEAD_H
-#define LUDUS_LEARN_PROOF_PPO_HEAD_H
+#pragma once
 
 #include "learn/policy_gradient/ppo.h"
 #include "learn/proof_ppo/networks.h"
@@ -32,8 +31,7 @@ typedef struct lud_proof_head {
 } lud_proof_head;
 
 /* For a planned network and chunks of at most `n_decisions`, without their padding. Takes all memory. The
- * network must outlive it, and it must not move. Errors: memory, or more than 2^31 choices (LUD_ERROR_LIMIT).
- */
+ * network must outlive it, and it must not move. Errors: memory, more than 2^31 choices (LUD_ERROR_LIMIT). */
 lud_status lud_proof_head_create(lud_proof_net *net, int64_t n_decisions, lud_proof_head *head,
                                  lud_error *error);
 /* Safe on a zeroed struct. */
@@ -51,5 +49,3 @@ void lud_proof_head_act(lud_proof_head *head, const double *uniform, int32_t *ac
  * without a state value 0; nothing is learned from either. */
 void lud_proof_head_learn(lud_proof_head *head, lud_ppo *ppo, const int32_t *action, const int32_t *row,
                           lud_ppo_sums *sums);
-
-#endif

@@ -61,8 +61,7 @@ static int embed(lud_proof_net *net) {
                                   o->embedding_size);
     for (int k = 0; k < base->max_arity; k++) {
         /* first and second argument share a table; further ones have their own, or p(a,b,c) would equal
-         * p(c,b,a)
-         */
+         * p(c,b,a) */
         static const char *const tables[LUD_PROOF_MAX_ARITY] = {"embedding.term", "embedding.term",
                                                                 "embedding.third", "embedding.fourth"};
         net->term[k] = lud_nn_input_on(nn, net->atom_axis, LUD_NN_I32, 1, 0);
@@ -212,15 +211,14 @@ lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_ne
                                 lud_error *error) {
     *out = NULL;
     lud_proof_net *net = calloc(1, sizeof *net);
-    if (!net) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
+    if (!net) return lud_no_memory(error, "a network");
     const int64_t least = model->limits.max_successors + 1;
     if (max_rows < least) max_rows = least;
     if (!lud_proof_can_embed((lud_proof_atom_embedder)options->atoms, options->embedding_size,
                              model->base->max_arity)) {
         free(net);
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "network.atoms: %s needs an even embedding_size and at most two arguments",
-                        options->atoms == LUD_PROOF_EMBED_ROTATE ? "rotate" : "complex");
+        return lud_invalid(error, "network.atoms: %s needs an even embedding_size and at most two arguments",
+                           options->atoms == LUD_PROOF_EMBED_ROTATE ? "rotate" : "complex");
     }
     net->model = model;
     net->options = *options;
@@ -241,7 +239,7 @@ lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_ne
     net->nn = lud_nn_create(parameters, max_rows + 1);
     if (!net->nn || !take_arrays(net, max_atoms, max_index, size)) {
         lud_proof_net_destroy(net);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
+        return lud_no_memory(error, "a network");
     }
     declare(net, max_atoms);
     *out = net;
@@ -257,7 +255,7 @@ static lud_status scale_constants(lud_proof_net *net, lud_error *error) {
         const int index = lud_parameters_find(parameters, names[i]);
         if (index < 0) continue;
         double *values = malloc((size_t)parameters->items[index].n * sizeof *values);
-        if (!values) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
+        if (!values) return lud_no_memory(error, "a network");
         lud_parameters_read(parameters, index, values);
         for (int64_t k = 0; k < net->model->base->n_constants * net->width; k++)
             values[k] *= net->options.constant_scale;
@@ -268,10 +266,7 @@ static lud_status scale_constants(lud_proof_net *net, lud_error *error) {
 }
 
 lud_status lud_proof_net_plan(lud_proof_net *net, lud_nn_mode mode, lud_error *error) {
-    if (net->options.constant_scale != 1.0) {
-        lud_status status = scale_constants(net, error);
-        if (status) return status;
-    }
+    if (net->options.constant_scale != 1.0) LUD_TRY(scale_constants(net, error));
     return lud_nn_plan(net->nn, mode, error);
 }
 
@@ -304,9 +299,10 @@ static void drop_rows(lud_proof_net *net, int32_t n_rows) {
     while (net->n_rows > n_rows) net->found[net->slot[--net->n_rows]] = 0;
 }
 
-static bool add_decision(lud_proof_net *net, const lud_proof_decisions *d, int32_t decision) {
+static bool add_decision(lud_proof_net *net, const lud_proof_decisions *d, int32_t decision,
+                         bool with_successors) {
     const int32_t rows_before = net->n_rows, at = net->n_decisions;
-    const int32_t first = d->begin[decision], n = d->begin[decision + 1] - first;
+    const int32_t first = d->begin[decision], n = with_successors ? d->begin[decision + 1] - first : 0;
     if (at == net->max_rows || net->begin[at] + n > net->max_successors) return false;
     net->current[at] = -1;
     bool fits = true;
@@ -406,13 +402,14 @@ static void pad(lud_proof_net *net) {
     for (int64_t i = net->n_decisions; i < net->padded.decisions; i++) net->current[i] = -1;
 }
 
-int32_t lud_proof_net_load(lud_proof_net *net, const lud_proof_decisions *d, const int32_t *order,
-                           int32_t first, int32_t n) {
+static int32_t load(lud_proof_net *net, const lud_proof_decisions *d, const int32_t *order, int32_t first,
+                    int32_t n, bool with_successors) {
     drop_rows(net, 0);
     net->n_decisions = 0;
     net->begin[0] = 0;
     int32_t taken = 0;
-    while (taken < n && add_decision(net, d, order ? order[first + taken] : first + taken)) taken++;
+    while (taken < n && add_decision(net, d, order ? order[first + taken] : first + taken, with_successors))
+        taken++;
     assert(taken > 0 || n == 0);
 
     net->state_begin[0] = 0;
@@ -435,6 +432,16 @@ int32_t lud_proof_net_load(lud_proof_net *net, const lud_proof_decisions *d, con
     lud_nn_write_i32(net->nn, net->position, net->padded.decisions, net->current);
     if (!net->on_cpu) write_successors(net);
     return taken;
+}
+
+int32_t lud_proof_net_load(lud_proof_net *net, const lud_proof_decisions *d, const int32_t *order,
+                           int32_t first, int32_t n) {
+    return load(net, d, order, first, n, true);
+}
+
+int32_t lud_proof_net_load_states(lud_proof_net *net, const lud_proof_decisions *d, const int32_t *order,
+                                  int32_t first, int32_t n) {
+    return load(net, d, order, first, n, false);
 }
 
 /* ---- running ---- */

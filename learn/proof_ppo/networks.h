@@ -14,8 +14,7 @@
  * network, so that logits and values are all that is downloaded, or less (head.h); forward and backward
  * runs are recorded graphs, and chunks are padded to sizes that recur, by rows without atoms, atoms without
  * embeddings and successors of no state, which get no gradient. */
-#ifndef LUDUS_LEARN_PROOF_PPO_NETWORKS_H
-#define LUDUS_LEARN_PROOF_PPO_NETWORKS_H
+#pragma once
 
 #include "learn/nn/arrays.h"
 #include "learn/nn/capture.h"
@@ -77,6 +76,9 @@ void lud_proof_net_destroy(lud_proof_net *net);
  * fit; returns how many, at least one for n > 0. */
 int32_t lud_proof_net_load(lud_proof_net *net, const lud_proof_decisions *decisions, const int32_t *order,
                            int32_t first, int32_t n);
+/* The same without successors: for a run that is about values alone. */
+int32_t lud_proof_net_load_states(lud_proof_net *net, const lud_proof_decisions *decisions,
+                                  const int32_t *order, int32_t first, int32_t n);
 /* Key and step of the dropout draws of the next runs. */
 void lud_proof_net_set_step(lud_proof_net *net, uint64_t seed, uint32_t step);
 /* Runs with another set of parameters of the same layout from now on. */
@@ -99,5 +101,3 @@ int lud_proof_net_sees(const lud_proof_net *net);
 double lud_proof_log_softmax(const double *logits, int32_t n, double *log_probs);
 /* Of a decision whose last successor, of n > 1, is to give up: ln((1 - p) / p), p its probability. */
 double lud_proof_log_odds_of_going_on(const double *logits, int32_t n);
-
-#endif

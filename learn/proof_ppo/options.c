@@ -17,7 +17,8 @@ const char *const lud_proof_fusions[] = {"none",  "hybrid",    "paper", "linear"
 static const char *const decays[] = {"constant", "linear", "cosine", "exponential", NULL};
 
 #define OPTIONS lud_proof_net_options
-static const lud_option network_options[] = {
+TABLE(
+    network_table, "network", "the policy and value network",
     CHOICE(atoms, "transe", atom_embedders,
            "embedding of p(a,b): transe p + a - b, sum p - a - b, concat (p, a, b), complex p a conj(b), "
            "rotate |a p / |p| - b|, or p, a, b through rnn (a gated recurrent unit), attention (a mean with "
@@ -35,43 +36,33 @@ static const lud_option network_options[] = {
     INT(look_ahead, "0", 0, LUD_PROOF_MAX_LOOK_AHEAD,
         "fact_counts, and for a state's first goal instead how many successors the state has, or in how many "
         "steps it is proved, up to this many"),
-    INT(hidden, "512", 1, 65536, "width of the layers"),
-    INT(layers, "8", 0, 256, "residual blocks"),
+    INT(hidden, "512", 1, 65536, "width of the layers"), INT(layers, "8", 0, 256, "residual blocks"),
     REAL(dropout, "0.05", 0, 0.99, "in the policy's blocks while training; evaluation runs without"),
     BOOL(l2_norm, "true", "compare directions: both embeddings of a logit get length 1"),
     BOOL(sqrt_scale, "false", "without l2_norm: divide logits by the root of embedding_size"),
     REAL(temperature, "0.1", 1e-6, 1e6, "logits are divided by it"),
     BOOL(separate_value, "true", "the value has blocks of its own"),
-    REAL(value_head_scale, "1.0", 1e-3, 64, "width of the value head's layer, in widths of the policy's"),
-};
-static const lud_option_table network_table =
-    OPTION_TABLE("network", "the policy and value network", network_options);
+    REAL(value_head_scale, "1.0", 1e-3, 64, "width of the value head's layer, in widths of the policy's"));
 
 #undef OPTIONS
 #define OPTIONS struct lud_proof_ppo_rate
-static const lud_option rate_options[] = {
-    REAL(start, "1e-4", 0, 10, "after the warm-up"),
-    REAL(end, "1e-6", 0, 10, "at the end"),
-    CHOICE(decay, "cosine", decays, "how it falls"),
-    REAL(warmup, "0.1", 0, 1, "share of the training over which it rises from 0"),
-    REAL(value, "0", 0, 10, "start rate of the value network's parameters, on the same course; 0: the same"),
-};
-static const lud_option_table rate_table = OPTION_TABLE("learning_rate", "step size", rate_options);
+TABLE(rate_table, "learning_rate", "step size", REAL(start, "1e-4", 0, 10, "after the warm-up"),
+      REAL(end, "1e-6", 0, 10, "at the end"), CHOICE(decay, "cosine", decays, "how it falls"),
+      REAL(warmup, "0.1", 0, 1, "share of the training over which it rises from 0"),
+      REAL(value, "0", 0, 10,
+           "start rate of the value network's parameters, on the same course; 0: the same"));
 
 #undef OPTIONS
 #define OPTIONS struct lud_proof_ppo_entropy
-static const lud_option entropy_options[] = {
-    REAL(start, "0.15", 0, 100, "at the beginning"),
-    REAL(end, "0.02", 0, 100, "at `until` and after it"),
-    CHOICE(decay, "cosine", decays, "how it falls; constant: start throughout"),
-    REAL(until, "0.8", 0, 1, "share of the training after which it stays at `end`"),
-};
-static const lud_option_table entropy_table =
-    OPTION_TABLE("entropy", "coefficient of the entropy bonus", entropy_options);
+TABLE(entropy_table, "entropy", "coefficient of the entropy bonus",
+      REAL(start, "0.15", 0, 100, "at the beginning"), REAL(end, "0.02", 0, 100, "at `until` and after it"),
+      CHOICE(decay, "cosine", decays, "how it falls; constant: start throughout"),
+      REAL(until, "0.8", 0, 1, "share of the training after which it stays at `end`"));
 
 #undef OPTIONS
 #define OPTIONS lud_proof_fusion
-static const lud_option fusion_options[] = {
+TABLE(
+    fusion_table, "kge", "ranking by embeddings beside proofs",
     TEXT(run, NULL, "folder of a run of learner kge on the same files"),
     CHOICE_AT("fusion", kind, "hybrid", lud_proof_fusions,
               "with a run: none, hybrid (weight lk + proof, or - penalty), paper (2 lk + log-probability, or "
@@ -86,14 +77,12 @@ static const lud_option fusion_options[] = {
     REAL(alpha, "0.5", 0, 1, "linear, gated: weight of the proof's score"),
     REAL(alpha_failed, "0.2", 0, 1, "gated: that weight where nothing was proved"),
     REAL_AT("symmetric", symmetric_weight, "0.7", -1e6, 1e6,
-            "predicate: weight of the proof where the predicate is symmetric"),
-};
-static const lud_option_table fusion_table =
-    OPTION_TABLE("kge", "ranking by embeddings beside proofs", fusion_options);
+            "predicate: weight of the proof where the predicate is symmetric"));
 
 #undef OPTIONS
 #define OPTIONS struct lud_proof_ppo_evaluation
-static const lud_option evaluation_options[] = {
+TABLE(
+    evaluation_table, "evaluation", "ranking",
     INT(every, "4", 0, 1e9,
         "iterations between rankings of validation queries; 0: only before the first and after the last"),
     INT_AT("queries", n_queries, "200", 0, 1e9, "validation queries that are ranked, the first ones; 0: all"),
@@ -114,15 +103,12 @@ static const lud_option evaluation_options[] = {
            "states that a best-first search may expand for each candidate; 0: as `beam` says"),
     BOOL_AT("give_up", rank.give_up, "true",
             "whether the policy may give up where the most probable action is followed; it may still fail"),
-    SECTION_AT("kge", rank.fusion, fusion_table, "ranking by embeddings beside proofs; only in `ludus eval`"),
-};
-static const lud_option_table evaluation_table = OPTION_TABLE("evaluation", "ranking", evaluation_options);
+    SECTION_AT("kge", rank.fusion, fusion_table,
+               "ranking by embeddings beside proofs; only in `ludus eval`"));
 
 #undef OPTIONS
 #define OPTIONS lud_optimiser_options
-static const lud_option optimiser_options[] = {LUD_OPTIMISER_ROWS("1e-5", "0")};
-static const lud_option_table optimiser_table =
-    OPTION_TABLE("optimiser", LUD_OPTIMISER_HELP, optimiser_options);
+TABLE(optimiser_table, "optimiser", LUD_OPTIMISER_HELP, LUD_OPTIMISER_ROWS("1e-5", "0"));
 
 #undef OPTIONS
 #define OPTIONS lud_proof_ppo_options
@@ -146,6 +132,7 @@ static const lud_option learner_options[] = {
     BOOL(normalise_advantage, "false", "advantages of a batch get mean 0 and deviation 1"),
     SECTION(optimiser, optimiser_table, LUD_OPTIMISER_HELP),
     SECTION_AT("gate", update.gate, lud_gate_table, "which samples give gradients"),
+    SECTION_AT("baseline", update.baseline, lud_critic_baseline_table, "what returns are compared with"),
     SECTION(learning_rate, rate_table, "step size"),
     SECTION(entropy, entropy_table, "coefficient of the entropy bonus"),
     SECTION(evaluation, evaluation_table, "ranking"),
@@ -159,27 +146,25 @@ const lud_option_table lud_proof_ppo_table =
 
 lud_status lud_proof_ppo_options_read(lud_arena *arena, lud_tree *learner, lud_proof_ppo_options *values,
                                       lud_error *error) {
-    lud_status status = lud_options_read(&lud_proof_ppo_table, arena, learner, values, error);
-    if (!status) status = lud_optimiser_options_check(&values->optimiser, learner, error);
-    if (status) return status;
+    LUD_TRY(lud_options_read(&lud_proof_ppo_table, arena, learner, values, error));
+    LUD_TRY(lud_optimiser_options_check(&values->optimiser, learner, error));
     const lud_place place = learner ? learner->place : (lud_place){0};
     if (values->learning_rate.decay == LUD_SCHEDULE_EXPONENTIAL &&
         (values->learning_rate.start <= 0.0 || values->learning_rate.end <= 0.0))
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "learning_rate: an exponential decay needs start and end above 0");
+        return lud_invalid_at(error, place,
+                              "learning_rate: an exponential decay needs start and end above 0");
     if (values->entropy.decay == LUD_SCHEDULE_EXPONENTIAL &&
         (values->entropy.start <= 0.0 || values->entropy.end <= 0.0))
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "entropy: an exponential decay needs start and end above 0");
+        return lud_invalid_at(error, place, "entropy: an exponential decay needs start and end above 0");
     values->update.gae = values->update.value_clipped = true;
     if (values->normalise_advantage) values->update.scale = LUD_ADVANTAGE_OF_MINIBATCH;
-    status = lud_policy_gradient_check(&values->update, place, error);
-    if (status) return status;
+    LUD_TRY(lud_policy_gradient_check(&values->update, place, error));
     const lud_proof_rank_options *rank = &values->evaluation.rank;
     if (rank->score == LUD_PROOF_SCORE_ODDS && (rank->beam > 1 || rank->best_first > 0))
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "evaluation: score: odds is that of the most probable path; it needs beam: 1 and "
-                           "best_first: 0");
+        return lud_invalid_at(
+            error, place,
+            "evaluation: score: odds is that of the most probable path; it needs beam: 1 and "
+            "best_first: 0");
     return LUD_OK;
 }
 

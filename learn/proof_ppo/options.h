@@ -1,6 +1,5 @@
 /* Options of the learner `proof-ppo`, as they stand under `learner:`. */
-#ifndef LUDUS_LEARN_PROOF_PPO_OPTIONS_H
-#define LUDUS_LEARN_PROOF_PPO_OPTIONS_H
+#pragma once
 
 #include "base/options.h"
 #include "learn/nn/optimiser.h"
@@ -128,5 +127,3 @@ lud_status lud_proof_ppo_options_read(lud_arena *arena, lud_tree *learner, lud_p
 /* The two schedules over steps 0 .. n_updates - 1. */
 lud_schedule lud_proof_ppo_learning_rate(const lud_proof_ppo_options *options, double n_updates);
 lud_schedule lud_proof_ppo_entropy(const lud_proof_ppo_options *options, double n_updates);
-
-#endif

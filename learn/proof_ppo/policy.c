@@ -17,9 +17,7 @@ typedef struct proof_policy {
 static void destroy(lud_policy *policy) {
     proof_policy *p = (proof_policy *)policy;
     lud_proof_expander_free(&p->expander);
-    free(p->state);
-    free(p->probability);
-    free(p);
+    LUD_FREE(p->state, p->probability, p);
 }
 
 static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *to) {
@@ -70,19 +68,17 @@ static const lud_policy_kind kind = {.name = "proof-ppo",
 lud_status lud_proof_policy_create(lud_proof_net *net, lud_policy **policy, lud_error *error) {
     *policy = NULL;
     proof_policy *p = calloc(1, sizeof *p);
-    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    if (!p) return lud_no_memory(error, "a policy");
     const lud_proof_model *model = net->model;
     p->base = (lud_policy){.kind = &kind, .model = &model->model, .device = net->parameters->device};
     p->net = net;
     lud_status status = lud_proof_expander_create(net, 1, &p->expander, error);
     p->state = calloc(1, model->model.layout.state_bytes);
     p->probability = calloc((size_t)model->model.layout.actions[0].n_discrete, sizeof *p->probability);
-    if (!status && (!p->state || !p->probability))
-        status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
-    if (status) {
+    if (!status && (!p->state || !p->probability)) status = lud_no_memory(error, "a policy");
+    if (status)
         destroy(&p->base);
-        return status;
-    }
-    *policy = &p->base;
-    return LUD_OK;
+    else
+        *policy = &p->base;
+    return status;
 }

@@ -10,54 +10,31 @@
 
 typedef lud_proof_learner_state prover;
 
-enum column {
-    STEPS,
-    RETURN,
-    PROVED,
-    PROVED_FALSE,
-    LENGTH,
-    SUCCESSORS,
-    POLICY_LOSS,
-    VALUE_LOSS,
-    ENTROPY,
-    KL,
-    CLIPPED,
-    EXPLAINED,
-    GRADIENT,
-    RATE,
-    ENTROPY_COEFFICIENT,
-    BATCHES,
-    MRR,
-    HITS1,
-    HITS10,
-    VALID_PROVED,
-    BEST_MRR,
-    N_COLUMNS
-};
+#define COLUMNS(X)                                                                                           \
+    X(STEPS, "steps", NULL, "environment steps so far")                                                      \
+    X(RETURN, "episode/return", "%.3f", "mean return of the episodes that ended")                            \
+    X(PROVED, "episode/proved", "%.3f", "share of true queries that were proved")                            \
+    X(PROVED_FALSE, "episode/proved_corrupted", "%.3f", "share of corrupted queries that were proved")       \
+    X(LENGTH, "episode/length", NULL, "mean number of actions")                                              \
+    X(SUCCESSORS, "episode/successors", NULL, "mean number of choices")                                      \
+    X(POLICY_LOSS, "loss/policy", NULL, "clipped surrogate, mean over the update")                           \
+    X(VALUE_LOSS, "loss/value", NULL, "mean squared error, clipped")                                         \
+    X(ENTROPY, "policy/entropy", "%.3f", "nats")                                                             \
+    X(KL, "policy/kl", "%.4f", "mean over the last epoch's batches of ratio - 1 - ln ratio")                 \
+    X(CLIPPED, "policy/clipped", NULL, "share of ratios outside the clip range")                             \
+    X(EXPLAINED, "value/explained_variance", NULL, "1 - Var(return - value) / Var(return)")                  \
+    X(GRADIENT, "gradient_norm", NULL, "of the last batch, before clipping")                                 \
+    X(RATE, "learning_rate", NULL, "at the last batch")                                                      \
+    X(ENTROPY_COEFFICIENT, "entropy_coefficient", NULL, "at the last batch")                                 \
+    X(BATCHES, "batches", NULL, "optimiser steps taken")                                                     \
+    X(MRR, "valid/mrr", "%.4f", "mean reciprocal rank of validation queries")                                \
+    X(HITS1, "valid/hits_1", NULL, "share ranked first")                                                     \
+    X(HITS10, "valid/hits_10", NULL, "share ranked among the first ten")                                     \
+    X(VALID_PROVED, "valid/proved", NULL, "share of validation queries proved")                              \
+    X(BEST_MRR, "valid/best_mrr", NULL, "best so far, whose weights are kept")
 
-static const lud_metric columns[N_COLUMNS] = {
-    [STEPS] = {"steps", NULL, "environment steps so far"},
-    [RETURN] = {"episode/return", "%.3f", "mean return of the episodes that ended"},
-    [PROVED] = {"episode/proved", "%.3f", "share of true queries that were proved"},
-    [PROVED_FALSE] = {"episode/proved_corrupted", "%.3f", "share of corrupted queries that were proved"},
-    [LENGTH] = {"episode/length", NULL, "mean number of actions"},
-    [SUCCESSORS] = {"episode/successors", NULL, "mean number of choices"},
-    [POLICY_LOSS] = {"loss/policy", NULL, "clipped surrogate, mean over the update"},
-    [VALUE_LOSS] = {"loss/value", NULL, "mean squared error, clipped"},
-    [ENTROPY] = {"policy/entropy", "%.3f", "nats"},
-    [KL] = {"policy/kl", "%.4f", "mean over the last epoch's batches of ratio - 1 - ln ratio"},
-    [CLIPPED] = {"policy/clipped", NULL, "share of ratios outside the clip range"},
-    [EXPLAINED] = {"value/explained_variance", NULL, "1 - Var(return - value) / Var(return)"},
-    [GRADIENT] = {"gradient_norm", NULL, "of the last batch, before clipping"},
-    [RATE] = {"learning_rate", NULL, "at the last batch"},
-    [ENTROPY_COEFFICIENT] = {"entropy_coefficient", NULL, "at the last batch"},
-    [BATCHES] = {"batches", NULL, "optimiser steps taken"},
-    [MRR] = {"valid/mrr", "%.4f", "mean reciprocal rank of validation queries"},
-    [HITS1] = {"valid/hits_1", NULL, "share ranked first"},
-    [HITS10] = {"valid/hits_10", NULL, "share ranked among the first ten"},
-    [VALID_PROVED] = {"valid/proved", NULL, "share of validation queries proved"},
-    [BEST_MRR] = {"valid/best_mrr", NULL, "best so far, whose weights are kept"},
-};
+enum { COLUMNS(LUD_COLUMN_CONSTANT) N_COLUMNS };
+static const lud_metric columns[N_COLUMNS] = {COLUMNS(LUD_COLUMN_METRIC)};
 
 static const char *const stages[LUD_PROOF_STAGES] = {"environments",    "network, rollout", "recording",
                                                      "network, update", "optimiser",        "ranking"};
@@ -94,30 +71,38 @@ static lud_status take_arrays(prover *p, lud_error *error) {
     LUD_TAKE(a, p->ranking, (size_t)p->n_ranked + 1);
     LUD_TAKE(a, p->snapshot, lud_proof_batch_snapshot_bytes(p->batch));
     LUD_TAKE_ON_DEVICE(a, p->workspace, (size_t)lud_returns_numbers(p->n_steps, p->n_envs));
-    return a->failed ? lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a rollout") : LUD_OK;
+    return a->failed ? lud_no_memory(error, "a rollout") : LUD_OK;
 }
 
 static lud_status build_network(prover *p, lud_error *error) {
     const lud_proof_ppo_options *o = &p->options;
     p->parameters = lud_parameters_create(p->device, false);
-    if (!p->parameters) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
-    lud_status status =
-        lud_proof_net_create(p->model, &o->network, p->parameters, o->chunk_rows, &p->net, error);
-    if (!status) status = lud_parameters_build(p->parameters, (uint64_t)p->scenario->run.seed, error);
-    if (!status) status = lud_proof_net_plan(p->net, LUD_NN_TRAIN, error);
-    if (status) return status;
+    if (!p->parameters) return lud_no_memory(error, "a network");
+    LUD_TRY(lud_proof_net_create(p->model, &o->network, p->parameters, o->chunk_rows, &p->net, error));
+    LUD_TRY(lud_parameters_build(p->parameters, (uint64_t)p->scenario->run.seed, error));
+    LUD_TRY(lud_proof_net_plan(p->net, LUD_NN_TRAIN, error));
     p->best = lud_parameters_clone(p->parameters);
-    return p->best ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
+    return p->best ? LUD_OK : lud_no_memory(error, "a network");
+}
+
+static lud_status name_columns(prover *p, lud_error *error) {
+    lud_metric *named = lud_arena_take_array(p->arena, N_COLUMNS + LUD_UPDATE_GATE_COLUMNS, sizeof *named);
+    if (!named) return lud_no_memory(error, "a learner");
+    for (int k = 0; k < N_COLUMNS; k++) named[k] = columns[k];
+    for (int k = 0; k < LUD_UPDATE_GATE_COLUMNS; k++) named[N_COLUMNS + k] = lud_update_gate_columns[k];
+    p->base.columns = named;
+    p->base.n_columns = N_COLUMNS + lud_update_n_gate_columns(&p->options.update);
+    return LUD_OK;
 }
 
 static lud_status build(prover *p, lud_error *error) {
-    lud_status status = lud_proof_ppo_options_read(p->arena, p->scenario->learner, &p->options, error);
-    if (status) return status;
+    LUD_TRY(lud_proof_ppo_options_read(p->arena, p->scenario->learner, &p->options, error));
     const lud_proof_ppo_options *o = &p->options;
+    LUD_TRY(name_columns(p, error));
     if (o->evaluation.rank.score == LUD_PROOF_SCORE_ODDS && !p->model->limits.end_action)
-        return lud_fail_at(error, LUD_ERROR_INPUT, p->scenario->learner->place,
-                           "evaluation: score: odds is that of giving up, which this world does not offer "
-                           "(proof.limits.end_action)");
+        return lud_invalid_at(error, p->scenario->learner->place,
+                              "evaluation: score: odds is that of giving up, which this world does not offer "
+                              "(proof.limits.end_action)");
     if (p->scenario->run.steps > 0) p->options.total_steps = p->scenario->run.steps;
     const int n_threads = (int)p->scenario->run.threads;
     if (o->n_envs * o->n_steps > INT32_MAX / 4)
@@ -139,39 +124,35 @@ static lud_status build(prover *p, lud_error *error) {
     lud_proof_batch_options batch =
         lud_proof_training_options(p->model, p->n_envs, (uint64_t)p->scenario->run.seed);
     batch.n_threads = n_threads;
-    status = lud_proof_batch_create(p->model, &batch, &p->batch, error);
-    if (!status) status = build_network(p, error);
-    if (!status) status = take_arrays(p, error);
-    if (!status) status = lud_proof_update_create(p, error);
-    if (!status)
-        status = lud_proof_ranker_create(p->model, p->net, &o->evaluation.rank,
-                                         (lud_proof_corrupt)p->model->options.negatives.corrupt, n_threads,
-                                         &p->ranker, error);
-    if (!status)
-        status = lud_proof_decisions_create(p->model, (int64_t)p->n_samples + p->n_envs,
-                                            lud_proof_net_sees(p->net), &p->decisions, error);
-    return status;
+    LUD_TRY(lud_proof_batch_create(p->model, &batch, &p->batch, error));
+    LUD_TRY(build_network(p, error));
+    LUD_TRY(take_arrays(p, error));
+    LUD_TRY(lud_proof_update_create(p, error));
+    LUD_TRY(lud_proof_ranker_create(p->model, p->net, &o->evaluation.rank,
+                                    (lud_proof_corrupt)p->model->options.negatives.corrupt, n_threads,
+                                    &p->ranker, error));
+    return lud_proof_decisions_create(p->model, (int64_t)p->n_samples + p->n_envs, lud_proof_net_sees(p->net),
+                                      &p->decisions, error);
 }
 
 static lud_status create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
                          lud_error *error) {
     *learner = NULL;
     prover *p = calloc(1, sizeof *p);
-    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
-    p->base = (lud_learner){.kind = &lud_learner_proof_ppo, .columns = columns, .n_columns = N_COLUMNS};
+    if (!p) return lud_no_memory(error, "a learner");
+    p->base = (lud_learner){.kind = &lud_learner_proof_ppo};
     p->scenario = scenario;
     p->model = (const lud_proof_model *)(const void *)scenario->model;
     p->device = device;
     p->best_mrr = -1.0;
     p->profile = (lud_profile){.title = "proof-ppo, one iteration", .stages = stages, .n = LUD_PROOF_STAGES};
     p->arena = lud_arena_create(0);
-    lud_status status = p->arena ? build(p, error) : lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-    if (status) {
+    lud_status status = p->arena ? build(p, error) : lud_out_of_memory(error);
+    if (status)
         destroy(&p->base);
-        return status;
-    }
-    *learner = &p->base;
-    return LUD_OK;
+    else
+        *learner = &p->base;
+    return status;
 }
 
 /* ---- an iteration ---- */
@@ -179,49 +160,48 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
 static lud_status validate(prover *p, double begin, double end, double *row, lud_error *error) {
     if (p->n_ranked == 0) return LUD_OK;
     lud_proof_ranking_summary s;
-    lud_status status = lud_proof_validate(p, begin, end, &s, error);
-    if (status) return status;
-    row[MRR] = s.mrr;
-    row[HITS1] = s.hits1;
-    row[HITS10] = s.hits10;
-    row[VALID_PROVED] = (double)s.n_proved / (double)s.n_queries;
-    row[BEST_MRR] = p->best_mrr;
+    LUD_TRY(lud_proof_validate(p, begin, end, &s, error));
+    row[COLUMN_MRR] = s.mrr;
+    row[COLUMN_HITS1] = s.hits1;
+    row[COLUMN_HITS10] = s.hits10;
+    row[COLUMN_VALID_PROVED] = (double)s.n_proved / (double)s.n_queries;
+    row[COLUMN_BEST_MRR] = p->best_mrr;
     return LUD_OK;
 }
 
 static lud_status collect(prover *p, double *row, lud_error *error) {
     lud_proof_episodes t;
-    const lud_status status = lud_proof_collect(p, &t, error);
-    if (status) return status;
-    row[STEPS] = (double)p->env_steps * p->n_envs;
-    row[RETURN] = t.returns / t.n;
-    row[LENGTH] = t.length / t.n;
-    row[PROVED] = t.proved / t.positives;
-    row[PROVED_FALSE] = t.proved_false / t.negatives;
-    row[SUCCESSORS] = (double)p->decisions.begin[p->n_samples] / p->n_samples;
+    LUD_TRY(lud_proof_collect(p, &t, error));
+    row[COLUMN_STEPS] = (double)p->env_steps * p->n_envs;
+    row[COLUMN_RETURN] = t.returns / t.n;
+    row[COLUMN_LENGTH] = t.length / t.n;
+    row[COLUMN_PROVED] = t.proved / t.positives;
+    row[COLUMN_PROVED_FALSE] = t.proved_false / t.negatives;
+    row[COLUMN_SUCCESSORS] = (double)p->decisions.begin[p->n_samples] / p->n_samples;
     return LUD_OK;
 }
 
 static lud_status update(prover *p, double *row, lud_error *error) {
     const lud_update *u = &p->update;
-    const lud_status status = lud_proof_update(p, error);
-    if (status) return status;
-    row[POLICY_LOSS] = u->sums.policy_loss / u->sums.rows;
-    row[VALUE_LOSS] = u->sums.value_loss / u->sums.rows;
-    row[ENTROPY] = u->sums.entropy / u->sums.rows;
-    row[CLIPPED] = u->sums.clipped / u->sums.rows;
-    row[KL] = u->epoch.kl / u->epoch.rows;
-    row[EXPLAINED] = lud_explained_variance(p->n_samples, p->returns, p->value);
-    row[GRADIENT] = u->n_stepped > 0 ? lud_optimiser_norm(p->optimiser, u->groups[p->group].group) : NAN;
-    row[RATE] = u->groups[p->group].rate;
-    row[ENTROPY_COEFFICIENT] = u->ppo.entropy_coefficient;
-    row[BATCHES] = (double)u->n_stepped;
+    LUD_TRY(lud_proof_update(p, error));
+    row[COLUMN_POLICY_LOSS] = u->sums.policy_loss / u->sums.rows;
+    row[COLUMN_VALUE_LOSS] = u->sums.value_loss / u->sums.value_rows;
+    row[COLUMN_ENTROPY] = u->sums.entropy / u->sums.rows;
+    row[COLUMN_CLIPPED] = u->sums.clipped / u->sums.rows;
+    row[COLUMN_KL] = u->epoch.kl / u->epoch.rows;
+    row[COLUMN_EXPLAINED] = lud_explained_variance(p->n_samples, p->returns, p->value);
+    row[COLUMN_GRADIENT] =
+        u->n_stepped > 0 ? lud_optimiser_norm(p->optimiser, u->groups[p->group].group) : NAN;
+    row[COLUMN_RATE] = u->groups[p->group].rate;
+    row[COLUMN_ENTROPY_COEFFICIENT] = u->ppo.entropy_coefficient;
+    row[COLUMN_BATCHES] = (double)u->n_stepped;
+    lud_update_gate_row(u, row + N_COLUMNS);
     return LUD_OK;
 }
 
 static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     prover *p = (prover *)learner;
-    double before[N_COLUMNS];
+    double before[N_COLUMNS];                 /* measured, not reported */
     lud_proof_net_use(p->net, p->parameters); /* who looked in between may have left others in use */
     lud_status status =
         p->iteration == 0 ? validate(p, 0.0, LUD_PROOF_ROLLOUT_BEGINS, before, error) : LUD_OK;
@@ -247,6 +227,7 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     lud_parameters_visit(p->parameters, "", checkpoint);
     lud_parameters_visit(p->best, "best.", checkpoint);
     lud_optimiser_visit(p->optimiser, "optimiser.", checkpoint);
+    lud_update_visit(&p->update, checkpoint);
     const bool loading = lud_checkpoint_loading(checkpoint);
     if (!loading) lud_proof_batch_save(p->batch, p->snapshot);
     lud_checkpoint_bytes(checkpoint, "proof_ppo.environments", p->snapshot,

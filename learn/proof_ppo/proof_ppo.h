@@ -1,8 +1,7 @@
 /* Learner `proof-ppo`: proximal policy optimisation (Schulman et al., 2017) of a policy that searches for
  * proofs over a knowledge graph (networks.h), with ranking of validation queries while it learns
  * (ranking.h). */
-#ifndef LUDUS_LEARN_PROOF_PPO_PROOF_PPO_H
-#define LUDUS_LEARN_PROOF_PPO_PROOF_PPO_H
+#pragma once
 
 #include "learn/learner.h"
 #include "learn/policy_gradient/update.h"
@@ -80,5 +79,3 @@ void lud_proof_ppo_never_record(lud_learner *learner, bool never);
 /* Pieces of device work so far (learn/nn/capture.h): runs of the network, on CUDA with choices and losses
  * (head.h), and steps of the optimiser. */
 void lud_proof_ppo_pieces(const lud_learner *learner, uint64_t *n, uint64_t *n_replayed);
-
-#endif

@@ -21,6 +21,7 @@ struct lud_proof_ranker {
     lud_proof_beam *beam;
     lud_proof_best_first *best_first;
     lud_proof_decisions decisions;
+    lud_arrays arrays;
     int32_t *actions;  /* [slots] */
     double *running;   /* [slots] log-probability so far */
     double *odds;      /* [slots] log-odds of going on so far, summed over */
@@ -62,7 +63,7 @@ lud_status lud_proof_ranker_create(const lud_proof_model *model, lud_proof_net *
                                    int n_threads, lud_proof_ranker **out, lud_error *error) {
     *out = NULL;
     lud_proof_ranker *r = calloc(1, sizeof *r);
-    if (!r) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a ranking");
+    if (!r) return lud_no_memory(error, "a ranking");
     const size_t n_slots = (size_t)options->n_slots;
     r->profile = (lud_profile){.title = "ranking", .stages = stages, .n = LUD_PROOF_RANK_STAGES};
     r->net = net;
@@ -77,25 +78,23 @@ lud_status lud_proof_ranker_create(const lud_proof_model *model, lud_proof_net *
     r->max_queries = MAX_CANDIDATES / a_query > 0 ? MAX_CANDIDATES / a_query : 1;
     const size_t n = (size_t)r->max_queries * (size_t)a_query;
     lud_status status = open_player(r, n_threads, error);
-    r->actions = calloc(n_slots, sizeof *r->actions);
-    r->running = calloc(n_slots, sizeof *r->running);
-    r->odds = calloc(n_slots, sizeof *r->odds);
-    r->n_odds = calloc(n_slots, sizeof *r->n_odds);
-    r->log_probs = calloc((size_t)model->limits.max_successors, sizeof *r->log_probs);
-    r->candidates = calloc(n, sizeof *r->candidates);
-    r->played = calloc(n, sizeof *r->played);
-    r->embedded = calloc(n, sizeof *r->embedded);
-    r->score = calloc((size_t)r->width + 1, sizeof *r->score);
-    r->draw = calloc((size_t)r->width + 1, sizeof *r->draw);
-    if (!status && (!r->actions || !r->running || !r->odds || !r->n_odds || !r->log_probs || !r->candidates ||
-                    !r->played || !r->embedded || !r->score || !r->draw))
-        status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a ranking");
-    if (status) {
+    lud_arrays *a = &r->arrays;
+    LUD_TAKE(a, r->actions, n_slots);
+    LUD_TAKE(a, r->running, n_slots);
+    LUD_TAKE(a, r->odds, n_slots);
+    LUD_TAKE(a, r->n_odds, n_slots);
+    LUD_TAKE(a, r->log_probs, (size_t)model->limits.max_successors);
+    LUD_TAKE(a, r->candidates, n);
+    LUD_TAKE(a, r->played, n);
+    LUD_TAKE(a, r->embedded, n);
+    LUD_TAKE(a, r->score, (size_t)r->width + 1);
+    LUD_TAKE(a, r->draw, (size_t)r->width + 1);
+    if (!status && a->failed) status = lud_no_memory(error, "a ranking");
+    if (status)
         lud_proof_ranker_destroy(r);
-        return status;
-    }
-    *out = r;
-    return LUD_OK;
+    else
+        *out = r;
+    return status;
 }
 
 void lud_proof_ranker_destroy(lud_proof_ranker *r) {
@@ -104,16 +103,7 @@ void lud_proof_ranker_destroy(lud_proof_ranker *r) {
     lud_proof_beam_destroy(r->beam);
     lud_proof_best_first_destroy(r->best_first);
     lud_proof_decisions_free(&r->decisions);
-    free(r->actions);
-    free(r->running);
-    free(r->odds);
-    free(r->n_odds);
-    free(r->log_probs);
-    free(r->candidates);
-    free(r->played);
-    free(r->embedded);
-    free(r->score);
-    free(r->draw);
+    lud_arrays_free(&r->arrays);
     free(r);
 }
 

@@ -9,8 +9,7 @@
  * with a higher score) + (those with the same score that win the draw); with the mean rule half of those with
  * the same score count. Corruptions that are known positives are left out (the filtered setting of Bordes et
  * al., 2013). */
-#ifndef LUDUS_LEARN_PROOF_PPO_RANKING_H
-#define LUDUS_LEARN_PROOF_PPO_RANKING_H
+#pragma once
 
 #include "base/progress.h"
 #include "learn/kge/embedding.h"
@@ -51,8 +50,7 @@ void lud_proof_ranker_use_kge(lud_proof_ranker *ranker, const lud_kge *kge);
 /* From now on ranking says in `progress` (null: nowhere) how far it is, from `begin` to `end` of the unit in
  * hand. */
 void lud_proof_ranker_show(lud_proof_ranker *ranker, lud_progress *progress, double begin, double end);
-/* Where the time of playing most probable paths went: the network, the environments, and what is left of it.
- */
+/* Where the time of playing most probable paths went: the network, the environments and the rest. */
 typedef enum lud_proof_ranker_stage {
     LUD_PROOF_RANK_NETWORK,
     LUD_PROOF_RANK_EXPANSION,
@@ -78,5 +76,3 @@ lud_proof_ranking_summary lud_proof_ranking_summarise(const lud_proof_rank_optio
 
 /* The rank of score[0] among score[n]; draw[n] decide between equal ones. mean_rank may be null. */
 double lud_proof_rank_first(const double *score, const double *draw, int32_t n, double *mean_rank);
-
-#endif

@@ -157,7 +157,7 @@ lud_status lud_proof_evaluate_run(const lud_report_request *request, lud_report 
     if (strcmp(t.split, "valid") == 0)
         t.list = LUD_PROOF_VALID;
     else if (strcmp(t.split, "test") != 0)
-        return lud_fail(error, LUD_ERROR_INPUT, "--split %s: expected valid or test", t.split);
+        return lud_invalid(error, "--split %s: expected valid or test", t.split);
     lud_learned run;
     lud_status status =
         lud_learned_open(request->folder, request->scenario, "cpu", &lud_learner_proof_ppo, &run, error);
@@ -170,14 +170,11 @@ lud_status lud_proof_evaluate_run(const lud_report_request *request, lud_report 
     t.queries = calloc((size_t)t.n + 1, sizeof *t.queries);
     t.answers = calloc((size_t)t.n + 1, 1);
     t.keep = calloc((size_t)t.n + 1, 1);
-    if (!t.queries || !t.answers || !t.keep)
-        status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the ranking");
+    if (!t.queries || !t.answers || !t.keep) status = lud_no_memory(error, "the ranking");
     if (!status) status = fill(&t, net, (int)request->scenario->run.threads, error);
     if (!status && request->json) report->json = ranking_json(&t);
     if (!status && !request->json) print_ranking(&t, &report->text);
-    free(t.queries);
-    free(t.answers);
-    free(t.keep);
+    LUD_FREE(t.queries, t.answers, t.keep);
     lud_learned_close(&run);
     return status;
 }
@@ -192,7 +189,7 @@ static lud_status search(lud_proof_net *net, const lud_proof_atom *query, int64_
     lud_proof_found result;
     uint8_t *state = calloc(1, model->model.layout.state_bytes);
     lud_status status = state ? lud_proof_beam_create(net, 1, (int32_t)width, &beam, error)
-                              : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a search");
+                              : lud_no_memory(error, "a search");
     if (!status) {
         lud_proof_beam_run(beam, query, 1, &result, state);
         status = lud_interrupt_check(error); /* it stopped in the middle */

@@ -1,6 +1,5 @@
 /* What a trained prover is worth: the ranking of a split's queries, and the search for one proof. */
-#ifndef LUDUS_LEARN_PROOF_PPO_REPORT_H
-#define LUDUS_LEARN_PROOF_PPO_REPORT_H
+#pragma once
 
 #include "learn/learner.h"
 
@@ -10,5 +9,3 @@ lud_status lud_proof_evaluate_run(const lud_report_request *request, lud_report 
 /* Searches with the run's policy for a proof of an atom and prints its tree (lud_learner_kind.query); always
  * as text. */
 lud_status lud_proof_answer_query(const lud_report_request *request, lud_report *report, lud_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Rollouts of the prover: queries played side by side with actions drawn from the policy. */
-#ifndef LUDUS_LEARN_PROOF_PPO_ROLLOUT_H
-#define LUDUS_LEARN_PROOF_PPO_ROLLOUT_H
+#pragma once
 
 #include "base/status.h"
 
@@ -15,5 +14,3 @@ typedef struct lud_proof_episodes {
  * LUD_INTERRUPTED. */
 lud_status lud_proof_collect(lud_proof_learner_state *learner, lud_proof_episodes *episodes,
                              lud_error *error);
-
-#endif

@@ -7,14 +7,13 @@ typedef lud_proof_learner_state prover;
 static lud_status build_optimiser(prover *p, lud_error *error) {
     const lud_proof_ppo_options *o = &p->options;
     p->optimiser = lud_optimiser_create(p->parameters);
-    if (!p->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the optimiser");
+    if (!p->optimiser) return lud_no_memory(error, "the optimiser");
     lud_optimiser_options steps = o->optimiser;
     steps.max_norm = o->max_grad_norm;
     const bool apart = o->learning_rate.value > 0.0;
     const int value = apart ? lud_optimiser_group(p->optimiser, "value.", &steps, false) : -1;
     const int others = lud_optimiser_group(p->optimiser, "", &steps, false);
-    if (others < 0 || (apart && value < 0))
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the optimiser");
+    if (others < 0 || (apart && value < 0)) return lud_no_memory(error, "the optimiser");
     p->value_group = lud_update_add_group(&p->update, value, 0.0);
     p->group = lud_update_add_group(&p->update, others, 0.0);
     return lud_optimiser_build(p->optimiser, (uint64_t)p->scenario->run.seed, error);
@@ -24,9 +23,8 @@ lud_status lud_proof_update_create(prover *p, lud_error *error) {
     const lud_proof_ppo_options *o = &p->options;
     lud_update *u = &p->update;
     const int64_t n = p->n_samples, size = o->batch_size < n ? o->batch_size : n;
-    lud_status status = build_optimiser(p, error);
-    if (!status) status = lud_proof_head_create(p->net, size > p->n_envs ? size : p->n_envs, &p->head, error);
-    if (status) return status;
+    LUD_TRY(build_optimiser(p, error));
+    LUD_TRY(lud_proof_head_create(p->net, size > p->n_envs ? size : p->n_envs, &p->head, error));
     u->ppo.device = p->device;
     u->ppo.options = &o->update;
     u->ppo.samples = (lud_samples){p->log_prob, p->value, p->advantage, p->returns};
@@ -69,7 +67,10 @@ static lud_status add_chunk(void *learner, const lud_chunk *chunks, int64_t n, i
     lud_profile_begin(&p->profile, LUD_PROOF_STAGE_UPDATE_NET);
     lud_proof_net_set_step(p->net, u->seed ^ UINT64_C(0x9e3779b97f4a7c15),
                            (uint32_t)(u->n_steps << 8) + u->n_slices);
-    *n_taken = lud_proof_net_load(p->net, &p->decisions, p->order, 0, (int32_t)n);
+    /* values follow from the states that decisions are made in */
+    *n_taken = u->ppo.pass == LUD_PPO_CRITIC
+                   ? lud_proof_net_load_states(p->net, &p->decisions, p->order, 0, (int32_t)n)
+                   : lud_proof_net_load(p->net, &p->decisions, p->order, 0, (int32_t)n);
     lud_proof_head_learn(&p->head, &u->ppo, p->action, p->order, &u->minibatch);
     p->update_flops += 6.0 * lud_nn_multiply_adds(p->net->nn); /* backward: two products for each */
     lud_profile_end(&p->profile, LUD_PROOF_STAGE_UPDATE_NET);
@@ -86,7 +87,8 @@ lud_status lud_proof_update(prover *p, lud_error *error) {
                                  .value = p->value,
                                  .mask = p->mask,
                                  .advantage = p->advantage,
-                                 .returns = p->returns};
+                                 .returns = p->returns,
+                                 .baseline = &p->update.baseline};
     lud_returns_estimate(&returns, &p->options.update);
     p->update.progress = p->base.progress;
     p->update.part_begin = LUD_PROOF_UPDATE_BEGINS;

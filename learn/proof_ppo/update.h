@@ -1,7 +1,6 @@
 /* Updates of the prover: proximal policy optimisation (learn/policy_gradient) over the decisions of a
  * rollout, in chunks of as many as pass through the network at once. */
-#ifndef LUDUS_LEARN_PROOF_PPO_UPDATE_H
-#define LUDUS_LEARN_PROOF_PPO_UPDATE_H
+#pragma once
 
 #include "base/status.h"
 
@@ -12,5 +11,3 @@ lud_status lud_proof_update_create(lud_proof_learner_state *learner, lud_error *
 void lud_proof_update_destroy(lud_proof_learner_state *learner);
 /* Returns and advantages of the rollout, then all epochs. LUD_INTERRUPTED. */
 lud_status lud_proof_update(lud_proof_learner_state *learner, lud_error *error);
-
-#endif

@@ -81,23 +81,12 @@ void lud_checkpoint_clear(lud_checkpoint *checkpoint) {
     checkpoint->error = (lud_error){0};
 }
 
-void lud_checkpoint_reopen(lud_checkpoint *checkpoint, bool for_loading) {
-    assert(!checkpoint->file);
-    for (size_t i = 0; i < checkpoint->n_tensors; i++)
-        checkpoint->tensors[i].data = checkpoint->data + checkpoint->offsets[i];
-    checkpoint->loading = for_loading;
-}
-
 void lud_checkpoint_destroy(lud_checkpoint *checkpoint) {
     if (!checkpoint) return;
     lud_arena_destroy(checkpoint->names);
     lud_arena_destroy(checkpoint->file);
-    free(checkpoint->tensors);
-    free(checkpoint->offsets);
-    free(checkpoint->texts);
-    free(checkpoint->data);
-    free(checkpoint->table);
-    free(checkpoint);
+    LUD_FREE(checkpoint->tensors, checkpoint->offsets, checkpoint->texts, checkpoint->data, checkpoint->table,
+             checkpoint);
 }
 
 void lud_checkpoint_fail(lud_checkpoint *checkpoint, lud_status status, const char *format, ...) {
@@ -199,14 +188,6 @@ const char *lud_checkpoint_text(const lud_checkpoint *checkpoint, const char *ke
     for (size_t i = 0; i < checkpoint->n_texts; i++)
         if (strcmp(checkpoint->texts[i].key, key) == 0) return checkpoint->texts[i].text;
     return NULL;
-}
-
-bool lud_checkpoint_get_text(const lud_checkpoint *checkpoint, int index, const char **key,
-                             const char **text) {
-    if (index < 0 || (size_t)index >= checkpoint->n_texts) return false;
-    *key = checkpoint->texts[index].key;
-    *text = checkpoint->texts[index].text;
-    return true;
 }
 
 int lud_checkpoint_n_tensors(const lud_checkpoint *checkpoint) {
@@ -347,13 +328,13 @@ static lud_status parse_tensor(lud_checkpoint *checkpoint, const char *file, con
     const json_t *shape = json_object_get(entry, "shape"), *offsets = json_object_get(entry, "data_offsets");
     const char *type_name = json_string_value(json_object_get(entry, "dtype"));
     if (!type_name || !json_is_array(shape) || !json_is_array(offsets) || json_array_size(offsets) != 2)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%s: tensor '%s': expected an object with dtype, shape and data_offsets", file, name);
+        return lud_invalid(error, "%s: tensor '%s': expected an object with dtype, shape and data_offsets",
+                           file, name);
     lud_tensor tensor = {.name = name};
     while (tensor.type < LUD_TENSOR_TYPES && strcmp(tensor_types[tensor.type].name, type_name) != 0)
         tensor.type++;
     if (tensor.type == LUD_TENSOR_TYPES)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: tensor '%s': unknown dtype '%s'", file, name, type_name);
+        return lud_invalid(error, "%s: tensor '%s': unknown dtype '%s'", file, name, type_name);
     if (json_array_size(shape) > LUD_TENSOR_MAX_DIMENSIONS)
         return lud_fail(error, LUD_ERROR_LIMIT, "%s: tensor '%s': %zu dimensions, at most %d are supported",
                         file, name, json_array_size(shape), LUD_TENSOR_MAX_DIMENSIONS);
@@ -363,18 +344,18 @@ static lud_status parse_tensor(lud_checkpoint *checkpoint, const char *file, con
         tensor.dimensions[i] = json_is_integer(dimension) ? json_integer_value(dimension) : -1;
     }
     if (!shape_bytes(tensor.type, tensor.n_dimensions, tensor.dimensions, &tensor.bytes))
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: tensor '%s': impossible shape", file, name);
+        return lud_invalid(error, "%s: tensor '%s': impossible shape", file, name);
     const json_t *first = json_array_get(offsets, 0), *last = json_array_get(offsets, 1);
     const json_int_t begin = json_is_integer(first) ? json_integer_value(first) : -1;
     const json_int_t end = json_is_integer(last) ? json_integer_value(last) : -1;
     if (begin < 0 || end < begin || (uint64_t)(end - begin) != tensor.bytes)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%s: tensor '%s': data_offsets [%" PRId64 ", %" PRId64 "] do not hold its %zu bytes",
-                        file, name, (int64_t)begin, (int64_t)end, tensor.bytes);
+        return lud_invalid(
+            error, "%s: tensor '%s': data_offsets [%" PRId64 ", %" PRId64 "] do not hold its %zu bytes", file,
+            name, (int64_t)begin, (int64_t)end, tensor.bytes);
     if ((uint64_t)end > n_data)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%s: truncated: tensor '%s' ends at byte %" PRId64 " of the data, the file has %zu",
-                        file, name, (int64_t)end, n_data);
+        return lud_invalid(
+            error, "%s: truncated: tensor '%s' ends at byte %" PRId64 " of the data, the file has %zu", file,
+            name, (int64_t)end, n_data);
     tensor.data = data + begin;
     if (!add_tensor(checkpoint, &tensor, (size_t)begin))
         return lud_fail(error, LUD_ERROR_MEMORY, "%s: memory is out", file);
@@ -395,13 +376,13 @@ static lud_status check_cover(lud_checkpoint *checkpoint, const char *file, cons
     const unsigned char *next = data;
     for (size_t i = 0; i < checkpoint->n_tensors; i++) {
         if (checkpoint->tensors[i].data != next)
-            return lud_fail(error, LUD_ERROR_INPUT, "%s: tensor '%s' overlaps another or leaves a gap", file,
-                            checkpoint->tensors[i].name);
+            return lud_invalid(error, "%s: tensor '%s' overlaps another or leaves a gap", file,
+                               checkpoint->tensors[i].name);
         next += checkpoint->tensors[i].bytes;
     }
     if (next != data + n_data)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: %zu bytes of data belong to no tensor", file,
-                        (size_t)(data + n_data - next));
+        return lud_invalid(error, "%s: %zu bytes of data belong to no tensor", file,
+                           (size_t)(data + n_data - next));
     if (checkpoint->table) memset(checkpoint->table, 0, checkpoint->table_size * sizeof *checkpoint->table);
     for (size_t i = 0; i < checkpoint->n_tensors; i++)
         checkpoint->table[table_slot(checkpoint, checkpoint->tensors[i].name)] = (uint32_t)i + 1;
@@ -414,15 +395,14 @@ static lud_status parse_header(lud_checkpoint *checkpoint, const char *file, con
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)header, key, value) {
         if (strcmp(key, "__metadata__") != 0) {
-            lud_status status = parse_tensor(checkpoint, file, key, value, data, n_data, error);
-            if (status) return status;
+            LUD_TRY(parse_tensor(checkpoint, file, key, value, data, n_data, error));
             continue;
         }
         const char *text_key;
         json_t *text;
         json_object_foreach(value, text_key, text) {
             if (!json_is_string(text))
-                return lud_fail(error, LUD_ERROR_INPUT, "%s: metadata '%s' is not a text", file, text_key);
+                return lud_invalid(error, "%s: metadata '%s' is not a text", file, text_key);
             if (strcmp(text_key, checksum_key) == 0) continue;
             if (!add_text(checkpoint, text_key, json_string_value(text)))
                 return lud_fail(error, LUD_ERROR_MEMORY, "%s: memory is out", file);
@@ -434,22 +414,21 @@ static lud_status parse_header(lud_checkpoint *checkpoint, const char *file, con
 static lud_status parse_bytes(lud_checkpoint *checkpoint, const char *file, const unsigned char *bytes,
                               size_t length, lud_error *error) {
     if (length < 8)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: truncated: %zu bytes, a safetensors file has at least 8",
-                        file, length);
+        return lud_invalid(error, "%s: truncated: %zu bytes, a safetensors file has at least 8", file,
+                           length);
     const uint64_t n_header = read_u64(bytes);
     if (n_header > HEADER_LIMIT || (length > 8 && bytes[8] != '{'))
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: not a safetensors file", file);
+        return lud_invalid(error, "%s: not a safetensors file", file);
     if (n_header > length - 8)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%s: truncated: the header has %" PRIu64 " bytes, only %zu are there", file, n_header,
-                        length - 8);
+        return lud_invalid(error, "%s: truncated: the header has %" PRIu64 " bytes, only %zu are there", file,
+                           n_header, length - 8);
     const char *header = (const char *)bytes + 8;
     json_error_t json_error;
     json_t *root = json_loadb(header, (size_t)n_header, JSON_REJECT_DUPLICATES, &json_error);
     if (!json_is_object(root)) {
         json_decref(root);
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: not a safetensors file: header: %s", file,
-                        root ? "not an object" : json_error.text);
+        return lud_invalid(error, "%s: not a safetensors file: header: %s", file,
+                           root ? "not an object" : json_error.text);
     }
     const size_t before = sizeof header_start - 1;
     const unsigned char *data = bytes + 8 + n_header;
@@ -458,8 +437,8 @@ static lud_status parse_bytes(lud_checkpoint *checkpoint, const char *file, cons
     json_decref(root);
     if (status) return status;
     if (n_header < before + CHECKSUM_DIGITS + 1 || memcmp(header, header_start, before) != 0)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%s: a safetensors file of another program: it has no checksum of Ludus", file);
+        return lud_invalid(error, "%s: a safetensors file of another program: it has no checksum of Ludus",
+                           file);
 
     XXH3_state_t *state = hash_start(bytes, header, (size_t)n_header);
     if (!state) return lud_fail(error, LUD_ERROR_MEMORY, "%s: memory is out", file);
@@ -468,8 +447,8 @@ static lud_status parse_bytes(lud_checkpoint *checkpoint, const char *file, cons
     write_digits(XXH3_64bits_digest(state), digits);
     XXH3_freeState(state);
     if (memcmp(header + before, digits, CHECKSUM_DIGITS) != 0)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: damaged: its checksum is %s, the file says %.16s", file,
-                        digits, header + before);
+        return lud_invalid(error, "%s: damaged: its checksum is %s, the file says %.16s", file, digits,
+                           header + before);
     return LUD_OK;
 }
 
@@ -546,8 +525,7 @@ char *lud_checkpoint_previous_path(const char *path) {
     return previous;
 }
 
-/* The order of the data in the file: larger elements first, so that every tensor is aligned to its element.
- */
+/* The order of the data in the file: larger elements first, so that every tensor is aligned. */
 static int by_element_size(const lud_checkpoint *checkpoint, size_t *order) {
     size_t n = 0;
     for (size_t bytes = 8; bytes; bytes /= 2)
@@ -593,8 +571,7 @@ static char *make_header(const lud_checkpoint *checkpoint, const size_t *order, 
     return grown;
 }
 
-/* Keeps the present file as the previous one. The present name never disappears: a second link is made first.
- */
+/* Keeps the present file as the previous one. The present name never goes: a second link is made first. */
 static void keep_previous(const char *path) {
     char *previous = lud_checkpoint_previous_path(path), *link_path = NULL;
     if (previous && asprintf(&link_path, "%s.partial-%ld", previous, (long)getpid()) >= 0) {
@@ -624,8 +601,7 @@ static lud_status write_parts(lud_checkpoint *checkpoint, const char *path, cons
     memcpy(header + sizeof header_start - 1, digits, CHECKSUM_DIGITS);
 
     lud_file_writer writer;
-    lud_status status = lud_file_write_begin(&writer, path, error);
-    if (status) return status;
+    LUD_TRY(lud_file_write_begin(&writer, path, error));
     bool written = fwrite(length_bytes, 1, 8, writer.stream) == 8 &&
                    fwrite(header, 1, n_header, writer.stream) == n_header;
     for (size_t i = 0; written && i < checkpoint->n_tensors; i++) {
@@ -644,15 +620,13 @@ static lud_status write_parts(lud_checkpoint *checkpoint, const char *path, cons
 
 lud_status lud_checkpoint_write(lud_checkpoint *checkpoint, const char *path, lud_error *error) {
     assert(!checkpoint->loading);
-    lud_status status = lud_checkpoint_status(checkpoint, error);
-    if (status) return status;
+    LUD_TRY(lud_checkpoint_status(checkpoint, error));
     size_t *order = malloc((checkpoint->n_tensors + 1) * sizeof *order), n_header = 0;
     char *header =
         order && by_element_size(checkpoint, order) ? make_header(checkpoint, order, &n_header) : NULL;
-    if (header)
-        status = write_parts(checkpoint, path, order, header, n_header, error);
-    else
-        status = lud_fail(error, LUD_ERROR_MEMORY, "%s: memory is out, or a name or text is not UTF-8", path);
+    const lud_status status =
+        header ? write_parts(checkpoint, path, order, header, n_header, error)
+               : lud_fail(error, LUD_ERROR_MEMORY, "%s: memory is out, or a name or text is not UTF-8", path);
     free(header);
     free(order);
     return status;

@@ -13,8 +13,7 @@
  * The file is written beside its place, fsynced and renamed, so a reader finds the old or the new file, never
  * half of one; the file it replaces is kept as `NAME.previous.EXT`. An XXH3 checksum over header and data
  * stands in the metadata (key `ludus.xxh3`; computed with its own sixteen digits set to zero). */
-#ifndef LUDUS_LEARN_STORE_CHECKPOINT_H
-#define LUDUS_LEARN_STORE_CHECKPOINT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,9 +58,6 @@ lud_checkpoint *lud_checkpoint_create(void);
 void lud_checkpoint_clear(lud_checkpoint *checkpoint);
 /* Null is allowed. */
 void lud_checkpoint_destroy(lud_checkpoint *checkpoint);
-/* What was saved into memory is loaded by the next visits (true), or saved into anew (false, after a
- * lud_checkpoint_clear). Not of files. */
-void lud_checkpoint_reopen(lud_checkpoint *checkpoint, bool for_loading);
 
 /* Reads a file for loading. A missing, truncated, damaged or foreign file is an error that says what is wrong
  * and names the previous checkpoint when that one is readable. */
@@ -97,9 +93,6 @@ const char *lud_checkpoint_text(const lud_checkpoint *checkpoint, const char *ke
 const lud_tensor *lud_checkpoint_find(const lud_checkpoint *checkpoint, const char *name);
 int lud_checkpoint_n_tensors(const lud_checkpoint *checkpoint);
 const lud_tensor *lud_checkpoint_get(const lud_checkpoint *checkpoint, int index);
-/* The key and text of metadata entry `index`, false past the end. */
-bool lud_checkpoint_get_text(const lud_checkpoint *checkpoint, int index, const char **key,
-                             const char **text);
 /* The word safetensors uses ("F32") and the bytes of one element. */
 const char *lud_tensor_type_name(lud_tensor_type type);
 size_t lud_tensor_type_bytes(lud_tensor_type type);
@@ -121,5 +114,3 @@ lud_status lud_checkpoint_writer_submit(lud_checkpoint_writer *writer, lud_error
 lud_status lud_checkpoint_writer_wait(lud_checkpoint_writer *writer, lud_error *error);
 /* Waits and frees. Null is allowed. */
 void lud_checkpoint_writer_destroy(lud_checkpoint_writer *writer);
-
-#endif

@@ -1,7 +1,6 @@
 /* TensorBoard event files: TFRecord frames (length, masked CRC-32C, payload, masked CRC-32C) around the
  * protocol buffers `Event` and `Summary` of TensorBoard, of which a few fields are written by hand. */
-#ifndef LUDUS_LEARN_STORE_EVENTS_H
-#define LUDUS_LEARN_STORE_EVENTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ lud_status lud_events_close(lud_events *events, lud_error *error);
 
 /* CRC-32C (Castagnoli polynomial, reflected), as in RFC 3720. */
 uint32_t lud_crc32c(const void *bytes, size_t n);
-
-#endif

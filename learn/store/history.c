@@ -42,7 +42,7 @@ static lud_status read_text(lud_arena *arena, const char *folder, char **text, l
     size_t length;
     *text = NULL;
     lud_text_append(&path, "%s/metrics.csv", folder);
-    lud_status status = path.failed ? lud_fail(error, LUD_ERROR_MEMORY, "out of memory for metrics") : LUD_OK;
+    lud_status status = path.failed ? lud_no_memory(error, "metrics") : LUD_OK;
     if (!status && lud_file_exists(path.bytes))
         status = lud_file_read(arena, path.bytes, 0, text, &length, error);
     lud_text_free(&path);
@@ -51,19 +51,28 @@ static lud_status read_text(lud_arena *arena, const char *folder, char **text, l
 
 lud_status lud_history_read(lud_arena *arena, const char *folder, const char *column, lud_history *history,
                             lud_error *error) {
+    return lud_history_read_over(arena, folder, NULL, column, history, error);
+}
+
+lud_status lud_history_read_over(lud_arena *arena, const char *folder, const char *over, const char *column,
+                                 lud_history *history, lud_error *error) {
     char *text;
     *history = (lud_history){0};
     lud_status status = read_text(arena, folder, &text, error);
     if (status || !text) return status;
     const int counted = column_of(text, "steps"), from = column_of(text, column);
     history->steps_name = counted >= 0 ? "environment steps" : "iteration";
-    const int x = counted >= 0 ? counted : column_of(text, "iteration");
+    int x = counted >= 0 ? counted : column_of(text, "iteration");
+    if (over) {
+        x = column_of(text, over);
+        history->steps_name = over;
+    }
     if (x < 0 || from < 0) return LUD_OK;
     size_t lines = 1;
     for (const char *at = text; *at; at++) lines += *at == '\n';
     double *steps = lud_arena_take_array(arena, lines, sizeof *steps);
     double *value = lud_arena_take_array(arena, lines, sizeof *value);
-    if (!steps || !value) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for metrics");
+    if (!steps || !value) return lud_no_memory(error, "metrics");
     for (const char *at = strchr(text, '\n'); at && at[1]; at = strchr(at + 1, '\n')) {
         steps[history->n] = field(at + 1, x);
         value[history->n] = field(at + 1, from);

@@ -1,6 +1,5 @@
 /* What a RUN's metrics.csv says of its training. */
-#ifndef LUDUS_LEARN_STORE_HISTORY_H
-#define LUDUS_LEARN_STORE_HISTORY_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/status.h"
@@ -13,14 +12,16 @@ typedef struct lud_history {
     const double *steps, *value; /* [n], in the arena */
     int n;
     const char *steps_name; /* of the horizontal axis: "environment steps" where the learner counts them, else
-                               "iteration" */
+                               "iteration"; or the column that was asked for */
 } lud_history;
 
 /* Empty when the folder has no metrics.csv or that no such column: runs of other versions are shown without
  * it. Fails when the file cannot be read. */
 lud_status lud_history_read(lud_arena *arena, const char *folder, const char *column, lud_history *history,
                             lud_error *error);
+/* The same over another column `x` than steps ("seconds"); null: steps. Empty where there is no such. `x`
+ * must outlive the history. */
+lud_status lud_history_read_over(lud_arena *arena, const char *folder, const char *x, const char *column,
+                                 lud_history *history, lud_error *error);
 /* The names of the columns, separated by commas; empty without metrics.csv. In the arena. */
 lud_status lud_history_columns(lud_arena *arena, const char *folder, const char **names, lud_error *error);
-
-#endif

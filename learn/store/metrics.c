@@ -34,9 +34,9 @@ static lud_status keep_rows(const char *path, uint64_t resume_iteration, lud_tex
     lud_status status = arena ? lud_file_read(arena, path, 0, &bytes, &length, error)
                               : lud_fail(error, LUD_ERROR_MEMORY, "%s: memory is out", path);
     if (status == LUD_OK && strncmp(bytes, out->bytes, out->length) != 0)
-        status = lud_fail(
-            error, LUD_ERROR_INPUT,
-            "%s:1:1: the columns are not those of this run; move the file away to start a new one", path);
+        status = lud_invalid(
+            error, "%s:1:1: the columns are not those of this run; move the file away to start a new one",
+            path);
     if (status == LUD_OK) {
         /* a row cut by a kill has no newline and is dropped with the rest */
         for (char *line = bytes + out->length, *end; (end = strchr(line, '\n')); line = end + 1)
@@ -50,7 +50,7 @@ static lud_status keep_rows(const char *path, uint64_t resume_iteration, lud_tex
 static lud_status open_csv(lud_metrics *metrics, uint64_t resume_iteration, lud_error *error) {
     lud_text text = {0};
     append_header(metrics->columns, metrics->n_columns, &text);
-    lud_status status = text.failed ? lud_fail(error, LUD_ERROR_MEMORY, "memory is out") : LUD_OK;
+    lud_status status = text.failed ? lud_out_of_memory(error) : LUD_OK;
     if (status == LUD_OK && resume_iteration > 0 && lud_file_exists(metrics->path))
         status = keep_rows(metrics->path, resume_iteration, &text, error);
     if (status == LUD_OK) status = lud_file_write(metrics->path, text.bytes, text.length, error);
@@ -78,12 +78,11 @@ lud_status lud_metrics_open(const char *folder, const lud_metric *columns, int n
     for (int i = 0; i < n_columns; i++) tags[i] = columns[i].name;
     lud_status status = open_csv(opened, resume_iteration, error);
     if (status == LUD_OK) status = lud_events_open(folder, &opened->events, error);
-    if (status) {
+    if (status)
         lud_metrics_close(opened, NULL);
-        return status;
-    }
-    *metrics = opened;
-    return LUD_OK;
+    else
+        *metrics = opened;
+    return status;
 }
 
 lud_status lud_metrics_write(lud_metrics *metrics, uint64_t iteration, double seconds, const double *row,
@@ -108,9 +107,7 @@ lud_status lud_metrics_close(lud_metrics *metrics, lud_error *error) {
     if (metrics->csv && fclose(metrics->csv) != 0)
         status = lud_fail(error, LUD_ERROR_IO, "%s: cannot write: %s", metrics->path, strerror(errno));
     lud_status events_status = lud_events_close(&metrics->events, status ? NULL : error);
-    free(metrics->path);
-    free(metrics->tags);
-    free(metrics);
+    LUD_FREE(metrics->path, metrics->tags, metrics);
     return status ? status : events_status;
 }
 

@@ -3,8 +3,7 @@
  *
  * The columns are one table, named once; a row is an array of doubles in its order. NaN means "not measured
  * in this iteration": an empty field in the CSV file, no point in TensorBoard. */
-#ifndef LUDUS_LEARN_STORE_METRICS_H
-#define LUDUS_LEARN_STORE_METRICS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +16,11 @@ typedef struct lud_metric {
     const char *format; /* printf format of one double for the progress line, or null: not shown there */
     const char *help;   /* one line, for the docs */
 } lud_metric;
+
+/* A table of columns COLUMNS(X) with rows X(CONSTANT, name, format, help) names each column once: these make
+ * of it the constants COLUMN_... of an enum, which count the columns, and the metrics. */
+#define LUD_COLUMN_CONSTANT(constant, ...) COLUMN_##constant,
+#define LUD_COLUMN_METRIC(constant, ...)   {__VA_ARGS__},
 
 typedef struct lud_metrics lud_metrics;
 
@@ -35,5 +39,3 @@ lud_status lud_metrics_close(lud_metrics *metrics, lud_error *error);
 
 /* Appends the columns that have a format as `name value  name value` (for the progress line). */
 void lud_metrics_print(const lud_metric *columns, int n_columns, const double *row, lud_text *out);
-
-#endif

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stddef.h>
 
 #include "base/clock.h"
 

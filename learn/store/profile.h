@@ -1,6 +1,5 @@
 /* Where the time of an update goes: named stages, printed as a table sorted by share. */
-#ifndef LUDUS_LEARN_STORE_PROFILE_H
-#define LUDUS_LEARN_STORE_PROFILE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -40,5 +39,3 @@ void lud_profile_reset(lud_profile *profile);
 double lud_profile_milliseconds(const lud_profile *profile, int stage);
 /* The table: stage, milliseconds per call, percent of the total; the largest first. */
 void lud_profile_print(const lud_profile *profile, lud_text *out);
-
-#endif

@@ -11,17 +11,13 @@
 
 static const char checkpoint[] = "checkpoint.safetensors";
 
-static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a run");
-}
-
 static lud_status holds(const char *folder, const char *name, bool *there, lud_error *error) {
     lud_text path = {0};
     lud_text_append(&path, "%s/%s", folder, name);
     *there = !path.failed && lud_file_exists(path.bytes);
     const bool failed = path.failed;
     lud_text_free(&path);
-    return failed ? out_of_memory(error) : LUD_OK;
+    return failed ? lud_no_memory(error, "a run") : LUD_OK;
 }
 
 /* A scenario's file where a RUN was expected. */
@@ -51,10 +47,10 @@ lud_status lud_run_kind(const char *folder, const lud_scenario *scenario, const 
     for (int i = 0; i < n; i++)
         if (kinds[i]->file) lud_text_append(&files, " or %s", kinds[i]->file);
     status =
-        lud_fail(error, LUD_ERROR_INPUT,
-                 "%s: expected a RUN, a folder with %s of its learner%s; a training that was ended before "
-                 "its first checkpoint has none and begins anew",
-                 folder, checkpoint, files.bytes ? files.bytes : "");
+        lud_invalid(error,
+                    "%s: expected a RUN, a folder with %s of its learner%s; a training that was ended before "
+                    "its first checkpoint has none and begins anew",
+                    folder, checkpoint, files.bytes ? files.bytes : "");
     lud_text_free(&files);
     return status;
 }
@@ -77,10 +73,10 @@ static lud_status missing_file(const char *path, lud_error *error) {
     if (stream) closedir(stream);
     const char *near = n ? lud_nearest_name(name, names, n) : NULL;
     if (near)
-        lud_fail(error, LUD_ERROR_INPUT, "%s: no such file, did you mean '%.*s%s'?", path,
-                 slash ? (int)(slash - path + 1) : 0, path, near);
+        lud_invalid(error, "%s: no such file, did you mean '%.*s%s'?", path,
+                    slash ? (int)(slash - path + 1) : 0, path, near);
     else
-        lud_fail(error, LUD_ERROR_INPUT, "%s: no such file", path);
+        lud_invalid(error, "%s: no such file", path);
     lud_arena_destroy(arena);
     return LUD_ERROR_INPUT;
 }
@@ -123,7 +119,7 @@ static lud_status load_scenario(const char *folder, const lud_scenario_overrides
     lud_text path = {0};
     lud_text_append(&path, "%s/scenario.yaml", folder);
     const lud_status status =
-        path.failed ? out_of_memory(error)
+        path.failed ? lud_no_memory(error, "a run")
         : !lud_file_exists(path.bytes) && lud_folder_exists(folder)
             ? no_run(folder, error)
             : lud_scenario_load_with(path.bytes, overrides ? overrides : &none, NULL, scenario, error);
@@ -134,12 +130,11 @@ static lud_status load_scenario(const char *folder, const lud_scenario_overrides
 lud_status lud_run_scenario(const char *path, const lud_scenario_overrides *overrides,
                             lud_scenario **scenario, lud_error *error) {
     *scenario = NULL;
-    lud_status status = lud_folder_exists(path) ? load_scenario(path, overrides, scenario, error)
-                        : lud_file_exists(path)
-                            ? lud_scenario_load_with(path, overrides, NULL, scenario, error)
-                            : missing_file(path, error);
-    if (!status && (*scenario)->run.threads > 0) omp_set_num_threads((int)(*scenario)->run.threads);
-    return status;
+    LUD_TRY(lud_folder_exists(path) ? load_scenario(path, overrides, scenario, error)
+            : lud_file_exists(path) ? lud_scenario_load_with(path, overrides, NULL, scenario, error)
+                                    : missing_file(path, error));
+    if ((*scenario)->run.threads > 0) omp_set_num_threads((int)(*scenario)->run.threads);
+    return LUD_OK;
 }
 
 static const lud_learner_kind *kind_in(const lud_scenario *scenario) {
@@ -153,7 +148,7 @@ static lud_status join_scenarios(const char *folder, const lud_learner_kind *kin
     const lud_status status = load_scenario(folder, NULL, &learned->trained, error);
     if (status || kind_in(learned->trained) != kind) return status;
     learned->joint = malloc(sizeof *learned->joint);
-    if (!learned->joint) return out_of_memory(error);
+    if (!learned->joint) return lud_no_memory(error, "a run");
     *learned->joint = **scenario;
     learned->joint->learner = learned->trained->learner;
     *scenario = learned->joint;
@@ -168,8 +163,8 @@ lud_status lud_learned_open(const char *folder, const lud_scenario *scenario, co
     if (!status) status = lud_scenario_device(scenario, device, &learned->device, error);
     if (!status) status = lud_learner_create(scenario, learned->device, &learned->learner, error);
     if (!status && kind && learned->learner->kind != kind)
-        status = lud_fail(error, LUD_ERROR_INPUT, "%s: trained by %s; expected a run of %s", folder,
-                          learned->learner->kind->name, kind->name);
+        status = lud_invalid(error, "%s: trained by %s; expected a run of %s", folder,
+                             learned->learner->kind->name, kind->name);
     if (!status) status = lud_train_load(learned->learner, folder, &learned->iterations, error);
     if (status) lud_learned_close(learned);
     return status;
@@ -239,7 +234,7 @@ static int attention(lud_policy *policy, const uint8_t *state, float *weights) {
 
 static lud_status take_part(source *s, lud_cast *cast, int agent, lud_error *error) {
     share *own = calloc(1, sizeof *own);
-    if (!own) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a policy");
+    if (!own) return lud_no_memory(error, "a policy");
     *own = (share){.base = *s->policy, .kind = *s->policy->kind, .from = s};
     own->kind.destroy = destroy;
     own->kind.reset = s->policy->kind->reset ? reset : NULL;
@@ -258,7 +253,7 @@ static lud_status take_part(source *s, lud_cast *cast, int agent, lud_error *err
 static lud_status share_policy(const char *folder, const lud_scenario *scenario, const lud_learner_kind *kind,
                                lud_cast *cast, lud_error *error) {
     source *s = calloc(1, sizeof *s);
-    if (!s) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a learner");
+    if (!s) return lud_no_memory(error, "a learner");
     s->users = 1; /* this function */
     lud_status status = lud_learned_open(folder, scenario, "cpu", kind, &s->learned, error);
     if (!status) status = kind->policy(s->learned.learner, &s->policy, error);
@@ -278,8 +273,8 @@ lud_status lud_run_act(const char *folder, const lud_scenario *scenario, lud_cas
     lud_status status = load_scenario(folder, NULL, &trained, error);
     if (!status) status = lud_run_kind(folder, trained, &kind, error);
     if (!status && trained->world != scenario->world)
-        status = lud_fail(error, LUD_ERROR_INPUT, "%s: a run of the world '%s', the scenario has '%s'",
-                          folder, trained->world->name, scenario->world->name);
+        status = lud_invalid(error, "%s: a run of the world '%s', the scenario has '%s'", folder,
+                             trained->world->name, scenario->world->name);
     if (!status && kind->join)
         status = kind->join(trained, scenario, folder, cast, error);
     else if (!status && kind->policy)
@@ -308,6 +303,24 @@ lud_status lud_run_overlay(const char *folder, const lud_scenario *scenario, con
     if (status) return status;
     if (!kind || !kind->overlay) return lud_cast_overlay(scenario->model, cast, overlay, error);
     return kind->overlay(folder, scenario, cast, overlay, error);
+}
+
+lud_status lud_run_iterations(const char *folder, uint64_t *iterations, lud_error *error) {
+    lud_checkpoint *saved = NULL;
+    bool there = false;
+    *iterations = 0;
+    lud_status status = holds(folder, checkpoint, &there, error);
+    if (status || !there) return status;
+    lud_text path = {0};
+    lud_text_append(&path, "%s/%s", folder, checkpoint);
+    status = path.failed ? lud_no_memory(error, "a run") : lud_checkpoint_open(path.bytes, &saved, error);
+    if (!status) {
+        lud_checkpoint_u64(saved, "iterations", iterations);
+        status = lud_checkpoint_status(saved, error);
+    }
+    lud_checkpoint_destroy(saved);
+    lud_text_free(&path);
+    return status;
 }
 
 lud_status lud_run_open(const char *folder, lud_scenario *scenario, lud_run *run, lud_error *error) {

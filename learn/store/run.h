@@ -1,6 +1,5 @@
 /* A RUN folder: whose it is, its learner, its agents, and what it shows of a state. */
-#ifndef LUDUS_LEARN_STORE_RUN_H
-#define LUDUS_LEARN_STORE_RUN_H
+#pragma once
 
 #include "agents/cast.h"
 #include "agents/overlay_source.h"
@@ -49,6 +48,9 @@ lud_status lud_run_cast(const char *folder, const lud_scenario *scenario, lud_ca
 lud_status lud_run_overlay(const char *folder, const lud_scenario *scenario, const lud_cast *cast,
                            lud_overlay_source **overlay, lud_error *error);
 
+/* Iterations that the run in a folder has been trained for; 0 for those that are not trained. */
+lud_status lud_run_iterations(const char *folder, uint64_t *iterations, lud_error *error);
+
 /* A scenario with its agents. */
 typedef struct lud_run {
     const char *folder; /* of the run that acts; null: none */
@@ -59,5 +61,3 @@ typedef struct lud_run {
 lud_status lud_run_open(const char *folder, lud_scenario *scenario, lud_run *run, lud_error *error);
 /* A zeroed one is allowed. */
 void lud_run_close(lud_run *run);
-
-#endif

@@ -1,6 +1,5 @@
 /* Whether the files of a scenario have changed on disk. */
-#ifndef LUDUS_RENDER_VIEWER_FILE_WATCH_H
-#define LUDUS_RENDER_VIEWER_FILE_WATCH_H
+#pragma once
 
 #include "base/tree.h"
 
@@ -14,5 +13,3 @@ void lud_file_watch_set(lud_file_watch *watch, lud_tree_files files);
 void lud_file_watch_free(lud_file_watch *watch);
 /* Time goes on; true when some file was changed since it was read. Looks only now and then. */
 bool lud_file_watch_update(lud_file_watch *watch, double seconds);
-
-#endif

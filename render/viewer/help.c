@@ -9,7 +9,7 @@ static const char *const help_lines[][2] = {
     {",  or  Left", "one step back"},
     {"Home   End", "first, last known state"},
     {"+   -", "faster, slower"},
-    {"N", "next episode"},
+    {"N   Shift N", "next episode, previous recorded one"},
     {"R   Shift R", "another seed, same seed again"},
     {"Look", NULL},
     {"Click", "everything about a cell or agent"},

@@ -1,6 +1,5 @@
 /* The right column: what is selected, who acts, what they got, and what may come next. */
-#ifndef LUDUS_RENDER_VIEWER_INSPECTOR_H
-#define LUDUS_RENDER_VIEWER_INSPECTOR_H
+#pragma once
 
 #include "render/viewer/selection.h"
 #include "render/viewer/successor_list.h"
@@ -27,5 +26,3 @@ void lud_inspector_draw(lud_inspector *inspector, lud_canvas *canvas, const lud_
                         const lud_inspected *what);
 /* The agent at a point, -1: none. */
 int lud_inspector_agent_at(const lud_inspector *inspector, int n_agents, float x, float y);
-
-#endif

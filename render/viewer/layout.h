@@ -1,6 +1,5 @@
 /* Where the parts of the picture are, and where the camera looks. */
-#ifndef LUDUS_RENDER_VIEWER_LAYOUT_H
-#define LUDUS_RENDER_VIEWER_LAYOUT_H
+#pragma once
 
 #include "render/viewer/stage.h"
 
@@ -22,5 +21,3 @@ void lud_view_layout_divide(lud_view_layout *layout, const lud_canvas *canvas, c
 void lud_view_layout_fit(lud_view_layout *layout, const lud_drawing *drawing);
 void lud_view_layout_zoom(lud_view_layout *layout, float factor, float x, float y);
 void lud_view_layout_pan(lud_view_layout *layout, float dx, float dy);
-
-#endif

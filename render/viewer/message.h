@@ -1,6 +1,5 @@
 /* The line over the world that says what happened, for a while. */
-#ifndef LUDUS_RENDER_VIEWER_MESSAGE_H
-#define LUDUS_RENDER_VIEWER_MESSAGE_H
+#pragma once
 
 #include "render/canvas.h"
 
@@ -18,5 +17,3 @@ void lud_message_error(lud_message *message, double seconds, const lud_error *er
 void lud_message_update(lud_message *message, double seconds);
 /* Near the upper edge of a box. */
 void lud_message_draw(const lud_message *message, lud_canvas *canvas, const lud_theme *theme, lud_box box);
-
-#endif

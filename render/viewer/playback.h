@@ -1,6 +1,5 @@
 /* Time: whether and how fast the episode plays, and how far the motion of the last step is. */
-#ifndef LUDUS_RENDER_VIEWER_PLAYBACK_H
-#define LUDUS_RENDER_VIEWER_PLAYBACK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -26,5 +25,3 @@ void lud_playback_update(lud_playback *playback, double seconds);
 /* Whether it is time for a step. *rest gets the seconds that have passed since that time. */
 bool lud_playback_due(const lud_playback *playback, double *rest);
 lud_phase lud_playback_phase(const lud_playback *playback, bool motion);
-
-#endif

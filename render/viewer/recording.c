@@ -72,10 +72,9 @@ lud_status lud_recording_start(lud_recording *r, const lud_stage *stage, const l
 
 lud_status lud_recording_add_step(lud_recording *r, const lud_stage *stage, const lud_shown *shown,
                                   lud_error *error) {
-    lud_status status = LUD_OK;
-    for (int k = 1; !status && k <= RECORD_FRAMES_PER_STEP; k++)
-        status = add_frame(r, stage, shown, (float)k / RECORD_FRAMES_PER_STEP, error);
-    return status;
+    for (int k = 1; k <= RECORD_FRAMES_PER_STEP; k++)
+        LUD_TRY(add_frame(r, stage, shown, (float)k / RECORD_FRAMES_PER_STEP, error));
+    return LUD_OK;
 }
 
 lud_status lud_recording_finish(lud_recording *r, lud_error *error) {

@@ -1,6 +1,5 @@
 /* What the viewer writes: screenshots, and recordings of every step that is made. */
-#ifndef LUDUS_RENDER_VIEWER_RECORDING_H
-#define LUDUS_RENDER_VIEWER_RECORDING_H
+#pragma once
 
 #include "render/video.h"
 #include "render/viewer/selection.h"
@@ -22,5 +21,3 @@ lud_status lud_recording_start(lud_recording *recording, const lud_stage *stage,
 lud_status lud_recording_add_step(lud_recording *recording, const lud_stage *stage, const lud_shown *shown,
                                   lud_error *error);
 lud_status lud_recording_finish(lud_recording *recording, lud_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* The agent or the cell that was clicked, and the switches of what is shown. */
-#ifndef LUDUS_RENDER_VIEWER_SELECTION_H
-#define LUDUS_RENDER_VIEWER_SELECTION_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -17,5 +16,3 @@ typedef struct lud_shown {
     bool fresh; /* nothing was touched yet: the world and three keys, no more */
     bool panels, help, goals, labels, motion, successors;
 } lud_shown;
-
-#endif

@@ -1,12 +1,22 @@
 #include "render/viewer/stage.h"
 
+#include <string.h>
+
+static lud_status load_scenario(const lud_view_options *options, lud_tree_files *files,
+                                lud_scenario **scenario, lud_error *error) {
+    const lud_scenario_overrides none = {.run = lud_run_as_written};
+    const lud_scenario_overrides *o = options->overrides ? options->overrides : &none;
+    if (options->text)
+        return lud_scenario_read(options->path, options->text, strlen(options->text), o->set, o->n_set,
+                                 scenario, error);
+    return lud_scenario_load_with(options->path, o, files, scenario, error);
+}
+
 lud_status lud_stage_load(const lud_view_options *options, const uint64_t *seed, lud_stage *stage,
                           lud_tree_files *files, lud_error *error) {
     lud_stage s = {0};
     lud_overlay_source *source = NULL;
-    const lud_scenario_overrides none = {.run = lud_run_as_written};
-    lud_status status = lud_scenario_load_with(options->path, options->overrides ? options->overrides : &none,
-                                               files, &s.scenario, error);
+    lud_status status = load_scenario(options, files, &s.scenario, error);
     if (!status)
         status = lud_cast_create(s.scenario->model, s.scenario->policies, options->path, &s.cast, error);
     if (!status && options->loaded)

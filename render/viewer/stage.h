@@ -1,6 +1,5 @@
 /* What the viewer shows, loaded together from a scenario: model, cast, drawing, episode and overlay. */
-#ifndef LUDUS_RENDER_VIEWER_STAGE_H
-#define LUDUS_RENDER_VIEWER_STAGE_H
+#pragma once
 
 #include "render/viewer/viewer.h"
 
@@ -22,5 +21,3 @@ static inline const lud_layout *lud_stage_layout(const lud_stage *stage) {
 }
 /* States for which the time line has room: those known, or the whole episode where its length is limited. */
 size_t lud_stage_length(const lud_stage *stage);
-
-#endif

@@ -4,7 +4,7 @@
 
 lud_status lud_successor_list_create(const lud_layout *layout, lud_successor_list *list, lud_error *error) {
     *list = (lud_successor_list){.plan = calloc((size_t)layout->n_agents + 1, sizeof *list->plan)};
-    return list->plan ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the viewer");
+    return list->plan ? LUD_OK : lud_no_memory(error, "the viewer");
 }
 
 void lud_successor_list_free(lud_successor_list *list) {

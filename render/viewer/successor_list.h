@@ -1,6 +1,5 @@
 /* Every state that the next joint action may lead to. */
-#ifndef LUDUS_RENDER_VIEWER_SUCCESSOR_LIST_H
-#define LUDUS_RENDER_VIEWER_SUCCESSOR_LIST_H
+#pragma once
 
 #include "render/viewer/stage.h"
 
@@ -18,5 +17,3 @@ bool lud_successor_list_possible(const lud_stage *stage);
  * is empty and valid, so that an error comes once. */
 lud_status lud_successor_list_update(lud_successor_list *list, const lud_stage *stage, const int32_t *chosen,
                                      lud_error *error);
-
-#endif

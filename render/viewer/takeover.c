@@ -8,7 +8,7 @@ lud_status lud_takeover_create(const lud_layout *layout, lud_takeover *takeover,
     lud_takeover t = {layout, malloc(n * sizeof *t.chosen), calloc(n, sizeof *t.taken)};
     if (!t.chosen || !t.taken) {
         lud_takeover_free(&t);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the viewer");
+        return lud_no_memory(error, "the viewer");
     }
     for (size_t i = 0; i < n; i++) t.chosen[i] = -1;
     *takeover = t;

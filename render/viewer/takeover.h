@@ -1,6 +1,5 @@
 /* Agents that the keyboard acts for. */
-#ifndef LUDUS_RENDER_VIEWER_TAKEOVER_H
-#define LUDUS_RENDER_VIEWER_TAKEOVER_H
+#pragma once
 
 #include <SDL.h>
 
@@ -25,5 +24,3 @@ int lud_takeover_key_action(const lud_layout *layout, int agent, SDL_Keycode key
 /* Lines `action<tab>keys` of all its actions; and the main ones in a few words. */
 void lud_takeover_keys(const lud_layout *layout, int agent, lud_text *out);
 const char *lud_takeover_hint(const lud_layout *layout, int agent);
-
-#endif

@@ -1,6 +1,5 @@
 /* The line below: buttons, the episode from its start, and pins where something happened. */
-#ifndef LUDUS_RENDER_VIEWER_TIMELINE_H
-#define LUDUS_RENDER_VIEWER_TIMELINE_H
+#pragma once
 
 #include "render/viewer/playback.h"
 #include "render/viewer/stage.h"
@@ -32,5 +31,3 @@ void lud_timeline_draw(const lud_timeline *timeline, lud_canvas *canvas, const l
 /* The button at a point, LUD_BUTTONS: none; the state of the episode that is nearest to x. */
 lud_timeline_button lud_timeline_button_at(const lud_timeline *timeline, float x, float y);
 size_t lud_timeline_position_at(const lud_timeline *timeline, const lud_stage *stage, float x);
-
-#endif

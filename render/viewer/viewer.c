@@ -1,6 +1,5 @@
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "render/picture.h"
 #include "render/viewer/help.h"
@@ -36,13 +35,30 @@ static lud_status load(lud_viewer *v, const uint64_t *seed, lud_error *error) {
     return LUD_OK;
 }
 
+/* Loads a recorded episode into the player, with the pins of its whole time line. */
+static lud_status show_recorded(lud_viewer *v, int64_t number, lud_error *error) {
+    lud_recorded_episode episode = {0};
+    lud_episode_source *source = v->options->episodes;
+    lud_status status = source->load(source, number, &episode, error);
+    if (!status) status = lud_player_show(v->stage.player, &episode, error);
+    if (status) return status;
+    v->recorded = number;
+    for (size_t position = 0; position < episode.n_states; position++) {
+        lud_player_seek(v->stage.player, position);
+        lud_timeline_add(&v->timeline, &v->stage);
+    }
+    lud_player_seek(v->stage.player, 0);
+    return LUD_OK;
+}
+
 lud_status lud_viewer_create(const lud_view_options *options, lud_viewer **viewer, lud_error *error) {
     lud_viewer *v = calloc(1, sizeof *v);
-    if (!v) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the viewer");
+    if (!v) return lud_no_memory(error, "the viewer");
     v->options = options;
     v->layout.fitted = true;
     v->selection.agent = v->mouse.grabbed = -1;
     lud_status status = load(v, NULL, error);
+    if (!status && options->episodes) status = show_recorded(v, options->first_episode, error);
     if (status) {
         lud_viewer_destroy(v);
         return status;
@@ -113,8 +129,8 @@ void lud_viewer_step(lud_viewer *v) {
     lud_takeover_rest(&v->takeover);
     if (!moved) {
         v->playback.playing = false;
-        lud_message_say(&v->message, 6,
-                        "The episode is over: N next episode, R another seed, Home to its start");
+        lud_message_say(&v->message, 6, "The episode is over: N next episode, %s, Home to its start",
+                        v->options->episodes ? "Shift N the one before" : "R another seed");
         return;
     }
     v->playback.since_step = 0;
@@ -135,6 +151,18 @@ void lud_viewer_restart(lud_viewer *v, uint64_t seed) {
     lud_playback_jump(&v->playback);
     lud_viewer_forget_plans(v);
     lud_message_say(&v->message, 3, "Seed %llu", (unsigned long long)seed);
+}
+
+void lud_viewer_show_recorded(lud_viewer *v, int64_t number) {
+    lud_error error = {0};
+    const int64_t n = v->options->episodes->n;
+    number = number < 0 ? n - 1 : number >= n ? 0 : number;
+    if (show_recorded(v, number, &error))
+        lud_message_error(&v->message, 10, &error);
+    else
+        lud_message_say(&v->message, 2, "Episode %lld of %lld", (long long)number + 1, (long long)n);
+    lud_playback_jump(&v->playback);
+    lud_viewer_forget_plans(v);
 }
 
 static void load_again(lud_viewer *v) {

@@ -1,7 +1,6 @@
 /* The viewer without its window: what is shown, and what keys and the mouse do. It draws on any canvas and
  * takes SDL events, so it runs under tests as it runs on a screen. */
-#ifndef LUDUS_RENDER_VIEWER_H
-#define LUDUS_RENDER_VIEWER_H
+#pragma once
 
 #include <SDL.h>
 
@@ -11,7 +10,10 @@
 #include "sim/scenario.h"
 
 typedef struct lud_view_options {
-    const char *path;                        /* of the scenario */
+    const char *path;             /* of the scenario */
+    const char *text;             /* the scenario itself, `path` its name; null: it is read from there */
+    lud_episode_source *episodes; /* are shown, of that scenario; null: the cast plays */
+    int64_t first_episode;        /* of them */
     const lud_scenario_overrides *overrides; /* null: none */
     const lud_theme_name *theme;             /* null: as the scenario says */
     bool no_motion;                          /* states jump, whatever the scenario says */
@@ -51,5 +53,3 @@ int lud_viewer_selected_agent(const lud_viewer *viewer);
 const lud_camera *lud_viewer_camera(const lud_viewer *viewer);
 /* Null when there is none. */
 lud_overlay *lud_viewer_overlay(const lud_viewer *viewer);
-
-#endif

@@ -141,12 +141,20 @@ static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) 
         change_speed(v, 0.5);
         break;
     case SDLK_n:
+        if (v->options->episodes) {
+            lud_viewer_show_recorded(v, v->recorded + (shift ? -1 : 1));
+            break;
+        }
         lud_viewer_seek(v, lud_player_known(v->stage.player) - 1);
         lud_player_next_episode(v->stage.player);
         lud_viewer_forget_plans(v);
         lud_message_say(&v->message, 2, "Episode %u", lud_player_episode(v->stage.player) + 1);
         break;
     case SDLK_r:
+        if (v->options->episodes) {
+            lud_viewer_show_recorded(v, v->recorded);
+            break;
+        }
         lud_viewer_restart(v, lud_player_seed(v->stage.player) + (shift ? 0 : 1));
         break;
     case SDLK_TAB:

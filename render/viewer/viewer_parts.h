@@ -1,7 +1,6 @@
 /* The viewer is made of parts that know only themselves; viewer.c lets them work together, viewer_input.c
  * turns keys and the mouse into what is declared here. */
-#ifndef LUDUS_RENDER_VIEWER_PARTS_H
-#define LUDUS_RENDER_VIEWER_PARTS_H
+#pragma once
 
 #include "render/viewer/file_watch.h"
 #include "render/viewer/inspector.h"
@@ -32,6 +31,7 @@ struct lud_viewer {
     lud_message message;
     lud_recording recording;
     lud_mouse mouse;
+    int64_t recorded; /* number of the recorded episode that is shown */
     bool quit;
 };
 
@@ -40,7 +40,7 @@ void lud_viewer_seek(lud_viewer *viewer, size_t position);
 /* What was planned or shown of the present state holds no longer. */
 void lud_viewer_forget_plans(lud_viewer *viewer);
 void lud_viewer_restart(lud_viewer *viewer, uint64_t seed);
+/* Shows a recorded episode, the last or the first where there is none of that number. */
+void lud_viewer_show_recorded(lud_viewer *viewer, int64_t number);
 void lud_viewer_screenshot(lud_viewer *viewer);
 void lud_viewer_toggle_recording(lud_viewer *viewer);
-
-#endif

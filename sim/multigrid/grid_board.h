@@ -1,7 +1,6 @@
 /* Reading and writing the fields of a multigrid state, and the scratch board that makes "what does this cell
  * contain" one look-up. The functions compile as C and as CUDA. */
-#ifndef LUDUS_SIM_MULTIGRID_GRID_BOARD_H
-#define LUDUS_SIM_MULTIGRID_GRID_BOARD_H
+#pragma once
 
 #include "sim/multigrid/grid_model.h"
 
@@ -70,8 +69,7 @@ LUD_HD static inline bool lud_grid_place_piece(const lud_grid_model *m, uint8_t 
     return false;
 }
 
-/* Sorts the cells of each class, so that states that differ only in the order of like pieces are equal bytes.
- */
+/* Sorts the cells of each class, so that states which differ only in the order of like pieces are equal. */
 LUD_HD static inline void lud_grid_sort_pieces(const lud_grid_model *m, uint8_t *state) {
     uint32_t at = m->at.piece;
     for (int k = 0; k < m->n_classes; k++) {
@@ -99,15 +97,6 @@ typedef struct lud_grid_run {
     bool unsorted;    /* a piece has moved */
     uint16_t start_cell[LUD_GRID_MAX_AGENTS];
 } lud_grid_run;
-
-/* Clears the scratch board for a layout. */
-LUD_HD static inline void lud_grid_board_clear(lud_grid_run *run, const lud_grid_layer *layer) {
-    run->layer = layer;
-    for (int c = 0; c <= run->m->n_cells; c++) {
-        run->content[c] = layer->base[c];
-        run->start[c] = 0;
-    }
-}
 
 LUD_HD static inline uint32_t lud_grid_agent_cell(const lud_grid_run *run, int i) {
     return lud_grid_get_cell(run->m, run->state, run->m->at.cell, i);
@@ -219,5 +208,3 @@ LUD_HD static inline bool lud_grid_goal_reached(const lud_grid_model *m, const l
 LUD_HD static inline const lud_grid_layer *lud_grid_layer_of(const lud_grid_model *m, const uint8_t *state) {
     return &m->layers[m->n_maps > 1 ? lud_grid_get16(state + m->at.map) : 0];
 }
-
-#endif

@@ -113,14 +113,13 @@ lud_status lud_grid_code_read(const char text[2], const lud_grid_chances *chance
     for (int i = 0; i < 2; i++)
         if (!isprint((unsigned char)shown[i])) shown[i] = '?';
     if (text[0] == 'M')
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "expected a magic wall Mn, Ms, Mw, Me or Ma, found '%s'", shown);
+        return lud_invalid_at(error, place, "expected a magic wall Mn, Ms, Mw, Me or Ma, found '%s'", shown);
     if (needs_colour)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "expected a colour r, g, b, p, y or e behind %c, found '%s'", text[0], shown);
-    return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                       "expected a code of the map such as We, .. or Ay, or one of the legend, found '%s'",
-                       shown);
+        return lud_invalid_at(error, place, "expected a colour r, g, b, p, y or e behind %c, found '%s'",
+                              text[0], shown);
+    return lud_invalid_at(error, place,
+                          "expected a code of the map such as We, .. or Ay, or one of the legend, found '%s'",
+                          shown);
 }
 
 static bool same_thing(const lud_grid_thing *a, const lud_grid_thing *b) {
@@ -209,7 +208,7 @@ static lud_status add_cell(cells *c, char a, char b, lud_place place) {
         size_t capacity = c->capacity ? 2 * c->capacity : 256;
         char(*codes_read)[2] = lud_arena_take_array(c->arena, capacity, sizeof *codes_read);
         lud_place *places = lud_arena_take_array(c->arena, capacity, sizeof *places);
-        if (!codes_read || !places) return lud_fail(c->error, LUD_ERROR_MEMORY, "out of memory");
+        if (!codes_read || !places) return lud_out_of_memory(c->error);
         if (c->n) memcpy(codes_read, c->rows->codes, c->n * sizeof *codes_read);
         if (c->n) memcpy(places, c->rows->places, c->n * sizeof *places);
         c->rows->codes = codes_read;
@@ -225,16 +224,15 @@ static lud_status add_cell(cells *c, char a, char b, lud_place place) {
 /* Checks the width of the row that was just read, of `width` cells. */
 static lud_status end_row(cells *c, size_t width, lud_place place) {
     if (width < 3 || width > LUD_GRID_MAX_SIDE)
-        return lud_fail_at(c->error, LUD_ERROR_INPUT, place,
-                           "expected 3 to %d cells in a row of the map, found %zu", (int)LUD_GRID_MAX_SIDE,
-                           width);
+        return lud_invalid_at(c->error, place, "expected 3 to %d cells in a row of the map, found %zu",
+                              (int)LUD_GRID_MAX_SIDE, width);
     if (c->rows->height && width != (size_t)c->rows->width)
-        return lud_fail_at(c->error, LUD_ERROR_INPUT, place,
-                           "expected a row of %d cells like the first of the map, found %zu", c->rows->width,
-                           width);
+        return lud_invalid_at(c->error, place,
+                              "expected a row of %d cells like the first of the map, found %zu",
+                              c->rows->width, width);
     if (c->rows->height == LUD_GRID_MAX_SIDE)
-        return lud_fail_at(c->error, LUD_ERROR_INPUT, place,
-                           "expected at most %d rows in the map, found more", (int)LUD_GRID_MAX_SIDE);
+        return lud_invalid_at(c->error, place, "expected at most %d rows in the map, found more",
+                              (int)LUD_GRID_MAX_SIDE);
     c->rows->width = (int)width;
     c->rows->height++;
     return LUD_OK;
@@ -250,8 +248,7 @@ static lud_status read_line(cells *c, const char *line, size_t length, lud_place
         if (half) {
             lud_place there = place;
             if (exact) there.column += (int)first;
-            lud_status status = add_cell(c, line[first], line[i], there);
-            if (status) return status;
+            LUD_TRY(add_cell(c, line[first], line[i], there));
             width++;
         }
         half = !half;
@@ -259,8 +256,7 @@ static lud_status read_line(cells *c, const char *line, size_t length, lud_place
     }
     if (!half) return end_row(c, width, place);
     if (exact) place.column += (int)first;
-    return lud_fail_at(c->error, LUD_ERROR_INPUT, place,
-                       "expected two characters for every cell, found one left over");
+    return lud_invalid_at(c->error, place, "expected two characters for every cell, found one left over");
 }
 
 static lud_status read_text(cells *c, const lud_tree *node) {
@@ -276,9 +272,7 @@ static lud_status read_text(cells *c, const lud_tree *node) {
         while (text + blank < stop && isspace((unsigned char)text[blank])) blank++;
         bool leading =
             c->rows->height == 0 && text + blank == stop; /* blank lines before the map are no rows */
-        lud_status status =
-            leading ? LUD_OK : read_line(c, text, (size_t)(stop - text), place, node->literal);
-        if (status) return status;
+        if (!leading) LUD_TRY(read_line(c, text, (size_t)(stop - text), place, node->literal));
         text = newline ? newline + 1 : end;
         line++;
     }
@@ -296,8 +290,7 @@ static lud_status read_list_row(cells *c, lud_tree *row) {
     for (const lud_tree *cell = row->child; cell; cell = cell->next) {
         if (cell->kind != LUD_TREE_SCALAR || cell->text_length != 2)
             return lud_tree_expected(cell, c->error, "a code of two characters");
-        lud_status status = add_cell(c, cell->text[0], cell->text[1], cell->place);
-        if (status) return status;
+        LUD_TRY(add_cell(c, cell->text[0], cell->text[1], cell->place));
     }
     return end_row(c, row->n_children, row->place);
 }
@@ -313,8 +306,8 @@ lud_status lud_grid_rows_read(lud_arena *arena, lud_tree *node, lud_grid_rows *r
     else
         status = lud_tree_expected(node, error, "the rows of a map");
     if (!status && rows->height < 3)
-        status = lud_fail_at(error, LUD_ERROR_INPUT, node->place,
-                             "expected at least 3 rows in the map, found %d", rows->height);
+        status =
+            lud_invalid_at(error, node->place, "expected at least 3 rows in the map, found %d", rows->height);
     return status;
 }
 
@@ -322,8 +315,7 @@ lud_status lud_grid_rows_read(lud_arena *arena, lud_tree *node, lud_grid_rows *r
 
 lud_status lud_grid_agent_read(lud_arena *arena, lud_tree *node, lud_grid_thing *agent, lud_error *error) {
     lud_grid_agent_options values;
-    lud_status status = lud_options_read(&lud_grid_agent_option_table, arena, node, &values, error);
-    if (status) return status;
+    LUD_TRY(lud_options_read(&lud_grid_agent_option_table, arena, node, &values, error));
     if (lud_tree_get(node, "colour")) agent->agent.colour = (lud_colour)values.colour;
     if (lud_tree_get(node, "facing")) agent->agent.direction = (lud_direction)values.facing;
     if (lud_tree_get(node, "role")) {
@@ -347,22 +339,20 @@ lud_status lud_grid_agents_apply(lud_arena *arena, lud_tree *list, lud_grid_thin
     if (list->kind != LUD_TREE_SEQUENCE || list->n_children > (size_t)n_agents)
         return lud_tree_expected(list, error, "a list of at most %d agents, in the reading order of the map",
                                  n_agents);
-    lud_status status = LUD_OK;
-    for (lud_tree *c = list->child; c && !status; c = c->next)
-        status = lud_grid_agent_read(arena, c, agents++, error);
-    return status;
+    for (lud_tree *c = list->child; c; c = c->next) LUD_TRY(lud_grid_agent_read(arena, c, agents++, error));
+    return LUD_OK;
 }
 
 lud_status lud_grid_agents_collect(lud_arena *arena, const lud_grid_thing *things, const lud_grid_rows *rows,
                                    lud_grid_thing **agents, int *n_agents, lud_error *error) {
     *n_agents = 0;
     *agents = lud_arena_take_array(arena, LUD_GRID_MAX_AGENTS, sizeof **agents);
-    if (!*agents) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!*agents) return lud_out_of_memory(error);
     for (int c = 0; c < rows->width * rows->height; c++) {
         if (!things[c].is_agent) continue;
         if (*n_agents == LUD_GRID_MAX_AGENTS)
-            return lud_fail_at(error, LUD_ERROR_INPUT, rows->places[c],
-                               "expected at most %d agents in the map, found more", (int)LUD_GRID_MAX_AGENTS);
+            return lud_invalid_at(error, rows->places[c], "expected at most %d agents in the map, found more",
+                                  (int)LUD_GRID_MAX_AGENTS);
         lud_grid_thing *agent = &(*agents)[(*n_agents)++];
         *agent = things[c];
         agent->agent.x = c % rows->width;
@@ -390,8 +380,7 @@ lud_status lud_grid_map_build(lud_arena *arena, const lud_grid_thing *things, co
     map->cells = lud_arena_take_array(arena, (size_t)n_cells, sizeof *map->cells);
     map->pieces = lud_arena_take_array(arena, (size_t)map->n_pieces, sizeof *map->pieces);
     map->agents = lud_arena_take_array(arena, (size_t)n_agents, sizeof *map->agents);
-    if (!map->cells || !map->pieces || !map->agents)
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!map->cells || !map->pieces || !map->agents) return lud_out_of_memory(error);
     for (int c = 0, piece = 0; c < n_cells; c++) {
         const lud_grid_thing *thing = &things[c];
         bool is_piece = lud_grid_is_piece(thing->object.type);

@@ -1,7 +1,5 @@
-/* Maps as text: two characters a cell. The codes are those of the reference's files; `docs/` has the table.
- */
-#ifndef LUDUS_SIM_MULTIGRID_GRID_CODES_H
-#define LUDUS_SIM_MULTIGRID_GRID_CODES_H
+/* Maps as text: two characters a cell. The codes are those of the reference; `docs/` has the table. */
+#pragma once
 
 #include "base/text.h"
 #include "sim/multigrid/grid_options.h"
@@ -59,5 +57,3 @@ lud_status lud_grid_map_build(lud_arena *arena, const lud_grid_thing *things, co
                               lud_grid_map *map, lud_error *error);
 /* Whether a list of colours has one. The names were checked. */
 bool lud_grid_has_colour(const lud_text_list *colours, lud_colour colour);
-
-#endif

@@ -1,8 +1,5 @@
 #include "sim/multigrid/grid_generate.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/random.h"
 #include "sim/multigrid/grid_codes.h"
 
@@ -141,8 +138,7 @@ static int away(const maker *m, int cell, int direction, int by) {
     return y * m->g->width + x;
 }
 
-/* A random spanning tree by depth-first search over the cells of odd coordinates, then some dead ends opened.
- */
+/* A random spanning tree by depth-first search over the cells of odd coordinates, then dead ends opened. */
 static void make_maze(maker *m) {
     const lud_grid_generate *g = m->g;
     for (int c = 0; c < m->n_cells; c++) set(m, c, LUD_WALL);
@@ -351,8 +347,7 @@ static lud_status make_map(maker *m, lud_grid_thing *agents, lud_grid_spec *spec
     for (m->attempt = 0; m->attempt < m->g->attempts; m->attempt++) {
         lud_arena_mark mark = lud_arena_get_mark(m->arena);
         make(m, agents);
-        if (m->fault == memory_is_out)
-            return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the rooms of a map");
+        if (m->fault == memory_is_out) return lud_no_memory(error, "the rooms of a map");
         if (!m->fault) {
             lud_grid_map *map = &spec->maps[m->map];
             lud_status status = lud_grid_agents_apply(m->arena, m->options->agents, agents, n_agents, error);
@@ -366,8 +361,8 @@ static lud_status make_map(maker *m, lud_grid_thing *agents, lud_grid_spec *spec
         }
         lud_arena_release(m->arena, mark);
     }
-    return lud_fail(
-        error, LUD_ERROR_INPUT,
+    return lud_invalid(
+        error,
         "expected options under which a random map can be made, found none in %d attempts for map %d (the "
         "last one failed because %s)",
         (int)m->g->attempts, m->map, m->fault);
@@ -387,10 +382,9 @@ lud_status lud_grid_generate_maps(lud_arena *arena, const lud_grid_options *opti
     lud_grid_thing *agents = lud_arena_take_array(arena, LUD_GRID_MAX_AGENTS, sizeof *agents);
     spec->maps = lud_arena_take_array(arena, (size_t)spec->n_maps, sizeof *spec->maps);
     if (!m.things || !m.room || !m.gates || !m.free || !agents || !spec->maps)
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-    lud_status status = LUD_OK;
-    for (m.map = 0; m.map < spec->n_maps && !status; m.map++) status = make_map(&m, agents, spec, error);
-    return status;
+        return lud_out_of_memory(error);
+    for (m.map = 0; m.map < spec->n_maps; m.map++) LUD_TRY(make_map(&m, agents, spec, error));
+    return LUD_OK;
 }
 
 /* ---- the section ---- */
@@ -424,11 +418,10 @@ static lud_status check_section(lud_tree *section, const lud_grid_generate *g, l
 lud_status lud_grid_generate_read(lud_arena *arena, lud_tree *section, uint64_t seed, lud_grid_generate *g,
                                   lud_error *error) {
     lud_grid_generate_options v;
-    lud_status status = lud_options_read(&lud_grid_generate_option_table, arena, section, &v, error);
-    if (status) return status;
+    LUD_TRY(lud_options_read(&lud_grid_generate_option_table, arena, section, &v, error));
     *g = v.generate;
     if (g->seed < 0) g->seed = (int64_t)seed;
-    status = read_pair(section, "size", &v.size, &g->width, &g->height, error);
+    lud_status status = read_pair(section, "size", &v.size, &g->width, &g->height, error);
     if (!status) status = read_pair(section, "rooms", &v.rooms, &g->rooms_x, &g->rooms_y, error);
     lud_tree *colours = lud_tree_get(section, "colours");
     for (lud_tree *c = colours ? colours->child : NULL; c && !status; c = c->next) {

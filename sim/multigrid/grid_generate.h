@@ -7,8 +7,7 @@
  * room and every goal object without pushing anything, crossing lava or relying on luck, unlocking doors with
  * keys that it carries one at a time and puts down where they leave everything else within reach. Unsteady
  * ground counts as passable; with random starts the same holds from every free cell. */
-#ifndef LUDUS_SIM_MULTIGRID_GRID_GENERATE_H
-#define LUDUS_SIM_MULTIGRID_GRID_GENERATE_H
+#pragma once
 
 #include "sim/multigrid/grid_options.h"
 
@@ -29,5 +28,3 @@ lud_status lud_grid_generate_maps(lud_arena *arena, const lud_grid_options *opti
  * from 1, 0 elsewhere; null: only goal objects count. Fails only when memory is out. */
 lud_status lud_grid_is_solvable(const lud_grid_spec *spec, const lud_grid_map *map, const int *room,
                                 bool *answer, lud_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* What an episode of a multigrid is judged by: who is where it wanted to be. */
-#ifndef LUDUS_SIM_MULTIGRID_GRID_MEASURES_H
-#define LUDUS_SIM_MULTIGRID_GRID_MEASURES_H
+#pragma once
 
 #include "sim/multigrid/grid_model.h"
 
@@ -8,5 +7,3 @@
 bool lud_grid_compile_measures(lud_grid_model *m);
 /* lud_world.measure of this world. */
 void lud_grid_measure(const lud_model *model, int n, const uint8_t *states, double *values);
-
-#endif

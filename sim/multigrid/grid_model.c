@@ -140,23 +140,22 @@ static lud_status check_map(const lud_grid_spec *spec, int index, uint8_t *seen,
     for (int c = 0; c < n_cells; c++) {
         const char *fault = fault_of_fixed(&map->cells[c]);
         if (fault)
-            return lud_fail(error, LUD_ERROR_INPUT, "map %d, cell (%d, %d): %s (found %s)", index,
-                            c % spec->width, c / spec->width, fault, type_name(map->cells[c].type));
+            return lud_invalid(error, "map %d, cell (%d, %d): %s (found %s)", index, c % spec->width,
+                               c / spec->width, fault, type_name(map->cells[c].type));
     }
     memset(seen, 0, (size_t)n_cells);
     for (int i = 0; i < map->n_pieces; i++) {
         const lud_grid_piece *piece = &map->pieces[i];
         if (piece->x < 0 || piece->x >= spec->width || piece->y < 0 || piece->y >= spec->height)
-            return lud_fail(error, LUD_ERROR_INPUT, "map %d: the %s at (%d, %d) is outside the %d x %d grid",
-                            index, type_name(piece->object.type), piece->x, piece->y, spec->width,
-                            spec->height);
+            return lud_invalid(error, "map %d: the %s at (%d, %d) is outside the %d x %d grid", index,
+                               type_name(piece->object.type), piece->x, piece->y, spec->width, spec->height);
         int c = piece->y * spec->width + piece->x;
         const char *fault = fault_of_piece(&piece->object);
         if (!fault && seen[c]) fault = "two pieces in one cell";
         if (!fault && !can_start_on(&map->cells[c], false)) fault = "the ground cannot carry it";
         if (fault)
-            return lud_fail(error, LUD_ERROR_INPUT, "map %d, %s at (%d, %d): %s", index,
-                            type_name(piece->object.type), piece->x, piece->y, fault);
+            return lud_invalid(error, "map %d, %s at (%d, %d): %s", index, type_name(piece->object.type),
+                               piece->x, piece->y, fault);
         seen[c] = CELL_PIECE;
     }
     for (int i = 0; i < spec->n_agents; i++) {
@@ -164,12 +163,10 @@ static lud_status check_map(const lud_grid_spec *spec, int index, uint8_t *seen,
         if (agent->colour != first->colour || agent->role != first->role ||
             agent->can_push_rocks != first->can_push_rocks ||
             agent->can_enter_magic_walls != first->can_enter_magic_walls)
-            return lud_fail(error, LUD_ERROR_INPUT,
-                            "agent %d differs between map 0 and map %d in colour, role or capabilities", i,
-                            index);
+            return lud_invalid(
+                error, "agent %d differs between map 0 and map %d in colour, role or capabilities", i, index);
         if (agent->colour >= LUD_COLOURS || agent->role > LUD_ROLE_ROBOT || agent->direction > LUD_NORTH)
-            return lud_fail(error, LUD_ERROR_INPUT, "map %d, agent %d: unknown colour, role or direction",
-                            index, i);
+            return lud_invalid(error, "map %d, agent %d: unknown colour, role or direction", index, i);
         if (spec->random_start) continue;
         const char *fault = NULL;
         int c = 0;
@@ -185,8 +182,8 @@ static lud_status check_map(const lud_grid_spec *spec, int index, uint8_t *seen,
                 fault = "nobody can stand on this ground";
         }
         if (fault)
-            return lud_fail(error, LUD_ERROR_INPUT, "map %d, agent %d at (%d, %d): %s", index, i, agent->x,
-                            agent->y, fault);
+            return lud_invalid(error, "map %d, agent %d at (%d, %d): %s", index, i, agent->x, agent->y,
+                               fault);
         seen[c] = CELL_AGENT;
     }
     return LUD_OK;
@@ -221,9 +218,8 @@ static lud_status check_cover(const lud_grid_spec *spec, uint8_t *covered, lud_e
         for (int k = 0; any && k < spec->n_maps; k++)
             for (int c = 0; c < n_cells; c++)
                 if (!covered[c] && counts_as_walkable(spec->maps[k].cells[c].type))
-                    return lud_fail(error, LUD_ERROR_INPUT,
-                                    "no goal of agent %d covers the walkable cell (%d, %d)", agent,
-                                    c % spec->width, c / spec->width);
+                    return lud_invalid(error, "no goal of agent %d covers the walkable cell (%d, %d)", agent,
+                                       c % spec->width, c / spec->width);
     }
     return LUD_OK;
 }
@@ -233,13 +229,12 @@ static lud_status check_goals(const lud_grid_spec *spec, uint8_t *covered, lud_e
         const lud_grid_goal *goal = &spec->goals[g];
         if (goal->x1 < 0 || goal->y1 < 0 || goal->x2 >= spec->width || goal->y2 >= spec->height ||
             goal->x1 > goal->x2 || goal->y1 > goal->y2)
-            return lud_fail(error, LUD_ERROR_INPUT,
-                            "goal %d: (%d, %d) to (%d, %d) is not a rectangle of the %d x %d grid", g,
-                            goal->x1, goal->y1, goal->x2, goal->y2, spec->width, spec->height);
+            return lud_invalid(error, "goal %d: (%d, %d) to (%d, %d) is not a rectangle of the %d x %d grid",
+                               g, goal->x1, goal->y1, goal->x2, goal->y2, spec->width, spec->height);
         if (goal->agent < -1 || goal->agent >= spec->n_agents)
-            return lud_fail(error, LUD_ERROR_INPUT, "goal %d: there is no agent %d", g, goal->agent);
+            return lud_invalid(error, "goal %d: there is no agent %d", g, goal->agent);
         if (!(goal->weight >= 0.0 && goal->weight <= 1e300))
-            return lud_fail(error, LUD_ERROR_INPUT, "goal %d: its weight must be a number not below 0", g);
+            return lud_invalid(error, "goal %d: its weight must be a number not below 0", g);
     }
     return spec->goals_must_cover ? check_cover(spec, covered, error) : LUD_OK;
 }
@@ -247,32 +242,26 @@ static lud_status check_goals(const lud_grid_spec *spec, uint8_t *covered, lud_e
 static lud_status check_spec(const lud_grid_spec *spec, lud_arena *arena, lud_error *error) {
     if (spec->width < 3 || spec->width > LUD_GRID_MAX_SIDE || spec->height < 3 ||
         spec->height > LUD_GRID_MAX_SIDE)
-        return lud_fail(error, LUD_ERROR_INPUT, "the grid is %d x %d; each side must be 3 to %d cells",
-                        spec->width, spec->height, LUD_GRID_MAX_SIDE);
+        return lud_invalid(error, "the grid is %d x %d; each side must be 3 to %d cells", spec->width,
+                           spec->height, LUD_GRID_MAX_SIDE);
     if (spec->n_agents < 0 || spec->n_agents > LUD_GRID_MAX_AGENTS)
         return lud_fail(error, LUD_ERROR_LIMIT, "%d agents; at most %d are possible", spec->n_agents,
                         LUD_GRID_MAX_AGENTS);
     if (spec->max_steps < 1 || spec->max_steps > 65535)
-        return lud_fail(error, LUD_ERROR_INPUT, "max_steps is %d; it must be 1 to 65535",
-                        (int)spec->max_steps);
+        return lud_invalid(error, "max_steps is %d; it must be 1 to 65535", (int)spec->max_steps);
     if (spec->n_maps < 1 || spec->n_maps > LUD_GRID_MAX_MAPS)
-        return lud_fail(error, LUD_ERROR_INPUT, "%d maps; 1 to %d are possible", spec->n_maps,
-                        LUD_GRID_MAX_MAPS);
+        return lud_invalid(error, "%d maps; 1 to %d are possible", spec->n_maps, LUD_GRID_MAX_MAPS);
     if (spec->actions < 0 || spec->actions > LUD_ACTIONS_MINE)
-        return lud_fail(error, LUD_ERROR_INPUT, "unknown action set");
+        return lud_invalid(error, "unknown action set");
     if (spec->observation.view == LUD_VIEW_PARTIAL &&
         (spec->observation.size < 3 || spec->observation.size > LUD_GRID_MAX_VIEW ||
          spec->observation.size % 2 == 0))
-        return lud_fail(error, LUD_ERROR_INPUT, "view_size is %d; it must be odd, 3 to %d",
-                        (int)spec->observation.size, LUD_GRID_MAX_VIEW);
+        return lud_invalid(error, "view_size is %d; it must be odd, 3 to %d", (int)spec->observation.size,
+                           LUD_GRID_MAX_VIEW);
     size_t n_cells = (size_t)spec->width * (size_t)spec->height;
     uint8_t *seen = lud_arena_take(arena, n_cells);
-    if (!seen)
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a %d x %d grid", spec->width, spec->height);
-    for (int k = 0; k < spec->n_maps; k++) {
-        lud_status status = check_map(spec, k, seen, error);
-        if (status) return status;
-    }
+    if (!seen) return lud_no_memory(error, "a %d x %d grid", spec->width, spec->height);
+    for (int k = 0; k < spec->n_maps; k++) LUD_TRY(check_map(spec, k, seen, error));
     return check_goals(spec, seen, error);
 }
 
@@ -301,8 +290,7 @@ static bool copy_spec(lud_grid_model *m, const lud_grid_spec *spec) {
     return true;
 }
 
-/* The automatic choice looks at what there is to pick up, open or press; a kill button alone does not count.
- */
+/* The automatic choice looks at what there is to pick up, open or press; kill buttons do not count. */
 static int choose_actions(const lud_grid_spec *spec) {
     if (spec->actions != LUD_ACTIONS_AUTOMATIC) return spec->actions;
     int n_cells = spec->width * spec->height;
@@ -507,9 +495,10 @@ static bool compile_agents(lud_grid_model *m) {
     size_t n = (size_t)m->n_agents;
     lud_action_space *spaces = lud_arena_take_array(m->arena, n, sizeof *spaces);
     lud_role *roles = lud_arena_take_array(m->arena, n, sizeof *roles);
+    int *idle = lud_arena_take_array(m->arena, n, sizeof *idle);
     m->goal_begin = lud_arena_take_array(m->arena, n + 1, sizeof *m->goal_begin);
     m->goal_index = lud_arena_take_array(m->arena, n * (size_t)m->spec.n_goals, sizeof *m->goal_index);
-    if (!spaces || !roles || !m->goal_begin || !m->goal_index) return false;
+    if (!spaces || !roles || !idle || !m->goal_begin || !m->goal_index) return false;
     int n_actions;
     const char *const *names = lud_grid_action_names(m->spec.actions, &n_actions);
     m->n_actions = n_actions;
@@ -523,6 +512,7 @@ static bool compile_agents(lud_grid_model *m) {
         if (m->can[i] || agent->colour == LUD_GREY) m->can[i] |= LUD_CAN_TRAMPLE;
         spaces[i] = (lud_action_space){.n_discrete = n_actions, .names = names};
         roles[i] = agent->role;
+        idle[i] = m->verb[0] == LUD_VERB_STILL ? 0 : -1;
         m->goal_begin[i] = n_goals;
         for (int g = 0; g < m->spec.n_goals; g++) {
             if (goal_belongs(&m->spec.goals[g], m->spec.maps[0].agents, i)) m->goal_index[n_goals++] = g;
@@ -532,6 +522,7 @@ static bool compile_agents(lud_grid_model *m) {
     m->model.layout.n_agents = m->n_agents;
     m->model.layout.actions = spaces;
     m->model.layout.roles = roles;
+    m->model.layout.idle = idle;
     return true;
 }
 
@@ -564,11 +555,11 @@ static lud_status compile(lud_grid_model *m, const lud_grid_spec *spec, lud_erro
     if (ok) lay_out_state(m);
     for (int k = 0; k < m->n_maps && ok; k++) ok = compile_initial(m, k);
     if (!ok || !lud_grid_compile_observations(m) || !lud_grid_compile_measures(m))
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the compiled grid");
+        return lud_no_memory(error, "the compiled grid");
     for (int k = 0; k < m->n_maps && spec->random_start; k++)
         if (m->layers[k].n_free < m->n_agents)
-            return lud_fail(error, LUD_ERROR_INPUT, "map %d has %d free cells for %d random agents", k,
-                            m->layers[k].n_free, m->n_agents);
+            return lud_invalid(error, "map %d has %d free cells for %d random agents", k, m->layers[k].n_free,
+                               m->n_agents);
     return LUD_OK;
 }
 
@@ -578,7 +569,7 @@ lud_status lud_grid_model_create(const lud_grid_spec *spec, lud_model **model, l
     lud_grid_model *m = arena ? lud_arena_take(arena, sizeof *m) : NULL;
     if (!m) {
         lud_arena_destroy(arena);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a grid");
+        return lud_no_memory(error, "a grid");
     }
     m->arena = arena;
     m->model.world = &lud_multigrid_world;

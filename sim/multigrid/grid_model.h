@@ -2,8 +2,7 @@
  *
  * Cells are numbered y * width + x. Number n_cells stands for everything outside (it behaves as a wall) and,
  * in a state, for a thing that is not on the grid. The header also compiles as CUDA. */
-#ifndef LUDUS_SIM_MULTIGRID_GRID_MODEL_H
-#define LUDUS_SIM_MULTIGRID_GRID_MODEL_H
+#pragma once
 
 #include "sim/multigrid/grid_spec.h"
 
@@ -141,5 +140,3 @@ bool lud_grid_is_model(const lud_model *model);
 void lud_grid_diff(const lud_model *model, const uint8_t *a, const uint8_t *b, lud_text *out);
 
 extern const lud_world lud_multigrid_world;
-
-#endif

@@ -1,6 +1,5 @@
 #include "sim/multigrid/grid_observe.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "sim/multigrid/grid_board.h"
@@ -11,48 +10,32 @@ enum { MAX_CELLS = LUD_GRID_MAX_SIDE * LUD_GRID_MAX_SIDE };
 static const uint8_t alphabetical[LUD_COLOURS] = {LUD_BLUE,   LUD_BROWN, LUD_GREEN, LUD_GREY,
                                                   LUD_PURPLE, LUD_RED,   LUD_YELLOW};
 
-/* --- Words -------------------------------------------------------------------------------------------------
- */
+/* --- Words --- */
 
 static int base_channel(int type) {
-    switch (type) {
-    case LUD_WALL:
-        return LUD_CHANNEL_WALL;
-    case LUD_BALL:
-        return LUD_CHANNEL_BALL;
-    case LUD_BOX:
-        return LUD_CHANNEL_BOX;
-    case LUD_GOAL:
-        return LUD_CHANNEL_GOAL;
-    case LUD_LAVA:
-        return LUD_CHANNEL_LAVA;
-    case LUD_BLOCK:
-        return LUD_CHANNEL_BLOCK;
-    case LUD_ROCK:
-        return LUD_CHANNEL_ROCK;
-    case LUD_UNSTEADY_GROUND:
-        return LUD_CHANNEL_UNSTEADY_GROUND;
-    case LUD_SWITCH:
-        return LUD_CHANNEL_SWITCH;
-    case LUD_FLOOR:
-        return LUD_CHANNEL_FLOOR;
-    case LUD_KILL_BUTTON:
-        return LUD_CHANNEL_KILL_BUTTON;
-    case LUD_PAUSE_SWITCH:
-        return LUD_CHANNEL_PAUSE_SWITCH;
-    case LUD_DISABLING_SWITCH:
-        return LUD_CHANNEL_DISABLING_SWITCH;
-    case LUD_CONTROL_BUTTON:
-        return LUD_CHANNEL_CONTROL_BUTTON;
-    case LUD_BUSH:
-        return LUD_CHANNEL_BUSH;
-    case LUD_DOOR:
-        return LUD_CODE_DOOR;
-    case LUD_KEY:
-        return LUD_CODE_KEY;
-    default:
-        return LUD_CODE_NOTHING;
-    }
+    static const uint8_t channels[LUD_GRID_TYPES] = {[LUD_UNSEEN] = LUD_CODE_NOTHING,
+                                                     [LUD_EMPTY] = LUD_CODE_NOTHING,
+                                                     [LUD_WALL] = LUD_CHANNEL_WALL,
+                                                     [LUD_FLOOR] = LUD_CHANNEL_FLOOR,
+                                                     [LUD_DOOR] = LUD_CODE_DOOR,
+                                                     [LUD_KEY] = LUD_CODE_KEY,
+                                                     [LUD_BALL] = LUD_CHANNEL_BALL,
+                                                     [LUD_BOX] = LUD_CHANNEL_BOX,
+                                                     [LUD_GOAL] = LUD_CHANNEL_GOAL,
+                                                     [LUD_LAVA] = LUD_CHANNEL_LAVA,
+                                                     [LUD_AGENT] = LUD_CODE_NOTHING,
+                                                     [LUD_OBJECT_GOAL] = LUD_CODE_NOTHING,
+                                                     [LUD_SWITCH] = LUD_CHANNEL_SWITCH,
+                                                     [LUD_BLOCK] = LUD_CHANNEL_BLOCK,
+                                                     [LUD_ROCK] = LUD_CHANNEL_ROCK,
+                                                     [LUD_UNSTEADY_GROUND] = LUD_CHANNEL_UNSTEADY_GROUND,
+                                                     [LUD_MAGIC_WALL] = LUD_CODE_NOTHING,
+                                                     [LUD_KILL_BUTTON] = LUD_CHANNEL_KILL_BUTTON,
+                                                     [LUD_PAUSE_SWITCH] = LUD_CHANNEL_PAUSE_SWITCH,
+                                                     [LUD_DISABLING_SWITCH] = LUD_CHANNEL_DISABLING_SWITCH,
+                                                     [LUD_CONTROL_BUTTON] = LUD_CHANNEL_CONTROL_BUTTON,
+                                                     [LUD_BUSH] = LUD_CHANNEL_BUSH};
+    return channels[type];
 }
 
 enum { NO_AGENT = LUD_CODE_NO_AGENT << LUD_CODE_AGENT_SHIFT, OTHER_IMMOBILE = 2 << LUD_CODE_OTHER_SHIFT };
@@ -123,8 +106,7 @@ void lud_grid_encode_tensor(const lud_grid_model *m, const uint8_t *state, int h
         }
 }
 
-/* --- Features ----------------------------------------------------------------------------------------------
- */
+/* --- Features --- */
 
 void lud_grid_encode_globals(const lud_grid_model *m, const uint8_t *state, bool reference,
                              float globals[LUD_GRID_GLOBALS]) {
@@ -337,8 +319,7 @@ void lud_grid_encode_cells(const lud_grid_model *m, const uint8_t *state, int ob
 
 /* --- Partial view --- */
 
-/* cell[row][column] of agent i's window, the agent at the bottom centre looking up; n_cells outside the grid.
- */
+/* cell[row][column] of agent i's window, the agent at the bottom centre looking up; n_cells outside. */
 static void view_cells(const lud_grid_model *m, const uint8_t *state, int i, uint16_t *cell) {
     static const int8_t dx[4] = {1, 0, -1, 0}, dy[4] = {0, 1, 0, -1};
     uint32_t at = lud_grid_get_cell(m, state, m->at.cell, i);

@@ -15,8 +15,7 @@
  * action or -1, awaiting); row-major order, surplus left out, missing ones zero. The reference's encoder
  * differs in two points, which the encode functions below reproduce with `reference`: a carried key looks
  * like nothing (-1), and the global probabilities are always 0, 1, 0. */
-#ifndef LUDUS_SIM_MULTIGRID_GRID_OBSERVE_H
-#define LUDUS_SIM_MULTIGRID_GRID_OBSERVE_H
+#pragma once
 
 #include "kernels/grid_code.h"
 #include "sim/multigrid/grid_model.h"
@@ -56,5 +55,3 @@ void lud_grid_encode_interactive(const lud_grid_model *m, const uint8_t *state,
 /* Six numbers a cell, cells[width][height][6] with x first: type, colour and four that depend on the type.
  * Agent `observer` is marked in its cell (-1: none). */
 void lud_grid_encode_cells(const lud_grid_model *m, const uint8_t *state, int observer, uint8_t *cells);
-
-#endif

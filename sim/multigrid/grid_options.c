@@ -12,64 +12,45 @@ static const char *const gate_names[] = {"gap", "open", "closed", NULL};
 static const char *const facing_names[] = {"east", "south", "west", "north", NULL};
 
 #define OPTIONS lud_grid_chances
-static const lud_option chances_table_list[] = {
-    REAL(stumble, "0.5", 0, 1, "that an agent on unsteady ground stumbles when it moves forward"),
-    REAL(solidify, "0.1", 0, 1, "that a magic wall turns solid when an attempt to enter fails"),
-    REAL(enter_bush, "1.0", 0, 1, "that an agent that cannot trample gets into a bush"),
-    REAL(enter_magic_wall, "0.5", 0, 1, "that an agent that can enter magic walls gets in"),
-};
-static const lud_option_table chances_table = OPTION_TABLE(
-    "chances", "probabilities of uncertain moves, for all things without their own", chances_table_list);
+TABLE(chances_table, "chances", "probabilities of uncertain moves, for all things without their own",
+      REAL(stumble, "0.5", 0, 1, "that an agent on unsteady ground stumbles when it moves forward"),
+      REAL(solidify, "0.1", 0, 1, "that a magic wall turns solid when an attempt to enter fails"),
+      REAL(enter_bush, "1.0", 0, 1, "that an agent that cannot trample gets into a bush"),
+      REAL(enter_magic_wall, "0.5", 0, 1, "that an agent that can enter magic walls gets in"));
 
 #undef OPTIONS
 #define OPTIONS struct lud_grid_roles
-static const lud_option roles_table_list[] = {
-    CHOICE_AT("red", of[LUD_RED], "other", lud_grid_role_names, "role of red agents"),
-    CHOICE_AT("green", of[LUD_GREEN], "other", lud_grid_role_names, "role of green agents"),
-    CHOICE_AT("blue", of[LUD_BLUE], "other", lud_grid_role_names, "role of blue agents"),
-    CHOICE_AT("purple", of[LUD_PURPLE], "other", lud_grid_role_names, "role of purple agents"),
-    CHOICE_AT("yellow", of[LUD_YELLOW], "human", lud_grid_role_names, "role of yellow agents"),
-    CHOICE_AT("grey", of[LUD_GREY], "robot", lud_grid_role_names, "role of grey agents"),
-    CHOICE_AT("brown", of[LUD_BROWN], "other", lud_grid_role_names, "role of brown agents"),
-};
-static const lud_option_table roles_table =
-    OPTION_TABLE("roles", "what agents of a colour are", roles_table_list);
+#define ROLE(name, colour, role)                                                                             \
+    CHOICE_AT(name, of[colour], role, lud_grid_role_names, "role of " name " agents")
+TABLE(roles_table, "roles", "what agents of a colour are", ROLE("red", LUD_RED, "other"),
+      ROLE("green", LUD_GREEN, "other"), ROLE("blue", LUD_BLUE, "other"), ROLE("purple", LUD_PURPLE, "other"),
+      ROLE("yellow", LUD_YELLOW, "human"), ROLE("grey", LUD_GREY, "robot"),
+      ROLE("brown", LUD_BROWN, "other"));
 
 #undef OPTIONS
 #define OPTIONS lud_grid_observation
-static const lud_option observation_table_list[] = {
-    CHOICE(view, "full", view_names, "the whole grid, or the square in front of the agent"),
-    CHOICE(coding, "compact", coding_names, "one word a cell, or six numbers a cell"),
-    INT(size, "7", 3, 31, "side of the square that is seen in a partial view; odd", "cells"),
-    BOOL(see_through_walls, "false", "whether walls and closed doors hide what is behind them or not"),
-};
-static const lud_option_table observation_table =
-    OPTION_TABLE("observation", "what agents see", observation_table_list);
+TABLE(observation_table, "observation", "what agents see",
+      CHOICE(view, "full", view_names, "the whole grid, or the square in front of the agent"),
+      CHOICE(coding, "compact", coding_names, "one word a cell, or six numbers a cell"),
+      INT(size, "7", 3, 31, "side of the square that is seen in a partial view; odd", "cells"),
+      BOOL(see_through_walls, "false", "whether walls and closed doors hide what is behind them or not"));
 
 #undef OPTIONS
 #define OPTIONS struct lud_grid_collect
-static const lud_option collect_table_list[] = {
-    REAL(key, "0", -1e6, 1e6, "for picking up a key"),
-    REAL(ball, "0", -1e6, 1e6, "for picking up a ball"),
-    REAL(box, "0", -1e6, 1e6, "for picking up a box"),
-};
-static const lud_option_table collect_table =
-    OPTION_TABLE("collect", "rewards for picking up", collect_table_list);
+TABLE(collect_table, "collect", "rewards for picking up", REAL(key, "0", -1e6, 1e6, "for picking up a key"),
+      REAL(ball, "0", -1e6, 1e6, "for picking up a ball"), REAL(box, "0", -1e6, 1e6, "for picking up a box"));
 
 #undef OPTIONS
 #define OPTIONS lud_grid_rewards
-static const lud_option rewards_table_list[] = {
-    REAL(goal, "0", -1e6, 1e6, "for moving onto a goal object"),
-    BOOL(own_goal_only, "false", "only goal objects of the agent's own colour count"),
-    REAL(step, "0", -1e6, 1e6, "for every step of an agent that is not terminated"),
-    REAL(lava, "0", -1e6, 1e6, "for moving onto lava"),
-    SECTION(collect, collect_table, "for picking things up"),
-    REAL(open_door, "0", -1e6, 1e6, "for unlocking a door"),
-    BOOL(shared, "false", "every agent gets the sum of all agents' rewards"),
-    BOOL(goal_ends, "false", "the episode ends when an agent moves onto a goal object that counts"),
-};
-static const lud_option_table rewards_table =
-    OPTION_TABLE("rewards", "what agents are rewarded for", rewards_table_list);
+TABLE(rewards_table, "rewards", "what agents are rewarded for",
+      REAL(goal, "0", -1e6, 1e6, "for moving onto a goal object"),
+      BOOL(own_goal_only, "false", "only goal objects of the agent's own colour count"),
+      REAL(step, "0", -1e6, 1e6, "for every step of an agent that is not terminated"),
+      REAL(lava, "0", -1e6, 1e6, "for moving onto lava"),
+      SECTION(collect, collect_table, "for picking things up"),
+      REAL(open_door, "0", -1e6, 1e6, "for unlocking a door"),
+      BOOL(shared, "false", "every agent gets the sum of all agents' rewards"),
+      BOOL(goal_ends, "false", "the episode ends when an agent moves onto a goal object that counts"));
 
 #undef OPTIONS
 #define OPTIONS lud_grid_options
@@ -123,27 +104,15 @@ const lud_option_table lud_grid_goal_option_table =
     OPTION_TABLE("goals", "something a person may want", lud_grid_goal_option_table_list);
 
 #undef OPTIONS
-#define OPTIONS struct lud_grid_object_counts
-static const lud_option objects_table_list[] = {
-    INT_AT("floor", of[LUD_FLOOR], "0", 0, 10000, "number of these"),
-    INT_AT("key", of[LUD_KEY], "0", 0, 10000, "number of these"),
-    INT_AT("ball", of[LUD_BALL], "0", 0, 10000, "number of these"),
-    INT_AT("box", of[LUD_BOX], "0", 0, 10000, "number of these"),
-    INT_AT("goal", of[LUD_GOAL], "0", 0, 10000, "number of these"),
-    INT_AT("lava", of[LUD_LAVA], "0", 0, 10000, "number of these"),
-    INT_AT("switch", of[LUD_SWITCH], "0", 0, 10000, "number of these"),
-    INT_AT("block", of[LUD_BLOCK], "0", 0, 10000, "number of these"),
-    INT_AT("rock", of[LUD_ROCK], "0", 0, 10000, "number of these"),
-    INT_AT("unsteady_ground", of[LUD_UNSTEADY_GROUND], "0", 0, 10000, "number of these"),
-    INT_AT("magic_wall", of[LUD_MAGIC_WALL], "0", 0, 10000, "number of these"),
-    INT_AT("kill_button", of[LUD_KILL_BUTTON], "0", 0, 10000, "number of these"),
-    INT_AT("pause_switch", of[LUD_PAUSE_SWITCH], "0", 0, 10000, "number of these"),
-    INT_AT("disabling_switch", of[LUD_DISABLING_SWITCH], "0", 0, 10000, "number of these"),
-    INT_AT("control_button", of[LUD_CONTROL_BUTTON], "0", 0, 10000, "number of these"),
-    INT_AT("bush", of[LUD_BUSH], "0", 0, 10000, "number of these"),
-};
-static const lud_option_table objects_table =
-    OPTION_TABLE("objects", "how many things of each type", objects_table_list);
+#define OPTIONS           struct lud_grid_object_counts
+#define COUNT(name, type) INT_AT(name, of[type], "0", 0, 10000, "number of these")
+TABLE(objects_table, "objects", "how many things of each type", COUNT("floor", LUD_FLOOR),
+      COUNT("key", LUD_KEY), COUNT("ball", LUD_BALL), COUNT("box", LUD_BOX), COUNT("goal", LUD_GOAL),
+      COUNT("lava", LUD_LAVA), COUNT("switch", LUD_SWITCH), COUNT("block", LUD_BLOCK),
+      COUNT("rock", LUD_ROCK), COUNT("unsteady_ground", LUD_UNSTEADY_GROUND),
+      COUNT("magic_wall", LUD_MAGIC_WALL), COUNT("kill_button", LUD_KILL_BUTTON),
+      COUNT("pause_switch", LUD_PAUSE_SWITCH), COUNT("disabling_switch", LUD_DISABLING_SWITCH),
+      COUNT("control_button", LUD_CONTROL_BUTTON), COUNT("bush", LUD_BUSH));
 
 #undef OPTIONS
 #define OPTIONS lud_grid_generate_options

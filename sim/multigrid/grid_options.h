@@ -1,7 +1,6 @@
 /* The option tables of multigrid files: what the keys are called, what they default to, what they mean. Used
  * by the reader, the writer, `ludus help` and the docs. */
-#ifndef LUDUS_SIM_MULTIGRID_GRID_OPTIONS_H
-#define LUDUS_SIM_MULTIGRID_GRID_OPTIONS_H
+#pragma once
 
 #include "base/options.h"
 #include "sim/multigrid/grid_spec.h"
@@ -64,5 +63,3 @@ extern const lud_option_table lud_grid_generate_option_table;
 extern const lud_option_table *const lud_grid_option_tables[];
 
 extern const char *const lud_grid_role_names[4]; /* "other", "human", "robot", null; index: lud_role */
-
-#endif

@@ -1,6 +1,5 @@
 #include "sim/multigrid/grid_parse.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "sim/multigrid/grid_codes.h"
@@ -15,10 +14,6 @@ typedef struct reader {
     lud_grid_options options;
     lud_error *error;
 } reader;
-
-static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-}
 
 /* ---- the legend ---- */
 
@@ -37,8 +32,7 @@ static lud_status read_thing(reader *r, lud_tree *node, lud_grid_thing *thing);
 
 static lud_status read_content(reader *r, lud_tree *node, lud_grid_object *box) {
     lud_grid_thing content;
-    lud_status status = read_thing(r, node, &content);
-    if (status) return status;
+    LUD_TRY(read_thing(r, node, &content));
     lud_grid_type type = content.object.type;
     bool holds =
         type == LUD_KEY || type == LUD_BALL || type == LUD_BOX || (type == LUD_EMPTY && !content.is_agent);
@@ -77,8 +71,7 @@ static lud_status read_object(reader *r, lud_grid_type type, lud_tree *node, lud
 
 static lud_status read_under(reader *r, lud_tree *node, lud_grid_object *under) {
     lud_grid_thing ground;
-    lud_status status = read_thing(r, node, &ground);
-    if (status) return status;
+    LUD_TRY(read_thing(r, node, &ground));
     if (ground.is_agent || lud_grid_is_piece(ground.object.type))
         return lud_tree_expected(node, r->error,
                                  "something under it that stays where it is, such as goal or floor");
@@ -92,8 +85,7 @@ static lud_status find_type(reader *r, lud_tree *node, lud_tree **type, lud_tree
     lud_grid_type types[LUD_GRID_TYPES];
     int n = thing_names(names, types);
     names[n++] = "under";
-    lud_status status = lud_tree_check_keys(node, names, n, r->error);
-    if (status) return status;
+    LUD_TRY(lud_tree_check_keys(node, names, n, r->error));
     *under = lud_tree_get(node, "under");
     *type = NULL;
     for (lud_tree *c = node->child; c; c = c->next) {
@@ -114,15 +106,13 @@ static lud_status read_thing(reader *r, lud_tree *node, lud_grid_thing *thing) {
     if (node->kind == LUD_TREE_SCALAR && node->text_length == 2)
         return lud_grid_code_read(node->text, &r->options.chances, node->place, thing, r->error);
     lud_tree *parameters = NULL, *under = NULL;
-    lud_status status;
+    lud_status status = LUD_OK;
     if (node->kind == LUD_TREE_MAPPING) {
-        status = find_type(r, node, &parameters, &under);
-        if (status) return status;
+        LUD_TRY(find_type(r, node, &parameters, &under));
         for (index = 0; strcmp(names[index], parameters->key) != 0;) index++;
         parameters->used = true;
     } else {
-        status = lud_tree_choice(node, names, n, &index, r->error);
-        if (status) return status;
+        LUD_TRY(lud_tree_choice(node, names, n, &index, r->error));
     }
     if (parameters && parameters->kind == LUD_TREE_NULL) parameters = NULL;
     if (types[index] == LUD_AGENT) {
@@ -153,18 +143,17 @@ static lud_status read_legend(reader *r, lud_tree *node, legend **entries, size_
         return lud_tree_expected(node, r->error,
                                  "a section of codes, such as M1: {magic_wall: {side: north}}");
     *entries = lud_arena_take_array(r->arena, node->n_children, sizeof **entries);
-    if (!*entries) return out_of_memory(r->error);
+    if (!*entries) return lud_out_of_memory(r->error);
     for (lud_tree *c = node->child; c; c = c->next) {
         bool printable =
             strlen(c->key) == 2 && c->key[0] > ' ' && c->key[0] < 127 && c->key[1] > ' ' && c->key[1] < 127;
         if (!printable)
-            return lud_fail_at(
-                r->error, LUD_ERROR_INPUT, c->key_place,
+            return lud_invalid_at(
+                r->error, c->key_place,
                 "expected a code of two printable ASCII characters in the legend, found %zu bytes",
                 strlen(c->key));
         (*entries)[*n].code = c->key;
-        lud_status status = read_thing(r, c, &(*entries)[(*n)++].thing);
-        if (status) return status;
+        LUD_TRY(read_thing(r, c, &(*entries)[(*n)++].thing));
     }
     return LUD_OK;
 }
@@ -179,17 +168,16 @@ typedef struct variant {
 /* What each cell holds: codes are two bytes, so a table finds a legend entry without a search. */
 static lud_status read_things(reader *r, const legend *const at[128 * 128], const lud_grid_rows *rows,
                               lud_grid_thing *things) {
-    lud_status status = LUD_OK;
-    for (int c = 0; c < rows->width * rows->height && !status; c++) {
+    for (int c = 0; c < rows->width * rows->height; c++) {
         unsigned char a = (unsigned char)rows->codes[c][0], b = (unsigned char)rows->codes[c][1];
         const legend *entry = a < 128 && b < 128 ? at[a * 128 + b] : NULL;
         if (entry)
             things[c] = entry->thing;
         else
-            status = lud_grid_code_read(rows->codes[c], &r->options.chances, rows->places[c], &things[c],
-                                        r->error);
+            LUD_TRY(lud_grid_code_read(rows->codes[c], &r->options.chances, rows->places[c], &things[c],
+                                       r->error));
     }
-    return status;
+    return LUD_OK;
 }
 
 /* The map with walls at the right and below up to the size of the largest. */
@@ -198,7 +186,7 @@ static lud_status pad(reader *r, const lud_grid_rows *rows, const lud_grid_spec 
     if (rows->width == spec->width && rows->height == spec->height) return LUD_OK;
     lud_grid_thing *larger =
         lud_arena_take_array(r->arena, (size_t)spec->width * (size_t)spec->height, sizeof *larger);
-    if (!larger) return out_of_memory(r->error);
+    if (!larger) return lud_out_of_memory(r->error);
     const lud_grid_thing wall = {.object = lud_grid_object_with(LUD_WALL, &r->options.chances),
                                  .under = {.type = LUD_EMPTY}};
     for (int y = 0; y < spec->height; y++)
@@ -214,40 +202,36 @@ static lud_status build_variant(reader *r, const legend *const at[128 * 128], co
     size_t n_cells = (size_t)v->rows.width * (size_t)v->rows.height;
     lud_grid_thing *things = lud_arena_take_array(r->arena, n_cells, sizeof *things), *agents;
     int n_agents;
-    if (!things) return out_of_memory(r->error);
-    lud_status status = read_things(r, at, &v->rows, things);
-    if (!status) status = lud_grid_agents_collect(r->arena, things, &v->rows, &agents, &n_agents, r->error);
-    if (!status && index && n_agents != spec->n_agents)
-        return lud_fail_at(r->error, LUD_ERROR_INPUT, v->place,
-                           "expected as many agents as in the first map of the ensemble, %d, found %d",
-                           spec->n_agents, n_agents);
-    if (!status) status = lud_grid_agents_apply(r->arena, v->agent_list, agents, n_agents, r->error);
-    if (!status) status = pad(r, &v->rows, spec, &things);
-    if (!status)
-        status = lud_grid_map_build(r->arena, things, agents, n_agents, &r->options, spec, &spec->maps[index],
-                                    r->error);
-    return status;
+    if (!things) return lud_out_of_memory(r->error);
+    LUD_TRY(read_things(r, at, &v->rows, things));
+    LUD_TRY(lud_grid_agents_collect(r->arena, things, &v->rows, &agents, &n_agents, r->error));
+    if (index && n_agents != spec->n_agents)
+        return lud_invalid_at(r->error, v->place,
+                              "expected as many agents as in the first map of the ensemble, %d, found %d",
+                              spec->n_agents, n_agents);
+    LUD_TRY(lud_grid_agents_apply(r->arena, v->agent_list, agents, n_agents, r->error));
+    LUD_TRY(pad(r, &v->rows, spec, &things));
+    return lud_grid_map_build(r->arena, things, agents, n_agents, &r->options, spec, &spec->maps[index],
+                              r->error);
 }
 
 static lud_status read_maps(reader *r, variant *variants, int n, lud_grid_spec *spec) {
     legend *entries;
     size_t n_entries;
-    lud_status status = read_legend(r, r->options.legend, &entries, &n_entries);
-    for (int k = 0; k < n && !status; k++) {
+    LUD_TRY(read_legend(r, r->options.legend, &entries, &n_entries));
+    for (int k = 0; k < n; k++) {
         lud_grid_rows *rows = &variants[k].rows;
-        status = lud_grid_rows_read(r->arena, variants[k].map, rows, r->error);
-        if (status) break;
+        LUD_TRY(lud_grid_rows_read(r->arena, variants[k].map, rows, r->error));
         spec->width = rows->width > spec->width ? rows->width : spec->width;
         spec->height = rows->height > spec->height ? rows->height : spec->height;
     }
-    if (status) return status;
     spec->n_maps = n;
     spec->maps = lud_arena_take_array(r->arena, (size_t)n, sizeof *spec->maps);
     const legend **at = lud_arena_take_array(r->arena, (size_t)128 * 128, sizeof(legend *));
-    if (!spec->maps || !at) return out_of_memory(r->error);
+    if (!spec->maps || !at) return lud_out_of_memory(r->error);
     for (size_t i = 0; i < n_entries; i++) at[entries[i].code[0] * 128 + entries[i].code[1]] = &entries[i];
-    for (int k = 0; k < n && !status; k++) status = build_variant(r, at, &variants[k], spec, k);
-    return status;
+    for (int k = 0; k < n; k++) LUD_TRY(build_variant(r, at, &variants[k], spec, k));
+    return LUD_OK;
 }
 
 static lud_status read_ensemble(reader *r, lud_grid_spec *spec) {
@@ -257,13 +241,12 @@ static lud_status read_ensemble(reader *r, lud_grid_spec *spec) {
     if (list->n_children > LUD_GRID_MAX_MAPS)
         return lud_tree_expected(list, r->error, "at most %d maps", (int)LUD_GRID_MAX_MAPS);
     variant *variants = lud_arena_take_array(r->arena, list->n_children, sizeof *variants);
-    if (!variants) return out_of_memory(r->error);
+    if (!variants) return lud_out_of_memory(r->error);
     int n = 0;
     list->used = true;
     for (lud_tree *c = list->child; c; c = c->next) {
         lud_grid_variant_options v;
-        lud_status status = lud_options_read(&lud_grid_variant_option_table, r->arena, c, &v, r->error);
-        if (status) return status;
+        LUD_TRY(lud_options_read(&lud_grid_variant_option_table, r->arena, c, &v, r->error));
         if (!v.map) return lud_tree_expected(c, r->error, "a map in every entry of the ensemble");
         variants[n++] =
             (variant){.map = v.map, .agent_list = v.agents ? v.agents : r->options.agents, .place = c->place};
@@ -279,8 +262,7 @@ static lud_status read_corner(reader *r, lud_tree *list, int n, const lud_grid_s
     lud_tree *c = list->child;
     for (int i = 0; i < n; i++, c = c->next) {
         int64_t value;
-        lud_status status = lud_tree_int(c, 0, (i % 2 ? spec->height : spec->width) - 1, &value, r->error);
-        if (status) return status;
+        LUD_TRY(lud_tree_int(c, 0, (i % 2 ? spec->height : spec->width) - 1, &value, r->error));
         values[i] = (int)value;
     }
     return LUD_OK;
@@ -289,13 +271,11 @@ static lud_status read_corner(reader *r, lud_tree *list, int n, const lud_grid_s
 static lud_status read_goal(reader *r, lud_tree *node, const lud_grid_spec *spec, lud_grid_goal *goal,
                             lud_tree **agents) {
     lud_grid_goal_options v;
-    lud_status status = lud_options_read(&lud_grid_goal_option_table, r->arena, node, &v, r->error);
-    if (status) return status;
+    LUD_TRY(lud_options_read(&lud_grid_goal_option_table, r->arena, node, &v, r->error));
     if (!v.cell == !v.rectangle)
         return lud_tree_expected(node, r->error, "a goal with either a cell or a rectangle");
     int p[4];
-    status = read_corner(r, v.cell ? v.cell : v.rectangle, v.cell ? 2 : 4, spec, p);
-    if (status) return status;
+    LUD_TRY(read_corner(r, v.cell ? v.cell : v.rectangle, v.cell ? 2 : 4, spec, p));
     if (v.cell) {
         p[2] = p[0];
         p[3] = p[1];
@@ -314,8 +294,7 @@ static lud_status read_goal(reader *r, lud_tree *node, const lud_grid_spec *spec
 static lud_status add_goal(reader *r, lud_grid_spec *spec, const lud_grid_goal *goal, int agent,
                            lud_place place) {
     if (spec->n_goals == MAX_GOALS)
-        return lud_fail_at(r->error, LUD_ERROR_INPUT, place, "expected at most %d goals, found more",
-                           (int)MAX_GOALS);
+        return lud_invalid_at(r->error, place, "expected at most %d goals, found more", (int)MAX_GOALS);
     spec->goals[spec->n_goals] = *goal;
     spec->goals[spec->n_goals++].agent = agent;
     return LUD_OK;
@@ -324,20 +303,19 @@ static lud_status add_goal(reader *r, lud_grid_spec *spec, const lud_grid_goal *
 /* One copy of the goal for each of its agents. */
 static lud_status expand_goal(reader *r, lud_grid_spec *spec, const lud_grid_goal *goal, lud_tree *agents,
                               lud_place place) {
-    lud_status status = LUD_OK;
     if (!agents) {
-        for (int i = 0; i < spec->n_agents && !status; i++)
-            if (spec->maps[0].agents[i].role == LUD_ROLE_HUMAN) status = add_goal(r, spec, goal, i, place);
-        return status;
+        for (int i = 0; i < spec->n_agents; i++)
+            if (spec->maps[0].agents[i].role == LUD_ROLE_HUMAN) LUD_TRY(add_goal(r, spec, goal, i, place));
+        return LUD_OK;
     }
     if (agents->kind != LUD_TREE_SEQUENCE || !agents->child)
         return lud_tree_expected(agents, r->error, "a list of numbers of agents");
-    for (lud_tree *c = agents->child; c && !status; c = c->next) {
+    for (lud_tree *c = agents->child; c; c = c->next) {
         int64_t agent;
-        status = lud_tree_int(c, 0, spec->n_agents - 1, &agent, r->error);
-        if (!status) status = add_goal(r, spec, goal, (int)agent, place);
+        LUD_TRY(lud_tree_int(c, 0, spec->n_agents - 1, &agent, r->error));
+        LUD_TRY(add_goal(r, spec, goal, (int)agent, place));
     }
-    return status;
+    return LUD_OK;
 }
 
 /* Scales the weights of the goals of one agent (-1: of those for all humans) to the sum 1. */
@@ -365,27 +343,24 @@ static lud_status read_goals(reader *r, lud_tree *list, lud_grid_spec *spec) {
     size_t n = list->n_children, i = 0;
     lud_grid_goal *goals = lud_arena_take_array(r->arena, n, sizeof *goals);
     lud_tree **agents = lud_arena_take_array(r->arena, n, sizeof(lud_tree *));
-    if (!goals || !agents) return out_of_memory(r->error);
+    if (!goals || !agents) return lud_out_of_memory(r->error);
     bool for_all = true;
-    lud_status status = LUD_OK;
-    for (lud_tree *c = list->child; c && !status; c = c->next, i++) {
-        status = read_goal(r, c, spec, &goals[i], &agents[i]);
-        if (!status && agents[i]) for_all = false;
+    for (lud_tree *c = list->child; c; c = c->next, i++) {
+        LUD_TRY(read_goal(r, c, spec, &goals[i], &agents[i]));
+        if (agents[i]) for_all = false;
     }
-    if (status) return status;
     size_t capacity = for_all ? n : n * (size_t)(spec->n_agents + 1);
     if (!for_all) /* an agent may be named twice */
         for (i = 0; i < n; i++) capacity += agents[i] ? agents[i]->n_children : 0;
     spec->goals =
         lud_arena_take_array(r->arena, capacity < MAX_GOALS ? capacity : MAX_GOALS, sizeof *spec->goals);
-    if (!spec->goals) return out_of_memory(r->error);
+    if (!spec->goals) return lud_out_of_memory(r->error);
     i = 0;
-    for (lud_tree *c = list->child; c && !status; c = c->next, i++)
-        status = for_all ? add_goal(r, spec, &goals[i], -1, c->place)
-                         : expand_goal(r, spec, &goals[i], agents[i], c->place);
-    for (int agent = -1; agent < spec->n_agents && !status; agent++)
-        status = scale_weights(r, spec, agent, list);
-    return status;
+    for (lud_tree *c = list->child; c; c = c->next, i++)
+        LUD_TRY(for_all ? add_goal(r, spec, &goals[i], -1, c->place)
+                        : expand_goal(r, spec, &goals[i], agents[i], c->place));
+    for (int agent = -1; agent < spec->n_agents; agent++) LUD_TRY(scale_weights(r, spec, agent, list));
+    return LUD_OK;
 }
 
 /* ---- the section ---- */
@@ -393,17 +368,15 @@ static lud_status read_goals(reader *r, lud_tree *list, lud_grid_spec *spec) {
 static lud_status check_colours(reader *r, lud_tree *section, const char *key) {
     lud_tree *list = lud_tree_get(section, key);
     int ignored;
-    lud_status status = LUD_OK;
-    for (lud_tree *c = list ? list->child : NULL; c && !status; c = c->next)
-        status = lud_tree_choice(c, lud_colour_names, LUD_COLOURS, &ignored, r->error);
-    return status;
+    for (lud_tree *c = list ? list->child : NULL; c; c = c->next)
+        LUD_TRY(lud_tree_choice(c, lud_colour_names, LUD_COLOURS, &ignored, r->error));
+    return LUD_OK;
 }
 
 static lud_status read_section(reader *r, lud_tree *section, uint64_t seed, lud_grid_spec *spec) {
-    lud_status status = lud_options_read(&lud_grid_option_table, r->arena, section, &r->options, r->error);
-    if (!status) status = check_colours(r, section, "can_push_rocks");
-    if (!status) status = check_colours(r, section, "can_enter_magic_walls");
-    if (status) return status;
+    LUD_TRY(lud_options_read(&lud_grid_option_table, r->arena, section, &r->options, r->error));
+    LUD_TRY(check_colours(r, section, "can_push_rocks"));
+    LUD_TRY(check_colours(r, section, "can_enter_magic_walls"));
     const lud_grid_options *o = &r->options;
     if (o->spec.observation.size % 2 == 0)
         return lud_tree_expected(lud_tree_get(lud_tree_get(section, "observation"), "size"), r->error,
@@ -415,10 +388,9 @@ static lud_status read_section(reader *r, lud_tree *section, uint64_t seed, lud_
     if (o->ensemble) return read_ensemble(r, spec);
     if (o->legend) return lud_tree_expected(o->legend, r->error, "no legend beside generate");
     spec->is_generated = true;
-    status = lud_grid_generate_read(r->arena, o->generate, seed, &spec->generate, r->error);
-    if (status) return status;
+    LUD_TRY(lud_grid_generate_read(r->arena, o->generate, seed, &spec->generate, r->error));
     spec->n_maps = (int)spec->generate.maps;
-    status = lud_grid_generate_maps(r->arena, o, spec, r->error);
+    lud_status status = lud_grid_generate_maps(r->arena, o, spec, r->error);
     lud_place at = o->generate->place;
     /* errors in the list of agents have a place already */
     if (status && r->error && !strncmp(r->error->text, "expected", 8))
@@ -430,9 +402,7 @@ lud_status lud_grid_spec_read(lud_arena *arena, lud_tree *root, uint64_t seed, l
                               lud_error *error) {
     if (!lud_tree_get(root, "ludus")) return lud_grid_reference_read(arena, root, spec, error);
     lud_tree *section = lud_tree_get(root, "multigrid");
-    if (!section)
-        return lud_fail_at(error, LUD_ERROR_INPUT, root->place,
-                           "expected the section 'multigrid', found none");
+    if (!section) return lud_invalid_at(error, root->place, "expected the section 'multigrid', found none");
     if (section->kind != LUD_TREE_MAPPING)
         return lud_tree_expected(section, error, "the keys of the world, a map among them");
     reader r = {.arena = arena, .error = error};
@@ -444,7 +414,7 @@ lud_status lud_grid_parse(lud_tree *root, const char *file, uint64_t seed, lud_m
                           lud_error *error) {
     (void)file;
     lud_arena *arena = lud_arena_create(1 << 16);
-    if (!arena) return out_of_memory(error);
+    if (!arena) return lud_out_of_memory(error);
     lud_grid_spec spec;
     lud_status status = lud_grid_spec_read(arena, root, seed, &spec, error);
     if (!status) {

@@ -3,8 +3,7 @@
  * Two formats are read: our own (section `multigrid` and the list `goals`, see docs/scenario-format.md) and,
  * in a file without the line `ludus: 1`, the reference's world files (a map and a few keys at the top level;
  * others ignored). */
-#ifndef LUDUS_SIM_MULTIGRID_GRID_PARSE_H
-#define LUDUS_SIM_MULTIGRID_GRID_PARSE_H
+#pragma once
 
 #include "base/options.h"
 #include "sim/multigrid/grid_spec.h"
@@ -20,5 +19,3 @@ lud_status lud_grid_spec_read(lud_arena *arena, lud_tree *root, uint64_t seed, l
                               lud_error *error);
 /* Appends section `multigrid` and list `goals`; they read back as the same spec. */
 lud_status lud_grid_spec_write(const lud_grid_spec *spec, lud_arena *arena, lud_tree *root, lud_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 #include "sim/multigrid/grid_reference.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,29 +38,27 @@ static lud_status read_direction(lud_tree *node, lud_direction *direction, lud_e
 static lud_status read_orientations(lud_tree *node, const lud_grid_spec *spec, lud_error *error) {
     lud_grid_agent *agents = spec->maps[0].agents;
     lud_direction direction = LUD_EAST;
-    lud_status status = LUD_OK;
     if (node->kind != LUD_TREE_SEQUENCE) {
-        status = read_direction(node, &direction, error);
+        LUD_TRY(read_direction(node, &direction, error));
         for (int i = 0; i < spec->n_agents; i++) agents[i].direction = direction;
-        return status;
+        return LUD_OK;
     }
     int i = 0;
-    for (lud_tree *c = node->child; c && !status; c = c->next, i++) {
-        status = read_direction(c, &direction, error);
-        if (!status && i < spec->n_agents) agents[i].direction = direction;
+    for (lud_tree *c = node->child; c; c = c->next, i++) {
+        LUD_TRY(read_direction(c, &direction, error));
+        if (i < spec->n_agents) agents[i].direction = direction;
     }
-    return status;
+    return LUD_OK;
 }
 
 static lud_status read_rock_pushers(lud_arena *arena, lud_tree *node, lud_text_list *colours,
                                     lud_error *error) {
     static const char letters[] = "rgbpye";
     const char *text;
-    lud_status status = lud_tree_text(node, &text, error);
-    if (status) return status;
+    LUD_TRY(lud_tree_text(node, &text, error));
     colours->n = strlen(text);
     colours->items = lud_arena_take_array(arena, colours->n, sizeof *colours->items);
-    if (!colours->items) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!colours->items) return lud_out_of_memory(error);
     for (size_t i = 0; i < colours->n; i++) {
         const char *letter = strchr(letters, text[i]);
         if (!letter) return lud_tree_expected(node, error, "letters of the colours r, g, b, p, y and e");
@@ -77,9 +74,9 @@ static lud_status read_actions(lud_tree *node, int *actions, lud_error *error) {
     static const int sets[] = {LUD_ACTIONS_AUTOMATIC, LUD_ACTIONS_OBJECT, LUD_ACTIONS_SMALL,
                                LUD_ACTIONS_MINIMAL, LUD_ACTIONS_MINE};
     int index;
-    lud_status status = lud_tree_choice(node, names, 5, &index, error);
-    if (!status) *actions = sets[index];
-    return status;
+    LUD_TRY(lud_tree_choice(node, names, 5, &index, error));
+    *actions = sets[index];
+    return LUD_OK;
 }
 
 /* "1,2" or "1, 2, 3, 4": how many numbers, -1 when something else is there. */
@@ -140,52 +137,48 @@ static lud_status read_goal(lud_tree *node, const lud_grid_spec *spec, lud_grid_
 static lud_status read_goals(lud_arena *arena, lud_tree *node, lud_grid_spec *spec, lud_error *error) {
     if (node->kind != LUD_TREE_SEQUENCE) return lud_tree_expected(node, error, "a list of goals");
     spec->goals = lud_arena_take_array(arena, node->n_children, sizeof *spec->goals);
-    if (!spec->goals) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-    lud_status status = LUD_OK;
-    for (lud_tree *c = node->child; c && !status; c = c->next) {
+    if (!spec->goals) return lud_out_of_memory(error);
+    for (lud_tree *c = node->child; c; c = c->next) {
         lud_grid_goal *goal = &spec->goals[spec->n_goals++];
         goal->weight = 1.0 / (double)node->n_children;
-        status = read_goal(c, spec, goal, error);
+        LUD_TRY(read_goal(c, spec, goal, error));
     }
     spec->goals_must_cover = true;
-    return status;
+    return LUD_OK;
 }
 
 lud_status lud_grid_reference_read(lud_arena *arena, lud_tree *root, lud_grid_spec *spec, lud_error *error) {
     lud_grid_options options;
-    lud_status status = lud_options_default(&lud_grid_option_table, arena, &options, error);
-    if (status) return status;
+    LUD_TRY(lud_options_default(&lud_grid_option_table, arena, &options, error));
     lud_tree *node = lud_tree_get(root, "grid_size");
     if (node && node->kind != LUD_TREE_NULL)
         return lud_tree_expected(node, error, "no grid_size in a file with a map");
     *spec = options.spec;
     spec->n_maps = 1;
-    if ((node = get(root, "max_steps"))) status = lud_tree_int(node, 1, 65535, &spec->max_steps, error);
-    if (!status) status = read_chance(root, "stumble_probability", &options.chances.stumble, error);
-    if (!status) status = read_chance(root, "solidify_probability", &options.chances.solidify, error);
-    if (!status) status = read_chance(root, "enter_bush_success_prob", &options.chances.enter_bush, error);
-    if (!status && (node = get(root, "can_push_rocks")))
-        status = read_rock_pushers(arena, node, &options.can_push_rocks, error);
-    if (!status && (node = get(root, "action_class"))) status = read_actions(node, &spec->actions, error);
+    if ((node = get(root, "max_steps"))) LUD_TRY(lud_tree_int(node, 1, 65535, &spec->max_steps, error));
+    LUD_TRY(read_chance(root, "stumble_probability", &options.chances.stumble, error));
+    LUD_TRY(read_chance(root, "solidify_probability", &options.chances.solidify, error));
+    LUD_TRY(read_chance(root, "enter_bush_success_prob", &options.chances.enter_bush, error));
+    if ((node = get(root, "can_push_rocks")))
+        LUD_TRY(read_rock_pushers(arena, node, &options.can_push_rocks, error));
+    if ((node = get(root, "action_class"))) LUD_TRY(read_actions(node, &spec->actions, error));
     lud_grid_rows rows;
-    if (!status && !(node = lud_tree_get(root, "map"))) status = lud_tree_expected(root, error, "a map");
-    if (!status) status = lud_grid_rows_read(arena, node, &rows, error);
-    if (status) return status;
+    if (!(node = lud_tree_get(root, "map"))) return lud_tree_expected(root, error, "a map");
+    LUD_TRY(lud_grid_rows_read(arena, node, &rows, error));
 
     spec->width = rows.width;
     spec->height = rows.height;
     size_t n_cells = (size_t)rows.width * (size_t)rows.height;
     spec->maps = lud_arena_take(arena, sizeof *spec->maps);
     lud_grid_thing *things = lud_arena_take_array(arena, n_cells, sizeof *things);
-    if (!spec->maps || !things) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-    for (size_t c = 0; c < n_cells && !status; c++)
-        status = lud_grid_code_read(rows.codes[c], &options.chances, rows.places[c], &things[c], error);
+    if (!spec->maps || !things) return lud_out_of_memory(error);
+    for (size_t c = 0; c < n_cells; c++)
+        LUD_TRY(lud_grid_code_read(rows.codes[c], &options.chances, rows.places[c], &things[c], error));
     lud_grid_thing *agents;
     int n_agents;
-    if (!status) status = lud_grid_agents_collect(arena, things, &rows, &agents, &n_agents, error);
-    if (!status)
-        status = lud_grid_map_build(arena, things, agents, n_agents, &options, spec, spec->maps, error);
-    if (!status && (node = get(root, "orientations"))) status = read_orientations(node, spec, error);
-    if (!status && (node = get(root, "possible_goals"))) status = read_goals(arena, node, spec, error);
-    return status;
+    LUD_TRY(lud_grid_agents_collect(arena, things, &rows, &agents, &n_agents, error));
+    LUD_TRY(lud_grid_map_build(arena, things, agents, n_agents, &options, spec, spec->maps, error));
+    if ((node = get(root, "orientations"))) LUD_TRY(read_orientations(node, spec, error));
+    if ((node = get(root, "possible_goals"))) LUD_TRY(read_goals(arena, node, spec, error));
+    return LUD_OK;
 }

@@ -3,8 +3,7 @@
  * board of grid_board.h. They compile as C and as CUDA.
  *
  * The rules and their order of evaluation are described in docs/multigrid.md. */
-#ifndef LUDUS_SIM_MULTIGRID_GRID_RULES_H
-#define LUDUS_SIM_MULTIGRID_GRID_RULES_H
+#pragma once
 
 #include "sim/multigrid/grid_board.h"
 
@@ -613,5 +612,3 @@ LUD_HD static inline void lud_grid_sample(const lud_grid_plan *plan, lud_random_
         choice->option[f] = (uint8_t)last;
     }
 }
-
-#endif

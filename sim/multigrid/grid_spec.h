@@ -2,8 +2,7 @@
  *
  * The map reader, the random generators and the tests fill a lud_grid_spec; lud_grid_model_create checks it
  * and compiles it (grid_model.h). Words and numbers are those of the world's docs page. */
-#ifndef LUDUS_SIM_MULTIGRID_GRID_SPEC_H
-#define LUDUS_SIM_MULTIGRID_GRID_SPEC_H
+#pragma once
 
 #include "sim/world.h"
 
@@ -50,8 +49,7 @@ typedef enum lud_direction { LUD_EAST, LUD_SOUTH, LUD_WEST, LUD_NORTH, LUD_ALL_S
 typedef enum lud_door_state { LUD_DOOR_OPEN, LUD_DOOR_CLOSED, LUD_DOOR_LOCKED } lud_door_state;
 
 typedef enum lud_grid_action_set {
-    LUD_ACTIONS_AUTOMATIC, /* object actions when the map has something to pick up, open or press, else small
-                            */
+    LUD_ACTIONS_AUTOMATIC, /* object actions when there is something to pick up, open or press, else small */
     LUD_ACTIONS_FULL,
     LUD_ACTIONS_OBJECT,
     LUD_ACTIONS_SMALL,
@@ -185,5 +183,3 @@ extern const char *const lud_grid_action_set_names[7];            /* "automatic"
 
 /* A thing of this type with the defaults of the world's docs page (spec 2.1 and 10). */
 lud_grid_object lud_grid_object_default(lud_grid_type type);
-
-#endif

@@ -1,10 +1,9 @@
 #include "sim/multigrid/grid_step.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
+#include "sim/merger.h"
 #include "sim/multigrid/grid_rules.h"
 
 /* The board of the largest grid fits on a thread's stack (130 kB); only the cells of the grid in use are
@@ -122,36 +121,7 @@ bool lud_grid_is_terminal(const lud_model *model, const uint8_t *state) {
            lud_grid_goal_reached(m, lud_grid_layer_of(m, state), state);
 }
 
-enum { MAX_OUTCOMES = 1 << 24, SCAN_OUTCOMES = 24, STACK_SLOTS = 512 };
-
-/* Finds equal successors; for many outcomes through a table of 1 + index, keyed by hash. */
-typedef struct merger {
-    uint32_t *slot;
-    size_t mask; /* 0: scan */
-} merger;
-
-/* Keeps the state at out->states[out->n] as a new successor, or adds its probability to the equal one. */
-static void merge_outcome(lud_successors *out, merger *merge, double probability) {
-    size_t bytes = out->state_bytes;
-    const uint8_t *state = out->states + out->n * bytes;
-    if (merge->mask == 0) {
-        for (size_t k = 0; k < out->n; k++)
-            if (memcmp(out->states + k * bytes, state, bytes) == 0) {
-                out->probability[k] += probability;
-                return;
-            }
-    } else {
-        size_t at = XXH3_64bits(state, bytes) & merge->mask;
-        for (; merge->slot[at]; at = (at + 1) & merge->mask) {
-            size_t k = merge->slot[at] - 1;
-            if (memcmp(out->states + k * bytes, state, bytes) != 0) continue;
-            out->probability[k] += probability;
-            return;
-        }
-        merge->slot[at] = (uint32_t)out->n + 1;
-    }
-    out->probability[out->n++] = probability;
-}
+enum { MAX_OUTCOMES = 1 << 24 };
 
 static double option_probability(const lud_grid_factor *factor, int option) {
     return factor->kind == LUD_FACTOR_BLOCK ? 1.0 / factor->n_options : factor->probability[option];
@@ -193,7 +163,7 @@ static bool next_choice(const lud_grid_plan *plan, lud_grid_choice *choice) {
 }
 
 static void enumerate(lud_grid_run *run, const lud_grid_plan *plan, lud_grid_choice *choice,
-                      const uint8_t *planned, merger *merge, lud_successors *out) {
+                      const uint8_t *planned, lud_merger *merger, lud_successors *out) {
     do {
         uint8_t *state = out->states + out->n * out->state_bytes;
         memcpy(state, planned, out->state_bytes);
@@ -203,7 +173,7 @@ static void enumerate(lud_grid_run *run, const lud_grid_plan *plan, lud_grid_cho
         double probability = 1.0;
         for (int f = 0; f < plan->n_factors; f++)
             probability *= option_probability(&plan->factor[f], choice->option[f]);
-        merge_outcome(out, merge, probability);
+        lud_merger_add(merger, out, probability);
     } while (next_choice(plan, choice));
 }
 
@@ -213,8 +183,7 @@ lud_status lud_grid_successors(const lud_model *model, const uint8_t *state, con
     size_t state_bytes = model->layout.state_bytes;
     for (int i = 0; i < m->n_agents; i++) assert(joint_action[i] >= 0 && joint_action[i] < m->n_actions);
     out->n = 0;
-    /* One entry more than outcomes: the planned state, with forced actions taken out, stays in the last one.
-     */
+    /* One entry more than outcomes: the planned state, without forced actions, stays in the last one. */
     lud_status status = lud_successors_reserve(out, state_bytes, 2, error);
     if (status || lud_grid_is_terminal(model, state)) return status;
     board scratch;
@@ -237,21 +206,12 @@ lud_status lud_grid_successors(const lud_model *model, const uint8_t *state, con
     if (n > MAX_OUTCOMES)
         return lud_fail(error, LUD_ERROR_LIMIT, "a joint action has more than %d outcomes",
                         (int)MAX_OUTCOMES);
-    status = lud_successors_reserve(out, state_bytes, n + 1, error);
-    if (status) return status;
+    LUD_TRY(lud_successors_reserve(out, state_bytes, n + 1, error));
     uint8_t *planned = out->states + n * state_bytes;
     memcpy(planned, out->states, state_bytes);
-    uint32_t few[STACK_SLOTS];
-    merger merge = {few, 0};
-    if (n > SCAN_OUTCOMES) {
-        size_t slots = 64;
-        while (slots < 2 * n) slots *= 2;
-        merge.mask = slots - 1;
-        if (slots > STACK_SLOTS) merge.slot = malloc(slots * sizeof *merge.slot);
-        if (!merge.slot) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %zu outcomes", n);
-        memset(merge.slot, 0, slots * sizeof *merge.slot);
-    }
-    enumerate(&run, &plan, &choice, planned, &merge, out);
-    if (merge.slot != few) free(merge.slot);
+    lud_merger merger;
+    LUD_TRY(lud_merger_begin(&merger, n, error));
+    enumerate(&run, &plan, &choice, planned, &merger, out);
+    lud_merger_end(&merger);
     return LUD_OK;
 }

@@ -1,6 +1,5 @@
 /* The two readings of the rules: sampling a step and enumerating its successors. */
-#ifndef LUDUS_SIM_MULTIGRID_GRID_STEP_H
-#define LUDUS_SIM_MULTIGRID_GRID_STEP_H
+#pragma once
 
 #include "sim/multigrid/grid_model.h"
 
@@ -14,5 +13,3 @@ void lud_grid_step(const lud_model *model, lud_range range, uint8_t *states, lud
 lud_status lud_grid_successors(const lud_model *model, const uint8_t *state, const int32_t *joint_action,
                                lud_successors *out, lud_error *error);
 bool lud_grid_is_terminal(const lud_model *model, const uint8_t *state);
-
-#endif

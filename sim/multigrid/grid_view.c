@@ -25,10 +25,7 @@ lud_grid_scene *lud_grid_scene_create(const lud_model *model) {
 
 void lud_grid_scene_destroy(lud_grid_scene *scene) {
     if (!scene) return;
-    free(scene->cells);
-    free(scene->agents);
-    free(scene->pieces);
-    free(scene);
+    LUD_FREE(scene->cells, scene->agents, scene->pieces, scene);
 }
 
 static lud_grid_object object_of_class(const lud_grid_model *m, int piece_class) {
@@ -173,7 +170,7 @@ lud_status lud_grid_scene_write(const lud_grid_scene *scene, const lud_model *mo
                                 lud_error *error) {
     const lud_grid_model *m = (const lud_grid_model *)model;
     if (scene->map < 0 || scene->map >= m->n_maps || scene->step < 0 || scene->step > 65535)
-        return lud_fail(error, LUD_ERROR_INPUT, "no map %d or step %d in this grid", scene->map, scene->step);
+        return lud_invalid(error, "no map %d or step %d in this grid", scene->map, scene->step);
     const lud_grid_layer *layer = &m->layers[scene->map];
     memcpy(state, layer->initial, model->layout.state_bytes);
     lud_grid_put16(state + m->at.step, (uint32_t)scene->step);
@@ -181,18 +178,16 @@ lud_status lud_grid_scene_write(const lud_grid_scene *scene, const lud_model *mo
         const lud_grid_fixed *f = &layer->fixed[k];
         const char *fault = fault_of_cell(m, f, &scene->cells[f->cell]);
         if (fault)
-            return lud_fail(error, LUD_ERROR_INPUT, "cell (%d, %d): %s", m->cell_x[f->cell],
-                            m->cell_y[f->cell], fault);
+            return lud_invalid(error, "cell (%d, %d): %s", m->cell_x[f->cell], m->cell_y[f->cell], fault);
         write_fixed(m, f, &scene->cells[f->cell], state);
     }
     for (int i = 0; i < m->n_agents; i++) {
         const lud_grid_scene_agent *agent = &scene->agents[i];
         const char *fault = fault_of_agent(m, agent);
-        if (fault) return lud_fail(error, LUD_ERROR_INPUT, "agent %d: %s", i, fault);
+        if (fault) return lud_invalid(error, "agent %d: %s", i, fault);
         int carried = agent->carries ? find_class(m, &agent->carried) : 0;
         if (carried < 0 || (agent->carries && carried <= LUD_CLASS_ROCK))
-            return lud_fail(error, LUD_ERROR_INPUT, "agent %d carries a thing that this grid does not have",
-                            i);
+            return lud_invalid(error, "agent %d carries a thing that this grid does not have", i);
         lud_grid_put_cell(m, state, m->at.cell, i, (uint32_t)(agent->y * m->width + agent->x));
         state[m->at.agent + (uint32_t)i] =
             (uint8_t)((int)agent->direction | (agent->terminated ? LUD_AGENT_TERMINATED : 0) |
@@ -207,8 +202,8 @@ lud_status lud_grid_scene_write(const lud_grid_scene *scene, const lud_model *mo
         bool inside = piece->x >= 0 && piece->x < m->width && piece->y >= 0 && piece->y < m->height;
         if (class < 0 || !inside ||
             !lud_grid_place_piece(m, state, class, (uint32_t)(piece->y * m->width + piece->x)))
-            return lud_fail(error, LUD_ERROR_INPUT, "this grid has no room for piece %d at (%d, %d)", p,
-                            piece->x, piece->y);
+            return lud_invalid(error, "this grid has no room for piece %d at (%d, %d)", p, piece->x,
+                               piece->y);
     }
     lud_grid_sort_pieces(m, state);
     return LUD_OK;

@@ -1,8 +1,7 @@
 /* A multigrid state unpacked into plain structs, for drawing, inspection and tests.
  *
  * A scene is allocated once for a model and filled again and again; filling allocates nothing. */
-#ifndef LUDUS_SIM_MULTIGRID_GRID_VIEW_H
-#define LUDUS_SIM_MULTIGRID_GRID_VIEW_H
+#pragma once
 
 #include "sim/multigrid/grid_spec.h"
 
@@ -56,5 +55,3 @@ lud_status lud_grid_scene_write(const lud_grid_scene *scene, const lud_model *mo
 
 /* What the spec of a model said (owned by the model). */
 const lud_grid_spec *lud_grid_model_spec(const lud_model *model);
-
-#endif

@@ -1,4 +1,3 @@
-#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -18,10 +17,6 @@ typedef struct writer {
     int n_new, next; /* at most MAX_CODES */
     lud_error *error;
 } writer;
-
-static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-}
 
 /* The chances that most objects share: those of the first of each type, so that few need parameters of their
  * own. */
@@ -165,7 +160,7 @@ static lud_status write_map(writer *w, const lud_grid_map *map, lud_grid_thing *
     }
     *node = status || text.failed ? NULL : lud_tree_add_text(w->arena, holder, key, text.bytes);
     lud_text_free(&text);
-    if (!status && !*node) return out_of_memory(w->error);
+    if (!status && !*node) return lud_out_of_memory(w->error);
     return status;
 }
 
@@ -179,31 +174,28 @@ static lud_status build_maps(writer *w) {
     w->new_things = lud_arena_take_array(w->arena, MAX_CODES, sizeof *w->new_things);
     w->new_codes = lud_arena_take_array(w->arena, MAX_CODES, sizeof *w->new_codes);
     lud_tree *list = lud_arena_take(w->arena, sizeof *list);
-    if (!things || !w->new_things || !w->new_codes || !list) return out_of_memory(w->error);
+    if (!things || !w->new_things || !w->new_codes || !list) return lud_out_of_memory(w->error);
     list->kind = LUD_TREE_SEQUENCE;
     if (spec->n_maps == 1) {
-        lud_status status = write_map(w, spec->maps, things, list, NULL, &w->options.map);
-        if (status) return status;
+        LUD_TRY(write_map(w, spec->maps, things, list, NULL, &w->options.map));
     } else {
         w->options.ensemble = list;
     }
     for (int k = 0; k < spec->n_maps && w->options.ensemble; k++) {
         lud_tree *entry = lud_tree_add_mapping(w->arena, list, NULL), *ignored;
-        if (!entry) return out_of_memory(w->error);
-        lud_status status = write_map(w, &spec->maps[k], things, entry, "map", &ignored);
-        if (status) return status;
+        if (!entry) return lud_out_of_memory(w->error);
+        LUD_TRY(write_map(w, &spec->maps[k], things, entry, "map", &ignored));
         lud_tree *agents = spec->n_agents ? lud_tree_add_sequence(w->arena, entry, "agents") : NULL;
         if (!spec->n_agents) continue;
-        status = agents ? write_agents(w, &spec->maps[k], agents) : out_of_memory(w->error);
-        if (status) return status;
+        LUD_TRY(agents ? write_agents(w, &spec->maps[k], agents) : lud_out_of_memory(w->error));
     }
     if (!w->n_new) return LUD_OK;
     w->options.legend = lud_arena_take(w->arena, sizeof *w->options.legend);
-    if (!w->options.legend) return out_of_memory(w->error);
+    if (!w->options.legend) return lud_out_of_memory(w->error);
     w->options.legend->kind = LUD_TREE_MAPPING;
     for (int i = 0; i < w->n_new; i++)
         if (!add_thing(w, &w->new_things[i], w->new_codes[i], w->options.legend))
-            return out_of_memory(w->error);
+            return lud_out_of_memory(w->error);
     return LUD_OK;
 }
 
@@ -224,7 +216,7 @@ static lud_status write_agents(writer *w, const lud_grid_map *map, lud_tree *lis
                   lud_tree_add_bool(w->arena, entry, "can_enter_magic_walls", a->can_enter_magic_walls);
         if (ok && same_facing)
             ok = lud_tree_add_text(w->arena, entry, "facing", lud_direction_names[a->direction]);
-        if (!ok) return out_of_memory(w->error);
+        if (!ok) return lud_out_of_memory(w->error);
     }
     return LUD_OK;
 }
@@ -233,7 +225,7 @@ static lud_status write_agents(writer *w, const lud_grid_map *map, lud_tree *lis
 static lud_status build_agents(writer *w) {
     if (!w->spec->n_agents || w->options.ensemble) return LUD_OK;
     lud_tree *list = lud_arena_take(w->arena, sizeof *list);
-    if (!list) return out_of_memory(w->error);
+    if (!list) return lud_out_of_memory(w->error);
     list->kind = LUD_TREE_SEQUENCE;
     w->options.agents = list;
     return write_agents(w, w->spec->maps, list);
@@ -259,31 +251,30 @@ static lud_status write_goals(writer *w, lud_tree *root) {
         lud_tree *agents = lud_tree_add_sequence(w->arena, entry, "agents");
         ok = agents && lud_tree_add_int(w->arena, agents, NULL, goal->agent);
     }
-    return ok ? LUD_OK : out_of_memory(w->error);
+    return ok ? LUD_OK : lud_out_of_memory(w->error);
 }
 
 lud_status lud_grid_spec_write(const lud_grid_spec *spec, lud_arena *arena, lud_tree *root,
                                lud_error *error) {
     writer w = {.arena = arena, .spec = spec, .error = error};
-    lud_status status = lud_options_default(&lud_grid_option_table, arena, &w.options, error);
-    if (status) return status;
+    LUD_TRY(lud_options_default(&lud_grid_option_table, arena, &w.options, error));
     const int64_t size = w.options.spec.observation.size; /* what a full view does not use */
     w.options.spec = *spec;
     if (!spec->observation.size) w.options.spec.observation.size = size;
     find_chances(spec, &w.options.chances);
     if (spec->is_generated) {
         w.options.generate = lud_arena_take(arena, sizeof *w.options.generate);
-        if (!w.options.generate) return out_of_memory(error);
+        if (!w.options.generate) return lud_out_of_memory(error);
         w.options.generate->kind = LUD_TREE_MAPPING;
-        status = lud_grid_generate_write(&spec->generate, arena, w.options.generate, error);
+        LUD_TRY(lud_grid_generate_write(&spec->generate, arena, w.options.generate, error));
     } else {
-        status = build_maps(&w);
+        LUD_TRY(build_maps(&w));
     }
-    if (!status) status = build_agents(&w);
-    lud_tree *section = status ? NULL : lud_tree_add_mapping(arena, root, "multigrid");
-    if (!status && !section) status = out_of_memory(error);
-    if (!status) status = lud_options_write(&lud_grid_option_table, arena, &w.options, section, error);
-    return status ? status : write_goals(&w, root);
+    LUD_TRY(build_agents(&w));
+    lud_tree *section = lud_tree_add_mapping(arena, root, "multigrid");
+    if (!section) return lud_out_of_memory(error);
+    LUD_TRY(lud_options_write(&lud_grid_option_table, arena, &w.options, section, error));
+    return write_goals(&w, root);
 }
 
 lud_status lud_grid_write(const lud_model *model, lud_arena *arena, lud_tree *root, lud_error *error) {

@@ -74,14 +74,14 @@ static lud_status write_rows(const lud_option_table *table, const void *rows, in
                              lud_tree *section, const char *key, lud_error *error) {
     if (n == 0) return LUD_OK;
     lud_tree *list = lud_tree_add_sequence(arena, section, key);
-    lud_status status = list ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-    for (int i = 0; i < n && !status; i++) {
+    LUD_TRY(list ? LUD_OK : lud_out_of_memory(error));
+    for (int i = 0; i < n; i++) {
         lud_tree *row = lud_tree_add_mapping(arena, list, NULL);
-        status =
+        LUD_TRY(
             row ? lud_options_write(table, arena, (const char *)rows + (size_t)i * table->bytes, row, error)
-                : lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+                : lud_out_of_memory(error));
     }
-    return status;
+    return LUD_OK;
 }
 
 /* Whether parameters are named somewhere in it. */
@@ -98,24 +98,21 @@ static lud_status write(const lud_model *model, lud_arena *arena, lud_tree *root
     const lud_particle_model *m = model_of(model);
     lud_tree *section = lud_tree_add_mapping(arena, root, "particle"),
              *plain = lud_arena_take(arena, sizeof *plain);
-    if (!section || !plain) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!section || !plain) return lud_out_of_memory(error);
     plain->kind = LUD_TREE_MAPPING;
     particle_options options = m->options;
     options.bodies = options.choices = NULL;
-    lud_status status =
-        write_rows(&lud_particle_body_table, m->kinds, m->n_kinds, arena, plain, "bodies", error);
-    if (!status)
-        status =
-            write_rows(&lud_particle_choice_table, m->choices, m->n_choices, arena, plain, "choices", error);
-    if (!status) status = lud_options_write(&lud_particle_option_table, arena, &options, plain, error);
-    if (!status && m->source && !lud_tree_add_copy(arena, section, "parameters", m->source->child))
-        status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-    for (const lud_tree *child = plain->child; child && !status; child = child->next) {
+    LUD_TRY(write_rows(&lud_particle_body_table, m->kinds, m->n_kinds, arena, plain, "bodies", error));
+    LUD_TRY(write_rows(&lud_particle_choice_table, m->choices, m->n_choices, arena, plain, "choices", error));
+    LUD_TRY(lud_options_write(&lud_particle_option_table, arena, &options, plain, error));
+    if (m->source && !lud_tree_add_copy(arena, section, "parameters", m->source->child))
+        return lud_out_of_memory(error);
+    for (const lud_tree *child = plain->child; child; child = child->next) {
         const lud_tree *given = m->source ? lud_tree_get(m->source, child->key) : NULL;
         if (!lud_tree_add_copy(arena, section, child->key, given && names_parameters(given) ? given : child))
-            status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+            return lud_out_of_memory(error);
     }
-    return status;
+    return LUD_OK;
 }
 
 static void describe(const lud_model *model, const uint8_t *state, lud_text *out) {
@@ -160,8 +157,7 @@ static lud_status parse(lud_tree *root, const char *file, uint64_t seed, lud_mod
     (void)file;
     (void)seed;
     lud_particle_model *m;
-    lud_status status = lud_particle_parse(root, &m, error);
-    if (status) return status;
+    LUD_TRY(lud_particle_parse(root, &m, error));
     m->base.world = &lud_particle_world;
     *model = &m->base;
     return LUD_OK;

@@ -10,8 +10,7 @@
  * A state is an array of numbers of the model's precision (float, or double with `precision: double`):
  * positions, velocities, speech, drawn choices, the step count and the episode's tallies. Counts are whole
  * numbers, held exactly. Entities are numbered agents first, then the others in the order of the table. */
-#ifndef LUDUS_SIM_PARTICLE_PARTICLE_H
-#define LUDUS_SIM_PARTICLE_PARTICLE_H
+#pragma once
 
 #include "base/options.h"
 #include "sim/world.h"
@@ -141,5 +140,3 @@ void lud_particle_step_wide(const lud_model *model, lud_range range, uint8_t *st
 /* parts as for observe, but LUD_F32 parts are written as double. */
 void lud_particle_observe_wide(const lud_model *model, lud_range range, const uint8_t *states,
                                void *const *parts);
-
-#endif

@@ -69,8 +69,7 @@ BLOCK_CODE void view_candidate(const lud_particle_model *m, const particle_view 
     }
 }
 
-/* A view sorted by distance, nearest first; slots left over are zero. rank: how many candidates come before.
- */
+/* A view sorted by distance, nearest first; slots left over are zero. rank: how many come before. */
 BLOCK_CODE void view_sorted(const lud_particle_model *m, const particle_view *view, int agent, rows_type rows,
                             row_type *out) {
     row_type distance[LUD_PARTICLE_MAX_ENTITIES], rank, value[LUD_PARTICLE_MAX_SPEECH];

@@ -5,14 +5,10 @@
 
 #include "sim/particle/particle_rows.h"
 
-static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-}
-
 #define TAKE(m, pointer, n)                                                                                  \
     do {                                                                                                     \
         (pointer) = lud_arena_take_array((m)->arena, (size_t)(n) + 1, sizeof *(pointer));                    \
-        if (!(pointer)) return out_of_memory(error);                                                         \
+        if (!(pointer)) return lud_out_of_memory(error);                                                     \
     } while (0)
 
 static lud_place place_of(const lud_tree *tree, const lud_particle_model *m) {
@@ -29,15 +25,13 @@ static lud_status check_name(const lud_particle_model *m, const char *name, cons
                              lud_error *error) {
     const lud_tree *node = list->child;
     for (int i = 0; i < row; i++) node = node->next;
-    if (!name || !*name) return lud_fail_at(error, LUD_ERROR_INPUT, node->place, "expected a `name`");
+    if (!name || !*name) return lud_invalid_at(error, node->place, "expected a `name`");
     if (is_reserved(name))
-        return lud_fail_at(error, LUD_ERROR_INPUT, node->place,
-                           "`%s` has a meaning of its own and cannot be a name", name);
+        return lud_invalid_at(error, node->place, "`%s` has a meaning of its own and cannot be a name", name);
     int uses = 0;
     for (int i = 0; i < m->n_kinds; i++) uses += m->kinds[i].name && !strcmp(m->kinds[i].name, name);
     for (int i = 0; i < m->n_choices; i++) uses += m->choices[i].name && !strcmp(m->choices[i].name, name);
-    if (uses > 1)
-        return lud_fail_at(error, LUD_ERROR_INPUT, node->place, "the name `%s` is used twice", name);
+    if (uses > 1) return lud_invalid_at(error, node->place, "the name `%s` is used twice", name);
     return LUD_OK;
 }
 
@@ -73,20 +67,18 @@ static lud_status number_entities(lud_particle_model *m, lud_error *error) {
             }
         }
     if (m->n_agents == 0)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place_of(m->options.bodies, m),
-                           "a task needs at least one agent");
+        return lud_invalid_at(error, place_of(m->options.bodies, m), "a task needs at least one agent");
     return LUD_OK;
 }
 
 static lud_status number_slots(lud_particle_model *m, lud_error *error) {
     for (int c = 0; c < m->n_choices; c++) {
         particle_choice *choice = &m->choices[c];
-        lud_status status = check_name(m, choice->name, m->options.choices, c, error);
-        if (status) return status;
+        LUD_TRY(check_name(m, choice->name, m->options.choices, c, error));
         const lud_tree *from = choice->from;
         if (!from || from->kind != LUD_TREE_SCALAR)
-            return lud_fail_at(error, LUD_ERROR_INPUT, place_of(from ? from : m->options.choices, m),
-                               "choice `%s` needs `from`, the name of a body", choice->name);
+            return lud_invalid_at(error, place_of(from ? from : m->options.choices, m),
+                                  "choice `%s` needs `from`, the name of a body", choice->name);
         const char *names[LUD_PARTICLE_MAX_ENTITIES];
         const particle_kind *kind = NULL;
         for (int k = 0; k < m->n_kinds; k++) {
@@ -95,16 +87,15 @@ static lud_status number_slots(lud_particle_model *m, lud_error *error) {
         }
         if (!kind) {
             const char *near = lud_nearest_name(from->text, names, m->n_kinds);
-            return lud_fail_at(error, LUD_ERROR_INPUT, from->place, "no body `%s`%s%s%s", from->text,
-                               near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
+            return lud_invalid_at(error, from->place, "no body `%s`%s%s%s", from->text,
+                                  near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
         }
         choice->first_entity = kind->first;
         choice->n_candidates = (int)kind->count;
         int needed = choice->per == PER_PAIR ? m->n_agents : 1;
         if (kind->count < needed)
-            return lud_fail_at(error, LUD_ERROR_INPUT, from->place,
-                               "choice `%s` needs at least %d `%s`, there are %d", choice->name, needed,
-                               kind->name, (int)kind->count);
+            return lud_invalid_at(error, from->place, "choice `%s` needs at least %d `%s`, there are %d",
+                                  choice->name, needed, kind->name, (int)kind->count);
         choice->first_slot = m->n_slots;
         choice->n_slots = choice->per == PER_PAIR ? 0 : choice->per == PER_AGENT ? m->n_agents : 1;
         m->n_slots += choice->n_slots;
@@ -121,13 +112,11 @@ static lud_status number_slots(lud_particle_model *m, lud_error *error) {
 /* One colour of a list: its numbers, at least three. */
 static lud_status read_colour(lud_tree *node, double *colour, int *size, lud_error *error) {
     if (node->kind != LUD_TREE_SEQUENCE || node->n_children < 3 || node->n_children > LUD_PARTICLE_MAX_COLOUR)
-        return lud_fail_at(error, LUD_ERROR_INPUT, node->place,
-                           "expected a colour, a list of 3 to %d numbers", LUD_PARTICLE_MAX_COLOUR);
+        return lud_invalid_at(error, node->place, "expected a colour, a list of 3 to %d numbers",
+                              LUD_PARTICLE_MAX_COLOUR);
     *size = 0;
-    for (lud_tree *c = node->child; c; c = c->next) {
-        lud_status status = lud_tree_real(c, -1e9, 1e9, &colour[(*size)++], error);
-        if (status) return status;
-    }
+    for (lud_tree *c = node->child; c; c = c->next)
+        LUD_TRY(lud_tree_real(c, -1e9, 1e9, &colour[(*size)++], error));
     return LUD_OK;
 }
 
@@ -151,8 +140,7 @@ static lud_status read_colours(lud_particle_model *m, lud_error *error) {
             tree = tree->child;
             while (member-- > 0) tree = tree->next;
         }
-        lud_status status = read_colour(tree, colour, &m->colour_size[e], error);
-        if (status) return status;
+        LUD_TRY(read_colour(tree, colour, &m->colour_size[e], error));
     }
     for (int c = 0; c < m->n_choices; c++) {
         const particle_choice *choice = &m->choices[c];
@@ -163,24 +151,21 @@ static lud_status read_colours(lud_particle_model *m, lud_error *error) {
         lud_tree *tree = m->kinds[m->kind_of[e]].paint;
         if (!tree) continue;
         particle_paint paint;
-        lud_status status = lud_options_read(&lud_particle_paint_table, m->arena, tree, &paint, error);
-        if (status) return status;
+        LUD_TRY(lud_options_read(&lud_particle_paint_table, m->arena, tree, &paint, error));
         const particle_choice *choice = NULL;
         for (int c = 0; c < m->n_choices; c++)
             if (paint.choice && !strcmp(m->choices[c].name, paint.choice)) choice = &m->choices[c];
         if (!choice)
-            return lud_fail_at(error, LUD_ERROR_INPUT, tree->place,
-                               "`paint` needs `choice`, the name of a choice");
+            return lud_invalid_at(error, tree->place, "`paint` needs `choice`, the name of a choice");
         int agent = e < m->n_agents ? (e + paint.of) % m->n_agents : -1;
         int id = lud_particle_choice_id(m, choice, agent);
         if (id < 0)
-            return lud_fail_at(error, LUD_ERROR_INPUT, tree->place,
-                               "choice `%s` differs between agents, so only agents can be painted by it",
-                               paint.choice);
+            return lud_invalid_at(error, tree->place,
+                                  "choice `%s` differs between agents, so only agents can be painted by it",
+                                  paint.choice);
         int target = id < m->n_entities ? id : choice->first_entity;
         if (m->kinds[m->kind_of[target]].paint)
-            return lud_fail_at(error, LUD_ERROR_INPUT, tree->place,
-                               "cannot be painted by a body that is painted itself");
+            return lud_invalid_at(error, tree->place, "cannot be painted by a body that is painted itself");
         m->paint_slot[e] = (int16_t)id;
         m->paint_scale[e] = paint.scale;
         m->paint_offset[e] = paint.offset;
@@ -304,8 +289,7 @@ static lud_status compile_start(lud_particle_model *m, lud_error *error) {
             if ((m->kinds[m->kind_of[e]].apart_from != NULL) == (pass == 1)) m->placing[n++] = (int16_t)e;
     for (int k = 0; k < m->n_kinds; k++) {
         particle_set set;
-        lud_status status = lud_particle_select(m, m->kinds[k].apart_from, NULL, -1, &set, error);
-        if (status) return status;
+        LUD_TRY(lud_particle_select(m, m->kinds[k].apart_from, NULL, -1, &set, error));
         for (int i = 0; i < set.n; i++)
             if (set.ids[i] < m->n_entities) m->apart[k * m->n_kinds + m->kind_of[set.ids[i]]] = 1;
     }
@@ -314,21 +298,19 @@ static lud_status compile_start(lud_particle_model *m, lud_error *error) {
         const particle_kind *kind = &m->kinds[m->kind_of[e]];
         double *region = m->region + 4 * e;
         if (kind->region.n != 4)
-            return lud_fail_at(error, LUD_ERROR_INPUT, place_of(m->options.bodies, m),
-                               "`region` of `%s` must be four numbers x0, y0, x1, y1", kind->name);
+            return lud_invalid_at(error, place_of(m->options.bodies, m),
+                                  "`region` of `%s` must be four numbers x0, y0, x1, y1", kind->name);
         for (int i = 0; i < 4; i++) region[i] = half * kind->region.items[i];
         if (!kind->at) continue;
         if (kind->at->kind != LUD_TREE_SEQUENCE || kind->at->n_children != (size_t)kind->count)
-            return lud_fail_at(error, LUD_ERROR_INPUT, kind->at->place,
-                               "`at` must be a list of %d positions [x, y]", (int)kind->count);
+            return lud_invalid_at(error, kind->at->place, "`at` must be a list of %d positions [x, y]",
+                                  (int)kind->count);
         lud_tree *point = kind->at->child;
         for (int i = 0; i < m->entities[e].member; i++) point = point->next;
         if (point->kind != LUD_TREE_SEQUENCE || point->n_children != 2)
-            return lud_fail_at(error, LUD_ERROR_INPUT, point->place, "expected a position [x, y]");
+            return lud_invalid_at(error, point->place, "expected a position [x, y]");
         for (int i = 0; i < 2; i++) {
-            lud_status status =
-                lud_tree_real(i ? point->child->next : point->child, -1e9, 1e9, &region[i], error);
-            if (status) return status;
+            LUD_TRY(lud_tree_real(i ? point->child->next : point->child, -1e9, 1e9, &region[i], error));
             region[2 + i] = region[i];
         }
     }
@@ -337,14 +319,12 @@ static lud_status compile_start(lud_particle_model *m, lud_error *error) {
 
 static lud_status compile_walls(lud_particle_model *m, lud_error *error) {
     particle_wall_row *rows;
-    lud_status status = lud_particle_read_rows(m, &lud_particle_wall_table, m->options.walls, (void **)&rows,
-                                               &m->n_walls, error);
-    if (status) return status;
+    LUD_TRY(lud_particle_read_rows(m, &lud_particle_wall_table, m->options.walls, (void **)&rows, &m->n_walls,
+                                   error));
     TAKE(m, m->walls, m->n_walls);
     for (int i = 0; i < m->n_walls; i++) {
         if (rows[i].from > rows[i].to)
-            return lud_fail_at(error, LUD_ERROR_INPUT, m->options.walls->place,
-                               "wall %d ends before it begins", i + 1);
+            return lud_invalid_at(error, m->options.walls->place, "wall %d ends before it begins", i + 1);
         m->walls[i] = (lud_particle_wall){.vertical = rows[i].orientation == 1,
                                           .at = rows[i].at,
                                           .from = rows[i].from,
@@ -375,7 +355,7 @@ static lud_status action_names(lud_particle_model *m, int n_moves, int n_words, 
         else
             snprintf(text, sizeof text, "%s", moves[move]);
         (*names)[i] = lud_arena_text(m->arena, text, strlen(text));
-        if (!(*names)[i]) return out_of_memory(error);
+        if (!(*names)[i]) return lud_out_of_memory(error);
     }
     return LUD_OK;
 }
@@ -384,12 +364,15 @@ static lud_status compile_actions(lud_particle_model *m, lud_error *error) {
     lud_action_space *actions;
     lud_role *roles;
     TAKE(m, actions, m->n_agents);
+    int *idle;
     TAKE(m, roles, m->n_agents);
+    TAKE(m, idle, m->n_agents);
     bool mpe = m->options.physics.family == FAMILY_MPE;
     for (int a = 0; a < m->n_agents; a++) {
         bool moves = m->entities[a].movable, speaks = m->speech_row[a] >= 0;
         int words = speaks ? (int)m->options.speech_size : 0;
         roles[a] = (lud_role)m->kinds[m->kind_of[a]].role;
+        idle[a] = -1; /* of those who speak or push with real numbers */
         if (m->options.actions == 1 && (moves || speaks)) {
             actions[a].n_continuous = (moves ? (mpe ? 5 : 2) : 0) + words;
             actions[a].low = mpe ? 0 : -1;
@@ -398,14 +381,15 @@ static lud_status compile_actions(lud_particle_model *m, lud_error *error) {
             continue;
         }
         const char **names;
-        lud_status status = action_names(m, moves ? 5 : 0, words, &names, error);
-        if (status) return status;
+        LUD_TRY(action_names(m, moves ? 5 : 0, words, &names, error));
         actions[a].n_discrete = (moves ? 5 : 1) * (words > 0 ? words : 1);
         actions[a].n_moves = moves && words > 0 ? 5 : 0;
         actions[a].names = names;
+        if (words == 0) idle[a] = 0;
     }
     m->base.layout.actions = actions;
     m->base.layout.roles = roles;
+    m->base.layout.idle = idle;
     return LUD_OK;
 }
 
@@ -464,30 +448,29 @@ static const particle_code *choose_code(const particle_options *options) {
 }
 
 lud_status lud_particle_compile(lud_particle_model *m, lud_error *error) {
-    lud_status status = lud_particle_read_rows(m, &lud_particle_body_table, m->options.bodies,
-                                               (void **)&m->kinds, &m->n_kinds, error);
-    if (!status)
-        status = lud_particle_read_rows(m, &lud_particle_choice_table, m->options.choices,
-                                        (void **)&m->choices, &m->n_choices, error);
-    if (!status && m->n_kinds > LUD_PARTICLE_MAX_ENTITIES)
-        status = lud_fail_at(error, LUD_ERROR_LIMIT, m->options.bodies->place, "too many bodies");
-    if (!status && m->n_kinds == 0)
-        status = lud_fail_at(error, LUD_ERROR_INPUT, m->section->place,
-                             "the section `particle` needs `task`, the name of a built-in task, or `bodies`");
-    for (int k = 0; k < m->n_kinds && !status; k++)
-        status = check_name(m, m->kinds[k].name, m->options.bodies, k, error);
-    if (!status) status = number_entities(m, error);
-    if (!status) status = number_slots(m, error);
-    if (!status) status = read_colours(m, error);
-    if (!status) status = lud_particle_compile_success(m, error);
-    if (!status) status = lud_particle_compile_rewards(m, error);
-    if (!status) status = lay_out_rows(m, error);
-    if (!status) status = lud_particle_compile_views(m, error);
-    if (!status) status = compile_physics(m, error);
-    if (!status) status = compile_start(m, error);
-    if (!status) status = compile_walls(m, error);
-    if (!status) status = compile_actions(m, error);
-    if (status) return status;
+    LUD_TRY(lud_particle_read_rows(m, &lud_particle_body_table, m->options.bodies, (void **)&m->kinds,
+                                   &m->n_kinds, error));
+    LUD_TRY(lud_particle_read_rows(m, &lud_particle_choice_table, m->options.choices, (void **)&m->choices,
+                                   &m->n_choices, error));
+    if (m->n_kinds > LUD_PARTICLE_MAX_ENTITIES)
+        return lud_fail_at(error, LUD_ERROR_LIMIT, m->options.bodies->place, "too many bodies");
+    if (m->n_kinds == 0)
+        return lud_invalid_at(
+            error, m->section->place,
+            "the section `particle` needs `task`, the name of a built-in task, or `bodies`");
+    for (int k = 0; k < m->n_kinds; k++)
+        LUD_TRY(check_name(m, m->kinds[k].name, m->options.bodies, k, error));
+    LUD_TRY(number_entities(m, error));
+    LUD_TRY(number_slots(m, error));
+    LUD_TRY(read_colours(m, error));
+    LUD_TRY(lud_particle_compile_success(m, error));
+    LUD_TRY(lud_particle_compile_rewards(m, error));
+    LUD_TRY(lay_out_rows(m, error));
+    LUD_TRY(lud_particle_compile_views(m, error));
+    LUD_TRY(compile_physics(m, error));
+    LUD_TRY(compile_start(m, error));
+    LUD_TRY(compile_walls(m, error));
+    LUD_TRY(compile_actions(m, error));
     m->code = choose_code(&m->options);
     return compile_layout(m, error);
 }

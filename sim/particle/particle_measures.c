@@ -8,7 +8,7 @@ enum { SUCCESS, FRACTION, COLLISIONS, ERROR, FIRST_REWARD };
 lud_status lud_particle_compile_measures(lud_particle_model *m, lud_error *error) {
     const int n = FIRST_REWARD + m->n_reward_rows;
     lud_measure *measures = lud_arena_take_array(m->arena, (size_t)n, sizeof *measures);
-    if (!measures) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a particle task");
+    if (!measures) return lud_no_memory(error, "a particle task");
     const bool succeeds = lud_particle_has_success(m);
     measures[SUCCESS] = (lud_measure){"success", "%.3f", "episodes that succeeded", !succeeds, NULL};
     measures[FRACTION] =

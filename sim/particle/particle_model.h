@@ -4,8 +4,7 @@
  * number of the state for all lanes: rows 0..n_words-1 are the state's words in order, the others are
  * scratch. Every instruction below names rows, so one instruction is decoded once for a whole block and its
  * arithmetic is one loop over lanes. */
-#ifndef LUDUS_SIM_PARTICLE_PARTICLE_MODEL_H
-#define LUDUS_SIM_PARTICLE_PARTICLE_MODEL_H
+#pragma once
 
 #include "sim/particle/particle.h"
 
@@ -267,5 +266,3 @@ static inline int lud_particle_choice_id(const lud_particle_model *m, const part
         return m->n_entities + choice->first_slot;
     }
 }
-
-#endif

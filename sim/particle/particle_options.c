@@ -24,7 +24,8 @@ static const char *const share_names[] = {"none", "sum", "mean", NULL};
 static const char *const scope_names[] = {"all", "local", "global", NULL};
 
 #define OPTIONS particle_physics
-static const lud_option physics_options[] = {
+TABLE(
+    physics_table, "physics", "how bodies move",
     CHOICE(family, "mpe", family_names,
            "mpe: bodies move by their old velocity, contact forces are equal and opposite, action 1 is left; "
            "navigation: by their new velocity, forces scale with the mass ratio, action 1 is right"),
@@ -32,30 +33,23 @@ static const lud_option physics_options[] = {
     REAL(damping, "0.25", 0, 1, "part of the velocity lost in a step"),
     REAL(contact_force, "100", 0, BIG, "stiffness of contacts"),
     REAL(contact_margin, "0.001", 1e-9, 10, "softness of contacts"),
-    REAL(sensitivity, "5", 0, BIG, "force of a full action for bodies without `acceleration`"),
-};
-static const lud_option_table physics_table = OPTION_TABLE("physics", "how bodies move", physics_options);
+    REAL(sensitivity, "5", 0, BIG, "force of a full action for bodies without `acceleration`"));
 
 #undef OPTIONS
 #define OPTIONS particle_graph
-static const lud_option graph_options[] = {
-    CHOICE(nodes, "none", node_names,
-           "node features [velocity, position, goal, type] of every entity, absolute or relative to the "
-           "observer"),
-    BOOL(edges, "false", "observe edges as CSR rows: edge_begin, edge_source, edge_length"),
-    BOOL(distances, "false", "observe the full matrix of distances"),
-    REAL(edge_distance, "1", 0, BIG, "two entities nearer than this have an edge"),
-};
-static const lud_option_table graph_table = OPTION_TABLE("graph", "graph observations", graph_options);
+TABLE(graph_table, "graph", "graph observations",
+      CHOICE(nodes, "none", node_names,
+             "node features [velocity, position, goal, type] of every entity, absolute or relative to the "
+             "observer"),
+      BOOL(edges, "false", "observe edges as CSR rows: edge_begin, edge_source, edge_length"),
+      BOOL(distances, "false", "observe the full matrix of distances"),
+      REAL(edge_distance, "1", 0, BIG, "two entities nearer than this have an edge"));
 
 #undef OPTIONS
 #define OPTIONS particle_disturbance
-static const lud_option disturbance_options[] = {
-    REAL(std, "0", 0, BIG, "standard deviation of random kicks of agents' positions and velocities"),
-    REAL(decay, "0.1", 0, BIG, "rate at which they fade within an episode", "per step"),
-};
-static const lud_option_table disturbance_table =
-    OPTION_TABLE("disturbance", "random kicks", disturbance_options);
+TABLE(disturbance_table, "disturbance", "random kicks",
+      REAL(std, "0", 0, BIG, "standard deviation of random kicks of agents' positions and velocities"),
+      REAL(decay, "0.1", 0, BIG, "rate at which they fade within an episode", "per step"));
 
 #undef OPTIONS
 #define OPTIONS particle_options
@@ -210,17 +204,15 @@ lud_status lud_particle_read_rows(lud_particle_model *m, const lud_option_table 
     *rows = NULL;
     if (!list || list->kind == LUD_TREE_NULL) return LUD_OK;
     if (list->kind != LUD_TREE_SEQUENCE)
-        return lud_fail_at(error, LUD_ERROR_INPUT, list->place, "expected a list of `%s`", table->name);
+        return lud_invalid_at(error, list->place, "expected a list of `%s`", table->name);
     if (list->n_children > INT16_MAX)
-        return lud_fail_at(error, LUD_ERROR_INPUT, list->place, "too many rows of `%s`", table->name);
+        return lud_invalid_at(error, list->place, "too many rows of `%s`", table->name);
     unsigned char *out = lud_arena_take_array(m->arena, list->n_children + 1, table->bytes);
-    if (!out) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!out) return lud_out_of_memory(error);
     for (lud_tree *row = list->child; row; row = row->next) {
         if (row->kind != LUD_TREE_MAPPING)
-            return lud_fail_at(error, LUD_ERROR_INPUT, row->place, "expected a mapping with keys of `%s`",
-                               table->name);
-        lud_status status = lud_options_read(table, m->arena, row, out + (size_t)*n * table->bytes, error);
-        if (status) return status;
+            return lud_invalid_at(error, row->place, "expected a mapping with keys of `%s`", table->name);
+        LUD_TRY(lud_options_read(table, m->arena, row, out + (size_t)*n * table->bytes, error));
         (*n)++;
     }
     *rows = out;

@@ -66,19 +66,17 @@ static lud_status unknown_parameter(const lud_tree *parameters, const lud_tree *
     for (const lud_tree *p = parameters ? parameters->child : NULL; p && n < 64; p = p->next)
         names[n++] = p->key;
     const char *near = lud_nearest_name(name, names, n);
-    return lud_fail_at(error, LUD_ERROR_INPUT, node->place, "no parameter `%s`%s%s%s", name,
-                       near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
+    return lud_invalid_at(error, node->place, "no parameter `%s`%s%s%s", name, near ? "; did you mean `" : "",
+                          near ? near : "", near ? "`?" : "");
 }
 
-/* {pick: [a, b], by: name} is a or b by a whole number or false and true; {pick: {x: a}, by: name} by word.
- */
+/* {pick: [a, b], by: name} is a or b by a whole number or a truth value; {pick: {x: a}, by: name} by word. */
 static lud_status pick(lud_tree *node, const lud_tree *parameters, lud_error *error) {
     static const char *const keys[] = {"pick", "by"};
-    lud_status status = lud_tree_check_keys(node, keys, 2, error);
-    if (status) return status;
+    LUD_TRY(lud_tree_check_keys(node, keys, 2, error));
     const lud_tree *options = find(node, "pick"), *by = find(node, "by");
     if (!by || by->kind != LUD_TREE_SCALAR)
-        return lud_fail_at(error, LUD_ERROR_INPUT, node->place, "`pick` needs `by`, the name of a parameter");
+        return lud_invalid_at(error, node->place, "`pick` needs `by`, the name of a parameter");
     const char *name = by->text[0] == '$' ? by->text + 1 : by->text;
     const lud_tree *parameter = find(parameters, name);
     if (!parameter) return unknown_parameter(parameters, by, name, error);
@@ -94,29 +92,23 @@ static lud_status pick(lud_tree *node, const lud_tree *parameters, lud_error *er
             for (chosen = options->child; chosen && index > 0; index--) chosen = chosen->next;
     }
     if (!chosen)
-        return lud_fail_at(error, LUD_ERROR_INPUT, parameter->place,
-                           "`%s: %s` is none of the %zu that `pick` offers", name, value,
-                           options->n_children);
+        return lud_invalid_at(error, parameter->place, "`%s: %s` is none of the %zu that `pick` offers", name,
+                              value, options->n_children);
     become(node, chosen);
     return LUD_OK;
 }
 
 /* Replaces $name and {pick, by} everywhere below. Parameters cannot refer to parameters, so this ends. */
 static lud_status substitute(lud_tree *node, const lud_tree *parameters, lud_error *error) {
-    if (node->kind == LUD_TREE_MAPPING && find(node, "pick")) {
-        lud_status status = pick(node, parameters, error);
-        if (status) return status;
-    }
+    if (node->kind == LUD_TREE_MAPPING && find(node, "pick")) LUD_TRY(pick(node, parameters, error));
     if (node->kind == LUD_TREE_SCALAR && node->text[0] == '$') {
         const lud_tree *value = find(parameters, node->text + 1);
         if (!value) return unknown_parameter(parameters, node, node->text + 1, error);
         become(node, value);
         return LUD_OK;
     }
-    for (lud_tree *child = node->child; child; child = child->next) {
-        lud_status status = substitute(child, parameters, error);
-        if (status) return status;
-    }
+    for (lud_tree *child = node->child; child; child = child->next)
+        LUD_TRY(substitute(child, parameters, error));
     return LUD_OK;
 }
 
@@ -126,7 +118,7 @@ static lud_status load_task(lud_arena *arena, const lud_tree *section, lud_tree 
     const lud_tree *name = find(section, "task");
     if (!name) return LUD_OK;
     if (name->kind != LUD_TREE_SCALAR)
-        return lud_fail_at(error, LUD_ERROR_INPUT, name->place, "`task` must be the name of a task");
+        return lud_invalid_at(error, name->place, "`task` must be the name of a task");
     const char *names[64];
     int n = 0;
     for (; n < 64 && (names[n] = lud_particle_task_name(n)); n++)
@@ -139,9 +131,9 @@ static lud_status load_task(lud_arena *arena, const lud_tree *section, lud_tree 
             return status;
         }
     const char *near = lud_nearest_name(name->text, names, n);
-    return lud_fail_at(error, LUD_ERROR_INPUT, name->place, "no task `%s`%s%s%s", name->text,
-                       near ? "; did you mean `" : " (see scenarios/particle)", near ? near : "",
-                       near ? "`?" : "");
+    return lud_invalid_at(error, name->place, "no task `%s`%s%s%s", name->text,
+                          near ? "; did you mean `" : " (see scenarios/particle)", near ? near : "",
+                          near ? "`?" : "");
 }
 
 /* The whole table: the task's with the section's keys over it, parameters replaced, `task` and `parameters`
@@ -149,34 +141,30 @@ static lud_status load_task(lud_arena *arena, const lud_tree *section, lud_tree 
 static lud_status resolve(lud_arena *arena, const lud_tree *section, lud_tree **table, lud_tree **source,
                           lud_error *error) {
     lud_tree *task;
-    lud_status status = load_task(arena, section, &task, error);
-    if (status) return status;
+    LUD_TRY(load_task(arena, section, &task, error));
     lud_tree *merged = empty_mapping(arena), *result = empty_mapping(arena), *kept = empty_mapping(arena);
     lud_tree *values = kept ? lud_tree_add_mapping(arena, kept, "parameters") : NULL;
     if (!merged || !result || !values || !merge(arena, merged, task, section))
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+        return lud_out_of_memory(error);
     merged->place = result->place = section->place;
     const lud_tree *parameters = find(merged, "parameters");
     if (parameters && parameters->kind != LUD_TREE_MAPPING)
-        return lud_fail_at(error, LUD_ERROR_INPUT, parameters->place,
-                           "`parameters` must be a mapping of names to values");
+        return lud_invalid_at(error, parameters->place, "`parameters` must be a mapping of names to values");
     for (const lud_tree *p = parameters ? parameters->child : NULL; p; p = p->next) {
         for (int i = 0; i < lud_particle_option_table.n; i++)
             if (!strcmp(p->key, lud_particle_option_table.options[i].key))
-                return lud_fail_at(error, LUD_ERROR_INPUT, p->key_place,
-                                   "a parameter cannot be called `%s`, that is a key of this section",
-                                   p->key);
+                return lud_invalid_at(error, p->key_place,
+                                      "a parameter cannot be called `%s`, that is a key of this section",
+                                      p->key);
         const lud_tree *direct = find(merged, p->key);
-        if (!lud_tree_add_copy(arena, values, p->key, direct ? direct : p))
-            return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+        if (!lud_tree_add_copy(arena, values, p->key, direct ? direct : p)) return lud_out_of_memory(error);
     }
     for (lud_tree *child = merged->child; child; child = child->next) {
         if (!strcmp(child->key, "task") || !strcmp(child->key, "parameters") || find(values, child->key))
             continue;
         lud_tree *copy = lud_tree_add_copy(arena, result, child->key, child);
-        if (!copy || !lud_tree_add_copy(arena, kept, child->key, child))
-            return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-        if ((status = substitute(copy, values, error))) return status;
+        if (!copy || !lud_tree_add_copy(arena, kept, child->key, child)) return lud_out_of_memory(error);
+        LUD_TRY(substitute(copy, values, error));
     }
     *table = result;
     *source = values->child ? kept : NULL;
@@ -186,25 +174,24 @@ static lud_status resolve(lud_arena *arena, const lud_tree *section, lud_tree **
 lud_status lud_particle_parse(lud_tree *root, lud_particle_model **model, lud_error *error) {
     lud_tree *section = lud_tree_get(root, "particle");
     if (!section || section->kind != LUD_TREE_MAPPING)
-        return lud_fail_at(error, LUD_ERROR_INPUT, section ? section->place : root->place,
-                           "the particle world needs a section `particle` with `task` or `bodies`");
+        return lud_invalid_at(error, section ? section->place : root->place,
+                              "the particle world needs a section `particle` with `task` or `bodies`");
     mark_used(section);
     lud_arena *arena = lud_arena_create(0);
     lud_particle_model *m = arena ? lud_arena_take(arena, sizeof *m) : NULL;
     if (!m) {
         lud_arena_destroy(arena);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+        return lud_out_of_memory(error);
     }
     m->arena = arena;
     lud_status status = resolve(arena, section, &m->section, &m->source, error);
     if (!status) status = lud_options_read(&lud_particle_option_table, arena, m->section, &m->options, error);
     if (!status) status = lud_particle_compile(m, error);
-    if (status) {
+    if (status)
         lud_arena_destroy(arena);
-        return status;
-    }
-    *model = m;
-    return LUD_OK;
+    else
+        *model = m;
+    return status;
 }
 
 void lud_particle_free(lud_model *model) {

@@ -1,6 +1,5 @@
 /* Rows of the particle section's tables as the option reader leaves them. Internal to sim/particle. */
-#ifndef LUDUS_SIM_PARTICLE_PARTICLE_ROWS_H
-#define LUDUS_SIM_PARTICLE_PARTICLE_ROWS_H
+#pragma once
 
 #include "sim/particle/particle_model.h"
 
@@ -59,5 +58,3 @@ lud_status lud_particle_select(lud_particle_model *model, const lud_tree *tree, 
 lud_status lud_particle_compile_success(lud_particle_model *model, lud_error *error);
 lud_status lud_particle_compile_rewards(lud_particle_model *model, lud_error *error);
 lud_status lud_particle_compile_views(lud_particle_model *model, lud_error *error);
-
-#endif

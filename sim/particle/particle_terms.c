@@ -4,10 +4,6 @@
 
 #include "sim/particle/particle_rows.h"
 
-static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-}
-
 /* --- selectors --- */
 
 /* Appends what `name` stands for to ids; *n -1 on an unknown name, -2 when it needs a point of view. */
@@ -53,9 +49,8 @@ static lud_status unknown_name(const lud_particle_model *m, lud_place place, con
     for (int k = 0; k < m->n_kinds && n < LUD_PARTICLE_MAX_ENTITIES; k++) names[n++] = m->kinds[k].name;
     for (int c = 0; c < m->n_choices && n < LUD_PARTICLE_MAX_ENTITIES; c++) names[n++] = m->choices[c].name;
     const char *near = lud_nearest_name(name, names, n);
-    return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                       "`%s` is neither self, other, agents, a body nor a choice%s%s%s", name,
-                       near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
+    return lud_invalid_at(error, place, "`%s` is neither self, other, agents, a body nor a choice%s%s%s",
+                          name, near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
 }
 
 lud_status lud_particle_select(lud_particle_model *m, const lud_tree *tree, const char *otherwise,
@@ -64,13 +59,13 @@ lud_status lud_particle_select(lud_particle_model *m, const lud_tree *tree, cons
     const lud_tree *item = tree && tree->kind == LUD_TREE_SEQUENCE ? tree->child : tree;
     if (!tree && !otherwise) return LUD_OK;
     int16_t *ids = lud_arena_take_array(m->arena, (size_t)m->n_ids + (size_t)m->n_entities + 1, sizeof *ids);
-    if (!ids) return out_of_memory(error);
+    if (!ids) return lud_out_of_memory(error);
     lud_place place = tree ? tree->place : m->section->place;
     int n = 0;
     for (const char *name = otherwise; tree ? item != NULL : name != NULL;) {
         if (tree) {
             if (item->kind != LUD_TREE_SCALAR)
-                return lud_fail_at(error, LUD_ERROR_INPUT, item->place, "expected a name or a list of names");
+                return lud_invalid_at(error, item->place, "expected a name or a list of names");
             name = item->text;
             place = item->place;
         }
@@ -78,12 +73,11 @@ lud_status lud_particle_select(lud_particle_model *m, const lud_tree *tree, cons
         append_name(m, name, perspective, ids, &n);
         if (n == -1) return unknown_name(m, place, name, error);
         if (n == -2)
-            return lud_fail_at(error, LUD_ERROR_INPUT, place, "`%s` depends on an agent, here there is none",
-                               name);
+            return lud_invalid_at(error, place, "`%s` depends on an agent, here there is none", name);
         for (int i = before; i < n; i++)
             for (int j = 0; j < before; j++)
                 if (ids[i] == ids[j])
-                    return lud_fail_at(error, LUD_ERROR_INPUT, place, "`%s` is already in the list", name);
+                    return lud_invalid_at(error, place, "`%s` is already in the list", name);
         if (!tree) break;
         item = tree->kind == LUD_TREE_SEQUENCE ? item->next : NULL;
     }
@@ -112,13 +106,12 @@ static lud_tree *row_of(lud_tree *list, int row) {
 static lud_status compile_view(lud_particle_model *m, int agent, const particle_view_row *row,
                                const lud_tree *node, particle_view *view, lud_error *error) {
     particle_set of, only;
-    lud_status status = lud_particle_select(m, row->of, "self", agent, &of, error);
-    if (!status) status = lud_particle_select(m, row->only, NULL, agent, &only, error);
-    if (!status) status = lud_particle_select(m, row->hidden_in, NULL, agent, &view->hidden_in, error);
-    if (status) return status;
+    LUD_TRY(lud_particle_select(m, row->of, "self", agent, &of, error));
+    LUD_TRY(lud_particle_select(m, row->only, NULL, agent, &only, error));
+    LUD_TRY(lud_particle_select(m, row->hidden_in, NULL, agent, &view->hidden_in, error));
     uint8_t *shown = lud_arena_take_array(m->arena, (size_t)of.n + 1, 1);
     int16_t *ids = lud_arena_take_array(m->arena, (size_t)of.n + 1, sizeof *ids);
-    if (!shown || !ids) return out_of_memory(error);
+    if (!shown || !ids) return lud_out_of_memory(error);
     bool just_self = row->of == NULL || (row->of->kind == LUD_TREE_SCALAR && !strcmp(row->of->text, "self"));
     int n = 0;
     for (int i = 0; i < of.n; i++) {
@@ -146,15 +139,14 @@ static lud_status compile_view(lud_particle_model *m, int agent, const particle_
         view->width = n > 0 ? m->colour_size[ids[0]] : 3;
         for (int i = 1; i < n; i++)
             if (m->colour_size[ids[i]] != view->width)
-                return lud_fail_at(error, LUD_ERROR_INPUT, node->place,
-                                   "the colours to observe have different numbers of components");
+                return lud_invalid_at(error, node->place,
+                                      "the colours to observe have different numbers of components");
         break;
     default:
         view->width = 2;
     }
     for (int i = 0; i < n && view->term == VIEW_SPEECH; i++)
-        if (ids[i] >= m->n_agents)
-            return lud_fail_at(error, LUD_ERROR_INPUT, node->place, "only agents speak");
+        if (ids[i] >= m->n_agents) return lud_invalid_at(error, node->place, "only agents speak");
     return LUD_OK;
 }
 
@@ -167,27 +159,26 @@ lud_status lud_particle_compile_views(lud_particle_model *m, lud_error *error) {
         total += observes ? observes->n_children : 0;
     }
     m->views = lud_arena_take_array(m->arena, total + 1, sizeof *m->views);
-    if (!m->view_begin || !m->observation_size || !m->views) return out_of_memory(error);
+    if (!m->view_begin || !m->observation_size || !m->views) return lud_out_of_memory(error);
     int n_views = 0;
     for (int a = 0; a < m->n_agents; a++) {
         lud_tree *observes = m->kinds[m->kind_of[a]].observes;
         particle_view_row *rows;
         int n_rows, size = 0;
-        lud_status status =
-            lud_particle_read_rows(m, &lud_particle_view_table, observes, (void **)&rows, &n_rows, error);
+        LUD_TRY(
+            lud_particle_read_rows(m, &lud_particle_view_table, observes, (void **)&rows, &n_rows, error));
         m->view_begin[a] = n_views;
-        for (int r = 0; r < n_rows && !status; r++) {
+        for (int r = 0; r < n_rows; r++) {
             particle_view *view = &m->views[n_views];
             if (!rows[r].when) continue;
-            status = compile_view(m, a, &rows[r], row_of(observes, r), view, error);
+            LUD_TRY(compile_view(m, a, &rows[r], row_of(observes, r), view, error));
             view->offset = size;
             size += view->n_slots * view->width;
             n_views++;
-            if (!status && size > LUD_PARTICLE_MAX_OBSERVATION)
-                status = lud_fail_at(error, LUD_ERROR_LIMIT, observes->place,
-                                     "an observation of more than %d numbers", LUD_PARTICLE_MAX_OBSERVATION);
+            if (size > LUD_PARTICLE_MAX_OBSERVATION)
+                return lud_fail_at(error, LUD_ERROR_LIMIT, observes->place,
+                                   "an observation of more than %d numbers", LUD_PARTICLE_MAX_OBSERVATION);
         }
-        if (status) return status;
         m->view_begin[a + 1] = n_views;
         m->observation_size[a] = size;
         if (size > m->observation_stride) m->observation_stride = size;
@@ -205,27 +196,23 @@ static bool needs_pair(int term) {
 static lud_status check_reward(const lud_particle_model *m, const particle_reward_row *row,
                                const particle_rule *rule, const lud_tree *node, lud_error *error) {
     if (needs_pair(row->term) && !row->to)
-        return lud_fail_at(error, LUD_ERROR_INPUT, node->place,
-                           "this term needs `to`, the other side of the pair");
+        return lud_invalid_at(error, node->place, "this term needs `to`, the other side of the pair");
     if (!needs_pair(row->term) && row->to)
-        return lud_fail_at(error, LUD_ERROR_INPUT, row->to->place,
-                           "this term is of `from` alone and takes no `to`");
+        return lud_invalid_at(error, row->to->place, "this term is of `from` alone and takes no `to`");
     if (row->term == REWARD_REACH && !(row->within > 0))
-        return lud_fail_at(error, LUD_ERROR_INPUT, node->place,
-                           "the term reach needs `within`, a distance above 0");
+        return lud_invalid_at(error, node->place, "the term reach needs `within`, a distance above 0");
     for (int i = 0; i < rule->from.n; i++) {
         if (row->term == REWARD_CONTROL && rule->from.ids[i] >= m->n_agents)
-            return lud_fail_at(error, LUD_ERROR_INPUT, node->place, "only agents have controls");
+            return lud_invalid_at(error, node->place, "only agents have controls");
         if (row->term == REWARD_SPEECH_ERROR &&
             (rule->from.ids[i] >= m->n_agents || !m->entities[rule->from.ids[i]].speaks))
-            return lud_fail_at(error, LUD_ERROR_INPUT, node->place,
-                               "speech_error needs agents that speak in `from`");
+            return lud_invalid_at(error, node->place, "speech_error needs agents that speak in `from`");
     }
     for (int i = 0; i < rule->to.n && row->term == REWARD_SPEECH_ERROR; i++)
         if (m->colour_size[rule->to.ids[i]] < m->options.speech_size)
-            return lud_fail_at(error, LUD_ERROR_INPUT, node->place,
-                               "speech_error compares %d numbers of speech, the colour has only %d",
-                               (int)m->options.speech_size, m->colour_size[rule->to.ids[i]]);
+            return lud_invalid_at(error, node->place,
+                                  "speech_error compares %d numbers of speech, the colour has only %d",
+                                  (int)m->options.speech_size, m->colour_size[rule->to.ids[i]]);
     return LUD_OK;
 }
 
@@ -239,11 +226,10 @@ static bool is_void(const particle_rule *rule, int term) {
 static lud_status compile_row(lud_particle_model *m, const particle_reward_row *row, int index,
                               const lud_tree *node, lud_error *error) {
     particle_set receivers;
-    lud_status status = lud_particle_select(m, row->receivers, "agents", -1, &receivers, error);
-    if (status) return status;
+    LUD_TRY(lud_particle_select(m, row->receivers, "agents", -1, &receivers, error));
     for (int i = 0; i < receivers.n; i++)
         if (receivers.ids[i] >= m->n_agents)
-            return lud_fail_at(error, LUD_ERROR_INPUT, row->receivers->place, "only agents receive rewards");
+            return lud_invalid_at(error, row->receivers->place, "only agents receive rewards");
     double scale = row->scope == SCOPE_LOCAL    ? m->options.local_ratio
                    : row->scope == SCOPE_GLOBAL ? 1 - m->options.local_ratio
                                                 : 1;
@@ -257,10 +243,9 @@ static lud_status compile_row(lud_particle_model *m, const particle_reward_row *
                               .row = index,
                               .within = row->term == REWARD_DISTANCE ? row->beyond : row->within,
                               .weight = (row->weight - row->cost) * scale};
-        status = lud_particle_select(m, row->from, "self", receivers.ids[i], &rule.from, error);
-        if (!status) status = lud_particle_select(m, row->to, NULL, receivers.ids[i], &rule.to, error);
-        if (!status) status = check_reward(m, row, &rule, node, error);
-        if (status) return status;
+        LUD_TRY(lud_particle_select(m, row->from, "self", receivers.ids[i], &rule.from, error));
+        LUD_TRY(lud_particle_select(m, row->to, NULL, receivers.ids[i], &rule.to, error));
+        LUD_TRY(check_reward(m, row, &rule, node, error));
         if (is_void(&rule, row->term)) continue;
         particle_rule *last = m->n_rules > first ? &m->rules[m->n_rules - 1] : NULL;
         if (row->share != SHARE_NONE)
@@ -272,7 +257,7 @@ static lud_status compile_row(lud_particle_model *m, const particle_reward_row *
             continue;
         } else {
             int16_t *ids = lud_arena_take_array(m->arena, (size_t)receivers.n, sizeof *ids);
-            if (!ids) return out_of_memory(error);
+            if (!ids) return lud_out_of_memory(error);
             ids[0] = receivers.ids[i];
             rule.receivers = (particle_set){1, ids};
         }
@@ -284,51 +269,46 @@ static lud_status compile_row(lud_particle_model *m, const particle_reward_row *
 
 lud_status lud_particle_compile_rewards(lud_particle_model *m, lud_error *error) {
     particle_reward_row *rows;
-    lud_status status = lud_particle_read_rows(m, &lud_particle_reward_table, m->options.rewards,
-                                               (void **)&rows, &m->n_reward_rows, error);
-    if (status) return status;
+    LUD_TRY(lud_particle_read_rows(m, &lud_particle_reward_table, m->options.rewards, (void **)&rows,
+                                   &m->n_reward_rows, error));
     m->rules =
         lud_arena_take_array(m->arena, (size_t)m->n_reward_rows * (size_t)m->n_agents + 1, sizeof *m->rules);
     m->reward_names = lud_arena_take_array(m->arena, (size_t)m->n_reward_rows + 1, sizeof *m->reward_names);
-    if (!m->rules || !m->reward_names) return out_of_memory(error);
-    for (int r = 0; r < m->n_reward_rows && !status; r++) {
+    if (!m->rules || !m->reward_names) return lud_out_of_memory(error);
+    for (int r = 0; r < m->n_reward_rows; r++) {
         lud_tree *node = row_of(m->options.rewards, r);
         m->reward_names[r] = rows[r].name ? rows[r].name : lud_particle_reward_term_names[rows[r].term];
-        if (rows[r].when) status = compile_row(m, &rows[r], r, node, error);
-        if (!status && !lud_tree_get(node, "weight") && !lud_tree_get(node, "cost"))
-            status = lud_fail_at(error, LUD_ERROR_INPUT, node->place,
-                                 "a reward row needs its `weight` or its `cost`, which is a negative weight");
+        if (rows[r].when) LUD_TRY(compile_row(m, &rows[r], r, node, error));
+        if (!lud_tree_get(node, "weight") && !lud_tree_get(node, "cost"))
+            return lud_invalid_at(
+                error, node->place,
+                "a reward row needs its `weight` or its `cost`, which is a negative weight");
     }
-    return status;
+    return LUD_OK;
 }
 
 /* --- success --- */
 
 lud_status lud_particle_compile_success(lud_particle_model *m, lud_error *error) {
     m->goal_id = lud_arena_take_array(m->arena, (size_t)m->n_agents, sizeof *m->goal_id);
-    if (!m->goal_id) return out_of_memory(error);
+    if (!m->goal_id) return lud_out_of_memory(error);
     for (int a = 0; a < m->n_agents; a++) m->goal_id[a] = -1;
     if (!m->options.success || m->options.success->kind == LUD_TREE_NULL) return LUD_OK;
     particle_success_row row;
-    lud_status status =
-        lud_options_read(&lud_particle_success_table, m->arena, m->options.success, &row, error);
-    if (status) return status;
+    LUD_TRY(lud_options_read(&lud_particle_success_table, m->arena, m->options.success, &row, error));
     if (!row.every || !row.reaches)
-        return lud_fail_at(error, LUD_ERROR_INPUT, m->options.success->place,
-                           "`success` needs `every` and `reaches`");
+        return lud_invalid_at(error, m->options.success->place, "`success` needs `every` and `reaches`");
     particle_set every;
-    status = lud_particle_select(m, row.every, NULL, -1, &every, error);
-    if (status) return status;
+    LUD_TRY(lud_particle_select(m, row.every, NULL, -1, &every, error));
     m->items = lud_arena_take_array(m->arena, (size_t)every.n + 1, sizeof *m->items);
-    if (!m->items) return out_of_memory(error);
+    if (!m->items) return lud_out_of_memory(error);
     m->success_within = row.within;
     m->terminate = row.terminate;
     for (int i = 0; i < every.n; i++) {
         particle_item *item = &m->items[m->n_items++];
         item->item = every.ids[i];
         bool agent = every.ids[i] < m->n_agents;
-        status = lud_particle_select(m, row.reaches, NULL, agent ? every.ids[i] : -1, &item->to, error);
-        if (status) return status;
+        LUD_TRY(lud_particle_select(m, row.reaches, NULL, agent ? every.ids[i] : -1, &item->to, error));
         if (agent && item->to.n == 1) m->goal_id[every.ids[i]] = item->to.ids[0];
     }
     return LUD_OK;

@@ -112,7 +112,7 @@ lud_status lud_particle_upload(const lud_model *model, lud_device *device, void 
     b.device = b.bytes ? lud_device_allocate(device, b.used) : NULL;
     if (!b.device) {
         free(b.bytes);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a model on %s", device->name);
+        return lud_no_memory(error, "a model on %s", device->name);
     }
     build(&b, m);
     lud_device_upload(device, b.device, b.bytes, b.used);

@@ -262,5 +262,5 @@ lud_status lud_family_write(const lud_family_options *options, lud_text *train, 
     }
     free(f.people);
     free(f.triples);
-    return f.failed ? lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a family") : LUD_OK;
+    return f.failed ? lud_no_memory(error, "a family") : LUD_OK;
 }

@@ -1,8 +1,7 @@
 /* A family made up from a seed: people over several generations and every relation between them, as a
  * knowledge graph whose true triples are all known. Marriages are for life, children belong to a married
  * couple, and nobody marries a brother or sister. */
-#ifndef LUDUS_SIM_PROOF_FAMILY_TREE_H
-#define LUDUS_SIM_PROOF_FAMILY_TREE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,9 +19,6 @@ lud_family_options lud_family_default(void);
 
 /* Relations r(x, y), to be read "x is the r of y": father, mother, son, daughter, husband, wife, brother,
  * sister, uncle, aunt (also by marriage), nephew, niece, grandfather, grandmother, grandson, granddaughter.
- * Appends one triple a line in random order, each to one of the three texts; every person occurs in `train`.
- */
+ * Appends one triple a line in random order, each to one of the texts; every person occurs in `train`. */
 lud_status lud_family_write(const lud_family_options *options, lud_text *train, lud_text *valid,
                             lud_text *test, lud_error *error);
-
-#endif

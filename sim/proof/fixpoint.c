@@ -339,14 +339,14 @@ static lud_status take_memory(lud_fixpoint *f, const lud_proof_base *base, size_
     f->table = calloc(size, sizeof *f->table);
     for (int32_t r = 0; complete && f->table && r < n_relations; r++)
         complete = (f->rows[r] = calloc(1, matrix_bytes)) != NULL;
-    return complete && f->table ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a fixpoint");
+    return complete && f->table ? LUD_OK : lud_no_memory(error, "a fixpoint");
 }
 
 lud_status lud_fixpoint_compute(const lud_proof_base *base, size_t max_bytes, lud_fixpoint **fixpoint,
                                 lud_error *error) {
     *fixpoint = NULL;
     lud_fixpoint *f = calloc(1, sizeof *f);
-    if (!f) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a fixpoint");
+    if (!f) return lud_no_memory(error, "a fixpoint");
     lud_status status = lud_relation_rules_create(base, &f->rules, error);
     if (!status) status = take_memory(f, base, max_bytes, error);
     if (status) {
@@ -374,26 +374,9 @@ lud_status lud_fixpoint_compute(const lud_proof_base *base, size_t max_bytes, lu
 void lud_fixpoint_destroy(lud_fixpoint *f) {
     if (!f) return;
     for (int32_t r = 0; f->rows && r < f->rules.n_relations; r++) free(f->rows[r]);
-    free(f->rows);
-    free(f->changed);
-    free(f->updated);
-    free(f->next);
-    free(f->graph);
-    free(f->closure);
-    free(f->row);
-    free(f->row_next);
-    free(f->mask);
-    free(f->unseen);
-    free(f->stacked);
-    free(f->component);
-    free(f->representative);
-    free(f->index);
-    free(f->low);
-    free(f->stack);
-    free(f->path);
-    free(f->at);
-    free(f->same);
-    free(f->table);
+    LUD_FREE(f->rows, f->changed, f->updated, f->next, f->graph, f->closure, f->row, f->row_next, f->mask,
+             f->unseen, f->stacked, f->component, f->representative, f->index, f->low, f->stack, f->path,
+             f->at, f->same, f->table);
     lud_relation_rules_free(&f->rules);
     free(f);
 }

@@ -10,8 +10,7 @@
  * once, where star, the closure, is computed over strongly connected components (Tarjan, "Depth-first search
  * and linear graph algorithms", 1972; Purdom, "A transitive closure algorithm", 1970), so that the number of
  * updates does not grow with the length of proofs. */
-#ifndef LUDUS_SIM_PROOF_FIXPOINT_H
-#define LUDUS_SIM_PROOF_FIXPOINT_H
+#pragma once
 
 #include "sim/proof/proof_base.h"
 
@@ -29,5 +28,3 @@ void lud_fixpoint_destroy(lud_fixpoint *fixpoint);
 bool lud_fixpoint_holds(const lud_fixpoint *fixpoint, const lud_proof_atom *atom);
 /* How many atoms of a predicate follow, facts included. */
 int64_t lud_fixpoint_count(const lud_fixpoint *fixpoint, int32_t predicate);
-
-#endif

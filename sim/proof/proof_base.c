@@ -97,8 +97,8 @@ static lud_status unknown(const char *kind, const char *start, size_t length, in
     /* the edit distance over a million names would keep the user waiting */
     const char *near = n <= 100000 ? lud_nearest_name(word, names + 1, n) : NULL;
     lud_place place = {"query", 1, column};
-    return lud_fail_at(error, LUD_ERROR_INPUT, place, "no %s `%s` in the knowledge base%s%s%s", kind, word,
-                       near ? ", did you mean `" : "", near ? near : "", near ? "`?" : "");
+    return lud_invalid_at(error, place, "no %s `%s` in the knowledge base%s%s%s", kind, word,
+                          near ? ", did you mean `" : "", near ? near : "", near ? "`?" : "");
 }
 
 static bool is_variable_word(const char *text, size_t length) {
@@ -110,8 +110,7 @@ lud_status lud_proof_parse_atom(const lud_proof_base *base, const char *text, lu
                                 lud_error *error) {
     const char *open = strchr(text, '(');
     lud_place place = {"query", 1, 1};
-    if (!open)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place, "no `(`, expected predicate(argument, argument)");
+    if (!open) return lud_invalid_at(error, place, "no `(`, expected predicate(argument, argument)");
     const char *start = text, *stop = open;
     while (start < stop && isspace((unsigned char)*start)) start++;
     while (stop > start && isspace((unsigned char)stop[-1])) stop--;
@@ -132,7 +131,7 @@ lud_status lud_proof_parse_atom(const lud_proof_base *base, const char *text, lu
             at = strchr(start + 1, *start);
             if (!at) {
                 place.column = (int)(start - text) + 1;
-                return lud_fail_at(error, LUD_ERROR_INPUT, place, "a quote that is not closed");
+                return lud_invalid_at(error, place, "a quote that is not closed");
             }
             start++;
             stop = at++;
@@ -144,7 +143,7 @@ lud_status lud_proof_parse_atom(const lud_proof_base *base, const char *text, lu
         }
         place.column = (int)(at - text) + 1;
         if ((*at != ',' && *at != ')') || stop == start)
-            return lud_fail_at(error, LUD_ERROR_INPUT, place, "expected an argument and then `,` or `)`");
+            return lud_invalid_at(error, place, "expected an argument and then `,` or `)`");
         if (n_terms == base->arity[predicate]) {
             n_terms++; /* one too many */
             break;
@@ -168,11 +167,11 @@ lud_status lud_proof_parse_atom(const lud_proof_base *base, const char *text, lu
         atom->terms[n_terms++] = term;
     } while (*at == ',');
     if (n_terms != base->arity[predicate] || *at != ')')
-        return lud_fail_at(error, LUD_ERROR_INPUT, place, "%s takes %d arguments",
-                           base->predicates[predicate], base->arity[predicate]);
+        return lud_invalid_at(error, place, "%s takes %d arguments", base->predicates[predicate],
+                              base->arity[predicate]);
     for (at++; isspace((unsigned char)*at) || *at == '.'; at++) {
     }
     place.column = (int)(at - text) + 1;
-    if (*at) return lud_fail_at(error, LUD_ERROR_INPUT, place, "more text after the query");
+    if (*at) return lud_invalid_at(error, place, "more text after the query");
     return LUD_OK;
 }

@@ -5,8 +5,7 @@
  * variable; 0 is padding. Predicates are 1..n_predicates in byte order, followed by the three terminal
  * predicates True, False and Endf, whose atoms have no arguments. Facts are distinct and sorted by predicate,
  * then by arguments; rules are sorted by head predicate and keep the order of their file within one. */
-#ifndef LUDUS_SIM_PROOF_BASE_H
-#define LUDUS_SIM_PROOF_BASE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,8 +22,7 @@ enum {
     LUD_PROOF_MAX_NAME = 4096     /* bytes of one name */
 };
 
-/* Arguments past the predicate's arity are 0. In a rule, a negative argument -1 - j is the rule's variable j.
- */
+/* Arguments past the predicate's arity are 0. In a rule, a negative argument -1 - j is its variable j. */
 typedef struct lud_proof_atom {
     int32_t predicate;
     int32_t terms[LUD_PROOF_MAX_ARITY];
@@ -223,8 +221,7 @@ lud_status lud_proof_read_scores(lud_proof_builder *builder, const char *name, c
                                  lud_error *error);
 
 /* Fact cap: at most `fact_cap` facts of each predicate take part in resolution (0: all); the first in order,
- * or a random choice keyed by `cap_seed` when `cap_random`. Pruning of ground goals always knows every fact.
- */
+ * or a random choice keyed by `cap_seed` when `cap_random`. Pruning of ground goals knows every fact. */
 typedef struct lud_proof_build_options {
     int64_t fact_cap;
     bool cap_random;
@@ -244,5 +241,3 @@ lud_status lud_proof_builder_check(const lud_proof_builder *builder, int most,
                                    lud_error *error);
 /* Lines that the standard syntax told to skip (Prolog directives, other arities). */
 int64_t lud_proof_builder_skipped(const lud_proof_builder *builder);
-
-#endif

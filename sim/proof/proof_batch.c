@@ -49,8 +49,8 @@ static int share_begin(const lud_proof_batch *batch, int thread) {
 lud_status lud_proof_batch_create(const lud_proof_model *model, const lud_proof_batch_options *options,
                                   lud_proof_batch **batch, lud_error *error) {
     if (options->pool.n == 0 && options->order != LUD_PROOF_ONCE)
-        return lud_fail(error, LUD_ERROR_INPUT, "no queries to play (after the filters of the scenario)");
-    if (options->n_slots <= 0) return lud_fail(error, LUD_ERROR_INPUT, "a batch needs at least one slot");
+        return lud_invalid(error, "no queries to play (after the filters of the scenario)");
+    if (options->n_slots <= 0) return lud_invalid(error, "a batch needs at least one slot");
     lud_arena *arena = lud_arena_create(0);
     lud_proof_batch *b = arena ? lud_arena_take(arena, sizeof *b) : NULL;
     bool failed = !b;
@@ -112,7 +112,7 @@ lud_status lud_proof_batch_create(const lud_proof_model *model, const lud_proof_
 #undef TAKE
     if (failed) {
         lud_arena_destroy(arena);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a batch of %zu slots", n);
+        return lud_no_memory(error, "a batch of %zu slots", n);
     }
     lud_proof_batch_reset(b);
     *batch = b;

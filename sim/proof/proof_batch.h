@@ -8,8 +8,7 @@
  * owns all its memory, taken at creation; stepping allocates nothing. Several batches may use one model at
  * the same time, for instance one for training and one for evaluation: the model is constant and batches
  * share nothing. Results do not depend on the number of threads. */
-#ifndef LUDUS_SIM_PROOF_BATCH_H
-#define LUDUS_SIM_PROOF_BATCH_H
+#pragma once
 
 #include "sim/proof/proof_model.h"
 
@@ -19,8 +18,7 @@ typedef enum lud_proof_order {
                             ones */
     LUD_PROOF_IN_TURN,   /* the same start, then the one behind its last, round and round */
     LUD_PROOF_IN_RANGES, /* slot i goes round its own range [range_begin[i], range_begin[i + 1]) */
-    LUD_PROOF_ONCE /* every query that is not blank once, handed to slots as they become free; then slots rest
-                    */
+    LUD_PROOF_ONCE /* every query that is not blank once, handed to slots as they get free; then slots rest */
 } lud_proof_order;
 
 typedef struct lud_proof_batch_options {
@@ -96,8 +94,7 @@ void lud_proof_batch_reset(lud_proof_batch *batch);
 void lud_proof_batch_play(lud_proof_batch *batch, lud_proof_pool pool, const int32_t *range_begin);
 
 /* One action in every slot that is not finished: actions[i] in 0 .. successors of slot i - 1 (ignored for a
- * finished or resting one). A finished slot stays as it is, without successors, and its later rewards are 0.
- */
+ * finished or resting one). A finished slot stays as it is, without successors; its later rewards are 0. */
 void lud_proof_batch_step(lud_proof_batch *batch, const int32_t *actions);
 /* The same, and finished slots begin their next query at once; every slot is expanded exactly once. */
 void lud_proof_batch_step_reset(lud_proof_batch *batch, const int32_t *actions);
@@ -108,5 +105,3 @@ void lud_proof_batch_save(const lud_proof_batch *batch, void *snapshot);
 void lud_proof_batch_load(lud_proof_batch *batch, const void *snapshot);
 /* Whether every slot rests (only with LUD_PROOF_ONCE). */
 bool lud_proof_batch_is_done(const lud_proof_batch *batch);
-
-#endif

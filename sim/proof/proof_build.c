@@ -1,4 +1,3 @@
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,8 +76,7 @@ static void name_everything(construction *c) {
     base->arity = arity;
 }
 
-/* Stable counting sort of `order` (n fact numbers) by key(fact) in 0..n_keys; `count` has n_keys + 2 entries.
- */
+/* Stable counting sort of `order` (n fact numbers) by key(fact) in 0..n_keys; count[n_keys + 2]. */
 static void counting_sort(const lud_proof_atom *facts, int32_t *order, int32_t *spare, int32_t n, int field,
                           int32_t *count, int32_t n_keys) {
     memset(count, 0, ((size_t)n_keys + 2) * sizeof *count);

@@ -1,7 +1,6 @@
 /* What the readers collect before a base is built: atoms over provisional name numbers. Shared by the reader
  * (proof_read.c) and the construction of a base (proof_build.c); nobody else needs it. */
-#ifndef LUDUS_SIM_PROOF_BUILDER_H
-#define LUDUS_SIM_PROOF_BUILDER_H
+#pragma once
 
 #include "sim/proof/proof_base.h"
 
@@ -80,5 +79,3 @@ struct lud_proof_builder {
     RAW_LIST(raw_fact) scores;
     int64_t skipped;
 };
-
-#endif

@@ -7,8 +7,7 @@
  * variables of every state are numbered n_constants + 1, + 2, ... by first appearance, so two states that
  * differ only in the names of variables are equal bytes. The unifier is the complete one for function-free
  * atoms. */
-#ifndef LUDUS_SIM_PROOF_EXPAND_H
-#define LUDUS_SIM_PROOF_EXPAND_H
+#pragma once
 
 #include "sim/proof/proof_base.h"
 
@@ -95,5 +94,3 @@ static inline int32_t lud_proof_resolve(const lud_proof_base *base, const int32_
     }
     return term;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The index of facts by one argument: an open-addressing table from (predicate, position, constant) to a
  * range. */
-#ifndef LUDUS_SIM_PROOF_INDEX_H
-#define LUDUS_SIM_PROOF_INDEX_H
+#pragma once
 
 #include "sim/proof/proof_base.h"
 
@@ -31,5 +30,3 @@ static inline lud_proof_range lud_proof_bucket_find(const lud_proof_base *base, 
         }
     return range;
 }
-
-#endif

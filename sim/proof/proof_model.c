@@ -70,8 +70,7 @@ static size_t align8(size_t bytes) {
     return (bytes + 7) & ~(size_t)7;
 }
 
-/* Observation parts `goals` [A][1 + arity], `successors` [S][A][1 + arity] and `mask` [S]: the padded view.
- */
+/* Observation parts `goals` [A][1 + arity], `successors` [S][A][1 + arity] and `mask` [S], padded. */
 static bool build_layout(lud_proof_model *model) {
     lud_layout *layout = &model->model.layout;
     int width = 1 + (model->base->max_arity > 2 ? model->base->max_arity : 2);

@@ -3,8 +3,7 @@
  * A state is a conjunction of goals on the way from a query; an action chooses one of its successors
  * (proof_expand.h); an episode is one query. It ends when all goals are discharged (True), when none can be
  * (False), when the agent gives up (Endf), or at the depth limit. */
-#ifndef LUDUS_SIM_PROOF_MODEL_H
-#define LUDUS_SIM_PROOF_MODEL_H
+#pragma once
 
 #include "base/options.h"
 #include "sim/proof/proof_expand.h"
@@ -49,8 +48,7 @@ typedef struct lud_proof_options {
 } lud_proof_options;
 extern const lud_option_table lud_proof_option_table;
 
-/* A list of queries to play. labels may be null (all 1); an atom with predicate 0 is blank and never played.
- */
+/* A list of queries to play. labels may be null (all 1); an atom with predicate 0 is blank, never played. */
 typedef struct lud_proof_pool {
     const lud_proof_atom *atoms; /* [n] ground */
     const int8_t *labels;        /* [n] 1 true triple, 0 corruption */
@@ -98,8 +96,7 @@ typedef enum lud_proof_outcome {
 
 /* The head of a state's bytes. Behind it lie goals[max_goals] (unused ones zero), memory[path_capacity]
  * (uint64_t hashes of visited states, unused ones zero; absent when the memory is off) and
- * path[path_capacity] (int32_t, what each step used: rule r as 1 + r, fact f as -1 - f, unused entries zero).
- */
+ * path[path_capacity] (int32_t, what each step used: rule r as 1 + r, fact f as -1 - f, unused ones 0). */
 typedef struct lud_proof_state {
     int32_t n_goals;
     int32_t n_path;      /* entries of path and memory; steps skipped as unary count here but not in depth */
@@ -163,5 +160,3 @@ int32_t lud_proof_corruptions(const lud_proof_model *model, const lud_proof_atom
                               lud_proof_atom *out, int32_t capacity);
 
 extern const lud_world lud_proof_world;
-
-#endif

@@ -101,8 +101,6 @@ int32_t lud_proof_names_add(lud_proof_names *names, const char *text, size_t len
 }
 
 void lud_proof_names_free(lud_proof_names *names) {
-    free(names->pool);
-    free(names->offset);
-    free(names->table);
+    LUD_FREE(names->pool, names->offset, names->table);
     *names = (lud_proof_names){0};
 }

@@ -19,7 +19,7 @@ typedef struct cursor {
 
 static lud_status fail(const cursor *c, const char *at, const char *what, const char *expected) {
     lud_place place = {c->file, c->line, (int)(at - c->begin) + 1};
-    return lud_fail_at(c->error, LUD_ERROR_INPUT, place, "%s, expected %s", what, expected);
+    return lud_invalid_at(c->error, place, "%s, expected %s", what, expected);
 }
 
 static lud_status no_memory(const cursor *c) {
@@ -161,8 +161,7 @@ static lud_status read_atom(cursor *c, read_term term, raw_atom *atom) {
     bool quoted;
     skip_blanks(c);
     place = c->at;
-    lud_status status = read_name(c, "(),", "a predicate name", &name, &length, &quoted);
-    if (status) return status;
+    LUD_TRY(read_name(c, "(),", "a predicate name", &name, &length, &quoted));
     if (peek(c) != '(')
         return fail(c, c->at, at_end(c) ? "the end of the line" : "something else", "`(` after a predicate");
     c->at++;
@@ -171,11 +170,9 @@ static lud_status read_atom(cursor *c, read_term term, raw_atom *atom) {
     for (;;) {
         const char *argument;
         size_t argument_length;
-        status = read_name(c, "(),", "an argument", &argument, &argument_length, &quoted);
-        if (status) return status;
+        LUD_TRY(read_name(c, "(),", "an argument", &argument, &argument_length, &quoted));
         if (n_terms == LUD_PROOF_MAX_ARITY) return fail(c, argument, "a fifth argument", "at most four");
-        status = term(c, argument, argument_length, quoted, &atom->terms[n_terms++]);
-        if (status) return status;
+        LUD_TRY(term(c, argument, argument_length, quoted, &atom->terms[n_terms++]));
         char separator = peek(c);
         if (separator != ',' && separator != ')')
             return fail(c, c->at, at_end(c) ? "the end of the line" : "something else",
@@ -430,8 +427,7 @@ static lud_status read_body(cursor *c, raw_rule *rule, bool arrow_follows) {
         if (rule->n_body == LUD_PROOF_MAX_BODY)
             return fail(c, c->at, "more than 32 atoms in a body", "fewer");
         raw_atom atom;
-        lud_status status = read_atom(c, rule_term, &atom);
-        if (status) return status;
+        LUD_TRY(read_atom(c, rule_term, &atom));
         if (!APPEND(b->bodies, atom)) return no_memory(c);
         rule = &b->rules.items[b->rules.n - 1];
         rule->n_body++;
@@ -474,25 +470,19 @@ static lud_status read_rule(cursor *c) {
         .body = b->bodies.n, .variables = b->variable_names.n, .name = -1, .weight = 1.0, .line = c->line};
     if (!APPEND(b->rules, fresh)) return no_memory(c);
     raw_rule *rule = &b->rules.items[b->rules.n - 1];
-    lud_status status = read_rule_label(c, rule);
-    if (status) return status;
+    LUD_TRY(read_rule_label(c, rule));
     bool arrow = contains(c, "->");
-    if (arrow) {
-        status = read_body(c, rule, true);
-        if (status) return status;
-    }
+    if (arrow) LUD_TRY(read_body(c, rule, true));
     raw_atom head;
-    status = read_atom(c, rule_term, &head);
-    if (status) return status;
+    LUD_TRY(read_atom(c, rule_term, &head));
     rule = &b->rules.items[b->rules.n - 1];
     rule->head = head;
     skip_blanks(c);
     if (!arrow && c->stop - c->at >= 2 && c->at[0] == ':' && c->at[1] == '-') {
         c->at += 2;
-        status = read_body(c, rule, false);
-        if (status) return status;
+        LUD_TRY(read_body(c, rule, false));
     }
-    status = expect_end(c);
+    lud_status status = expect_end(c);
     if (!status) order_variables(b, &b->rules.items[b->rules.n - 1]);
     return status;
 }
@@ -502,8 +492,7 @@ lud_status lud_proof_read_rules(lud_proof_builder *builder, const char *name, co
     cursor c = begin(builder, name, text, length, error);
     if (!keep_name(&builder->rule_file, name)) return no_memory(&c);
     while (next_line(&c)) {
-        lud_status status = read_rule(&c);
-        if (status) return status;
+        LUD_TRY(read_rule(&c));
     }
     return LUD_OK;
 }
@@ -537,8 +526,7 @@ lud_status lud_proof_read_domains(lud_proof_builder *builder, const char *name, 
         while (blank < c.stop && !is_blank(*blank)) blank++;
         const char *colon = memchr(c.at, ':', (size_t)(blank - c.at));
         if (colon) {
-            lud_status status = read_signature(&c, colon);
-            if (status) return status;
+            LUD_TRY(read_signature(&c, colon));
             continue;
         }
         int32_t domain = lud_proof_names_add(&builder->domains, c.at, (size_t)(blank - c.at));
@@ -563,13 +551,11 @@ lud_status lud_proof_read_scores(lud_proof_builder *builder, const char *name, c
         raw_fact entry;
         double score;
         int64_t rank;
-        lud_status status = read_atom(&c, constant_term, &entry.atom);
-        if (status) return status;
+        LUD_TRY(read_atom(&c, constant_term, &entry.atom));
         skip_dot(&c);
-        status = read_real(&c, "", &score);
-        if (!status) status = read_integer(&c, 0, INT64_C(1000000000000), &rank);
-        if (!status) status = expect_end(&c);
-        if (status) return status;
+        LUD_TRY(read_real(&c, "", &score));
+        LUD_TRY(read_integer(&c, 0, INT64_C(1000000000000), &rank));
+        LUD_TRY(expect_end(&c));
         entry.score = (float)score;
         if (!APPEND(builder->scores, entry)) return no_memory(&c);
         if (as_facts && rank <= top_k && score >= threshold && !APPEND(builder->facts, entry))
@@ -599,16 +585,7 @@ void lud_proof_builder_destroy(lud_proof_builder *builder) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) lud_proof_names_free(names[i]);
     free(builder->arity.items);
     free(builder->facts.items);
-    for (int s = 0; s < LUD_PROOF_SPLITS; s++) {
-        free(builder->queries[s].items);
-        free(builder->query_files[s]);
-    }
-    free(builder->rule_file);
-    free(builder->rules.items);
-    free(builder->bodies.items);
-    free(builder->variable_names.items);
-    free(builder->memberships.items);
-    free(builder->argument_domains.items);
-    free(builder->scores.items);
-    free(builder);
+    for (int s = 0; s < LUD_PROOF_SPLITS; s++) LUD_FREE(builder->queries[s].items, builder->query_files[s]);
+    LUD_FREE(builder->rule_file, builder->rules.items, builder->bodies.items, builder->variable_names.items,
+             builder->memberships.items, builder->argument_domains.items, builder->scores.items, builder);
 }

@@ -129,13 +129,7 @@ lud_status lud_proof_search(const lud_proof_base *base, const lud_proof_atom *qu
         result->exhausted = depth < options->max_depth && s.n == end && result->steps < 0 && !result->limited;
     }
     result->n_states = s.n;
-    free(out.begin);
-    free(out.atoms);
-    free(out.hash);
-    free(out.step);
-    free(s.nodes);
-    free(s.pool);
-    free(s.table);
+    LUD_FREE(out.begin, out.atoms, out.hash, out.step, s.nodes, s.pool, s.table);
     return ok ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory after %lld states", (long long)s.n);
 }
 

@@ -155,7 +155,7 @@ lud_status lud_proof_tree_from_path(const lud_proof_base *base, const lud_proof_
     if (ok) finish(&r);
     free(r.store);
     free(r.agenda);
-    return ok ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a proof tree");
+    return ok ? LUD_OK : lud_no_memory(error, "a proof tree");
 }
 
 lud_status lud_proof_tree_of(const lud_proof_model *model, const uint8_t *state, lud_proof_tree *tree,

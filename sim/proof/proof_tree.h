@@ -2,10 +2,8 @@
  *
  *     aunt(5,76)  by r7: father(h,b), sister(a,h) -> aunt(a,b)
  *     ├─ father(3,76)  fact
- *     └─ sister(5,3)  fact
- */
-#ifndef LUDUS_SIM_PROOF_TREE_H
-#define LUDUS_SIM_PROOF_TREE_H
+ *     └─ sister(5,3)  fact */
+#pragma once
 
 #include "sim/proof/proof_model.h"
 
@@ -47,5 +45,3 @@ bool lud_proof_tree_check(const lud_proof_base *base, const lud_proof_atom *quer
                           const lud_proof_tree *tree);
 void lud_proof_tree_print(const lud_proof_base *base, const lud_proof_tree *tree, lud_text *out);
 void lud_proof_tree_free(lud_proof_tree *tree);
-
-#endif

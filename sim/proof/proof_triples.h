@@ -1,8 +1,7 @@
 /* Lines that hold a triple as three fields: tab-separated and comma-separated values (RFC 4180 without line
  * breaks inside quotes), subject first, and N-Triples (W3C Recommendation, 2014). For the reader
  * (proof_read.c). */
-#ifndef LUDUS_SIM_PROOF_TRIPLES_H
-#define LUDUS_SIM_PROOF_TRIPLES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ bool lud_proof_split_line(lud_proof_format format, const char *line, size_t leng
                           lud_proof_line *out);
 /* Whether the fields are the names of columns, as `head,relation,tail`. */
 bool lud_proof_is_header(const lud_proof_line *line);
-
-#endif

@@ -1,4 +1,3 @@
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,61 +19,49 @@ static const char *const known_names[] = {"all", "filtered", NULL};
 #define BIG 2147483647.0
 
 #define OPTIONS struct lud_proof_query_options
-static const lud_option query_options[] = {
-    TEXT(train, NULL, "file of training queries, with or without depths"),
-    TEXT(valid, NULL, "file of validation queries"),
-    TEXT(test, NULL, "file of test queries"),
-    CHOICE(play, "train", split_names, "the list that single episodes (run, view, record) draw from"),
-    INTS(depths, "[]", -1, BIG, "training queries kept by the depth their file states; empty: all"),
-    BOOL(with_rules, "true", "drop training queries whose predicate heads no rule"),
-    INT(n_train, "0", 0, BIG, "use only the first n training queries (after the filters); 0: all"),
-    INT(n_valid, "0", 0, BIG, "use only the first n validation queries; 0: all"),
-    INT(n_test, "0", 0, BIG, "use only the first n test queries; 0: all"),
-};
-static const lud_option_table query_table = OPTION_TABLE("queries", "what is to be proved", query_options);
+TABLE(query_table, "queries", "what is to be proved",
+      TEXT(train, NULL, "file of training queries, with or without depths"),
+      TEXT(valid, NULL, "file of validation queries"), TEXT(test, NULL, "file of test queries"),
+      CHOICE(play, "train", split_names, "the list that single episodes (run, view, record) draw from"),
+      INTS(depths, "[]", -1, BIG, "training queries kept by the depth their file states; empty: all"),
+      BOOL(with_rules, "true", "drop training queries whose predicate heads no rule"),
+      INT(n_train, "0", 0, BIG, "use only the first n training queries (after the filters); 0: all"),
+      INT(n_valid, "0", 0, BIG, "use only the first n validation queries; 0: all"),
+      INT(n_test, "0", 0, BIG, "use only the first n test queries; 0: all"));
 
 #undef OPTIONS
 #define OPTIONS struct lud_proof_limit_options
-static const lud_option limit_options[] = {
-    INT(depth, "20", 1, 10000, "an episode is cut after this many", "steps"),
-    INT(goals, "6", 1, LUD_PROOF_MAX_GOALS, "successors with more goals are cut"),
-    INT(successors, "64", 2, LUD_PROOF_MAX_SUCCESSORS, "candidates of one state kept, rules before facts"),
-    INT(fact_cap, "0", 0, BIG, "facts of each predicate that take part in resolution; 0: all"),
-    BOOL(fact_cap_random, "false",
-         "the cap keeps a random choice (depends on run.seed) instead of the first ones"),
-    BOOL(memory, "true", "never offer a state that the episode has visited"),
-    BOOL(end_action, "true", "offer the action that gives up"),
-    BOOL(skip_unary, "false", "pass through states with one successor (only without the end action)"),
-};
-static const lud_option_table limit_table =
-    OPTION_TABLE("limits", "budgets of the search and the actions offered", limit_options);
+TABLE(limit_table, "limits", "budgets of the search and the actions offered",
+      INT(depth, "20", 1, 10000, "an episode is cut after this many", "steps"),
+      INT(goals, "6", 1, LUD_PROOF_MAX_GOALS, "successors with more goals are cut"),
+      INT(successors, "64", 2, LUD_PROOF_MAX_SUCCESSORS, "candidates of one state kept, rules before facts"),
+      INT(fact_cap, "0", 0, BIG, "facts of each predicate that take part in resolution; 0: all"),
+      BOOL(fact_cap_random, "false",
+           "the cap keeps a random choice (depends on run.seed) instead of the first ones"),
+      BOOL(memory, "true", "never offer a state that the episode has visited"),
+      BOOL(end_action, "true", "offer the action that gives up"),
+      BOOL(skip_unary, "false", "pass through states with one successor (only without the end action)"));
 
 #undef OPTIONS
 #define OPTIONS struct lud_proof_negative_options
-static const lud_option negative_options[] = {
-    REAL(per_positive, "1", 0, 1000, "corrupted queries for each true one in training"),
-    CHOICE(corrupt, "both", corrupt_names, "which argument is replaced"),
-    CHOICE(
-        known, "all", known_names,
-        "what is never used as a corruption: every fact and query, or only queries left by the depth filter"),
-};
-static const lud_option_table negative_table =
-    OPTION_TABLE("negatives", "corrupted queries mixed into training", negative_options);
+TABLE(negative_table, "negatives", "corrupted queries mixed into training",
+      REAL(per_positive, "1", 0, 1000, "corrupted queries for each true one in training"),
+      CHOICE(corrupt, "both", corrupt_names, "which argument is replaced"),
+      CHOICE(known, "all", known_names,
+             "what is never used as a corruption: every fact and query, or only queries left by the depth "
+             "filter"));
 
 #undef OPTIONS
 #define OPTIONS struct lud_proof_score_options
-static const lud_option score_options[] = {
-    TEXT(file, NULL, "file of `p(a,b) score rank` lines"),
-    BOOL(as_facts, "false",
-         "add the best of them to the facts; note that they may contain valid and test queries"),
-    INT(top_k, "10", 0, BIG, "largest rank added as a fact"),
-    REAL(threshold, "0", -BIG, BIG, "smallest score added as a fact"),
-    REAL(shaping, "0", -1000, 1000,
-         "beta of the potential beta * log(score of the first goal); 0: no shaping"),
-    REAL(shaping_gamma, "0.99", 0, 1, "discount of the shaping term"),
-};
-static const lud_option_table score_table =
-    OPTION_TABLE("scores", "scores of triples from elsewhere", score_options);
+TABLE(score_table, "scores", "scores of triples from elsewhere",
+      TEXT(file, NULL, "file of `p(a,b) score rank` lines"),
+      BOOL(as_facts, "false",
+           "add the best of them to the facts; note that they may contain valid and test queries"),
+      INT(top_k, "10", 0, BIG, "largest rank added as a fact"),
+      REAL(threshold, "0", -BIG, BIG, "smallest score added as a fact"),
+      REAL(shaping, "0", -1000, 1000,
+           "beta of the potential beta * log(score of the first goal); 0: no shaping"),
+      REAL(shaping_gamma, "0.99", 0, 1, "discount of the shaping term"));
 
 #undef OPTIONS
 #define OPTIONS lud_proof_options
@@ -121,8 +108,8 @@ static lud_status read_one(lud_proof_builder *builder, const lud_proof_options *
     lud_arena *arena = lud_arena_create(0);
     char *full = arena ? path_of(arena, o, scenario, path) : NULL, *text;
     size_t length;
-    lud_status status = full ? lud_file_read(arena, full, FILE_LIMIT, &text, &length, error)
-                             : lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    lud_status status =
+        full ? lud_file_read(arena, full, FILE_LIMIT, &text, &length, error) : lud_out_of_memory(error);
     if (!status) switch (kind) {
         case FACTS:
             status = lud_proof_read_facts(builder, full, text, length, error);
@@ -153,10 +140,10 @@ static void warn(void *unused, const char *text) {
 lud_status lud_proof_model_load(const lud_proof_options *options, const char *file, uint64_t seed,
                                 lud_proof_model **model, lud_error *error) {
     if (!options->facts || !options->rules)
-        return lud_fail_at(error, LUD_ERROR_INPUT, (lud_place){file, 0, 0},
-                           "proof: no `%s`, expected the path of a file", options->facts ? "rules" : "facts");
+        return lud_invalid_at(error, (lud_place){file, 0, 0}, "proof: no `%s`, expected the path of a file",
+                              options->facts ? "rules" : "facts");
     lud_proof_builder *builder = lud_proof_builder_create((lud_proof_syntax)options->syntax);
-    if (!builder) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!builder) return lud_out_of_memory(error);
     lud_proof_builder_set_format(builder, (lud_proof_format)options->format);
     const char *paths[] = {options->facts,         options->rules,        options->queries.train,
                            options->queries.valid, options->queries.test, options->domains,
@@ -210,17 +197,16 @@ static lud_status parse(lud_tree *root, const char *file, uint64_t seed, lud_mod
     lud_arena *arena = lud_arena_create(0);
     lud_proof_options options;
     lud_proof_model *loaded = NULL;
-    lud_status status = arena ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    lud_status status = arena ? LUD_OK : lud_out_of_memory(error);
     if (!status)
         status =
             lud_options_read(&lud_proof_option_table, arena, lud_tree_get(root, "proof"), &options, error);
-    if (!status && !make_absolute(arena, file, &options))
-        status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!status && !make_absolute(arena, file, &options)) status = lud_out_of_memory(error);
     if (!status) status = lud_proof_model_load(&options, file, seed, &loaded, error);
     if (!status && loaded->pools[options.queries.play].n == 0) {
-        status = lud_fail_at(error, LUD_ERROR_INPUT, (lud_place){file, 0, 0},
-                             "proof.queries: no %s queries are left to play, expected a file with some",
-                             split_names[options.queries.play]);
+        status = lud_invalid_at(error, (lud_place){file, 0, 0},
+                                "proof.queries: no %s queries are left to play, expected a file with some",
+                                split_names[options.queries.play]);
         lud_proof_model_destroy(loaded);
         loaded = NULL;
     }
@@ -239,7 +225,7 @@ static void free_model(lud_model *model) {
 
 static lud_status write_model(const lud_model *model, lud_arena *arena, lud_tree *root, lud_error *error) {
     lud_tree *section = lud_tree_add_mapping(arena, root, "proof");
-    if (!section) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
+    if (!section) return lud_out_of_memory(error);
     return lud_options_write(&lud_proof_option_table, arena,
                              &((const lud_proof_model *)(const void *)model)->options, section, error);
 }
@@ -383,8 +369,7 @@ static lud_status successors(const lud_model *model, const uint8_t *state, const
     const lud_proof_model *m = proof_model(model);
     out->n = 0;
     if (is_terminal(model, state)) return LUD_OK;
-    lud_status status = lud_successors_reserve(out, model->layout.state_bytes, 1, error);
-    if (status) return status;
+    LUD_TRY(lud_successors_reserve(out, model->layout.state_bytes, 1, error));
     window w;
     memcpy(out->states, state, model->layout.state_bytes);
     take_action(m, out->states, joint_action[0], &w);

@@ -1,8 +1,6 @@
 #include "sim/proof/prover.h"
 
-#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/proof/proof_index.h"
 
@@ -394,8 +392,7 @@ static void solve(lud_prover *p, evaluation *e) {
             int32_t fact = facts.order ? facts.order[k] : k;
             if (fact != p->options.excluded) try_match(p, e, b, &base->facts[fact], -1 - fact);
         }
-        /* new answers may join the list meanwhile; they wake this subgoal again, so those of now are enough
-         */
+        /* new answers may join the list meanwhile; they wake this subgoal again: those of now are enough */
         int32_t n = answers >= 0 ? p->lists[answers].n : 0;
         for (int32_t k = 0; k < n && !p->stopped && !p->failed; k++) {
             int32_t known = p->lists[answers].items[k];
@@ -437,7 +434,7 @@ lud_status lud_prover_create(const lud_proof_base *base, const lud_prover_option
             p = NULL;
         }
     }
-    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the prover");
+    if (!p) return lud_no_memory(error, "the prover");
     *prover = p;
     return LUD_OK;
 }
@@ -446,22 +443,9 @@ void lud_prover_destroy(lud_prover *prover) {
     if (!prover) return;
     for (int32_t i = 0; i < prover->n_subgoals; i++) free(prover->subgoals[i].dependents.items);
     for (int32_t i = 0; i < prover->n_lists; i++) free(prover->lists[i].items);
-    free(prover->atoms);
-    free(prover->atom_table);
-    free(prover->children);
-    free(prover->subgoals);
-    free(prover->subgoal_table);
-    free(prover->lists_of.keys);
-    free(prover->lists_of.values);
-    free(prover->lists);
-    free(prover->edges.keys);
-    free(prover->edges.values);
-    free(prover->queue);
-    free(prover);
-}
-
-int64_t lud_prover_size(const lud_prover *prover) {
-    return prover->n_atoms;
+    LUD_FREE(prover->atoms, prover->atom_table, prover->children, prover->subgoals, prover->subgoal_table,
+             prover->lists_of.keys, prover->lists_of.values, prover->lists, prover->edges.keys,
+             prover->edges.values, prover->queue, prover);
 }
 
 /* The goal with its variables as 0, and for each argument the first one that holds the same variable. */
@@ -555,11 +539,11 @@ lud_status lud_prover_ask(lud_prover *prover, const lud_proof_atom *goal, lud_pr
 
 lud_status lud_prover_count(lud_prover *prover, const lud_proof_atom *goal, int64_t *n, lud_error *error) {
     question q = make_question(prover, goal);
-    lud_status status = work(prover, &q, INT64_MAX, n, error);
-    if (!status && prover->stopped)
+    LUD_TRY(work(prover, &q, INT64_MAX, n, error));
+    if (prover->stopped)
         return lud_fail(error, LUD_ERROR_LIMIT, "the prover stopped at a limit with %d derived atoms",
                         prover->n_atoms);
-    return status;
+    return LUD_OK;
 }
 
 lud_status lud_prover_tree(lud_prover *prover, const lud_proof_atom *goal, lud_proof_tree *tree,
@@ -568,8 +552,7 @@ lud_status lud_prover_tree(lud_prover *prover, const lud_proof_atom *goal, lud_p
     question q = make_question(p, goal);
     int32_t root;
     tree->n = 0;
-    if (known_answers(p, &q, 1, &root) == 0)
-        return lud_fail(error, LUD_ERROR_INPUT, "the goal has not been proved");
+    if (known_answers(p, &q, 1, &root) == 0) return lud_invalid(error, "the goal has not been proved");
     const lud_proof_atom *atom = root < 0 ? &p->base->facts[-1 - root] : &p->atoms[root].atom;
     bool ok = lud_proof_tree_add(tree, atom, -1) == 0;
     if (ok) tree->nodes[0].index = root;
@@ -595,7 +578,7 @@ lud_status lud_prover_tree(lud_prover *prover, const lud_proof_atom *goal, lud_p
             if (ok) tree->nodes[node].index = child;
         }
     }
-    return ok ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a proof tree");
+    return ok ? LUD_OK : lud_no_memory(error, "a proof tree");
 }
 
 const lud_prover_effort lud_prover_effort_to_solve = {200000, 3000000};

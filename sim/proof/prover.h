@@ -7,8 +7,7 @@
  * all later questions. When nothing is left to evaluate, every answer to every subgoal asked for is known:
  * what was not derived is not in the least fixpoint. Memory grows with the answers; limits turn "not derived"
  * into "undecided". */
-#ifndef LUDUS_SIM_PROOF_PROVER_H
-#define LUDUS_SIM_PROOF_PROVER_H
+#pragma once
 
 #include "sim/proof/proof_tree.h"
 
@@ -50,8 +49,6 @@ lud_status lud_prover_answer_query(const lud_proof_base *base, const lud_proof_a
 /* How many instances of the goal follow; works until all are known. A limit met on the way is
  * LUD_ERROR_LIMIT. */
 lud_status lud_prover_count(lud_prover *prover, const lud_proof_atom *goal, int64_t *n, lud_error *error);
-/* Derived atoms remembered so far, facts not counted. */
-int64_t lud_prover_size(const lud_prover *prover);
 
 /* ---- Search by steps ---- */
 
@@ -76,5 +73,3 @@ lud_status lud_proof_search(const lud_proof_base *base, const lud_proof_atom *qu
                             const lud_proof_search_options *options, lud_proof_search_result *result,
                             lud_error *error);
 void lud_proof_search_result_free(lud_proof_search_result *result);
-
-#endif

@@ -1,7 +1,6 @@
 #include "sim/proof/relation_rules.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* A rule of `relation` while they are collected. */
 typedef struct entry {
@@ -199,10 +198,7 @@ static bool find_order(lud_relation_rules *rules) {
     const bool complete = s.index && s.low && s.stack && s.stacked && rules->order && rules->component_begin;
     for (int32_t r = 0; complete && r < rules->n_relations; r++)
         if (!s.index[r]) visit(&s, r);
-    free(s.index);
-    free(s.low);
-    free(s.stack);
-    free(s.stacked);
+    LUD_FREE(s.index, s.low, s.stack, s.stacked);
     return complete;
 }
 
@@ -235,13 +231,10 @@ lud_status lud_relation_rules_create(const lud_proof_base *base, lud_relation_ru
     free(c.entries);
     if (complete) return LUD_OK;
     lud_relation_rules_free(rules);
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a fixpoint");
+    return lud_no_memory(error, "a fixpoint");
 }
 
 void lud_relation_rules_free(lud_relation_rules *rules) {
-    free(rules->rule_begin);
-    free(rules->rules);
-    free(rules->component_begin);
-    free(rules->order);
+    LUD_FREE(rules->rule_begin, rules->rules, rules->component_begin, rules->order);
     *rules = (lud_relation_rules){0};
 }

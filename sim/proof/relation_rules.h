@@ -1,6 +1,5 @@
 /* Rules over binary predicates as expressions of relations (for sim/proof/fixpoint.h). */
-#ifndef LUDUS_SIM_PROOF_RELATION_RULES_H
-#define LUDUS_SIM_PROOF_RELATION_RULES_H
+#pragma once
 
 #include "sim/proof/proof_base.h"
 
@@ -33,5 +32,3 @@ typedef struct lud_relation_rules {
 /* LUD_ERROR_LIMIT, with the rule's name, when a rule is no such expression. */
 lud_status lud_relation_rules_create(const lud_proof_base *base, lud_relation_rules *rules, lud_error *error);
 void lud_relation_rules_free(lud_relation_rules *rules);
-
-#endif

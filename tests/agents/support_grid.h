@@ -1,6 +1,5 @@
 /* Small multigrid models for tests of policies, drawn with one character a cell. */
-#ifndef LUDUS_TESTS_AGENTS_SUPPORT_GRID_H
-#define LUDUS_TESTS_AGENTS_SUPPORT_GRID_H
+#pragma once
 
 #include "sim/multigrid/grid_model.h"
 
@@ -11,5 +10,3 @@ lud_model *grid_create(const char *const *rows, int height, lud_grid_action_set 
                        const lud_grid_goal *goals, int n_goals);
 /* The model's initial state; the caller frees it. */
 uint8_t *grid_start(const lud_model *model);
-
-#endif

@@ -38,7 +38,7 @@ static int layer_of(const char *path) {
 
 /* Rooms of learn/ in their order: each may use those above it in this list that belong to everybody or to the
  * same family. Of two prefixes of a path the longer one counts. */
-enum { EVERYBODY, EMPO, MAPPO, PROOF, TICKS, CLONE, REGISTRY };
+enum { EVERYBODY, EMPO, MAPPO, PROOF, REGISTRY };
 static const struct room {
     const char *prefix;
     int family;
@@ -52,7 +52,8 @@ static const struct room {
     {"learn/episodes/", EVERYBODY},        /* data sets of recorded episodes, windows */
     {"learn/language/", EVERYBODY},        /* tokens, transformers, generation */
     {"learn/empo/", EMPO},                 /* theory, equations, layout, overlay, options */
-    {"learn/empo/exact/", EMPO},           /* the exact solver and what follows from it */
+    {"learn/empo/exact/", EMPO},           /* the exact solver, its chain, its files */
+    {"learn/empo/evaluation/", EMPO},      /* policies judged by it, the reference of learners */
     {"learn/empo/memory/", EMPO},          /* features, environments, replay */
     {"learn/empo/networks/", EMPO},        /* networks and tables */
     {"learn/empo/phase1/", EMPO},          /* the learner of what people do */
@@ -61,8 +62,8 @@ static const struct room {
     {"learn/empo/explore/", EMPO},         /* curiosity, novelty, search */
     {"learn/empo/phase2/", EMPO},          /* the learner of power */
     {"learn/mappo/", MAPPO},               /* graph MAPPO */
-    {"learn/ticks/", TICKS},               /* many agents, one model */
-    {"learn/clone/", CLONE},               /* imitation of recorded episodes */
+    {"learn/ticks/", MAPPO},               /* many agents, one model; acts with the networks of graph MAPPO */
+    {"learn/clone/", MAPPO},               /* imitation of recorded episodes; the same */
     {"learn/kge/", PROOF},                 /* embeddings and their scores */
     {"learn/proof_ppo/", PROOF},           /* the prover */
     {"learn/kge/kge.", PROOF},             /* the learner kge, which ranks as the prover does */

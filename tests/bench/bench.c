@@ -20,6 +20,9 @@ static const lud_bench *const registry[] = {
     &lud_bench_proof,      //
     &lud_bench_training,   //
     &lud_bench_proving,    //
+    &lud_bench_bandit,     //
+    &lud_bench_ticks,      //
+    &lud_bench_windows,    //
 };
 
 enum { N_REGISTERED = sizeof registry / sizeof *registry, N_REPETITIONS = 9 };

@@ -3,8 +3,7 @@
  * A benchmark is one file: it measures and adds rows to a report. A rate is the median over repetitions, each
  * long enough for the clock; beside it stands the spread and, where one is known, the floor: what the machine
  * could do at best or what was asked for, in the same unit. */
-#ifndef LUDUS_TESTS_BENCH_H
-#define LUDUS_TESTS_BENCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,6 +47,9 @@ extern const lud_bench lud_bench_mappo;
 extern const lud_bench lud_bench_proof;
 extern const lud_bench lud_bench_training;
 extern const lud_bench lud_bench_proving;
+extern const lud_bench lud_bench_bandit;
+extern const lud_bench lud_bench_ticks;
+extern const lud_bench lud_bench_windows;
 
 /* Runs all iterations of a learner, with a progress line of this label; adds the processor time to *seconds.
  * An interruption is an error. */
@@ -83,5 +85,3 @@ typedef struct lud_bench_piece {
     double rate, spread; /* results, as of lud_bench_rate */
 } lud_bench_piece;
 void lud_bench_rates(int n, lud_bench_piece *pieces, void *context);
-
-#endif

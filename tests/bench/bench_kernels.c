@@ -152,7 +152,9 @@ END WORK(categorical_sample)
 lud_draws draws = {.seed = 1, .n_agents = 4, .purpose = LUD_PURPOSE_ACTION};
 ops->categorical_sample(d, BIG / 16, 16, x[0], 0, &draws, 0, (int32_t *)(void *)x[1], x[2]);
 END WORK(gae) ops->gae(d, 128, ROWS, 0.99, 0.95, x[0], x[1], x[2], 0, x[3], x[4]);
-END WORK(gather_windows) ops->gather_windows(d, ROWS, WIDTH / 8, 8, x[0], 0, LUD_PAD_ZERO, 0, x[1], 0);
+END WORK(gather_windows) const lud_windows windows = {
+    .n = ROWS, .horizon = 8, .row_bytes = WIDTH / 8 * sizeof(float)};
+ops->gather_windows(d, &windows, x[0], LUD_PAD_ZERO, 0, x[1], 0);
 END WORK(lru) ops->lru(d, 64, BIG / 2 / 64 / 64, 64, x[4], x[4], x[4], x[0], 0, 0, x[1]);
 END WORK(adam_step) static const lud_adam adam = {0.9, 0.999, 1e-8, 0, false};
 static const float schedule[3] = {1e-3f, 1, 0};

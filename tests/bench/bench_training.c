@@ -57,13 +57,25 @@ typedef struct training_result {
 #define LIKELY                                                                                               \
     { IN_FIVE }
 
+/* docs/gate.md */
+#define GATE(rate) "learner.gate={mode: threshold, warmup_experiences: 0, rate: " rate "}"
+
 static const training_result results[] = {
     {"key, door and goal 8x8, episodes solved", KEY, {0}, {0}, ENDED, "share", 0.95},
     {"open for the other, episodes solved", OTHER, {0}, {0}, ENDED, "share", 0.95},
     {"navigation, 3 agents, success", NAVIGATION, {0}, {0}, SUCCESS, "share", 0.98},
+    {"navigation, 3 agents, return", NAVIGATION, {0}, {0}, RETURN, "", 0},
     {"navigation, trained with 3, 5 agents", NAVIGATION, {0}, {"particle.agents=5"}, SUCCESS, "share", 0.96},
     {"navigation, trained with 3, 7 agents", NAVIGATION, {0}, {"particle.agents=7"}, SUCCESS, "share", 0.94},
     {"navigation, trained with 3, 10 agents", NAVIGATION, {0}, {"particle.agents=10"}, SUCCESS, "share", 0},
+    {"navigation, gate 50 %, return", NAVIGATION, {GATE("0.5")}, {0}, RETURN, "", 0},
+    {"navigation, gate 50 %, success", NAVIGATION, {GATE("0.5")}, {0}, SUCCESS, "share", 0},
+    {"navigation, gate 25 %, return", NAVIGATION, {GATE("0.25")}, {0}, RETURN, "", 0},
+    {"navigation, gate 25 %, success", NAVIGATION, {GATE("0.25")}, {0}, SUCCESS, "share", 0},
+    {"navigation, gate 10 %, return", NAVIGATION, {GATE("0.1")}, {0}, RETURN, "", 0},
+    {"navigation, gate 10 %, success", NAVIGATION, {GATE("0.1")}, {0}, SUCCESS, "share", 0},
+    {"navigation, gate 3 %, return", NAVIGATION, {GATE("0.03")}, {0}, RETURN, "", 0},
+    {"navigation, gate 3 %, success", NAVIGATION, {GATE("0.03")}, {0}, SUCCESS, "share", 0},
     {"speaker and listener, return", LISTENER, {0}, {0}, RETURN, "", 0},
     {"spread, return", SPREAD, {0}, {0}, RETURN, "", 0},
     {"reference, return", REFERENCE, {"particle.local_ratio=0"}, {0}, RETURN, "", 0},

@@ -1,6 +1,5 @@
 /* Runs the built `ludus` and catches what it prints. */
-#ifndef LUDUS_TESTS_CLI_SUPPORT_PROGRAM_H
-#define LUDUS_TESTS_CLI_SUPPORT_PROGRAM_H
+#pragma once
 
 typedef struct program_result {
     int exit_code; /* -1: ended by a signal */
@@ -26,5 +25,3 @@ program_result program_run_copy(const char *program, const char *const *words);
 
 #define LUDUS_TO(path, ...) program_run_to(path, (const char *const[]){__VA_ARGS__, NULL})
 #define LUDUS(...)          program_run((const char *const[]){__VA_ARGS__, NULL})
-
-#endif

@@ -88,6 +88,10 @@ static void test_curves(void **unused) {
     bytes[1] = read_picture(arena, &n[1]);
     const uint8_t *one = (const uint8_t *)bytes[0] + 16, *two = (const uint8_t *)bytes[1] + 16;
     assert_int_equal(two[2] * 256 + two[3], 2 * (one[2] * 256 + one[3]));
+    /* over another column */
+    check(LUDUS("plot", rising, "-c", "return", "-x", "iteration", "-o", picture), 0, "written");
+    bytes[1] = read_picture(arena, &n[1]);
+    assert_false(n[0] == n[1] && !memcmp(bytes[0], bytes[1], n[0]));
     lud_arena_destroy(arena);
 }
 
@@ -96,6 +100,8 @@ static void test_errors(void **unused) {
     check(LUDUS("plot", rising), 2, "name columns with -c; ");
     check(LUDUS("plot", rising), 2, "rising/metrics.csv has iteration,steps,return,evaluation/return");
     check(LUDUS("plot", rising, "-c", "retrun", "-o", picture), 2, "nothing was measured of 'retrun'; ");
+    check(LUDUS("plot", rising, "-c", "return", "-x", "seconds", "-o", picture), 2,
+          "nothing was measured of");
     check(LUDUS("plot", empty, "-c", "return", "-o", picture), 2, "empty has no metrics.csv: not a training");
     check(LUDUS("plot", rising, "-c", "return", "-o", "curves.svg"), 2,
           "curves.svg: a picture is written as .png");

@@ -1,7 +1,6 @@
 // The part of cuBLAS that kernels/cuda uses, as plain loops (cublas.cc). Matrices are column-major, arguments
 // are checked as cuBLAS documents it.
-#ifndef LUDUS_TESTS_EMULATION_CUBLAS_V2_H
-#define LUDUS_TESTS_EMULATION_CUBLAS_V2_H
+#pragma once
 
 #include "cuda_runtime.h"
 
@@ -31,5 +30,3 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cubla
                             const void *b, cudaDataType_t type_b, int ldb, const void *beta, void *c,
                             cudaDataType_t type_c, int ldc, cublasComputeType_t compute,
                             cublasGemmAlgo_t algorithm);
-
-#endif

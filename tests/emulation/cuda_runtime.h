@@ -6,8 +6,7 @@
 // (threads.cc). Streams keep their work until somebody waits for them, so what is missing a wait shows
 // (runtime.cc). Device memory lies apart from the host's, begins as NaN, and faults beyond its ends and after
 // its release (memory.cc).
-#ifndef LUDUS_TESTS_EMULATION_CUDA_RUNTIME_H
-#define LUDUS_TESTS_EMULATION_CUDA_RUNTIME_H
+#pragma once
 
 #include <cmath>
 #include <cstddef>
@@ -181,5 +180,3 @@ template <class T> T atomicCAS(T *at, T expected, T value) {
     if (before == expected) *at = value;
     return before;
 }
-
-#endif

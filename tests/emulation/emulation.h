@@ -1,6 +1,5 @@
 // What the parts of the emulation share.
-#ifndef LUDUS_TESTS_EMULATION_EMULATION_H
-#define LUDUS_TESTS_EMULATION_EMULATION_H
+#pragma once
 
 #include "cuda_runtime.h"
 
@@ -38,5 +37,3 @@ void seed_order(uint64_t seed);
 cudaError_t enqueue_work(cudaStream_t stream, std::function<bool()> work);
 
 } // namespace emulation
-
-#endif

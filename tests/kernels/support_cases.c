@@ -311,6 +311,38 @@ static void layer_norm(case_layout *l, uint64_t seed) {
     l->gradient[0] = l->gradient[1] = l->gradient[2] = true;
     by_rows(l, 1, 7);
 }
+static void rms_norm(case_layout *l, uint64_t seed) {
+    (void)seed;
+    l->a += 2;
+    l->in[0] = l->out[0] = l->rows * l->a, l->in[1] = l->a;
+    l->out[1] = l->rows;
+    l->kept[1] = true;
+    l->gradient[0] = l->gradient[1] = true;
+    by_rows(l, 1, 3);
+}
+/* Outputs in several panels, the last one not whole; out[1] is what was packed. */
+static void packed(case_layout *l, uint64_t seed) {
+    (void)seed;
+    l->b = 11 * l->b + 130;
+    l->in[0] = l->in[2] = l->rows * l->a, l->in[1] = l->a * l->b;
+    l->out[0] = l->rows * l->b, l->out[1] = lud_pack_numbers(l->b, l->a);
+    by_rows(l, 5, 1);
+}
+/* The packed numbers are compared through their product alone. */
+static void packed_half(case_layout *l, uint64_t seed) {
+    packed(l, seed);
+    l->in[2] = l->out[1] = 0;
+    indices(l, 0, lud_pack_numbers(l->b, l->a) / 2);
+}
+static void quantised(case_layout *l, uint64_t seed) {
+    (void)seed;
+    l->in[0] = l->out[1] = l->rows * 3 * l->a;
+    l->out[0] = l->rows * 3;
+    int32_t *index = indices(l, 0, l->rows);
+    for (int64_t i = 0; i < l->rows; ++i) index[i] = (int32_t)(l->rows - 1 - i);
+    indices(l, 1, l->rows * 3 * l->a / 4 + 1);
+    l->discrete = true;
+}
 static void log_softmax(case_layout *l, uint64_t seed) {
     elementwise(l, seed);
 }
@@ -527,6 +559,13 @@ static void windows(case_layout *l, uint64_t seed) {
     int32_t *window = indices(l, 0, l->rows);
     for (int64_t i = 0; i < l->rows; ++i) window[i] = (int32_t)case_below(81, (uint32_t)i, l->b + 4) - 1;
     indices(l, 1, l->rows);
+    /* int64 in two halves: anywhere in two episodes */
+    int32_t *first = indices(l, 2, 2 * l->rows), *end = indices(l, 3, 2 * l->rows);
+    for (int64_t i = 0; i < l->rows; ++i) {
+        const int64_t row = case_below(82, (uint32_t)i, l->rows);
+        first[2 * i] = (int32_t)row;
+        end[2 * i] = (int32_t)(row < l->rows / 2 ? l->rows / 2 : l->rows);
+    }
     l->out[0] = l->out[1] = l->out[2] = l->rows * l->a * l->b;
 }
 static void statistics(case_layout *l, uint64_t seed) {
@@ -632,6 +671,10 @@ const kernel_case kernel_cases[] = {
     /* sizes go by the place in the table: new cases to the end */
     CASE_ROW(segment_indexed, segment_indexed)
     CASE_ROW(normalise, normalise)
+    CASE_ROW(rms_norm, rms_norm)
+    CASE_ROW(packed, packed)
+    CASE_ROW(packed_half, packed_half)
+    CASE_ROW(quantised, quantised)
 };
 // clang-format on
 const int n_kernel_cases = (int)(sizeof kernel_cases / sizeof *kernel_cases);

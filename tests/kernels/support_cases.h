@@ -1,8 +1,7 @@
 /* One case an operation: the arrays it takes and how to call it forward and backward. The tests run every
  * case for gradients (double, central differences), float against double, thread counts, instruction sets and
  * CUDA. */
-#ifndef LUDUS_TESTS_KERNELS_SUPPORT_CASES_H
-#define LUDUS_TESTS_KERNELS_SUPPORT_CASES_H
+#pragma once
 
 #include "kernels/device.h"
 
@@ -105,5 +104,3 @@ void case_compare(const kernel_case *c, int variant, const case_layout *l, const
                   double tolerance, const char *what);
 /* The weight of output element i in the scalar that gradients are of. */
 double case_weight(int output, int64_t i);
-
-#endif

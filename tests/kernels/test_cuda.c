@@ -314,24 +314,6 @@ static void test_replay_sees_new_numbers(void **state) {
     lud_device_close(device);
 }
 
-static void test_events(void **state) {
-    (void)state;
-    need_cuda();
-    enum { N = 100000 };
-    lud_event *from = lud_event_create(cuda), *to = lud_event_create(cuda);
-    assert_non_null(from);
-    assert_non_null(to);
-    float *x = numbers(cuda, N, 1);
-    lud_event_record(cuda, from);
-    cuda->ops->fill(cuda, N, 1, x);
-    lud_event_record(cuda, to);
-    assert_true(lud_event_seconds(cuda, from, to) > 0);
-    assert_null(lud_device_failure(cuda));
-    lud_event_destroy(cuda, from);
-    lud_event_destroy(cuda, to);
-    lud_device_release(cuda, x);
-}
-
 /* Memory begins as zeros; running out is a null and no failure; a workspace that would grow inside a
  * recording fails with a message, and later calls do nothing. */
 static void test_memory(void **state) {
@@ -440,7 +422,6 @@ int main(void) {
                                        cmocka_unit_test(test_convolution_in_pieces),
                                        cmocka_unit_test(test_large_grid),
                                        cmocka_unit_test(test_replay_sees_new_numbers),
-                                       cmocka_unit_test(test_events),
                                        cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

@@ -20,11 +20,11 @@ static lud_device *open_set(const char *set) {
     return device;
 }
 
-/* These work on a whole array: their draws go by the place in it, their results are totals, or rows are steps
- * of one episode. */
+/* These work on a whole array: their draws go by the place in it, their results are totals, rows are steps of
+ * one episode, or go to places of their own. */
 static bool works_on_rows(const char *name) {
-    static const char *const others[] = {"dropout",    "randoms", "scatter",   "windows",
-                                         "statistics", "popart",  "optimisers"};
+    static const char *const others[] = {"dropout",    "randoms", "scatter",    "windows",
+                                         "statistics", "popart",  "optimisers", "quantised"};
     for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
         if (strcmp(name, others[i]) == 0) return false;
     return true;

@@ -1,6 +1,5 @@
 /* Counts what a device is asked for while it may only replay recorded graphs and move arrays. */
-#ifndef LUDUS_TESTS_LEARN_SUPPORT_CALLS_H
-#define LUDUS_TESTS_LEARN_SUPPORT_CALLS_H
+#pragma once
 
 #include "kernels/device.h"
 
@@ -14,5 +13,3 @@ typedef struct support_calls {
 void support_calls_begin(lud_device *device);
 /* The device is as before; what was counted. */
 support_calls support_calls_end(lud_device *device);
-
-#endif

@@ -1,6 +1,5 @@
 /* Small worlds and a learner of type empo-phase2 in them, for tests. */
-#ifndef LUDUS_TESTS_SUPPORT_EMPO_H
-#define LUDUS_TESTS_SUPPORT_EMPO_H
+#pragma once
 
 #include "learn/empo/phase2/phase2.h"
 
@@ -31,5 +30,3 @@ void support_empo_assert_same(support_empo *a, support_empo *b);
  * bytes must agree. `path` is used for the checkpoint and removed. */
 void support_empo_assert_resumes(const char *world, const char *learner, int n_set, const char *const *set,
                                  const char *path);
-
-#endif

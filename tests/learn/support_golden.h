@@ -17,8 +17,7 @@
  *
  * The environment variable LUDUS_GOLDEN_PRINT=1 prints the rows of the table of known values, and what they
  * are made of, instead of comparing: two such listings tell which tensor differs. */
-#ifndef LUDUS_TESTS_LEARN_SUPPORT_GOLDEN_H
-#define LUDUS_TESTS_LEARN_SUPPORT_GOLDEN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -28,5 +27,3 @@ bool support_golden_begin(void);
 /* Trains every case that has a known value on `device` ("cpu" or "cuda") with so many threads and compares;
  * fails the test after all cases when one differs, having printed what it is made of. */
 void support_golden_check(const char *device, int n_threads);
-
-#endif

@@ -1,6 +1,5 @@
 /* Known values of support_golden.c. LUDUS_GOLDEN_PRINT=1 makes its tests print rows for this table. */
-#ifndef LUDUS_TESTS_LEARN_SUPPORT_GOLDEN_VALUES_H
-#define LUDUS_TESTS_LEARN_SUPPORT_GOLDEN_VALUES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -70,5 +69,3 @@ static const golden_value values[] = {
     {"empo, tables", "cuda", 0xeb7d30c667d14753, 0xfbfff9c62900b4fd},
     {"empo, tables in expectation", "cuda", 0x94eaf59bf1a19c37, 0x684497191573b76f},
 };
-
-#endif

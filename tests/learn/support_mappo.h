@@ -1,6 +1,5 @@
 /* A learner of type graph-mappo in a scenario, for tests. */
-#ifndef LUDUS_TESTS_SUPPORT_MAPPO_H
-#define LUDUS_TESTS_SUPPORT_MAPPO_H
+#pragma once
 
 #include "learn/mappo/mappo.h"
 
@@ -25,5 +24,3 @@ void support_mappo_close(support_mappo *b);
 lud_status support_mappo_collect(support_mappo *b);
 const lud_parameters *support_mappo_parameters(const support_mappo *b);
 bool support_mappo_all_zero(const float *x, int64_t n);
-
-#endif

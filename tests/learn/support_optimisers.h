@@ -1,6 +1,5 @@
 /* One training of every learner with any optimiser. */
-#ifndef LUDUS_TESTS_SUPPORT_OPTIMISERS_H
-#define LUDUS_TESTS_SUPPORT_OPTIMISERS_H
+#pragma once
 
 #include "learn/support_trainings.h"
 
@@ -10,5 +9,3 @@ void support_optimised(int k, const char *type, support_training *training);
 /* Trains to the end, and with a checkpoint in between that another learner continues; fails the test unless
  * both end with the same bytes. */
 void support_resume_optimised(int k, const char *type, const char *device);
-
-#endif

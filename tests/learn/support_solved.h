@@ -1,6 +1,5 @@
 /* A random game of tables, solved exactly. */
-#ifndef LUDUS_TESTS_SUPPORT_SOLVED_H
-#define LUDUS_TESTS_SUPPORT_SOLVED_H
+#pragma once
 
 #include "learn/empo/exact/exact.h"
 #include "learn/support_table_world.h"
@@ -21,5 +20,3 @@ void support_release(support_solved *s);
 
 /* Equal within 1e-12, relative above 1. */
 void support_assert_close(double got, double expected);
-
-#endif

@@ -1,6 +1,5 @@
 /* The schedule that recorded runs and tests of it begin with: 100,000 training steps. */
-#ifndef LUDUS_TESTS_LEARN_SUPPORT_STAGES_H
-#define LUDUS_TESTS_LEARN_SUPPORT_STAGES_H
+#pragma once
 
 #include "learn/empo/stages.h"
 
@@ -33,5 +32,3 @@ static inline lud_empo_stages support_stages(void) {
     }
     return s;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A world given by tables, so that solvers can be tested on arbitrary small games. */
-#ifndef LUDUS_TESTS_LEARN_TABLE_WORLD_H
-#define LUDUS_TESTS_LEARN_TABLE_WORLD_H
+#pragma once
 
 #include "sim/world.h"
 
@@ -29,5 +28,3 @@ typedef struct table_model {
  * later layer. Free with free(). */
 table_model *table_world_random(uint64_t seed, int n_humans, int n_robots, int n_actions, int layers,
                                 int width, bool skips);
-
-#endif

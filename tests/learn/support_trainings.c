@@ -108,6 +108,14 @@ const support_training support_trainings[] = {
      {NULL},
      false,
      1e-3},
+    {"mappo, gated",
+     NAVIGATION("discrete", "3") "learner: {type: graph-mappo, rollout_length: 6, chunk_length: 3, "
+                                 "gate: {mode: top_k, rate: 0.3, warmup_experiences: 0, history: 20, "
+                                 "history_min: 5}, baseline: {type: ema_only}, " MAPPO,
+     NULL,
+     {NULL},
+     false,
+     1e-3},
     {"mappo, magnitude of disturbances",
      DISTURBED "learner: {type: graph-mappo, control: mad, rollout_length: 6, chunk_length: 4, "
                "mad: {state_size: 4, hidden_size: 6, input: disturbance}, " MAPPO,
@@ -147,6 +155,25 @@ const support_training support_trainings[] = {
                             "epochs: 1, minibatches: 1, evaluation_episodes: 2}"},
      false,
      1e-3},
+    {"ticks, a graph",
+     NAVIGATION("discrete",
+                "3") "learner: {type: ticks, ticks: 60, ticks_per_iteration: 3, evaluation_episodes: 3, "
+                     "gate: {mode: top_k, rate: 0.3, warmup_experiences: 0}, value_rate: 0.5, "
+                     "policy: {hidden_size: 16, graph: {hidden_size: 4, heads: 2, "
+                     "embed_hidden_size: 8, layers: 1}}}\n",
+     NULL,
+     {NULL},
+     false,
+     1e-3},
+    {"ticks, continuous",
+     NAVIGATION("continuous",
+                "3") "learner: {type: ticks, ticks: 60, ticks_per_iteration: 3, evaluation_episodes: 3, "
+                     "baseline: {type: warmup_then_ema}, optimiser: {type: apollo, rank: 2}, "
+                     "policy: {encoder: mlp, hidden_size: 16}}\n",
+     NULL,
+     {NULL},
+     true,
+     1e-3},
     {"empo, people alone",
      CORRIDOR
      "learner:\n  type: empo-phase1\n  gamma_h: 0.9\n  beta_h: 5\n  hidden_dim: 8\n  goal_feature_dim: 4\n"
@@ -163,6 +190,16 @@ const support_training support_trainings[] = {
       "states: concat, temperature: 0.2}",
       "learner.n_envs=8", "learner.n_steps=8", "learner.batch_size=32", "learner.total_steps=192",
       "learner.evaluation={every: 2, queries: 3, candidates: 3, slots: 4}"},
+     false,
+     1e-3},
+    {"proof, gated",
+     NULL,
+     LUDUS_SOURCE_DIR "/scenarios/proof/family_tree.yaml",
+     {"learner.network={embedding_size: 12, hidden: 16, layers: 1, dropout: 0.1, constant_scale: 0.02, "
+      "states: concat, temperature: 0.2}",
+      "learner.n_envs=8", "learner.n_steps=8", "learner.batch_size=32", "learner.total_steps=192",
+      "learner.evaluation={every: 2, queries: 3, candidates: 3, slots: 4}",
+      "learner.gate={mode: top_k, rate: 0.3, warmup_experiences: 100}", "learner.baseline.type=group_mean"},
      false,
      1e-3},
     {"embeddings of a knowledge graph",

@@ -1,6 +1,5 @@
 /* One small training of every learner, opened on any device. */
-#ifndef LUDUS_TESTS_SUPPORT_TRAININGS_H
-#define LUDUS_TESTS_SUPPORT_TRAININGS_H
+#pragma once
 
 #include "learn/train.h"
 
@@ -36,5 +35,3 @@ void support_bed_close(support_bed *b);
 void support_bed_iterate(const support_training *t, support_bed *b, double *row);
 /* The learner's state; destroy it with lud_checkpoint_destroy. */
 lud_checkpoint *support_bed_save(support_bed *b);
-
-#endif

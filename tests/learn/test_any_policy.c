@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "agents/cast_overlay.h"
+#include "learn/empo/evaluation/policy_estimate.h"
 #include "learn/empo/exact/options.h"
-#include "learn/empo/exact/solve.h"
 #include "learn/store/run.h"
 #include "learn/support_solved.h"
 #include "learn/train.h"

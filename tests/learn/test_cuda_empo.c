@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "learn/empo/exact/solve.h"
+#include "learn/empo/evaluation/policy_estimate.h"
 #include "learn/support_table_world.h"
 
 static lud_device *cuda;

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "learn/empo/evaluation/policy_estimate.h"
 #include "learn/empo/exact/chain.h"
-#include "learn/empo/exact/solve.h"
 #include "learn/empo/phase2/phase2.h"
 #include "sim/multigrid/grid_view.h"
 

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,9 +179,152 @@ static void test_check(void **state) {
     assert_int_equal(lud_gate_check(&gate, &error), LUD_OK);
 }
 
+/* One decision about n rows. */
+typedef struct decided {
+    lud_gate_decision decision;
+    float weight[MAX_ROWS];
+} decided;
+
+static decided decide(const lud_gate *gate, int64_t n, const float *delight, const float *uniform,
+                      uint64_t experiences, const lud_gate_history *history) {
+    decided d;
+    float scratch[MAX_ROWS];
+    d.decision = lud_gate_decide(gate, &(lud_gate_batch){.n = n,
+                                                         .delight = delight,
+                                                         .uniform = uniform,
+                                                         .experiences = experiences,
+                                                         .history = history,
+                                                         .weight = d.weight,
+                                                         .scratch = scratch});
+    return d;
+}
+
+/* The formula of the rows that a threshold keeps, and the higher rate of the warm-up. */
+static void test_warm_up(void **state) {
+    (void)state;
+    float delight[30], uniform[30];
+    lud_gate gate = lud_gate_default();
+    gate.warmup_experiences = 500;
+    fill(0, 30, delight, uniform); /* without ties */
+    const decided before = decide(&gate, 30, delight, NULL, 499, NULL),
+                  after = decide(&gate, 30, delight, NULL, 500, NULL);
+    assert_true(before.decision.rate == 0.3 && after.decision.rate == 0.03);
+    assert_int_equal(before.decision.n_kept, 30 - (int)ceil(0.7 * 29));
+    assert_int_equal(after.decision.n_kept, 1);
+    assert_true(before.decision.price == naive_quantile(30, delight, 0.3));
+}
+
+static void test_one_row(void **state) {
+    (void)state;
+    const float delight[] = {-3.0f}, uniform[] = {0.9999f};
+    for (int mode = LUD_GATE_THRESHOLD; mode <= LUD_GATE_TOP_K; mode++) {
+        lud_gate gate = lud_gate_default();
+        gate.mode = mode;
+        gate.min_keep = 0;
+        const decided d = decide(&gate, 1, delight, uniform, 0, NULL);
+        const bool weighs = mode == LUD_GATE_SOFT || mode == LUD_GATE_DELIGHT;
+        assert_true(weighs ? d.weight[0] < 1 : d.weight[0] == 1);
+        gate.fixed_price = true; /* then a row is dropped like any other */
+        if (mode == LUD_GATE_THRESHOLD)
+            assert_int_equal(decide(&gate, 1, delight, uniform, 0, NULL).decision.n_kept, 0);
+    }
+}
+
+/* Where no row is better than another a rate still keeps its share, the first. */
+static void test_no_difference(void **state) {
+    (void)state;
+    float delight[40] = {0};
+    lud_gate gate = lud_gate_default();
+    gate.rate = 0.1;
+    const decided d = decide(&gate, 40, delight, NULL, 0, NULL);
+    assert_int_equal(d.decision.n_kept, 4);
+    for (int i = 0; i < 40; i++) assert_true(d.weight[i] == (i < 4 ? 1.0f : 0.0f));
+}
+
+static void test_kept_at_least(void **state) {
+    (void)state;
+    const float delight[] = {-1.0f, NAN, 0.5f, -4.0f, 2.0f, -2.0f};
+    lud_gate gate = lud_gate_default();
+    gate.fixed_price = true;
+    gate.price = 100;
+    for (int64_t least = 0; least < 5; least++) {
+        static const int order[] = {3, 4, 5, 0}; /* by |delight|, the first among equals */
+        gate.min_keep = least;
+        const decided d = decide(&gate, 6, delight, NULL, 0, NULL);
+        assert_int_equal(d.decision.n_kept, least);
+        for (int k = 0; k < 4; k++) assert_true(d.weight[order[k]] == (k < least ? 1.0f : 0.0f));
+        assert_true(d.weight[1] == 0.0f && d.weight[2] == 0.0f);
+    }
+    gate.min_keep = 0;
+    gate.warmup_experiences = 10; /* one is kept until the warm-up is over */
+    assert_int_equal(decide(&gate, 6, delight, NULL, 9, NULL).decision.n_kept, 1);
+    assert_int_equal(decide(&gate, 6, delight, NULL, 10, NULL).decision.n_kept, 0);
+}
+
+/* Rows that come one by one: the price is that of the last H delights, against a list of all. */
+static void test_history(void **state) {
+    (void)state;
+    enum { H = 40, MINIMUM = 12, ROWS = 3 * H };
+    lud_gate gate = lud_gate_default();
+    lud_gate_history history = {0}, none = {0};
+    lud_error error = {0};
+    float all[ROWS];
+    int n_kept = 0;
+    gate.rate = 0.25;
+    gate.min_keep = 0;
+    assert_int_equal(lud_gate_history_create(&history, H, MINIMUM, &error), LUD_OK);
+    for (int i = 0; i < ROWS; i++) all[i] = 4.0f * number(77, (uint32_t)i, 0) - 2.0f;
+    for (int i = 0; i < ROWS; i++) {
+        lud_gate_history_push(&history, 1, &all[i]);
+        const int n = i + 1 < H ? i + 1 : H;
+        float price = 0;
+        assert_int_equal(lud_gate_history_price(&history, gate.rate, &price), n >= MINIMUM);
+        const decided d = decide(&gate, 1, &all[i], NULL, 0, &history);
+        assert_true(decide(&gate, 1, &all[i], NULL, 0, &none).weight[0] == 1);
+        if (n < MINIMUM) {
+            assert_true(d.weight[0] == 1);
+            continue;
+        }
+        const float expected = naive_quantile(n, all + i + 1 - n, gate.rate);
+        assert_true(price == expected && d.decision.price == expected);
+        assert_true(d.weight[0] == (all[i] >= expected));
+        n_kept += d.decision.n_kept > 0;
+    }
+    assert_in_range(n_kept, (ROWS - MINIMUM) / 8, (ROWS - MINIMUM) / 2);
+
+    /* saved, and gone on with */
+    lud_gate_history second = {0};
+    lud_checkpoint *saved = lud_checkpoint_create(), *loaded = NULL;
+    char path[] = "/tmp/ludus-gate-XXXXXX";
+    assert_int_equal(lud_gate_history_create(&second, H, MINIMUM, &error), LUD_OK);
+    lud_gate_history_visit(&history, saved, "gate");
+    assert_true(mkstemp(path) >= 0);
+    assert_int_equal(lud_checkpoint_write(saved, path, &error), LUD_OK);
+    assert_int_equal(lud_checkpoint_open(path, &loaded, &error), LUD_OK);
+    lud_gate_history_visit(&second, loaded, "gate");
+    assert_int_equal(lud_checkpoint_status(loaded, &error), LUD_OK);
+    lud_gate_history_push(&history, 5, all);
+    lud_gate_history_push(&second, 5, all);
+    assert_memory_equal(history.delight, second.delight, H * sizeof(float));
+    assert_true(history.n_pushed == second.n_pushed);
+    lud_gate_history other = {0};
+    assert_int_equal(lud_gate_history_create(&other, H + 1, MINIMUM, &error), LUD_OK);
+    lud_gate_history_visit(&other, loaded, "gate");
+    assert_int_not_equal(lud_checkpoint_status(loaded, &error), LUD_OK);
+    lud_checkpoint_destroy(saved);
+    lud_checkpoint_destroy(loaded);
+    remove(path);
+    lud_gate_history_destroy(&history);
+    lud_gate_history_destroy(&second);
+    lud_gate_history_destroy(&other);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_quantile), cmocka_unit_test(test_top_k),
-                                       cmocka_unit_test(test_modes), cmocka_unit_test(test_priorities),
-                                       cmocka_unit_test(test_check)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_quantile),      cmocka_unit_test(test_top_k),
+        cmocka_unit_test(test_modes),         cmocka_unit_test(test_priorities),
+        cmocka_unit_test(test_check),         cmocka_unit_test(test_warm_up),
+        cmocka_unit_test(test_one_row),       cmocka_unit_test(test_no_difference),
+        cmocka_unit_test(test_kept_at_least), cmocka_unit_test(test_history)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

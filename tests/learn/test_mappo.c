@@ -496,7 +496,10 @@ static void wrong_options_are_told(void **state) {
                  {"factored: true", "learner.factored"},
                  {"hiden_size: 3", "hidden_size"},
                  {"mad: {r_min: 0.9, r_max: 0.8}", "r_min"},
-                 {"gate: {mode: soft, temperature: 0}", "learner.gate: gate temperature"}};
+                 {"gate: {mode: soft, temperature: 0}", "learner.gate: gate temperature"},
+                 {"gate: {mode: threshold, rate: 0}", "learner.gate: gate rate"},
+                 {"gate: {mode: threshold, warmup_rate: 0}", "learner.gate: gate warmup_rate"},
+                 {"gate: {mode: threshold, history: 10}", "learner.gate: gate history_min"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[400];
         snprintf(text, sizeof text,

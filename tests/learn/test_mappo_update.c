@@ -344,94 +344,6 @@ static void gradients_match_the_objective(void **state) {
     support_mappo_close(&b);
 }
 
-/* --- the gate --- */
-
-enum { GATED_ROWS = 40, KEPT = 10 };
-
-/* The gradients of some samples of the rollout, as those of a minibatch of GATED_ROWS. */
-static double *gradients_of(support_mappo *b, const lud_chunk *samples, int64_t n) {
-    lud_parameters *p = b->learner->update->parameters;
-    lud_error error = {0};
-    double *gradients = malloc((size_t)p->size * sizeof *gradients);
-    lud_parameters_zero_gradients(p);
-    assert_int_equal(lud_mappo_gather(b->learner, samples, n, &error), LUD_OK);
-    lud_mappo_ppo_add_slice(&b->learner->ppo);
-    for (int64_t i = 0; i < p->size; i++) gradients[i] = (double)((const float *)p->gradients)[i];
-    return gradients;
-}
-
-/* A gate that keeps k samples gives the gradients of those of largest delight and no others. */
-static void the_gate_keeps_what_delights(void **state) {
-    (void)state;
-    support_mappo b = support_mappo_open(
-        "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple_tag}\n"
-        "run: {environments: 5, seed: 9}\nlearner: {type: graph-mappo, rollout_length: 2, identify: true, "
-        "recurrent: false, normaliser: none, output_gain: 1, gate: {mode: top_k, rate: "
-        "0.25}, " SUPPORT_MAPPO_SMALL "}\n");
-    collect(&b);
-    lud_mappo_learner_state *m = b.learner;
-    lud_update *u = &m->ppo.core;
-    const lud_mappo_buffer *buffer = &m->training.buffer;
-    assert_int_equal(lud_mappo_buffer_cut(buffer, 1, u->chunks), GATED_ROWS);
-    uint32_t random = 11;
-    for (int i = 0; i < GATED_ROWS; i++) {
-        buffer->advantages[i] = (float)(2.0 * number(&random) - 1.0);
-        buffer->returns[i] = (float)(4.0 * number(&random));
-    }
-    lud_update_begin(u, u->chunks, GATED_ROWS, (lud_random_key){9, 0}, 0);
-    double *gated = gradients_of(&b, u->chunks, GATED_ROWS);
-    /* those with fewer than KEPT before them */
-    lud_chunk kept[GATED_ROWS];
-    int64_t n = 0;
-    for (int i = 0; i < GATED_ROWS; i++) {
-        int before = 0;
-        for (int k = 0; k < GATED_ROWS; k++)
-            before +=
-                buffer->advantages[k] * -buffer->log_probs[k] > buffer->advantages[i] * -buffer->log_probs[i];
-        if (before < KEPT) kept[n++] = (lud_chunk){i, 1};
-    }
-    assert_int_equal(n, KEPT);
-    u->ppo.weight = NULL;
-    double *alone = gradients_of(&b, kept, n), *all = gradients_of(&b, u->chunks, GATED_ROWS);
-    double largest = 0.0, difference = 0.0, others = 0.0;
-    for (int64_t i = 0; i < m->update->parameters->size; i++) {
-        largest = fmax(largest, fabs(alone[i]));
-        difference = fmax(difference, fabs(gated[i] - alone[i]));
-        others = fmax(others, fabs(all[i] - alone[i]));
-    }
-    assert_true(largest > 1e-3 && others > 0.1 * largest);
-    if (difference > 1e-5 * largest) fail_msg("gradients differ by %g of %g", difference, largest);
-    free(gated);
-    free(alone);
-    free(all);
-    support_mappo_close(&b);
-}
-
-/* Draws of a gate are functions of the seed: two trainings are alike, and other than one without. */
-static void gated_training_repeats(void **state) {
-    (void)state;
-    static const char *const gates[] = {"{mode: bernoulli, rate: 0.5, temperature: 0.5}",
-                                        "{mode: bernoulli, rate: 0.5, temperature: 0.5}", "{mode: off}"};
-    float weights[3] = {0};
-    for (int k = 0; k < 3; k++) {
-        char text[600];
-        snprintf(text, sizeof text,
-                 "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple_spread}\n"
-                 "run: {environments: 3, seed: 9}\nlearner: {type: graph-mappo, rollout_length: 6, "
-                 "chunk_length: 3, gate: %s, " SUPPORT_MAPPO_SMALL "}\n",
-                 gates[k]);
-        support_mappo b = support_mappo_open(text);
-        double row[64];
-        lud_error error = {0};
-        for (int i = 0; i < 2; i++)
-            assert_int_equal(b.learner->base.kind->iterate(&b.learner->base, row, &error), LUD_OK);
-        const lud_parameters *p = b.learner->update->parameters;
-        for (int64_t i = 0; i < p->size; i++) weights[k] += fabsf(((const float *)p->values)[i]);
-        support_mappo_close(&b);
-    }
-    assert_true(weights[0] == weights[1] && weights[0] != weights[2]);
-}
-
 /* --- what the networks read --- */
 
 /* Numbers of a grid reach the networks within about -1 .. 1, whatever the size of the map and the limit. */
@@ -524,8 +436,6 @@ int main(void) {
         cmocka_unit_test(cut_episodes_keep_their_value),
         cmocka_unit_test(samples_are_used_once_an_epoch),
         cmocka_unit_test(gradients_match_the_objective),
-        cmocka_unit_test(the_gate_keeps_what_delights),
-        cmocka_unit_test(gated_training_repeats),
         cmocka_unit_test(features_are_scaled),
         cmocka_unit_test(running_allocates_nothing),
     };

@@ -12,8 +12,8 @@
 
 #include "agents/kinds.h"
 #include "base/file.h"
+#include "learn/empo/evaluation/policy_estimate.h"
 #include "learn/empo/exact/chain.h"
-#include "learn/empo/exact/solve.h"
 #include "learn/learner.h"
 #include "learn/store/run.h"
 #include "learn/train.h"
@@ -141,8 +141,18 @@ static void empo_people(void **state) {
 static void mappo(void **state) {
     (void)state;
     test_learner("graph-mappo", PARTICLE MAPPO "}\n");
-    test_learner("graph-mappo with states", PARTICLE MAPPO
-                 ", control: mad, centralised: false, mad: {state_size: 4, hidden_size: 4}}\n");
+    test_learner(
+        "graph-mappo with states", PARTICLE MAPPO
+        ", control: mad, centralised: false, mad: {state_size: 4, hidden_size: 4}, "
+        "gate: {mode: top_k, rate: 0.5, history: 8, history_min: 2}, baseline: {type: group_mean}}\n");
+}
+
+static void ticks(void **state) {
+    (void)state;
+    test_learner("ticks", PARTICLE "learner: {type: ticks, ticks: 3, ticks_per_iteration: 3, "
+                                   "evaluation_episodes: 2, gate: {mode: threshold, rate: 0.5, history: 8}, "
+                                   "policy: {hidden_size: 8, graph: {hidden_size: 4, heads: 1, "
+                                   "embed_hidden_size: 4, layers: 1}}}\n");
 }
 
 static const char *proof_text(const char *learner) {
@@ -291,6 +301,7 @@ int main(void) {
                                        cmocka_unit_test(empo_people),
                                        cmocka_unit_test(empo_plasticity),
                                        cmocka_unit_test(mappo),
+                                       cmocka_unit_test(ticks),
                                        cmocka_unit_test(proof_ppo),
                                        cmocka_unit_test(kge),
                                        cmocka_unit_test(exact),

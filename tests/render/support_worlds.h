@@ -1,6 +1,5 @@
 /* Multigrid models for the tests of render/, from maps in the two-letter notation. */
-#ifndef LUDUS_TESTS_RENDER_SUPPORT_WORLDS_H
-#define LUDUS_TESTS_RENDER_SUPPORT_WORLDS_H
+#pragma once
 
 #include "sim/world.h"
 
@@ -10,5 +9,3 @@ lud_model *support_grid(const char *map, int max_steps);
 
 extern const char support_everything[]; /* a map with every kind of object */
 extern const char support_rooms[];      /* a robot, a person, a locked door and its key */
-
-#endif

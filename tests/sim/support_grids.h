@@ -1,6 +1,5 @@
 /* Random small grids with every kind of object, and random states of them, reachable or not. */
-#ifndef LUDUS_TESTS_SIM_SUPPORT_GRIDS_H
-#define LUDUS_TESTS_SIM_SUPPORT_GRIDS_H
+#pragma once
 
 #include "sim/multigrid/grid_model.h"
 #include "sim/multigrid/grid_view.h"
@@ -27,5 +26,3 @@ void random_grid_make(random_source *source, random_grid *grid);
 /* Moves agents, pieces and conditions of the scene at random: agents anywhere they could stand (two may share
  * a magic wall), pieces on free ground, some carried, some boxes gone. */
 void random_scene(random_source *source, const lud_grid_spec *spec, lud_grid_scene *scene, int n_actions);
-
-#endif

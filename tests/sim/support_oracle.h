@@ -1,8 +1,7 @@
 /* A slow second opinion on the multigrid's rules, written from their description alone. It shares with the
  * world only the unpacked form of a state (lud_grid_scene) and the spec; it looks everything up by walking
  * over lists and enumerates winners and chances by recursion. */
-#ifndef LUDUS_TESTS_SIM_SUPPORT_ORACLE_H
-#define LUDUS_TESTS_SIM_SUPPORT_ORACLE_H
+#pragma once
 
 #include "sim/multigrid/grid_view.h"
 
@@ -13,5 +12,3 @@ typedef void oracle_emit(void *context, const lud_grid_scene *outcome, double pr
  * limit. */
 void oracle_outcomes(const lud_grid_spec *spec, const lud_grid_scene *from, const int32_t *actions,
                      const char *const *names, oracle_emit *emit, void *context);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the tests of the particle world share. */
-#ifndef LUDUS_TESTS_SIM_SUPPORT_PARTICLE_H
-#define LUDUS_TESTS_SIM_SUPPORT_PARTICLE_H
+#pragma once
 
 #include "sim/batch.h"
 #include "sim/particle/particle.h"
@@ -26,5 +25,3 @@ void particle_scatter(const lud_model *model, uint8_t *state, uint32_t seed, dou
 #define assert_near(found, expected, tolerance)                                                              \
     particle_assert_near(found, expected, tolerance, __FILE__, __LINE__)
 void particle_assert_near(double found, double expected, double tolerance, const char *file, int line);
-
-#endif

@@ -1,6 +1,5 @@
 /* Small knowledge bases for the tests of the proof world. */
-#ifndef LUDUS_TESTS_SUPPORT_PROOF_H
-#define LUDUS_TESTS_SUPPORT_PROOF_H
+#pragma once
 
 #include "sim/proof/proof_batch.h"
 
@@ -47,5 +46,3 @@ void proof_matrices_free(proof_matrices *matrices);
 bool proof_matrices_hold(const proof_matrices *matrices, const lud_proof_atom *atom);
 /* Fails the test unless lud_fixpoint_compute finds the same atoms. Returns how many there are. */
 int64_t proof_matrices_check(const proof_matrices *matrices);
-
-#endif

@@ -1,6 +1,5 @@
 /* Small grids drawn in text, for tests of single rules. */
-#ifndef LUDUS_TESTS_SIM_SUPPORT_SKETCH_H
-#define LUDUS_TESTS_SIM_SUPPORT_SKETCH_H
+#pragma once
 
 #include "sim/multigrid/grid_model.h"
 #include "sim/multigrid/grid_view.h"
@@ -24,5 +23,3 @@ typedef struct sketch {
 void sketch_draw(sketch *s, const char *const *rows, const char *facing, bool magic);
 /* The model; fails the test on an error. */
 lud_model *sketch_model(const sketch *s);
-
-#endif

@@ -2,8 +2,7 @@
  * slips (to the opposite side) with a given probability, independently for each walker. With a step limit
  * states carry the step count and the reachable set is layered; without, it is cyclic and ends when the
  * walkers meet at place 0. */
-#ifndef LUDUS_TESTS_SIM_SUPPORT_WALK_H
-#define LUDUS_TESTS_SIM_SUPPORT_WALK_H
+#pragma once
 
 #include "sim/world.h"
 
@@ -23,5 +22,3 @@ void walk_state(const walk_model *walk, int step, const int *places, uint8_t *st
  * another under a joint action, by the product rule. */
 double walk_probability(const walk_model *walk, const uint8_t *from, const int32_t *action,
                         const uint8_t *to);
-
-#endif

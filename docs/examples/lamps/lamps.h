@@ -1,7 +1,6 @@
 /* A row of lamps and two agents, a person and a robot, who walk along it and switch lamps on and off. Now and
  * then a gust puts one out. The episode ends when all lamps burn. */
-#ifndef LUDUS_SIM_LAMPS_H
-#define LUDUS_SIM_LAMPS_H
+#pragma once
 
 #include "sim/world.h"
 
@@ -26,5 +25,3 @@ typedef struct lamps_model {
 } lamps_model;
 
 extern const lud_world lamps_world;
-
-#endif

@@ -1,10 +1,7 @@
 /* The learner `q-learning`: every agent by itself keeps a table of what its actions are worth in each state
  * (Watkins and Dayan, "Q-learning", Machine Learning 8, 1992) and takes the others for part of the world. */
-#ifndef LUDUS_LEARN_Q_LEARNING_H
-#define LUDUS_LEARN_Q_LEARNING_H
+#pragma once
 
 #include "learn/learner.h"
 
 extern const lud_learner_kind q_learning;
-
-#endif

@@ -114,14 +114,10 @@ lud_status lud_empo_chain_create(const lud_empo_problem *problem, const double *
         ok = build_row(problem, records + s * (uint64_t)layout->record_doubles, s, marginal, profile, &r) &&
              append(c, &r, &capacity);
     }
-    free(r.successor);
-    free(r.probability);
-    free(marginal);
-    free(profile);
+    LUD_FREE(r.successor, r.probability, marginal, profile);
     if (!ok) {
         lud_empo_chain_destroy(c);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the Markov chain of %llu states",
-                        (unsigned long long)n_states);
+        return lud_no_memory(error, "the Markov chain of %llu states", (unsigned long long)n_states);
     }
     c->begin[n_states] = c->n_entries;
     *chain = c;
@@ -130,10 +126,7 @@ lud_status lud_empo_chain_create(const lud_empo_problem *problem, const double *
 
 void lud_empo_chain_destroy(lud_empo_chain *chain) {
     if (!chain) return;
-    free(chain->begin);
-    free(chain->successor);
-    free(chain->probability);
-    free(chain);
+    LUD_FREE(chain->begin, chain->successor, chain->probability, chain);
 }
 
 lud_status lud_empo_chain_values(const lud_empo_chain *chain, double gamma, const double *rewards, int n,

@@ -1,6 +1,5 @@
 /* The Markov chain that people's and robots' policies make of a world, and what can be asked of it. */
-#ifndef LUDUS_LEARN_EMPO_EXACT_CHAIN_H
-#define LUDUS_LEARN_EMPO_EXACT_CHAIN_H
+#pragma once
 
 #include <stdio.h>
 
@@ -22,8 +21,7 @@ lud_status lud_empo_chain_create(const lud_empo_problem *problem, const double *
                                  lud_empo_chain **chain, lud_error *error);
 void lud_empo_chain_destroy(lud_empo_chain *chain);
 
-/* Expected discounted sums V = R + gamma P V for `n` reward vectors at once. rewards, values: [n_states][n]
- */
+/* Expected discounted sums V = R + gamma P V for n reward vectors at once. rewards, values [n_states][n] */
 lud_status lud_empo_chain_values(const lud_empo_chain *chain, double gamma, const double *rewards, int n,
                                  double *values, lud_error *error);
 /* visits[n_states]: expected number of visits when starting in state `start`; in a world that counts steps,
@@ -47,5 +45,3 @@ lud_status lud_empo_write_csv(const lud_empo_problem *problem, const double *rec
 /* Graphviz: states as nodes with V_r, the chain's moves as edges; at most `max_states` states or an error. */
 lud_status lud_empo_chain_write_dot(const lud_empo_chain *chain, const double *records, uint64_t max_states,
                                     FILE *out, lud_error *error);
-
-#endif

@@ -19,7 +19,7 @@ static void write_labels(const lud_empo_problem *problem, uint64_t s, FILE *out)
     if (s == 0) fprintf(out, " init");
     if (lud_statespace_terminal(problem->space, s)) fprintf(out, " terminal");
     for (int h = 0; h < layout->n_humans; h++)
-        for (int g = 0; g < layout->goal_begin[h + 1] - layout->goal_begin[h]; g++)
+        for (int g = 0; g < lud_empo_goals_of(layout, h); g++)
             if (model->world->achieved(model, state_of(problem, s), layout->humans[h], g))
                 fprintf(out, " agent%d_goal%d", layout->humans[h], g);
 }
@@ -121,10 +121,7 @@ lud_status lud_empo_chain_write_prism(const lud_empo_chain *chain, const double 
     }
     write_prism_labels(chain->problem, lab);
     FILE *const files[] = {tra, sta, lab, srew};
-    for (int i = 0; i < 4; i++) {
-        lud_status status = written(files[i], error);
-        if (status != LUD_OK) return status;
-    }
+    for (int i = 0; i < 4; i++) LUD_TRY(written(files[i], error));
     return LUD_OK;
 }
 

@@ -26,7 +26,7 @@ static lud_status index_joint_actions(lud_empo_problem *problem, lud_error *erro
     problem->joint_of = lud_arena_take_array(problem->arena, bytes, sizeof(int32_t));
     int32_t *actions = lud_arena_take_array(problem->arena, (size_t)model->layout.n_agents, sizeof(int32_t));
     if (!problem->human_of || !problem->robot_of || !problem->joint_of || !actions)
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %d joint actions", n_joint);
+        return lud_no_memory(error, "%d joint actions", n_joint);
     for (int32_t k = 0; k < n_joint; k++) {
         lud_joint_action_decode(&model->layout, k, actions);
         problem->human_of[k] = lud_empo_human_profile(&problem->layout, actions);
@@ -38,15 +38,11 @@ static lud_status index_joint_actions(lud_empo_problem *problem, lud_error *erro
 
 static lud_status fill_problem(lud_empo_problem *problem, lud_error *error) {
     const lud_model *model = problem->space->model;
-    lud_status status = lud_empo_layout_find(model, &problem->layout, error);
-    if (status != LUD_OK) return status;
+    LUD_TRY(lud_empo_layout_find(model, &problem->layout, error));
     const lud_empo_layout *layout = &problem->layout;
     problem->goal_weight = lud_arena_take_array(problem->arena, (size_t)layout->n_goals, sizeof(double));
-    if (!problem->goal_weight) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for goals");
-    for (int h = 0; h < layout->n_humans; h++)
-        for (int g = layout->goal_begin[h]; g < layout->goal_begin[h + 1]; g++)
-            problem->goal_weight[g] =
-                model->world->goal_weight(model, layout->humans[h], g - layout->goal_begin[h]);
+    if (!problem->goal_weight) return lud_no_memory(error, "goals");
+    lud_empo_goal_weights(layout, model, problem->goal_weight);
     return index_joint_actions(problem, error);
 }
 
@@ -57,7 +53,7 @@ lud_status lud_empo_problem_create(const lud_statespace *space, const lud_empo_t
     lud_empo_problem *p = arena ? lud_arena_take(arena, sizeof *p) : NULL;
     if (!p) {
         lud_arena_destroy(arena);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the problem");
+        return lud_no_memory(error, "the problem");
     }
     p->space = space;
     p->theory = *theory;
@@ -249,8 +245,8 @@ static lud_status take_scratch(sweep *s, lud_error *error) {
     }
     s->credits = take(s->arena, s->window * (size_t)game->width, &failed);
     if (failed || !s->threads)
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %llu rows of %d values of two levels",
-                        (unsigned long long)s->window, game->width);
+        return lud_no_memory(error, "%llu rows of %d values of two levels", (unsigned long long)s->window,
+                             game->width);
     return LUD_OK;
 }
 
@@ -305,14 +301,13 @@ static void describe_game(sweep *s) {
 }
 
 static lud_status prepare(sweep *s, lud_error *error) {
-    lud_status status = lud_empo_levels_find(s->problem->space, s->arena, &s->levels, error);
-    if (status != LUD_OK) return status;
+    LUD_TRY(lud_empo_levels_find(s->problem->space, s->arena, &s->levels, error));
     describe_game(s);
     s->window = credit_window(s);
     const lud_empo_run *run = s->run;
     if (run->device && lud_empo_device_sweeps(run->device)) {
         lud_error reason = {0};
-        status =
+        const lud_status status =
             lud_empo_device_create(s->problem, run, &s->game, &s->levels, s->window, &s->device, &reason);
         if (status == LUD_OK) return LUD_OK;
         if (status != LUD_ERROR_MEMORY || !run->device_may_fail)

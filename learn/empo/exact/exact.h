@@ -4,8 +4,7 @@
  * 1, equations 1-3) and what power they then have and what the robots do (phase 2, equations 4-9). A state's
  * results depend only on later levels, so the states of a level are independent of each other: any number of
  * threads gives the same bytes. A CUDA device gives the same but for the last digits of exp, log and pow. */
-#ifndef LUDUS_LEARN_EMPO_EXACT_EXACT_H
-#define LUDUS_LEARN_EMPO_EXACT_EXACT_H
+#pragma once
 
 #include "kernels/device.h"
 #include "learn/empo/layout.h"
@@ -60,5 +59,3 @@ void lud_empo_problem_destroy(lud_empo_problem *problem);
 /* Solves. A person whom no goal is open to (X_h = 0) is an error that names state and person. LUD_INTERRUPTED
  * after Ctrl-C: levels above the one reported by level_done are complete. */
 lud_status lud_empo_solve(const lud_empo_problem *problem, const lud_empo_run *run, lud_error *error);
-
-#endif

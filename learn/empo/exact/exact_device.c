@@ -261,8 +261,7 @@ lud_status lud_empo_device_level(lud_empo_device *d, uint64_t begin, uint64_t en
         d->code->credits(d->device, &d->batch);
         lud_device_download(d->device, d->arrays[RECORDS].host, d->arrays[RECORDS].device, n * record);
         lud_device_download(d->device, d->arrays[FAILED].host, d->arrays[FAILED].device, n * sizeof *failed);
-        lud_status status = lud_device_check(d->device, error);
-        if (status != LUD_OK) return status;
+        LUD_TRY(lud_device_check(d->device, error));
         for (uint64_t i = 0; i < n; i++) {
             memcpy((char *)d->run->records + state[i] * record, part(d, RECORDS, i), record);
             if (failed[i] < 0 || state[i] >= *failed_state) continue;

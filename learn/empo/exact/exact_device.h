@@ -1,7 +1,6 @@
 /* The levels of the exact EMPO sweep on a device that has kernels for them (sweep.h): states of
  * a level go there in chunks, their records come back, the credits of two levels stay. */
-#ifndef LUDUS_LEARN_EMPO_EXACT_EXACT_DEVICE_H
-#define LUDUS_LEARN_EMPO_EXACT_EXACT_DEVICE_H
+#pragma once
 
 #include "base/progress.h"
 #include "learn/empo/equations.h"
@@ -27,5 +26,3 @@ lud_status lud_empo_device_level(lud_empo_device *d, uint64_t begin, uint64_t en
                                  uint64_t *failed_state, int *failed_human, lud_error *error);
 /* Brings back the credits of states whose records are known. */
 lud_status lud_empo_device_recall(lud_empo_device *d, uint64_t begin, uint64_t end, lud_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* The order of backward induction: levels of states whose successors are all in later levels. */
-#ifndef LUDUS_LEARN_EMPO_EXACT_LEVELS_H
-#define LUDUS_LEARN_EMPO_EXACT_LEVELS_H
+#pragma once
 
 #include "sim/statespace.h"
 
@@ -19,5 +18,3 @@ lud_status lud_empo_levels_find(const lud_statespace *space, lud_arena *arena, l
 static inline uint64_t lud_empo_level_state(const lud_empo_levels *levels, uint64_t position) {
     return levels->order ? levels->order[position] : position;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* People without an open goal: power 0 and an infinite V_r, for which a world cannot be solved. */
-#ifndef LUDUS_LEARN_EMPO_EXACT_OPEN_GOALS_H
-#define LUDUS_LEARN_EMPO_EXACT_OPEN_GOALS_H
+#pragma once
 
 #include "learn/empo/layout.h"
 
@@ -16,5 +15,3 @@ lud_status lud_empo_no_open_goal(const lud_model *model, const lud_empo_layout *
  * may. LUD_INTERRUPTED. */
 lud_status lud_empo_check_open_goals(const lud_model *model, const lud_empo_layout *layout, uint64_t seed,
                                      lud_error *error);
-
-#endif

@@ -29,29 +29,28 @@ lud_status lud_empo_exact_read(lud_arena *arena, lud_tree *learner, lud_empo_exa
     lud_tree *own = learner;
     if (type && type->text && strcmp(type->text, "empo-exact") != 0) {
         if (strncmp(type->text, "empo-", 5) != 0)
-            return lud_fail_at(
-                error, LUD_ERROR_INPUT, type->place,
+            return lud_invalid_at(
+                error, type->place,
                 "learner of type %s; solving needs empo-exact (or another empo learner, whose theory "
                 "it then takes)",
                 type->text);
         own = lud_arena_take(arena, sizeof *own);
-        if (!own) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for options");
+        if (!own) return lud_no_memory(error, "options");
         own->kind = LUD_TREE_MAPPING;
         own->place = learner->place;
         for (lud_tree *entry = learner->child; entry; entry = entry->next)
             if (entry->key && strcmp(entry->key, "type") != 0 && is_known(entry->key) &&
                 !lud_tree_add_copy(arena, own, entry->key, entry))
-                return lud_fail(error, LUD_ERROR_MEMORY, "no memory for options");
+                return lud_no_memory(error, "options");
     }
-    lud_status status = lud_options_read(&lud_empo_exact_table, arena, own, values, error);
-    if (status == LUD_OK)
-        status = lud_empo_theory_check(&values->theory, learner ? learner->place : (lud_place){0}, error);
-    if (status == LUD_OK && values->theory.nu_h > 0 && !values->habit)
-        status =
-            lud_fail_at(error, LUD_ERROR_INPUT, learner->place,
-                        "nu_h is %g, but there is no `habit:`; expected a policy such as {type: weighted}",
-                        values->theory.nu_h);
-    return status;
+    LUD_TRY(lud_options_read(&lud_empo_exact_table, arena, own, values, error));
+    LUD_TRY(lud_empo_theory_check(&values->theory, learner ? learner->place : (lud_place){0}, error));
+    if (values->theory.nu_h > 0 && !values->habit)
+        return lud_invalid_at(
+            error, learner->place,
+            "nu_h is %g, but there is no `habit:`; expected a policy such as {type: weighted}",
+            values->theory.nu_h);
+    return LUD_OK;
 }
 
 enum { MAX_ACTIONS = 256 }; /* of one agent: several threads ask at once, so rows stand on the stack */
@@ -64,7 +63,7 @@ lud_status lud_empo_check_policy(lud_policy *policy, int agent, lud_error *error
         return lud_fail(error, LUD_ERROR_UNSUPPORTED, "an agent has more than %d actions", MAX_ACTIONS);
     uint8_t *state = malloc(model->layout.state_bytes);
     double probability[MAX_ACTIONS];
-    if (!state) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a state");
+    if (!state) return lud_no_memory(error, "a state");
     model->world->reset(model, (lud_range){.n = 1, .tick = &tick}, state);
     const bool said = lud_policy_distribution(policy, state, agent, -1, probability);
     free(state);
@@ -82,8 +81,7 @@ static void habit_of(void *context, uint64_t index, const uint8_t *state, double
     const lud_empo_policies *p = context;
     (void)index;
     for (int h = 0; h < p->layout.n_humans; h++) {
-        int n_actions = p->layout.n_human_actions[h],
-            n_goals = p->layout.goal_begin[h + 1] - p->layout.goal_begin[h];
+        int n_actions = p->layout.n_human_actions[h], n_goals = lud_empo_goals_of(&p->layout, h);
         for (int g = 0; g < n_goals; g++)
             (void)lud_policy_distribution(p->habit, state, p->layout.humans[h], g,
                                           policies + p->layout.policy_begin[h] + g * n_actions);

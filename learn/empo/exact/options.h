@@ -1,7 +1,6 @@
 /* What `ludus solve` reads from a scenario's `learner:` section of type empo-exact, and the policies named in
  * it. */
-#ifndef LUDUS_LEARN_EMPO_EXACT_OPTIONS_H
-#define LUDUS_LEARN_EMPO_EXACT_OPTIONS_H
+#pragma once
 
 #include "agents/policy.h"
 #include "learn/empo/exact/exact.h"
@@ -34,5 +33,3 @@ typedef struct lud_empo_policies {
 } lud_empo_policies;
 /* Fills `hooks` (which then points to `policies`) for those policies that are not null. */
 void lud_empo_policies_hook(lud_empo_policies *policies, lud_empo_hooks *hooks);
-
-#endif

@@ -113,12 +113,10 @@ static void find_parts(lud_empo_solution *s) {
 static lud_status check_file(const lud_empo_solution *s, uint64_t bytes, lud_error *error) {
     const lud_empo_header *h = s->header;
     if (memcmp(h->magic, magic, sizeof magic) != 0)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: not an EMPO solution (its first bytes are not LUDEMPO)",
-                        s->path);
+        return lud_invalid(error, "%s: not an EMPO solution (its first bytes are not LUDEMPO)", s->path);
     if (h->version != VERSION || h->byte_order != BYTE_ORDER_MARK)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%s: version %u of the format or a foreign byte order; expected version %d", s->path,
-                        h->version, VERSION);
+        return lud_invalid(error, "%s: version %u of the format or a foreign byte order; expected version %d",
+                           s->path, h->version, VERSION);
     bool sane = h->n_states > 0 && h->n_states < UINT32_MAX && h->n_layers > 0 &&
                 h->n_layers <= h->n_states && h->state_bytes > 0 && h->state_bytes < (1u << 20) &&
                 h->record_doubles > 0 && h->record_doubles < (1u << 24) && h->layers_at == PAGE &&
@@ -136,10 +134,10 @@ static lud_status check_file(const lud_empo_solution *s, uint64_t bytes, lud_err
     sane = sane && h->states_at == h->layers_at + round_up((h->n_layers + 1) * sizeof(uint64_t)) &&
            h->records_at == h->states_at + round_up(h->n_states * h->state_bytes) &&
            h->file_bytes == h->records_at + h->n_states * h->record_doubles * sizeof(double);
-    if (!sane) return lud_fail(error, LUD_ERROR_INPUT, "%s: damaged header", s->path);
+    if (!sane) return lud_invalid(error, "%s: damaged header", s->path);
     if (h->file_bytes != bytes)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: truncated: %llu bytes, expected %llu", s->path,
-                        (unsigned long long)bytes, (unsigned long long)h->file_bytes);
+        return lud_invalid(error, "%s: truncated: %llu bytes, expected %llu", s->path,
+                           (unsigned long long)bytes, (unsigned long long)h->file_bytes);
     return LUD_OK;
 }
 
@@ -149,8 +147,7 @@ static lud_status check_layers(const lud_empo_solution *s, lud_error *error) {
     for (uint64_t i = 0; i < h->n_layers && rising; i++) rising = s->layer_begin[i] < s->layer_begin[i + 1];
     if (!rising ||
         hash_states(s->layer_begin, h->n_layers, s->states, h->n_states * h->state_bytes) != h->states_hash)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: damaged: the states do not match their checksum",
-                        s->path);
+        return lud_invalid(error, "%s: damaged: the states do not match their checksum", s->path);
     return LUD_OK;
 }
 
@@ -164,8 +161,7 @@ static lud_status write_new(lud_empo_solution *s, const lud_empo_problem *proble
         errno = refused;
         return io_error(s, "reserve its space", error);
     }
-    lud_status status = map_file(s, header->file_bytes, error);
-    if (status != LUD_OK) return status;
+    LUD_TRY(map_file(s, header->file_bytes, error));
     *s->header = *header;
     s->header->first_level = (int64_t)header->n_layers;
     find_parts(s);
@@ -179,17 +175,15 @@ static lud_status write_new(lud_empo_solution *s, const lud_empo_problem *proble
 static lud_status take_up(lud_empo_solution *s, const lud_empo_header *header, uint64_t bytes,
                           lud_error *error) {
     if (bytes != header->file_bytes)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%s.partial: belongs to another world; remove it to start anew", s->path);
-    lud_status status = map_file(s, bytes, error);
-    if (status != LUD_OK) return status;
+        return lud_invalid(error, "%s.partial: belongs to another world; remove it to start anew", s->path);
+    LUD_TRY(map_file(s, bytes, error));
     lud_empo_header expected = *header;
     expected.first_level = s->header->first_level;
     if (memcmp(&expected, s->header, sizeof expected) != 0 || expected.first_level < 0 ||
         expected.first_level > (int64_t)expected.n_layers)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%s.partial: belongs to another world or other parameters; remove it to start anew",
-                        s->path);
+        return lud_invalid(
+            error, "%s.partial: belongs to another world or other parameters; remove it to start anew",
+            s->path);
     find_parts(s);
     return LUD_OK;
 }
@@ -200,8 +194,7 @@ lud_status lud_empo_solution_create(const char *path, const lud_empo_problem *pr
     fill_header(problem, &header);
     lud_empo_solution *s = solution_new(path, true);
     char *partial = partial_path(path);
-    lud_status status =
-        s && partial ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for the solution");
+    lud_status status = s && partial ? LUD_OK : lud_no_memory(error, "the solution");
     if (status == LUD_OK) {
         s->descriptor = open(partial, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         if (s->descriptor < 0) status = io_error(s, "write", error);
@@ -238,32 +231,30 @@ void lud_empo_solution_release(lud_empo_solution *solution, uint64_t layer) {
 }
 
 lud_status lud_empo_solution_commit(lud_empo_solution *solution, lud_error *error) {
-    lud_status status = lud_empo_solution_finish_level(solution, 0, error);
-    if (status != LUD_OK) return status;
+    LUD_TRY(lud_empo_solution_finish_level(solution, 0, error));
     char *partial = partial_path(solution->path);
     if (!partial) return lud_fail(error, LUD_ERROR_MEMORY, "no memory to rename the solution");
-    if (fsync(solution->descriptor) != 0 || rename(partial, solution->path) != 0)
-        status = io_error(solution, "rename", error);
-    else
-        solution->partial = false;
+    const bool renamed = fsync(solution->descriptor) == 0 && rename(partial, solution->path) == 0;
     free(partial);
-    return status;
+    if (!renamed) return io_error(solution, "rename", error);
+    solution->partial = false;
+    return LUD_OK;
 }
 
 lud_status lud_empo_solution_open(const char *path, lud_empo_solution **solution, lud_error *error) {
     lud_empo_solution *s = solution_new(path, false);
-    if (!s) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the solution");
+    if (!s) return lud_no_memory(error, "the solution");
     lud_status status = LUD_OK;
     struct stat file = {0};
     s->descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (s->descriptor < 0 || fstat(s->descriptor, &file) != 0) status = io_error(s, "read", error);
     if (status == LUD_OK && file.st_size < PAGE)
-        status = lud_fail(error, LUD_ERROR_INPUT, "%s: truncated: %lld bytes, a header has %d", path,
-                          (long long)file.st_size, PAGE);
+        status = lud_invalid(error, "%s: truncated: %lld bytes, a header has %d", path,
+                             (long long)file.st_size, PAGE);
     if (status == LUD_OK) status = map_file(s, (uint64_t)file.st_size, error);
     if (status == LUD_OK) status = check_file(s, (uint64_t)file.st_size, error);
     if (status == LUD_OK && s->header->first_level != 0)
-        status = lud_fail(error, LUD_ERROR_INPUT, "%s: not finished; continue it with --resume", path);
+        status = lud_invalid(error, "%s: not finished; continue it with --resume", path);
     if (status == LUD_OK) {
         find_parts(s);
         status = check_layers(s, error);

@@ -7,8 +7,7 @@
  *
  * Every part begins at a multiple of 4096. While a solution is computed the file is called FILE.partial and
  * its header says which levels are finished; it is renamed when all are. */
-#ifndef LUDUS_LEARN_EMPO_EXACT_SOLUTION_H
-#define LUDUS_LEARN_EMPO_EXACT_SOLUTION_H
+#pragma once
 
 #include "learn/empo/exact/exact.h"
 
@@ -60,5 +59,3 @@ uint64_t lud_empo_solution_find(const lud_empo_solution *solution, const uint8_t
 static inline const double *lud_empo_solution_record(const lud_empo_solution *solution, uint64_t state) {
     return solution->records + state * solution->header->record_doubles;
 }
-
-#endif

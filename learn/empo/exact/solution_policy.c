@@ -21,28 +21,12 @@ static void destroy(lud_policy *policy) {
     free(p);
 }
 
-int lud_empo_person_of(const lud_empo_layout *layout, int agent) {
-    for (int h = 0; h < layout->n_humans; h++)
-        if (layout->humans[h] == agent) return h;
-    return -1;
-}
-
 /* Null where the solution says nothing: at the end, and in states that it does not have. */
 static const double *record_of(const solution_policy *p, const uint8_t *state) {
     const lud_model *model = p->base.model;
     const uint64_t index = lud_empo_solution_find(p->solution, state);
     if (index == UINT64_MAX || model->world->is_terminal(model, state)) return NULL;
     return lud_empo_solution_record(p->solution, index);
-}
-
-void lud_empo_robot_part(const lud_empo_layout *layout, const lud_model *model, const double *pi_r, int agent,
-                         double *to) {
-    int32_t robots[LUD_EMPO_MAX_AGENTS];
-    memset(to, 0, (size_t)model->layout.actions[agent].n_discrete * sizeof *to);
-    for (int32_t k = 0; k < layout->n_robot_actions; k++) {
-        lud_empo_robot_decode(layout, model, k, robots);
-        to[robots[agent]] += pi_r[k];
-    }
 }
 
 void lud_empo_act_jointly(const lud_empo_layout *layout, const lud_act *act, int e, int agent,
@@ -67,7 +51,7 @@ static bool distribution(lud_policy *policy, const uint8_t *state, int agent, in
         for (int a = 0; a < n_actions; a++) to[a] = 1.0 / n_actions;
     else if (h < 0)
         lud_empo_robot_part(layout, policy->model, record + layout->pi_r, agent, to);
-    else if (goal >= 0 && goal < layout->goal_begin[h + 1] - layout->goal_begin[h])
+    else if (goal >= 0 && goal < lud_empo_goals_of(layout, h))
         memcpy(to, record + layout->policies + layout->policy_begin[h] + goal * n_actions,
                (size_t)n_actions * sizeof *to);
     else
@@ -121,12 +105,10 @@ lud_status lud_empo_solution_policy_create(lud_empo_solution *solution, const lu
                                            lud_policy **policy, lud_error *error) {
     *policy = NULL;
     lud_empo_layout layout;
-    lud_status status = lud_empo_layout_find(model, &layout, error);
-    if (status != LUD_OK) return status;
+    LUD_TRY(lud_empo_layout_find(model, &layout, error));
     if (!fits(solution->header, model, &layout))
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%s: the solution of another world (agents, actions or goals differ)",
-                        solution->path);
+        return lud_invalid(error, "%s: the solution of another world (agents, actions or goals differ)",
+                           solution->path);
     if (lud_max_discrete(&model->layout) > MAX_ACTIONS)
         return lud_fail(error, LUD_ERROR_UNSUPPORTED, "an agent has more than %d actions", MAX_ACTIONS);
     solution_policy *p = calloc(1, sizeof *p);
@@ -138,11 +120,9 @@ lud_status lud_empo_solution_policy_create(lud_empo_solution *solution, const lu
     }
     if (!p || !p->goal_weight) {
         if (p) destroy(&p->base);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the solution's policy");
+        return lud_no_memory(error, "the solution's policy");
     }
-    for (int h = 0; h < layout.n_humans; h++)
-        for (int g = layout.goal_begin[h]; g < layout.goal_begin[h + 1]; g++)
-            p->goal_weight[g] = model->world->goal_weight(model, layout.humans[h], g - layout.goal_begin[h]);
+    lud_empo_goal_weights(&layout, model, p->goal_weight);
     *policy = &p->base;
     return LUD_OK;
 }

@@ -1,7 +1,6 @@
 /* Acting on a solution: people by their computed policies for the goal they have (or the marginal one without
  * a goal), robots by one common draw from pi_r. */
-#ifndef LUDUS_LEARN_EMPO_EXACT_SOLUTION_POLICY_H
-#define LUDUS_LEARN_EMPO_EXACT_SOLUTION_POLICY_H
+#pragma once
 
 #include "agents/policy.h"
 #include "learn/empo/exact/solution.h"
@@ -11,14 +10,7 @@
  * over, say) actions are uniformly random. */
 lud_status lud_empo_solution_policy_create(lud_empo_solution *solution, const lud_model *model,
                                            lud_policy **policy, lud_error *error);
-/* For policies that know pi_r[n_robot_actions]: the part of one robot in it, to[n_discrete]. */
-void lud_empo_robot_part(const lud_empo_layout *layout, const lud_model *model, const double *pi_r, int agent,
-                         double *to);
-/* Replaces a robot's action in environment e by its part of one joint draw, whose key names no agent, so that
- * every robot finds the same one. */
+/* For policies that know pi_r[n_robot_actions]: replaces a robot's action in environment e by its part of one
+ * joint draw, whose key names no agent, so that every robot finds the same one. */
 void lud_empo_act_jointly(const lud_empo_layout *layout, const lud_act *act, int e, int agent,
                           const double *pi_r);
-/* The place of a person in the layout, -1 for anybody else. */
-int lud_empo_person_of(const lud_empo_layout *layout, int agent);
-
-#endif

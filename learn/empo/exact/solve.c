@@ -1,7 +1,6 @@
 #include "learn/empo/exact/solve.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -12,17 +11,15 @@
 static lud_status create_policies(lud_empo_case *c, lud_error *error) {
     const lud_scenario *s = c->scenario;
     c->policies.model = s->model;
-    lud_status status = lud_empo_layout_find(s->model, &c->policies.layout, error);
-    if (status == LUD_OK && c->options.habit)
-        status = lud_policy_create(s->model, c->options.habit, s->path, &c->policies.habit, error);
-    if (status == LUD_OK && c->options.belief)
-        status = lud_policy_create(s->model, c->options.belief, s->path, &c->policies.belief, error);
+    LUD_TRY(lud_empo_layout_find(s->model, &c->policies.layout, error));
+    if (c->options.habit)
+        LUD_TRY(lud_policy_create(s->model, c->options.habit, s->path, &c->policies.habit, error));
+    if (c->options.belief)
+        LUD_TRY(lud_policy_create(s->model, c->options.belief, s->path, &c->policies.belief, error));
     int person = c->policies.layout.humans[0];
-    if (status == LUD_OK && c->policies.habit)
-        status = lud_empo_check_policy(c->policies.habit, person, error);
-    if (status == LUD_OK && c->policies.belief)
-        status = lud_empo_check_policy(c->policies.belief, person, error);
-    return status;
+    if (c->policies.habit) LUD_TRY(lud_empo_check_policy(c->policies.habit, person, error));
+    if (c->policies.belief) LUD_TRY(lud_empo_check_policy(c->policies.belief, person, error));
+    return LUD_OK;
 }
 
 lud_status lud_empo_case_open(const lud_scenario *scenario, const lud_empo_solve_options *options,
@@ -102,8 +99,7 @@ lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *o
     lud_text scenario_path = {0}, solution_path = {0};
     lud_text_append(&scenario_path, "%s/scenario.yaml", options->run);
     lud_text_append(&solution_path, "%s/solution.empo", options->run);
-    if (scenario_path.failed || solution_path.failed)
-        status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for a path");
+    if (scenario_path.failed || solution_path.failed) status = lud_no_memory(error, "a path");
     lud_empo_solution *s = NULL;
     if (status == LUD_OK)
         status = lud_empo_solution_create(solution_path.bytes, c->problem, options->resume, &s, error);
@@ -137,33 +133,5 @@ lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *o
         lud_empo_solution_close(s);
     lud_text_free(&scenario_path);
     lud_text_free(&solution_path);
-    return status;
-}
-
-/* ---- evaluating other policies ---- */
-
-lud_status lud_empo_case_evaluate(lud_empo_case *c, const lud_empo_solution *solution,
-                                  lud_policy *const *robots, const lud_empo_estimate_options *estimate,
-                                  int n_threads, lud_empo_policy_evaluation *j, lud_error *error) {
-    static const uint32_t start = 0;
-    const lud_empo_layout *layout = &c->problem->layout;
-    *j = (lud_empo_policy_evaluation){0};
-    if (solution->header->n_states != c->space->n_states ||
-        solution->header->record_doubles != (uint64_t)layout->record_doubles)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: not a solution of this scenario", solution->path);
-    lud_error unsaid = {0};
-    lud_status said = LUD_OK;
-    for (int r = 0; r < layout->n_robots && !said; r++)
-        said = lud_empo_check_policy(robots[r], layout->robots[r], &unsaid);
-    if (said && said != LUD_ERROR_UNSUPPORTED) return lud_fail(error, said, "%s", unsaid.text);
-    lud_empo_policies policies = c->policies; /* people keep their habits and beliefs */
-    policies.robots = layout->n_robots > 0 ? robots : NULL;
-    lud_empo_hooks hooks;
-    lud_empo_policies_hook(&policies, &hooks);
-    lud_status status =
-        said
-            ? lud_empo_estimate_policy(c->problem, solution->records, start, robots, estimate, j, error)
-            : lud_empo_evaluate_policy(c->problem, solution->records, &start, 1, &hooks, n_threads, j, error);
-    for (int r = 0; r < layout->n_robots && !status; r++) status = lud_policy_check(robots[r], error);
     return status;
 }

@@ -1,12 +1,9 @@
-/* From a scenario to a RUN folder with its exact EMPO solution, and the evaluation of other policies in the
- * same world.
+/* From a scenario to a RUN folder with its exact EMPO solution.
  *
  * RUN holds scenario.yaml (effective), solution.empo (learn/empo/exact/solution.h) and summary.json. */
-#ifndef LUDUS_LEARN_EMPO_EXACT_SOLVE_H
-#define LUDUS_LEARN_EMPO_EXACT_SOLVE_H
+#pragma once
 
 #include "learn/empo/exact/options.h"
-#include "learn/empo/exact/policy_estimate.h"
 #include "learn/empo/exact/solution.h"
 #include "sim/scenario.h"
 
@@ -41,11 +38,3 @@ void lud_empo_case_close(lud_empo_case *c);
 /* Solves into RUN. The solution is open for reading afterwards; close it with lud_empo_solution_close. */
 lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *options,
                                lud_empo_solution **solution, lud_error *error);
-
-/* What robots[n_robots] achieve in the world of a solution: exactly where their policies say their
- * probabilities (lud_policy_distribution), else estimated. The evaluation is the caller's to free. */
-lud_status lud_empo_case_evaluate(lud_empo_case *c, const lud_empo_solution *solution,
-                                  lud_policy *const *robots, const lud_empo_estimate_options *estimate,
-                                  int n_threads, lud_empo_policy_evaluation *evaluation, lud_error *error);
-
-#endif

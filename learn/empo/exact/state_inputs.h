@@ -1,6 +1,5 @@
 /* What a state brings along to the equations of exact EMPO, from the world and the hooks. */
-#ifndef LUDUS_LEARN_EMPO_EXACT_STATE_INPUTS_H
-#define LUDUS_LEARN_EMPO_EXACT_STATE_INPUTS_H
+#pragma once
 
 #include "learn/empo/equations.h"
 #include "learn/empo/exact/exact.h"
@@ -14,5 +13,3 @@ void lud_empo_state_inputs_fill(const lud_empo_problem *problem, const lud_empo_
 static inline bool lud_empo_uses_habit(const lud_empo_problem *problem, const lud_empo_hooks *hooks) {
     return hooks && hooks->habit && problem->theory.nu_h > 0;
 }
-
-#endif

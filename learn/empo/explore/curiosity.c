@@ -47,10 +47,7 @@ void lud_empo_curiosity_destroy(lud_empo_curiosity *c) {
     if (!c) return;
     lud_empo_table_destroy(c->seen);
     lud_empo_table_destroy(c->done);
-    free(c->of_actions);
-    free(c->of_states);
-    free(c->records);
-    free(c);
+    LUD_FREE(c->of_actions, c->of_states, c->records, c);
 }
 
 bool lud_empo_curiosity_of_robots(const lud_empo_curiosity *c) {

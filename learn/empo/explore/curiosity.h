@@ -1,8 +1,7 @@
 /* What draws the environments of the neural EMPO learner to states and actions that are new: visits counted
  * by state and action, random network distillation (learn/empo/explore/novelty.h), or both, as one weighted
  * bonus. */
-#ifndef LUDUS_LEARN_EMPO_EXPLORE_CURIOSITY_H
-#define LUDUS_LEARN_EMPO_EXPLORE_CURIOSITY_H
+#pragma once
 
 #include "learn/empo/explore/novelty.h"
 #include "learn/empo/networks/table.h"
@@ -16,8 +15,7 @@ lud_empo_curiosity *lud_empo_curiosity_create(const lud_empo_learner_options *op
                                               int n_envs);
 /* Null is allowed. */
 void lud_empo_curiosity_destroy(lud_empo_curiosity *curiosity);
-/* Whether robots prefer what is new, and people; whether successors need lud_empo_curiosity_evaluate_states.
- */
+/* Whether robots prefer what is new, and people; successors need lud_empo_curiosity_evaluate_states. */
 bool lud_empo_curiosity_of_robots(const lud_empo_curiosity *curiosity);
 bool lud_empo_curiosity_of_people(const lud_empo_curiosity *curiosity);
 bool lud_empo_curiosity_needs_novelty(const lud_empo_curiosity *curiosity);
@@ -44,5 +42,3 @@ double lud_empo_curiosity_of_state(const lud_empo_curiosity *curiosity, const in
 
 /* What was counted: tables `prefix`seen and `prefix`done. */
 void lud_empo_curiosity_visit(lud_empo_curiosity *curiosity, const char *prefix, lud_checkpoint *checkpoint);
-
-#endif

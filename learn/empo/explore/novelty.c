@@ -77,18 +77,16 @@ static lud_status make_towers(lud_empo_novelty *v, distiller *d, const int64_t *
     const lud_empo_learner_options *o = v->options;
     d->parameters = lud_parameters_create(v->device, false);
     lud_nn *registering = d->parameters ? lud_nn_create(d->parameters, 0) : NULL;
-    if (!registering) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network of novelty");
+    if (!registering) return lud_no_memory(error, "a network of novelty");
     declare(v, d, registering, widths, random_layers);
     lud_nn_destroy(registering);
     lud_parameters_freeze(d->parameters, "random.", true);
-    lud_status status = lud_parameters_build(d->parameters, seed ^ 0x6e6f76656c7479u, error);
-    if (status) return status;
+    LUD_TRY(lud_parameters_build(d->parameters, seed ^ 0x6e6f76656c7479u, error));
     d->net = lud_nn_create(d->parameters, d->rows);
     d->optimiser = lud_optimiser_create(d->parameters);
-    if (!d->net || !d->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network");
+    if (!d->net || !d->optimiser) return lud_no_memory(error, "a network");
     declare(v, d, d->net, widths, random_layers);
-    status = lud_nn_plan(d->net, LUD_NN_TRAIN, error);
-    if (status) return status;
+    LUD_TRY(lud_nn_plan(d->net, LUD_NN_TRAIN, error));
     lud_optimiser_options options = o->optimiser;
     if (o->rnd_weight_decay >= 0) options.weight_decay = o->rnd_weight_decay;
     options.max_norm = o->rnd_grad_clip;
@@ -99,16 +97,16 @@ static lud_status make_towers(lud_empo_novelty *v, distiller *d, const int64_t *
     d->novelty = lud_device_allocate(v->device, (size_t)(d->rows * d->groups) * sizeof(float));
     d->host_weight = calloc(numbers, sizeof(float));
     if (d->group < 0 || !d->loss || !d->weight || !d->novelty || !d->host_weight)
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network of novelty");
+        return lud_no_memory(error, "a network of novelty");
     return lud_optimiser_build(d->optimiser, seed, error);
 }
 
 static lud_status plan_encoders(lud_empo_novelty *v, distiller *d, lud_error *error) {
     for (int k = 0; k < d->n_parts; k++) lud_nn_output(d->encoders, d->part[k]);
-    lud_status status = lud_nn_plan(d->encoders, LUD_NN_INFERENCE, error);
-    if (status == LUD_OK && !lud_empo_prepare(d->encoders, &d->graph, &v->values->shape))
-        status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network of novelty");
-    return status;
+    LUD_TRY(lud_nn_plan(d->encoders, LUD_NN_INFERENCE, error));
+    if (!lud_empo_prepare(d->encoders, &d->graph, &v->values->shape))
+        return lud_no_memory(error, "a network of novelty");
+    return LUD_OK;
 }
 
 static lud_status make_states(lud_empo_novelty *v, uint64_t seed, lud_error *error) {
@@ -118,7 +116,7 @@ static lud_status make_states(lud_empo_novelty *v, uint64_t seed, lud_error *err
     d->groups = 1;
     d->rows = o->batch_size > CHUNK ? o->batch_size : CHUNK;
     d->encoders = lud_nn_create(v->values->target, d->rows);
-    if (!d->encoders) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network of novelty");
+    if (!d->encoders) return lud_no_memory(error, "a network of novelty");
     d->graph = lud_empo_declare_inputs(d->encoders, &v->values->shape, 1);
     for (int net = 0; net < LUD_EMPO_NETS; net++) {
         if (net != LUD_NET_V_H_E && !(lud_empo_learner_networks(o) & 1u << net)) continue;
@@ -138,7 +136,7 @@ static lud_status make_actions(lud_empo_novelty *v, uint64_t seed, lud_error *er
     d->groups = v->max_actions;
     d->rows = v->states.rows * n_humans;
     d->encoders = lud_nn_create(v->values->target, v->states.rows);
-    if (!d->encoders) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network of novelty");
+    if (!d->encoders) return lud_no_memory(error, "a network of novelty");
     d->graph = lud_empo_declare_inputs(d->encoders, &v->values->shape, d->rows);
     const int state = lud_empo_state_encoder(d->encoders, &d->graph, &v->values->shape, encoders[0]);
     d->part[0] = lud_nn_gather(d->encoders, state, d->graph.entry_state);
@@ -154,10 +152,9 @@ lud_status lud_empo_novelty_create(lud_empo_values *values, uint64_t seed, lud_e
     *novelty = NULL;
     const lud_empo_layout *layout = &values->features->layout;
     if (!values->target)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "use_rnd needs networks; with tables use use_count_based_curiosity");
+        return lud_invalid(error, "use_rnd needs networks; with tables use use_count_based_curiosity");
     lud_empo_novelty *v = calloc(1, sizeof *v);
-    if (!v) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for novelty");
+    if (!v) return lud_no_memory(error, "novelty");
     *v = (lud_empo_novelty){.values = values,
                             .options = values->options,
                             .device = values->device,
@@ -170,7 +167,7 @@ lud_status lud_empo_novelty_create(lud_empo_values *values, uint64_t seed, lud_e
     v->host = calloc((size_t)(entries * v->max_actions), sizeof *v->host);
     if (status == LUD_OK &&
         (!v->host || !lud_empo_staging_create(v->device, values->features, rows, entries, &v->staging)))
-        status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for novelty");
+        status = lud_no_memory(error, "novelty");
     if (status) {
         lud_empo_novelty_destroy(v);
         return status;

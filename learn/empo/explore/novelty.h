@@ -8,8 +8,7 @@
  * an action is the mean over its d outputs.
  *
  * No gradient reaches the encoders. With `normalize_rnd` novelty is divided by its running deviation. */
-#ifndef LUDUS_LEARN_EMPO_EXPLORE_NOVELTY_H
-#define LUDUS_LEARN_EMPO_EXPLORE_NOVELTY_H
+#pragma once
 
 #include "learn/empo/networks/inputs.h"
 #include "learn/empo/targets/values.h"
@@ -51,5 +50,3 @@ size_t lud_empo_novelty_floats(const lud_empo_novelty *novelty);
 void lud_empo_novelty_export(const lud_empo_novelty *novelty, float *numbers);
 void lud_empo_novelty_import(lud_empo_novelty *novelty, const float *numbers);
 void lud_empo_novelty_visit(lud_empo_novelty *novelty, lud_checkpoint *checkpoint);
-
-#endif

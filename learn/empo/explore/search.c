@@ -248,12 +248,12 @@ static lud_status evaluate(lud_empo_search *s, int n, const int32_t *goals, lud_
         s->goals[m++] = goals + i * n_humans;
     }
     if (m == 0) return LUD_OK;
-    const lud_status status = values(context, m, s->records, s->goals, s->beta_r, s->q, s->u, s->v, error);
-    for (int k = 0; k < m && status == LUD_OK; k++) {
+    LUD_TRY(values(context, m, s->records, s->goals, s->beta_r, s->q, s->u, s->v, error));
+    for (int k = 0; k < m; k++) {
         tree *t = &s->trees[s->which[k]];
         fill_node(s, t, t->leaf, s->q + (size_t)k * (size_t)n_actions, s->u[k], s->v[k]);
     }
-    return status;
+    return LUD_OK;
 }
 
 /* Gamma(alpha) for the Dirichlet distribution, alpha > 0 (Marsaglia and Tsang, 2000; alpha < 1 by its own

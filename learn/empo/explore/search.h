@@ -8,8 +8,7 @@
  * followed; the value of a state is U_r + sum_a pi(a) Q(a) with pi in proportion to visits^(1/temperature)
  *
  * The trees of all environments grow side by side, so that the networks see one batch a simulation. */
-#ifndef LUDUS_LEARN_EMPO_EXPLORE_SEARCH_H
-#define LUDUS_LEARN_EMPO_EXPLORE_SEARCH_H
+#pragma once
 
 #include "learn/empo/options.h"
 #include "learn/empo/people/prior.h"
@@ -37,5 +36,3 @@ lud_status lud_empo_search_run(lud_empo_search *search, int n, uint32_t first_en
 /* What the last run found in environment i: visits[n_robot_actions] of the root, the mean value q of each
  * action (the learned one where it was not visited), and the root's value. Any may be null. */
 void lud_empo_search_root(lud_empo_search *search, int i, int32_t *visits, double *q, double *value);
-
-#endif

@@ -7,6 +7,7 @@
 
 #include <xxhash.h>
 
+#include "base/arena.h"
 #include "learn/nn/arrays.h"
 
 enum { FIRST_ROOM = 256 };
@@ -64,10 +65,7 @@ lud_empo_archive *lud_empo_archive_create(size_t state_bytes, int64_t capacity) 
 
 void lud_empo_archive_destroy(lud_empo_archive *a) {
     if (!a) return;
-    free(a->states);
-    free(a->starts);
-    free(a->slots);
-    free(a);
+    LUD_FREE(a->states, a->starts, a->slots, a);
 }
 
 bool lud_empo_archive_add(lud_empo_archive *a, const uint8_t *state) {

@@ -2,8 +2,7 @@
  * episodes can be restarted from, so that training does not depend on long sequences of good luck (after
  * Ecoffet et al., "First return, then explore", Nature 590, 2021). States are plain bytes, so a restart is a
  * copy. */
-#ifndef LUDUS_LEARN_EMPO_MEMORY_ARCHIVE_H
-#define LUDUS_LEARN_EMPO_MEMORY_ARCHIVE_H
+#pragma once
 
 #include "learn/store/checkpoint.h"
 
@@ -24,5 +23,3 @@ uint32_t lud_empo_archive_starts(const lud_empo_archive *archive, int64_t index)
  * SIAM J. Comput. 29, 1999). The archive must not be empty; valid until the next add. */
 const uint8_t *lud_empo_archive_draw(lud_empo_archive *archive, int n, const double *uniform);
 void lud_empo_archive_visit(lud_empo_archive *archive, const char *prefix, lud_checkpoint *checkpoint);
-
-#endif

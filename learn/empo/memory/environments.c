@@ -59,8 +59,7 @@ bool lud_empo_environments_over(const lud_empo_environments *v, int e, int64_t l
 lud_status lud_empo_environments_check(const lud_empo_environments *v, lud_error *error) {
     for (int e = 0; e < v->n; e++)
         if (lud_empo_environments_over(v, e, 0))
-            return lud_fail(error, LUD_ERROR_INPUT,
-                            "the world ends before the first step; nothing can be learned");
+            return lud_invalid(error, "the world ends before the first step; nothing can be learned");
     return LUD_OK;
 }
 

@@ -3,8 +3,7 @@
  *
  * They are not a lud_batch (sim/batch.h): episodes begin in archived states, end where the learner says, and
  * the next state of phase 2 is drawn from the successors that it lists anyway. */
-#ifndef LUDUS_LEARN_EMPO_MEMORY_ENVIRONMENTS_H
-#define LUDUS_LEARN_EMPO_MEMORY_ENVIRONMENTS_H
+#pragma once
 
 #include "base/arena.h"
 #include "learn/empo/memory/features.h"
@@ -53,5 +52,3 @@ lud_status lud_empo_environments_check(const lud_empo_environments *environments
 /* Tensors states, tick, episode_step, goals under `prefix`. */
 void lud_empo_environments_visit(lud_empo_environments *environments, const char *prefix,
                                  lud_checkpoint *checkpoint);
-
-#endif

@@ -1,8 +1,6 @@
 #include "learn/empo/memory/features.h"
 
-#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/multigrid/grid_observe.h"
 
@@ -18,7 +16,7 @@ static bool has_interactive(const lud_grid_model *m) {
 static void fill_goals(lud_empo_features *f, const lud_model *model) {
     const lud_empo_layout *layout = &f->layout;
     for (int h = 0; h < layout->n_humans; h++) {
-        const int agent = layout->humans[h], n = layout->goal_begin[h + 1] - layout->goal_begin[h];
+        const int agent = layout->humans[h], n = lud_empo_goals_of(layout, h);
         for (int g = 0; g < n; g++) {
             const lud_grid_goal *goal =
                 &f->grid->spec.goals[f->grid->goal_index[f->grid->goal_begin[agent] + g]];
@@ -40,8 +38,7 @@ lud_status lud_empo_features_create(const lud_model *model, bool step_count, lud
         return lud_fail(error, LUD_ERROR_UNSUPPORTED,
                         "the world %s has no compact features; networks of EMPO need multigrid",
                         model->world->name);
-    lud_status status = lud_empo_layout_find(model, &f->layout, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_layout_find(model, &f->layout, error));
     f->grid = (const lud_grid_model *)model;
     f->interactive = has_interactive(f->grid);
     f->height = f->grid->height;
@@ -56,16 +53,14 @@ lud_status lud_empo_features_create(const lud_model *model, bool step_count, lud
     f->weight_sum = calloc((size_t)f->layout.n_humans, sizeof *f->weight_sum);
     if (!f->goals || !f->goal_weight || !f->weight_sum) {
         lud_empo_features_free(f);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %d goals", f->layout.n_goals);
+        return lud_no_memory(error, "%d goals", f->layout.n_goals);
     }
     fill_goals(f, model);
     return LUD_OK;
 }
 
 void lud_empo_features_free(lud_empo_features *f) {
-    free(f->goals);
-    free(f->goal_weight);
-    free(f->weight_sum);
+    LUD_FREE(f->goals, f->goal_weight, f->weight_sum);
     f->goals = NULL;
     f->goal_weight = f->weight_sum = NULL;
 }

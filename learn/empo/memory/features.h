@@ -3,8 +3,7 @@
  * A record is `words` 32-bit words: 4 global features, 13 features an agent, 96 of buttons and switches (left
  * out when no map of the model has any), one grid word a cell. Everything networks, tables and goal tests
  * need is in it. */
-#ifndef LUDUS_LEARN_EMPO_MEMORY_FEATURES_H
-#define LUDUS_LEARN_EMPO_MEMORY_FEATURES_H
+#pragma once
 
 #include "learn/empo/layout.h"
 #include "sim/multigrid/grid_model.h"
@@ -38,5 +37,3 @@ int32_t lud_empo_features_cell(const lud_empo_features *features, const int32_t 
 bool lud_empo_features_achieved(const lud_empo_features *features, const int32_t *record, int h, int goal);
 /* A goal of person h with probability in proportion to its weight, from a uniform number in [0, 1). */
 int lud_empo_features_draw_goal(const lud_empo_features *features, int h, double uniform);
-
-#endif

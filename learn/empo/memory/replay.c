@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/random.h"
 
 /* How a transition begins in the pool; the arrays follow in the order of lud_empo_transition. */
@@ -61,12 +62,7 @@ lud_empo_replay *lud_empo_replay_create(int64_t capacity, size_t bytes, int word
 
 void lud_empo_replay_destroy(lud_empo_replay *r) {
     if (!r) return;
-    free(r->following);
-    free(r->newest);
-    free(r->places);
-    free(r->priority);
-    free(r->pool);
-    free(r);
+    LUD_FREE(r->following, r->newest, r->places, r->priority, r->pool, r);
 }
 
 static void forget_newest(lud_empo_replay *r) {

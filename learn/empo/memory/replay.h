@@ -8,8 +8,7 @@
  * A memory of trajectories (lud_empo_replay_keep_trajectories) also keeps what really happened, which need
  * not be among the successors listed, and knows which transition followed which: targets over several steps
  * and hindsight read that. */
-#ifndef LUDUS_LEARN_EMPO_MEMORY_REPLAY_H
-#define LUDUS_LEARN_EMPO_MEMORY_REPLAY_H
+#pragma once
 
 #include "learn/store/checkpoint.h"
 
@@ -83,5 +82,3 @@ void lud_empo_replay_set_priority(lud_empo_replay *replay, int64_t index, float 
 double lud_empo_replay_mean_bytes(const lud_empo_replay *replay);
 /* Saves or loads everything, so that what follows is the same bit for bit. */
 void lud_empo_replay_visit(lud_empo_replay *replay, const char *prefix, lud_checkpoint *checkpoint);
-
-#endif

@@ -13,12 +13,7 @@ void lud_empo_successor_list_begin(lud_empo_successor_list *l) {
 
 void lud_empo_successor_list_free(lud_empo_successor_list *l) {
     lud_successors_free(&l->found);
-    free(l->link);
-    free(l->probability);
-    free(l->states);
-    free(l->hashes);
-    free(l->terminal);
-    free(l->records);
+    LUD_FREE(l->link, l->probability, l->states, l->hashes, l->terminal, l->records);
     *l = (lud_empo_successor_list){0};
 }
 
@@ -61,10 +56,9 @@ static int32_t number_of(lud_empo_successor_list *l, const lud_empo_features *f,
 lud_status lud_empo_successor_list_add(lud_empo_successor_list *l, const lud_empo_features *f,
                                        const uint8_t *state, const int32_t *joint, lud_error *error) {
     const lud_model *model = &f->grid->model;
-    const lud_status status = model->world->successors(model, state, joint, &l->found, error);
-    if (status) return status;
+    LUD_TRY(model->world->successors(model, state, joint, &l->found, error));
     if (!room_for_links(l, l->found.n) || !room_for_states(l, f, l->found.n))
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for successors");
+        return lud_no_memory(error, "successors");
     for (size_t i = 0; i < l->found.n; i++) {
         l->link[l->n_links] = number_of(l, f, l->found.states + i * model->layout.state_bytes);
         l->probability[l->n_links++] = (float)l->found.probability[i];

@@ -1,7 +1,6 @@
 /* The successors of one state under several joint actions: for each joint action a run of links (successor,
  * probability) into one list of distinct successors, each with its compact record. What an actor stores. */
-#ifndef LUDUS_LEARN_EMPO_MEMORY_SUCCESSOR_LIST_H
-#define LUDUS_LEARN_EMPO_MEMORY_SUCCESSOR_LIST_H
+#pragma once
 
 #include "learn/empo/memory/features.h"
 
@@ -24,5 +23,3 @@ lud_status lud_empo_successor_list_add(lud_empo_successor_list *list, const lud_
                                        const uint8_t *state, const int32_t *joint, lud_error *error);
 /* Safe on a zeroed struct. */
 void lud_empo_successor_list_free(lud_empo_successor_list *list);
-
-#endif

@@ -1,9 +1,7 @@
 /* From compact records (learn/empo/memory/features.h) to the inputs of a declared graph
  * (learn/empo/networks/networks.h): states by rows, people with a goal by entries. Filled on the host and
- * sent to the device in a few pieces.
- */
-#ifndef LUDUS_LEARN_EMPO_NETWORKS_INPUTS_H
-#define LUDUS_LEARN_EMPO_NETWORKS_INPUTS_H
+ * sent to the device in a few pieces. */
+#pragma once
 
 #include "learn/empo/memory/features.h"
 #include "learn/empo/networks/networks.h"
@@ -51,5 +49,3 @@ void lud_empo_staging_entry(lud_empo_staging *staging, int64_t i, int64_t row, c
                             int goal);
 /* Sends the first n entries encoded and sets their number. */
 void lud_empo_staging_entries(lud_empo_staging *staging, lud_nn *net, const lud_empo_graph *graph, int64_t n);
-
-#endif

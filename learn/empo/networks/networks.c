@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 const char *const lud_empo_net_prefixes[LUD_EMPO_NETS] = {"v_h_e.", "x_h.", "u_r.", "q_r.", "v_r."};
 

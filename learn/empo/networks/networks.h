@@ -9,8 +9,7 @@
  * Rows: states on axis 0, entries (a human and a goal in a state) on an axis of their own, which gathers the
  * features of its state; where an agent stands is encoded once per cell and gathered. Parameters are named
  * `network.module.layer`; the shared encoders stand under `v_h_e` and learn from V_h^e only. */
-#ifndef LUDUS_LEARN_EMPO_NETWORKS_NETWORKS_H
-#define LUDUS_LEARN_EMPO_NETWORKS_NETWORKS_H
+#pragma once
 
 #include "learn/empo/memory/features.h"
 #include "learn/empo/stages.h"
@@ -44,8 +43,7 @@ typedef struct lud_empo_shape {
     bool dueling;     /* Q_r has a stream for the state and one for the joint robot actions */
 } lud_empo_shape;
 
-/* Defaults of the learner (hidden 256, dropout 0.5, eta 1.1, xi 1); grid, agents, actions are the caller's.
- */
+/* Defaults of the learner (hidden 256, dropout 0.5, eta 1.1, xi 1); grid, agents, actions: the caller's. */
 lud_empo_shape lud_empo_shape_defaults(void);
 /* The same with the grid and the agents of a world. */
 lud_empo_shape lud_empo_shape_of(const lud_empo_features *features);
@@ -73,8 +71,7 @@ typedef struct lud_empo_graph {
  * are the same bits. True when both have some of `heads` and the device has threads for both. */
 bool lud_empo_heads_apart(const lud_device *device, unsigned heads, unsigned parts[2]);
 /* Declares the encoders and the chosen heads, and marks their values as outputs. Heads beyond V_h^e read the
- * shared encoders, so those are declared in any case. The net is created with the largest number of states.
- */
+ * shared encoders, so those are declared in any case. The net is created with the most states. */
 lud_empo_graph lud_empo_declare(lud_nn *net, const lud_empo_shape *shape, unsigned heads,
                                 int64_t max_entries);
 /* Registers every parameter of all five networks (in a net that is never run), so that sets are alike
@@ -98,5 +95,3 @@ int lud_empo_value_head(lud_nn *net, int x, const lud_empo_shape *shape, const c
                         double dropout, uint32_t stream);
 /* x softly clamped to [low, high] in training, hard otherwise; marked as an output. */
 int lud_empo_clamped(lud_nn *net, int x, double low, double high);
-
-#endif

@@ -39,9 +39,7 @@ static bool allocate(lud_empo_table *t, int64_t capacity) {
 }
 
 static void release(lud_empo_table *t) {
-    free(t->keys);
-    free(t->visits);
-    free(t->rows);
+    LUD_FREE(t->keys, t->visits, t->rows);
 }
 
 lud_empo_table *lud_empo_table_create(int width, double start) {

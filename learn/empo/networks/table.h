@@ -1,6 +1,5 @@
 /* Lookup tables that stand in for networks: rows of numbers by 64-bit key, made on first use. */
-#ifndef LUDUS_LEARN_EMPO_NETWORKS_TABLE_H
-#define LUDUS_LEARN_EMPO_NETWORKS_TABLE_H
+#pragma once
 
 #include "learn/empo/memory/features.h"
 #include "learn/store/checkpoint.h"
@@ -27,5 +26,3 @@ void lud_empo_table_visit(lud_empo_table *table, const char *name, lud_checkpoin
 uint64_t lud_empo_state_key(const lud_empo_features *features, const int32_t *record);
 uint64_t lud_empo_person_key(uint64_t state_key, int h);
 uint64_t lud_empo_goal_key(uint64_t state_key, int h, int goal);
-
-#endif

@@ -40,7 +40,7 @@ void lud_empo_people_profiles(const lud_empo_features *f, const float *policies,
 
 bool lud_empo_people_possible(const lud_empo_layout *layout, const float *policies, int profile) {
     for (int h = 0; h < layout->n_humans; h++) {
-        const int n = layout->n_human_actions[h], n_goals = layout->goal_begin[h + 1] - layout->goal_begin[h];
+        const int n = layout->n_human_actions[h], n_goals = lud_empo_goals_of(layout, h);
         const float *policy = policies + layout->policy_begin[h];
         const int a = lud_empo_own_action(layout, h, profile);
         bool any = false;

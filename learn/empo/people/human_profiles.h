@@ -1,7 +1,6 @@
 /* What people do in a state, for targets in expectation: their policies for every goal, and from these the
  * probabilities of their joint actions. */
-#ifndef LUDUS_LEARN_EMPO_PEOPLE_HUMAN_PROFILES_H
-#define LUDUS_LEARN_EMPO_PEOPLE_HUMAN_PROFILES_H
+#pragma once
 
 #include "learn/empo/memory/features.h"
 
@@ -14,5 +13,3 @@ void lud_empo_people_profiles(const lud_empo_features *features, const float *po
 
 /* Whether some goal of every person leads to its part of the profile with positive probability. */
 bool lud_empo_people_possible(const lud_empo_layout *layout, const float *policies, int profile);
-
-#endif

@@ -13,28 +13,24 @@ typedef struct prior_options {
 } prior_options;
 
 #define OPTIONS prior_options
-static const lud_option options[] = {
-    TEXT(type, "learned", "learned"),
-    TEXT(run, NULL, "folder of a run of empo-phase1"),
-};
-static const lud_option_table table = OPTION_TABLE("human_prior", "people learned by networks", options);
+TABLE(table, "human_prior", "people learned by networks", TEXT(type, "learned", "learned"),
+      TEXT(run, NULL, "folder of a run of empo-phase1"));
 
 static lud_status open_learned(lud_arena *arena, lud_tree *prior, lud_device *device, const lud_model *model,
                                lud_empo_human_net *net, lud_policy **policy, lud_error *error) {
     prior_options o;
-    lud_status status = lud_options_read(&table, arena, prior, &o, error);
-    if (status) return status;
+    LUD_TRY(lud_options_read(&table, arena, prior, &o, error));
     if (!o.run)
-        return lud_fail_at(error, LUD_ERROR_INPUT, prior->place,
-                           "learned people need `run:`, the folder of a run of empo-phase1");
+        return lud_invalid_at(error, prior->place,
+                              "learned people need `run:`, the folder of a run of empo-phase1");
     lud_tree *run = lud_tree_get(prior, "run");
     char absolute[PATH_MAX];
     if (!realpath(o.run, absolute))
-        return lud_fail_at(error, LUD_ERROR_INPUT, run->place, "%s: %s", o.run, strerror(errno));
+        return lud_invalid_at(error, run->place, "%s: %s", o.run, strerror(errno));
     const char *kept = lud_arena_text(arena, absolute, strlen(absolute));
-    if (!kept) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a path");
+    if (!kept) return lud_no_memory(error, "a path");
     run->text = kept;
-    status = lud_empo_human_net_open(device, model, absolute, net, error);
+    lud_status status = lud_empo_human_net_open(device, model, absolute, net, error);
     if (status == LUD_OK) status = lud_empo_human_policy_create(net, model, policy, error);
     if (status) {
         lud_empo_human_net_free(net);
@@ -55,17 +51,16 @@ lud_status lud_empo_prior_open(lud_arena *arena, lud_tree *tree, const lud_scena
     if (!tree) {
         tree = lud_tree_add_mapping(arena, NULL, NULL);
         if (!tree || !lud_tree_add_text(arena, tree, "type", "heuristic"))
-            return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the human prior");
+            return lud_no_memory(error, "the human prior");
     }
-    const lud_status status = lud_policy_create(model, tree, scenario->path, &prior->policy, error);
-    if (status) return status;
+    LUD_TRY(lud_policy_create(model, tree, scenario->path, &prior->policy, error));
     const lud_policy *p = prior->policy;
     const bool steered = p->kind == &lud_policy_keyboard; /* nobody steers here */
     if (p->hidden_bytes || p->needs_observations || steered || !p->kind->distribution)
-        return lud_fail_at(error, LUD_ERROR_INPUT, tree->place,
-                           "the policy %s cannot be a human prior; expected one that looks at the present "
-                           "state only",
-                           p->kind->name);
+        return lud_invalid_at(error, tree->place,
+                              "the policy %s cannot be a human prior; expected one that looks at the present "
+                              "state only",
+                              p->kind->name);
     return LUD_OK;
 }
 

@@ -1,8 +1,7 @@
 /* How people act, as far as the learners know: a policy, networks, or the exact solution. */
-#ifndef LUDUS_LEARN_EMPO_PEOPLE_PRIOR_H
-#define LUDUS_LEARN_EMPO_PEOPLE_PRIOR_H
+#pragma once
 
-#include "learn/empo/exact/reference.h"
+#include "learn/empo/evaluation/reference.h"
 #include "learn/empo/phase1/networks.h"
 
 typedef struct lud_empo_prior {
@@ -21,5 +20,3 @@ lud_status lud_empo_prior_open(lud_arena *arena, lud_tree *tree, const lud_scena
 /* probability[n_discrete] of person h (within the layout) with its goal. */
 void lud_empo_prior_policy(const lud_empo_prior *prior, const lud_empo_features *features,
                            const uint8_t *state, int h, int goal, double *probability);
-
-#endif

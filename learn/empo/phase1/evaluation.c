@@ -17,11 +17,7 @@ enum { BLOCK = 256 }; /* states evaluated at once */
     X(kl, "exact/policy_kl", NULL, "KL(learned || exact) of pi_h in nats")                                   \
     X(marginal, "exact/marginal_divergence", NULL, "total variation between the marginal policies")
 
-const lud_metric lud_empo_phase1_evaluation_columns[] = {
-#define X(field, text, format, help) {text, format, help},
-    EVALUATION(X)
-#undef X
-};
+const lud_metric lud_empo_phase1_evaluation_columns[] = {EVALUATION(LUD_COLUMN_METRIC)};
 enum { N_EVALUATION = sizeof lud_empo_phase1_evaluation_columns / sizeof(lud_metric) };
 const int lud_empo_phase1_n_evaluation_columns = N_EVALUATION;
 
@@ -127,11 +123,8 @@ lud_status lud_empo_phase1_evaluate(lud_learner *learner, double *row, lud_error
     lud_arrays_free(&b.arrays);
     if (!status) status = lud_device_check(p->device, error);
     if (status) return status;
-    const double values[N_EVALUATION] = {
-#define X(field, text, format, help) p->distance.field,
-        EVALUATION(X)
-#undef X
-    };
+#define FIELD(field, ...) p->distance.field,
+    const double values[N_EVALUATION] = {EVALUATION(FIELD)};
     memcpy(row, values, sizeof values);
     return LUD_OK;
 }

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/scenario.h"
-
 /* States and entries that go through a network at once. */
 enum { CHUNK = 256, ENTRIES = 2048 };
 /* Streams of the dropout draws, beyond those of the other networks. */
@@ -109,7 +107,7 @@ static bool make_run(lud_empo_human_net *n, lud_error *error) {
     int64_t entry = 0;
     for (int64_t i = 0; i < r->query_states; i++, r->begin[i] = (int32_t)entry)
         for (int h = 0; h < layout->n_humans; h++)
-            for (int g = 0; g < layout->goal_begin[h + 1] - layout->goal_begin[h]; g++, entry++) {
+            for (int g = 0; g < lud_empo_goals_of(layout, h); g++, entry++) {
                 r->person[entry] = h;
                 r->goal[entry] = g;
             }
@@ -122,8 +120,7 @@ lud_status lud_empo_human_net_create(lud_device *device, const lud_model *model,
                                      const lud_empo_phase1_options *options, uint64_t seed,
                                      lud_empo_human_net *n, lud_error *error) {
     *n = (lud_empo_human_net){.device = device, .options = *options};
-    lud_status status = lud_empo_features_create(model, options->include_step_count, &n->features, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_features_create(model, options->include_step_count, &n->features, error));
     assert(n->features.height >= 2 && n->features.width >= 2); /* the world's own limit is 3 */
     n->shape = shape_of(&n->features, options);
     n->n_actions = n->features.layout.max_human_actions;
@@ -134,7 +131,7 @@ lud_status lud_empo_human_net_create(lud_device *device, const lud_model *model,
     if (options->marginal_network) n->marginal = make_parameters(n, true, seed, &reason);
     if (n->q_target && (n->marginal || !options->marginal_network) && make_run(n, &reason)) return LUD_OK;
     lud_empo_human_net_free(n);
-    if (!reason.status) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the networks of people");
+    if (!reason.status) return lud_no_memory(error, "the networks of people");
     if (error) *error = reason;
     return reason.status;
 }
@@ -163,12 +160,10 @@ static lud_status read_options(const lud_checkpoint *checkpoint, lud_arena *aren
     const char *learner = lud_checkpoint_text(checkpoint, "learner");
     const char *text = lud_checkpoint_text(checkpoint, "configuration");
     if (!learner || strcmp(learner, "empo-phase1") != 0)
-        return lud_fail(error, LUD_ERROR_INPUT, "a run of the learner %s; expected empo-phase1",
-                        learner ? learner : "?");
+        return lud_invalid(error, "a run of the learner %s; expected empo-phase1", learner ? learner : "?");
     lud_tree *root = NULL;
-    if (!text) return lud_fail(error, LUD_ERROR_INPUT, "the checkpoint does not say its configuration");
-    lud_status status = lud_tree_read_text(arena, "configuration", text, strlen(text), &root, error);
-    if (status) return status;
+    if (!text) return lud_invalid(error, "the checkpoint does not say its configuration");
+    LUD_TRY(lud_tree_read_text(arena, "configuration", text, strlen(text), &root, error));
     lud_tree *section = root->kind == LUD_TREE_MAPPING ? lud_tree_get(root, "learner") : NULL;
     return lud_empo_phase1_options_read(arena, section, options, error);
 }
@@ -181,7 +176,7 @@ lud_status lud_empo_human_net_open(lud_device *device, const lud_model *model, c
     lud_arena *arena = lud_arena_create(0);
     lud_text_append(&path, "%s/checkpoint.safetensors", folder);
     lud_status status = arena && !path.failed ? lud_checkpoint_open(path.bytes, &checkpoint, error)
-                                              : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a run");
+                                              : lud_no_memory(error, "a run");
     lud_empo_phase1_options options = {0};
     if (status == LUD_OK) status = read_options(checkpoint, arena, &options, error);
     options.type = "empo-phase1"; /* the other text would end with the arena */

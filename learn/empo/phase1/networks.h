@@ -6,8 +6,7 @@
  *
  * As in the exact solver a person who has achieved the goal takes action 0 and has V_h^m = 0: the achievement
  * was credited on the way there. */
-#ifndef LUDUS_LEARN_EMPO_PHASE1_NETWORKS_H
-#define LUDUS_LEARN_EMPO_PHASE1_NETWORKS_H
+#pragma once
 
 #include "agents/policy.h"
 #include "learn/empo/networks/inputs.h"
@@ -68,5 +67,3 @@ void lud_empo_human_net_marginals(lud_empo_human_net *net, int64_t n, const int3
  * random. Several threads may use it at once. The net stays the caller's and must outlive it. */
 lud_status lud_empo_human_policy_create(lud_empo_human_net *net, const lud_model *model, lud_policy **policy,
                                         lud_error *error);
-
-#endif

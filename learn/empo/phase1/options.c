@@ -1,13 +1,12 @@
 #include "learn/empo/phase1/options.h"
 
 #include "base/option_rows.h"
+#include "learn/empo/options.h"
 
 #define STEPS 1e15
 
 #define OPTIONS lud_optimiser_options
-static const lud_option optimiser_options[] = {LUD_OPTIMISER_ROWS("1e-8", "0")};
-static const lud_option_table optimiser_table =
-    OPTION_TABLE("optimiser", LUD_OPTIMISER_HELP, optimiser_options);
+TABLE(optimiser_table, "optimiser", LUD_OPTIMISER_HELP, LUD_OPTIMISER_ROWS("1e-8", "0"));
 
 #undef OPTIONS
 #define OPTIONS lud_empo_phase1_options
@@ -56,21 +55,9 @@ const lud_option_table lud_empo_phase1_table = OPTION_TABLE(
 
 lud_status lud_empo_phase1_options_read(lud_arena *arena, lud_tree *learner, lud_empo_phase1_options *o,
                                         lud_error *error) {
-    lud_status status = lud_options_read(&lud_empo_phase1_table, arena, learner, o, error);
-    if (status) return status;
-    const lud_place place = learner ? learner->place : (lud_place){0};
-    status = lud_empo_theory_check(&o->theory, place, error);
-    if (!status) status = lud_optimiser_options_check(&o->optimiser, learner, error);
-    if (status) return status;
-    if (o->theory.nu_h > 0)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "nu_h is %g; empo-phase1 learns equation (2) without habit, expected 0",
-                           o->theory.nu_h);
-    if (o->batch_size > o->buffer_size)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "batch_size is %lld; expected at most buffer_size, %lld", (long long)o->batch_size,
-                           (long long)o->buffer_size);
-    return LUD_OK;
+    LUD_TRY(lud_options_read(&lud_empo_phase1_table, arena, learner, o, error));
+    return lud_empo_learning_check(&o->theory, &o->optimiser, o->batch_size, o->buffer_size,
+                                   "empo-phase1 learns equation (2) without habit", learner, error);
 }
 
 lud_empo_phase1_now lud_empo_phase1_at(const lud_empo_phase1_options *o, int64_t step) {

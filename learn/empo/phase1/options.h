@@ -1,6 +1,5 @@
 /* What the learner of people's behaviour reads from a scenario's `learner:` section of type empo-phase1. */
-#ifndef LUDUS_LEARN_EMPO_PHASE1_OPTIONS_H
-#define LUDUS_LEARN_EMPO_PHASE1_OPTIONS_H
+#pragma once
 
 #include "learn/empo/theory.h"
 #include "learn/nn/optimiser.h"
@@ -39,5 +38,3 @@ typedef struct lud_empo_phase1_now {
     double epsilon, lr_q_h, lr_marginal;
 } lud_empo_phase1_now;
 lud_empo_phase1_now lud_empo_phase1_at(const lud_empo_phase1_options *options, int64_t step);
-
-#endif

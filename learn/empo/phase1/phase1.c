@@ -17,17 +17,8 @@ typedef lud_empo_phase1_learner phase1;
     X(TRANSITIONS, "replay/transitions", NULL, "stored at present")                                          \
     X(TRANSITION_BYTES, "replay/bytes_per_transition", NULL, "mean size of a stored transition")
 
-enum {
-#define X(name, text, format, help) COLUMN_##name,
-    COLUMNS(X)
-#undef X
-        N_COLUMNS
-};
-static const lud_metric columns[N_COLUMNS] = {
-#define X(name, text, format, help) {text, format, help},
-    COLUMNS(X)
-#undef X
-};
+enum { COLUMNS(LUD_COLUMN_CONSTANT) N_COLUMNS };
+static const lud_metric columns[N_COLUMNS] = {COLUMNS(LUD_COLUMN_METRIC)};
 
 /* ---- making ---- */
 
@@ -45,15 +36,13 @@ static void destroy(lud_learner *learner) {
 static lud_status make_parts(phase1 *p, lud_error *error) {
     const lud_empo_phase1_options *o = &p->options;
     const uint64_t seed = (uint64_t)p->scenario->run.seed;
-    lud_status status = lud_empo_human_net_create(p->device, p->scenario->model, o, seed, &p->net, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_human_net_create(p->device, p->scenario->model, o, seed, &p->net, error));
     const int64_t width = p->net.n_actions * p->net.features.layout.n_robot_actions;
     assert(width <= INT32_MAX); /* so have all agents together (lud_empo_layout_find) */
     p->replay = lud_empo_replay_create(o->buffer_size, (size_t)o->buffer_mebibytes << 20,
                                        p->net.features.words, (int)width, 1, 0);
-    if (!p->replay) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
-    status = lud_empo_phase1_update_create(&p->net, p->replay, seed, &p->update, error);
-    if (status) return status;
+    if (!p->replay) return lud_no_memory(error, "transitions");
+    LUD_TRY(lud_empo_phase1_update_create(&p->net, p->replay, seed, &p->update, error));
     return lud_empo_phase1_rollout_create(&p->net, p->scenario->model, seed, &p->rollout, error);
 }
 
@@ -61,13 +50,13 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
                          lud_error *error) {
     *learner = NULL;
     phase1 *p = calloc(1, sizeof *p);
-    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a learner");
+    if (!p) return lud_no_memory(error, "a learner");
     p->scenario = scenario;
     p->device = device;
     p->arena = lud_arena_create(0);
     lud_status status = p->arena
                             ? lud_empo_phase1_options_read(p->arena, scenario->learner, &p->options, error)
-                            : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a learner");
+                            : lud_no_memory(error, "a learner");
     if (status == LUD_OK) status = make_parts(p, error);
     if (status) {
         destroy(&p->base);

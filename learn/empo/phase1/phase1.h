@@ -7,10 +7,9 @@
  *   Q_h^m(s, g, a) = min (optimistic: max) over a_r of E_s' [ 1 if s' achieves g else gamma_h V_h^m(s', g) ],
  *
  * so its mean over draws is the exact one under the uniform belief, for every action and any goal at once. */
-#ifndef LUDUS_LEARN_EMPO_PHASE1_PHASE1_H
-#define LUDUS_LEARN_EMPO_PHASE1_PHASE1_H
+#pragma once
 
-#include "learn/empo/exact/reference.h"
+#include "learn/empo/evaluation/reference.h"
 #include "learn/empo/memory/replay.h"
 #include "learn/empo/phase1/networks.h"
 #include "learn/learner.h"
@@ -84,10 +83,7 @@ lud_status lud_empo_phase1_update_create(lud_empo_human_net *net, const lud_empo
 void lud_empo_phase1_update_destroy(lud_empo_phase1_update *update);
 lud_status lud_empo_phase1_update_run(lud_empo_phase1_update *update, int64_t step,
                                       const lud_empo_phase1_now *now, bool measure, lud_error *error);
-/* Losses of the last measured update: mean squared error of Q, cross-entropy of the marginal (NaN without).
- */
+/* Losses of the last measured update: mean squared error of Q, cross-entropy of the marginal or NaN. */
 void lud_empo_phase1_update_losses(const lud_empo_phase1_update *update, double *q, double *marginal);
 lud_empo_phase1_view lud_empo_phase1_update_view(const lud_empo_phase1_update *update);
 void lud_empo_phase1_update_visit(lud_empo_phase1_update *update, lud_checkpoint *checkpoint);
-
-#endif

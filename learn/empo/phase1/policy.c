@@ -9,6 +9,7 @@ typedef struct human_policy {
     lud_policy base;
     lud_empo_human_net *net;
     pthread_mutex_t lock; /* around the networks and what follows */
+    lud_arrays arrays;
     bool known;
     uint8_t *state;  /* [state_bytes] whose policies stand below: every person and goal needs them */
     int32_t *record; /* [words] */
@@ -18,24 +19,19 @@ typedef struct human_policy {
 static void destroy(lud_policy *policy) {
     human_policy *p = (human_policy *)policy;
     pthread_mutex_destroy(&p->lock);
-    free(p->state);
-    free(p->record);
-    free(p->policies);
-    free(p->marginals);
+    lud_arrays_free(&p->arrays);
     free(p);
 }
 
-/* Distribution of one agent. Every state is evaluated alone, so that its policies do not depend on the batch.
- */
+/* Distribution of one agent. Every state is evaluated alone, so that its policies depend on no batch. */
 static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *probability) {
     human_policy *p = (human_policy *)policy;
     lud_empo_human_net *n = p->net;
     const lud_empo_layout *layout = &n->features.layout;
     const int n_own = p->base.model->layout.actions[agent].n_discrete;
-    int h = 0;
-    while (h < layout->n_humans && layout->humans[h] != agent) h++;
+    const int h = lud_empo_person_of(layout, agent);
     for (int a = 0; a < n_own; a++) probability[a] = 1.0 / n_own;
-    if (h == layout->n_humans) return true;
+    if (h < 0) return true;
     pthread_mutex_lock(&p->lock);
     if (!p->known || memcmp(p->state, state, p->base.model->layout.state_bytes) != 0) {
         const int32_t *const records[1] = {p->record};
@@ -76,17 +72,17 @@ lud_status lud_empo_human_policy_create(lud_empo_human_net *net, const lud_model
     *policy = NULL;
     const lud_empo_layout *layout = &net->features.layout;
     human_policy *p = calloc(1, sizeof *p);
-    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a policy");
+    if (!p) return lud_no_memory(error, "a policy");
     p->base = (lud_policy){.kind = &kind, .model = model, .device = net->device};
     p->net = net;
     pthread_mutex_init(&p->lock, NULL);
-    p->state = calloc(1, model->layout.state_bytes);
-    p->record = calloc((size_t)net->features.words, sizeof *p->record);
-    p->policies = calloc((size_t)layout->policy_begin[layout->n_humans], sizeof *p->policies);
-    p->marginals = calloc((size_t)(layout->n_humans * net->n_actions), sizeof *p->marginals);
-    if (!p->state || !p->record || !p->policies || !p->marginals) {
+    LUD_TAKE(&p->arrays, p->state, model->layout.state_bytes);
+    LUD_TAKE(&p->arrays, p->record, (size_t)net->features.words);
+    LUD_TAKE(&p->arrays, p->policies, (size_t)layout->policy_begin[layout->n_humans]);
+    LUD_TAKE(&p->arrays, p->marginals, (size_t)(layout->n_humans * net->n_actions));
+    if (p->arrays.failed) {
         destroy(&p->base);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a policy");
+        return lud_no_memory(error, "a policy");
     }
     *policy = &p->base;
     return LUD_OK;

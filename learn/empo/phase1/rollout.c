@@ -56,16 +56,15 @@ lud_status lud_empo_phase1_rollout_create(lud_empo_human_net *net, const lud_mod
     if (a) *a = (lud_empo_phase1_rollout){.net = net, .model = model};
     if (!a || !prepare(a, seed)) {
         lud_empo_phase1_rollout_destroy(a);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for environments");
+        return lud_no_memory(error, "environments");
     }
     for (int e = 0; e < a->env.n; e++) begin_episode(a, e);
     const lud_status status = lud_empo_environments_check(&a->env, error);
-    if (status) {
+    if (status)
         lud_empo_phase1_rollout_destroy(a);
-        return status;
-    }
-    *rollout = a;
-    return LUD_OK;
+    else
+        *rollout = a;
+    return status;
 }
 
 void lud_empo_phase1_rollout_destroy(lud_empo_phase1_rollout *a) {
@@ -95,9 +94,7 @@ static lud_status keep(lud_empo_phase1_rollout *a, int e, int h, int64_t step, l
         if (k / n_robots >= n_own) continue;
         a->joint[layout->humans[h]] = k / n_robots;
         lud_empo_robot_decode(layout, a->model, k % n_robots, a->joint);
-        const lud_status status =
-            lud_empo_successor_list_add(&a->list, &a->net->features, state, a->joint, error);
-        if (status) return status;
+        LUD_TRY(lud_empo_successor_list_add(&a->list, &a->net->features, state, a->joint, error));
     }
     a->offsets[a->net->n_actions * n_robots] = a->list.n_links;
     const int32_t person[1] = {h};
@@ -168,10 +165,7 @@ lud_status lud_empo_phase1_rollout_step(lud_empo_phase1_rollout *a, double epsil
         .n = a->env.n, .records = a->record_of, .begin = a->begin, .person = a->person, .goal = a->env.goals};
     if (epsilon < 1.0) lud_empo_human_net_evaluate(a->net, &query, false, a->policy, NULL);
     for (int e = 0; e < a->env.n; e++) {
-        for (int h = 0; h < layout->n_humans; h++) {
-            const lud_status status = keep(a, e, h, step, replay, error);
-            if (status) return status;
-        }
+        for (int h = 0; h < layout->n_humans; h++) LUD_TRY(keep(a, e, h, step, replay, error));
         choose(a, e, epsilon);
         move(a, e);
     }

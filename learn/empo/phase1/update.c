@@ -54,16 +54,15 @@ static lud_status make_net(lud_empo_phase1_update *t, int group, lud_error *erro
     training_net *made = &t->nets[group];
     made->net = lud_nn_create(parameters, t->n);
     made->optimiser = lud_optimiser_create(parameters);
-    if (!made->net || !made->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network");
+    if (!made->net || !made->optimiser) return lud_no_memory(error, "a network");
     made->graph = lud_empo_human_declare(made->net, &t->net->shape, marginal, t->net->n_actions, o->dropout,
                                          marginal ? t->n : t->n * t->goals, &made->output);
-    lud_status status = lud_nn_plan(made->net, LUD_NN_TRAIN, error);
-    if (status) return status;
+    LUD_TRY(lud_nn_plan(made->net, LUD_NN_TRAIN, error));
     lud_optimiser_options options = o->optimiser;
     options.max_norm = o->grad_clip;
     made->group = lud_optimiser_group(made->optimiser, "", &options, false);
     if (made->group < 0 || !lud_empo_prepare(made->net, &made->graph, &t->net->shape))
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network");
+        return lud_no_memory(error, "a network");
     return lud_optimiser_build(made->optimiser, t->seed, error);
 }
 
@@ -95,7 +94,7 @@ lud_status lud_empo_phase1_update_create(lud_empo_human_net *net, const lud_empo
     *update = NULL;
     const lud_empo_layout *layout = &net->features.layout;
     lud_empo_phase1_update *t = calloc(1, sizeof *t);
-    if (!t) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for an update");
+    if (!t) return lud_no_memory(error, "an update");
     *t = (lud_empo_phase1_update){.net = net,
                                   .replay = replay,
                                   .device = net->device,
@@ -103,11 +102,10 @@ lud_status lud_empo_phase1_update_create(lud_empo_human_net *net, const lud_empo
                                   .n = net->options.batch_size,
                                   .losses = {NAN, NAN}};
     for (int h = 0; h < layout->n_humans; h++)
-        if (layout->goal_begin[h + 1] - layout->goal_begin[h] > t->all_goals)
-            t->all_goals = layout->goal_begin[h + 1] - layout->goal_begin[h];
+        if (lud_empo_goals_of(layout, h) > t->all_goals) t->all_goals = lud_empo_goals_of(layout, h);
     t->goals = net->options.goals_per_state;
     if (t->goals == 0 || t->goals > t->all_goals) t->goals = t->all_goals;
-    lud_status status = make_arrays(t) ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a batch");
+    lud_status status = make_arrays(t) ? LUD_OK : lud_no_memory(error, "a batch");
     if (status == LUD_OK) status = make_net(t, GROUP_Q, error);
     if (status == LUD_OK && net->marginal) status = make_net(t, GROUP_MARGINAL, error);
     if (status)
@@ -145,14 +143,9 @@ static bool room_for_rows(lud_empo_phase1_update *t, int64_t n) {
 
 /* ---- targets ---- */
 
-static int n_goals_of(const lud_empo_phase1_update *t, int h) {
-    const lud_empo_layout *layout = &t->net->features.layout;
-    return layout->goal_begin[h + 1] - layout->goal_begin[h];
-}
-
 /* Goals of transition i: all of the person's, or drawn by weight. Entries beyond the last goal repeat it. */
 static void draw_goals(lud_empo_phase1_update *t, int64_t i, int64_t step) {
-    const int h = t->own[i].goals[0], n_goals = n_goals_of(t, h);
+    const int h = t->own[i].goals[0], n_goals = lud_empo_goals_of(&t->net->features.layout, h);
     for (int64_t k = 0; k < t->goals; k++) {
         int32_t *goal = &t->goal[i * t->goals + k];
         if (n_goals <= t->goals) {
@@ -169,8 +162,7 @@ static void draw_goals(lud_empo_phase1_update *t, int64_t i, int64_t step) {
 static lud_status evaluate_successors(lud_empo_phase1_update *t, lud_error *error) {
     int64_t rows = 0;
     for (int64_t i = 0; i < t->n; i++) rows += t->own[i].n_successors;
-    if (!room_for_rows(t, rows))
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %lld successors", (long long)rows);
+    if (!room_for_rows(t, rows)) return lud_no_memory(error, "%lld successors", (long long)rows);
     int64_t row = 0;
     for (int64_t i = 0; i < t->n; i++)
         for (int32_t s = 0; s < t->own[i].n_successors; s++, row++) {
@@ -218,9 +210,9 @@ static int64_t fill_targets(lud_empo_phase1_update *t) {
     int64_t row = 0, counting = 0;
     for (int64_t i = 0; i < t->n; row += t->own[i].n_successors, i++)
         for (int64_t k = 0; k < t->goals; k++) {
-            const int h = t->own[i].goals[0];
+            const int h = t->own[i].goals[0], n_goals = lud_empo_goals_of(layout, h);
             const int32_t goal = t->goal[i * t->goals + k];
-            const bool counts = (n_goals_of(t, h) > t->goals || k < n_goals_of(t, h)) &&
+            const bool counts = (n_goals > t->goals || k < n_goals) &&
                                 !lud_empo_features_achieved(&t->net->features, t->own[i].state, h, goal);
             for (int64_t a = 0; a < actions; a++) {
                 const int64_t at = (i * t->goals + k) * actions + a;
@@ -280,7 +272,7 @@ static void fill_marginals(lud_empo_phase1_update *t) {
     const int64_t actions = t->net->n_actions;
     int32_t at = 0;
     for (int64_t i = 0; i < t->n; i++, t->marginal_begin[i] = at)
-        for (int g = 0; g < n_goals_of(t, t->own[i].goals[0]); g++, at++) {
+        for (int g = 0; g < lud_empo_goals_of(&f->layout, t->own[i].goals[0]); g++, at++) {
             t->marginal_person[at] = t->own[i].goals[0];
             t->marginal_goal[at] = g;
         }
@@ -333,8 +325,7 @@ lud_status lud_empo_phase1_update_run(lud_empo_phase1_update *t, int64_t step, c
         t->states[i] = t->own[i].state;
         draw_goals(t, i, step);
     }
-    const lud_status status = evaluate_successors(t, error);
-    if (status) return status;
+    LUD_TRY(evaluate_successors(t, error));
     learn_q(t, step, now->lr_q_h, fill_targets(t), measure);
     if (t->net->marginal) learn_marginal(t, step, now->lr_marginal, measure);
     if ((step + 1) % t->net->options.target_interval == 0) lud_parameters_copy(t->net->q_target, t->net->q);

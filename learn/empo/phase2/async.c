@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/interrupt.h"
@@ -177,14 +176,12 @@ static lud_status make_actor(lud_empo_async *a, uint64_t seed, int i, lud_error 
     actor_thread *t = &a->actors[i];
     t->async = a;
     t->version = UINT64_MAX;
-    lud_status status = lud_device_open("cpu", 1, &t->device, error);
-    if (status == LUD_OK)
-        status = lud_empo_values_create(t->device, a->features, a->options, seed, &t->values, error);
-    if (status == LUD_OK && a->novelty)
-        status = lud_empo_novelty_create(&t->values, seed, &t->novelty, error);
-    if (status == LUD_OK && a->options->pi_r_mode == LUD_EMPO_MCTS)
-        status = lud_empo_search_create(a->options, a->n_envs, seed + (uint64_t)i, a->features, &a->prior,
-                                        &t->search, error);
+    LUD_TRY(lud_device_open("cpu", 1, &t->device, error));
+    LUD_TRY(lud_empo_values_create(t->device, a->features, a->options, seed, &t->values, error));
+    if (a->novelty) LUD_TRY(lud_empo_novelty_create(&t->values, seed, &t->novelty, error));
+    if (a->options->pi_r_mode == LUD_EMPO_MCTS)
+        LUD_TRY(lud_empo_search_create(a->options, a->n_envs, seed + (uint64_t)i, a->features, &a->prior,
+                                       &t->search, error));
     const lud_empo_rollout_parts parts = {
         .options = a->options,
         .features = a->features,
@@ -196,20 +193,19 @@ static lud_status make_actor(lud_empo_async *a, uint64_t seed, int i, lud_error 
         .first_environment = i * a->n_envs,
         .sink = sink,
         .sink_context = t};
-    if (status == LUD_OK) status = lud_empo_rollout_create(&parts, &t->rollout, error);
-    for (int k = 0; k < a->n_buffers && status == LUD_OK; k++) {
+    LUD_TRY(lud_empo_rollout_create(&parts, &t->rollout, error));
+    for (int k = 0; k < a->n_buffers; k++) {
         t->empty[t->n_empty++] = t->buffers[k] = make_buffer(a);
-        if (!t->buffers[k])
-            status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for an actor's transitions");
+        if (!t->buffers[k]) return lud_no_memory(error, "an actor's transitions");
     }
-    return status;
+    return LUD_OK;
 }
 
 lud_status lud_empo_async_create(const lud_empo_rollout_parts *like, lud_empo_async **async,
                                  lud_error *error) {
     *async = NULL;
     lud_empo_async *a = calloc(1, sizeof *a);
-    if (!a) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for actors");
+    if (!a) return lud_no_memory(error, "actors");
     const lud_empo_learner_options *o = like->options;
     *a = (lud_empo_async){.options = o,
                           .features = like->features,
@@ -232,9 +228,7 @@ lud_status lud_empo_async_create(const lud_empo_rollout_parts *like, lud_empo_as
     a->weights = calloc(a->n_target + a->n_novelty, sizeof *a->weights);
     a->queue = calloc((size_t)(a->n_actors * a->n_buffers), sizeof *a->queue);
     a->actors = calloc((size_t)a->n_actors, sizeof *a->actors);
-    lud_status status = a->weights && a->queue && a->actors
-                            ? LUD_OK
-                            : lud_fail(error, LUD_ERROR_MEMORY, "no memory for actors");
+    lud_status status = a->weights && a->queue && a->actors ? LUD_OK : lud_no_memory(error, "actors");
     for (int i = 0; i < a->n_actors && status == LUD_OK; i++) status = make_actor(a, like->seed, i, error);
     if (status)
         lud_empo_async_destroy(a);
@@ -261,10 +255,7 @@ void lud_empo_async_destroy(lud_empo_async *a) {
     }
     pthread_mutex_destroy(&a->lock);
     pthread_cond_destroy(&a->changed);
-    free(a->actors);
-    free(a->queue);
-    free(a->weights);
-    free(a);
+    LUD_FREE(a->actors, a->queue, a->weights, a);
 }
 
 /* ---- the learner's side ---- */

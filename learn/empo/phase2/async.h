@@ -4,10 +4,8 @@
  * transitions and hands them over; the learner moves them to the replay memory. There are so many buffers and
  * no more: when all are full the actor waits, so nothing is ever lost, and how often it waited is counted.
  * Weights and the training step (on which exploration depends) are published by the learner now and then.
- * What follows depends on how threads are scheduled; without this module runs are reproducible bit for bit.
- */
-#ifndef LUDUS_LEARN_EMPO_PHASE2_ASYNC_H
-#define LUDUS_LEARN_EMPO_PHASE2_ASYNC_H
+ * What follows depends on how threads are scheduled; without this module runs are repeatable bit for bit. */
+#pragma once
 
 #include "learn/empo/phase2/rollout.h"
 
@@ -44,5 +42,3 @@ typedef struct lud_empo_async_counts {
 lud_empo_async_counts lud_empo_async_get_counts(lud_empo_async *async);
 /* The actors' environments; only while paused. */
 void lud_empo_async_visit(lud_empo_async *async, lud_checkpoint *checkpoint);
-
-#endif

@@ -32,11 +32,7 @@ enum { BLOCK = 2048 }; /* states evaluated at once */
     X(random_v_r, "exact/v_r_of_random", NULL, "exact V_r of the random policy at the start")                \
     X(regret, "exact/regret", "%.3f", "regret of the learned policy, as a share of the random one's")
 
-const lud_metric lud_empo_phase2_evaluation_columns[] = {
-#define X(field, text, format, help) {text, format, help},
-    EVALUATION(X)
-#undef X
-};
+const lud_metric lud_empo_phase2_evaluation_columns[] = {EVALUATION(LUD_COLUMN_METRIC)};
 enum { N_EVALUATION = sizeof lud_empo_phase2_evaluation_columns / sizeof(lud_metric) };
 const int lud_empo_phase2_n_evaluation_columns = N_EVALUATION;
 
@@ -71,7 +67,7 @@ static lud_status learned_values(phase2 *p, uint64_t n, const uint8_t *states, l
     LUD_TAKE(a, l->records, block);
     LUD_TAKE(a, l->goals, block);
     LUD_TAKE(a, l->first_goals, humans);
-    if (a->failed) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for learned values");
+    if (a->failed) return lud_no_memory(error, "learned values");
     for (size_t i = 0; i < block; i++) {
         l->records[i] = l->record + i * words;
         l->goals[i] = l->first_goals;
@@ -130,7 +126,7 @@ lud_status lud_empo_state_values(phase2 *p, const uint8_t *state, double *record
         for (int g = 0; g < layout->n_goals; g++) record[layout->v_h_m + g] = NAN;
     }
     for (int h = 0; status == LUD_OK && h < layout->n_humans; h++)
-        for (int g = 0; g < layout->goal_begin[h + 1] - layout->goal_begin[h]; g++)
+        for (int g = 0; g < lud_empo_goals_of(layout, h); g++)
             lud_empo_prior_policy(&p->prior, &p->features, state, h, g,
                                   record + layout->policies + layout->policy_begin[h] +
                                       g * layout->n_human_actions[h]);
@@ -154,11 +150,8 @@ lud_status lud_empo_phase2_evaluate(lud_learner *learner, double *row, lud_error
     lud_arrays_free(&l.arrays);
     if (status) return status;
     p->evaluated = true;
-    const double values[N_EVALUATION] = {
-#define X(field, text, format, help) p->distance.field,
-        EVALUATION(X)
-#undef X
-    };
+#define FIELD(field, ...) p->distance.field,
+    const double values[N_EVALUATION] = {EVALUATION(FIELD)};
     memcpy(row, values, sizeof values);
     return LUD_OK;
 }

@@ -1,6 +1,5 @@
 /* What a learner of phase 2 has learned, state by state, and how far that is from the exact solution. */
-#ifndef LUDUS_LEARN_EMPO_PHASE2_EVALUATION_H
-#define LUDUS_LEARN_EMPO_PHASE2_EVALUATION_H
+#pragma once
 
 #include "learn/empo/phase2/phase2.h"
 
@@ -20,5 +19,3 @@ lud_status lud_empo_state_values(lud_empo_phase2_learner *learner, const uint8_t
 /* The same, drawn (lud_learner_kind.overlay). */
 lud_status lud_empo_phase2_overlay(const char *folder, const lud_scenario *scenario, const lud_cast *cast,
                                    struct lud_overlay_source **source, lud_error *error);
-
-#endif

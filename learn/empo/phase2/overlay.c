@@ -16,9 +16,7 @@ typedef struct learned_records {
 static void destroy(void *context) {
     learned_records *l = context;
     lud_learned_close(&l->run);
-    free(l->state);
-    free(l->record);
-    free(l);
+    LUD_FREE(l->state, l->record, l);
 }
 
 /* A frame asks for the same state many times. */
@@ -36,13 +34,13 @@ lud_status lud_empo_phase2_overlay(const char *folder, const lud_scenario *scena
                                    lud_overlay_source **source, lud_error *error) {
     (void)cast;
     learned_records *l = calloc(1, sizeof *l);
-    if (!l) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for what was learned");
+    if (!l) return lud_no_memory(error, "what was learned");
     lud_status status = lud_learned_open(folder, scenario, "cpu", &lud_empo_phase2, &l->run, error);
     if (!status) {
         const lud_empo_phase2_learner *phase2 = (const lud_empo_phase2_learner *)l->run.learner;
         l->state = calloc(1, scenario->model->layout.state_bytes);
         l->record = calloc((size_t)phase2->features.layout.record_doubles, sizeof *l->record);
-        if (!l->state || !l->record) status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for an overlay");
+        if (!l->state || !l->record) status = lud_no_memory(error, "an overlay");
     }
     if (status) {
         destroy(l);

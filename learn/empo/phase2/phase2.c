@@ -61,17 +61,8 @@ typedef lud_empo_phase2_learner phase2;
     X(TRANSITIONS, "replay/transitions", NULL, "stored at present")                                          \
     X(TRANSITION_BYTES, "replay/bytes_per_transition", NULL, "mean size of a stored transition")
 
-enum {
-#define X(name, text, format, help) COLUMN_##name,
-    COLUMNS(X)
-#undef X
-        N_COLUMNS
-};
-static const lud_metric columns[N_COLUMNS] = {
-#define X(name, text, format, help) {text, format, help},
-    COLUMNS(X)
-#undef X
-};
+enum { COLUMNS(LUD_COLUMN_CONSTANT) N_COLUMNS };
+static const lud_metric columns[N_COLUMNS] = {COLUMNS(LUD_COLUMN_METRIC)};
 
 /* ---- making and freeing ---- */
 
@@ -120,28 +111,23 @@ static lud_status make_parts(phase2 *p, lud_error *error) {
     LUD_TAKE(&p->arrays, p->sampled_goals, sampled);
     LUD_TAKE(&p->arrays, p->probed, sampled);
     const int environments = (int)(o->environments * (o->async_training ? o->num_actors : 1));
-    if (p->replay && lud_empo_learner_keeps_trajectories(o) &&
-        !lud_empo_replay_keep_trajectories(p->replay, environments,
-                                           o->hindsight_prob > 0 ? layout->n_goals : 0))
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
-    if (!p->replay || p->arrays.failed) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for transitions");
-    lud_status status = lud_empo_values_create(p->device, &p->features, o, seed, &p->values, error);
-    if (status) return status;
+    const bool complete = p->replay && !p->arrays.failed;
+    const bool trajectories = lud_empo_learner_keeps_trajectories(o);
+    const int achieved = o->hindsight_prob > 0 ? layout->n_goals : 0;
+    if (!complete || (trajectories && !lud_empo_replay_keep_trajectories(p->replay, environments, achieved)))
+        return lud_no_memory(error, "transitions");
+    LUD_TRY(lud_empo_values_create(p->device, &p->features, o, seed, &p->values, error));
     p->profile =
         (lud_profile){.title = "Batching Profile", .stages = lud_empo_update_stages, .n = LUD_UPDATE_STAGES};
     p->values.profile = &p->profile;
     if (o->plasticity_interval)
-        status = lud_empo_plasticity_create(&p->values, o->plasticity_batch_size, o->plasticity_tau,
-                                            &p->plasticity, error);
-    if (status) return status;
-    if (o->use_rnd) status = lud_empo_novelty_create(&p->values, seed, &p->novelty, error);
-    if (status) return status;
-    status = lud_empo_update_create(&p->values, p->replay, o, seed, &p->update, error);
-    if (status) return status;
+        LUD_TRY(lud_empo_plasticity_create(&p->values, o->plasticity_batch_size, o->plasticity_tau,
+                                           &p->plasticity, error));
+    if (o->use_rnd) LUD_TRY(lud_empo_novelty_create(&p->values, seed, &p->novelty, error));
+    LUD_TRY(lud_empo_update_create(&p->values, p->replay, o, seed, &p->update, error));
     if (o->pi_r_mode == LUD_EMPO_MCTS && !o->async_training)
-        status =
-            lud_empo_search_create(o, (int)o->environments, seed, &p->features, &p->prior, &p->search, error);
-    if (status) return status;
+        LUD_TRY(lud_empo_search_create(o, (int)o->environments, seed, &p->features, &p->prior, &p->search,
+                                       error));
     const lud_empo_rollout_parts parts = {.options = o,
                                           .features = &p->features,
                                           .prior = &p->prior,
@@ -157,13 +143,13 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
                          lud_error *error) {
     *learner = NULL;
     phase2 *p = calloc(1, sizeof *p);
-    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a learner");
+    if (!p) return lud_no_memory(error, "a learner");
     p->scenario = scenario;
     p->device = device;
     p->arena = lud_arena_create(0);
     lud_status status = p->arena
                             ? lud_empo_learner_options_read(p->arena, scenario->learner, &p->options, error)
-                            : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a learner");
+                            : lud_no_memory(error, "a learner");
     if (status == LUD_OK)
         status =
             lud_empo_features_create(scenario->model, p->options.include_step_count, &p->features, error);
@@ -293,7 +279,7 @@ static lud_status diagnose(phase2 *p, lud_error *error) {
     }
     return lud_empo_plasticity_measure(p->plasticity, n, p->sampled, p->sampled_goals)
                ? LUD_OK
-               : lud_fail(error, LUD_ERROR_MEMORY, "no memory for diagnostics of %lld states", (long long)n);
+               : lud_no_memory(error, "diagnostics of %lld states", (long long)n);
 }
 
 /* Learning rates by how novel the last batch was. */
@@ -343,9 +329,8 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
         learn_novelty(p);
         if (!p->async) p->credit -= 1.0;
         p->step++;
-        status = diagnose(p, error);
-        if (!status) status = lud_device_check(p->device, error);
-        if (status) return status;
+        LUD_TRY(diagnose(p, error));
+        LUD_TRY(lud_device_check(p->device, error));
         if (p->async) lud_empo_async_trained(p->async, p->step);
     }
     fill_row(p, &now, row);

@@ -1,9 +1,8 @@
 /* The learner `empo-phase2`: rollout, replay memory and update together, and the policy it has learned. */
-#ifndef LUDUS_LEARN_EMPO_PHASE2_PHASE2_H
-#define LUDUS_LEARN_EMPO_PHASE2_PHASE2_H
+#pragma once
 
 #include "agents/policy.h"
-#include "learn/empo/exact/reference.h"
+#include "learn/empo/evaluation/reference.h"
 #include "learn/empo/people/prior.h"
 #include "learn/empo/phase2/async.h"
 #include "learn/empo/phase2/plasticity.h"
@@ -48,5 +47,3 @@ lud_status lud_empo_phase2_act(lud_empo_phase2_learner *learner, const lud_empo_
  * one thread at a time. */
 lud_status lud_empo_learned_policy_create(lud_empo_phase2_learner *learner, lud_policy **policy,
                                           lud_error *error);
-
-#endif

@@ -19,6 +19,7 @@ struct lud_empo_plasticity {
     int n_layers, features; /* `features`: the shared state encoder's */
     lud_nn_layer layers[MOST_LAYERS];
     layer_figures found[MOST_LAYERS];
+    lud_arrays arrays;
     double *host;  /* [rows * width] of the widest layer */
     double *units; /* mean |activation| */
     bool measured;
@@ -29,13 +30,12 @@ lud_status lud_empo_plasticity_create(lud_empo_values *values, int64_t n_states,
                                       lud_empo_plasticity **plasticity, lud_error *error) {
     *plasticity = NULL;
     if (!values->online)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "plasticity_diagnostics_interval needs networks; these are tables");
+        return lud_invalid(error, "plasticity_diagnostics_interval needs networks; these are tables");
     lud_empo_plasticity *p = calloc(1, sizeof *p);
-    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for diagnostics");
+    if (!p) return lud_no_memory(error, "diagnostics");
     *p = (lud_empo_plasticity){.values = values, .tau = tau};
     p->net = lud_nn_create(values->online, n_states);
-    lud_status status = p->net ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for diagnostics");
+    lud_status status = p->net ? LUD_OK : lud_no_memory(error, "diagnostics");
     if (status == LUD_OK) {
         p->graph = lud_empo_declare(p->net, &values->shape, lud_empo_learner_networks(values->options),
                                     n_states * values->n_entries);
@@ -59,10 +59,10 @@ lud_status lud_empo_plasticity_create(lud_empo_values *values, int64_t n_states,
         if (size > most) most = size;
         if (p->layers[i].units > units) units = p->layers[i].units;
     }
-    p->host = calloc((size_t)most, sizeof *p->host);
-    p->units = calloc((size_t)units, sizeof *p->units);
-    if (status == LUD_OK && (!p->host || !p->units || !lud_empo_prepare(p->net, &p->graph, &values->shape)))
-        status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for diagnostics");
+    LUD_TAKE(&p->arrays, p->host, (size_t)most);
+    LUD_TAKE(&p->arrays, p->units, (size_t)units);
+    if (status == LUD_OK && (p->arrays.failed || !lud_empo_prepare(p->net, &p->graph, &values->shape)))
+        status = lud_no_memory(error, "diagnostics");
     for (int net = 0; net < LUD_EMPO_NETS; net++) p->figures.norm[net] = NAN;
     p->figures.dormant = p->figures.dead = p->figures.srank = p->figures.effective_rank =
         p->figures.norm_total = NAN;
@@ -76,8 +76,7 @@ lud_status lud_empo_plasticity_create(lud_empo_values *values, int64_t n_states,
 void lud_empo_plasticity_destroy(lud_empo_plasticity *p) {
     if (!p) return;
     lud_nn_destroy(p->net);
-    free(p->host);
-    free(p->units);
+    lud_arrays_free(&p->arrays);
     free(p);
 }
 

@@ -6,8 +6,7 @@
  * 1e-9 srank           least number of singular values of the centred features that hold 99 % of their sum
  * (Kumar et al., "Implicit under-parameterization inhibits data-efficient deep reinforcement learning", 2021)
  *   effective rank  exp of the entropy of the normalised singular values (Roy and Vetterli, 2007) */
-#ifndef LUDUS_LEARN_EMPO_PHASE2_PLASTICITY_H
-#define LUDUS_LEARN_EMPO_PHASE2_PLASTICITY_H
+#pragma once
 
 #include "learn/empo/targets/values.h"
 
@@ -36,5 +35,3 @@ void lud_empo_plasticity_print(const lud_empo_plasticity *plasticity, lud_text *
 /* Ranks of the matrix x[n][width], whose column means are taken off first; x is used up. False when memory is
  * out. */
 bool lud_effective_ranks(int64_t n, int64_t width, double *x, double *srank, double *effective_rank);
-
-#endif

@@ -33,9 +33,7 @@ static lud_status joint_distribution(learned_policy *p, const uint8_t *state, lu
     const int n = l->features.layout.n_robot_actions;
     const int32_t *const records[1] = {p->record};
     lud_empo_features_encode(&l->features, state, p->record);
-    const lud_status status =
-        lud_empo_values_for_acting(&l->values, 1, records, l->options.theory.beta_r, p->values, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_values_for_acting(&l->values, 1, records, l->options.theory.beta_r, p->values, error));
     lud_device_download(l->device, p->values, l->values.pi_r, (size_t)n * sizeof *p->values);
     double sum = 0;
     for (int a = 0; a < n; a++) sum += p->pi_r[a] = (double)p->values[a];
@@ -137,7 +135,7 @@ lud_status lud_empo_learned_policy_create(lud_empo_phase2_learner *learner, lud_
     *policy = NULL;
     const lud_model *model = learner->scenario->model;
     learned_policy *p = calloc(1, sizeof *p);
-    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a policy");
+    if (!p) return lud_no_memory(error, "a policy");
     const size_t n = (size_t)learner->features.layout.n_robot_actions;
     p->base = (lud_policy){.kind = &kind, .model = model, .device = learner->device};
     p->learner = learner;
@@ -148,8 +146,7 @@ lud_status lud_empo_learned_policy_create(lud_empo_phase2_learner *learner, lud_
     LUD_TAKE(&p->arrays, p->goals, (size_t)learner->features.layout.n_humans);
     uint8_t *state = lud_arrays_add(&p->arrays, calloc(1, model->layout.state_bytes));
     static const uint32_t tick = 0;
-    lud_status status =
-        p->arrays.failed ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for a policy") : LUD_OK;
+    lud_status status = p->arrays.failed ? lud_no_memory(error, "a policy") : LUD_OK;
     if (status == LUD_OK && learner->options.pi_r_mode == LUD_EMPO_MCTS)
         status = lud_empo_search_create(&learner->options, 1, (uint64_t)learner->scenario->run.seed,
                                         &learner->features, &learner->prior, &p->search, error);

@@ -171,17 +171,15 @@ lud_status lud_empo_rollout_create(const lud_empo_rollout_parts *parts, lud_empo
     }
     if (!a || !a->arena || !prepare(a)) {
         lud_empo_rollout_destroy(a);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %d environments",
-                        (int)parts->options->environments);
+        return lud_no_memory(error, "%d environments", (int)parts->options->environments);
     }
     for (int e = 0; e < a->n; e++) begin_episode(a, e);
     const lud_status status = lud_empo_environments_check(&a->env, error);
-    if (status) {
+    if (status)
         lud_empo_rollout_destroy(a);
-        return status;
-    }
-    *rollout = a;
-    return LUD_OK;
+    else
+        *rollout = a;
+    return status;
 }
 
 void lud_empo_rollout_destroy(lud_empo_rollout *a) {
@@ -252,12 +250,11 @@ static lud_status link_to(const lud_empo_rollout *a, builder *b, const uint8_t *
                           int profile, int32_t robot_action) {
     const int before = b->list.n_links;
     set_joint(a, b, people, robot_action);
-    const lud_status status = lud_empo_successor_list_add(&b->list, a->features, state, b->joint, &b->error);
-    if (status) return status;
+    LUD_TRY(lud_empo_successor_list_add(&b->list, a->features, state, b->joint, &b->error));
     if (b->list.n_links > b->profiles_capacity) {
         const int capacity = 2 * b->list.n_links;
         if (!lud_grow(&b->profile, (size_t)capacity, sizeof *b->profile))
-            return lud_fail(&b->error, LUD_ERROR_MEMORY, "no memory for successors");
+            return lud_no_memory(&b->error, "successors");
         b->profiles_capacity = capacity;
     }
     for (int i = before; i < b->list.n_links; i++) b->profile[i] = profile;
@@ -268,7 +265,7 @@ static lud_status link_to(const lud_empo_rollout *a, builder *b, const uint8_t *
 static void all_policies(const lud_empo_rollout *a, builder *b, int e, const uint8_t *state) {
     const lud_empo_layout *layout = &a->features->layout;
     for (int h = 0; h < layout->n_humans; h++) {
-        const int n = layout->n_human_actions[h], n_goals = layout->goal_begin[h + 1] - layout->goal_begin[h];
+        const int n = layout->n_human_actions[h], n_goals = lud_empo_goals_of(layout, h);
         float *to = b->policies + layout->policy_begin[h];
         for (int g = 0; g < n_goals; g++) {
             prior_policy(a, e, state, h, g, b->p);
@@ -284,15 +281,13 @@ static lud_status enumerate(const lud_empo_rollout *a, builder *b, int e, const 
     if (expected) all_policies(a, b, e, state);
     for (int32_t r = 0; r < layout->n_robot_actions; r++) {
         b->offsets[r] = b->list.n_links;
-        lud_status status = LUD_OK;
-        if (!expected) status = link_to(a, b, state, b->fresh, 0, r);
-        for (int p = 0; expected && !status && p < layout->n_human_profiles; p++) {
+        if (!expected) LUD_TRY(link_to(a, b, state, b->fresh, 0, r));
+        for (int p = 0; expected && p < layout->n_human_profiles; p++) {
             if (!lud_empo_people_possible(layout, b->policies, p)) continue;
             for (int h = 0; h < layout->n_humans; h++)
                 b->fresh[layout->humans[h]] = lud_empo_own_action(layout, h, p);
-            status = link_to(a, b, state, b->fresh, p, r);
+            LUD_TRY(link_to(a, b, state, b->fresh, p, r));
         }
-        if (status) return status;
     }
     b->offsets[layout->n_robot_actions] = b->list.n_links;
     return LUD_OK;
@@ -428,8 +423,7 @@ static lud_status move_on(const lud_empo_rollout *a, builder *b, int e, const ui
         return LUD_OK;
     }
     set_joint(a, b, b->behaviour, b->robot_action);
-    const lud_status status = a->model->world->successors(a->model, state, b->joint, &b->found, &b->error);
-    if (status) return status;
+    LUD_TRY(a->model->world->successors(a->model, state, b->joint, &b->found, &b->error));
     size_t i = 0;
     while (i + 1 < b->found.n && left >= b->found.probability[i]) left -= b->found.probability[i++];
     memcpy(b->next_state, b->found.states + i * bytes, bytes);
@@ -560,10 +554,9 @@ lud_status lud_empo_rollout_step(lud_empo_rollout *a, const lud_empo_now *now, i
     for (int e = 0; e < n; e++) {
         const int32_t *record = lud_empo_environments_encode(&a->env, e);
         if (!lud_empo_curiosity_count_state(a->curiosity, record))
-            return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the count of states");
+            return lud_no_memory(error, "the count of states");
     }
-    const lud_status status = evaluate_robots(a, now, step, error);
-    if (status) return status;
+    LUD_TRY(evaluate_robots(a, now, step, error));
     if (a->people) evaluate_people(a);
     if (lud_empo_curiosity_of_people(a->curiosity))
         lud_empo_curiosity_measure_people(a->curiosity, a->record_of, a->counts.steps);
@@ -571,7 +564,7 @@ lud_status lud_empo_rollout_step(lud_empo_rollout *a, const lud_empo_now *now, i
 #pragma omp parallel for schedule(static) if (n >= PARALLEL_FROM)
     for (int e = 0; e < n; e++) look_ahead(a, e, now);
     if (lud_empo_curiosity_needs_novelty(a->curiosity) && !measure_successors(a))
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the novelty of successors");
+        return lud_no_memory(error, "the novelty of successors");
 #pragma omp parallel for schedule(static) if (n >= PARALLEL_FROM)
     for (int e = 0; e < n; e++) act(a, e, now);
     for (int e = 0; e < n; e++) {
@@ -585,9 +578,8 @@ lud_status lud_empo_rollout_step(lud_empo_rollout *a, const lud_empo_now *now, i
                             "a transition with %d successors is larger than the replay memory; raise "
                             "buffer_mebibytes",
                             b->list.n);
-        if (!count_actions(a, e))
-            return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the count of actions");
-        if (!remember(a, e)) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the archive of states");
+        if (!count_actions(a, e)) return lud_no_memory(error, "the count of actions");
+        if (!remember(a, e)) return lud_no_memory(error, "the archive of states");
         go_on(a, e);
     }
     return LUD_OK;

@@ -11,8 +11,7 @@
  *
  * Episodes begin where the world resets to, or with `restart_prob` in a state met before
  * (learn/empo/memory/archive.h). */
-#ifndef LUDUS_LEARN_EMPO_PHASE2_ROLLOUT_H
-#define LUDUS_LEARN_EMPO_PHASE2_ROLLOUT_H
+#pragma once
 
 #include "learn/empo/explore/curiosity.h"
 #include "learn/empo/explore/search.h"
@@ -60,5 +59,3 @@ typedef struct lud_empo_last_step {
 } lud_empo_last_step;
 lud_empo_last_step lud_empo_rollout_last_step(const lud_empo_rollout *rollout);
 void lud_empo_rollout_visit(lud_empo_rollout *rollout, const char *prefix, lud_checkpoint *checkpoint);
-
-#endif

@@ -88,12 +88,12 @@ static lud_status make_part(lud_empo_update *t, unsigned heads, training_net *ma
     const int k = made->n_parts++;
     made->part[k].heads = heads;
     lud_nn *net = made->part[k].net = lud_nn_create(t->values->online, t->n);
-    if (!net) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network");
+    if (!net) return lud_no_memory(error, "a network");
     made->part[k].graph = lud_empo_declare(net, &t->values->shape, heads, t->n * t->n_entries);
-    lud_status status = lud_nn_plan(net, LUD_NN_TRAIN, error);
-    if (status == LUD_OK && !lud_empo_prepare(net, &made->part[k].graph, &t->values->shape))
-        status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for a network");
-    return status;
+    LUD_TRY(lud_nn_plan(net, LUD_NN_TRAIN, error));
+    if (!lud_empo_prepare(net, &made->part[k].graph, &t->values->shape))
+        return lud_no_memory(error, "a network");
+    return LUD_OK;
 }
 
 static lud_status make_net(lud_empo_update *t, unsigned heads, training_net *made, lud_error *error) {
@@ -117,8 +117,7 @@ static lud_status make_nets(lud_empo_update *t, lud_error *error) {
         for (int i = 0; i < n; i++) known |= t->nets[i].heads == heads;
         if (known) continue;
         assert(n < LUD_EMPO_NETS);
-        lud_status status = make_net(t, heads, &t->nets[n++], error);
-        if (status) return status;
+        LUD_TRY(make_net(t, heads, &t->nets[n++], error));
     }
     return LUD_OK;
 }
@@ -127,14 +126,14 @@ static lud_status make_optimiser(lud_empo_update *t, lud_error *error) {
     for (int net = 0; net < LUD_EMPO_NETS; net++) t->groups[net] = -1;
     if (!t->values->online) return LUD_OK;
     t->optimiser = lud_optimiser_create(t->values->online);
-    if (!t->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for an optimiser");
+    if (!t->optimiser) return lud_no_memory(error, "an optimiser");
     for (int net = 0; net < LUD_EMPO_NETS; net++) {
         if (!(lud_empo_learner_networks(t->options) & 1u << net)) continue;
         lud_optimiser_options o = t->options->optimiser;
         if (t->options->weight_decay[net] >= 0) o.weight_decay = t->options->weight_decay[net];
         o.max_norm = t->options->stages.clip[net];
         t->groups[net] = lud_optimiser_group(t->optimiser, lud_empo_net_prefixes[net], &o, false);
-        if (t->groups[net] < 0) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for an optimiser");
+        if (t->groups[net] < 0) return lud_no_memory(error, "an optimiser");
     }
     return lud_optimiser_build(t->optimiser, t->seed, error);
 }
@@ -185,7 +184,7 @@ lud_status lud_empo_update_create(lud_empo_values *values, lud_empo_replay *repl
                                   lud_empo_update **update, lud_error *error) {
     *update = NULL;
     lud_empo_update *t = calloc(1, sizeof *t);
-    if (!t) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for an update");
+    if (!t) return lud_no_memory(error, "an update");
     *t = (lud_empo_update){.values = values,
                            .replay = replay,
                            .options = options,
@@ -198,7 +197,7 @@ lud_status lud_empo_update_create(lud_empo_values *values, lud_empo_replay *repl
                            .stage = -1};
     lud_capture_start(&t->updating, t->device, queue_update, t);
     lud_upload_batch_start(&t->upload, t->device);
-    lud_status status = make_arrays(t) ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a batch");
+    lud_status status = make_arrays(t) ? LUD_OK : lud_no_memory(error, "a batch");
     if (status == LUD_OK) status = lud_empo_sample_create(values, replay, options, seed, &t->batch, error);
     if (status == LUD_OK) status = make_nets(t, error);
     if (status == LUD_OK) status = make_optimiser(t, error);
@@ -481,10 +480,9 @@ static lud_status send_update(lud_empo_update *t, int64_t step, lud_error *error
     const lud_empo_now *now = t->work.now;
     lud_empo_sample *b = &t->batch;
     lud_upload_batch_clear(&t->upload);
-    lud_status status = lud_empo_values_prepare(t->values, b->n_rows, b->records, b->goals,
-                                                t->work.with_states ? LUD_WANT_ALL : LUD_WANT_V_H_E,
-                                                now->beta_r, (uint32_t)step, &t->upload, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_values_prepare(t->values, b->n_rows, b->records, b->goals,
+                                    t->work.with_states ? LUD_WANT_ALL : LUD_WANT_V_H_E, now->beta_r,
+                                    (uint32_t)step, &t->upload, error));
     enter(t, LUD_STAGE_CONVERSION);
     lud_empo_sample_pack(b, &t->upload);
     for (int64_t a = 0; a < t->n_actions; a++) t->gamma[a] = (float)now->gamma_r;
@@ -511,7 +509,7 @@ static lud_status send_update(lud_empo_update *t, int64_t step, lud_error *error
         lud_nn_pack_step(t->work.own->part[k].net, t->seed, (uint32_t)step, &t->upload);
     complete = complete && lud_upload_batch_send(&t->upload);
     enter(t, -1);
-    return complete ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for an update");
+    return complete ? LUD_OK : lud_no_memory(error, "an update");
 }
 
 /* What the host reads of an update of networks: losses, and with `measure` predictions and targets. */
@@ -578,7 +576,7 @@ static lud_status move_table(lud_empo_update *t, int net, const float *target, b
             const double weight = weights ? (double)weights[i * per_state + e] : 1.0;
             if (!lud_empo_table_move(table, key, goal, o->lookup_use_adaptive_lr, rate,
                                      o->lookup_adaptive_lr_power, weight))
-                return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a table");
+                return lud_no_memory(error, "a table");
         }
     }
     if (!measure) return LUD_OK;
@@ -595,10 +593,9 @@ static lud_status move_table(lud_empo_update *t, int net, const float *target, b
 static lud_status move_tables(lud_empo_update *t, const lud_empo_now *now, bool measure, lud_error *error) {
     const float *const all[LUD_EMPO_NETS] = {t->targets.v_h_e, t->targets.x_h, t->targets.y, t->targets.q_r,
                                              t->targets.v};
-    lud_status status = LUD_OK;
-    for (int net = 0; net < LUD_EMPO_NETS && status == LUD_OK; net++)
-        if (now->active[net] && t->values->tables[net]) status = move_table(t, net, all[net], measure, error);
-    return status;
+    for (int net = 0; net < LUD_EMPO_NETS; net++)
+        if (now->active[net] && t->values->tables[net]) LUD_TRY(move_table(t, net, all[net], measure, error));
+    return LUD_OK;
 }
 
 /* Targets for lud_empo_update_targets; zeros of what does not learn. */

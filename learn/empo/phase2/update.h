@@ -3,8 +3,7 @@
  *
  * Terminal states count as the exact solver counts them: V_r is the terminal value, V_h^e is 0 beyond them
  * and achievements on entering them count. */
-#ifndef LUDUS_LEARN_EMPO_PHASE2_UPDATE_H
-#define LUDUS_LEARN_EMPO_PHASE2_UPDATE_H
+#pragma once
 
 #include "learn/empo/memory/replay.h"
 #include "learn/empo/targets/trajectory.h"
@@ -61,5 +60,3 @@ typedef struct lud_empo_batch_view {
 lud_empo_batch_view lud_empo_update_targets(lud_empo_update *update);
 
 void lud_empo_update_visit(lud_empo_update *update, lud_checkpoint *checkpoint);
-
-#endif

@@ -38,7 +38,7 @@ static bool make_room(lud_empo_ability *p, int64_t entries) {
 
 static int goals_of(const lud_empo_ability *p, int h) {
     const lud_empo_layout *layout = &p->features->layout;
-    return p->all ? layout->goal_begin[h + 1] - layout->goal_begin[h] : (int)p->options->x_h_goals;
+    return p->all ? lud_empo_goals_of(layout, h) : (int)p->options->x_h_goals;
 }
 
 /* Goal k of person h: the k-th of all, or a draw. */

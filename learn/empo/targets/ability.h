@@ -5,8 +5,7 @@
  * Two steps, so that the second can be part of a recorded piece: the host encodes states and entries and adds
  * them to an upload; once that was sent, the rest is operations. On the CPU the sums are taken in double
  * precision, elsewhere by operations on floats. */
-#ifndef LUDUS_LEARN_EMPO_TARGETS_ABILITY_H
-#define LUDUS_LEARN_EMPO_TARGETS_ABILITY_H
+#pragma once
 
 #include "learn/empo/networks/inputs.h"
 #include "learn/empo/networks/table.h"
@@ -56,5 +55,3 @@ bool lud_empo_ability_stage_known(lud_empo_ability *ability, int64_t n, const fl
                                   lud_upload_batch *upload);
 /* Queues the passes and the sums: x[n][n_humans] on the device. V_h^e is then at ability->value. */
 void lud_empo_ability_queue(lud_empo_ability *ability, float *x);
-
-#endif

@@ -13,7 +13,7 @@ static lud_status make_trajectories(lud_empo_sample *b, lud_error *error) {
     if (o->hindsight_prob > 0) {
         b->hindsight = lud_empo_hindsight_create(b->values->features, b->replay, b->n, o->hindsight_prob,
                                                  o->hindsight_whole, b->seed);
-        if (!b->hindsight) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for goals in hindsight");
+        if (!b->hindsight) return lud_no_memory(error, "goals in hindsight");
     }
     return lud_empo_learner_uses_trajectories(o)
                ? lud_empo_trajectory_create(b->values, b->replay, o, b->n, &b->trajectory, error)
@@ -42,8 +42,7 @@ lud_status lud_empo_sample_create(lud_empo_values *values, lud_empo_replay *repl
     LUD_TAKE(&b->arrays, b->marginal, profiles);
     LUD_TAKE(&b->arrays, b->pursuing, (size_t)layout->n_goals * profiles);
     LUD_TAKE(&b->arrays, b->parts, (size_t)layout->n_humans * profiles);
-    lud_status status =
-        b->arrays.failed ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for a batch") : LUD_OK;
+    lud_status status = b->arrays.failed ? lud_no_memory(error, "a batch") : LUD_OK;
     if (status == LUD_OK) status = make_trajectories(b, error);
     if (status) {
         lud_empo_sample_free(b);
@@ -168,12 +167,11 @@ lud_status lud_empo_sample_collect(lud_empo_sample *b, int64_t step, const lud_e
     memset(b->error, 0, (size_t)b->n * sizeof *b->error);
     for (int64_t i = 0; i < b->n; i++) b->transitions[i] = lud_empo_replay_get(b->replay, b->indices[i]);
     if (b->hindsight && !lud_empo_hindsight_relabel(b->hindsight, b->indices, (uint32_t)step, b->transitions))
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for goals in hindsight");
+        return lud_no_memory(error, "goals in hindsight");
     const lud_empo_trajectory_state *later = NULL;
     if (b->trajectory) {
-        const lud_status status = lud_empo_trajectory_follow(b->trajectory, b->indices, b->transitions, now,
-                                                             with_states && now->active[LUD_NET_Q_R], error);
-        if (status) return status;
+        LUD_TRY(lud_empo_trajectory_follow(b->trajectory, b->indices, b->transitions, now,
+                                           with_states && now->active[LUD_NET_Q_R], error));
         later = lud_empo_trajectory_states(b->trajectory, &n_later);
         rows += n_later;
     }
@@ -182,8 +180,7 @@ lud_status lud_empo_sample_collect(lud_empo_sample *b, int64_t step, const lud_e
         links += b->transitions[i].n_links;
     }
     if (!room_for_rows(b, rows) || !room_for_links(b, links))
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a batch of %lld successors",
-                        (long long)links);
+        return lud_no_memory(error, "a batch of %lld successors", (long long)links);
     b->n_rows = b->n_links = 0;
     for (int64_t i = 0; with_states && i < b->n; i++)
         add_row(b, b->transitions[i].state, b->transitions[i].goals, false);

@@ -4,8 +4,7 @@
  * Rows are the states whose values are needed: those of the transitions themselves (where wanted), the
  * successors of all their joint robot actions, and the states that came later in the trajectory, where
  * targets look further ahead. Links are (joint robot action, successor) pairs. */
-#ifndef LUDUS_LEARN_EMPO_TARGETS_BATCH_H
-#define LUDUS_LEARN_EMPO_TARGETS_BATCH_H
+#pragma once
 
 #include "learn/empo/targets/hindsight.h"
 #include "learn/empo/targets/targets.h"
@@ -68,5 +67,3 @@ lud_status lud_empo_sample_collect(lud_empo_sample *batch, int64_t step, const l
                                    bool with_states, lud_error *error);
 /* Adds what collecting found to an upload. */
 void lud_empo_sample_pack(lud_empo_sample *batch, lud_upload_batch *upload);
-
-#endif

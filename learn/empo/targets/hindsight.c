@@ -1,7 +1,6 @@
 #include "learn/empo/targets/hindsight.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/random.h"
 #include "learn/nn/arrays.h"
@@ -86,7 +85,7 @@ static int64_t look_ahead(lud_empo_hindsight *t, int64_t index) {
 static int achieved_goal(const lud_empo_hindsight *t, const int32_t *state, int h, int k) {
     const lud_empo_layout *layout = &t->features->layout;
     int n = 0;
-    for (int g = 0; g < layout->goal_begin[h + 1] - layout->goal_begin[h]; g++)
+    for (int g = 0; g < lud_empo_goals_of(layout, h); g++)
         if (lud_empo_features_achieved(t->features, state, h, g) && n++ == k) return g;
     return n;
 }
@@ -95,7 +94,7 @@ static int achieved_goal(const lud_empo_hindsight *t, const int32_t *state, int 
 static void weigh_later(lud_empo_hindsight *t, int64_t n, int h) {
     const lud_empo_layout *layout = &t->features->layout;
     double *later = t->later + layout->goal_begin[h];
-    const int n_goals = layout->goal_begin[h + 1] - layout->goal_begin[h];
+    const int n_goals = lud_empo_goals_of(layout, h);
     for (int g = 0; g < n_goals; g++) later[g] = 0;
     for (int64_t i = 0; i < n; i++) {
         const int achieved = achieved_goal(t, t->states[i], h, -1);

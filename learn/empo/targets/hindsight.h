@@ -19,8 +19,7 @@
  * often, each with its own fixed point. This needs no condition on how chancy the world is, since no outcome
  * is conditioned on. With `whole` the weight is also times p(g) / r(g), so that the mean gradient over all
  * goals is that without hindsight. Weights are at most r(g) / ((1 - k m) p(g)), and 1 / (1 - k m). */
-#ifndef LUDUS_LEARN_EMPO_TARGETS_HINDSIGHT_H
-#define LUDUS_LEARN_EMPO_TARGETS_HINDSIGHT_H
+#pragma once
 
 #include "learn/empo/memory/features.h"
 #include "learn/empo/memory/replay.h"
@@ -49,5 +48,3 @@ double lud_empo_hindsight_mean_weight(const lud_empo_hindsight *hindsight);
  * likelihood[n_goals] = pi(a|.). */
 double lud_empo_hindsight_weight(int n_goals, int g, double chance, bool whole, const double *p,
                                  const double *later, const float *likelihood);
-
-#endif

@@ -1,8 +1,7 @@
 /* Targets of the neural EMPO learner for a whole batch at once: successors flattened into parallel arrays,
  * network values of all of them in one pass, sums by scatter-add. Every function works on device memory of
  * float and queues its work there, except lud_empo_flatten, which runs on the host. */
-#ifndef LUDUS_LEARN_EMPO_TARGETS_TARGETS_H
-#define LUDUS_LEARN_EMPO_TARGETS_TARGETS_H
+#pragma once
 
 #include "kernels/device.h"
 
@@ -61,5 +60,3 @@ void lud_empo_v_h_e_targets(lud_device *device, int64_t n_expanded, int64_t n_en
                             const int32_t *entry, const int32_t *expanded_slot,
                             const float *expanded_probability, const float *achieved, const float *continues,
                             const float *pi, const float *v_h_e, float *v, float *scratch);
-
-#endif

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "learn/nn/arrays.h"
 
@@ -78,7 +77,7 @@ lud_status lud_empo_trajectory_create(lud_empo_values *values, const lud_empo_re
                                       lud_empo_trajectory **trajectory, lud_error *error) {
     *trajectory = NULL;
     lud_empo_trajectory *t = calloc(1, sizeof *t);
-    if (!t) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for trajectories");
+    if (!t) return lud_no_memory(error, "trajectories");
     *t = (lud_empo_trajectory){.values = values,
                                .replay = replay,
                                .options = options,
@@ -96,7 +95,7 @@ lud_status lud_empo_trajectory_create(lud_empo_values *values, const lud_empo_re
     LUD_TAKE_ON_DEVICE(&t->arrays, t->device_value, entries);
     if (t->arrays.failed || !room_for_state(t) || !room_for_step(t, 0)) {
         lud_empo_trajectory_destroy(t);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for trajectories");
+        return lud_no_memory(error, "trajectories");
     }
     *trajectory = t;
     return LUD_OK;
@@ -105,16 +104,10 @@ lud_status lud_empo_trajectory_create(lud_empo_values *values, const lud_empo_re
 void lud_empo_trajectory_destroy(lud_empo_trajectory *t) {
     if (!t) return;
     lud_arrays_free(&t->arrays);
-    free(t->path);
-    free(t->row_of);
-    free(t->states);
+    LUD_FREE(t->path, t->row_of, t->states);
     lud_arrays_free(&t->term_arrays);
     terms *const all[] = {&t->rewards, &t->values_beyond};
-    for (int i = 0; i < 2; i++) {
-        free(all[i]->row);
-        free(all[i]->slot);
-        free(all[i]->weight);
-    }
+    for (int i = 0; i < 2; i++) LUD_FREE(all[i]->row, all[i]->slot, all[i]->weight);
     free(t);
 }
 
@@ -234,7 +227,7 @@ lud_status lud_empo_trajectory_follow(lud_empo_trajectory *t, const int64_t *ind
         }
         if (n_robots > 0 && complete) complete = follow_robots(t, i, n_robots, now->gamma_r);
     }
-    return complete ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for trajectories");
+    return complete ? LUD_OK : lud_no_memory(error, "trajectories");
 }
 
 const lud_empo_trajectory_state *lud_empo_trajectory_states(const lud_empo_trajectory *t, int64_t *n) {

@@ -19,8 +19,7 @@
  * one-step target stays), and where a person took up another goal, that person's entry is. Whether somebody
  * explores depends on nothing else, so cutting biases nothing. What remains is that the robots' policy of
  * that time is not today's. */
-#ifndef LUDUS_LEARN_EMPO_TARGETS_TRAJECTORY_H
-#define LUDUS_LEARN_EMPO_TARGETS_TRAJECTORY_H
+#pragma once
 
 #include "learn/empo/memory/replay.h"
 #include "learn/empo/targets/values.h"
@@ -67,5 +66,3 @@ typedef struct lud_empo_trajectory_figures {
     double length;              /* mean number of steps followed, over transitions */
 } lud_empo_trajectory_figures;
 lud_empo_trajectory_figures lud_empo_trajectory_get(const lud_empo_trajectory *trajectory);
-
-#endif

@@ -184,7 +184,7 @@ lud_status lud_empo_values_create(lud_device *device, const lud_empo_features *f
     }
     if (complete) return LUD_OK;
     lud_empo_values_free(v);
-    if (!reason.status) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for networks and tables");
+    if (!reason.status) return lud_no_memory(error, "networks and tables");
     if (error) *error = reason;
     return reason.status;
 }
@@ -228,9 +228,7 @@ static lud_status make_room(lud_empo_values *v, int64_t n, lud_error *error) {
     LUD_TAKE(a, w->keys, states);
     LUD_TAKE(a, w->host, states * width);
     w->capacity = a->failed ? 0 : capacity;
-    return a->failed
-               ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for the values of %lld states", (long long)n)
-               : LUD_OK;
+    return a->failed ? lud_no_memory(error, "the values of %lld states", (long long)n) : LUD_OK;
 }
 
 /* ---- filling inputs ---- */
@@ -416,8 +414,7 @@ static void queue_closing(lud_empo_values *v) {
 lud_status lud_empo_values_prepare(lud_empo_values *v, int64_t n, const int32_t *const *records,
                                    const int32_t *const *goals, unsigned want, double beta_r, uint32_t draw,
                                    lud_upload_batch *upload, lud_error *error) {
-    lud_status status = make_room(v, n, error);
-    if (status) return status;
+    LUD_TRY(make_room(v, n, error));
     struct lud_empo_workspace *w = v->workspace;
     const int which = want == LUD_WANT_ALL ? FULL : want == LUD_WANT_V_H_E ? LIGHT : ROBOTS;
     const int64_t rows = lud_capture_rows(v->device, n), n_entries = entries_of(v, which);
@@ -447,9 +444,7 @@ lud_status lud_empo_values_prepare(lud_empo_values *v, int64_t n, const int32_t 
     lud_upload_batch_add(upload, &w->query.exponents, w->exponents,
                          (size_t)v->shape.n_actions * sizeof *w->exponents);
     lud_profile_end(v->profile, LUD_STAGE_ENCODE);
-    return complete
-               ? LUD_OK
-               : lud_fail(error, LUD_ERROR_MEMORY, "no memory for the values of %lld states", (long long)n);
+    return complete ? LUD_OK : lud_no_memory(error, "the values of %lld states", (long long)n);
 }
 
 void lud_empo_values_queue(lud_empo_values *v) {
@@ -476,10 +471,9 @@ lud_status lud_empo_values_run(lud_empo_values *v, int64_t n, const int32_t *con
                                lud_error *error) {
     lud_upload_batch *upload = &v->workspace->upload;
     lud_upload_batch_clear(upload);
-    lud_status status = lud_empo_values_prepare(v, n, records, goals, want, beta_r, draw, upload, error);
-    if (status) return status;
+    LUD_TRY(lud_empo_values_prepare(v, n, records, goals, want, beta_r, draw, upload, error));
     if (!lud_upload_batch_send(upload))
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the inputs of %lld states", (long long)n);
+        return lud_no_memory(error, "the inputs of %lld states", (long long)n);
     lud_capture_run(&v->capture, lud_capture_key(lud_empo_values_key(v), lud_upload_batch_key(upload)));
     return lud_device_check(v->device, error);
 }
@@ -504,8 +498,7 @@ lud_status lud_empo_values_for_search(void *values, int n, const int32_t *const 
                                       const int32_t *const *goals, double beta_r, float *q, float *u,
                                       float *value, lud_error *error) {
     lud_empo_values *v = values;
-    const lud_status status = run_unprofiled(v, n, records, goals, LUD_WANT_ALL, beta_r, q, error);
-    if (status) return status;
+    LUD_TRY(run_unprofiled(v, n, records, goals, LUD_WANT_ALL, beta_r, q, error));
     lud_device_download(v->device, u, v->u_r, (size_t)n * sizeof *u);
     lud_device_download(v->device, value, v->v_r, (size_t)n * sizeof *value);
     for (int i = 0; i < n; i++) u[i] *= (float)v->reward_scale;
@@ -516,13 +509,11 @@ lud_status lud_empo_values_power(lud_empo_values *v, int64_t n, const int32_t *c
                                  float *x, float *v_h_e, lud_error *error) {
     struct lud_empo_workspace *w = v->workspace;
     const lud_empo_layout *layout = &v->features->layout;
-    lud_status status = make_room(v, n, error);
-    if (status) return status;
+    LUD_TRY(make_room(v, n, error));
     lud_upload_batch_clear(&w->upload);
     if (!lud_empo_ability_stage(&w->ability, n, n, records, draw, INT64_MAX, v_h_e != NULL, &w->upload) ||
         !lud_upload_batch_send(&w->upload))
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the power of people in %lld states",
-                        (long long)n);
+        return lud_no_memory(error, "the power of people in %lld states", (long long)n);
     lud_empo_ability_queue(&w->ability, w->scratch);
     lud_device_download(v->device, x, w->scratch, (size_t)(n * layout->n_humans) * sizeof(float));
     if (v_h_e)

@@ -9,8 +9,7 @@
  *
  * States are compact records (learn/empo/memory/features.h). Results stand in device memory until the next
  * run. */
-#ifndef LUDUS_LEARN_EMPO_TARGETS_VALUES_H
-#define LUDUS_LEARN_EMPO_TARGETS_VALUES_H
+#pragma once
 
 #include "learn/empo/memory/features.h"
 #include "learn/empo/networks/networks.h"
@@ -110,5 +109,3 @@ uint64_t lud_empo_values_row_key(const lud_empo_values *values, int net, uint64_
                                  const int32_t *goals);
 
 void lud_empo_values_visit(lud_empo_values *values, lud_checkpoint *checkpoint);
-
-#endif

@@ -16,6 +16,7 @@ struct lud_proof_beam {
     const lud_proof_model *model;
     int32_t n_queries, width;
     size_t state_bytes;
+    lud_arrays arrays;
     lud_proof_expander expander; /* all open paths, query after query */
     /* [n_queries][width] open paths, now and next */
     uint8_t *states, *next_states;
@@ -28,7 +29,7 @@ lud_status lud_proof_beam_create(lud_proof_net *net, int32_t n_queries, int32_t 
                                  lud_error *error) {
     *out = NULL;
     lud_proof_beam *b = calloc(1, sizeof *b);
-    if (!b) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a beam search");
+    if (!b) return lud_no_memory(error, "a beam search");
     const lud_proof_model *model = net->model;
     const size_t paths = (size_t)n_queries * (size_t)width;
     b->model = model;
@@ -40,15 +41,16 @@ lud_status lud_proof_beam_create(lud_proof_net *net, int32_t n_queries, int32_t 
         free(b);
         return status;
     }
-    b->states = calloc(paths, b->state_bytes);
-    b->next_states = calloc(paths, b->state_bytes);
-    b->log_prob = calloc(paths, sizeof *b->log_prob);
-    b->next_log_prob = calloc(paths, sizeof *b->next_log_prob);
-    b->n_open = calloc((size_t)n_queries, sizeof *b->n_open);
-    b->options = calloc((size_t)width * (size_t)model->limits.max_successors, sizeof *b->options);
-    if (!b->states || !b->next_states || !b->log_prob || !b->next_log_prob || !b->n_open || !b->options) {
+    lud_arrays *a = &b->arrays;
+    LUD_TAKE(a, b->states, paths * b->state_bytes);
+    LUD_TAKE(a, b->next_states, paths * b->state_bytes);
+    LUD_TAKE(a, b->log_prob, paths);
+    LUD_TAKE(a, b->next_log_prob, paths);
+    LUD_TAKE(a, b->n_open, (size_t)n_queries);
+    LUD_TAKE(a, b->options, (size_t)width * (size_t)model->limits.max_successors);
+    if (a->failed) {
         lud_proof_beam_destroy(b);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a beam search");
+        return lud_no_memory(error, "a beam search");
     }
     *out = b;
     return LUD_OK;
@@ -57,12 +59,7 @@ lud_status lud_proof_beam_create(lud_proof_net *net, int32_t n_queries, int32_t 
 void lud_proof_beam_destroy(lud_proof_beam *b) {
     if (!b) return;
     lud_proof_expander_free(&b->expander);
-    free(b->states);
-    free(b->next_states);
-    free(b->log_prob);
-    free(b->next_log_prob);
-    free(b->n_open);
-    free(b->options);
+    lud_arrays_free(&b->arrays);
     free(b);
 }
 

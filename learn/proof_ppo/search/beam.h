@@ -1,6 +1,5 @@
 /* Beam search for proofs: the `width` most probable paths of every query, side by side, step by step. */
-#ifndef LUDUS_LEARN_PROOF_PPO_BEAM_H
-#define LUDUS_LEARN_PROOF_PPO_BEAM_H
+#pragma once
 
 #include "learn/proof_ppo/search/expander.h"
 
@@ -16,5 +15,3 @@ void lud_proof_beam_destroy(lud_proof_beam *beam);
  * state at the end of each result's path, with which lud_proof_tree_of shows the proof. */
 void lud_proof_beam_run(lud_proof_beam *beam, const lud_proof_atom *queries, int32_t n,
                         lud_proof_found *results, uint8_t *states);
-
-#endif

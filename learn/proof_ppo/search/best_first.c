@@ -38,7 +38,7 @@ lud_status lud_proof_best_first_create(lud_proof_net *net, int32_t n_queries, in
                                        lud_proof_best_first **out, lud_error *error) {
     *out = NULL;
     lud_proof_best_first *b = calloc(1, sizeof *b);
-    if (!b) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a search");
+    if (!b) return lud_no_memory(error, "a search");
     b->model = net->model;
     b->n_slots = n_queries;
     b->budget = budget;
@@ -55,26 +55,20 @@ lud_status lud_proof_best_first_create(lud_proof_net *net, int32_t n_queries, in
         s->states = calloc(n + 2, b->state_bytes);
         complete = s->open && s->places && s->states;
     }
-    if (!status && !complete) status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a search");
-    if (status) {
+    if (!status && !complete) status = lud_no_memory(error, "a search");
+    if (status)
         lud_proof_best_first_destroy(b);
-        return status;
-    }
-    *out = b;
-    return LUD_OK;
+    else
+        *out = b;
+    return status;
 }
 
 void lud_proof_best_first_destroy(lud_proof_best_first *b) {
     if (!b) return;
-    for (int32_t i = 0; b->slots && i < b->n_slots; i++) {
-        free(b->slots[i].open);
-        free(b->slots[i].places);
-        free(b->slots[i].states);
-    }
+    for (int32_t i = 0; b->slots && i < b->n_slots; i++)
+        LUD_FREE(b->slots[i].open, b->slots[i].places, b->slots[i].states);
     lud_proof_expander_free(&b->expander);
-    free(b->slots);
-    free(b->scratch);
-    free(b);
+    LUD_FREE(b->slots, b->scratch, b);
 }
 
 static uint8_t *state_at(const lud_proof_best_first *b, const slot *s, int32_t place) {
@@ -86,8 +80,7 @@ static bool before(const path *a, const path *b) {
     return a->log_prob > b->log_prob || (a->log_prob == b->log_prob && a->age < b->age);
 }
 
-/* Keeps a path open if it is among the best; true when it was kept: its state is to be written to its place.
- */
+/* Keeps a path open if it is among the best; true when it was kept: its state then goes to its place. */
 static bool keep(const lud_proof_best_first *b, slot *s, path *new) {
     const int32_t room = b->budget - s->expansions;
     while (s->n_open > room) { /* the budget has shrunk since */

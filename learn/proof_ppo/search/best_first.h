@@ -2,8 +2,7 @@
  * the most probable one is a proof or the budget of expansions is used up. As probabilities never grow along
  * a path, the first proof is the most probable one. Several queries are searched side by side, so that one
  * pass of the network serves all. */
-#ifndef LUDUS_LEARN_PROOF_PPO_BEST_FIRST_H
-#define LUDUS_LEARN_PROOF_PPO_BEST_FIRST_H
+#pragma once
 
 #include "learn/proof_ppo/search/expander.h"
 
@@ -20,5 +19,3 @@ void lud_proof_best_first_destroy(lud_proof_best_first *search);
  * A query without proof reports the most probable path that ended, or, when none did, its start. */
 void lud_proof_best_first_run(lud_proof_best_first *search, const lud_proof_atom *queries, int32_t n,
                               lud_proof_found *results, uint8_t *states);
-
-#endif

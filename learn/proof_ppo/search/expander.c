@@ -8,31 +8,24 @@ lud_status lud_proof_expander_create(lud_proof_net *net, int64_t capacity, lud_p
                                      lud_error *error) {
     *x = (lud_proof_expander){.net = net, .model = net->model};
     const lud_proof_limits *limits = &net->model->limits;
-    lud_status status =
-        lud_proof_decisions_create(net->model, capacity, lud_proof_net_sees(net), &x->decisions, error);
-    if (status) return status;
+    LUD_TRY(lud_proof_decisions_create(net->model, capacity, lud_proof_net_sees(net), &x->decisions, error));
     const size_t lists = (size_t)capacity * (size_t)limits->max_successors;
     x->capacity = (int32_t)capacity;
-    x->lists.begin = calloc(lists + 1, sizeof *x->lists.begin);
-    x->lists.atoms = calloc(lists * (size_t)limits->max_goals, sizeof *x->lists.atoms);
-    x->lists.hash = calloc(lists, sizeof *x->lists.hash);
-    x->steps = calloc(lists, sizeof *x->steps);
-    x->begin = calloc((size_t)capacity + 1, sizeof *x->begin);
-    x->log_probs = calloc(lists, sizeof *x->log_probs);
-    if (x->lists.begin && x->lists.atoms && x->lists.hash && x->steps && x->begin && x->log_probs)
-        return LUD_OK;
+    lud_arrays *a = &x->arrays;
+    LUD_TAKE(a, x->lists.begin, lists + 1);
+    LUD_TAKE(a, x->lists.atoms, lists * (size_t)limits->max_goals);
+    LUD_TAKE(a, x->lists.hash, lists);
+    LUD_TAKE(a, x->steps, lists);
+    LUD_TAKE(a, x->begin, (size_t)capacity + 1);
+    LUD_TAKE(a, x->log_probs, lists);
+    if (!a->failed) return LUD_OK;
     lud_proof_expander_free(x);
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a search");
+    return lud_no_memory(error, "a search");
 }
 
 void lud_proof_expander_free(lud_proof_expander *x) {
     lud_proof_decisions_free(&x->decisions);
-    free(x->lists.begin);
-    free(x->lists.atoms);
-    free(x->lists.hash);
-    free(x->steps);
-    free(x->begin);
-    free(x->log_probs);
+    lud_arrays_free(&x->arrays);
     *x = (lud_proof_expander){0};
 }
 

@@ -1,7 +1,6 @@
 /* Successors of many states and what a policy thinks of them: the step that every search by a policy
  * repeats. */
-#ifndef LUDUS_LEARN_PROOF_PPO_EXPANDER_H
-#define LUDUS_LEARN_PROOF_PPO_EXPANDER_H
+#pragma once
 
 #include "learn/proof_ppo/networks.h"
 
@@ -18,6 +17,7 @@ typedef struct lud_proof_expander {
     lud_proof_net *net;
     const lud_proof_model *model;
     lud_proof_decisions decisions;
+    lud_arrays arrays;
     lud_proof_lists lists; /* successors of all states, state after state */
     lud_proof_step *steps;
     int32_t n, capacity;
@@ -38,5 +38,3 @@ void lud_proof_expander_run(lud_proof_expander *expander);
 /* Makes successor i (0 .. begin[n] - 1) of the state at `from` the state at `to`. */
 void lud_proof_expander_enter(const lud_proof_expander *expander, int32_t i, const uint8_t *from,
                               uint8_t *to);
-
-#endif

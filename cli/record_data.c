@@ -1,0 +1,118 @@
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/progress.h"
+#include "cli/record.h"
+#include "learn/episodes/minari.h"
+#include "learn/episodes/recorder.h"
+
+/* A flag that was given, of those that are about pictures. */
+static const char *picture_flag(const lud_record_values *v) {
+    return v->size              ? "--size"
+           : v->theme           ? "--theme"
+           : v->overlay         ? "--overlay"
+           : v->fps             ? "--fps"
+           : v->frames_per_step ? "--frames-per-step"
+           : v->hold >= 0       ? "--hold"
+           : v->still           ? "--still"
+           : v->no_goals        ? "--no-goals"
+           : v->labels          ? "--labels"
+                                : NULL;
+}
+
+static lud_status read_options(const lud_record_values *v, lud_recording_options *o, lud_error *error) {
+    const char *flag = picture_flag(v);
+    if (flag)
+        return lud_fail(error, LUD_ERROR_INPUT, "%s: is about pictures; %s is to be a data set", flag,
+                        v->out);
+    const bool replayed = v->observations && !strcmp(v->observations, "replayed");
+    if (v->observations && !replayed && strcmp(v->observations, "stored"))
+        return lud_fail(error, LUD_ERROR_INPUT, "--observations: expected stored or replayed, found '%s'",
+                        v->observations);
+    if (v->steps > INT32_MAX - 1)
+        return lud_fail(error, LUD_ERROR_INPUT, "--steps: expected at most %d, found %" PRId64, INT32_MAX - 1,
+                        v->steps);
+    *o = (lud_recording_options){.max_steps = (int32_t)v->steps,
+                                 .frames = !replayed,
+                                 .views = !replayed && !v->no_views,
+                                 .level = v->level ? (int)v->level : LUD_RECORDING_LEVEL,
+                                 .progress = !v->quiet && isatty(fileno(stderr)) ? stderr : NULL};
+    return LUD_OK;
+}
+
+/* "human: heuristic, robot: random", or "random" where all do the same; the run behind it. */
+static void describe_policy(const lud_run *run, lud_text *text) {
+    static const char *const roles[] = {"other", "human", "robot"};
+    const lud_layout *layout = &run->scenario->model->layout;
+    const char *first = lud_cast_get(run->cast, 0)->kind->name;
+    bool same = true;
+    for (int i = 1; i < layout->n_agents; i++)
+        same = same && !strcmp(lud_cast_get(run->cast, i)->kind->name, first);
+    for (int i = 0; i < layout->n_agents && !same; i++)
+        lud_text_append(text, "%s%s %d: %s", i ? ", " : "", roles[layout->roles[i]], i,
+                        lud_cast_get(run->cast, i)->kind->name);
+    if (same) lud_text_append(text, "%s", first);
+    if (run->folder) lud_text_append(text, " (run %s)", run->folder);
+}
+
+static lud_status report(const lud_record_values *v, const lud_data_target *target,
+                         const lud_recording_result *r, bool views, lud_error *error) {
+    struct stat info;
+    const double bytes = stat(target->file.bytes, &info) ? 0 : (double)info.st_size,
+                 rate = r->seconds > 0 ? (double)r->steps_taken / r->seconds : 0;
+    if (v->json) {
+        json_t *root =
+            json_pack("{s:s, s:s?, s:I, s:I, s:f, s:f, s:f, s:f}", "file", target->file.bytes, "minari",
+                      views ? target->folder.bytes : NULL, "episodes", (json_int_t)r->episodes, "steps",
+                      (json_int_t)r->steps, "bytes", bytes, "seconds", r->seconds_in_all, "recording_seconds",
+                      r->seconds, "steps_per_second", rate);
+        return lud_print_json(root, error);
+    }
+    char steps[16], size[16], speed[16], time[24];
+    printf("%s: %" PRId64 " episodes, %s steps, %sB, in %s (%s steps/s)\n", target->file.bytes, r->episodes,
+           lud_format_count((double)r->steps, steps), lud_format_count(bytes, size),
+           lud_format_seconds(r->seconds_in_all, time), lud_format_count(rate, speed));
+    if (views) printf("Minari: minari.MinariDataset(\"%s\")\n", target->folder.bytes);
+    return LUD_OK;
+}
+
+static lud_status record_opened(const lud_record_values *v, const lud_data_target *target, const lud_run *run,
+                                lud_recording_options *options, lud_error *error) {
+    lud_text policy = {0};
+    lud_recording_result result = {0};
+    uint64_t iterations = 0;
+    describe_policy(run, &policy);
+    lud_status status = policy.failed ? lud_fail(error, LUD_ERROR_MEMORY, "out of memory")
+                                      : lud_data_target_prepare(target, error);
+    if (!status && run->folder) status = lud_run_iterations(run->folder, &iterations, error);
+    options->path = target->file.bytes;
+    options->policy = policy.bytes;
+    options->policy_version = (uint32_t)iterations;
+    options->episodes = run->scenario->run.episodes;
+    if (!status) status = lud_record_data(run->scenario, run->cast, options, &result, error);
+    if (!status || status == LUD_INTERRUPTED) { /* an interrupted data set is complete, only shorter */
+        lud_error at_end = {0};
+        lud_status ended = options->views ? lud_data_target_describe(target, &at_end) : LUD_OK;
+        if (!ended) ended = report(v, target, &result, options->views, &at_end);
+        if (ended && !status && error) *error = at_end;
+        if (!status) status = ended;
+    }
+    lud_text_free(&policy);
+    return status;
+}
+
+lud_status lud_record_data_set(const lud_record_values *v, const char *path, lud_error *error) {
+    lud_recording_options options;
+    lud_data_target target = {0};
+    lud_run run = {0};
+    lud_status status = read_options(v, &options, error);
+    if (!status) status = lud_data_target_of(v->out, &target, error);
+    if (!status) status = lud_run_open_with(path, &v->scenario, v->policy, &run, error);
+    if (!status) status = record_opened(v, &target, &run, &options, error);
+    lud_run_close(&run);
+    lud_data_target_free(&target);
+    return status;
+}

@@ -1,0 +1,148 @@
+#include "learn/episodes/column.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <zlib.h>
+
+/* A chunk is what is read for one row of it, and what is written anew at every commit. */
+enum { CHUNK_BYTES = 1 << 17, MOST_CHUNK_ROWS = 1 << 14 };
+static bool shuffles(const lud_column *c) {
+    return lud_number_bytes(c->type) > 1;
+}
+
+lud_status lud_column_create(lud_column *c, hid_t group, const char *name, lud_number type, int n_dimensions,
+                             const int *dimensions, int level, lud_error *error) {
+    assert(n_dimensions < LUD_COLUMN_DIMENSIONS);
+    *c = (lud_column){
+        .dataset = -1, .type = type, .n_dimensions = n_dimensions, .row_bytes = lud_number_bytes(type)};
+    for (int d = 0; d < n_dimensions; d++) {
+        c->dimensions[d] = (hsize_t)dimensions[d];
+        c->row_bytes *= (size_t)dimensions[d];
+    }
+    c->chunk_rows = c->row_bytes ? CHUNK_BYTES / c->row_bytes : 1;
+    if (c->chunk_rows < 16) c->chunk_rows = 16;
+    if (c->chunk_rows > MOST_CHUNK_ROWS) c->chunk_rows = MOST_CHUNK_ROWS;
+    hsize_t now[1 + LUD_COLUMN_DIMENSIONS] = {0}, most[1 + LUD_COLUMN_DIMENSIONS] = {H5S_UNLIMITED},
+                    chunk[1 + LUD_COLUMN_DIMENSIONS] = {c->chunk_rows};
+    for (int d = 0; d < n_dimensions; d++) now[d + 1] = most[d + 1] = chunk[d + 1] = c->dimensions[d];
+    const hid_t space = H5Screate_simple(1 + n_dimensions, now, most),
+                creation = H5Pcreate(H5P_DATASET_CREATE);
+    bool good = space >= 0 && creation >= 0 && H5Pset_chunk(creation, 1 + n_dimensions, chunk) >= 0 &&
+                H5Pset_obj_track_times(creation, 0) >= 0;
+    if (good && shuffles(c)) good = H5Pset_shuffle(creation) >= 0;
+    good = good && H5Pset_deflate(creation, (unsigned)level) >= 0;
+    if (good)
+        c->dataset =
+            H5Dcreate2(group, name, lud_number_hdf5(type), space, H5P_DEFAULT, creation, H5P_DEFAULT);
+    H5Pclose(creation);
+    H5Sclose(space);
+    if (c->dataset < 0) return lud_hdf5_write_error(name, error);
+    c->chunk = malloc(c->chunk_rows * c->row_bytes);
+    return c->chunk ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for the column %s", name);
+}
+
+void lud_column_close(lud_column *c) {
+    if (c->chunk && c->dataset >= 0) H5Dclose(c->dataset);
+    free(c->chunk);
+    *c = (lud_column){0};
+}
+
+uint8_t *lud_column_room(lud_column *c, uint64_t *n) {
+    const uint64_t used = c->rows % c->chunk_rows, left = c->chunk_rows - used;
+    if (*n > left) *n = left;
+    return c->chunk + used * c->row_bytes;
+}
+
+static lud_status push(lud_column *c, uint64_t rows, lud_column_queue *q, lud_error *error) {
+    lud_status status = q->n == LUD_COLUMN_JOBS ? lud_column_queue_write(q, error) : LUD_OK;
+    if (status) return status;
+    lud_column_job *job = &q->jobs[q->n];
+    const size_t whole = c->chunk_rows * c->row_bytes, capacity = compressBound((uLong)whole);
+    if (job->capacity < capacity) {
+        free(job->raw);
+        free(job->packed);
+        *job = (lud_column_job){.raw = malloc(capacity), .packed = malloc(capacity), .capacity = capacity};
+        if (!job->raw || !job->packed) {
+            job->capacity = 0;
+            return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a chunk of %zu bytes", whole);
+        }
+    }
+    job->column = c;
+    job->rows = rows;
+    job->first_row = (c->rows - 1) / c->chunk_rows * c->chunk_rows;
+    memcpy(job->raw, c->chunk, rows * c->row_bytes);
+    memset(job->raw + rows * c->row_bytes, 0, whole - rows * c->row_bytes);
+    q->n++;
+    return LUD_OK;
+}
+
+lud_status lud_column_added(lud_column *c, uint64_t n, lud_column_queue *queue, lud_error *error) {
+    c->rows += n;
+    return n && c->rows % c->chunk_rows == 0 ? push(c, c->chunk_rows, queue, error) : LUD_OK;
+}
+
+lud_status lud_column_flush(lud_column *c, lud_column_queue *queue, lud_error *error) {
+    const uint64_t rows = c->rows % c->chunk_rows;
+    return rows ? push(c, rows, queue, error) : LUD_OK;
+}
+
+void lud_column_queue_begin(lud_column_queue *queue, int n_threads, int level) {
+    *queue = (lud_column_queue){.n_threads = n_threads, .level = level};
+}
+
+void lud_column_queue_free(lud_column_queue *queue) {
+    for (int k = 0; k < LUD_COLUMN_JOBS; k++) {
+        free(queue->jobs[k].raw);
+        free(queue->jobs[k].packed);
+    }
+    *queue = (lud_column_queue){0};
+}
+
+/* HDF5's shuffle: the first bytes of all numbers, then the second bytes, and so on. */
+static void shuffle(const uint8_t *from, size_t bytes, size_t width, uint8_t *to) {
+    const size_t n = bytes / width;
+    for (size_t b = 0; b < width; b++)
+        for (size_t k = 0; k < n; k++) to[b * n + k] = from[k * width + b];
+}
+
+static void compress_job(lud_column_job *job, int level) {
+    const lud_column *c = job->column;
+    const size_t whole = c->chunk_rows * c->row_bytes;
+    if (shuffles(c)) {
+        shuffle(job->raw, whole, lud_number_bytes(c->type), job->packed);
+        uint8_t *shuffled = job->packed;
+        job->packed = job->raw;
+        job->raw = shuffled;
+    }
+    uLongf bytes = (uLongf)job->capacity;
+    const int result = compress2(job->packed, &bytes, job->raw, (uLong)whole, level);
+    job->plain = result != Z_OK || bytes >= whole;
+    job->bytes = job->plain ? whole : (size_t)bytes;
+}
+
+static bool write_job(const lud_column_job *job) {
+    const lud_column *c = job->column;
+    hsize_t extent[1 + LUD_COLUMN_DIMENSIONS] = {job->first_row + job->rows},
+                       at[1 + LUD_COLUMN_DIMENSIONS] = {job->first_row};
+    memcpy(extent + 1, c->dimensions, sizeof c->dimensions);
+    /* a set bit leaves out the filter of that number: deflate, which stands behind shuffle where there is one
+     */
+    const uint32_t left_out = !job->plain ? 0 : shuffles(c) ? 2 : 1;
+    return H5Dset_extent(c->dataset, extent) >= 0 &&
+           H5Dwrite_chunk(c->dataset, H5P_DEFAULT, left_out, at, job->bytes,
+                          job->plain ? job->raw : job->packed) >= 0;
+}
+
+lud_status lud_column_queue_write(lud_column_queue *queue, lud_error *error) {
+#pragma omp parallel for schedule(dynamic) num_threads(queue->n_threads) if (queue->n_threads > 1)
+    for (int k = 0; k < queue->n; k++) compress_job(&queue->jobs[k], queue->level);
+    bool good = true;
+    lud_hdf5_lock();
+    for (int k = 0; k < queue->n && good; k++) good = write_job(&queue->jobs[k]);
+    const lud_status status = good ? LUD_OK : lud_hdf5_write_error("data set", error);
+    lud_hdf5_unlock();
+    queue->n = 0;
+    return status;
+}

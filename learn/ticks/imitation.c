@@ -1,0 +1,121 @@
+#include "learn/ticks/imitation.h"
+
+#include <string.h>
+
+#include "learn/ticks/ticks.h"
+
+lud_status lud_tick_imitation_create(const lud_tick_learner *l, lud_tick_imitation *m, lud_error *error) {
+    const lud_tick_imitation_options *o = &l->options.imitation;
+    const lud_tick_stepping *s = &l->training;
+    if (o->ticks == 0) return LUD_OK;
+    if (!l->policy->kind->assume)
+        return lud_fail_at(error, LUD_ERROR_INPUT, l->scenario->learner->place,
+                           "learner.imitation: a policy of type %s cannot imitate", l->policy->kind->name);
+    const lud_status status =
+        lud_cast_create(l->scenario->model, o->policies, l->scenario->path, &m->cast, error);
+    if (status) return status;
+    if (lud_cast_needs_observations(m->cast))
+        return lud_fail_at(error, LUD_ERROR_UNSUPPORTED, l->scenario->learner->place,
+                           "learner.imitation: policies that read observations cannot be imitated");
+    m->hidden_bytes = lud_cast_hidden_bytes(m->cast);
+    lud_arrays *a = &m->arrays;
+    LUD_TAKE(a, m->hidden, (size_t)s->n_envs * m->hidden_bytes + 1);
+    LUD_TAKE(a, m->discrete, (size_t)s->n_rows);
+    LUD_TAKE(a, m->row, (size_t)s->n_rows);
+    LUD_TAKE(a, m->coefficient, (size_t)s->n_rows);
+    return a->failed ? lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner") : LUD_OK;
+}
+
+void lud_tick_imitation_destroy(lud_tick_imitation *m) {
+    lud_cast_destroy(m->cast);
+    lud_arrays_free(&m->arrays);
+    *m = (lud_tick_imitation){0};
+}
+
+void lud_tick_imitation_visit(lud_tick_learner *l, lud_checkpoint *checkpoint) {
+    lud_tick_imitation *m = &l->imitation;
+    lud_checkpoint_u64(checkpoint, "ticks.imitation", &m->done);
+    if (m->cast && m->hidden_bytes > 0)
+        lud_checkpoint_bytes(checkpoint, "ticks.imitation_hidden", m->hidden,
+                             (size_t)l->training.n_envs * m->hidden_bytes);
+}
+
+/* A new episode of one environment for those who are imitated. */
+static void begin_episode(lud_tick_learner *l, int64_t e) {
+    lud_tick_imitation *m = &l->imitation;
+    const lud_batch *batch = l->training.batch;
+    lud_cast_reset(m->cast, lud_batch_range(batch, (int)e, 1),
+                   batch->states + (size_t)e * batch->model->layout.state_bytes,
+                   m->hidden + (size_t)e * m->hidden_bytes);
+}
+
+/* Rows of the present with what the cast does. */
+static void choose(lud_tick_learner *l) {
+    lud_tick_imitation *m = &l->imitation;
+    lud_tick_stepping *s = &l->training;
+    lud_tick_sight *sight = &s->sights[s->now];
+    const int64_t n_agents = s->n_rows / s->n_envs;
+    s->tick = s->batch->tick[0];
+    s->rows = (lud_tick_rows){.model = s->batch->model,
+                              .range = lud_batch_range(s->batch, 0, (int)s->n_envs),
+                              .states = s->batch->states,
+                              .observations = sight->parts,
+                              .n = sight->n,
+                              .environment = sight->environment,
+                              .agent = sight->agent};
+    lud_cast_act(m->cast, s->rows.range, s->batch->states, NULL, m->hidden, m->discrete, NULL);
+    for (int64_t i = 0; i < s->rows.n; i++)
+        s->choices.discrete[i] = m->discrete[(int64_t)sight->environment[i] * n_agents + sight->agent[i]];
+}
+
+/* The rows that are learned from, each drawn with the same probability. */
+static int64_t draw_rows(lud_tick_learner *l) {
+    lud_tick_imitation *m = &l->imitation;
+    const lud_tick_rows *rows = &l->training.rows;
+    const double share = l->options.imitation.share;
+    int64_t n = 0;
+    for (int64_t i = 0; i < rows->n; i++) {
+        const lud_random_key key = {rows->range.seed,
+                                    rows->range.first_environment + (uint32_t)rows->environment[i]};
+        const lud_words words =
+            lud_draw(key, l->training.tick, (uint32_t)rows->agent[i], LUD_PURPOSE_SHUFFLE, 0);
+        if (share >= 1.0 || lud_unit(words.v[0]) < share) m->row[n++] = (int32_t)i;
+    }
+    for (int64_t k = 0; k < n; k++) m->coefficient[k] = -1.0f / (float)n;
+    return n;
+}
+
+static lud_status learn(lud_tick_learner *l, int64_t n, lud_error *error) {
+    lud_tick_imitation *m = &l->imitation;
+    const lud_tick_lesson lesson = {
+        .rows = &l->training.rows, .n = n, .row = m->row, .coefficient = m->coefficient};
+    lud_tick_losses losses = {0};
+    lud_parameters_zero_gradients(l->policy->parameters);
+    const lud_status status = l->policy->kind->learn(l->policy, &lesson, &losses, error);
+    if (status) return status;
+    lud_optimiser_step(l->optimiser, l->actor_group, l->options.imitation.learning_rate);
+    l->version++;
+    l->sums.loss -= losses.log_prob;
+    l->sums.norm += lud_optimiser_norm(l->optimiser, l->actor_group);
+    l->sums.ends[LUD_TICK_UPDATED]++;
+    l->sums.selected += (double)n;
+    return lud_device_check(l->device, error);
+}
+
+lud_status lud_tick_imitate(lud_tick_learner *l, lud_error *error) {
+    lud_tick_imitation *m = &l->imitation;
+    lud_tick_stepping *s = &l->training;
+    if (m->done == 0)
+        for (int64_t e = 0; e < s->n_envs; e++) begin_episode(l, e);
+    choose(l);
+    lud_status status = l->policy->kind->assume(l->policy, &s->rows, s->choices.discrete, error);
+    const int64_t n = status ? 0 : draw_rows(l);
+    if (n > 0) status = learn(l, n, error);
+    if (status) return status;
+    lud_tick_step(l, s, NULL);
+    for (int64_t e = 0; e < s->n_envs; e++)
+        if (s->terminated[e] || s->truncated[e]) begin_episode(l, e);
+    m->done++;
+    l->sums.ticks++;
+    return LUD_OK;
+}

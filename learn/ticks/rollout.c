@@ -1,0 +1,189 @@
+#include "learn/ticks/rollout.h"
+
+#include <string.h>
+
+#include "agents/policy.h"
+#include "learn/ticks/ticks.h"
+
+bool lud_tick_is_alive(const lud_model *model, const uint8_t *state, int agent) {
+    return !model->world->is_alive || model->world->is_alive(model, state, agent);
+}
+
+int32_t lud_tick_idle(const lud_layout *layout, int agent) {
+    return layout->idle && layout->idle[agent] > 0 ? layout->idle[agent] : 0;
+}
+
+static bool take_sight(lud_tick_stepping *s, const lud_tick_policy *policy, lud_tick_sight *sight) {
+    const lud_layout *layout = &s->batch->model->layout;
+    LUD_TAKE(&s->arrays, sight->environment, (size_t)s->n_rows);
+    LUD_TAKE(&s->arrays, sight->agent, (size_t)s->n_rows);
+    bool whole = true;
+    for (int p = 0; p < layout->n_parts; p++) {
+        if (!policy->reads[p]) continue;
+        sight->parts[p] = calloc((size_t)s->n_envs, layout->parts[p].bytes);
+        whole = whole && sight->parts[p];
+    }
+    return whole;
+}
+
+static bool take_arrays(lud_tick_stepping *s, int n_teams) {
+    const lud_layout *layout = &s->batch->model->layout;
+    const size_t rows = (size_t)s->n_rows, envs = (size_t)s->n_envs,
+                 continuous = (size_t)lud_max_continuous(layout), components = (size_t)layout->n_components;
+    lud_arrays *a = &s->arrays;
+    LUD_TAKE(a, s->discrete, rows);
+    LUD_TAKE(a, s->continuous, rows * continuous + 1);
+    LUD_TAKE(a, s->rewards, rows);
+    LUD_TAKE(a, s->components, rows * components + 1);
+    LUD_TAKE(a, s->terminated, envs);
+    LUD_TAKE(a, s->truncated, envs);
+    LUD_TAKE(a, s->final_states, envs * layout->state_bytes + 1);
+    LUD_TAKE(a, s->agent_return, rows);
+    LUD_TAKE(a, s->component_return, envs * components + 1);
+    LUD_TAKE(a, s->episodes.teams, (size_t)n_teams);
+    LUD_TAKE(a, s->episodes.components, components + 1);
+    LUD_TAKE(a, s->episodes.measures, (size_t)layout->n_measures + 1);
+    LUD_TAKE(a, s->measured, (size_t)layout->n_measures + 1);
+    lud_tick_choices *c = &s->choices;
+    LUD_TAKE(a, c->discrete, rows);
+    LUD_TAKE(a, c->continuous, rows * continuous + 1);
+    LUD_TAKE(a, c->log_prob, rows);
+    LUD_TAKE(a, c->n_tokens, rows);
+    LUD_TAKE(a, c->failed, rows);
+    LUD_TAKE(a, c->entropy, rows);
+    LUD_TAKE(a, c->confidence, rows);
+    return !a->failed;
+}
+
+lud_status lud_tick_stepping_create(const lud_tick_learner *l, int64_t n_envs, uint32_t first,
+                                    lud_tick_stepping *s, lud_error *error) {
+    const lud_model *model = l->scenario->model;
+    s->n_envs = n_envs;
+    s->n_rows = n_envs * model->layout.n_agents;
+    const lud_status status = lud_batch_create(model, (int)n_envs, l->seed, first, &s->batch, error);
+    if (status) return status;
+    if (!take_arrays(s, l->n_teams) || !take_sight(s, l->policy, &s->sights[0]) ||
+        !take_sight(s, l->policy, &s->sights[1]) || s->arrays.failed)
+        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
+    if (l->options.baseline.type != LUD_BASELINE_EXPECTED_CONFIDENCE) s->choices.confidence = NULL;
+    return LUD_OK;
+}
+
+void lud_tick_stepping_destroy(lud_tick_stepping *s) {
+    lud_batch_destroy(s->batch);
+    for (int k = 0; k < 2; k++)
+        for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) free(s->sights[k].parts[p]);
+    lud_arrays_free(&s->arrays);
+    *s = (lud_tick_stepping){0};
+}
+
+void lud_tick_look(lud_tick_stepping *s) {
+    const lud_model *model = s->batch->model;
+    lud_tick_sight *sight = &s->sights[s->now];
+    sight->n = 0;
+    for (int64_t e = 0; e < s->n_envs; e++)
+        for (int a = 0; a < model->layout.n_agents; a++) {
+            if (!lud_tick_is_alive(model, s->batch->states + (size_t)e * model->layout.state_bytes, a))
+                continue;
+            sight->environment[sight->n] = (int32_t)e;
+            sight->agent[sight->n++] = (int32_t)a;
+        }
+}
+
+void lud_tick_reset(lud_tick_stepping *s) {
+    const lud_batch_out out = {.observations = s->sights[s->now].parts};
+    const size_t components = (size_t)s->batch->model->layout.n_components;
+    lud_batch_reset(s->batch, &out);
+    memset(s->agent_return, 0, (size_t)s->n_rows * sizeof *s->agent_return);
+    memset(s->component_return, 0, (size_t)s->n_envs * components * sizeof *s->component_return);
+    lud_tick_look(s);
+}
+
+lud_status lud_tick_act(const lud_tick_learner *l, lud_tick_stepping *s, bool greedy, lud_error *error) {
+    lud_tick_sight *sight = &s->sights[s->now];
+    s->tick = s->batch->tick[0];
+    s->rows = (lud_tick_rows){.model = s->batch->model,
+                              .range = lud_batch_range(s->batch, 0, (int)s->n_envs),
+                              .states = s->batch->states,
+                              .observations = sight->parts,
+                              .n = sight->n,
+                              .environment = sight->environment,
+                              .agent = sight->agent,
+                              .greedy = greedy};
+    return s->rows.n > 0 ? l->policy->kind->act(l->policy, &s->rows, &s->choices, error) : LUD_OK;
+}
+
+/* The rows' choices where the world wants them. */
+static void scatter(lud_tick_stepping *s) {
+    const lud_layout *layout = &s->batch->model->layout;
+    const int64_t width = lud_max_continuous(layout);
+    if (s->rows.n < s->n_rows)
+        for (int64_t i = 0; i < s->n_rows; i++)
+            s->discrete[i] = lud_tick_idle(layout, (int)(i % layout->n_agents));
+    memset(s->continuous, 0, (size_t)(s->n_rows * width) * sizeof *s->continuous);
+    for (int64_t i = 0; i < s->rows.n; i++) {
+        const int64_t at = (int64_t)s->rows.environment[i] * layout->n_agents + s->rows.agent[i];
+        s->discrete[at] = s->choices.discrete[i];
+        memcpy(s->continuous + at * width, s->choices.continuous + i * width,
+               (size_t)width * sizeof *s->continuous);
+    }
+}
+
+/* One environment's episode that has ended. */
+static void count_episode(const lud_tick_learner *l, lud_tick_stepping *s, int64_t e) {
+    const lud_model *model = s->batch->model;
+    const lud_layout *layout = &model->layout;
+    const double *returns = s->agent_return + e * layout->n_agents;
+    lud_tick_episodes *sums = &s->episodes;
+    sums->n++;
+    sums->ended += s->terminated[e];
+    for (int a = 0; a < layout->n_agents; a++) {
+        const int team = lud_tick_team_of(l, a);
+        sums->returns += returns[a] / layout->n_agents;
+        sums->teams[team] += returns[a] / l->team_sizes[team];
+    }
+    for (int k = 0; k < layout->n_components; k++)
+        sums->components[k] += s->component_return[e * layout->n_components + k];
+    if (layout->n_columns == 0) return;
+    model->world->measure(model, 1, s->final_states + (size_t)e * layout->state_bytes, s->measured);
+    for (int k = 0; k < layout->n_columns; k++) sums->measures[k] += s->measured[k];
+}
+
+void lud_tick_step(const lud_tick_learner *l, lud_tick_stepping *s, int64_t *left) {
+    const lud_layout *layout = &s->batch->model->layout;
+    scatter(s);
+    s->now ^= 1;
+    const lud_batch_out out = {.observations = s->sights[s->now].parts,
+                               .rewards = s->rewards,
+                               .components = layout->n_components > 0 ? s->components : NULL,
+                               .terminated = s->terminated,
+                               .truncated = s->truncated,
+                               .final_states = s->final_states};
+    lud_batch_step(s->batch, (lud_actions){s->discrete, s->continuous}, &out);
+    lud_tick_look(s);
+    for (int64_t e = 0; e < s->n_envs; e++) {
+        double *returns = s->agent_return + e * layout->n_agents,
+               *components = s->component_return + e * layout->n_components;
+        for (int a = 0; a < layout->n_agents; a++) {
+            const int64_t row = e * layout->n_agents + a;
+            returns[a] += (double)s->rewards[row];
+            for (int k = 0; k < layout->n_components; k++)
+                components[k] += (double)s->components[row * layout->n_components + k] / layout->n_agents;
+        }
+        if (!s->terminated[e] && !s->truncated[e]) continue;
+        if (!left || left[e] > 0) count_episode(l, s, e);
+        if (left && left[e] > 0) left[e]--;
+        memset(returns, 0, (size_t)layout->n_agents * sizeof *returns);
+        memset(components, 0, (size_t)layout->n_components * sizeof *components);
+    }
+}
+
+void lud_tick_clear_episodes(lud_tick_stepping *s) {
+    const lud_layout *layout = &s->batch->model->layout;
+    lud_tick_episodes *sums = &s->episodes;
+    sums->n = sums->returns = sums->ended = 0.0;
+    const int n_teams = layout->n_teams > 0 ? layout->n_teams : 1;
+    memset(sums->teams, 0, (size_t)n_teams * sizeof *sums->teams);
+    memset(sums->components, 0, (size_t)layout->n_components * sizeof *sums->components);
+    memset(sums->measures, 0, (size_t)layout->n_measures * sizeof *sums->measures);
+}

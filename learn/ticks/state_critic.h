@@ -1,0 +1,38 @@
+/* A critic on what a transformer has read: a small network over the state of a prompt's last token, through
+ * which no gradient reaches the transformer. Its parameters are named `critic.`. */
+#ifndef LUDUS_LEARN_TICKS_STATE_CRITIC_H
+#define LUDUS_LEARN_TICKS_STATE_CRITIC_H
+
+#include "learn/nn/arrays.h"
+#include "learn/nn/nn.h"
+#include "learn/policy_gradient/value_normaliser.h"
+#include "learn/ticks/options.h"
+
+typedef struct lud_state_critic {
+    lud_device *device;
+    lud_nn *net;
+    int state, value;
+    int64_t width;
+    double huber_delta;
+    lud_value_normaliser normaliser;
+    float *target, *normalised, *loss; /* [rows of a pass] on the device */
+    float *host_loss;
+    int32_t *in_order; /* [n_learning] 0, 1, ... */
+    lud_arrays arrays;
+} lud_state_critic;
+
+/* Declares the network on parameters that are not built yet. False when memory is out. */
+bool lud_state_critic_declare(lud_state_critic *critic, lud_parameters *parameters, int64_t width);
+/* Takes all memory; the parameters are built. */
+lud_status lud_state_critic_build(lud_state_critic *critic, const lud_tick_options *options,
+                                  int64_t n_learning, lud_error *error);
+/* Safe on a zeroed struct. */
+void lud_state_critic_destroy(lud_state_critic *critic);
+/* value[n] in units of reward of state[n][width], on the host. */
+void lud_state_critic_values(lud_state_critic *critic, int64_t n, const float *state, float *value);
+/* Adds the gradient of coefficient / n times the sum of losses against target[n] (in units of reward), after
+ * the normaliser took them in; returns the mean loss. States are row `row[i]` of state. */
+double lud_state_critic_learn(lud_state_critic *critic, int64_t n, const int32_t *row, const float *state,
+                              const float *target, double coefficient);
+
+#endif

@@ -1,0 +1,474 @@
+/* Cloning end to end: episodes of a scripted agent are recorded, learned, and played; stopped and resumed;
+ * labels of an expert; chunks carried out and averaged; a clone as the beginning of graph MAPPO. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agents/rollout.h"
+#include "learn/clone/batch.h"
+#include "learn/clone/clone.h"
+#include "learn/clone/policy.h"
+#include "learn/episodes/recorder.h"
+#include "learn/mappo/mappo.h"
+#include "learn/mappo/start.h"
+#include "learn/train.h"
+
+static char folder[] = "/tmp/ludus-clone-XXXXXX";
+static char choices_file[64], numbers_file[64];
+
+#define WORLD(actions)                                                                                       \
+    "ludus: 1\nname: t\nworld: particle\n"                                                                   \
+    "particle: {task: navigation, agents: 1, obstacles: 0, episode_length: 12, actions: " actions "}\n"      \
+    "policies: {other: {type: controller, brake: 0.5}}\n"                                                    \
+    "run: {environments: 8, seed: 3}\n"
+#define SMALL                                                                                                \
+    "batch: 64, report_every: 50, evaluation_episodes: 16, network: {hidden_size: 32, encoder: mlp}, "       \
+    "idle_weight: 1, val_fraction: 0.2"
+
+static lud_scenario *read_scenario(const char *text) {
+    lud_scenario *scenario;
+    lud_error error = {0};
+    if (lud_scenario_read("test.yaml", text, strlen(text), NULL, 0, &scenario, &error))
+        fail_msg("%s", error.text);
+    return scenario;
+}
+
+/* Episodes of the scenario's own policies. */
+static void record(const char *text, const char *path, int64_t episodes) {
+    lud_scenario *scenario = read_scenario(text);
+    lud_cast *cast;
+    lud_error error = {0};
+    lud_recording_result result;
+    if (lud_cast_create(scenario->model, scenario->policies, scenario->path, &cast, &error))
+        fail_msg("%s", error.text);
+    const lud_recording_options options = {
+        .path = path, .policy = "a test", .episodes = episodes, .frames = true, .level = LUD_RECORDING_LEVEL};
+    if (lud_record_data(scenario, cast, &options, &result, &error)) fail_msg("%s", error.text);
+    assert_int_equal(result.episodes, episodes);
+    lud_cast_destroy(cast);
+    lud_scenario_destroy(scenario);
+}
+
+static int set_up(void **state) {
+    (void)state;
+    if (!mkdtemp(folder)) return -1;
+    snprintf(choices_file, sizeof choices_file, "%s/choices.h5", folder);
+    snprintf(numbers_file, sizeof numbers_file, "%s/numbers.h5", folder);
+    record(WORLD("discrete"), choices_file, 400);
+    record(WORLD("continuous"), numbers_file, 400);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    char command[128];
+    (void)state;
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
+/* A learner of type clone on so many threads. */
+typedef struct bed {
+    lud_device *device;
+    lud_scenario *scenario;
+    lud_learner *learner;
+} bed;
+
+static bed open_bed(const char *actions, const char *file, const char *options, int threads) {
+    char text[2048];
+    lud_error error = {0};
+    snprintf(text, sizeof text, "%slearner: {type: clone, data: [%s], " SMALL ", %s}\n",
+             actions[0] == 'd' ? WORLD("discrete") : WORLD("continuous"), file, options);
+    bed b = {.scenario = read_scenario(text)};
+    if (lud_device_open("cpu", threads, &b.device, &error) ||
+        lud_learner_create(b.scenario, b.device, &b.learner, &error))
+        fail_msg("%s", error.text);
+    return b;
+}
+
+static void close_bed(bed *b) {
+    lud_learner_destroy(b->learner);
+    lud_device_close(b->device);
+    lud_scenario_destroy(b->scenario);
+}
+
+static double column(const lud_metric *columns, int n, const double *row, const char *name) {
+    for (int i = 0; i < n; i++)
+        if (!strcmp(columns[i].name, name)) return row[i];
+    fail_msg("no column %s", name);
+    return NAN;
+}
+
+static void iterate(bed *b, int n) {
+    double row[64];
+    lud_error error = {0};
+    for (int i = 0; i < n; i++)
+        if (b->learner->kind->iterate(b->learner, row, &error)) fail_msg("%s", error.text);
+}
+
+static double judged(bed *b, const char *name) {
+    double row[64];
+    lud_error error = {0};
+    if (b->learner->kind->evaluate(b->learner, row, &error)) fail_msg("%s", error.text);
+    return column(b->learner->evaluation_columns, b->learner->n_evaluation_columns, row, name);
+}
+
+static lud_checkpoint *save(bed *b) {
+    lud_checkpoint *checkpoint = lud_checkpoint_create();
+    lud_error error = {0};
+    assert_non_null(checkpoint);
+    b->learner->kind->visit(b->learner, checkpoint);
+    if (lud_checkpoint_status(checkpoint, &error)) fail_msg("%s", error.text);
+    return checkpoint;
+}
+
+static void expect_same(lud_checkpoint *a, lud_checkpoint *b) {
+    assert_int_equal(lud_checkpoint_n_tensors(a), lud_checkpoint_n_tensors(b));
+    for (int i = 0; i < lud_checkpoint_n_tensors(a); i++) {
+        const lud_tensor *x = lud_checkpoint_get(a, i), *y = lud_checkpoint_find(b, x->name);
+        if (!y || x->bytes != y->bytes || memcmp(x->data, y->data, x->bytes) != 0)
+            fail_msg("%s differs", x->name);
+    }
+    lud_checkpoint_destroy(a);
+    lud_checkpoint_destroy(b);
+}
+
+/* ---- learning ---- */
+
+static void test_choices_are_learned(void **state) {
+    (void)state;
+    bed b = open_bed("discrete", choices_file,
+                     "steps: 1500, learning_rate: 0.003, windows: {horizon: 4}, summary: {weight: 1}, "
+                     "pairs: {weight: 1, prob: 1, max_horizon: 8, steps: 8}",
+                     1);
+    const double before = judged(&b, "held_out/pairs"), unlearned = judged(&b, "held_out/summary");
+    assert_true(judged(&b, "held_out/hits") < 0.6);
+    iterate(&b, 30);
+    assert_true(judged(&b, "held_out/hits") > 0.95); /* the next action */
+    assert_true(judged(&b, "held_out/log_prob") > -0.2);
+    assert_true(judged(&b, "held_out/later") > -1.0); /* those after it; ln 1/5 is -1.6 */
+    assert_true(judged(&b, "held_out/pairs") < 0.7 * before);
+    assert_true(judged(&b, "held_out/summary") < 0.8 * unlearned);
+    close_bed(&b);
+}
+
+static void test_numbers_are_learned(void **state) {
+    (void)state;
+    bed b = open_bed("continuous", numbers_file,
+                     "steps: 1500, learning_rate: 0.003, windows: {horizon: 3}, deterministic: true", 1);
+    iterate(&b, 30);
+    assert_true(judged(&b, "held_out/hits") < 0.5); /* half a deviation: the path forks */
+    close_bed(&b);
+}
+
+/* Stopped and resumed, and for any number of threads, it ends with the same bytes; labels come back too. */
+static void test_resume_and_threads(void **state) {
+    (void)state;
+    static const char *const options = "steps: 200, windows: {horizon: 3}, "
+                                       "dagger: {rounds: 3, labels: 40, environments: 4, "
+                                       "expert: {type: controller, brake: 0.5}}";
+    bed whole = open_bed("discrete", choices_file, options, 1),
+        begun = open_bed("discrete", choices_file, options, 2),
+        resumed = open_bed("discrete", choices_file, options, 1);
+    lud_error error = {0};
+    char path[96];
+    iterate(&whole, 4);
+    iterate(&begun, 2);
+    snprintf(path, sizeof path, "%s/half.safetensors", folder);
+    lud_checkpoint *half = save(&begun);
+    if (lud_checkpoint_write(half, path, &error)) fail_msg("%s", error.text);
+    lud_checkpoint_destroy(half);
+    if (lud_checkpoint_open(path, &half, &error)) fail_msg("%s", error.text);
+    resumed.learner->kind->visit(resumed.learner, half);
+    if (lud_checkpoint_status(half, &error)) fail_msg("%s", error.text);
+    lud_checkpoint_destroy(half);
+    iterate(&resumed, 2);
+    iterate(&begun, 2);
+    lud_checkpoint *end = save(&whole);
+    const lud_tensor *labels = lud_checkpoint_find(end, "clone.label.agent");
+    assert_non_null(labels);
+    assert_int_equal(labels->dimensions[0], 120);
+    expect_same(end, save(&resumed));
+    expect_same(save(&whole), save(&begun));
+    close_bed(&whole);
+    close_bed(&begun);
+    close_bed(&resumed);
+}
+
+/* With labels alone the expert acts in the first round, the clone in later ones. */
+static void test_labels_alone(void **state) {
+    (void)state;
+    bed b = open_bed("discrete", "",
+                     "steps: 1000, learning_rate: 0.003, windows: {horizon: 1}, dagger: {rounds: 5, "
+                     "labels: 100, expert: {type: controller, brake: 0.5}}",
+                     1);
+    double row[64];
+    lud_error error = {0};
+    for (int i = 0; i < 20; i++)
+        if (b.learner->kind->iterate(b.learner, row, &error)) fail_msg("%s", error.text);
+    assert_true(column(b.learner->columns, b.learner->n_columns, row, "labels") == 500);
+    assert_true(column(b.learner->columns, b.learner->n_columns, row, "loss") < 0.3);
+    close_bed(&b);
+}
+
+/* ---- acting ---- */
+
+static lud_cast *cast_of(const bed *b, const char *options) {
+    lud_cast *cast;
+    lud_error error = {0};
+    char text[2048], run[64];
+    snprintf(run, sizeof run, "%s/run", folder);
+    snprintf(text, sizeof text,
+             "%slearner: {type: clone, data: [%s], " SMALL ", windows: {horizon: 3}, %s}\n",
+             WORLD("discrete"), choices_file, options);
+    lud_scenario *as = read_scenario(text);
+    if (lud_cast_create(b->scenario->model, NULL, "test", &cast, &error)) fail_msg("%s", error.text);
+    /* the model is that of the bed; how to act is that of the text */
+    lud_scenario both = *b->scenario;
+    both.learner = as->learner;
+    if (lud_clone_join(b->scenario, &both, run, cast, &error)) fail_msg("%s", error.text);
+    lud_scenario_destroy(as);
+    return cast;
+}
+
+static double play(const bed *b, const char *options) {
+    lud_cast *cast = cast_of(b, options);
+    lud_rollout rollout = {0};
+    lud_error error = {0};
+    if (lud_rollout_run(b->scenario, cast, 64, 0, NULL, &rollout, &error)) fail_msg("%s", error.text);
+    const double mean = rollout.agents[0].episode_return.mean;
+    lud_rollout_free(&rollout);
+    lud_cast_destroy(cast);
+    return mean;
+}
+
+static void test_acting(void **state) {
+    (void)state;
+    bed b = open_bed("discrete", choices_file, "steps: 1000, learning_rate: 0.003, windows: {horizon: 3}", 1);
+    char run[64];
+    lud_error error = {0};
+    lud_train_result result;
+    snprintf(run, sizeof run, "%s/run", folder);
+    const lud_train_options options = {.folder = run, .configuration = "ludus: 1\n"};
+    if (lud_train(b.learner, &options, &result, &error)) fail_msg("%s", error.text);
+    lud_cast *scripted, *clueless;
+    lud_rollout rollout = {0};
+    double expert, random;
+    assert_int_equal(lud_cast_create(b.scenario->model, b.scenario->policies, "t", &scripted, &error),
+                     LUD_OK);
+    assert_int_equal(lud_cast_create(b.scenario->model, NULL, "t", &clueless, &error), LUD_OK);
+    assert_int_equal(lud_rollout_run(b.scenario, scripted, 64, 0, NULL, &rollout, &error), LUD_OK);
+    expert = rollout.agents[0].episode_return.mean;
+    lud_rollout_free(&rollout);
+    assert_int_equal(lud_rollout_run(b.scenario, clueless, 64, 0, NULL, &rollout, &error), LUD_OK);
+    random = rollout.agents[0].episode_return.mean;
+    lud_rollout_free(&rollout);
+    lud_cast_destroy(scripted);
+    lud_cast_destroy(clueless);
+    static const char *const ways[] = {"deterministic: true", "deterministic: true, execute: 2",
+                                       "deterministic: true, ensemble: true",
+                                       "deterministic: true, ensemble: true, ensemble_decay: 50"};
+    double returns[4];
+    for (int k = 0; k < 4; k++) {
+        returns[k] = play(&b, ways[k]);
+        if (!(returns[k] > random + 0.8 * (expert - random)))
+            fail_msg("%s: %g; the expert has %g, chance %g", ways[k], returns[k], expert, random);
+    }
+    assert_true(returns[0] == returns[3]); /* older predictions count nothing: the next action alone */
+    assert_true(returns[0] != returns[1]);
+    /* what follows from the state alone can be asked for; what is remembered cannot */
+    lud_cast *plain = cast_of(&b, "deterministic: false"), *mixed = cast_of(&b, "ensemble: true");
+    uint8_t *first = calloc(1, b.scenario->model->layout.state_bytes);
+    const uint32_t tick = 0;
+    double p[5], sum = 0.0;
+    b.scenario->world->reset(b.scenario->model, (lud_range){.n = 1, .tick = &tick}, first);
+    assert_true(lud_policy_distribution(lud_cast_get(plain, 0), first, 0, -1, p));
+    for (int k = 0; k < 5; k++) sum += p[k];
+    assert_true(fabs(sum - 1.0) < 1e-9);
+    assert_false(lud_policy_distribution(lud_cast_get(mixed, 0), first, 0, -1, p));
+    free(first);
+    lud_cast_destroy(plain);
+    lud_cast_destroy(mixed);
+    close_bed(&b);
+}
+
+/* A clone of numbers that were normalised gives the same means as the actor that graph MAPPO begins with. */
+static void test_start_of_mappo(void **state) {
+    (void)state;
+    bed b = open_bed("continuous", numbers_file, "steps: 50, windows: {horizon: 2}, deterministic: true", 1);
+    char run[64], text[2048];
+    lud_error error = {0};
+    lud_train_result result;
+    snprintf(run, sizeof run, "%s/start", folder);
+    const lud_train_options options = {.folder = run, .configuration = "ludus: 1\n"};
+    if (lud_train(b.learner, &options, &result, &error)) fail_msg("%s", error.text);
+    snprintf(text, sizeof text,
+             "%slearner: {type: graph-mappo, start: %s, recurrent: false, encoder: mlp, hidden_size: 32, "
+             "steps: 64, rollout_length: 8, evaluation_episodes: 4}\n",
+             WORLD("continuous"), run);
+    bed m = {.scenario = read_scenario(text)};
+    if (lud_device_open("cpu", 1, &m.device, &error) ||
+        lud_learner_create(m.scenario, m.device, &m.learner, &error))
+        fail_msg("%s", error.text);
+    lud_mappo_networks *networks = ((lud_mappo_learner_state *)m.learner)->update;
+    if (lud_mappo_begin_with(networks, run, &error)) fail_msg("%s", error.text);
+    /* the same observation through both */
+    const lud_layout *layout = &b.scenario->model->layout;
+    uint8_t *first = calloc(1, layout->state_bytes);
+    void *parts[LUD_MAX_OBSERVATION_PARTS] = {0};
+    const uint32_t tick = 0;
+    const lud_range one = {.n = 1, .tick = &tick};
+    const int32_t nought = 0;
+    const float mask = 1.0f;
+    const int agent = 0;
+    float numbers[2] = {0};
+    for (int p = 0; p < layout->n_parts; p++) parts[p] = calloc(1, layout->parts[p].bytes);
+    b.scenario->world->reset(b.scenario->model, one, first);
+    b.scenario->world->observe(b.scenario->model, one, first, parts);
+    lud_mappo_inputs_observe(&networks->inputs, (const void *const *)parts, 1, &nought, &nought);
+    const lud_mappo_memory memory = {.masks = &mask};
+    assert_int_equal(lud_mappo_inputs_remember(&networks->inputs, 1, &nought, &memory, &error), LUD_OK);
+    lud_mappo_inputs_upload(&networks->inputs);
+    lud_mappo_net_forward(&networks->actor, false);
+    const float *means = lud_nn_value(networks->actor.nn, networks->actor.out);
+    lud_cast *cast;
+    if (lud_cast_create(b.scenario->model, NULL, "test", &cast, &error) ||
+        lud_clone_join(b.scenario, b.scenario, run, cast, &error))
+        fail_msg("%s", error.text);
+    const lud_act act = {.model = b.scenario->model,
+                         .range = one,
+                         .states = first,
+                         .observations = parts,
+                         .agents = &agent,
+                         .n_agents_acting = 1,
+                         .continuous = numbers};
+    lud_cast_get(cast, 0)->kind->act(lud_cast_get(cast, 0), &act);
+    for (int j = 0; j < 2; j++) {
+        const double bounded =
+            fmin(fmax((double)means[j], (double)layout->actions[0].low), (double)layout->actions[0].high);
+        assert_true(fabs(bounded - (double)numbers[j]) < 1e-4);
+    }
+    assert_true(fabs((double)numbers[0]) > 1e-3);
+    iterate(&m, 1); /* which begins with it again, and trains */
+    lud_cast_destroy(cast);
+    for (int p = 0; p < layout->n_parts; p++) free(parts[p]);
+    free(first);
+    close_bed(&b);
+    close_bed(&m);
+}
+
+/* ---- targets ---- */
+
+/* What a minibatch of the first episode's steps learns: targets, and how much each position counts. */
+static void expect_targets(const char *windows, bool counts_last, bool counts_padding, int32_t padding) {
+    char options[256];
+    lud_error error = {0};
+    lud_arena *arena = lud_arena_create(0);
+    lud_clone_options o;
+    lud_mappo_shape shape;
+    lud_clone_data data;
+    lud_clone_networks networks;
+    lud_clone_batch batch;
+    snprintf(options, sizeof options, "steps: 1, windows: {horizon: 3, %s}", windows);
+    bed b = open_bed("discrete", choices_file, options, 1);
+    if (lud_clone_options_read(arena, b.scenario, &o, &error) ||
+        lud_mappo_shape_find(b.scenario->model, &o.network, &shape, &error) ||
+        lud_clone_data_open(&o, &shape, 3, 0, &data, &error) ||
+        lud_clone_networks_open(b.scenario->model, &o, b.device, 1, 36, 12, LUD_CLONE_UPDATE, NULL, &networks,
+                                &error) ||
+        lud_clone_batch_open(&data, &networks, 12, &batch, &error))
+        fail_msg("%s", error.text);
+    assert_int_equal(data.tracks[0].length, 12);
+    for (int i = 0; i < 12; i++) {
+        batch.track[i] = 0;
+        batch.step[i] = i;
+    }
+    lud_clone_batch_make(&batch, 12, false);
+    const int32_t *target = batch.target.host;
+    const float *weight = batch.weights.host;
+    for (int i = 0; i < 12; i++) {
+        int n = 0;
+        double total = 0.0;
+        for (int k = 0; k < 3; k++) {
+            const bool there = i + k < (counts_last ? 12 : 11);
+            total += (double)weight[3 * i + k];
+            assert_int_equal(weight[3 * i + k] > 0.0f, there || counts_padding);
+            if (there) assert_int_equal(target[3 * i + k], data.choices[i + k]);
+            if (!there && counts_padding)
+                assert_int_equal(target[3 * i + k], padding == -2 ? data.choices[11] : padding);
+            n += there || counts_padding;
+        }
+        assert_true(fabs(total - (n > 0 ? 1.0 / 12.0 : 0.0)) < 1e-6); /* a sample counts once */
+    }
+    lud_clone_batch_close(&batch);
+    lud_clone_networks_close(&networks);
+    lud_clone_data_close(&data);
+    lud_arena_destroy(arena);
+    close_bed(&b);
+}
+
+static void test_targets(void **state) {
+    (void)state;
+    expect_targets("pad: auto", true, false, 0);
+    expect_targets("pad: last, train_on_padding: true", true, true, -2);
+    expect_targets("pad: zero, train_on_padding: true", true, true, 0);
+    expect_targets("layout: aligned", false, false, 0);
+    expect_targets("layout: aligned, last_action: valid", true, false, 0);
+}
+
+/* ---- mistakes ---- */
+
+static void expect_mistake(const char *text, const char *part) {
+    lud_device *device;
+    lud_learner *learner;
+    lud_error error = {0};
+    lud_scenario *scenario = read_scenario(text);
+    assert_int_equal(lud_device_open("cpu", 1, &device, &error), LUD_OK);
+    if (!lud_learner_create(scenario, device, &learner, &error)) fail_msg("no mistake: %s", part);
+    if (!strstr(error.text, part)) fail_msg("'%s' does not say '%s'", error.text, part);
+    lud_device_close(device);
+    lud_scenario_destroy(scenario);
+}
+
+static void test_mistakes(void **state) {
+    (void)state;
+    char text[2048];
+#define MISTAKE(world, options, part)                                                                        \
+    snprintf(text, sizeof text, world "learner: {type: clone, " options "}\n");                              \
+    expect_mistake(text, part)
+    MISTAKE(WORLD("discrete"), "data: []", "learner.data: expected a file");
+    MISTAKE(WORLD("discrete"), "data: [nowhere.h5]", "nowhere.h5");
+    MISTAKE(WORLD("discrete"), "data: [a, b], weights: [1]", "learner.weights");
+    MISTAKE(WORLD("discrete"), "data: [a], dagger: {rounds: 1}", "learner.dagger.expert");
+    MISTAKE(WORLD("discrete"), "data: [a], ensemble: true, execute: 2", "learner.execute");
+    MISTAKE(WORLD("discrete"), "data: [a], execute: 9", "learner.execute");
+    MISTAKE(WORLD("discrete"), "data: [a], agents: robots", "learner.agents");
+    snprintf(text, sizeof text, "%slearner: {type: clone, data: [%s]}\n", WORLD("continuous"), choices_file);
+    expect_mistake(text, "expected 0 choices and 2 numbers");
+    snprintf(text, sizeof text,
+             "ludus: 1\nname: t\nworld: particle\n"
+             "particle: {task: navigation, agents: 2, obstacles: 0}\nlearner: {type: clone, data: [%s]}\n",
+             choices_file);
+    expect_mistake(text, "expected episodes of 2 agents");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_choices_are_learned),
+        cmocka_unit_test(test_numbers_are_learned),
+        cmocka_unit_test(test_resume_and_threads),
+        cmocka_unit_test(test_labels_alone),
+        cmocka_unit_test(test_acting),
+        cmocka_unit_test(test_start_of_mappo),
+        cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_mistakes),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,215 @@
+/* Tokenisers: texts come back byte for byte, byte pairs are those of the package tokenizers, files that mean
+ * something else are refused by name. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "base/file.h"
+#include "base/random.h"
+#include "learn/language/tokenizer.h"
+#include "learn/language/vocabulary.h"
+
+enum { MOST = 4096 };
+
+static void round_trip(const lud_tokenizer *tokenizer, const char *text, size_t length) {
+    static int32_t tokens[MOST];
+    const int64_t n = lud_tokenizer_encode(tokenizer, text, length, tokens, MOST);
+    assert_in_range(n, length ? 1 : 0, MOST);
+    for (int64_t i = 0; i < n; i++) assert_in_range(tokens[i], 0, lud_tokenizer_size(tokenizer) - 1);
+    lud_text back = {0};
+    lud_tokenizer_decode(tokenizer, n, tokens, &back);
+    assert_int_equal(back.length, length);
+    if (length) assert_memory_equal(back.bytes, text, length);
+    lud_text_free(&back);
+    /* how many there are does not depend on the room */
+    assert_int_equal(lud_tokenizer_encode(tokenizer, text, length, NULL, 0), n);
+}
+
+static void any_bytes(const lud_tokenizer *tokenizer) {
+    char text[300];
+    for (uint32_t k = 0; k < 200; k++) {
+        const size_t length = k;
+        for (size_t i = 0; i < length; i++) {
+            const lud_words words = lud_draw((lud_random_key){3, k}, (uint32_t)i, 0, LUD_PURPOSE_USER, 0);
+            /* every second text of letters, spaces and the like */
+            text[i] = (char)(k % 2 ? words.v[0] : (uint32_t) "ab '\n\r 1\xc3\xa9s{\"x"[words.v[0] % 15]);
+        }
+        round_trip(tokenizer, text, length);
+    }
+}
+
+static void bytes_and_words(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_tokenizer *bytes = NULL, *words = NULL;
+    static const char *const list[] = {"{\"action\": \"", "\"}", " north", " nor", "gather", "gather", "g"};
+    assert_int_equal(lud_tokenizer_bytes(&bytes, &error), LUD_OK);
+    assert_int_equal(lud_tokenizer_size(bytes), 258);
+    assert_int_equal(lud_tokenizer_words(list, 7, &words, &error), LUD_OK);
+    assert_int_equal(lud_tokenizer_size(words), 258 + 5); /* one is twice, one a byte */
+    any_bytes(bytes);
+    any_bytes(words);
+    int32_t tokens[16];
+    const char *text = "{\"action\": \"gather\"} north nort";
+    assert_int_equal(lud_tokenizer_encode(words, text, strlen(text), tokens, 16), 6);
+    assert_int_equal(tokens[0], lud_tokenizer_find(words, "{\"action\": \"", 12));
+    assert_int_equal(tokens[3], lud_tokenizer_find(words, " north", 6));
+    assert_int_equal(tokens[4], lud_tokenizer_find(words, " nor", 4)); /* the longest that fits */
+    assert_int_equal(tokens[5], 't');
+    size_t length;
+    lud_tokenizer_token(words, lud_tokenizer_end(words), &length);
+    assert_int_equal(length, 0); /* a mark writes nothing */
+    static const char *const none[] = {""};
+    lud_tokenizer *wrong = NULL;
+    assert_int_equal(lud_tokenizer_words(none, 1, &wrong, &error), LUD_ERROR_INPUT);
+    assert_null(wrong);
+    lud_tokenizer_destroy(bytes);
+    lud_tokenizer_destroy(words);
+}
+
+static void vocabulary_of_texts(void **state) {
+    (void)state;
+    lud_vocabulary v = {0};
+    const char *text = "you see wood, you see stone 12 12; you";
+    lud_vocabulary_read(&v, text, strlen(text));
+    lud_vocabulary_add(&v, "{\"action\": \"", 12, 100);
+    lud_vocabulary_order(&v, 4);
+    assert_false(v.failed);
+    assert_int_equal(v.n, 4);
+    assert_string_equal(v.words[0], "{\"action\": \"");
+    assert_string_equal(v.words[1], " 12");
+    assert_string_equal(v.words[2], " see");
+    assert_string_equal(v.words[3], " you");
+    assert_int_equal(v.counts[3], 2);
+    lud_vocabulary_free(&v);
+}
+
+static char *read_golden(lud_arena *arena, const char *name, size_t *length) {
+    char path[1024], *bytes = NULL;
+    lud_error error = {0};
+    snprintf(path, sizeof path, "%s/tests/golden/language/%s", LUDUS_SOURCE_DIR, name);
+    if (lud_file_read(arena, path, 0, &bytes, length, &error)) fail_msg("%s", error.text);
+    return bytes;
+}
+
+static void check_byte_pairs(const char *name) {
+    lud_arena *arena = lud_arena_create(0);
+    char file[64];
+    size_t length;
+    lud_error error = {0};
+    lud_tokenizer *tokenizer = NULL;
+    snprintf(file, sizeof file, "bpe_%s.json", name);
+    const char *bytes = read_golden(arena, file, &length);
+    if (lud_tokenizer_parse(file, bytes, length, &tokenizer, &error)) fail_msg("%s", error.text);
+    assert_int_equal(lud_tokenizer_size(tokenizer), 402);
+    assert_int_equal(lud_tokenizer_end(tokenizer), 400);
+    snprintf(file, sizeof file, "bpe_%s_cases.json", name);
+    bytes = read_golden(arena, file, &length);
+    json_t *root = json_loadb(bytes, length, 0, NULL), *cases = json_object_get(root, "cases"), *c;
+    size_t i;
+    assert_true(json_array_size(cases) > 20);
+    json_array_foreach(cases, i, c) {
+        const char *text = json_string_value(json_object_get(c, "text"));
+        const json_t *ids = json_object_get(c, "ids");
+        int32_t tokens[256];
+        const int64_t n = lud_tokenizer_encode(tokenizer, text, strlen(text), tokens, 256);
+        bool same = n == (int64_t)json_array_size(ids);
+        for (int64_t k = 0; k < n && same; k++)
+            same = tokens[k] == json_integer_value(json_array_get(ids, (size_t)k));
+        if (!same) fail_msg("%s: case %zu '%s' is cut otherwise", name, i, text);
+        lud_text back = {0};
+        lud_tokenizer_decode(tokenizer, n, tokens, &back);
+        assert_string_equal(back.bytes ? back.bytes : "", json_string_value(json_object_get(c, "decoded")));
+        lud_text_free(&back);
+    }
+    json_decref(root);
+    /* what no text of the package could be: bytes that are no UTF-8; without reserved tokens all comes back
+     */
+    any_bytes(tokenizer);
+    lud_tokenizer_destroy(tokenizer);
+    lud_arena_destroy(arena);
+}
+
+static void byte_pairs_as_the_package(void **state) {
+    (void)state;
+    check_byte_pairs("gpt2");
+    check_byte_pairs("llama3");
+    check_byte_pairs("qwen2");
+}
+
+/* A slow oracle: merge the pair of the lowest rank, the leftmost first, until none is left. */
+static void long_pieces(void **state) {
+    (void)state;
+    lud_arena *arena = lud_arena_create(0);
+    size_t length;
+    lud_error error = {0};
+    lud_tokenizer *tokenizer = NULL;
+    const char *bytes = read_golden(arena, "bpe_gpt2.json", &length);
+    assert_int_equal(lud_tokenizer_parse("gpt2", bytes, length, &tokenizer, &error), LUD_OK);
+    enum { LONG = 200000 };
+    char *text = malloc(LONG);
+    assert_non_null(text);
+    for (int i = 0; i < LONG; i++) text[i] = "gathers"[i % 7]; /* one word of 200,000 letters */
+    int32_t *tokens = malloc(LONG * sizeof *tokens);
+    assert_non_null(tokens);
+    const int64_t n = lud_tokenizer_encode(tokenizer, text, LONG, tokens, LONG);
+    assert_in_range(n, LONG / 7, LONG / 2);
+    lud_text back = {0};
+    lud_tokenizer_decode(tokenizer, n, tokens, &back);
+    assert_int_equal(back.length, LONG);
+    assert_memory_equal(back.bytes, text, LONG);
+    lud_text_free(&back);
+    free(tokens);
+    free(text);
+    lud_tokenizer_destroy(tokenizer);
+    lud_arena_destroy(arena);
+}
+
+/* The golden file with one text replaced. */
+static void refused(const char *from, const char *to, lud_status expected, const char *says) {
+    lud_arena *arena = lud_arena_create(0);
+    size_t length;
+    const char *bytes = read_golden(arena, "bpe_llama3.json", &length), *at = strstr(bytes, from);
+    if (!at) fail_msg("the golden file has no %s", from);
+    lud_text text = {0};
+    lud_text_append_bytes(&text, bytes, (size_t)(at - bytes));
+    lud_text_append(&text, "%s", to);
+    lud_text_append_bytes(&text, at + strlen(from), length - (size_t)(at - bytes) - strlen(from));
+    lud_error error = {0};
+    lud_tokenizer *tokenizer = NULL;
+    const lud_status status = lud_tokenizer_parse("t.json", text.bytes, text.length, &tokenizer, &error);
+    assert_null(tokenizer);
+    if (status != expected || !strstr(error.text, says))
+        fail_msg("%d %s, expected %s", status, error.text, says);
+    lud_text_free(&text);
+    lud_arena_destroy(arena);
+}
+
+static void refusals(void **state) {
+    (void)state;
+    refused("\"type\":\"BPE\"", "\"type\":\"Unigram\"", LUD_ERROR_UNSUPPORTED, "Unigram");
+    refused("\"normalizer\":null", "\"normalizer\":{\"type\":\"NFC\"}", LUD_ERROR_UNSUPPORTED, "NFC");
+    refused("{1,3}", "{1,4}", LUD_ERROR_UNSUPPORTED, "{1,4}");
+    refused("\"behavior\":\"Isolated\"", "\"behavior\":\"Removed\"", LUD_ERROR_UNSUPPORTED, "Removed");
+    refused("\"rstrip\":false", "\"rstrip\":true", LUD_ERROR_UNSUPPORTED, "rstrip");
+    refused("\"merges\":[\"", "\"merges\":[\"zz ", LUD_ERROR_INPUT, "merge 0");
+    refused("\"merges\":[", "\"merges\":[7,", LUD_ERROR_INPUT, "merge 0");
+    refused("\"!\":", "\"!!!!!!\":", LUD_ERROR_UNSUPPORTED, "byte 33");
+    refused("\"model\":", "\"model\"", LUD_ERROR_INPUT, "t.json:1");
+    lud_error error = {0};
+    lud_tokenizer *tokenizer = NULL;
+    assert_int_equal(lud_tokenizer_read("/nowhere/tokenizer.json", &tokenizer, &error), LUD_ERROR_INPUT);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_and_words),
+                                       cmocka_unit_test(vocabulary_of_texts),
+                                       cmocka_unit_test(byte_pairs_as_the_package),
+                                       cmocka_unit_test(long_pieces), cmocka_unit_test(refusals)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
