@@ -140,9 +140,16 @@ static void compare(const char *section) {
     void *observed[2][LUD_MAX_OBSERVATION_PARTS];
     memcpy(observed[0], cpu.parts, sizeof cpu.parts);
     memcpy(observed[1], device.parts, sizeof device.parts);
-    const lud_batch_out out[2] = {
-        {observed[0], cpu.rewards, cpu.terminated, cpu.truncated, cpu.final_states},
-        {observed[1], device.rewards, device.terminated, device.truncated, device.final_states}};
+    const lud_batch_out out[2] = {{.observations = observed[0],
+                                   .rewards = cpu.rewards,
+                                   .terminated = cpu.terminated,
+                                   .truncated = cpu.truncated,
+                                   .final_states = cpu.final_states},
+                                  {.observations = observed[1],
+                                   .rewards = device.rewards,
+                                   .terminated = device.terminated,
+                                   .truncated = device.truncated,
+                                   .final_states = device.final_states}};
     int n_ended = 0;
     for (int step = 0; step <= STEPS; step++) {
         if (step == 0) {
