@@ -35,7 +35,7 @@ static lud_status train(const support_training *t, const char *run, bool resume,
     return status;
 }
 
-/* metrics.csv without the columns of seconds and speed, which are those of a clock. */
+/* metrics.csv without the columns that a clock fills. */
 static char *metrics_of(lud_arena *arena, const char *run) {
     char path[160], *bytes = NULL;
     size_t length = 0;
@@ -52,7 +52,9 @@ static char *metrics_of(lud_arena *arena, const char *run) {
             stop = strchr(field, ',');
             if (stop) *stop++ = 0;
             assert_in_range(column, 0, 255);
-            if (row == 0) timed[column] = !strcmp(field, "seconds") || !strcmp(field, "speed");
+            if (row == 0)
+                timed[column] = !strcmp(field, "seconds") || !strcmp(field, "speed") ||
+                                !strncmp(field, "milliseconds/", 13);
             if (!timed[column]) to += sprintf(to, "%s,", field);
         }
         *to++ = '\n';

@@ -86,7 +86,7 @@ static void test_sections(void **state) {
     expect(
         PARTICLE("task: simple"), LUD_ERROR_INPUT,
         "test.yaml: there is no `learner:` section to train with, for instance --set learner.type=NAME; in "
-        "particle: graph-mappo");
+        "particle: graph-mappo, clone, ticks");
     expect(PARTICLE("task: simple") LEARNER("steps: 3"), LUD_ERROR_INPUT,
            "test.yaml:4:10: the `learner:` section has no `type:`");
     expect(PARTICLE("task: simple") LEARNER("type: kge"), LUD_ERROR_INPUT,
