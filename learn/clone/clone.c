@@ -159,7 +159,7 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     row[SUMMARY_LOSS] = sums.summary / sums.samples;
     row[PAIR_LOSS] = sums.pairs / sums.n_pairs;
     row[NORM] = sums.norm / sums.batches;
-    row[LABELS] = (double)c->data.source_first[c->data.n_sources];
+    row[LABELS] = (double)(c->data.source_first[c->data.n_sources] - c->data.n_labels + c->data.n_asked);
     row[SPEED] = sums.batches * (double)o->batch / (lud_clock_seconds() - began);
     if (!isfinite(sums.norm))
         return lud_fail(error, LUD_ERROR_NUMERIC,

@@ -201,17 +201,18 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     const lud_update *u = &m->ppo.core;
     const lud_ppo_sums *l = &u->sums;
     const double steps = (double)(m->training.buffer.n_steps * m->training.buffer.n_envs);
-    const double actor_norm = u->groups[m->ppo.actor].norm / (double)u->n_stepped;
+    const double n_stepped = u->n_stepped > 0 ? (double)u->n_stepped : 1.0; /* a gate may keep nothing */
+    const double actor_norm = u->groups[m->ppo.actor].norm / n_stepped;
     row[LUD_MAPPO_STEPS] = steps * (double)m->iteration;
-    row += m->n_measures;                                  /* those of the world stand before the following */
-    row[LUD_MAPPO_POLICY_LOSS] = l->policy_loss / l->rows; /* no number where a gate kept nothing */
+    row += m->n_measures; /* those of the world stand before the following */
+    row[LUD_MAPPO_POLICY_LOSS] = l->policy_loss / l->rows;
     row[LUD_MAPPO_VALUE_LOSS] = l->value_loss / l->value_rows;
     row[LUD_MAPPO_ENTROPY] = l->entropy / l->rows;
     row[LUD_MAPPO_RATIO] = l->ratio / l->rows;
     row[LUD_MAPPO_CLIPPED] = l->clipped / l->rows;
     lud_update_gate_row(u, row + LUD_MAPPO_COLUMNS);
     row[LUD_MAPPO_ACTOR_NORM] = actor_norm;
-    row[LUD_MAPPO_CRITIC_NORM] = u->groups[m->ppo.critic].norm / (double)u->n_stepped;
+    row[LUD_MAPPO_CRITIC_NORM] = u->groups[m->ppo.critic].norm / n_stepped;
     row[LUD_MAPPO_SPEED] = steps / (lud_clock_seconds() - began);
     lud_profile_call(&m->profile);
     if (!isfinite(l->policy_loss) || !isfinite(l->value_loss) || !isfinite(actor_norm))

@@ -99,6 +99,7 @@ static void add_gradients_of_all_processes(lud_parameters *parameters) {
 void lud_update_step(lud_update *u) {
     uint64_t resting = 0; /* groups that rest; rows do not shape a step */
     add_gradients_of_all_processes(u->parameters);
+    if (u->minibatch.rows + u->minibatch.value_rows == 0.0) return;
     for (int g = 0; g < u->n_groups; g++) {
         if (steps(u, g))
             lud_optimiser_prepare(u->optimiser, u->groups[g].group, u->groups[g].rate);

@@ -96,7 +96,8 @@ void lud_update_shuffle(lud_chunk *chunks, int64_t n, lud_random_key key, uint32
  * of returns; gradients are zero. The pass is LUD_PPO_BOTH. */
 void lud_update_begin(lud_update *update, const lud_chunk *chunks, int64_t n, lud_random_key key,
                       uint32_t epoch);
-/* Ends it: gradients of all processes, then the optimiser's step of the groups that had rows. */
+/* Ends it: gradients of all processes, then the optimiser's step of the groups that had rows; no step, which
+ * is not counted either, where a gate has kept nothing for any. */
 void lud_update_step(lud_update *update);
 
 /* What the gate and the baseline remember from update to update; nothing where there is neither. */

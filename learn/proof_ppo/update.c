@@ -15,6 +15,7 @@ static lud_status build_optimiser(prover *p, lud_error *error) {
     const int others = lud_optimiser_group(p->optimiser, "", &steps, false);
     if (others < 0 || (apart && value < 0)) return lud_no_memory(error, "the optimiser");
     p->value_group = lud_update_add_group(&p->update, value, 0.0);
+    if (p->value_group >= 0) p->update.groups[p->value_group].pass = LUD_PPO_CRITIC;
     p->group = lud_update_add_group(&p->update, others, 0.0);
     return lud_optimiser_build(p->optimiser, (uint64_t)p->scenario->run.seed, error);
 }

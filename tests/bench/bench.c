@@ -8,6 +8,7 @@
 
 static const lud_bench *const registry[] = {
     &lud_bench_multigrid,  //
+    &lud_bench_tribes,     //
     &lud_bench_render,     //
     &lud_bench_kernels,    //
     &lud_bench_statespace, //
@@ -20,6 +21,8 @@ static const lud_bench *const registry[] = {
     &lud_bench_proof,      //
     &lud_bench_training,   //
     &lud_bench_proving,    //
+    &lud_bench_tokens,     //
+    &lud_bench_record,     //
     &lud_bench_bandit,     //
     &lud_bench_ticks,      //
     &lud_bench_windows,    //

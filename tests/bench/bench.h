@@ -47,9 +47,12 @@ extern const lud_bench lud_bench_mappo;
 extern const lud_bench lud_bench_proof;
 extern const lud_bench lud_bench_training;
 extern const lud_bench lud_bench_proving;
+extern const lud_bench lud_bench_tokens;
+extern const lud_bench lud_bench_record;
 extern const lud_bench lud_bench_bandit;
 extern const lud_bench lud_bench_ticks;
 extern const lud_bench lud_bench_windows;
+extern const lud_bench lud_bench_tribes;
 
 /* Runs all iterations of a learner, with a progress line of this label; adds the processor time to *seconds.
  * An interruption is an error. */

@@ -1,6 +1,5 @@
 #include "learn/empo/exact/solve.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"

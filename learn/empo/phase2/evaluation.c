@@ -1,7 +1,6 @@
 #include "learn/empo/phase2/evaluation.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "learn/nn/arrays.h"
