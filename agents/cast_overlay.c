@@ -1,5 +1,6 @@
 #include "agents/cast_overlay.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@ typedef struct cast_source {
     int n_values;     /* the first quantities; the others are measures */
     int *whose;       /* [n_quantities] agent of a value, number of a measure */
     double *measured; /* [n_measures] */
+    double *numbers;  /* [n_agents] of one policy */
     int n_entities;   /* of the graph, 0: none */
     float *weights;   /* [n_agents][n_entities] of `attender` in `state` */
     lud_policy *attender;
@@ -67,6 +69,31 @@ static bool attention(lud_overlay_source *source, const uint8_t *state, int agen
     return true;
 }
 
+/* Every policy is asked once and tells of those for whom it acts. */
+static bool agent_numbers(lud_overlay_source *source, const uint8_t *before, const int32_t *actions,
+                          const float *rewards, double *values) {
+    const cast_source *s = (const cast_source *)source;
+    const lud_policy *asked = NULL;
+    bool known = false, any = false;
+    for (int i = 0; i < s->model->layout.n_agents; i++) {
+        lud_policy *policy = lud_cast_get(s->cast, i);
+        values[i] = NAN;
+        if (!policy->kind->agent_numbers) continue;
+        if (policy != asked)
+            known = policy->kind->agent_numbers(policy, before, actions, rewards, s->numbers);
+        asked = policy;
+        if (known) values[i] = s->numbers[i];
+        any |= known;
+    }
+    return any;
+}
+
+static bool agent_text(lud_overlay_source *source, const uint8_t *state, int agent, lud_text *read,
+                       lud_text *written) {
+    lud_policy *policy = lud_cast_get(((const cast_source *)source)->cast, agent);
+    return policy->kind->agent_text && policy->kind->agent_text(policy, state, agent, read, written);
+}
+
 static void add_quantity(cast_source *s, lud_overlay_quantity *q, int whose, const char *name,
                          const char *group) {
     q += s->base.n_quantities;
@@ -87,12 +114,19 @@ static bool find(cast_source *s) {
     s->whose = lud_arena_take_array(s->arena, n_agents + n_measures, sizeof *s->whose);
     s->measured = lud_arena_take_array(s->arena, n_measures + 1, sizeof *s->measured);
     s->state = lud_arena_take_array(s->arena, layout->state_bytes, 1);
-    if (!quantities || !p || !s->whose || !s->measured || !s->state) return false;
+    s->numbers = lud_arena_take_array(s->arena, n_agents + 1, sizeof *s->numbers);
+    if (!s->numbers || !quantities || !p || !s->whose || !s->measured || !s->state) return false;
     s->base.quantities = quantities;
     s->model->world->reset(s->model, (lud_range){.n = 1, .tick = &tick}, s->state);
     for (int i = 0; i < layout->n_agents; i++) {
         lud_policy *policy = learned(s, i);
+        const lud_policy_kind *kind = lud_cast_get(s->cast, i)->kind;
         char name[24];
+        if (kind->agent_numbers) {
+            s->base.agent_number_name = kind->agent_number_name;
+            s->base.agent_numbers = agent_numbers;
+        }
+        if (kind->agent_text) s->base.agent_text = agent_text;
         snprintf(name, sizeof name, layout->n_agents > 1 ? "V agent %d" : "V", i);
         if (!policy) continue;
         if (!s->n_entities) s->n_entities = lud_policy_attention(policy, s->state, NULL);
@@ -122,7 +156,8 @@ lud_status lud_cast_overlay(const lud_model *model, const lud_cast *cast, lud_ov
     if (s->base.n_quantities) s->base.quantity_values = quantity_values;
     if (s->base.policy_name) s->base.action_probabilities = action_probabilities;
     if (s->n_entities) s->base.attention = attention;
-    if (s->base.n_quantities || s->base.policy_name || s->n_entities)
+    if (s->base.n_quantities || s->base.policy_name || s->n_entities || s->base.agent_numbers ||
+        s->base.agent_text)
         *source = &s->base;
     else
         destroy(&s->base);

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/text.h"
+
 /* One number that every state has, such as its value. Quantities with the same group stand next to each other
  * and share a chart. */
 typedef struct lud_overlay_quantity {
@@ -40,6 +42,17 @@ typedef struct lud_overlay_source {
     /* For worlds with a graph of entities: weights[n_entities] is how strongly the agent attends to each, sum
      * at most 1. */
     bool (*attention)(struct lud_overlay_source *source, const uint8_t *state, int agent, float *weights);
+    /* What the numbers below are, such as a delight; null: there are none. */
+    const char *agent_number_name;
+    /* A number for every agent about the step that led from the state `before` by the joint action and paid
+     * the rewards: values[n_agents], of either sign, not a number where none is known of an agent. Drawn as a
+     * bar beside each agent. */
+    bool (*agent_numbers)(struct lud_overlay_source *source, const uint8_t *before, const int32_t *actions,
+                          const float *rewards, double *values);
+    /* For agents that read and write: what an agent was given to read in a state and what it wrote, appended.
+     */
+    bool (*agent_text)(struct lud_overlay_source *source, const uint8_t *state, int agent, lud_text *read,
+                       lud_text *written);
     void (*destroy)(struct lud_overlay_source *source);
 } lud_overlay_source;
 

@@ -54,6 +54,13 @@ typedef struct lud_policy_kind {
     /* To be drawn: how strongly every agent attends to each of the n entities of a graph:
      * weights[n_agents][n], sums at most 1; null: only n is wanted. Returns n, 0: there is no graph. */
     int (*attention)(lud_policy *policy, const uint8_t *state, float *weights);
+    /* To be drawn, as in agents/overlay_source.h: a number for every agent about a step, and what it is
+     * called; and what an agent read and wrote in a state. False: not known. Null: there is none. */
+    const char *agent_number_name;
+    bool (*agent_numbers)(lud_policy *policy, const uint8_t *before, const int32_t *actions,
+                          const float *rewards, double *values);
+    bool (*agent_text)(lud_policy *policy, const uint8_t *state, int agent, lud_text *read,
+                       lud_text *written);
 } lud_policy_kind;
 
 /* Every policy's own struct begins with this. */

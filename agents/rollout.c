@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 
 /* --- a cast in a batch --- */
 
@@ -31,6 +32,10 @@ lud_status lud_runner_create(const lud_model *model, const lud_cast *cast, int n
                       .discrete = calloc(cells, sizeof *r->discrete),
                       .rewards = calloc(cells, sizeof *r->rewards)};
     bool whole = r->hidden && r->final_states && r->terminated && r->truncated && r->discrete && r->rewards;
+    if (layout->n_components > 0) {
+        r->components = calloc(cells * (size_t)layout->n_components, sizeof *r->components);
+        whole = whole && r->components;
+    }
     if (n_continuous > 0) {
         r->continuous = calloc(cells * n_continuous, sizeof *r->continuous);
         whole = whole && r->continuous;
@@ -53,6 +58,7 @@ void lud_runner_destroy(lud_runner *r) {
     free(r->continuous);
     free(r->rewards);
     free(r->log_probs);
+    free(r->components);
     for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) free(r->observations[p]);
     *r = (lud_runner){0};
 }
@@ -68,6 +74,7 @@ lud_status lud_runner_tell(lud_runner *r, bool observations, lud_error *error) {
 static lud_batch_out out_of(lud_runner *r) {
     return (lud_batch_out){.observations = r->observed ? r->observations : NULL,
                            .rewards = r->rewards,
+                           .components = r->components,
                            .terminated = r->terminated,
                            .truncated = r->truncated,
                            .final_states = r->final_states};

@@ -13,8 +13,9 @@
 typedef struct lud_runner {
     const lud_cast *cast; /* the caller's; not to be changed meanwhile */
     lud_batch *batch;
-    uint8_t *hidden; /* [n_envs][hidden bytes of the cast] */
-    float *rewards;  /* [n_envs][n_agents] of the last step */
+    uint8_t *hidden;   /* [n_envs][hidden bytes of the cast] */
+    float *rewards;    /* [n_envs][n_agents] of the last step */
+    float *components; /* [n_envs][n_agents][n_components] of them; null where the world knows none */
     uint8_t *terminated, *truncated, *final_states;
     int32_t *discrete;
     float *continuous;

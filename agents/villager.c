@@ -37,7 +37,7 @@ typedef struct villager {
 enum {
     N_DIRECTIONS = 4,
     SEEN = 4, /* of the others in sight */
-    MARKET_EVERY = 48,
+    MARKET_EVERY = 40,
     MARKET_FOR = 24, /* steps */
     MAX_CELLS = LUD_TRIBES_MAX_SIDE * LUD_TRIBES_MAX_SIDE
 };
@@ -122,18 +122,21 @@ static void go_home(choice *c) {
         follow(c, way_to(c, c->team));
 }
 
-/* The kind whose nearest field is worth most for the way there and back; -1: no field is in reach. Traders
- * count every kind alike: what is worth little here is worth more elsewhere. */
+/* The kind that brings most for the time that a full load takes: the way there, gathering, and the way back.
+ * -1: no field is in reach. Traders count every kind alike: what is worth little here is worth more
+ * elsewhere.
+ */
 static int best_kind(const choice *c, bool alike) {
     const lud_tribes_team *team = &c->s->m->spec.teams[c->team];
+    const double carry = (double)c->s->m->spec.carry;
     int best = -1;
     double most = 0;
     for (int k = 0; k < LUD_RESOURCES; k++) {
         const int field = c->s->nearest[k][c->cell];
-        if (field < 0) continue;
+        if (field < 0 || team->skill[k] <= 0) continue;
         const int there = c->s->distance[k][c->cell], back = way_to(c, c->team)[c->s->map->field[field]];
-        const double worth = (alike ? 1.0 : 0.1 + (double)team->value[k]) /
-                             (3 + there + (double)back / (double)c->s->m->spec.carry);
+        const double value = alike ? 1.0 : 0.1 + (double)team->value[k];
+        const double worth = value / (2 + there + back + carry / team->skill[k]);
         if (best >= 0 && worth <= most) continue;
         best = k;
         most = worth;
@@ -350,22 +353,22 @@ static lud_status create(const lud_policy_kind *kind, const lud_model *model, lu
                          const char *file, lud_policy **policy, lud_error *error) {
     (void)file;
     if (model->world != &lud_tribes_world)
-        return lud_fail_at(error, LUD_ERROR_INPUT, options ? options->place : (lud_place){0},
-                           "the policy villager is for the world tribes, not for %s", model->world->name);
+        return lud_invalid_at(error, options ? options->place : (lud_place){0},
+                              "the policy villager is for the world tribes, not for %s", model->world->name);
     lud_arena *arena = lud_arena_create(0);
-    if (!arena) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    if (!arena) return lud_no_memory(error, "a policy");
     villager_options values;
     lud_status status = lud_options_read(&option_table, arena, options, &values, error);
     lud_arena_destroy(arena);
     if (status) return status;
     villager *self = calloc(1, sizeof *self);
-    if (!self) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    if (!self) return lud_no_memory(error, "a policy");
     self->policy = (lud_policy){.kind = kind, .model = model};
     self->craft = (craft)values.craft;
     self->wander = values.wander;
     if (!find_market(self, lud_tribes_of(model))) {
         destroy(&self->policy);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+        return lud_no_memory(error, "a policy");
     }
     *policy = &self->policy;
     return LUD_OK;

@@ -526,6 +526,134 @@ static void draw_icon_help(brush *p) {
     grey(p, disc(p, 0.5f, 0.76f, 0.055f), 0.5f, 1);
 }
 
+/* ---- tribes ---- */
+
+/* People of a tribe: a body whose shape tells the team, seen from above with a light on its shoulder. Eyes
+ * are put on when it is drawn, so that it can look where it goes. */
+static void draw_tribe(brush *p, float d) {
+    body(p, d, 0.5f, 0.034f);
+    grey(p, both(d + 0.055f, -disc(p, 0.60f, 0.64f, 0.36f)), 0.64f, 0.55f);
+}
+static void draw_tribe_disc(brush *p) {
+    draw_tribe(p, disc(p, 0.5f, 0.52f, 0.315f));
+}
+static void draw_tribe_square(brush *p) {
+    draw_tribe(p, round_box(p, 0.5f, 0.52f, 0.285f, 0.285f, 0.075f));
+}
+static void draw_tribe_triangle(brush *p) {
+    const float v[][2] = {{0.5f, 0.24f}, {0.775f, 0.72f}, {0.225f, 0.72f}};
+    draw_tribe(p, polygon(p, v, 3, 0.085f));
+}
+static void draw_tribe_diamond(brush *p) {
+    const float v[][2] = {{0.5f, 0.20f}, {0.80f, 0.52f}, {0.5f, 0.84f}, {0.20f, 0.52f}};
+    draw_tribe(p, polygon(p, v, 4, 0.06f));
+}
+/* A star or a regular polygon of n corners; `inner` is the share of the radius between two corners, 0: none.
+ */
+static float starlike(const brush *p, int n, float radius, float inner, float rounding) {
+    float v[16][2];
+    const int points = inner > 0 ? 2 * n : n;
+    for (int k = 0; k < points; k++) {
+        const float angle = 6.2831853f * ((float)k / (float)points - 0.25f);
+        const float reach = inner > 0 && k % 2 ? radius * inner : radius;
+        v[k][0] = 0.5f + reach * cosf(angle);
+        v[k][1] = 0.53f + reach * sinf(angle);
+    }
+    return polygon(p, (const float(*)[2])v, points, rounding);
+}
+static void draw_tribe_hexagon(brush *p) {
+    draw_tribe(p, starlike(p, 6, 0.285f, 0, 0.05f));
+}
+static void draw_tribe_star(brush *p) {
+    draw_tribe(p, starlike(p, 5, 0.30f, 0.62f, 0.075f));
+}
+
+static void draw_house(brush *p) {
+    const float wall = round_box(p, 0.5f, 0.66f, 0.33f, 0.27f, 0.04f);
+    const float eaves[][2] = {{0.5f, 0.10f}, {0.92f, 0.46f}, {0.86f, 0.52f}, {0.14f, 0.52f}, {0.08f, 0.46f}};
+    const float roof = polygon(p, eaves, 5, 0.035f);
+    grey(p, wall, 0.10f, 1);
+    grey(p, wall + 0.03f, 0.90f, 1);
+    grey(p, both(wall + 0.03f, 0.60f - p->y), 0.94f, 1);
+    grey(p, roof, 0.10f, 1);
+    grey(p, roof + 0.03f, 0.52f, 1);
+    for (int k = 0; k < 3; k++) /* courses of shingles */
+        grey(p, both(roof + 0.045f, ring(p->y - 0.27f - 0.085f * (float)k, 0.008f)), 0.36f, 0.8f);
+    grey(p, both(roof + 0.04f, ring(p->y + 0.86f * fabsf(p->x - 0.5f) * -1.0f - 0.115f, 0.012f)), 0.74f,
+         0.8f);
+}
+
+static void draw_grain(brush *p) {
+    for (int k = -1; k <= 1; k++) {
+        const float lean = 0.20f * (float)k, top = k ? 0.30f : 0.20f;
+        hex(p, segment(p, 0.5f + 0.06f * (float)k, 0.90f, 0.5f + lean, top + 0.12f, 0.026f), 0x7d6a22, 1);
+        for (int g = 0; g < 4; g++)
+            for (int side = -1; side <= 1; side += 2) {
+                const float y = top + 0.02f + 0.095f * (float)g, along = (y - top) / (0.9f - top);
+                const float x = 0.5f + lean + (0.06f * (float)k - lean) * along + 0.048f * (float)side;
+                hex(p, disc(p, x, y + 0.018f * (float)k * (float)side, 0.062f), 0x9a7b1e, 1);
+                hex(p, disc(p, x - 0.008f, y - 0.010f + 0.018f * (float)k * (float)side, 0.043f), 0xE9BD3F,
+                    1);
+            }
+        hex(p, disc(p, 0.5f + lean, top - 0.045f, 0.05f), 0xE9BD3F, 1);
+    }
+}
+
+static void draw_tree(brush *p) {
+    hex(p, round_box(p, 0.5f, 0.80f, 0.065f, 0.15f, 0.03f), 0x5a4026, 1);
+    hex(p, round_box(p, 0.485f, 0.80f, 0.03f, 0.13f, 0.02f), 0x7d5c39, 1);
+    float crown = melt(disc(p, 0.5f, 0.34f, 0.235f), disc(p, 0.33f, 0.52f, 0.185f), 0.08f);
+    crown = melt(crown, disc(p, 0.67f, 0.52f, 0.185f), 0.08f);
+    hex(p, crown, 0x2c4a34, 1);
+    hex(p, crown + 0.034f, 0x4f8460, 1);
+    hex(p, both(crown + 0.05f, disc(p, 0.42f, 0.34f, 0.23f)), 0x6fa57d, 1);
+    hex(p, both(crown + 0.06f, disc(p, 0.40f, 0.27f, 0.11f)), 0x96c4a0, 0.9f);
+}
+
+static void draw_log(brush *p) {
+    const float trunk = segment(p, 0.26f, 0.60f, 0.70f, 0.44f, 0.17f);
+    hex(p, trunk, 0x4a331d, 1);
+    hex(p, trunk + 0.034f, 0x9a6f42, 1);
+    hex(p, both(trunk + 0.05f, segment(p, 0.26f, 0.53f, 0.66f, 0.385f, 0.05f)), 0xb98b58, 1);
+    hex(p, disc(p, 0.71f, 0.435f, 0.165f), 0x4a331d, 1);
+    hex(p, disc(p, 0.71f, 0.435f, 0.132f), 0xe8cfa4, 1);
+    hex(p, ring(disc(p, 0.71f, 0.435f, 0.075f), 0.012f), 0xb08a58, 1);
+    hex(p, disc(p, 0.71f, 0.435f, 0.022f), 0xb08a58, 1);
+}
+
+static void draw_ore(brush *p) {
+    const float whole[][2] = {{0.16f, 0.72f}, {0.24f, 0.44f}, {0.44f, 0.22f}, {0.62f, 0.26f},
+                              {0.82f, 0.50f}, {0.86f, 0.74f}, {0.70f, 0.84f}, {0.30f, 0.84f}};
+    const float light[][2] = {{0.26f, 0.46f}, {0.44f, 0.25f}, {0.54f, 0.46f}, {0.38f, 0.60f}};
+    const float face[][2] = {{0.44f, 0.25f}, {0.61f, 0.29f}, {0.72f, 0.50f}, {0.54f, 0.46f}};
+    const float dark[][2] = {{0.72f, 0.50f}, {0.80f, 0.52f}, {0.83f, 0.73f}, {0.68f, 0.81f}, {0.60f, 0.66f}};
+    const float d = polygon(p, whole, 8, 0.03f);
+    hex(p, d, 0x2d3848, 1);
+    hex(p, d + 0.034f, 0x7088a3, 1);
+    hex(p, polygon(p, light, 4, 0.004f), 0xc3d3e2, 1);
+    hex(p, polygon(p, face, 4, 0.004f), 0x98adc2, 1);
+    hex(p, polygon(p, dark, 5, 0.004f), 0x53677f, 1);
+    hex(p, disc(p, 0.36f, 0.70f, 0.035f), 0xe7c15a, 1);
+    hex(p, disc(p, 0.52f, 0.62f, 0.028f), 0xe7c15a, 1);
+    hex(p, disc(p, 0.50f, 0.75f, 0.024f), 0xe7c15a, 1);
+}
+
+static void draw_shield(brush *p) {
+    const float lower = both(disc(p, 0.22f, 0.28f, 0.60f), disc(p, 0.78f, 0.28f, 0.60f));
+    const float d = both(lower, 0.16f - p->y) - 0.02f;
+    grey(p, d, 0.08f, 1);
+    grey(p, d + 0.045f, 0.97f, 1);
+    grey(p, d + 0.095f, 0.5f, 1);
+    grey(p, both(d + 0.095f, p->x - 0.5f), 0.62f, 1);
+}
+
+static void draw_spark(brush *p) {
+    const float d = starlike(p, 8, 0.42f, 0.46f, 0.01f), inner = starlike(p, 8, 0.27f, 0.5f, 0.01f);
+    hex(p, d, 0xC8481A, 1);
+    hex(p, d + 0.04f, 0xF0A020, 1);
+    hex(p, inner, 0xFFF0B0, 1);
+}
+
 int main(int n_arguments, char **arguments) {
     if (n_arguments != 2) {
         fprintf(stderr, "usage: make_atlas OUT.png\n");

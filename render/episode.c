@@ -12,6 +12,7 @@ typedef struct moment {
     uint8_t *state, *hidden;
     int32_t *actions;
     float *rewards;
+    float *components; /* [n_agents][n_components] */
     bool over;
 } moment;
 
@@ -24,7 +25,7 @@ struct lud_player {
     size_t position, known;
     size_t capacity, record_bytes;
     uint8_t *records; /* [capacity][record_bytes] */
-    size_t hidden_bytes, n_agents;
+    size_t hidden_bytes, n_agents, n_components;
     int32_t *goals;
 };
 
@@ -44,6 +45,8 @@ static moment moment_at(const lud_player *p, size_t position) {
     r += padded(p->n_agents * sizeof(int32_t));
     m.rewards = (float *)(void *)r;
     r += padded(p->n_agents * sizeof(float));
+    m.components = (float *)(void *)r;
+    r += padded(p->n_agents * p->n_components * sizeof(float));
     m.over = *r != 0;
     return m;
 }
@@ -83,9 +86,11 @@ lud_status lud_player_create(const lud_model *model, lud_cast *cast, uint64_t se
     p->model = model;
     p->remember = remember;
     p->n_agents = (size_t)layout->n_agents;
+    p->n_components = (size_t)layout->n_components;
     p->hidden_bytes = lud_cast_hidden_bytes(cast);
     p->record_bytes = padded(layout->state_bytes) + padded(p->hidden_bytes) +
-                      2 * padded(p->n_agents * sizeof(int32_t)) + 16;
+                      2 * padded(p->n_agents * sizeof(int32_t)) +
+                      padded(p->n_agents * p->n_components * sizeof(float)) + 16;
     p->goals = calloc(p->n_agents + 1, sizeof *p->goals);
     lud_status status = p->goals ? reserve(p, 1, error) : lud_no_memory(error, "an episode");
     if (!status) status = lud_runner_create(model, cast, 1, seed, 0, &p->runner, error);
@@ -184,7 +189,10 @@ lud_status lud_player_step(lud_player *p, const int32_t *chosen, bool *moved, lu
     moment next = moment_at(p, p->position + 1);
     const lud_runner *r = &p->runner;
     uint8_t terminated = 0, truncated = 0;
-    lud_batch_out out = {.rewards = next.rewards, .terminated = &terminated, .truncated = &truncated};
+    lud_batch_out out = {.rewards = next.rewards,
+                         .components = p->n_components ? next.components : NULL,
+                         .terminated = &terminated,
+                         .truncated = &truncated};
     lud_batch_step(r->batch, (lud_actions){r->discrete, r->continuous}, &out);
     memcpy(next.state, r->batch->states, p->model->layout.state_bytes);
     memcpy(next.hidden, r->hidden, p->hidden_bytes);
@@ -261,6 +269,17 @@ double lud_player_return(const lud_player *player, int agent) {
     assert(player->remember);
     for (size_t k = 1; k <= player->position; k++) sum += (double)moment_at(player, k).rewards[agent];
     return sum;
+}
+
+void lud_player_components(const lud_player *player, int agent, double *last, double *sum) {
+    assert(player->remember);
+    const size_t n = player->n_components, begin = (size_t)agent * n;
+    for (size_t c = 0; c < n; c++) last[c] = sum[c] = 0;
+    for (size_t k = 1; k <= player->position; k++)
+        for (size_t c = 0; c < n; c++) {
+            last[c] = (double)moment_at(player, k).components[begin + c];
+            sum[c] += last[c];
+        }
 }
 
 const int32_t *lud_player_goals(lud_player *player) {

@@ -48,6 +48,9 @@ void lud_player_seek(lud_player *player, size_t position);
 
 uint64_t lud_player_seed(const lud_player *player);
 uint32_t lud_player_episode(const lud_player *player);
+/* The parts of an agent's reward of the step that led to the present state, and their sums from the start:
+ * last[n_components], sum[n_components]. Zero where the world knows no parts. Needs memory. */
+void lud_player_components(const lud_player *player, int agent, double *last, double *sum);
 /* Steps since the episode's start; number of states known; whether the present state ends the episode. */
 size_t lud_player_position(const lud_player *player);
 size_t lud_player_known(const lud_player *player);

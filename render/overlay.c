@@ -32,9 +32,10 @@ lud_status lud_overlay_create(lud_overlay_source *source, lud_drawing *drawing, 
         o->goal_values = calloc((size_t)most_goals, sizeof *o->goal_values);
         o->goal_areas = calloc((size_t)most_goals, sizeof *o->goal_areas);
         o->actions = calloc((size_t)most_actions, sizeof *o->actions);
+        o->numbers = calloc((size_t)model->layout.n_agents + 1, sizeof *o->numbers);
         o->cell_goal = calloc((size_t)o->width * (size_t)o->height + 1, sizeof *o->cell_goal);
     }
-    if (!o || !o->goal_values || !o->goal_areas || !o->actions || !o->cell_goal) {
+    if (!o || !o->goal_values || !o->goal_areas || !o->actions || !o->numbers || !o->cell_goal) {
         if (o)
             lud_overlay_destroy(o);
         else
@@ -50,8 +51,8 @@ lud_status lud_overlay_create(lud_overlay_source *source, lud_drawing *drawing, 
 void lud_overlay_destroy(lud_overlay *overlay) {
     if (!overlay) return;
     lud_overlay_source_destroy(overlay->source);
-    LUD_FREE(overlay->goal_values, overlay->goal_areas, overlay->actions, overlay->cell_goal,
-             overlay->row_state, overlay->row_kind, overlay->rows, overlay);
+    LUD_FREE(overlay->goal_values, overlay->goal_areas, overlay->actions, overlay->numbers,
+             overlay->cell_goal, overlay->row_state, overlay->row_kind, overlay->rows, overlay);
 }
 
 int lud_overlay_shown(const lud_overlay *overlay) {
@@ -345,9 +346,46 @@ static void draw_arrows(lud_overlay *o, lud_canvas *canvas, const lud_theme *the
     }
 }
 
+bool lud_overlay_agent_text(lud_overlay *overlay, const uint8_t *state, int agent, lud_text *read,
+                            lud_text *written) {
+    lud_overlay_source *source = overlay->source;
+    return source->agent_text && source->agent_text(source, state, agent, read, written);
+}
+
+double lud_overlay_find_numbers(lud_overlay *o, const uint8_t *before, const int32_t *actions,
+                                const float *rewards) {
+    lud_overlay_source *source = o->source;
+    double most = 0;
+    if (!(o->shown & LUD_OVERLAY_BARS) || !source->agent_numbers || !before || !actions || !rewards) return 0;
+    if (!source->agent_numbers(source, before, actions, rewards, o->numbers)) return 0;
+    for (int i = 0; i < o->drawing->model->layout.n_agents; i++)
+        if (isfinite(o->numbers[i])) most = fmax(most, fabs(o->numbers[i]));
+    return most;
+}
+
+/* A bar below each agent, the longest as wide as a cell, to the right for numbers above zero. */
+static void draw_agent_numbers(lud_overlay *o, lud_canvas *canvas, const lud_theme *theme,
+                               const lud_camera *camera, const lud_moment *moment) {
+    const double most = lud_overlay_find_numbers(o, moment->came_from, moment->actions, moment->rewards);
+    const float s = camera->scale, high = fmaxf(2, roundf(s * 0.085f));
+    for (int i = 0; i < o->drawing->model->layout.n_agents && most > 0; i++) {
+        float x, y, px, py;
+        if (!isfinite(o->numbers[i])) continue;
+        o->drawing->kind->agent_position(o->drawing, moment, i, &x, &y);
+        lud_camera_to_screen(camera, x, y, &px, &py);
+        const float width = 0.45f * s * (float)(fabs(o->numbers[i]) / most);
+        const lud_box back = {px - 0.47f * s, py + 0.40f * s, 0.94f * s, high + 2};
+        lud_canvas_round_rect(canvas, back, high * 0.5f, lud_faded(theme->panel, 0.8f));
+        lud_canvas_rect(canvas,
+                        (lud_box){o->numbers[i] < 0 ? px - width : px, back.y + 1, fmaxf(1, width), high},
+                        o->numbers[i] < 0 ? theme->bad : theme->good);
+    }
+}
+
 void lud_overlay_draw_top(lud_overlay *o, lud_canvas *canvas, const lud_theme *theme,
                           const lud_camera *camera, const lud_moment *moment) {
     draw_arrows(o, canvas, theme, camera, moment);
+    draw_agent_numbers(o, canvas, theme, camera, moment);
     if (find_map(o, moment->state)) /* last, to be read whatever lies there */
         for (int g = 0; g < o->n_goals; g++) draw_number(o, canvas, theme, camera, moment, g);
 }

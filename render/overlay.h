@@ -38,6 +38,10 @@ bool lud_overlay_attention(lud_overlay *overlay, const uint8_t *state, int agent
  * bars of them and bars are shown; null when nothing is known. Good until the next call here. */
 const double *lud_overlay_policy(lud_overlay *overlay, const uint8_t *state, int agent, int goal);
 
+/* What an agent read and wrote in a state, appended; false where that is not known. */
+bool lud_overlay_agent_text(lud_overlay *overlay, const uint8_t *state, int agent, lud_text *read,
+                            lud_text *written);
+
 /* Between the ground and what stands on it: called by drawings of worlds when moment->overlay is set. */
 void lud_overlay_draw_ground(lud_overlay *overlay, lud_canvas *canvas, const lud_theme *theme,
                              const lud_camera *camera, const lud_moment *moment);

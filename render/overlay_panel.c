@@ -69,6 +69,9 @@ static float bars_height(const lud_overlay *o, const column *c) {
     float height = (float)o->source->n_quantities * c->row + lists;
     return height > 0 ? height + (lists > 0 ? 12 : 8) * c->s : 0;
 }
+static float numbers_height(const lud_overlay *o, const column *c) {
+    return o->source->agent_numbers ? c->row + 62 * c->s : 0;
+}
 static float chart_height(const column *c) {
     return c->row + 44 * c->s;
 }
@@ -77,7 +80,7 @@ float lud_overlay_panel_height(const lud_overlay *o, const lud_canvas *canvas) {
     column c = {.s = text_scale(canvas), .row = row_height(canvas)};
     float height = 0;
     if (has_map(o)) height += map_height(&c);
-    if (o->shown & LUD_OVERLAY_BARS) height += bars_height(o, &c);
+    if (o->shown & LUD_OVERLAY_BARS) height += bars_height(o, &c) + numbers_height(o, &c);
     if (o->shown & LUD_OVERLAY_TRACE) height += (float)count_charts(o) * chart_height(&c);
     return height > 0 ? height + 24 * c.s : 0;
 }
@@ -253,6 +256,32 @@ static void draw_bars(lud_overlay *o, column *c, const lud_player *player) {
     c->y = below + 12 * c->s;
 }
 
+/* A column for every agent, in their order, upward for numbers above zero; all of them have room. */
+static void draw_agent_numbers(lud_overlay *o, column *c, const lud_player *player) {
+    const int n = o->drawing->model->layout.n_agents;
+    const double most = lud_overlay_find_numbers(o, lud_player_before(player), lud_player_actions(player),
+                                                 lud_player_rewards(player));
+    const float high = 50 * c->s, each = c->width / (float)n,
+                thick = fmaxf(1, fminf(each * 0.72f, 14 * c->s));
+    if (!o->source->agent_numbers || c->y + numbers_height(o, c) > c->bottom) return;
+    char title[96], number[24];
+    snprintf(title, sizeof title, "%s of agents 0 to %d, at most %s", o->source->agent_number_name, n - 1,
+             number_text(most, number));
+    lud_canvas_text_cut(c->canvas, c->x, c->y, c->width, LUD_TEXT_SMALL, c->theme->muted, title);
+    c->y += c->row;
+    const float zero = roundf(c->y + high * 0.5f);
+    lud_canvas_rect(c->canvas, (lud_box){c->x, zero, c->width, 1}, c->theme->grid_line);
+    for (int i = 0; i < n && most > 0; i++) {
+        if (!isfinite(o->numbers[i])) continue;
+        const float length = fmaxf(1, (float)(fabs(o->numbers[i]) / most) * high * 0.5f);
+        const lud_box bar = {c->x + ((float)i + 0.5f) * each - 0.5f * thick,
+                             o->numbers[i] < 0 ? zero + 1 : zero - length, thick, length};
+        const lud_rgba colour = o->numbers[i] < 0 ? c->theme->bad : c->theme->good;
+        lud_canvas_rect(c->canvas, bar, i == o->agent || o->agent < 0 ? colour : lud_faded(colour, 0.45f));
+    }
+    c->y += high + 12 * c->s;
+}
+
 /* ---- curves ---- */
 
 /* One column of the overlay's rows, as a curve. */
@@ -361,6 +390,7 @@ void lud_overlay_draw_panel(lud_overlay *o, lud_canvas *canvas, const lud_theme 
                 .row = row_height(canvas),
                 .s = s};
     if (has_map(o) && c.y + map_height(&c) <= c.bottom) draw_colour_bar(o, &c);
-    if (o->shown & LUD_OVERLAY_BARS) draw_bars(o, &c, player);
+    if (o->shown & LUD_OVERLAY_BARS && bars_height(o, &c) > 0) draw_bars(o, &c, player);
+    if (o->shown & LUD_OVERLAY_BARS) draw_agent_numbers(o, &c, player);
     if (o->shown & LUD_OVERLAY_TRACE) draw_trace(o, &c, player, length);
 }

@@ -15,6 +15,7 @@ struct lud_overlay {
     double *goal_values; /* [most goals of an agent] */
     lud_box *goal_areas; /* [most goals] */
     double *actions;     /* [most actions] */
+    double *numbers;     /* [n_agents] */
     int width, height;   /* cells of the world */
     int32_t *cell_goal;  /* [height * width] smallest goal that has the cell, -1: none */
 
@@ -25,6 +26,10 @@ struct lud_overlay {
     double *rows;       /* [row_capacity][n_quantities + n_choices] */
 };
 
+/* The source's numbers of agents about a step, in overlay->numbers; returns the largest amount, 0: there are
+ * none or they are not shown. */
+double lud_overlay_find_numbers(lud_overlay *overlay, const uint8_t *before, const int32_t *actions,
+                                const float *rewards);
 /* The row of a state at a position of the episode; null when nothing is known about it. */
 const double *lud_overlay_row(lud_overlay *overlay, const uint8_t *state, size_t position);
 /* The ramp of values: 0 is the floor, 1 the full hue. */

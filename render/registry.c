@@ -1,12 +1,14 @@
 #include "render/draw_multigrid.h"
 #include "render/draw_particle.h"
 #include "render/draw_proof.h"
+#include "render/draw_tribes.h"
 
 /* One line a world. */
 static const lud_draw_world *const worlds[] = {
     &lud_draw_multigrid,
     &lud_draw_particle,
     &lud_draw_proof,
+    &lud_draw_tribes,
 };
 
 const lud_draw_world *const *lud_draw_worlds(int *n) {

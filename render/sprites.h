@@ -58,7 +58,20 @@
     X(ICON_END, icon_end, true)                                                                              \
     X(ICON_RECORD, icon_record, true)                                                                        \
     X(ICON_RESTART, icon_restart, true)                                                                      \
-    X(ICON_HELP, icon_help, true)
+    X(ICON_HELP, icon_help, true)                                                                            \
+    X(TRIBE_DISC, tribe_disc, true)                                                                          \
+    X(TRIBE_SQUARE, tribe_square, true)                                                                      \
+    X(TRIBE_TRIANGLE, tribe_triangle, true)                                                                  \
+    X(TRIBE_DIAMOND, tribe_diamond, true)                                                                    \
+    X(TRIBE_HEXAGON, tribe_hexagon, true)                                                                    \
+    X(TRIBE_STAR, tribe_star, true)                                                                          \
+    X(HOUSE, house, true)                                                                                    \
+    X(GRAIN, grain, false)                                                                                   \
+    X(TREE, tree, false)                                                                                     \
+    X(LOG, log, false)                                                                                       \
+    X(ORE, ore, false)                                                                                       \
+    X(SHIELD, shield, true)                                                                                  \
+    X(SPARK, spark, false)
 
 typedef enum lud_sprite {
 #define X(NAME, name, tinted) LUD_SPRITE_##NAME,

@@ -49,6 +49,25 @@ static void paragraph(cursor *c, const char *text, int most) {
     c->y += 4 * c->s;
 }
 
+/* A text line by line, long ones broken; at most `most` lines in all. */
+static void lines(cursor *c, const char *text, int most) {
+    int n = 0;
+    while (*text && n < most && room(c, c->row)) {
+        const char *newline = strchr(text, '\n');
+        char line[512];
+        snprintf(line, sizeof line, "%.*s", newline ? (int)(newline - text) : (int)strlen(text), text);
+        const size_t length = lud_canvas_text_fitting(c->canvas, line, c->width);
+        const bool whole = !line[length];
+        if (!whole && length == 0) return;
+        line[length] = 0;
+        lud_canvas_text_cut(c->canvas, c->x, c->y, c->width, LUD_TEXT_SMALL, c->theme->text, line);
+        c->y += c->row;
+        n++;
+        text += whole ? strlen(line) + (newline != NULL) : length;
+        while (!whole && *text == ' ') text++;
+    }
+}
+
 /* A name and its value; a long value goes on below. */
 static void pair(cursor *c, const char *name, const char *value) {
     if (!room(c, c->row)) return;
@@ -128,6 +147,35 @@ static void portrait(const cursor *c, int agent, float x, float y, int side) {
         lud_canvas_disc(c->canvas, x + half, y + half, half, c->theme->colours[agent % 7]);
 }
 
+/* The parts of the last reward and of all so far, those that ever paid. */
+static void draw_components(cursor *c, int agent) {
+    double last[32], sum[32];
+    const int n = c->layout->n_components;
+    if (n == 0 || n > 32) return;
+    lud_player_components(c->stage->player, agent, last, sum);
+    for (int k = 0; k < n; k++) {
+        char number[64];
+        if (sum[k] == 0 && last[k] == 0) continue;
+        snprintf(number, sizeof number, "%+.3g (%.3g in all)", last[k], sum[k]);
+        pair(c, c->layout->components[k], number);
+    }
+}
+
+/* What an agent that reads and writes was told when it chose its last action, and what it answered. */
+static void draw_exchange(cursor *c, int agent) {
+    const uint8_t *before = lud_player_before(c->stage->player);
+    lud_text read = {0}, written = {0};
+    if (before && c->stage->overlay &&
+        lud_overlay_agent_text(c->stage->overlay, before, agent, &read, &written)) {
+        small_heading(c, "It wrote");
+        lines(c, written.bytes ? written.bytes : "", 6);
+        small_heading(c, "It had read");
+        lines(c, read.bytes ? read.bytes : "", 40);
+    }
+    lud_text_free(&read);
+    lud_text_free(&written);
+}
+
 static void draw_agent(cursor *c, int agent) {
     lud_text text = {0};
     const lud_draw_world *kind = c->stage->drawing->kind;
@@ -152,6 +200,7 @@ static void draw_agent(cursor *c, int agent) {
     snprintf(number, sizeof number, "%.3g (%.3g in all)", rewards ? (double)rewards[agent] : 0.0,
              lud_player_return(c->stage->player, agent));
     pair(c, "reward", number);
+    draw_components(c, agent);
     if (c->what->takeover->taken[agent]) {
         draw_keys(c, agent);
     } else if (room(c, 2 * c->row)) {
@@ -160,6 +209,7 @@ static void draw_agent(cursor *c, int agent) {
                             "C  take the controls");
         c->y += c->row;
     }
+    draw_exchange(c, agent);
 }
 
 /* ---- agents ---- */
@@ -212,8 +262,8 @@ static int chips_a_row(const cursor *c) {
 /* Where rows have no room: portraits with numbers, side by side. */
 static void draw_agent_chips(cursor *c, float height) {
     float side = portrait_side(c), width = chip_width(c);
-    int a_row = chips_a_row(c), n = c->layout->n_agents;
-    for (int i = 0; i < n && room(c, height * (float)(i / a_row + 1) - 4 * c->s); i++) {
+    int a_row = chips_a_row(c), n = c->layout->n_agents, shown = 0;
+    for (int i = 0; i < n && room(c, height * (float)(i / a_row + 1) - 4 * c->s); i++, shown++) {
         float x = c->x + (float)(i % a_row) * width, y = c->y + (float)(i / a_row) * height;
         highlight(c, i, (lud_box){x - 6 * c->s, y - 2, width - 4 * c->s, height});
         portrait(c, i, x, y, (int)side);
@@ -222,13 +272,14 @@ static void draw_agent_chips(cursor *c, float height) {
         lud_canvas_text(c->canvas, x + side + 5 * c->s, y + (side - c->row) * 0.5f, LUD_TEXT_SMALL,
                         c->theme->text, text);
     }
-    c->y += height * (float)((n + a_row - 1) / a_row);
+    c->y += height * (float)((shown + a_row - 1) / a_row);
 }
 
 /* Height that the agents need at least. */
 static float chips_height(const cursor *c) {
     int a_row = chips_a_row(c), rows = (c->layout->n_agents + a_row - 1) / a_row;
-    return (float)rows * (portrait_side(c) + 4 * c->s) + 8 * c->s;
+    const float most = 0.4f * (c->bottom - c->y); /* of crowds the first have room */
+    return fminf((float)rows * (portrait_side(c) + 4 * c->s) + 8 * c->s, most);
 }
 
 static void draw_agents(cursor *c, lud_inspector *inspector) {
@@ -415,6 +466,11 @@ static void draw_subject(cursor *c) {
              lud_player_over(player) ? "the episode is over"
              : c->what->playing      ? "playing"
                                      : "paused");
+        const lud_draw_world *kind = c->stage->drawing->kind;
+        if (!kind->legend) return;
+        c->y += 8 * c->s;
+        const lud_box box = {c->x, c->y, c->width, c->bottom - c->y};
+        c->y += kind->legend(c->stage->drawing, c->canvas, c->theme, lud_player_state(player), box);
     }
 }
 

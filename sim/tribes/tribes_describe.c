@@ -191,6 +191,9 @@ void lud_tribes_describe_team(const lud_model *model, int team, lud_text *out) {
     lud_text_append(out, "You are of the team %s. A unit is worth to you: grain %d, wood %d, ore %d.\n",
                     own->name, (int)own->value[LUD_GRAIN], (int)own->value[LUD_WOOD],
                     (int)own->value[LUD_ORE]);
+    lud_text_append(out, "Of a hundred tries to gather succeed: grain %d, wood %d, ore %d.\n",
+                    (int)(100 * own->skill[LUD_GRAIN] + 0.5), (int)(100 * own->skill[LUD_WOOD] + 0.5),
+                    (int)(100 * own->skill[LUD_ORE] + 0.5));
     for (int t = 0; t < m->spec.n_teams; t++)
         if (t != team)
             lud_text_append(out, "To the team %s it is worth: grain %d, wood %d, ore %d.\n",

@@ -79,6 +79,7 @@ static const lud_option team_rows[] = {
     INT(robots, "0", 0, LUD_TRIBES_MAX_AGENTS,
         "of them robots, whatever the role of the others; the last ones"),
     INTS(values, "[1, 2, 3]", 0, LUD_TRIBES_MAX_VALUE, "what a unit of grain, wood and ore is worth to it"),
+    REALS(skills, "[1, 1, 1]", 0, 1, "probability that gathering a unit of grain, wood and ore succeeds"),
 };
 const lud_option_table lud_tribes_team_option_table = OPTION_TABLE("teams", "one team", team_rows);
 

@@ -115,8 +115,8 @@ static void gather(const lud_tribes_run *run, int agent) {
     uint8_t *load = load_of(run, agent);
     if (field < 0 || lud_tribes_loaded(load) >= m->spec.carry) return;
     uint8_t *stock = run->state + m->at.stock + (uint32_t)field;
-    if (*stock == 0) return;
     const int kind = (int)lud_tribes_kind(m, field);
+    if (*stock == 0 || !decide(run, agent, m->spec.teams[m->team[agent]].skill[kind])) return;
     --*stock;
     ++load[kind];
     earn_and_count(run, agent, LUD_TRIBES_GATHERED, value_of(run, m->team[agent], kind));

@@ -372,31 +372,60 @@ static void choose_partner(course *c, int agent) {
     if (n == 0) choose_partner(c, agent + 1);
 }
 
+/* --- Work --- */
+
+static void deliver(course *c, int i) {
+    oracle_state *s = &c->now.state;
+    const int team = c->m->team[i];
+    for (int k = 0; k < 3 && beside_home(c->m, s, i); k++) {
+        s->store[team][k] += s->load[i][k];
+        s->count[team][DELIVERED] += s->load[i][k] * worth(c->m, team, k);
+        pay(c, i, DELIVERED, s->load[i][k] * worth(c->m, team, k));
+        s->load[i][k] = 0;
+    }
+}
+
+static void choose_gathering(course *c, int agent) {
+    const lud_tribes_model *m = c->m;
+    oracle_state *s = &c->now.state;
+    const oracle_outcome before = c->now;
+    if (agent == m->n_agents) {
+        for (int i = 0; i < m->n_agents; i++)
+            if (s->x[i] >= 0 && c->actions[i] == LUD_TRIBES_DEPOSIT) deliver(c, i);
+        choose_partner(c, 0);
+        c->now = before;
+        return;
+    }
+    const char *kinds = "gwo";
+    const char *kind = s->x[agent] < 0 ? NULL : strchr(kinds, cell_at(m, s->x[agent], s->y[agent]));
+    if (c->actions[agent] != LUD_TRIBES_GATHER || !kind || s->stock[s->y[agent]][s->x[agent]] == 0 ||
+        sum3(s->load[agent]) >= m->spec.carry) {
+        choose_gathering(c, agent + 1);
+        return;
+    }
+    const int team = m->team[agent], k = (int)(kind - kinds);
+    const double p = m->spec.teams[team].skill[k];
+    for (int success = 0; success < 2; success++) {
+        c->now = before;
+        c->now.probability *= success ? p : 1 - p;
+        if (c->now.probability <= 0) continue;
+        if (success) {
+            s->stock[s->y[agent]][s->x[agent]]--;
+            s->load[agent][k]++;
+            s->count[team][GATHERED] += worth(m, team, k);
+            pay(c, agent, GATHERED, worth(m, team, k));
+        }
+        choose_gathering(c, agent + 1);
+    }
+    c->now = before;
+}
+
 void oracle_step(const lud_tribes_model *m, const oracle_state *state, const int32_t *actions,
                  oracle_outcomes *out) {
     course c = {.m = m, .actions = actions, .out = out};
     c.now.state = *state;
     c.now.probability = 1;
-    oracle_state *s = &c.now.state;
-    for (int i = 0; i < m->n_agents; i++) {
-        if (s->x[i] < 0) continue;
-        const int team = m->team[i];
-        const char *kinds = "gwo", *kind = strchr(kinds, cell_at(m, s->x[i], s->y[i]));
-        if (actions[i] == LUD_TRIBES_GATHER && kind && s->stock[s->y[i]][s->x[i]] > 0 &&
-            sum3(s->load[i]) < m->spec.carry) {
-            s->stock[s->y[i]][s->x[i]]--;
-            s->load[i][kind - kinds]++;
-            s->count[team][GATHERED] += worth(m, team, (int)(kind - kinds));
-            pay(&c, i, GATHERED, worth(m, team, (int)(kind - kinds)));
-        }
-        for (int k = 0; k < 3 && actions[i] == LUD_TRIBES_DEPOSIT && beside_home(m, s, i); k++) {
-            s->store[team][k] += s->load[i][k];
-            s->count[team][DELIVERED] += s->load[i][k] * worth(m, team, k);
-            pay(&c, i, DELIVERED, s->load[i][k] * worth(m, team, k));
-            s->load[i][k] = 0;
-        }
-    }
-    choose_partner(&c, 0);
+    choose_gathering(&c, 0);
 }
 
 /* --- States and models --- */

@@ -139,6 +139,19 @@ static void test_gathering(void **unused) {
     end(s);
 }
 
+static void test_skill(void **unused) {
+    (void)unused;
+    scene *s = begin("  map: [1gA]\n  carry: 1\n  regrow: {grain: 1}\n  teams: [{skills: [0.25, 1, 1]}]\n");
+    int gathered = 0;
+    for (int k = 0; k < 400; k++) {
+        tribes_put(s->model, s->state, 0, 1, 0, 0, 0, 0);
+        act(s, G, W, W, W);
+        gathered += lud_tribes_load(model_of(s), s->state, 0)[LUD_GRAIN];
+    }
+    assert_in_range(gathered, 65, 135); /* standard deviation 8.7 about 100 */
+    end(s);
+}
+
 static void test_growth(void **unused) {
     (void)unused;
     scene *s = begin("  map: [1gggggggg2, AwwwwwwwwB]\n  stock: 2\n  regrow: {grain: 0.5, wood: 1}\n" TEAMS);
@@ -398,6 +411,7 @@ int main(void) {
         cmocka_unit_test(test_nobody_enters_where_somebody_stood),
         cmocka_unit_test(test_one_of_those_who_want_a_cell_gets_it),
         cmocka_unit_test(test_gathering),
+        cmocka_unit_test(test_skill),
         cmocka_unit_test(test_growth),
         cmocka_unit_test(test_delivering),
         cmocka_unit_test(test_a_swap_pays_for_both),

@@ -48,8 +48,8 @@ static lud_model *random_model(random_source *r) {
     for (int y = 0; y < height; y++) lud_text_append(&text, "'%.*s', ", width, map + y * width);
     lud_text_append(&text, "]\n  teams: [");
     for (int t = 0; t < n_teams; t++)
-        lud_text_append(&text, "{values: [%u, %u, %u]}, ", random_below(r, 4), random_below(r, 4),
-                        random_below(r, 4));
+        lud_text_append(&text, "{values: [%u, %u, %u], skills: [1, 0.25, %d]}, ", random_below(r, 4),
+                        random_below(r, 4), random_below(r, 4), random_chance(r, 0.5));
     static const char *const chances[] = {"0", "0.25", "0.5", "1"};
     const char *health = random_chance(r, 0.5) ? "0" : "2";
     lud_text_append(&text, "]\n  carry: %u\n  stock: 2\n  health: %s\n  hunger: %u\n", 1 + random_below(r, 3),
@@ -299,8 +299,8 @@ static void test_golden_run(void **unused) {
     static const struct {
         const char *name;
         uint64_t hash;
-    } golden[] = {{"village", 0x4d923788af80101e},
-                  {"market", 0x1e4d9a658af21832},
+    } golden[] = {{"village", 0x0abb91d76d0647d6},
+                  {"market", 0xdbc5d2627d9c8471},
                   {"raid", 0xe27fbf530875d9a6},
                   {"crowd", 0x2895b9c1d2aa3cf9}};
     for (size_t k = 0; k < sizeof golden / sizeof *golden; k++) {

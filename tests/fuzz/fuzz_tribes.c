@@ -1,0 +1,64 @@
+/* Any text as a tribes section: either an error, or a model that runs, observes, tells its agents what they
+ * see and writes itself back. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/tribes/tribes.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void play(const lud_model *model) {
+    const lud_layout *layout = &model->layout;
+    uint32_t tick[2] = {0, 1};
+    const lud_range range = {1, 0, 2, tick};
+    const size_t n = 2 * (size_t)layout->n_agents;
+    uint8_t *states = malloc(2 * layout->state_bytes + 1), flags[4];
+    int32_t *actions = calloc(n, sizeof *actions);
+    float *rewards = malloc(n * sizeof *rewards);
+    float *components = malloc(n * LUD_TRIBES_COMPONENTS * sizeof *components);
+    double *values = malloc((size_t)layout->n_measures * sizeof *values);
+    void *parts[LUD_MAX_OBSERVATION_PARTS] = {0};
+    for (int p = 0; p < layout->n_parts; p++) parts[p] = malloc(2 * layout->parts[p].bytes + 1);
+    lud_tribes_world.reset(model, range, states);
+    for (int t = 0; t < 5; t++) {
+        for (size_t i = 0; i < n; i++) actions[i] = (int32_t)((i * 7 + (size_t)t * 3) % LUD_TRIBES_ACTIONS);
+        lud_tribes_world.step(model, range, states, (lud_actions){.discrete = actions},
+                              (lud_outcome){rewards, flags, flags + 2, components});
+        lud_tribes_world.observe(model, range, states, parts);
+    }
+    lud_tribes_world.measure(model, 1, states, values);
+    lud_text text = {0};
+    lud_tribes_world.describe(model, states, &text);
+    lud_tribes_world.describe_agent(model, states, layout->n_agents - 1, &text);
+    lud_tribes_world.describe_team(model, layout->n_teams - 1, &text);
+    lud_text_free(&text);
+    for (int p = 0; p < layout->n_parts; p++) free(parts[p]);
+    free(states);
+    free(actions);
+    free(rewards);
+    free(components);
+    free(values);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    lud_error error = {0};
+    lud_tree *root;
+    lud_model *model, *again;
+    lud_arena *arena = lud_arena_create(0);
+    if (!arena) return 0;
+    if (!lud_tree_read_text(arena, "fuzz", (const char *)data, size, &root, &error) &&
+        root->kind == LUD_TREE_MAPPING && !lud_tribes_world.parse(root, "fuzz", 0, &model, &error)) {
+        play(model);
+        lud_tree *written = lud_arena_take(arena, sizeof *written);
+        written->kind = LUD_TREE_MAPPING;
+        if (lud_tribes_world.write(model, arena, written, &error)) abort();
+        if (lud_tribes_world.parse(written, "fuzz", 0, &again, &error)) abort();
+        if (again->layout.state_bytes != model->layout.state_bytes) abort();
+        lud_tribes_world.free(again);
+        lud_tribes_world.free(model);
+    }
+    lud_arena_destroy(arena);
+    return 0;
+}
