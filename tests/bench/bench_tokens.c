@@ -232,7 +232,8 @@ static lud_status measure_learning(rig *r, lud_bench_report *report, lud_error *
         r->sequences[i] = (lud_sequence){r->tokens + i * PROMPT, PROMPT - NEW, NEW};
         r->coefficient[i] = -1.0f;
     }
-    for (int k = 0; k < 2 && !status; k++) {
+    for (int k = 0;
+         k < 2 && !status && (lud_bench_wants(report, names[0]) || lud_bench_wants(report, names[1])); k++) {
         status = lud_transformer_trainer_create(&shape, r->parameters, LEARNED * PROMPT, k == 1, &trainers[k],
                                                 error);
         if (status) break;
@@ -251,6 +252,35 @@ static lud_status measure_learning(rig *r, lud_bench_report *report, lud_error *
     r->trainer = NULL;
     for (int k = 0; k < 2; k++) lud_transformer_trainer_destroy(trainers[k]);
     return status;
+}
+
+/* --- keys and values as bytes --- */
+
+/* Mean difference of the log-probabilities of the first tokens behind the same prompts, where both drew the
+ * same.
+ */
+static lud_status measure_bytes(rig *r, lud_bench_report *report, lud_error *error) {
+    static const char *const name = "keys and values as bytes: difference of log-probabilities";
+    float log_probs[2][MOST_ROWS];
+    int32_t tokens[2][MOST_ROWS];
+    if (!lud_bench_wants(report, name)) return LUD_OK;
+    for (int bytes = 0; bytes < 2; bytes++) {
+        lud_texts texts;
+        lud_status status = make_generator(r, false, bytes, MOST_ROWS, 1, error);
+        if (status) return status;
+        fill_prompts(r, MOST_ROWS);
+        lud_generate(r->generator, &r->prompts, &texts);
+        memcpy(log_probs[bytes], texts.log_probs, sizeof log_probs[bytes]);
+        memcpy(tokens[bytes], texts.tokens, sizeof tokens[bytes]);
+    }
+    double sum = 0, n = 0;
+    for (int i = 0; i < MOST_ROWS; i++)
+        if (tokens[0][i] == tokens[1][i]) {
+            const double difference = (double)(log_probs[0][i] - log_probs[1][i]);
+            sum += difference < 0 ? -difference : difference;
+            n++;
+        }
+    return lud_bench_add(report, (lud_bench_row){name, n > 0 ? 1e3 * sum / n : 0, 0, "millinats", 0}, error);
 }
 
 /* --- memory --- */
@@ -360,6 +390,7 @@ static lud_status measure(rig *r, lud_bench_report *report, lud_error *error) {
     lud_transformer_trainer_destroy(r->trainer);
     r->trainer = NULL;
     if (!status) status = measure_learning(r, report, error);
+    if (!status) status = measure_bytes(r, report, error);
     return status;
 }
 
