@@ -141,8 +141,8 @@ static void compare(const char *section) {
     memcpy(observed[0], cpu.parts, sizeof cpu.parts);
     memcpy(observed[1], device.parts, sizeof device.parts);
     const lud_batch_out out[2] = {
-        {observed[0], cpu.rewards, cpu.terminated, cpu.truncated, cpu.final_states},
-        {observed[1], device.rewards, device.terminated, device.truncated, device.final_states}};
+        {observed[0], cpu.rewards, cpu.terminated, cpu.truncated, cpu.final_states, NULL},
+        {observed[1], device.rewards, device.terminated, device.truncated, device.final_states, NULL}};
     int n_ended = 0;
     for (int step = 0; step <= STEPS; step++) {
         if (step == 0) {

@@ -133,7 +133,7 @@ static void test_play(void **state) {
     float rewards[N];
     uint8_t terminated[N], truncated[N];
     uint8_t *final_states = malloc(N * layout->state_bytes);
-    lud_batch_out out = {parts, rewards, terminated, truncated, final_states};
+    lud_batch_out out = {parts, rewards, terminated, truncated, final_states, NULL};
     lud_successors next = {0};
     lud_proof_successors list = proof_successors(m->limits.max_successors, m->limits.max_goals);
     lud_batch_reset(batch, &out);
