@@ -3,7 +3,7 @@ BUILD  := build/release
 CTEST  := ctest --output-on-failure -j$(shell nproc)
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: all install-deps install-deps-test build program demo test test-format test-release test-tidy test-sanitize test-threads test-fuzz bench clean
+.PHONY: all install-deps install-deps-test python-readers build program demo test test-format test-release test-tidy test-sanitize test-threads test-fuzz bench clean
 
 all: build
 
@@ -45,7 +45,13 @@ install-deps-test:
 test-format: install-deps-test
 	@git ls-files '*.c' '*.h' '*.cc' '*.cu' '*.cuh' '*.inc' | xargs clang-format --dry-run --Werror
 
-test-release: build
+# The programs that read data sets in Python, for tests/cli/test_data_sets.c, which says so where they are missing.
+python-readers: install-deps-test
+	@build/python/bin/python -c 'import h5py, minari, PIL' 2>/dev/null || \
+	{ python3 -m venv build/python && build/python/bin/pip install -q h5py==3.16.0 minari==0.5.4 pillow; } || \
+	{ rm -rf build/python; echo "python-readers: could not be installed; the tests with them are skipped"; }
+
+test-release: build python-readers
 	$(CTEST) --test-dir $(BUILD)
 
 test-tidy: build

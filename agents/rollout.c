@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 
 /* --- a cast in a batch --- */
 
@@ -56,8 +57,8 @@ void lud_runner_destroy(lud_runner *r) {
     free(r->discrete);
     free(r->continuous);
     free(r->rewards);
-    free(r->components);
     free(r->log_probs);
+    free(r->components);
     for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) free(r->observations[p]);
     *r = (lud_runner){0};
 }

@@ -229,7 +229,7 @@ lud_status lud_feeder_next(lud_feeder *f, const void **memory, lud_sample_cursor
         pthread_cond_broadcast(&f->changed);
     }
     slot *s = &f->slots[f->wanted % (uint64_t)f->feed.n_slots];
-    if (!f->feed.n_threads) {
+    if (!f->feed.n_threads && s->state == SLOT_FREE) {
         s = begin_batch(f);
         make_batch(f, s);
         s->state = SLOT_READY;

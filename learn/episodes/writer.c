@@ -191,10 +191,14 @@ static bool describe(lud_data_writer *w) {
 static lud_status make_file(lud_data_writer *w, lud_error *error) {
     lud_hdf5_lock();
     lud_status status = LUD_OK;
+    errno = 0;
     w->file = lud_hdf5_create(w->partial);
+    const int reason = errno;
     if (w->file >= 0) w->group = H5Gcreate2(w->file, "ludus", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     if (w->group < 0 || !describe(w) || !lud_minari_views_create(w->file, w->options.info, &w->views))
-        status = lud_hdf5_write_error(w->path, error);
+        status = w->file < 0 && reason
+                     ? lud_fail(error, LUD_ERROR_IO, "%s: cannot be written: %s", w->path, strerror(reason))
+                     : lud_hdf5_write_error(w->path, error);
     maker m = {.writer = w, .group = w->group, .status = status, .error = error};
     make_episode_columns(&m);
     make_step_columns(&m);

@@ -108,6 +108,7 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
     if (status) return status;
     if (o->start && !(o->start = lud_mappo_find_path(m->arena, s->path, o->start)))
         return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
+    if (s->run.steps > 0) o->steps = s->run.steps;
     const int64_t n_agents = s->model->layout.n_agents, envs = s->run.environments;
     const int64_t evaluated = envs < LUD_MAPPO_MAX_EVALUATED ? envs : LUD_MAPPO_MAX_EVALUATED;
     m->seed = (uint64_t)s->run.seed;
@@ -200,17 +201,18 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     const lud_update *u = &m->ppo.core;
     const lud_ppo_sums *l = &u->sums;
     const double steps = (double)(m->training.buffer.n_steps * m->training.buffer.n_envs);
-    const double actor_norm = u->groups[m->ppo.actor].norm / (double)u->n_stepped;
+    const double n_stepped = u->n_stepped > 0 ? (double)u->n_stepped : 1.0; /* a gate may keep nothing */
+    const double actor_norm = u->groups[m->ppo.actor].norm / n_stepped;
     row[LUD_MAPPO_STEPS] = steps * (double)m->iteration;
-    row += m->n_measures;                                  /* those of the world stand before the following */
-    row[LUD_MAPPO_POLICY_LOSS] = l->policy_loss / l->rows; /* no number where a gate kept nothing */
+    row += m->n_measures; /* those of the world stand before the following */
+    row[LUD_MAPPO_POLICY_LOSS] = l->policy_loss / l->rows;
     row[LUD_MAPPO_VALUE_LOSS] = l->value_loss / l->value_rows;
     row[LUD_MAPPO_ENTROPY] = l->entropy / l->rows;
     row[LUD_MAPPO_RATIO] = l->ratio / l->rows;
     row[LUD_MAPPO_CLIPPED] = l->clipped / l->rows;
     lud_update_gate_row(u, row + LUD_MAPPO_COLUMNS);
     row[LUD_MAPPO_ACTOR_NORM] = actor_norm;
-    row[LUD_MAPPO_CRITIC_NORM] = u->groups[m->ppo.critic].norm / (double)u->n_stepped;
+    row[LUD_MAPPO_CRITIC_NORM] = u->groups[m->ppo.critic].norm / n_stepped;
     row[LUD_MAPPO_SPEED] = steps / (lud_clock_seconds() - began);
     lud_profile_call(&m->profile);
     if (!isfinite(l->policy_loss) || !isfinite(l->value_loss) || !isfinite(actor_norm))
@@ -273,6 +275,7 @@ const lud_learner_kind lud_mappo_learner = {
     .about = "PPO with shared parameters: MAPPO and IPPO, graph networks, magnitude and direction",
     .options = &lud_mappo_option_table,
     .values = offsetof(mappo, options),
+    .counts_steps = true,
     .create = create,
     .destroy = destroy,
     .iterate = iterate,

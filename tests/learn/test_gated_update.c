@@ -216,6 +216,23 @@ static void nothing_kept_is_no_step(void **state) {
     support_mappo_close(&b);
 }
 
+/* The same for a critic that learns from what is kept: nobody steps, and no step is counted. */
+static void nothing_kept_for_anybody(void **state) {
+    (void)state;
+    support_mappo b = support_mappo_open(
+        TAG("mode: threshold, fixed_price: true, price: 1e9, min_keep: 0, critic: kept", "layers: 1"));
+    const lud_parameters *p = b.learner->update->parameters;
+    float *before = malloc((size_t)p->size * sizeof *before);
+    memcpy(before, p->values, (size_t)p->size * sizeof *before);
+    double row[64];
+    lud_error error = {0};
+    assert_int_equal(b.learner->base.kind->iterate(&b.learner->base, row, &error), LUD_OK);
+    assert_memory_equal(before, p->values, (size_t)p->size * sizeof *before);
+    assert_int_equal(b.learner->ppo.core.n_steps, 0);
+    free(before);
+    support_mappo_close(&b);
+}
+
 /* ---- the prover ---- */
 
 static const char *const prover[] = {
@@ -428,6 +445,7 @@ int main(void) {
                                        cmocka_unit_test(two_passes_are_one),
                                        cmocka_unit_test(dropped_rows_are_in_no_slice),
                                        cmocka_unit_test(nothing_kept_is_no_step),
+                                       cmocka_unit_test(nothing_kept_for_anybody),
                                        cmocka_unit_test(values_need_no_successors),
                                        cmocka_unit_test(resuming_gives_the_same_bytes),
                                        cmocka_unit_test(gated_training_repeats),

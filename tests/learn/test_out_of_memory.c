@@ -16,6 +16,7 @@
 #include "learn/empo/exact/chain.h"
 #include "learn/learner.h"
 #include "learn/store/run.h"
+#include "learn/ticks/ticks.h"
 #include "learn/train.h"
 #include "out_of_memory.h"
 
@@ -138,6 +139,14 @@ static void empo_people(void **state) {
     "epochs: 1, minibatches: 1, evaluation_episodes: 2, "                                                    \
     "graph: {hidden_size: 4, heads: 1, embed_hidden_size: 4, layers: 1}"
 
+static void cloning(void **state) {
+    (void)state;
+    test_learner("clone", PARTICLE
+                 "learner: {type: clone, steps: 2, report_every: 1, batch: 4, windows: {horizon: 2}, "
+                 "summary: {weight: 1}, pairs: {weight: 1}, evaluation_episodes: 2, dagger: {rounds: 1, "
+                 "labels: 4, environments: 1, expert: random}, network: {hidden_size: 8, encoder: mlp}}\n");
+}
+
 static void mappo(void **state) {
     (void)state;
     test_learner("graph-mappo", PARTICLE MAPPO "}\n");
@@ -147,12 +156,38 @@ static void mappo(void **state) {
         "gate: {mode: top_k, rate: 0.5, history: 8, history_min: 2}, baseline: {type: group_mean}}\n");
 }
 
+/* Where memory for a pass of all rows is out they go in several, which may change the last bits of sums and
+ * nothing that is done. */
+static lud_status act_in_ticks(const void *argument, uint64_t *result, lud_error *error) {
+    lud_device *device = NULL;
+    lud_learner *learner = NULL;
+    lud_status status = lud_device_open("cpu", 1, &device, error);
+    if (!status) status = lud_learner_create(argument, device, &learner, error);
+    for (int t = 0; t < 6 && !status; t++) {
+        lud_tick_learner *l = (lud_tick_learner *)learner;
+        status = lud_tick_run(l, error);
+        if (!status)
+            out_of_memory_hash(result, l->training.discrete,
+                               (size_t)l->training.n_rows * sizeof *l->training.discrete);
+    }
+    lud_learner_destroy(learner);
+    lud_device_close(device);
+    return status;
+}
+
+#define TICKS(agents, environments)                                                                          \
+    "ludus: 1\nname: t\nworld: particle\nparticle: {task: navigation_graph, agents: " agents                 \
+    ", obstacles: 1, actions: discrete, episode_length: 4}\nrun: {environments: " environments               \
+    ", seed: 5}\nlearner: {type: ticks, ticks: 3, ticks_per_iteration: 3, evaluation_episodes: 1, "          \
+    "gate: {mode: threshold, rate: 0.5, history: 8, history_min: 2}, policy: {hidden_size: 8, graph: "       \
+    "{hidden_size: 4, heads: 1, embed_hidden_size: 4, layers: 1}}}\n"
+
 static void ticks(void **state) {
     (void)state;
-    test_learner("ticks", PARTICLE "learner: {type: ticks, ticks: 3, ticks_per_iteration: 3, "
-                                   "evaluation_episodes: 2, gate: {mode: threshold, rate: 0.5, history: 8}, "
-                                   "policy: {hidden_size: 8, graph: {hidden_size: 4, heads: 1, "
-                                   "embed_hidden_size: 4, layers: 1}}}\n");
+    test_learner("ticks of one row", TICKS("1", "1")); /* which cannot be split */
+    lud_scenario *scenario = opened(TICKS("4", "2"));
+    out_of_memory_test("ticks of eight rows", act_in_ticks, scenario);
+    lud_scenario_destroy(scenario);
 }
 
 static const char *proof_text(const char *learner) {
@@ -301,6 +336,7 @@ int main(void) {
                                        cmocka_unit_test(empo_people),
                                        cmocka_unit_test(empo_plasticity),
                                        cmocka_unit_test(mappo),
+                                       cmocka_unit_test(cloning),
                                        cmocka_unit_test(ticks),
                                        cmocka_unit_test(proof_ppo),
                                        cmocka_unit_test(kge),

@@ -345,14 +345,119 @@ static void test_window(void **state) {
     assert_non_null(strstr(error.text, "ludus record"));
 }
 
+/* --- recorded episodes --- */
+
+/* Two episodes that a viewer has played, as a source. */
+typedef struct tapes {
+    lud_episode_source source; /* stands first */
+    size_t state_bytes, n[2];
+    uint8_t states[2][64 * 1024];
+    int32_t actions[2][64];
+    float rewards[2][64];
+    uint32_t first_tick[2];
+} tapes;
+
+static lud_status load_tape(lud_episode_source *source, int64_t number, lud_recorded_episode *episode,
+                            lud_error *error) {
+    tapes *t = (tapes *)source;
+    if (number > 1) return lud_fail(error, LUD_ERROR_IO, "no such tape");
+    *episode = (lud_recorded_episode){.number = number,
+                                      .seed = 5,
+                                      .first_tick = t->first_tick[number],
+                                      .n_states = t->n[number],
+                                      .states = t->states[number],
+                                      .actions = t->actions[number],
+                                      .rewards = t->rewards[number],
+                                      .over = true};
+    return LUD_OK;
+}
+
+static void record_tape(stage *s, tapes *t, int number) {
+    lud_player *player = lud_viewer_player(s->viewer);
+    bool moved = true;
+    for (; moved; t->n[number]++) {
+        const size_t k = t->n[number];
+        memcpy(t->states[number] + k * t->state_bytes, lud_player_state(player), t->state_bytes);
+        if (k) {
+            memcpy(t->actions[number] + 2 * (k - 1), lud_player_actions(player), 2 * sizeof(int32_t));
+            memcpy(t->rewards[number] + 2 * (k - 1), lud_player_rewards(player), 2 * sizeof(float));
+        }
+        lud_error error = {0};
+        assert_int_equal(lud_player_step(player, NULL, &moved, &error), LUD_OK);
+    }
+}
+
+static void test_recorded_episodes(void **state) {
+    stage *s = *state;
+    tapes *t = calloc(1, sizeof *t);
+    lud_player *player = lud_viewer_player(s->viewer);
+    t->source = (lud_episode_source){.n = 2, .load = load_tape};
+    t->state_bytes = lud_viewer_scenario(s->viewer)->model->layout.state_bytes;
+    int32_t goals[20][2];
+    record_tape(s, t, 0);
+    assert_int_equal(t->n[0], 21);
+    for (size_t k = 0; k < 20; k++) {
+        lud_player_seek(player, k);
+        memcpy(goals[k], lud_player_goals(player), sizeof goals[k]);
+    }
+    lud_player_seek(player, 20);
+    lud_player_next_episode(player);
+    t->first_tick[1] = 20;
+    record_tape(s, t, 1);
+    lud_viewer_destroy(s->viewer);
+    s->options = (lud_view_options){.path = "data.h5", .text = scenario_text, .episodes = &t->source};
+    lud_error error = {0};
+    if (lud_viewer_create(&s->options, &s->viewer, &error)) fail_msg("%s", error.text);
+    player = lud_viewer_player(s->viewer);
+    key(s, SDLK_p, 0);
+    for (int episode = 0; episode < 2; episode++) {
+        assert_int_equal(lud_player_known(player), t->n[episode]);
+        assert_int_equal(position(s), 0);
+        for (size_t k = 0; k < t->n[episode]; k++) {
+            assert_memory_equal(lud_player_state(player), t->states[episode] + k * t->state_bytes,
+                                t->state_bytes);
+            if (!episode && k < 20) assert_memory_equal(lud_player_goals(player), goals[k], sizeof goals[k]);
+            key(s, SDLK_PERIOD, 0);
+        }
+        assert_true(lud_player_over(player));
+        assert_non_null(strstr(lud_viewer_message(s->viewer), "Shift N"));
+        key(s, SDLK_HOME, 0);
+        assert_int_equal(position(s), 0);
+        key(s, SDLK_n, 0); /* behind the last comes the first */
+    }
+    key(s, SDLK_n, KMOD_LSHIFT);
+    assert_non_null(strstr(lud_viewer_message(s->viewer), "Episode 2 of 2"));
+    assert_memory_equal(lud_player_state(player), t->states[1], t->state_bytes);
+    /* another action leads away from what was recorded, and R comes back to it */
+    for (int k = 0; k < 3; k++) key(s, SDLK_PERIOD, 0);
+    const int32_t other[2] = {t->actions[1][6] ? 0 : 1, -1};
+    bool moved;
+    assert_int_equal(lud_player_step(player, other, &moved, &error), LUD_OK);
+    assert_int_equal(lud_player_known(player), 5);
+    key(s, SDLK_r, 0);
+    assert_int_equal(lud_player_known(player), t->n[1]);
+    t->source.n = 3; /* the third cannot be loaded */
+    key(s, SDLK_n, 0);
+    assert_non_null(strstr(lud_viewer_message(s->viewer), "no such tape"));
+    lud_viewer_destroy(s->viewer);
+    s->viewer = NULL;
+    free(t);
+}
+
 int main(void) {
 #define WITH_VIEWER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        WITH_VIEWER(test_step_and_rewind),    WITH_VIEWER(test_play),
-        WITH_VIEWER(test_take_over),          WITH_VIEWER(test_mouse),
-        WITH_VIEWER(test_dragging_things),    WITH_VIEWER(test_take_over_in_the_plane),
-        WITH_VIEWER(test_view_section),       WITH_VIEWER(test_every_key_draws),
-        WITH_VIEWER(test_recording),          WITH_VIEWER(test_reload),
-        WITH_VIEWER(test_reload_of_includes), WITH_VIEWER(test_window)};
+    const struct CMUnitTest tests[] = {WITH_VIEWER(test_step_and_rewind),
+                                       WITH_VIEWER(test_play),
+                                       WITH_VIEWER(test_recorded_episodes),
+                                       WITH_VIEWER(test_take_over),
+                                       WITH_VIEWER(test_mouse),
+                                       WITH_VIEWER(test_dragging_things),
+                                       WITH_VIEWER(test_take_over_in_the_plane),
+                                       WITH_VIEWER(test_view_section),
+                                       WITH_VIEWER(test_every_key_draws),
+                                       WITH_VIEWER(test_recording),
+                                       WITH_VIEWER(test_reload),
+                                       WITH_VIEWER(test_reload_of_includes),
+                                       WITH_VIEWER(test_window)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
