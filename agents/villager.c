@@ -353,22 +353,22 @@ static lud_status create(const lud_policy_kind *kind, const lud_model *model, lu
                          const char *file, lud_policy **policy, lud_error *error) {
     (void)file;
     if (model->world != &lud_tribes_world)
-        return lud_fail_at(error, LUD_ERROR_INPUT, options ? options->place : (lud_place){0},
-                           "the policy villager is for the world tribes, not for %s", model->world->name);
+        return lud_invalid_at(error, options ? options->place : (lud_place){0},
+                              "the policy villager is for the world tribes, not for %s", model->world->name);
     lud_arena *arena = lud_arena_create(0);
-    if (!arena) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    if (!arena) return lud_no_memory(error, "a policy");
     villager_options values;
     lud_status status = lud_options_read(&option_table, arena, options, &values, error);
     lud_arena_destroy(arena);
     if (status) return status;
     villager *self = calloc(1, sizeof *self);
-    if (!self) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    if (!self) return lud_no_memory(error, "a policy");
     self->policy = (lud_policy){.kind = kind, .model = model};
     self->craft = (craft)values.craft;
     self->wander = values.wander;
     if (!find_market(self, lud_tribes_of(model))) {
         destroy(&self->policy);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+        return lud_no_memory(error, "a policy");
     }
     *policy = &self->policy;
     return LUD_OK;

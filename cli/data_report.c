@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/interrupt.h"
 #include "base/mean.h"
 #include "base/progress.h"
 #include "cli/cli.h"

@@ -9,14 +9,15 @@ enum { LUD_TRAIL_STATES = 16 };
 /* One moment to be drawn: a state, or a point on the way from one state to the next. */
 typedef struct lud_moment {
     const uint8_t *state;
-    const uint8_t *before;  /* the state one step earlier; null: no motion is drawn */
-    const int32_t *actions; /* [n_agents] joint action from `before` to `state`; null when not known */
-    const float *rewards;   /* [n_agents] of that step; null when not known */
-    float progress;         /* 0..1 of the step's motion, already eased; 1 shows `state` exactly */
-    float glow;             /* 1: just changed .. 0: settled */
-    float seconds;          /* clock of slow waves and shimmers; constant in still pictures */
-    const int32_t *goals;   /* [n_agents] goal to be shown for each agent, -1: none; null: none at all */
-    int selected_agent;     /* -1: none */
+    const uint8_t *before;    /* the state one step earlier; null: no motion is drawn */
+    const uint8_t *came_from; /* the same state where no motion is drawn either; null at the start */
+    const int32_t *actions;   /* [n_agents] joint action from `came_from` to `state`; null when not known */
+    const float *rewards;     /* [n_agents] of that step; null when not known */
+    float progress;           /* 0..1 of the step's motion, already eased; 1 shows `state` exactly */
+    float glow;               /* 1: just changed .. 0: settled */
+    float seconds;            /* clock of slow waves and shimmers; constant in still pictures */
+    const int32_t *goals;     /* [n_agents] goal to be shown for each agent, -1: none; null: none at all */
+    int selected_agent;       /* -1: none */
     bool cell_selected;
     int cell_x, cell_y;
     bool labels;                 /* agent numbers beside the agents */

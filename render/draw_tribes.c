@@ -38,7 +38,7 @@ static lud_status create(const lud_model *model, lud_drawing **drawing, lud_erro
     }
     if (!d || !d->map_key || !d->events || !d->at || !d->order) {
         if (d) destroy(&d->drawing);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for drawing the world");
+        return lud_no_memory(error, "drawing the world");
     }
     for (int k = 0; k < m->spec.n_maps; k++)
         d->map_key[k] = XXH3_64bits_withSeed(m->spec.maps[k], (size_t)m->n_cells, (uint64_t)m->spec.width);

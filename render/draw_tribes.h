@@ -1,6 +1,5 @@
 /* Drawing of the tribes world. */
-#ifndef LUDUS_RENDER_DRAW_TRIBES_H
-#define LUDUS_RENDER_DRAW_TRIBES_H
+#pragma once
 
 #include "render/draw.h"
 #include "sim/tribes/tribes.h"
@@ -68,5 +67,3 @@ void lud_tribes_tell_change(lud_drawing *drawing, const uint8_t *before, const u
 int lud_tribes_step_events(lud_drawing *drawing, const uint8_t *before, const uint8_t *after);
 float lud_tribes_draw_legend(lud_drawing *drawing, lud_canvas *canvas, const lud_theme *theme,
                              const uint8_t *state, lud_box box);
-
-#endif

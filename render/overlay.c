@@ -366,7 +366,7 @@ double lud_overlay_find_numbers(lud_overlay *o, const uint8_t *before, const int
 /* A bar below each agent, the longest as wide as a cell, to the right for numbers above zero. */
 static void draw_agent_numbers(lud_overlay *o, lud_canvas *canvas, const lud_theme *theme,
                                const lud_camera *camera, const lud_moment *moment) {
-    const double most = lud_overlay_find_numbers(o, moment->before, moment->actions, moment->rewards);
+    const double most = lud_overlay_find_numbers(o, moment->came_from, moment->actions, moment->rewards);
     const float s = camera->scale, high = fmaxf(2, roundf(s * 0.085f));
     for (int i = 0; i < o->drawing->model->layout.n_agents && most > 0; i++) {
         float x, y, px, py;

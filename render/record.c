@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/progress.h"
 #include "render/video.h"
 
@@ -91,6 +92,7 @@ static lud_status add_frame(recorder *r, float progress, bool moving, lud_error 
                          .trail = trail,
                          .n_trail = o->still ? 0 : lud_player_trail(r->player, trail, LUD_TRAIL_STATES),
                          .before = moving && o->frames_per_step > 1 ? lud_player_before(r->player) : NULL,
+                         .came_from = lud_player_before(r->player),
                          .actions = lud_player_actions(r->player),
                          .rewards = lud_player_rewards(r->player),
                          .progress = lud_eased(progress),

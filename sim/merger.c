@@ -14,7 +14,7 @@ lud_status lud_merger_begin(lud_merger *merger, size_t n, lud_error *error) {
     while (slots < 2 * n) slots *= 2;
     merger->mask = slots - 1;
     if (slots > LUD_MERGER_FEW) merger->slot = malloc(slots * sizeof *merger->slot);
-    if (!merger->slot) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %zu outcomes", n);
+    if (!merger->slot) return lud_no_memory(error, "%zu outcomes", n);
     memset(merger->slot, 0, slots * sizeof *merger->slot);
     return LUD_OK;
 }

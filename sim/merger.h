@@ -1,6 +1,5 @@
 /* Equal successors become one. */
-#ifndef LUDUS_SIM_MERGER_H
-#define LUDUS_SIM_MERGER_H
+#pragma once
 
 #include "sim/world.h"
 
@@ -20,5 +19,3 @@ lud_status lud_merger_begin(lud_merger *merger, size_t n, lud_error *error);
  * probability to the equal one. */
 void lud_merger_add(lud_merger *merger, lud_successors *out, double probability);
 void lud_merger_end(lud_merger *merger);
-
-#endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "learn/store/run.h"
 
 /* Environments that neither training nor evaluation touches; ticks of a round never meet those of another. */
@@ -46,7 +47,8 @@ lud_status lud_clone_dagger_open(const lud_clone_options *options, const lud_sce
     d->asked = calloc((size_t)n, lud_cast_hidden_bytes(d->expert) + 8);
     d->discrete = calloc(agents, sizeof *d->discrete);
     d->continuous = calloc(agents * (size_t)lud_max_continuous(layout) + 1, sizeof *d->continuous);
-    bool whole = d->asked && d->discrete && d->continuous;
+    d->p = calloc((size_t)lud_max_discrete(layout) + 1, sizeof *d->p);
+    bool whole = d->asked && d->discrete && d->continuous && d->p;
     for (int p = 0; p < layout->n_parts; p++) {
         d->parts[p] = calloc((size_t)n, layout->parts[p].bytes);
         whole = whole && d->parts[p];
@@ -62,16 +64,34 @@ void lud_clone_dagger_close(lud_clone_dagger *d) {
     free(d->asked);
     free(d->discrete);
     free(d->continuous);
+    free(d->p);
     *d = (lud_clone_dagger){0};
 }
 
-/* Labels of environment e, as far as any are still wanted. */
-static int64_t label_one(lud_clone_dagger *d, int e, int64_t wanted) {
+/* The answer of an agent's expert: its choice, or where it knows them its probabilities in so many draws. */
+static void label_agent(lud_clone_dagger *d, const lud_batch *batch, int e, int a, int64_t frame) {
+    const lud_layout *layout = &batch->model->layout;
+    const uint8_t *state = batch->states + (size_t)e * layout->state_bytes;
+    const uint8_t *hidden = d->asked + (size_t)e * lud_cast_hidden_bytes(d->expert);
+    const int64_t at = (int64_t)e * layout->n_agents + a, width = lud_max_continuous(layout);
+    const int n = layout->actions[a].n_discrete;
+    if (n == 0 || !lud_policy_distribution(lud_cast_get(d->expert, a), state, a,
+                                           lud_cast_goal(d->expert, hidden, a), d->p)) {
+        lud_clone_data_label(d->data, frame, a, d->discrete[at], d->continuous + at * width, true);
+        return;
+    }
+    double sum = d->p[0];
+    for (int i = 0, k = 0; i < LUD_CLONE_DRAWS; i++) {
+        while (k < n - 1 && sum * LUD_CLONE_DRAWS < i + 0.5) sum += d->p[++k];
+        lud_clone_data_label(d->data, frame, a, k, NULL, i == 0);
+    }
+}
+
+/* Answers for environment e, as far as any are still wanted. */
+static int64_t label_one(lud_clone_dagger *d, const lud_batch *batch, int e, int64_t wanted) {
     const lud_layout *layout = &d->scenario->model->layout;
-    const int64_t width = lud_max_continuous(layout);
     int64_t n = 0, frame = -1;
     for (int a = 0; a < layout->n_agents && n < wanted; a++) {
-        const int64_t at = (int64_t)e * layout->n_agents + a;
         if (!lud_clone_imitates(d->options, layout, a)) continue;
         if (frame < 0) {
             frame = lud_clone_data_frame(d->data);
@@ -82,7 +102,7 @@ static int64_t label_one(lud_clone_dagger *d, int e, int64_t wanted) {
                            (const uint8_t *)d->parts[p] + (size_t)e * bytes, bytes);
             }
         }
-        lud_clone_data_label(d->data, frame, a, d->discrete[at], d->continuous + at * width);
+        label_agent(d, batch, e, a, frame);
         n++;
     }
     return n;
@@ -95,7 +115,7 @@ static int64_t label_all(lud_clone_dagger *d, const lud_batch *batch, int64_t wa
     int64_t n = 0;
     model->world->observe(model, range, batch->states, d->parts);
     lud_cast_act(d->expert, range, batch->states, d->parts, d->asked, d->discrete, d->continuous);
-    for (int e = 0; e < batch->n_envs && n < wanted; e++) n += label_one(d, e, wanted - n);
+    for (int e = 0; e < batch->n_envs && n < wanted; e++) n += label_one(d, batch, e, wanted - n);
     return n;
 }
 
@@ -116,6 +136,7 @@ lud_status lud_clone_dagger_round(lud_clone_dagger *d, int64_t round, lud_error 
     lud_runner_start(runner);
     lud_cast_reset(d->expert, lud_batch_range(batch, 0, batch->n_envs), batch->states, d->asked);
     for (int64_t n = 0; n < d->options->dagger.labels;) {
+        LUD_TRY(lud_interrupt_check(error));
         n += label_all(d, batch, d->options->dagger.labels - n);
         lud_runner_step(runner);
         renew(d, runner);

@@ -19,6 +19,7 @@ typedef struct lud_clone_dagger {
     void *parts[LUD_MAX_OBSERVATION_PARTS]; /* [n_envs](part) that are kept */
     int32_t *discrete;
     float *continuous;
+    double *p; /* [choices] */
 } lud_clone_dagger;
 
 /* After an error too it is to be closed. */

@@ -294,8 +294,9 @@ static lud_status read_all(lud_clone_data *d, lud_data_set **sets, uint64_t seed
         valid = valid && lud_data_set_info(sets[i])->last_action_valid;
     }
     d->frame_capacity += n_labels;
-    d->track_capacity += n_labels;
-    d->row_capacity += n_labels;
+    const int64_t rows = d->shape->n_discrete > 0 ? LUD_CLONE_DRAWS * n_labels : n_labels;
+    d->track_capacity += rows;
+    d->row_capacity += rows;
     if (d->frame_capacity > INT32_MAX || !take(d))
         return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %lld frames of recorded episodes",
                         (long long)d->frame_capacity);
@@ -333,11 +334,12 @@ int64_t lud_clone_data_frame(lud_clone_data *d) {
     return d->n_frames++;
 }
 
-void lud_clone_data_label(lud_clone_data *d, int64_t frame, int agent, int32_t choice, const float *numbers) {
+void lud_clone_data_label(lud_clone_data *d, int64_t frame, int agent, int32_t choice, const float *numbers,
+                          bool asked) {
     const int64_t width = d->shape->n_continuous, row = d->n_rows;
     lud_clone_track *track = add_track(d, frame, 1, agent);
     track->source = (int16_t)(d->n_sources - 1);
-    track->episode = (uint32_t)d->n_labels;
+    track->episode = (uint32_t)d->n_labels; /* of one step: nothing is drawn for it */
     if (d->choices)
         d->choices[row] = choice;
     else
@@ -347,6 +349,7 @@ void lud_clone_data_label(lud_clone_data *d, int64_t frame, int agent, int32_t c
     d->sample_track[at] = d->n_tracks - 1;
     d->sample_step[at] = 0;
     d->n_labels++;
+    d->n_asked += asked;
 }
 
 /* What was taken from the checkpoint of n labels in n_frames frames. */
@@ -358,7 +361,8 @@ static void restore(lud_clone_data *d, int64_t n, const int32_t *agent, const in
     d->n_rows = d->first_labelled_row;
     d->n_labels = 0;
     for (int64_t i = 0; i < n; i++)
-        lud_clone_data_label(d, d->first_labelled_frame + frame[i], agent[i], choice[i], numbers + i * width);
+        lud_clone_data_label(d, d->first_labelled_frame + frame[i], agent[i], choice[i], numbers + i * width,
+                             false);
 }
 
 static void visit_labels(lud_clone_data *d, lud_checkpoint *checkpoint, int64_t n, int32_t *agent,
@@ -393,15 +397,19 @@ void lud_clone_data_visit(lud_clone_data *d, lud_checkpoint *checkpoint) {
     const lud_layout *layout = &d->shape->model->layout;
     const int64_t most = d->track_capacity - d->first_labelled_track;
     if (most == 0) return;
-    uint64_t n_labels = (uint64_t)d->n_labels, n_frames = (uint64_t)(d->n_frames - d->first_labelled_frame);
+    uint64_t n_asked = (uint64_t)d->n_asked, n_labels = (uint64_t)d->n_labels,
+             n_frames = (uint64_t)(d->n_frames - d->first_labelled_frame);
     lud_checkpoint_u64(checkpoint, "clone.label.n", &n_labels);
     lud_checkpoint_u64(checkpoint, "clone.label.frames", &n_frames);
+    lud_checkpoint_u64(checkpoint, "clone.label.asked", &n_asked);
     if (lud_checkpoint_status(checkpoint, NULL)) return;
-    if (n_labels > (uint64_t)most || n_frames > (uint64_t)most) {
+    if (n_labels > (uint64_t)most || n_asked > n_labels ||
+        n_frames > (uint64_t)(d->frame_capacity - d->first_labelled_frame)) {
         lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "more labels than the scenario's dagger asks for");
         return;
     }
     const int64_t n = (int64_t)n_labels;
+    d->n_asked = (int64_t)n_asked;
     int32_t *agent = zeros(3 * n, sizeof *agent), *frame = agent + n, *choice = frame + n;
     float *numbers = zeros(n * d->shape->n_continuous, sizeof *numbers);
     if (!agent || !numbers) {

@@ -43,22 +43,25 @@ typedef struct lud_clone_data {
     int64_t *sample_track, *sample_step; /* [row_capacity] */
     int64_t n_held_out;
     int64_t *held_out_track, *held_out_step; /* [row_capacity] */
-    int64_t n_labels;                        /* of the last source */
+    int64_t n_labels;                        /* rows of the last source */
+    int64_t n_asked;                         /* actions that the expert was asked for */
     int64_t first_labelled_frame, first_labelled_row, first_labelled_track;
 } lud_clone_data;
 
 /* Reads the files of the options, for the model that the shape was made from, with room for `n_labels`
- * labels in states of their own. The statistics are those of what is not held out. LUD_ERROR_INPUT when a
+ * answers in states of their own. The statistics are those of what is not held out. LUD_ERROR_INPUT when a
  * file is of another world, window semantics or shape of observations. After an error too it is to be
  * destroyed. */
 lud_status lud_clone_data_open(const lud_clone_options *options, const lud_mappo_shape *shape, uint64_t seed,
                                int64_t n_labels, lud_clone_data *data, lud_error *error);
 /* Safe on a zeroed struct. */
 void lud_clone_data_close(lud_clone_data *data);
-/* Adds a label: what the expert does as `agent` in the state that was observed last with
- * lud_clone_data_frame. */
+/* Rows that an answer becomes where the expert says how likely each choice is: so many draws from it, at even
+ * distances. */
+enum { LUD_CLONE_DRAWS = 16 };
+/* Adds what the expert does as `agent` in a frame: a row; `asked` where it is the first of an answer. */
 void lud_clone_data_label(lud_clone_data *data, int64_t frame, int agent, int32_t choice,
-                          const float *numbers);
+                          const float *numbers, bool asked);
 /* Room for one more frame: its number; the caller writes the parts there. */
 int64_t lud_clone_data_frame(lud_clone_data *data);
 /* Saves or loads the labels and their frames. */

@@ -60,7 +60,8 @@ static const lud_option dagger_options[] = {
     INT(rounds, "0", 0, 100000, "times that the expert is asked, at equal distances; 0: never"),
     INT(labels, "200", 1, 100000000,
         "actions of the expert asked for in a round, in states visited meanwhile"),
-    INT(environments, "16", 1, 1000000, "in which these states are visited"),
+    INT(environments, "4", 1, 1000000,
+        "in which these states are visited; labels over them and their agents should last an episode"),
     TREE(expert, "who is asked: a RUN (of ludus solve, too), or a policy such as {type: heuristic}"),
 };
 static const lud_option_table dagger_table = OPTION_TABLE(

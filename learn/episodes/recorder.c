@@ -10,6 +10,7 @@
 
 #include "agents/rollout.h"
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "learn/episodes/schema.h"
 #include "learn/episodes/writer.h"
 

@@ -8,8 +8,9 @@
 #include "learn/language/parse_action.h"
 
 /* Prompts go through the network in pieces that end at multiples of PIECE of a row's positions, whatever else
- * is in the run, of at most RUN_TOKENS tokens. */
-enum { PIECE = 64, RUN_TOKENS = 1024 };
+ * is in the run, of at most RUN_TOKENS
+ * tokens: what runs between two layers stays in caches. */
+enum { PIECE = 64, RUN_TOKENS = 256 };
 
 typedef struct row {
     int64_t length;              /* of the prompt */

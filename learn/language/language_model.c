@@ -28,7 +28,7 @@ static const lud_option options[] = {
     INT(context, "512", 2, 1e6, "most tokens of a prompt and its answer"),
     REAL(rope_theta, "10000", 1, 1e9, "base of the rotary positions"),
     REAL(norm_epsilon, "1e-5", 1e-12, 1, "in norms"),
-    BOOL(tied, "true", "the head is the embedding"),
+    BOOL(tied, "false", "the head is the embedding"),
     TEXT(mark, "\"\\n> \"", "text behind which an agent answers"),
     INT(max_prompt, "0", 0, 1e6, "most tokens of a prompt; 0: what an answer leaves of the context"),
     INT(max_new_tokens, "32", 1, 65535, "of an answer"),

@@ -9,7 +9,6 @@
 const char lud_transformer_embedding_name[] = "model.embed_tokens.weight";
 const char lud_transformer_norm_name[] = "model.norm.weight";
 static const char head_name[] = "lm_head.weight";
-static const double deviation = 0.02;
 
 static const char *const part_names[LUD_LAYER_PARTS] = {[LUD_PART_QUERY] = "self_attn.q_proj",
                                                         [LUD_PART_KEY] = "self_attn.k_proj",
@@ -93,12 +92,16 @@ double lud_transformer_multiply_adds(const lud_transformer_shape *s, bool head) 
                 : (double)(s->layers * layer_numbers(s, LUD_PART_MATRICES));
 }
 
+/* The stream begins with numbers of size 1, or with those that give a tied head logits of size 1. */
 void lud_transformer_declare(const lud_transformer_shape *s, lud_parameters *parameters) {
-    const lud_init plain = {.kind = LUD_INIT_NORMAL, .a = deviation};
-    const lud_init into_stream = {.kind = LUD_INIT_NORMAL, .a = deviation / sqrt(2.0 * (double)s->layers)};
+    const double width = (double)s->width;
+    const lud_init plain = {.kind = LUD_INIT_KAIMING, .a = 1.0};
+    const lud_init into_stream = {.kind = LUD_INIT_KAIMING, .a = 1.0 / sqrt(2.0 * (double)s->layers)};
+    const lud_init embedding = {.kind = LUD_INIT_NORMAL, .a = s->tied ? 1.0 / sqrt(width) : 1.0};
+    const lud_init head = {.kind = LUD_INIT_NORMAL, .a = 0.1 / sqrt(width)};
     const lud_init one = {.kind = LUD_INIT_CONSTANT, .a = 1.0};
     const int64_t table[2] = {s->vocabulary, s->width};
-    lud_parameters_add(parameters, lud_transformer_embedding_name, 2, table, plain);
+    lud_parameters_add(parameters, lud_transformer_embedding_name, 2, table, embedding);
     for (int64_t layer = 0; layer < s->layers; layer++)
         for (int k = 0; k < LUD_LAYER_PARTS; k++) {
             const lud_transformer_part part = (lud_transformer_part)k;
@@ -115,5 +118,5 @@ void lud_transformer_declare(const lud_transformer_shape *s, lud_parameters *par
             if (index >= 0) parameters->items[index].low_rank = matrix;
         }
     lud_parameters_add(parameters, lud_transformer_norm_name, 1, &s->width, one);
-    if (!s->tied) lud_parameters_add(parameters, head_name, 2, table, plain);
+    if (!s->tied) lud_parameters_add(parameters, head_name, 2, table, head);
 }

@@ -59,8 +59,10 @@ const char *lud_transformer_head_name(const lud_transformer_shape *shape);
 /* Whether a parameter of that name is the transformer's. */
 bool lud_transformer_names(const lud_transformer_shape *shape, const char *name);
 
-/* Adds all parameters (not built): matrices start normal with deviation 0.02, those that write into the
- * residual stream 0.02 / sqrt(2 layers) (Radford et al., 2019). Matrices of layers are marked low-rank. */
+/* Adds all parameters (not built): matrices start normal with deviation 1 / sqrt(inputs), those that write
+ * into the residual stream with that / sqrt(2 layers) (Radford et al., 2019). Matrices of layers are marked
+ * low-rank.
+ */
 void lud_transformer_declare(const lud_transformer_shape *shape, lud_parameters *parameters);
 
 /* Learning: forward and backward over packed sequences. One network a layer, planned once; with

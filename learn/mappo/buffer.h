@@ -1,7 +1,6 @@
 /* What a rollout leaves behind, and how it is cut into chunks for an update. Host memory; slot t of T + 1 is
  * what the agents saw and remembered at step t, environment-major. */
-#ifndef LUDUS_LEARN_MAPPO_BUFFER_H
-#define LUDUS_LEARN_MAPPO_BUFFER_H
+#pragma once
 
 #include "learn/mappo/inputs.h"
 #include "learn/nn/arrays.h"
@@ -48,5 +47,3 @@ lud_returns lud_mappo_buffer_returns(const lud_mappo_buffer *buffer, const float
 /* Cuts the rollout into chunks, rows first, first + n_rows, ..., of one agent in one environment within one
  * episode, of at most `length` steps; chunks has room for n_steps * n_rows. Returns their number. */
 int64_t lud_mappo_buffer_cut(const lud_mappo_buffer *buffer, int64_t length, lud_chunk *chunks);
-
-#endif

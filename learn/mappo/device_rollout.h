@@ -1,8 +1,7 @@
 /* Rollouts on a device that steps the world itself: observe, edges, forward, sample, step and store are one
  * piece of work over memory taken beforehand, recorded once and replayed for every step. The host sees a
  * rollout when it is over. */
-#ifndef LUDUS_LEARN_MAPPO_DEVICE_ROLLOUT_H
-#define LUDUS_LEARN_MAPPO_DEVICE_ROLLOUT_H
+#pragma once
 
 #include "learn/mappo/buffer.h"
 #include "learn/mappo/head.h"
@@ -47,5 +46,3 @@ void lud_mappo_device_rollout_run(lud_mappo_device_rollout *rollout, lud_mappo_b
  * lud_batch_out. */
 void lud_mappo_device_rollout_ends(const lud_mappo_device_rollout *rollout, int64_t t, uint8_t *terminated,
                                    uint8_t *truncated, uint8_t *final_states);
-
-#endif

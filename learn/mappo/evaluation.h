@@ -1,6 +1,5 @@
 /* Evaluations of graph MAPPO in environments that training never touches. */
-#ifndef LUDUS_LEARN_MAPPO_EVALUATION_H
-#define LUDUS_LEARN_MAPPO_EVALUATION_H
+#pragma once
 
 #include "learn/store/metrics.h"
 
@@ -18,5 +17,3 @@ void lud_mappo_evaluation_start(lud_mappo_learner_state *learner);
 lud_status lud_mappo_evaluation_decide(lud_mappo_learner_state *learner, bool deterministic,
                                        lud_error *error);
 void lud_mappo_evaluation_step(lud_mappo_learner_state *learner);
-
-#endif

@@ -1,6 +1,5 @@
 /* Trained agents of a run acting in a cast: for running, watching and recording. */
-#ifndef LUDUS_LEARN_MAPPO_POLICY_H
-#define LUDUS_LEARN_MAPPO_POLICY_H
+#pragma once
 
 #include "agents/cast.h"
 #include "learn/nn/parameters.h"
@@ -30,5 +29,3 @@ const lud_parameters *lud_mappo_policy_parameters(const lud_policy *policy);
  * graph do not). LUD_ERROR_INPUT when the checkpoint does not fit. */
 lud_status lud_mappo_join(const lud_scenario *trained, const lud_scenario *scenario, const char *folder,
                           lud_cast *cast, lud_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Rollouts of graph MAPPO: decisions of all agents, steps of the world, what episodes came to. */
-#ifndef LUDUS_LEARN_MAPPO_ROLLOUT_H
-#define LUDUS_LEARN_MAPPO_ROLLOUT_H
+#pragma once
 
 #include "learn/mappo/buffer.h"
 #include "sim/batch.h"
@@ -35,5 +34,3 @@ lud_status lud_mappo_step(lud_mappo_learner_state *learner, lud_mappo_stepping *
 /* One rollout of training into the buffer, values of slot T included. Fills `row` with the means of episodes
  * that ended. */
 lud_status lud_mappo_collect(lud_mappo_learner_state *learner, double *row, lud_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* What the CUDA half of a rollout (rollout_cuda.cu) gives to device_rollout.c: a table of functions, exported
  * by the device's module as lud_mappo_cuda_code. Every pointer in what they are handed is memory of the
  * device, and they only queue work, so that a step can be recorded. Also read by nvcc. */
-#ifndef LUDUS_LEARN_MAPPO_ROLLOUT_CODE_H
-#define LUDUS_LEARN_MAPPO_ROLLOUT_CODE_H
+#pragma once
 
 #include "kernels/device.h"
 #include "learn/mappo/options.h"
@@ -74,5 +73,3 @@ typedef struct lud_mappo_code {
     void (*turn)(lud_device *device, int64_t n_envs, int64_t n_agents, const uint8_t *terminated,
                  const uint8_t *truncated, float *mask, uint32_t *slot, uint32_t *tick);
 } lud_mappo_code;
-
-#endif

@@ -1,8 +1,7 @@
 /* Updates of graph MAPPO: proximal policy optimisation for agents that share parameters (Yu et al., "The
  * surprising effectiveness of PPO in cooperative multi-agent games", NeurIPS 2022). The core is
  * learn/policy_gradient; here is what a slice of it is. */
-#ifndef LUDUS_LEARN_MAPPO_UPDATE_H
-#define LUDUS_LEARN_MAPPO_UPDATE_H
+#pragma once
 
 #include "learn/mappo/head.h"
 #include "learn/policy_gradient/update.h"
@@ -39,5 +38,3 @@ lud_status lud_mappo_update(lud_mappo_learner_state *learner, lud_error *error);
 /* Fills inputs, fields and the core's arrays with `n` chunks of equal length from the buffer. */
 lud_status lud_mappo_gather(lud_mappo_learner_state *learner, const lud_chunk *chunks, int64_t n,
                             lud_error *error);
-
-#endif

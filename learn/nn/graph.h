@@ -104,6 +104,3 @@ void lud_nn_backward_f64(lud_nn *net);
 
 /* The value that owns the memory of `value`. */
 int lud_nn_owner(const lud_nn *net, int value);
-/* Whether the backward run of a node reads its inputs and its output. */
-bool lud_node_needs_inputs(lud_node_kind kind);
-bool lud_node_needs_output(lud_node_kind kind);

@@ -15,13 +15,6 @@ static const struct {
 #undef X
 };
 
-bool lud_node_needs_inputs(lud_node_kind kind) {
-    return needs[kind].inputs;
-}
-bool lud_node_needs_output(lud_node_kind kind) {
-    return needs[kind].output;
-}
-
 /* A piece of memory that must hold its contents from time `first` to time `last`. Forward runs of nodes
  * 0..n-1 are the times 0..n-1, their backward runs 2n-1..n. */
 typedef struct buffer {

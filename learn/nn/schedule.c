@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 double lud_schedule_at(const lud_schedule *schedule, double step) {
     const double start = schedule->start, end = schedule->end;

@@ -1,8 +1,7 @@
 /* Arrays of one number a row that are used together: some go to the device in one upload, some come back in
  * one download, some stay there. On the CPU nothing moves: the host's view and the device's are the same
  * memory. */
-#ifndef LUDUS_LEARN_POLICY_GRADIENT_ROW_ARRAYS_H
-#define LUDUS_LEARN_POLICY_GRADIENT_ROW_ARRAYS_H
+#pragma once
 
 #include "kernels/device.h"
 
@@ -30,5 +29,3 @@ int32_t *lud_row_words_host(const lud_row_arrays *arrays);
 int32_t *lud_row_words_device(const lud_row_arrays *arrays);
 void lud_row_arrays_send(const lud_row_arrays *arrays);
 void lud_row_arrays_fetch(const lud_row_arrays *arrays);
-
-#endif

@@ -4,8 +4,7 @@
  * 2022): exponential averages of returns and of their squares, debiased. PopArt (van Hasselt et al.,
  * "Learning values across many orders of magnitude", NeurIPS 2016): the critic's output layer is rescaled
  * with them, so that its values in units of reward stay. */
-#ifndef LUDUS_LEARN_POLICY_GRADIENT_VALUE_NORMALISER_H
-#define LUDUS_LEARN_POLICY_GRADIENT_VALUE_NORMALISER_H
+#pragma once
 
 #include "learn/nn/parameters.h"
 
@@ -41,5 +40,3 @@ const float *lud_value_normaliser_targets(const lud_value_normaliser *normaliser
                                           int64_t n, const float *returns, float *target);
 /* Values of the critic in units of reward, in place, on the host. */
 void lud_value_normaliser_denormalise(const lud_value_normaliser *normaliser, int64_t n, float *values);
-
-#endif

@@ -1,7 +1,6 @@
 #include "learn/proof_ppo/decisions.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 lud_status lud_proof_decisions_create(const lud_proof_model *model, int64_t n, int sees,

@@ -31,6 +31,7 @@ static double field(const char *line, int column) {
         if (*line != ',') return NAN;
         line++;
     }
+    if (!*line || strchr(",\r\n", *line)) return NAN; /* a number behind it is another line's */
     char *end;
     const double value = strtod(line, &end);
     return end == line ? NAN : value;

@@ -311,8 +311,8 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     const uint64_t each = (uint64_t)l->options.ticks_per_iteration,
                    left = (uint64_t)l->options.ticks - l->iteration * each, n = left < each ? left : each;
     for (uint64_t t = 0; t < n; t++) {
-        const lud_status status = lud_tick_run(l, error);
-        if (status) return status;
+        LUD_TRY(lud_progress_beat(l->base.progress, (double)t / (double)n, error));
+        LUD_TRY(lud_tick_run(l, error));
     }
     l->iteration++;
     write_sums(l, row);

@@ -33,6 +33,7 @@ static lud_status add_frame(lud_recording *r, const lud_stage *stage, const lud_
                          .trail = trail,
                          .n_trail = shown->motion ? lud_player_trail(player, trail, LUD_TRAIL_STATES) : 0,
                          .before = progress > 0 && shown->motion ? lud_player_before(player) : NULL,
+                         .came_from = lud_player_before(player),
                          .actions = lud_player_actions(player),
                          .rewards = lud_player_rewards(player),
                          .progress = lud_eased(progress),

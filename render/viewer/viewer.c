@@ -236,6 +236,7 @@ static lud_moment moment_of(const lud_viewer *v, const uint8_t **trail) {
     lud_phase phase = lud_playback_phase(&v->playback, shown->motion);
     return (lud_moment){.state = lud_player_state(player),
                         .before = phase.moving || phase.glow > 0 ? lud_player_before(player) : NULL,
+                        .came_from = lud_player_before(player),
                         .actions = lud_player_actions(player),
                         .rewards = lud_player_rewards(player),
                         .progress = lud_eased(phase.progress),

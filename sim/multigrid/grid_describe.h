@@ -1,6 +1,5 @@
 /* Multigrid states in words. */
-#ifndef LUDUS_SIM_MULTIGRID_GRID_DESCRIBE_H
-#define LUDUS_SIM_MULTIGRID_GRID_DESCRIBE_H
+#pragma once
 
 #include "sim/multigrid/grid_model.h"
 
@@ -10,5 +9,3 @@ void lud_grid_describe(const lud_model *model, const uint8_t *state, lud_text *o
  * (3 at most), then the things and agents nearest to it (8 at most; distance in steps over open ground, then
  * from north to south and from west to east), each with its way in steps ahead, behind, left and right. */
 void lud_grid_tell_agent(const lud_model *model, const uint8_t *state, int agent, lud_text *out);
-
-#endif

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 bool lud_proof_is_known(const lud_proof_model *model, const lud_proof_atom *atom) {

@@ -5,8 +5,7 @@
  *
  * Cells are numbered y * width + x, x to the east and y to the south. Number n_cells stands for everything
  * outside, which behaves as water. */
-#ifndef LUDUS_SIM_TRIBES_TRIBES_H
-#define LUDUS_SIM_TRIBES_TRIBES_H
+#pragma once
 
 #include "sim/world.h"
 
@@ -266,5 +265,3 @@ int lud_tribes_nearest_house(const lud_tribes_model *m, const lud_tribes_map *ma
  * south, then from west to east): at most `most` of its own team or of the others. Returns their number. */
 int lud_tribes_in_sight(const lud_tribes_model *m, const uint8_t *state, const int16_t *at, int agent,
                         bool own_team, int most, int *agents);
-
-#endif

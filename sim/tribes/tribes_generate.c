@@ -189,20 +189,20 @@ lud_status lud_tribes_generate_maps(lud_arena *arena, lud_tribes_spec *spec, lud
     k.queue = lud_arena_take_array(arena, n, sizeof *k.queue);
     k.border = lud_arena_take_array(arena, n, sizeof *k.border);
     spec->maps = lud_arena_take_array(arena, (size_t)spec->generate.maps, sizeof *spec->maps);
-    if (!k.mark || !k.queue || !k.border || !spec->maps)
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for maps");
+    if (!k.mark || !k.queue || !k.border || !spec->maps) return lud_no_memory(error, "maps");
     spec->width = k.width;
     spec->height = k.height;
     for (k.map = 0; k.map < spec->generate.maps; k.map++) {
         k.cells = spec->maps[k.map] = lud_arena_take(arena, n);
-        if (!k.cells) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for maps");
+        if (!k.cells) return lud_no_memory(error, "maps");
         bool made = false;
         for (k.attempt = 0; k.attempt < ATTEMPTS && !made; k.attempt++) made = make_map(&k);
         if (!made)
-            return lud_fail(error, LUD_ERROR_INPUT,
-                            "found no map of %d by %d cells with room for the storehouses, fields, water and "
-                            "agents that are asked for; try a larger `size` or less of them",
-                            k.width, k.height);
+            return lud_invalid(
+                error,
+                "found no map of %d by %d cells with room for the storehouses, fields, water and "
+                "agents that are asked for; try a larger `size` or less of them",
+                k.width, k.height);
     }
     spec->n_maps = (int)spec->generate.maps;
     return LUD_OK;

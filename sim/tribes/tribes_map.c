@@ -26,19 +26,18 @@ static lud_status read_line(drawer *d, const char *line, size_t length, lud_plac
         if (c == ' ' || c == '\t' || c == '\r') continue;
         if (!is_cell(c, spec->n_teams)) {
             char shown[2] = {isprint((unsigned char)c) ? c : '?', 0};
-            return lud_fail_at(d->error, LUD_ERROR_INPUT, there,
-                               "expected one of . ~ g w o, A to %c or 1 to %d (%d teams), found '%s'",
-                               'A' + spec->n_teams - 1, spec->n_teams, spec->n_teams, shown);
+            return lud_invalid_at(d->error, there,
+                                  "expected one of . ~ g w o, A to %c or 1 to %d (%d teams), found '%s'",
+                                  'A' + spec->n_teams - 1, spec->n_teams, spec->n_teams, shown);
         }
         if (width == LUD_TRIBES_MAX_SIDE || spec->height == LUD_TRIBES_MAX_SIDE)
-            return lud_fail_at(d->error, LUD_ERROR_INPUT, there, "expected a map of at most %d by %d cells",
-                               (int)LUD_TRIBES_MAX_SIDE, (int)LUD_TRIBES_MAX_SIDE);
+            return lud_invalid_at(d->error, there, "expected a map of at most %d by %d cells",
+                                  (int)LUD_TRIBES_MAX_SIDE, (int)LUD_TRIBES_MAX_SIDE);
         d->cells[spec->height * LUD_TRIBES_MAX_SIDE + width++] = c;
     }
     if (width == 0) return LUD_OK;
     if (spec->height > 0 && width != spec->width)
-        return lud_fail_at(d->error, LUD_ERROR_INPUT, place, "expected a row of %d cells, found %d",
-                           spec->width, width);
+        return lud_invalid_at(d->error, place, "expected a row of %d cells, found %d", spec->width, width);
     spec->width = width;
     spec->height++;
     return LUD_OK;
@@ -60,7 +59,7 @@ static lud_status read_text(drawer *d, const lud_tree *node) {
 lud_status lud_tribes_map_read(lud_arena *arena, lud_tree *node, lud_tribes_spec *spec, lud_error *error) {
     drawer d = {arena, spec, error, lud_arena_take(arena, (size_t)LUD_TRIBES_MAX_SIDE * LUD_TRIBES_MAX_SIDE)};
     char **maps = lud_arena_take(arena, sizeof *maps);
-    if (!d.cells || !maps) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a map");
+    if (!d.cells || !maps) return lud_no_memory(error, "a map");
     spec->width = spec->height = 0;
     lud_status status = LUD_OK;
     if (node->kind == LUD_TREE_SCALAR)
@@ -79,7 +78,7 @@ lud_status lud_tribes_map_read(lud_arena *arena, lud_tree *node, lud_tribes_spec
     if (spec->width * spec->height < 2) return lud_tree_expected(node, error, "a map of two cells or more");
     const size_t width = (size_t)spec->width, height = (size_t)spec->height;
     maps[0] = lud_arena_take(arena, width * height);
-    if (!maps[0]) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a map");
+    if (!maps[0]) return lud_no_memory(error, "a map");
     for (size_t y = 0; y < height; y++) memcpy(maps[0] + y * width, d.cells + y * LUD_TRIBES_MAX_SIDE, width);
     spec->maps = maps;
     spec->n_maps = 1;

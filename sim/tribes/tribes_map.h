@@ -3,8 +3,7 @@
  *   .        ground              g w o  a field of grain, wood, ore
  *   ~        water               A..F   a storehouse of the first .. sixth team
  *   1..6     an agent of the first .. sixth team, on ground */
-#ifndef LUDUS_SIM_TRIBES_TRIBES_MAP_H
-#define LUDUS_SIM_TRIBES_TRIBES_MAP_H
+#pragma once
 
 #include "sim/tribes/tribes.h"
 
@@ -26,5 +25,3 @@ bool lud_tribes_is_connected(const char *map, int width, int height, uint8_t *ma
 /* Compiles map `index` of the model's spec into m->maps[index]; n_fields, field_begin, n_agents and
  * team_begin of the model are set and true of every map. False when memory is out. */
 bool lud_tribes_map_compile(lud_tribes_model *m, int index);
-
-#endif

@@ -1,6 +1,5 @@
 /* The option tables of tribes files. */
-#ifndef LUDUS_SIM_TRIBES_TRIBES_OPTIONS_H
-#define LUDUS_SIM_TRIBES_TRIBES_OPTIONS_H
+#pragma once
 
 #include "base/options.h"
 #include "sim/tribes/tribes.h"
@@ -42,5 +41,3 @@ extern const lud_option_table *const lud_tribes_option_tables[];
 
 /* What teams are called where the file does not say: the names of their colours. */
 extern const char *const lud_tribes_team_names[LUD_TRIBES_MAX_TEAMS];
-
-#endif

@@ -5,10 +5,6 @@
 #include "sim/tribes/tribes_options.h"
 #include "sim/tribes/tribes_parts.h"
 
-static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a world of tribes");
-}
-
 /* --- Teams --- */
 
 static lud_status read_team(lud_arena *arena, lud_tree *node, const lud_tribes_spec *spec, int index,
@@ -32,25 +28,24 @@ static lud_status read_team(lud_arena *arena, lud_tree *node, const lud_tribes_s
     }
     for (int t = 0; t < index; t++)
         if (!strcmp(spec->teams[t].name, team->name))
-            return lud_fail_at(error, LUD_ERROR_INPUT, node->place, "there are two teams of the name '%s'",
-                               team->name);
+            return lud_invalid_at(error, node->place, "there are two teams of the name '%s'", team->name);
     if (!team->name[0] || strpbrk(team->name, " \t\n\r:,"))
-        return lud_fail_at(error, LUD_ERROR_INPUT, node->place,
-                           "expected the name of a team to be one word, found '%s'", team->name);
+        return lud_invalid_at(error, node->place, "expected the name of a team to be one word, found '%s'",
+                              team->name);
     return LUD_OK;
 }
 
 static lud_status read_teams(lud_arena *arena, lud_tree *section, lud_tree *list, lud_tribes_spec *spec,
                              lud_error *error) {
     if (!list)
-        return lud_fail_at(error, LUD_ERROR_INPUT, section->place,
-                           "expected the key 'teams', a list of 1 to %d teams such as - {agents: 4, "
-                           "values: [1, 2, 3]}, found none",
-                           (int)LUD_TRIBES_MAX_TEAMS);
+        return lud_invalid_at(error, section->place,
+                              "expected the key 'teams', a list of 1 to %d teams such as - {agents: 4, "
+                              "values: [1, 2, 3]}, found none",
+                              (int)LUD_TRIBES_MAX_TEAMS);
     if (list->kind != LUD_TREE_SEQUENCE || list->n_children < 1 || list->n_children > LUD_TRIBES_MAX_TEAMS)
         return lud_tree_expected(list, error, "a list of 1 to %d teams", (int)LUD_TRIBES_MAX_TEAMS);
     spec->teams = lud_arena_take_array(arena, list->n_children, sizeof *spec->teams);
-    if (!spec->teams) return out_of_memory(error);
+    if (!spec->teams) return lud_out_of_memory(error);
     lud_status status = LUD_OK;
     for (lud_tree *node = list->child; node && !status; node = node->next, spec->n_teams++)
         status = read_team(arena, node, spec, spec->n_teams, &spec->teams[spec->n_teams], error);
@@ -67,14 +62,13 @@ static lud_status check_drawn(const lud_tree *map, lud_tribes_spec *spec, lud_er
             houses += spec->maps[0][c] == 'A' + t;
         }
         if (!houses)
-            return lud_fail_at(error, LUD_ERROR_INPUT, map->place,
-                               "expected a storehouse %c of the team %s in the map, found none", 'A' + t,
-                               team->name);
+            return lud_invalid_at(error, map->place,
+                                  "expected a storehouse %c of the team %s in the map, found none", 'A' + t,
+                                  team->name);
         if (team->agents > 0 ? team->agents != agents : agents == 0)
-            return lud_fail_at(error, LUD_ERROR_INPUT, map->place,
-                               "expected %lld agents %d of the team %s in the map, found %lld",
-                               (long long)(team->agents > 0 ? team->agents : 1), t + 1, team->name,
-                               (long long)agents);
+            return lud_invalid_at(
+                error, map->place, "expected %lld agents %d of the team %s in the map, found %lld",
+                (long long)(team->agents > 0 ? team->agents : 1), t + 1, team->name, (long long)agents);
         team->agents = agents;
     }
     return LUD_OK;
@@ -92,9 +86,9 @@ static lud_status read_generate(lud_arena *arena, lud_tree *node, uint64_t seed,
     if (spec->generate.seed < 0) spec->generate.seed = (int64_t)seed;
     for (int t = 0; t < spec->n_teams; t++)
         if (spec->teams[t].agents < 1)
-            return lud_fail_at(error, LUD_ERROR_INPUT, node->place,
-                               "random maps need to know how many agents the team %s has (agents: 4)",
-                               spec->teams[t].name);
+            return lud_invalid_at(error, node->place,
+                                  "random maps need to know how many agents the team %s has (agents: 4)",
+                                  spec->teams[t].name);
     spec->is_generated = true;
     status = lud_tribes_generate_maps(arena, spec, error);
     if (status && status != LUD_ERROR_MEMORY)
@@ -149,7 +143,7 @@ static lud_status read_goals(lud_arena *arena, lud_tree *list, lud_tribes_spec *
     if (list->kind != LUD_TREE_SEQUENCE)
         return lud_tree_expected(list, error, "a list of goals, such as - {stored: 3}");
     spec->goals = lud_arena_take_array(arena, list->n_children, sizeof *spec->goals);
-    if (!spec->goals) return out_of_memory(error);
+    if (!spec->goals) return lud_out_of_memory(error);
     double sum = 0;
     lud_status status = LUD_OK;
     for (lud_tree *c = list->child; c && !status; c = c->next) {
@@ -255,17 +249,17 @@ static bool compile_layout(lud_tribes_model *m) {
 }
 
 static lud_status compile(lud_tribes_model *m, const lud_tribes_spec *spec, lud_error *error) {
-    if (!copy_spec(m, spec)) return out_of_memory(error);
+    if (!copy_spec(m, spec)) return lud_out_of_memory(error);
     m->n_cells = spec->width * spec->height;
     count_things(m);
     m->maps = lud_arena_take_array(m->arena, (size_t)spec->n_maps, sizeof *m->maps);
     bool whole = m->maps && compile_neighbours(m);
     for (int k = 0; k < spec->n_maps && whole; k++) whole = lud_tribes_map_compile(m, k);
-    if (!whole || !compile_layout(m)) return out_of_memory(error);
+    if (!whole || !compile_layout(m)) return lud_out_of_memory(error);
     for (int k = 0; k < spec->n_maps && spec->random_start; k++)
         if (m->maps[k].n_free < m->n_agents)
-            return lud_fail(error, LUD_ERROR_INPUT, "the map has %d free cells for %d agents",
-                            m->maps[k].n_free, m->n_agents);
+            return lud_invalid(error, "the map has %d free cells for %d agents", m->maps[k].n_free,
+                               m->n_agents);
     return LUD_OK;
 }
 
@@ -288,9 +282,8 @@ static lud_status read_section(lud_arena *arena, lud_tree *section, uint64_t see
     }
     for (int t = 0; t < spec->n_teams; t++) n_agents += spec->teams[t].agents;
     if (!status && n_agents > LUD_TRIBES_MAX_AGENTS)
-        return lud_fail_at(error, LUD_ERROR_INPUT, o.teams->place,
-                           "expected at most %d agents in all, found %lld", (int)LUD_TRIBES_MAX_AGENTS,
-                           (long long)n_agents);
+        return lud_invalid_at(error, o.teams->place, "expected at most %d agents in all, found %lld",
+                              (int)LUD_TRIBES_MAX_AGENTS, (long long)n_agents);
     return status || o.map ? status : read_generate(arena, o.generate, seed, spec, error);
 }
 
@@ -299,15 +292,14 @@ lud_status lud_tribes_parse(lud_tree *root, const char *file, uint64_t seed, lud
     (void)file;
     *model = NULL;
     lud_tree *section = lud_tree_get(root, "tribes");
-    if (!section)
-        return lud_fail_at(error, LUD_ERROR_INPUT, root->place, "expected the section 'tribes', found none");
+    if (!section) return lud_invalid_at(error, root->place, "expected the section 'tribes', found none");
     if (section->kind != LUD_TREE_MAPPING)
         return lud_tree_expected(section, error, "the keys of the world, teams among them");
     lud_arena *scratch = lud_arena_create(0), *arena = lud_arena_create(0);
     lud_tribes_model *m = arena ? lud_arena_take(arena, sizeof *m) : NULL;
     lud_tribes_spec spec;
     lud_status status =
-        scratch && m ? read_section(scratch, section, seed, &spec, error) : out_of_memory(error);
+        scratch && m ? read_section(scratch, section, seed, &spec, error) : lud_out_of_memory(error);
     if (!status) status = read_goals(scratch, lud_tree_get(root, "goals"), &spec, error);
     if (!status) {
         m->arena = arena;
@@ -389,5 +381,5 @@ lud_status lud_tribes_write(const lud_model *model, lud_arena *arena, lud_tree *
     whole = whole && add_teams(spec, arena, section, error) &&
             !lud_options_write(&lud_tribes_option_table, arena, &o, section, error) &&
             add_goals(spec, arena, root);
-    return whole ? LUD_OK : out_of_memory(error);
+    return whole ? LUD_OK : lud_out_of_memory(error);
 }

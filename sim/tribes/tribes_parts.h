@@ -1,6 +1,5 @@
 /* What the files of this world share and others need not know. */
-#ifndef LUDUS_SIM_TRIBES_TRIBES_PARTS_H
-#define LUDUS_SIM_TRIBES_TRIBES_PARTS_H
+#pragma once
 
 #include "sim/tribes/tribes.h"
 
@@ -26,5 +25,3 @@ void lud_tribes_describe_team(const lud_model *model, int team, lud_text *out);
 /* Describe the parts of observations and the measures in the layout; false when memory is out. */
 bool lud_tribes_compile_observations(lud_tribes_model *m);
 bool lud_tribes_compile_measures(lud_tribes_model *m);
-
-#endif

@@ -1,6 +1,5 @@
 /* What one step does, written once: with chances drawn, and along a given course of them. */
-#ifndef LUDUS_SIM_TRIBES_TRIBES_RULES_H
-#define LUDUS_SIM_TRIBES_TRIBES_RULES_H
+#pragma once
 
 #include "sim/tribes/tribes.h"
 
@@ -38,5 +37,3 @@ void lud_tribes_play(lud_tribes_run *run);
 bool lud_tribes_next_course(lud_tribes_course *course);
 /* The probability of the course just played. */
 double lud_tribes_course_probability(const lud_tribes_course *course);
-
-#endif

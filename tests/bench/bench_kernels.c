@@ -146,6 +146,14 @@ END WORK(segment_softmax) ops->segment_softmax(d, ROWS / 4, WIDTH, r->offsets, x
 END WORK(layer_norm) ops->layer_norm(d, ROWS, WIDTH, 1e-5, x[0], x[4], x[4], x[1], x[5], x[5] + ROWS);
 END WORK(layer_norm_backward) ops->layer_norm_backward(d, ROWS, WIDTH, x[0], x[4], x[5], x[5] + ROWS, x[1],
                                                        x[2], false, x[4] + 512, x[4] + 1024);
+END WORK(rms_norm) ops->rms_norm(d, ROWS, WIDTH, 1e-5, x[0], x[4], x[1], x[5]);
+END WORK(rms_norm_backward) ops->rms_norm_backward(d, ROWS, WIDTH, x[0], x[4], x[5], x[1], x[2], false,
+                                                   x[4] + 512);
+END WORK(pack_weights) ops->pack_weights(d, false, 2048, BIG / 2048, x[0], x[1]);
+END WORK(linear_packed) ops->linear_packed(d, false, 1, BIG / 2048, 2048, x[4], x[0], x[1], false);
+END WORK(linear_packed_half) ops->linear_packed(d, true, 1, BIG / 1024, 2048, x[4], x[0], x[1], false);
+END WORK(quantise_rows) ops->quantise_rows(d, ROWS, WIDTH, 64, x[0], r->index, (int8_t *)(void *)x[1], x[5]);
+END WORK(dequantise_rows) ops->dequantise_rows(d, ROWS, WIDTH, 64, (int8_t *)(void *)x[0], x[5], x[1]);
 END WORK(softmax) ops->softmax(d, ROWS, WIDTH, 1, x[0], 0, x[1]);
 END WORK(log_softmax) ops->log_softmax(d, ROWS, WIDTH, 1, x[0], 0, x[1]);
 END WORK(categorical_sample)
@@ -236,6 +244,13 @@ END
               {"segment_softmax", segment_softmax, &copied, 34},
               {"layer_norm", layer_norm, &copied, 0},
               {"layer_norm_backward", layer_norm_backward, &two_to_one, 0},
+              {"rms_norm", rms_norm, &copied, 0},
+              {"rms_norm_backward", rms_norm_backward, &two_to_one, 0},
+              {"pack_weights", pack_weights, &copied, 0},
+              {"linear_packed of 1 row", linear_packed, &read_only, 0},
+              {"linear_packed of 1 row, bfloat16", linear_packed_half, &read_only, 0},
+              {"quantise_rows", quantise_rows, &read_only, 0},
+              {"dequantise_rows", dequantise_rows, &written_only, 0},
               {"softmax", softmax, &copied, 34},
               {"log_softmax", log_softmax, &copied, 36},
               {"categorical_sample of 16", categorical_sample, &sixteens, 52},

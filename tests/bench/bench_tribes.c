@@ -55,7 +55,7 @@ static lud_status run_make(run *r, const lud_model *model, lud_error *error) {
         whole = (r->parts[p] = malloc(N_ENVS * model->layout.parts[p].bytes)) && whole;
     if (!whole) {
         run_free(r);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %d environments", N_ENVS);
+        return lud_no_memory(error, "%d environments", N_ENVS);
     }
     for (size_t i = 0; i < ROUNDS * n; i++)
         r->actions[i] = (int32_t)lud_below(
@@ -107,11 +107,12 @@ static lud_status add_rows(lud_bench_report *report, run *r, int n_threads, lud_
         r->observe = observe;
         snprintf(name, sizeof name, "step%s, %d agents, %d core%s", observe ? " and observation" : "", n,
                  n_threads, n_threads == 1 ? "" : "s");
+        if (!lud_bench_wants(report, name)) continue;
         row.value = lud_bench_rate(step_all, r, N_ENVS, &row.spread);
         status = lud_bench_add(report, row, error);
     }
-    if (status || n_threads > 1) return status;
     snprintf(name, sizeof name, "description for an agent, %d agents", n);
+    if (status || n_threads > 1 || !lud_bench_wants(report, name)) return status;
     row.unit = "texts/s";
     row.value = lud_bench_rate(describe_one, r, n, &row.spread);
     return lud_bench_add(report, row, error);
@@ -122,7 +123,7 @@ static lud_status make_model(const char *section, lud_arena *arena, lud_model **
     lud_tree *root;
     lud_text_append(&text, "tribes:\n  generate: %s", section);
     lud_status status = text.failed
-                            ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for a scenario")
+                            ? lud_no_memory(error, "a scenario")
                             : lud_tree_read_text(arena, "bench", text.bytes, text.length, &root, error);
     if (!status) status = lud_tribes_world.parse(root, "bench", 1, model, error);
     lud_text_free(&text);
@@ -136,8 +137,7 @@ static lud_status bench(lud_bench_report *report, lud_error *error) {
         lud_arena *arena = lud_arena_create(0);
         lud_model *model = NULL;
         run r;
-        status = arena ? make_model(worlds[k], arena, &model, error)
-                       : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a scenario");
+        status = arena ? make_model(worlds[k], arena, &model, error) : lud_no_memory(error, "a scenario");
         lud_arena_destroy(arena);
         if (!status) status = run_make(&r, model, error);
         if (!status) {

@@ -1,5 +1,6 @@
 /* The program `fixtures`: sizes come from the files, whatever they are; what is no fixture is an error. The
- * fixtures are made here: a recurrent unit by its equation, an episode by our own world in double. */
+ * fixtures are made here: a recurrent unit by its equation, an episode by our own world in double,
+ * windows by their definition. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,14 +55,18 @@ static void write_record(const json_t *root) {
     free(text);
 }
 
-/* `fixtures particle FOLDER` ends with this code, and says this (null: no matter what). */
-static void check(int exit_code, const char *part) {
+/* `fixtures KIND FOLDER` ends with this code, and says this (null: no matter what). */
+static void check_kind(const char *kind, int exit_code, const char *part) {
     program_result r =
-        program_run_copy(LUDUS_BINARY_DIR "/fixtures", (const char *const[]){"particle", folder, NULL});
+        program_run_copy(LUDUS_BINARY_DIR "/fixtures", (const char *const[]){kind, folder, NULL});
     if (r.exit_code != exit_code || (part && !strstr(r.out, part) && !strstr(r.err, part)))
         fail_msg("exit code %d, expected %d with '%s':\n%s%s", r.exit_code, exit_code, part ? part : "",
                  r.out, r.err);
     program_free(&r);
+}
+
+static void check(int exit_code, const char *part) {
+    check_kind("particle", exit_code, part);
 }
 
 /* ---- records ---- */
@@ -316,6 +321,61 @@ static void test_numbers_of_bodies(void **state) {
     json_decref(comm);
 }
 
+/* Windows of `horizon` over T rows of two numbers, row t at most lengths[t] long; by the definition. */
+static json_t *windows_case(long T, long horizon, const int *lengths) {
+    json_t *data = json_array(), *per = lengths ? json_array() : json_null(), *zero = json_array(),
+           *valid = json_array(), *counts = json_array();
+    for (long t = 0; t < T; t++) {
+        json_array_append_new(data, json_pack("[f,f]", number(t), number(t + 50)));
+        if (lengths) json_array_append_new(per, json_integer(lengths[t]));
+        json_t *window = json_array(), *mask = json_array();
+        int count = 0;
+        for (long k = 0; k < horizon; k++) {
+            const bool there = t + k < T && (!lengths || k < lengths[t]);
+            json_array_append_new(
+                window, json_pack("[f,f]", there ? number(t + k) : 0.0, there ? number(t + k + 50) : 0.0));
+            json_array_append_new(mask, json_integer(there));
+            count += there;
+        }
+        json_array_append_new(zero, window);
+        json_array_append_new(valid, mask);
+        json_array_append_new(counts, json_integer(count));
+    }
+    return json_pack("{s:s,s:i,s:i,s:o,s:o,s:{s:o,s:o,s:o}}", "name", "made", "T", (int)T, "window",
+                     (int)horizon, "per_timestep", per, "data", data, "expected", "zero", zero, "valid",
+                     valid, "valid_count", counts);
+}
+
+static void test_windows_of_all_sizes(void **state) {
+    (void)state;
+    static const int lengths[] = {0, 9, -2, 3, 1, 2, 7};
+    json_t *cases = json_array(),
+           *root = json_pack("{s:s,s:o}", "schema", "windows-gather/1", "cases", cases);
+    json_array_append_new(cases, windows_case(0, 3, NULL));
+    json_array_append_new(cases, windows_case(5, 0, NULL));
+    json_array_append_new(cases, windows_case(1, 40, NULL));
+    json_array_append_new(cases, windows_case(300, 7, NULL));
+    json_array_append_new(cases, windows_case(7, 4, lengths));
+    write_record(root);
+    check_kind("windows", 0, "5 passed, 0 failed, 0 skipped");
+    json_t *last = json_array_get(cases, 4),
+           *zero = json_object_get(json_object_get(last, "expected"), "zero");
+    json_t *padded = json_array_get(json_array_get(json_array_get(zero, 6), 1), 0); /* behind the end */
+    json_real_set(padded, 0.5);
+    write_record(root);
+    check_kind("windows", 1, "zero[");
+    json_real_set(padded, 0.0);
+    json_array_remove(json_object_get(last, "data"), 0);
+    write_record(root);
+    check_kind("windows", 2, "data: expected [T = 7] any");
+    json_object_set_new(last, "T", json_string("seven"));
+    write_record(root);
+    check_kind("windows", 2, "T: expected a whole number");
+    json_decref(root);
+    write_text(file_name, "{\"schema\": \"windows-other/1\"}", 29);
+    check_kind("windows", 1, "none of the windows folder's");
+}
+
 static void test_what_is_no_fixture(void **state) {
     (void)state;
     json_t *root = unit_record(2, 2, 2);
@@ -342,6 +402,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_units_of_all_sizes),
         cmocka_unit_test(test_numbers_of_bodies),
+        cmocka_unit_test(test_windows_of_all_sizes),
         cmocka_unit_test(test_what_is_no_fixture),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -16,7 +16,7 @@
 #include "cli/support_program.h"
 
 static char folder[] = "/tmp/ludus-plot-XXXXXX";
-static char rising[64], other[64], empty[64], picture[64];
+static char rising[64], other[64], empty[64], apart[64], moved[64], picture[64];
 
 static void write_run(const char *run, const char *metrics) {
     char path[96];
@@ -40,6 +40,10 @@ static int set_up(void **state) {
     write_run(other,
               "iteration,return,loss\n1,-3,0.5\n2,nan,0.4\n3,-2"); /* another learner's; the last line torn */
     write_run(empty, NULL);
+    snprintf(apart, sizeof apart, "%s/apart", folder);
+    snprintf(moved, sizeof moved, "%s/apart/rising", folder);
+    if (mkdir(apart, 0700)) return -1;
+    write_run(moved, "evaluation/return,iteration,steps\n,1,100\n-3,2,200\n,3,300\n");
     return 0;
 }
 
@@ -88,6 +92,12 @@ static void test_curves(void **unused) {
     bytes[1] = read_picture(arena, &n[1]);
     const uint8_t *one = (const uint8_t *)bytes[0] + 16, *two = (const uint8_t *)bytes[1] + 16;
     assert_int_equal(two[2] * 256 + two[3], 2 * (one[2] * 256 + one[3]));
+    /* a last column that is empty in some lines is as any other */
+    check(LUDUS("plot", rising, "-c", "evaluation/return", "-o", picture), 0, "written");
+    bytes[1] = read_picture(arena, &n[1]);
+    check(LUDUS("plot", moved, "-c", "evaluation/return", "-o", picture), 0, "written");
+    bytes[2] = read_picture(arena, &n[2]);
+    assert_true(n[1] == n[2] && !memcmp(bytes[1], bytes[2], n[1]));
     /* over another column */
     check(LUDUS("plot", rising, "-c", "return", "-x", "iteration", "-o", picture), 0, "written");
     bytes[1] = read_picture(arena, &n[1]);

@@ -27,8 +27,9 @@ static void play(const lud_model *model) {
             int choices = layout->actions[i % (size_t)layout->n_agents].n_discrete;
             discrete[i] = choices > 0 ? (int32_t)((i + (size_t)t) % (size_t)choices) : 0;
         }
-        lud_particle_world.step(model, range, states, (lud_actions){discrete, continuous},
-                                (lud_outcome){rewards, flags, flags + 3});
+        lud_particle_world.step(
+            model, range, states, (lud_actions){discrete, continuous},
+            (lud_outcome){.rewards = rewards, .terminated = flags, .truncated = flags + 3});
         lud_particle_world.observe(model, range, states, parts);
     }
     lud_text text = {0};

@@ -73,6 +73,17 @@ static void describe(const lud_model *model, const uint8_t *state, lud_text *out
     lud_text_append(out, "step %d of a world of cues", ((const cues *)state)->step);
 }
 
+static void describe_agent(const lud_model *model, const uint8_t *state, int agent, lud_text *out) {
+    const cues *c = (const cues *)state;
+    lud_text_append(out, "the cue is %s\nit is step %d\n", model->layout.actions[agent].names[c->cue[agent]],
+                    c->step);
+}
+
+static void describe_team(const lud_model *model, int team, lud_text *out) {
+    lud_text_append(out, "you are of team %s, do as the cue says\n",
+                    model->layout.n_teams > 0 ? model->layout.team_names[team] : "all");
+}
+
 static const lud_world world = {.name = "cues",
                                 .about = "everybody is told what will be paid",
                                 .reset = reset,
@@ -80,7 +91,9 @@ static const lud_world world = {.name = "cues",
                                 .observe = observe,
                                 .measure = measure,
                                 .is_alive = is_alive,
-                                .describe = describe};
+                                .describe = describe,
+                                .describe_agent = describe_agent,
+                                .describe_team = describe_team};
 
 static support_ticks_model *make_model(int n_agents, int n_teams) {
     static const char *const choices[] = {"one", "two", "three", "rest"};
@@ -135,8 +148,8 @@ support_ticks support_ticks_open(int n_agents, int n_teams, int n_envs, const ch
     char text[2048];
     lud_error error = {0};
     lud_tree *root = NULL;
-    snprintf(text, sizeof text, "learner: {type: ticks, policy: {hidden_size: 16, layers: 0}, %s}\n",
-             options);
+    const char *policy = strstr(options, "policy:") ? "" : "policy: {hidden_size: 16, layers: 0}, ";
+    snprintf(text, sizeof text, "learner: {type: ticks, %s%s}\n", policy, options);
     if (lud_tree_read_text(s.arena, "test.yaml", text, strlen(text), &root, &error))
         fail_msg("%s", error.text);
     s.scenario = lud_arena_take(s.arena, sizeof *s.scenario);

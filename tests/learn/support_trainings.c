@@ -174,6 +174,28 @@ const support_training support_trainings[] = {
      {NULL},
      true,
      1e-3},
+    {"clone, choices that are asked for",
+     NAVIGATION("discrete", "2") "learner: {type: clone, steps: 6, report_every: 2, batch: 16, windows: "
+                                 "{horizon: 3}, idle_weight: 1, "
+                                 "summary: {weight: 1}, evaluation_episodes: 6, dagger: {rounds: 2, labels: "
+                                 "24, environments: 3, "
+                                 "expert: random}, network: {hidden_size: 16, graph: {hidden_size: 4, heads: "
+                                 "2, embed_hidden_size: 8, "
+                                 "layers: 1}}}\n",
+     NULL,
+     {NULL},
+     false,
+     1e-3},
+    {"clone, numbers that are asked for",
+     NAVIGATION(
+         "continuous",
+         "3") "learner: {type: clone, steps: 6, report_every: 2, batch: 16, windows: {horizon: 2}, "
+              "evaluation_episodes: 6, dagger: {rounds: 1, labels: 24, environments: 3, expert: random}, "
+              "network: {hidden_size: 16, encoder: mlp}}\n",
+     NULL,
+     {NULL},
+     true,
+     1e-3},
     {"empo, people alone",
      CORRIDOR
      "learner:\n  type: empo-phase1\n  gamma_h: 0.9\n  beta_h: 5\n  hidden_dim: 8\n  goal_feature_dim: 4\n"

@@ -1,7 +1,6 @@
 /* A slow reading of the rules of docs/tribes.md, for comparison: agents by coordinates, maps as drawn, and
  * every way that chance can take followed one after the other. */
-#ifndef LUDUS_TESTS_SIM_SUPPORT_TRIBES_H
-#define LUDUS_TESTS_SIM_SUPPORT_TRIBES_H
+#pragma once
 
 #include "sim/tribes/tribes.h"
 
@@ -42,5 +41,3 @@ void tribes_put(const lud_model *model, uint8_t *state, int agent, int x, int y,
                 int ore);
 void tribes_put_stock(const lud_model *model, uint8_t *state, int field, int units);
 void tribes_put_store(const lud_model *model, uint8_t *state, int team, int kind, int units);
-
-#endif

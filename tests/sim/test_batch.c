@@ -104,8 +104,9 @@ static void test_batch_equals_singles(void **state) {
             float rewards[WALKERS];
             uint8_t terminated, truncated;
             choose(s, e, 1, actions);
-            world->step(&walk->model, range, single, (lud_actions){.discrete = actions},
-                        (lud_outcome){rewards, &terminated, &truncated});
+            world->step(
+                &walk->model, range, single, (lud_actions){.discrete = actions},
+                (lud_outcome){.rewards = rewards, .terminated = &terminated, .truncated = &truncated});
             tick++;
             assert_memory_equal(rewards, whole->rewards[s][e], sizeof rewards);
             assert_int_equal(terminated, whole->terminated[s][e]);

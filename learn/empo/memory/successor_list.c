@@ -1,6 +1,5 @@
 #include "learn/empo/memory/successor_list.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>

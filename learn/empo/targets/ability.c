@@ -1,7 +1,6 @@
 #include "learn/empo/targets/ability.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/random.h"
 

@@ -1,6 +1,5 @@
 #include "learn/empo/targets/batch.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "learn/empo/people/human_profiles.h"

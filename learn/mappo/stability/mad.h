@@ -3,8 +3,7 @@
  * Arrays are host memory. `offset` is u - u_base, kept as it was made, so that nothing is lost when m is
  * small. Log-probabilities are found by inversion with the present magnitude: D = offset / m, y = atanh(D),
  *   log p = sum_k ln N(y_k) - sum_k ln(1 - D_k^2 + 1e-8) - K ln(m + 1e-8). */
-#ifndef LUDUS_LEARN_MAPPO_MAD_H
-#define LUDUS_LEARN_MAPPO_MAD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ void lud_mad_log_prob(const lud_mappo_options *options, int64_t n, const float *
 void lud_mad_backward(const lud_mappo_options *options, int64_t n, const float *mean, const float *log_std,
                       const float *raw, const float *offset, const float *dlog_prob, const float *dentropy,
                       float *dmean, float *draw, float *dlog_std);
-
-#endif

@@ -1,6 +1,5 @@
 /* One row of magnitude and direction, for the host and for devices alike; see mad.h. */
-#ifndef LUDUS_LEARN_MAPPO_MAD_ROW_H
-#define LUDUS_LEARN_MAPPO_MAD_ROW_H
+#pragma once
 
 #include <math.h>
 
@@ -72,5 +71,3 @@ LUD_HD static inline void lud_mad_row_log_prob(int control, const lud_mappo_mad_
     *log_prob = (float)(gaussian - jacobian);
     if (entropy) *entropy = (float)(spread + jacobian);
 }
-
-#endif

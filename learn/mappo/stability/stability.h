@@ -1,7 +1,6 @@
 /* Why the closed loop of the magnitude-and-direction policy stays stable, in numbers: the recurrence decays,
  * its gain is bounded, and errors fall whatever the directions are. */
-#ifndef LUDUS_LEARN_MAPPO_STABILITY_H
-#define LUDUS_LEARN_MAPPO_STABILITY_H
+#pragma once
 
 #include "learn/mappo/mappo.h"
 #include "learn/mappo/policy.h"
@@ -43,5 +42,3 @@ bool lud_mappo_loop_falls(const lud_mappo_loop *loop);
  * sizes, whichever directions it takes. The largest |lambda| and the gain bound of a policy with a magnitude,
  * error norms, and the verdict; as an object with every step. Nothing where somebody has no goal. */
 lud_status lud_mappo_evaluate_run(const lud_report_request *request, lud_report *report, lud_error *error);
-
-#endif

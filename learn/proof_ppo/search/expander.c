@@ -1,7 +1,6 @@
 #include "learn/proof_ppo/search/expander.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 lud_status lud_proof_expander_create(lud_proof_net *net, int64_t capacity, lud_proof_expander *x,
