@@ -43,7 +43,7 @@ static const lud_option imitation_options[] = {
     INT(ticks, "0", 0, 1e15, "of the training's, at its beginning, in which others act"),
     TREE(policies, "who acts then, by role or agent, as in the scenario's section of that name"),
     REAL(share, "1", 1e-6, 1, "of what is done in a tick that is learned from, drawn"),
-    REAL(learning_rate, "0.0003", 0, 10, "of the policy in these ticks"),
+    REAL(learning_rate, "0.001", 0, 10, "of the policy in these ticks"),
 };
 static const lud_option_table imitation_table =
     OPTION_TABLE("imitation", "a start in which the policy learns to do as others do", imitation_options);
