@@ -2,8 +2,7 @@
  *
  * Data and functions only: who fills a source does not know how it is drawn (render/overlay.h), who draws it
  * does not know where the numbers come from. Everything but `destroy` may be left out (null or 0). */
-#ifndef LUDUS_AGENTS_OVERLAY_SOURCE_H
-#define LUDUS_AGENTS_OVERLAY_SOURCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ typedef struct lud_overlay_source {
 
 /* Null is fine. */
 void lud_overlay_source_destroy(lud_overlay_source *source);
-
-#endif

@@ -41,9 +41,8 @@ lud_status lud_runner_create(const lud_model *model, const lud_cast *cast, int n
         whole = whole && r->continuous;
     }
     if (lud_cast_needs_observations(cast)) whole = take_observations(r, layout, n) && whole;
-    lud_status status = whole
-                            ? lud_batch_create(model, n_envs, seed, first_environment, &r->batch, error)
-                            : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %d environments", n_envs);
+    lud_status status = whole ? lud_batch_create(model, n_envs, seed, first_environment, &r->batch, error)
+                              : lud_no_memory(error, "%d environments", n_envs);
     if (status) lud_runner_destroy(r);
     return status;
 }
@@ -68,7 +67,7 @@ lud_status lud_runner_tell(lud_runner *r, bool observations, lud_error *error) {
     const size_t n = (size_t)r->batch->n_envs;
     r->log_probs = calloc(n * (size_t)layout->n_agents + 1, sizeof *r->log_probs);
     if (r->log_probs && (!observations || r->observed || take_observations(r, layout, n))) return LUD_OK;
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %zu environments", n);
+    return lud_no_memory(error, "%zu environments", n);
 }
 
 static lud_batch_out out_of(lud_runner *r) {
@@ -195,7 +194,7 @@ lud_status lud_rollout_run(const lud_scenario *scenario, const lud_cast *cast, i
     lud_runner runner = {0};
     lud_status status = create_tally(&t, layout, (size_t)n_envs) && r->agents && r->measures
                             ? LUD_OK
-                            : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %d environments", n_envs);
+                            : lud_no_memory(error, "%d environments", n_envs);
     if (!status)
         status = lud_runner_create(model, cast, n_envs, (uint64_t)scenario->run.seed, 0, &runner, error);
     if (!status) {

@@ -1,7 +1,6 @@
 /* Running the agents of a scenario in many environments for a number of episodes, and adding up what
  * happened. */
-#ifndef LUDUS_AGENTS_ROLLOUT_H
-#define LUDUS_AGENTS_ROLLOUT_H
+#pragma once
 
 #include "agents/cast.h"
 #include "base/mean.h"
@@ -66,5 +65,3 @@ typedef struct lud_rollout {
 lud_status lud_rollout_run(const lud_scenario *scenario, const lud_cast *cast, int64_t episodes,
                            uint64_t max_steps, FILE *progress, lud_rollout *result, lud_error *error);
 void lud_rollout_free(lud_rollout *result);
-
-#endif

@@ -69,12 +69,10 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     (void)n_arguments;
     const convert_values *v = data;
     if (!v->out || !lud_data_target_is(v->out))
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "'ludus convert' needs -o NAME.h5, or -o NAME/ for a folder%s%s",
-                        v->out ? "; found " : "", v->out ? v->out : "");
+        return lud_invalid(error, "'ludus convert' needs -o NAME.h5, or -o NAME/ for a folder%s%s",
+                           v->out ? "; found " : "", v->out ? v->out : "");
     if (v->observations && strcmp(v->observations, "replayed") && strcmp(v->observations, "stored"))
-        return lud_fail(error, LUD_ERROR_INPUT, "--observations: expected stored or replayed, found '%s'",
-                        v->observations);
+        return lud_invalid(error, "--observations: expected stored or replayed, found '%s'", v->observations);
     lud_data_set *set = NULL;
     lud_data_target target = {0};
     lud_status status = lud_data_set_open(arguments[0], &set, error);

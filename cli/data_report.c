@@ -290,9 +290,8 @@ lud_status lud_report_data_set(const char *path, const lud_data_report_options *
     counts c = {0};
     told t = {0};
     if (o->episode && o->episode >= info->n_episodes)
-        status =
-            lud_fail(error, LUD_ERROR_INPUT, "--episode: expected a number below %" PRId64 ", found %" PRId64,
-                     info->n_episodes, o->episode);
+        status = lud_invalid(error, "--episode: expected a number below %" PRId64 ", found %" PRId64,
+                             info->n_episodes, o->episode);
     if (!status && !create_counts(info, &c)) status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
     if (!status) status = count_all(set, o, &c, error);
     if (!status) status = tell(set, o->episode, &t, error);

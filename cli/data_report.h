@@ -1,6 +1,5 @@
 /* What `ludus inspect` says about a data set. */
-#ifndef LUDUS_CLI_DATA_REPORT_H
-#define LUDUS_CLI_DATA_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ typedef struct lud_data_report_options {
 } lud_data_report_options;
 
 lud_status lud_report_data_set(const char *path, const lud_data_report_options *options, lud_error *error);
-
-#endif

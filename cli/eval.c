@@ -191,8 +191,7 @@ static lud_status check_flags(const lud_learner_kind *kind, const char *folder, 
                  {"--plot", values->plot && reports_all(kind), LUD_HONOURS_CURVES},
                  {"--against", values->against && reports_all(kind), LUD_HONOURS_AGAINST}};
     if (values->plot) {
-        const lud_status status = lud_picture_check_path(values->plot, error);
-        if (status) return status;
+        LUD_TRY(lud_picture_check_path(values->plot, error));
     }
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
         if (!asked[i].given || kind->honours & asked[i].bit) continue;

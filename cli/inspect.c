@@ -53,14 +53,12 @@ static int hex_digit(char c) {
 
 static lud_status read_hex(const char *text, uint8_t *state, size_t n, lud_error *error) {
     if (strlen(text) != 2 * n)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "--state: a state of this scenario has %zu hexadecimal digits, found %zu", 2 * n,
-                        strlen(text));
+        return lud_invalid(error, "--state: a state of this scenario has %zu hexadecimal digits, found %zu",
+                           2 * n, strlen(text));
     for (size_t i = 0; i < n; i++) {
         int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
         if (high < 0 || low < 0)
-            return lud_fail(error, LUD_ERROR_INPUT, "--state: expected hexadecimal digits, found '%.2s'",
-                            text + 2 * i);
+            return lud_invalid(error, "--state: expected hexadecimal digits, found '%.2s'", text + 2 * i);
         state[i] = (uint8_t)(high * 16 + low);
     }
     return LUD_OK;
@@ -204,8 +202,7 @@ static json_t *scenario_json(const lud_scenario *s, const uint8_t *state, const 
 static lud_status estimate(const lud_scenario *s, json_t *root, lud_error *error) {
     lud_statespace_options options = {.seed = (uint64_t)s->run.seed};
     lud_statespace_estimate e;
-    lud_status status = lud_statespace_guess(s->model, &options, &e, error);
-    if (status) return status;
+    LUD_TRY(lud_statespace_guess(s->model, &options, &e, error));
     const char *kind = e.exhausted ? "exact" : "at least about";
     if (root) {
         json_object_set_new(root, "estimate",
@@ -226,8 +223,7 @@ static lud_status count(const lud_scenario *s, const inspect_values *values, jso
                                       .memory_limit = (uint64_t)(values->memory * LUD_GIBIBYTE),
                                       .progress = isatty(fileno(stderr)) ? stderr : NULL};
     lud_statespace *space;
-    lud_status status = lud_statespace_build(s->model, &options, &space, error);
-    if (status) return status;
+    LUD_TRY(lud_statespace_build(s->model, &options, &space, error));
     if (root) {
         json_object_set_new(root, "reachable",
                             json_pack("{s:I, s:I, s:I, s:I, s:i, s:I, s:f}", "states",

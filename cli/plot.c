@@ -81,10 +81,9 @@ static lud_status split_columns(lud_arena *arena, const lud_flag_list *list, con
         for (const char *at = list->items[i]; at; at = strchr(at, ',')) {
             at += *at == ',';
             if (*n == MOST_PANELS)
-                return lud_fail(error, LUD_ERROR_INPUT, "at most %d columns fit into one picture",
-                                MOST_PANELS);
+                return lud_invalid(error, "at most %d columns fit into one picture", MOST_PANELS);
             columns[*n] = lud_arena_text(arena, at, strcspn(at, ","));
-            if (!columns[(*n)++]) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a plot");
+            if (!columns[(*n)++]) return lud_no_memory(error, "a plot");
         }
     return LUD_OK;
 }

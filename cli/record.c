@@ -62,9 +62,8 @@ static lud_status read_size(const char *text, lud_record_options *options, lud_e
     int found = sscanf(text, "%dx%d%c", &width, &height, &rest);
     bool right = found == 2 || (found == 1 && sscanf(text, "%d%c", &width, &rest) == 1);
     if (!right || width < LEAST || width > MOST || (found == 2 && (height < LEAST || height > MOST)))
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "--size: expected N or WxH with numbers from %d to %d, found '%s'", LEAST, MOST,
-                        text);
+        return lud_invalid(error, "--size: expected N or WxH with numbers from %d to %d, found '%s'", LEAST,
+                           MOST, text);
     options->width = width;
     options->height = found == 2 ? height : 0;
     return LUD_OK;
@@ -89,8 +88,8 @@ static lud_status read_overlay(const char *text, int *parts, lud_error *error) {
         while (k < N && strcmp(word, names[k]) != 0) k++;
         if (k == N) {
             const char *near = lud_nearest_name(word, names, N);
-            return lud_fail(
-                error, LUD_ERROR_INPUT,
+            return lud_invalid(
+                error,
                 "--overlay: expected values, arrows, bars, trace, edges, all or none, found '%s'%s%s%s", word,
                 near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
         }
@@ -105,8 +104,8 @@ static lud_status read_options(const lud_record_values *values, lud_record_optio
     *options = lud_record_defaults();
     const char *flag = data_flag(values);
     if (flag)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: is about data sets; %s is to be a video or pictures",
-                        flag, values->out);
+        return lud_invalid(error, "%s: is about data sets; %s is to be a video or pictures", flag,
+                           values->out);
     lud_status status = lud_video_check_path(values->out, error);
     if (!status && values->size) status = read_size(values->size, options, error);
     if (status) return status;
@@ -147,14 +146,12 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     (void)n_arguments;
     const lud_record_values *values = data;
     lud_record_options options;
-    if (!values->out)
-        return lud_fail(error, LUD_ERROR_INPUT, "'ludus record' needs -o FILE, for example -o run.mp4");
+    if (!values->out) return lud_invalid(error, "'ludus record' needs -o FILE, for example -o run.mp4");
     if (lud_data_target_is(values->out)) return lud_record_data_set(values, arguments[0], error);
     lud_status status = read_options(values, &options, error);
     if (status) return status;
     lud_run opened;
-    status = lud_run_open_with(arguments[0], &values->scenario, values->policy, &opened, error);
-    if (status) return status;
+    LUD_TRY(lud_run_open_with(arguments[0], &values->scenario, values->policy, &opened, error));
     const lud_scenario *scenario = opened.scenario;
     options.seed = (uint64_t)scenario->run.seed;
     if (!values->theme) options.theme = (lud_theme_name)scenario->view.theme;
@@ -166,10 +163,10 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
         status = lud_run_overlay(opened.folder, scenario, opened.cast, &options.source, error);
     if (!status && !options.source && values->overlay && options.overlay)
         status =
-            lud_fail(error, LUD_ERROR_INPUT,
-                     "--overlay: %s has no solution and no learned values; `ludus solve %s -o RUN` makes "
-                     "one",
-                     arguments[0], arguments[0]);
+            lud_invalid(error,
+                        "--overlay: %s has no solution and no learned values; `ludus solve %s -o RUN` makes "
+                        "one",
+                        arguments[0], arguments[0]);
     if (!status) status = lud_record(scenario->model, opened.cast, &options, &result, error);
     if (status == LUD_OK || status == LUD_INTERRUPTED) { /* an interrupted file is complete, only shorter */
         lud_error ignored = {0};

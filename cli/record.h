@@ -1,6 +1,5 @@
 /* The flags of `ludus record`, whose pictures and data sets are made in files of their own. */
-#ifndef LUDUS_CLI_RECORD_H
-#define LUDUS_CLI_RECORD_H
+#pragma once
 
 #include "cli/cli.h"
 
@@ -16,5 +15,3 @@ typedef struct lud_record_values {
 
 /* Records episodes as data. */
 lud_status lud_record_data_set(const lud_record_values *values, const char *path, lud_error *error);
-
-#endif

@@ -25,16 +25,12 @@ static const char *picture_flag(const lud_record_values *v) {
 
 static lud_status read_options(const lud_record_values *v, lud_recording_options *o, lud_error *error) {
     const char *flag = picture_flag(v);
-    if (flag)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: is about pictures; %s is to be a data set", flag,
-                        v->out);
+    if (flag) return lud_invalid(error, "%s: is about pictures; %s is to be a data set", flag, v->out);
     const bool replayed = v->observations && !strcmp(v->observations, "replayed");
     if (v->observations && !replayed && strcmp(v->observations, "stored"))
-        return lud_fail(error, LUD_ERROR_INPUT, "--observations: expected stored or replayed, found '%s'",
-                        v->observations);
+        return lud_invalid(error, "--observations: expected stored or replayed, found '%s'", v->observations);
     if (v->steps > INT32_MAX - 1)
-        return lud_fail(error, LUD_ERROR_INPUT, "--steps: expected at most %d, found %" PRId64, INT32_MAX - 1,
-                        v->steps);
+        return lud_invalid(error, "--steps: expected at most %d, found %" PRId64, INT32_MAX - 1, v->steps);
     *o = (lud_recording_options){.max_steps = (int32_t)v->steps,
                                  .frames = !replayed,
                                  .views = !replayed && !v->no_views,

@@ -269,8 +269,8 @@ static lud_status sweep(const sweep_values *values, const lud_scenario *scenario
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
     const sweep_values *values = data;
     if (n_arguments > 1)
-        return lud_fail(error, LUD_ERROR_INPUT, "sweep: what varies stands behind -v: -v %s%s", arguments[1],
-                        strchr(arguments[1], '=') ? "" : "=1:100:10:log");
+        return lud_invalid(error, "sweep: what varies stands behind -v: -v %s%s", arguments[1],
+                           strchr(arguments[1], '=') ? "" : "=1:100:10:log");
     static range ranges[MAX_KEYS];
     if (values->vary.n == 0)
         return lud_invalid(error, "sweep SCENARIO needs something to vary: -v learner.beta_r=1:100:10:log");

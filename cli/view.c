@@ -68,9 +68,8 @@ static lud_status view_data(const view_values *values, const char *path, const l
                                       .context = &view};
     status = values->episode < view.source.n
                  ? lud_view(&options, NULL, error)
-                 : lud_fail(error, LUD_ERROR_INPUT,
-                            "--episode: expected a number below %" PRId64 ", found %" PRId64, view.source.n,
-                            values->episode);
+                 : lud_invalid(error, "--episode: expected a number below %" PRId64 ", found %" PRId64,
+                               view.source.n, values->episode);
     lud_data_view_close(&view);
     return status;
 }
@@ -90,8 +89,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     if (status) return status;
     lud_scenario_destroy(scenario);
     lud_scenario_overrides overrides;
-    status = lud_scenario_flags_overrides(&values->scenario, &overrides, error);
-    if (status) return status;
+    LUD_TRY(lud_scenario_flags_overrides(&values->scenario, &overrides, error));
     lud_text path = {0};
     char *folder = lud_folder_exists(arguments[0]) ? (char *)(uintptr_t)arguments[0] : NULL;
     lud_text_append(&path, folder ? "%s/scenario.yaml" : "%s", arguments[0]);
@@ -104,8 +102,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
                                 .loaded = loaded,
                                 .context = folder};
     lud_window_report report;
-    status = path.failed ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for a path")
-                         : lud_view(&options, &report, error);
+    status = path.failed ? lud_no_memory(error, "a path") : lud_view(&options, &report, error);
     lud_text_free(&path);
     if (!status) lud_log(NULL, LUD_LOG_DEBUG, "first frame after %.3f s", report.first_frame_seconds);
     return status;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for an episode");
+    return lud_no_memory(error, "an episode");
 }
 
 static void free_episode(lud_data_view *v) {
@@ -39,8 +39,7 @@ static lud_status load(lud_episode_source *source, int64_t number, lud_recorded_
         status =
             lud_data_set_read(v->set, LUD_DATA_LOG_PROBS, 0, number, 0, facts->length, v->log_probs, error);
     if (!status)
-        status = lud_data_set_read(v->set, LUD_DATA_REWARDS, 0, number, 0, facts->length, v->rewards, error);
-    if (status) return status;
+        LUD_TRY(lud_data_set_read(v->set, LUD_DATA_REWARDS, 0, number, 0, facts->length, v->rewards, error));
     v->episode = number;
     v->last = 0;
     *episode = (lud_recorded_episode){.number = number,
@@ -65,7 +64,7 @@ lud_status lud_data_view_open(const char *path, lud_data_view *v, lud_error *err
     status = lud_data_set_scenario(v->set, &scenario, error); /* says why it cannot be drawn */
     if (!status && !v->info->replays_exactly)
         status = lud_fail(error, LUD_ERROR_UNSUPPORTED, "%s: it has no states to be drawn", path);
-    if (!status && !v->source.n) status = lud_fail(error, LUD_ERROR_INPUT, "%s: it has no episodes", path);
+    if (!status && !v->source.n) status = lud_invalid(error, "%s: it has no episodes", path);
     if (status) lud_data_view_close(v);
     return status;
 }

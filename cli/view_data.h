@@ -1,6 +1,5 @@
 /* `ludus view` of a data set: its episodes for the viewer, and what was recorded beside them as bars. */
-#ifndef LUDUS_CLI_VIEW_DATA_H
-#define LUDUS_CLI_VIEW_DATA_H
+#pragma once
 
 #include "agents/overlay_source.h"
 #include "learn/episodes/data_set.h"
@@ -24,5 +23,3 @@ void lud_data_view_close(lud_data_view *view);
 /* The probabilities with which each agent's action was drawn in a state of the loaded episode, as bars; null
  * where the file knows none. The view must outlive it. */
 lud_status lud_data_view_overlay(lud_data_view *view, lud_overlay_source **overlay, lud_error *error);
-
-#endif

@@ -43,8 +43,8 @@ void lud_learner_list(const lud_world *world, lud_text *out) {
 static lud_status no_learner(const lud_scenario *scenario, lud_error *error) {
     lud_text names = {0};
     lud_learner_list(scenario->world, &names);
-    lud_status status = lud_fail_at(
-        error, LUD_ERROR_INPUT, (lud_place){scenario->path, 0, 0},
+    lud_status status = lud_invalid_at(
+        error, (lud_place){scenario->path, 0, 0},
         "there is no `learner:` section to train with, for instance --set learner.type=NAME; in %s: %s",
         scenario->world->name, names.bytes ? names.bytes : "none");
     lud_text_free(&names);
@@ -56,10 +56,11 @@ static lud_status check_steps(const lud_scenario *scenario, const lud_learner_ki
     if (scenario->run.steps <= 0 || kind->counts_steps) return LUD_OK;
     const lud_tree *run = lud_tree_get(scenario->root, "run");
     for (run = run ? run->child : NULL; run && strcmp(run->key, "steps") != 0;) run = run->next;
-    return lud_fail_at(error, LUD_ERROR_INPUT, run ? run->place : (lud_place){scenario->path, 0, 0},
-                       "run.steps counts environment steps, by which %s does not; its length stands in its "
-                       "own section (ludus help %s)",
-                       kind->name, kind->name);
+    return lud_invalid_at(
+        error, run ? run->place : (lud_place){scenario->path, 0, 0},
+        "run.steps counts environment steps, by which %s does not; its length stands in its "
+        "own section (ludus help %s)",
+        kind->name, kind->name);
 }
 
 lud_status lud_learner_create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,

@@ -56,7 +56,7 @@ static lud_status create(const lud_model *model, lud_drawing **drawing, lud_erro
     }
     if (!g || !g->before || !g->after || !g->map_key || !g->arrived || !g->lifted) {
         if (g) destroy(&g->drawing);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for drawing the world");
+        return lud_no_memory(error, "drawing the world");
     }
     for (int m = 0; m < spec->n_maps; m++) g->map_key[m] = ground_key(spec, &spec->maps[m]);
     *drawing = &g->drawing;

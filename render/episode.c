@@ -139,8 +139,7 @@ static void act(lud_player *p, const int32_t *chosen) {
 lud_status lud_player_show(lud_player *p, const lud_recorded_episode *e, lud_error *error) {
     assert(p->remember && e->n_states > 0);
     const size_t state_bytes = p->model->layout.state_bytes;
-    const lud_status status = reserve(p, e->n_states, error);
-    if (status) return status;
+    LUD_TRY(reserve(p, e->n_states, error));
     lud_batch *batch = p->runner.batch;
     batch->seed = e->seed;
     batch->first_environment = e->environment;

@@ -56,8 +56,7 @@ lud_status lud_clone_batch_open(const lud_clone_data *data, lud_clone_networks *
     take(b, &b->first, capacity);
     take(b, &b->second, capacity);
     take(b, &b->pad, row_words(b));
-    lud_status status =
-        b->arrays.failed ? lud_fail(error, LUD_ERROR_MEMORY, "out of memory for samples") : LUD_OK;
+    lud_status status = b->arrays.failed ? lud_no_memory(error, "samples") : LUD_OK;
     if (!status) status = lud_window_set_create(device, capacity, &b->windows, error);
     if (!status) status = lud_window_set_create(device, capacity, &b->sums, error);
     if (!status) status = lud_window_set_create(device, capacity, &b->between, error);

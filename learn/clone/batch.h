@@ -1,6 +1,5 @@
 /* Samples as rows of networks and targets: chunks of actions, sums of the coming window, pairs of frames. */
-#ifndef LUDUS_LEARN_CLONE_BATCH_H
-#define LUDUS_LEARN_CLONE_BATCH_H
+#pragma once
 
 #include "learn/clone/data.h"
 #include "learn/clone/networks.h"
@@ -43,5 +42,3 @@ void lud_clone_batch_send_rows(lud_clone_batch *batch, int64_t first);
 /* Makes rows and targets of the n samples in track and step, and hands the rows to the networks. `truth`: for
  * judging: pairs count what lies between their frames whatever the options say. */
 void lud_clone_batch_make(lud_clone_batch *batch, int64_t n, bool truth);
-
-#endif

@@ -66,15 +66,15 @@ static lud_status name_columns(cloning *c, lud_error *error) {
     c->base.n_columns = COLUMNS;
     c->base.evaluation_columns = judged;
     c->base.n_evaluation_columns = LUD_CLONE_JUDGED_COLUMNS + n;
-    return whole ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
+    return whole ? LUD_OK : lud_no_memory(error, "a learner");
 }
 
 static lud_status check_agents(const cloning *c, lud_error *error) {
     const lud_layout *layout = &c->scenario->model->layout;
     for (int a = 0; a < layout->n_agents; a++)
         if (lud_clone_imitates(&c->options, layout, a)) return LUD_OK;
-    return lud_fail_at(error, LUD_ERROR_INPUT, c->scenario->learner->place,
-                       "learner.agents: expected agents that the scenario has, found none");
+    return lud_invalid_at(error, c->scenario->learner->place,
+                          "learner.agents: expected agents that the scenario has, found none");
 }
 
 static lud_status build(cloning *c, lud_error *error) {
@@ -100,13 +100,12 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
                          lud_error *error) {
     *learner = NULL;
     cloning *c = calloc(1, sizeof *c);
-    if (!c) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
+    if (!c) return lud_no_memory(error, "a learner");
     c->base = (lud_learner){.kind = &lud_clone_learner};
     c->scenario = scenario;
     c->device = device;
     c->arena = lud_arena_create(0);
-    lud_status status =
-        c->arena ? name_columns(c, error) : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
+    lud_status status = c->arena ? name_columns(c, error) : lud_no_memory(error, "a learner");
     if (!status) status = build(c, error);
     if (status)
         destroy(&c->base);
@@ -151,8 +150,7 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
         c->updates++;
     }
     lud_clone_update_deviation(&c->update);
-    const lud_status status = lud_device_check(c->device, error);
-    if (status) return status;
+    LUD_TRY(lud_device_check(c->device, error));
     row[UPDATES] = (double)c->updates;
     row[EPOCHS] = (double)c->update.cursor.epoch;
     row[LOSS] = sums.loss / sums.positions;

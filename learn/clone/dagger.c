@@ -41,8 +41,7 @@ lud_status lud_clone_dagger_open(const lud_clone_options *options, const lud_sce
     if (!status)
         status = lud_runner_create(scenario->model, d->expert, n, seed, FIRST_VISITED, &d->by_expert, error);
     if (!status)
-        status = lud_runner_create(scenario->model, clone, n, seed, FIRST_VISITED, &d->by_clone, error);
-    if (status) return status;
+        LUD_TRY(lud_runner_create(scenario->model, clone, n, seed, FIRST_VISITED, &d->by_clone, error));
     const size_t agents = (size_t)(n * layout->n_agents);
     d->asked = calloc((size_t)n, lud_cast_hidden_bytes(d->expert) + 8);
     d->discrete = calloc(agents, sizeof *d->discrete);
@@ -53,7 +52,7 @@ lud_status lud_clone_dagger_open(const lud_clone_options *options, const lud_sce
         d->parts[p] = calloc((size_t)n, layout->parts[p].bytes);
         whole = whole && d->parts[p];
     }
-    return whole ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %d environments", n);
+    return whole ? LUD_OK : lud_no_memory(error, "%d environments", n);
 }
 
 void lud_clone_dagger_close(lud_clone_dagger *d) {

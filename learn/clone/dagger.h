@@ -2,8 +2,7 @@
  * learning and structured prediction to no-regret online learning", 2011 (DAgger). In the first round, before
  * anything is learned, the expert acts; in later ones the clone does, and the expert is asked what it would
  * have done. Only these answers are counted. */
-#ifndef LUDUS_LEARN_CLONE_DAGGER_H
-#define LUDUS_LEARN_CLONE_DAGGER_H
+#pragma once
 
 #include "agents/rollout.h"
 #include "learn/clone/data.h"
@@ -30,5 +29,3 @@ lud_status lud_clone_dagger_open(const lud_clone_options *options, const lud_sce
 void lud_clone_dagger_close(lud_clone_dagger *dagger);
 /* Asks for the labels of a round; what is visited follows from the round and the clone as it is. */
 lud_status lud_clone_dagger_round(lud_clone_dagger *dagger, int64_t round, lud_error *error);
-
-#endif

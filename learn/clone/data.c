@@ -25,23 +25,22 @@ static lud_status check_file(const lud_data_set *set, const lud_mappo_shape *sha
     const lud_data_info *info = lud_data_set_info(set);
     const lud_layout *layout = &shape->model->layout;
     if (info->n_agents != layout->n_agents)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%s: expected episodes of %d agents, as the scenario has, found %d", info->path,
-                        layout->n_agents, info->n_agents);
+        return lud_invalid(error, "%s: expected episodes of %d agents, as the scenario has, found %d",
+                           info->path, layout->n_agents, info->n_agents);
     for (int a = 0; a < layout->n_agents; a++)
         if (info->n_choices[a] != layout->actions[a].n_discrete ||
             info->n_continuous < layout->actions[a].n_continuous)
-            return lud_fail(error, LUD_ERROR_INPUT,
-                            "%s: expected %d choices and %d numbers in actions of agent %d, found %d and %d",
-                            info->path, layout->actions[a].n_discrete, layout->actions[a].n_continuous, a,
-                            info->n_choices[a], info->n_continuous);
+            return lud_invalid(
+                error, "%s: expected %d choices and %d numbers in actions of agent %d, found %d and %d",
+                info->path, layout->actions[a].n_discrete, layout->actions[a].n_continuous, a,
+                info->n_choices[a], info->n_continuous);
     for (int p = 0; p < layout->n_parts; p++) {
         if (!lud_clone_reads_part(shape, p)) continue;
         const int found = find_part(info, &layout->parts[p]);
         if (found < 0 || !lud_data_set_has(set, LUD_DATA_OBSERVATION, found))
-            return lud_fail(error, LUD_ERROR_INPUT,
-                            "%s: expected observations '%s' of %zu bytes, as the scenario has, found none",
-                            info->path, layout->parts[p].name, layout->parts[p].bytes);
+            return lud_invalid(error,
+                               "%s: expected observations '%s' of %zu bytes, as the scenario has, found none",
+                               info->path, layout->parts[p].name, layout->parts[p].bytes);
     }
     return lud_data_set_check_windows(set, error);
 }
@@ -201,7 +200,7 @@ static lud_status read_file(lud_clone_data *d, lud_data_set *set, int source, ui
         if (lud_data_set_episode(set, e)->length > longest) longest = lud_data_set_episode(set, e)->length;
     const size_t row = lud_data_set_row_bytes(set, d->choices ? LUD_DATA_DISCRETE : LUD_DATA_CONTINUOUS, 0);
     void *joint = zeros(longest, row);
-    lud_status status = joint ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for actions");
+    lud_status status = joint ? LUD_OK : lud_no_memory(error, "actions");
     for (int64_t e = 0; e < info->n_episodes && !status; e++)
         status = read_episode(d, set, source, e, seed, joint, error);
     free(joint);
@@ -240,8 +239,7 @@ static lud_status measure_source(const lud_clone_data *d, int source, lud_column
                                  lud_statistics *statistics, lud_error *error) {
     const int64_t width = d->shape->n_continuous;
     lud_statistics_sums sums;
-    const lud_status status = lud_statistics_sums_create(width, &sums, error);
-    if (status) return status;
+    LUD_TRY(lud_statistics_sums_create(width, &sums, error));
     for (int pass = 0; pass < 2; pass++) {
         if (pass == 1) lud_statistics_begin_second(&sums, &sums);
         for (int64_t i = 0; i < d->n_tracks; i++)
@@ -265,8 +263,7 @@ static lud_status measure(lud_clone_data *d, lud_error *error) {
     if (!any) return LUD_OK;
     lud_column_statistics *columns = zeros(n * width, sizeof *columns);
     lud_statistics *sources = zeros(n, sizeof *sources);
-    lud_status status =
-        columns && sources ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for statistics");
+    lud_status status = columns && sources ? LUD_OK : lud_no_memory(error, "statistics");
     for (int i = 0; i < n && !status; i++)
         status = measure_source(d, i, columns + i * width, sources + i, error);
     if (!status) (void)lud_statistics_merge(n, sources, (lud_merge_kind)d->options->merge, width, d->columns);
@@ -298,8 +295,7 @@ static lud_status read_all(lud_clone_data *d, lud_data_set **sets, uint64_t seed
     d->track_capacity += rows;
     d->row_capacity += rows;
     if (d->frame_capacity > INT32_MAX || !take(d))
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %lld frames of recorded episodes",
-                        (long long)d->frame_capacity);
+        return lud_no_memory(error, "%lld frames of recorded episodes", (long long)d->frame_capacity);
     d->all = (lud_tracks){.offsets = d->offsets,
                           .observation_offsets = d->frames,
                           .last_action_valid = last_action_valid(d->options, valid)};
@@ -312,7 +308,7 @@ lud_status lud_clone_data_open(const lud_clone_options *options, const lud_mappo
     *d = (lud_clone_data){
         .options = options, .shape = shape, .seed = seed, .n_sources = (int)options->data.n + 1};
     lud_data_set **sets = calloc(options->data.n + 1, sizeof *sets);
-    if (!sets) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for recorded episodes");
+    if (!sets) return lud_no_memory(error, "recorded episodes");
     lud_status status = read_all(d, sets, seed, n_labels, error);
     for (size_t i = 0; i < options->data.n; i++) lud_data_set_close(sets[i]);
     free(sets);
@@ -322,8 +318,8 @@ lud_status lud_clone_data_open(const lud_clone_options *options, const lud_mappo
     d->first_labelled_row = d->n_rows;
     d->first_labelled_track = d->n_tracks;
     if (options->data.n > 0 && d->source_first[d->n_sources] == 0)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: no step of an agent that is imitated to learn from",
-                        options->data.items[0]);
+        return lud_invalid(error, "%s: no step of an agent that is imitated to learn from",
+                           options->data.items[0]);
     return measure(d, error);
 }
 

@@ -3,8 +3,7 @@
  * A frame is what all agents saw at one step; a track the actions of one imitated agent in one episode.
  * Frames lie in the layout of observation parts, so that networks gather rows from them without a copy in
  * between. Labels that an expert gives later (dagger.h) are added as tracks of one step. */
-#ifndef LUDUS_LEARN_CLONE_DATA_H
-#define LUDUS_LEARN_CLONE_DATA_H
+#pragma once
 
 #include "learn/clone/options.h"
 #include "learn/episodes/sampler.h"
@@ -68,5 +67,3 @@ int64_t lud_clone_data_frame(lud_clone_data *data);
 void lud_clone_data_visit(lud_clone_data *data, lud_checkpoint *checkpoint);
 /* Whether the networks read a part of the observations. */
 bool lud_clone_reads_part(const lud_mappo_shape *shape, int part);
-
-#endif

@@ -42,7 +42,7 @@ lud_status lud_clone_evaluation_open(const lud_clone_options *options, const lud
     const size_t words = (size_t)(n * e->networks.horizon * e->networks.width);
     e->values = calloc(words, sizeof *e->values);
     e->target = calloc(words, sizeof *e->target);
-    if (!e->values || !e->target) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for an evaluation");
+    if (!e->values || !e->target) return lud_no_memory(error, "an evaluation");
     return LUD_OK;
 }
 
@@ -179,8 +179,7 @@ static void judge_held_out(lud_clone_evaluation *e, double *row) {
 }
 
 lud_status lud_clone_evaluation_run(lud_clone_evaluation *e, double *row, lud_error *error) {
-    const lud_status status = play(e, row, error);
-    if (status) return status;
+    LUD_TRY(play(e, row, error));
     judge_held_out(e, row);
     return lud_device_check(e->batch.device, error);
 }

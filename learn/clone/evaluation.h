@@ -1,6 +1,5 @@
 /* What a clone is judged by: episodes that it acts in, and steps of held-out episodes that it never saw. */
-#ifndef LUDUS_LEARN_CLONE_EVALUATION_H
-#define LUDUS_LEARN_CLONE_EVALUATION_H
+#pragma once
 
 #include "agents/rollout.h"
 #include "learn/clone/update.h"
@@ -40,5 +39,3 @@ void lud_clone_evaluation_close(lud_clone_evaluation *evaluation);
 /* Plays the episodes of the options, the same every time, and goes through the steps held out (at most
  * MOST_HELD_OUT of them). NaN for what was not measured. */
 lud_status lud_clone_evaluation_run(lud_clone_evaluation *evaluation, double *row, lud_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* The networks of cloning: the actor of graph MAPPO with more outputs over its last layer. The actor's own
  * output is the next action; beside it stand the actions after that one, what the near future sums up to, and
  * what was done between two frames. */
-#ifndef LUDUS_LEARN_CLONE_NETWORKS_H
-#define LUDUS_LEARN_CLONE_NETWORKS_H
+#pragma once
 
 #include "learn/clone/options.h"
 #include "learn/mappo/head.h"
@@ -43,5 +42,3 @@ void lud_clone_networks_feed(lud_clone_networks *networks, const void *const *pa
                              const int32_t *place, const int32_t *agent, const int32_t *nought);
 /* Runs on the rows fed, with n_pairs pairs of them. */
 void lud_clone_networks_forward(lud_clone_networks *networks, int64_t n_pairs, bool training);
-
-#endif

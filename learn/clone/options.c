@@ -133,8 +133,7 @@ const lud_option_table lud_clone_option_table =
 /* Graph MAPPO's defaults with what may be chosen here. */
 static lud_status complete_network(lud_arena *arena, lud_mappo_options *network, lud_error *error) {
     lud_mappo_options whole;
-    const lud_status status = lud_options_default(&lud_mappo_option_table, arena, &whole, error);
-    if (status) return status;
+    LUD_TRY(lud_options_default(&lud_mappo_option_table, arena, &whole, error));
     whole.heads = NULL;
     whole.encoder = network->encoder;
     whole.identify = network->identify;
@@ -158,22 +157,21 @@ static lud_status complete_network(lud_arena *arena, lud_mappo_options *network,
 static lud_status check(const lud_clone_options *o, const lud_scenario *scenario, lud_error *error) {
     const lud_place place = scenario->learner->place;
     if (o->weights.n > 0 && o->weights.n != o->data.n)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "learner.weights: expected one for each of the %zu files of data, found %zu",
-                           o->data.n, o->weights.n);
+        return lud_invalid_at(error, place,
+                              "learner.weights: expected one for each of the %zu files of data, found %zu",
+                              o->data.n, o->weights.n);
     if (o->data.n == 0 && o->dagger.rounds == 0)
-        return lud_fail_at(
-            error, LUD_ERROR_INPUT, place,
+        return lud_invalid_at(
+            error, place,
             "learner.data: expected a file of recorded episodes, or dagger.rounds and an expert");
     if (o->dagger.rounds > 0 && !o->dagger.expert)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place, "learner.dagger.expert: expected who is asked");
+        return lud_invalid_at(error, place, "learner.dagger.expert: expected who is asked");
     if (o->ensemble && o->execute != 1)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "learner.execute: expected 1 with ensemble, which predicts at every step");
+        return lud_invalid_at(error, place,
+                              "learner.execute: expected 1 with ensemble, which predicts at every step");
     if (o->execute > o->windows.horizon)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "learner.execute: expected at most the horizon of windows, %lld",
-                           (long long)o->windows.horizon);
+        return lud_invalid_at(error, place, "learner.execute: expected at most the horizon of windows, %lld",
+                              (long long)o->windows.horizon);
     if (o->windows.horizon > 1) {
         const lud_status status = lud_chunks_check(scenario->model, error);
         if (status) return lud_fail_context(error, "learner.windows.horizon");
@@ -197,7 +195,7 @@ static lud_status find_paths(lud_arena *arena, const lud_scenario *scenario, lud
             expert->text_length = strlen(path);
         }
     }
-    return whole ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for options");
+    return whole ? LUD_OK : lud_no_memory(error, "options");
 }
 
 lud_status lud_clone_options_read(lud_arena *arena, const lud_scenario *scenario, lud_clone_options *o,

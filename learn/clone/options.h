@@ -1,7 +1,6 @@
 /* The `learner` section of cloning: whom to imitate from which files, windows, losses, networks, acting, and
  * labels that are asked for. */
-#ifndef LUDUS_LEARN_CLONE_OPTIONS_H
-#define LUDUS_LEARN_CLONE_OPTIONS_H
+#pragma once
 
 #include "learn/episodes/pairs.h"
 #include "learn/mappo/options.h"
@@ -83,5 +82,3 @@ lud_status lud_clone_options_read(lud_arena *arena, const lud_scenario *scenario
                                   lud_error *error);
 /* Whether the agent is one of those who are imitated. */
 bool lud_clone_imitates(const lud_clone_options *options, const lud_layout *layout, int agent);
-
-#endif

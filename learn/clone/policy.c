@@ -259,9 +259,8 @@ static lud_status load(core *c, const char *folder, lud_error *error) {
 
 /* Networks and memory for the model. */
 static lud_status open_core(core *c, const lud_model *model, lud_parameters *parameters, lud_error *error) {
-    lud_status status = lud_clone_networks_open(model, &c->options, c->device, 0, ROWS, 1, LUD_CLONE_ACT,
-                                                parameters, &c->networks, error);
-    if (status) return status;
+    LUD_TRY(lud_clone_networks_open(model, &c->options, c->device, 0, ROWS, 1, LUD_CLONE_ACT, parameters,
+                                    &c->networks, error));
     const int64_t horizon = c->networks.horizon, width = c->networks.width;
     if (c->options.ensemble || c->options.execute > 1) c->remembered = 1 + horizon * horizon * width;
     LUD_TAKE(&c->arrays, c->out, (size_t)(ROWS * horizon * width));

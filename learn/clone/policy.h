@@ -1,8 +1,7 @@
 /* A clone acting: chunks of actions carried out in part, or averaged over the steps at which they were
  * predicted (temporal ensembling: Zhao et al., "Learning fine-grained bimanual manipulation with low-cost
  * hardware", 2023). */
-#ifndef LUDUS_LEARN_CLONE_POLICY_H
-#define LUDUS_LEARN_CLONE_POLICY_H
+#pragma once
 
 #include "agents/cast.h"
 #include "learn/clone/networks.h"
@@ -20,5 +19,3 @@ lud_status lud_clone_join_learner(const lud_clone_options *options, const lud_mo
 
 /* Saves or loads which windows a clone was trained on; warns where this program's mean something else. */
 void lud_clone_visit_semantics(lud_checkpoint *checkpoint);
-
-#endif

@@ -11,11 +11,11 @@ static int64_t largest(int64_t a, int64_t b) {
 
 static lud_status build_optimiser(lud_clone_update *u, lud_error *error) {
     u->optimiser = lud_optimiser_create(u->networks.base->parameters);
-    if (!u->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for an optimiser");
+    if (!u->optimiser) return lud_no_memory(error, "an optimiser");
     lud_optimiser_options steps = u->options->optimiser;
     steps.max_norm = u->options->max_norm;
     u->group = lud_optimiser_group(u->optimiser, "", &steps, false);
-    if (u->group < 0) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for an optimiser");
+    if (u->group < 0) return lud_no_memory(error, "an optimiser");
     return lud_optimiser_build(u->optimiser, u->seed, error);
 }
 
@@ -35,7 +35,7 @@ lud_status lud_clone_update_open(const lud_clone_options *options, lud_clone_dat
     LUD_TAKE(&u->arrays, u->loss, (size_t)u->loss_words);
     LUD_TAKE(&u->arrays, u->values, (size_t)(n * u->networks.horizon * width));
     LUD_TAKE_ON_DEVICE(&u->arrays, u->device_loss, (size_t)u->loss_words);
-    if (u->arrays.failed) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for minibatches");
+    if (u->arrays.failed) return lud_no_memory(error, "minibatches");
     status = lud_clone_batch_open(data, &u->networks, n, &u->batch, error);
     if (!status) status = build_optimiser(u, error);
     if (!status) status = lud_clone_update_order(u, false, error);

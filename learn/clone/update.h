@@ -1,6 +1,5 @@
 /* Minibatches of demonstrations: losses, gradients, steps. */
-#ifndef LUDUS_LEARN_CLONE_UPDATE_H
-#define LUDUS_LEARN_CLONE_UPDATE_H
+#pragma once
 
 #include "learn/clone/batch.h"
 #include "learn/nn/optimiser.h"
@@ -48,5 +47,3 @@ void lud_clone_update_step(lud_clone_update *update, double rate, lud_clone_sums
  * of a Gaussian around the predicted means. Nothing for choices. */
 void lud_clone_update_deviation(lud_clone_update *update);
 void lud_clone_update_visit(lud_clone_update *update, lud_checkpoint *checkpoint);
-
-#endif

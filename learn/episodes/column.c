@@ -40,7 +40,7 @@ lud_status lud_column_create(lud_column *c, hid_t group, const char *name, lud_n
     H5Sclose(space);
     if (c->dataset < 0) return lud_hdf5_write_error(name, error);
     c->chunk = malloc(c->chunk_rows * c->row_bytes);
-    return c->chunk ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for the column %s", name);
+    return c->chunk ? LUD_OK : lud_no_memory(error, "the column %s", name);
 }
 
 void lud_column_close(lud_column *c) {
@@ -56,8 +56,7 @@ uint8_t *lud_column_room(lud_column *c, uint64_t *n) {
 }
 
 static lud_status push(lud_column *c, uint64_t rows, lud_column_queue *q, lud_error *error) {
-    lud_status status = q->n == LUD_COLUMN_JOBS ? lud_column_queue_write(q, error) : LUD_OK;
-    if (status) return status;
+    LUD_TRY(q->n == LUD_COLUMN_JOBS ? lud_column_queue_write(q, error) : LUD_OK);
     lud_column_job *job = &q->jobs[q->n];
     const size_t whole = c->chunk_rows * c->row_bytes, capacity = compressBound((uLong)whole);
     if (job->capacity < capacity) {
@@ -66,7 +65,7 @@ static lud_status push(lud_column *c, uint64_t rows, lud_column_queue *q, lud_er
         *job = (lud_column_job){.raw = malloc(capacity), .packed = malloc(capacity), .capacity = capacity};
         if (!job->raw || !job->packed) {
             job->capacity = 0;
-            return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a chunk of %zu bytes", whole);
+            return lud_no_memory(error, "a chunk of %zu bytes", whole);
         }
     }
     job->column = c;

@@ -1,8 +1,7 @@
 /* Long arrays in an HDF5 file that grow row by row: gathered into chunks, which several threads compress and
  * one writes, in the order in which they were filled. The file's filters are HDF5's own shuffle and deflate,
  * so that every reader of HDF5 can read them. */
-#ifndef LUDUS_LEARN_EPISODES_COLUMN_H
-#define LUDUS_LEARN_EPISODES_COLUMN_H
+#pragma once
 
 #include "learn/episodes/hdf5_file.h"
 
@@ -52,5 +51,3 @@ void lud_column_queue_begin(lud_column_queue *queue, int n_threads, int level);
 /* Compresses and writes what is in it; takes the HDF5 lock for the second. */
 lud_status lud_column_queue_write(lud_column_queue *queue, lud_error *error);
 void lud_column_queue_free(lud_column_queue *queue);
-
-#endif

@@ -8,13 +8,10 @@
  * over. One that is killed within the fraction of a millisecond of the last part leaves the journal too,
  * which opening with this driver reads over the file (a write-ahead log; Mohan et al., "ARIES", 1992, section
  * 1). */
-#ifndef LUDUS_LEARN_EPISODES_COMMIT_FILE_H
-#define LUDUS_LEARN_EPISODES_COMMIT_FILE_H
+#pragma once
 
 #include <hdf5.h>
 
 /* Lets files that are opened or created with the property list use the driver. Negative when HDF5 refuses.
  * The driver keeps no lock; one writer at a time is the caller's promise. */
 herr_t lud_commit_file_use(hid_t file_access_list);
-
-#endif

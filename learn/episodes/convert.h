@@ -1,6 +1,5 @@
 /* Data sets anew: of an older window semantics, of Minari's own, with observations or without. */
-#ifndef LUDUS_LEARN_EPISODES_CONVERT_H
-#define LUDUS_LEARN_EPISODES_CONVERT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -24,5 +23,3 @@ typedef struct lud_convert_result {
  * (LUD_ERROR_UNSUPPORTED). */
 lud_status lud_data_convert(lud_data_set *set, const lud_convert_options *options, lud_convert_result *result,
                             lud_error *error);
-
-#endif

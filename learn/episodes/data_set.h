@@ -8,8 +8,7 @@
  * actions, are made again from the scenario in the file and checked by hash.
  *
  * A data set may be read by several threads at once; HDF5 lets one at a time into the file. */
-#ifndef LUDUS_LEARN_EPISODES_DATA_SET_H
-#define LUDUS_LEARN_EPISODES_DATA_SET_H
+#pragma once
 
 #include "sim/world.h"
 
@@ -126,5 +125,3 @@ lud_status lud_data_set_scenario(lud_data_set *set, const struct lud_scenario **
 lud_status lud_data_set_replay(lud_data_set *set, int64_t episode, uint8_t *states, lud_error *error);
 /* The same, and compares the states in the file, where it has any, and the rewards. */
 lud_status lud_data_set_verify(lud_data_set *set, int64_t episode, lud_error *error);
-
-#endif

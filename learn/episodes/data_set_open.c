@@ -15,7 +15,7 @@ lud_status lud_data_wrong(const lud_data_set *set, lud_error *error, const char 
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    return lud_fail(error, LUD_ERROR_INPUT, "%s: %s", set->info.path, text);
+    return lud_invalid(error, "%s: %s", set->info.path, text);
 }
 
 /* Whether the name is of an object in this very file. */

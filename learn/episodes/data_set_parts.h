@@ -1,7 +1,6 @@
 /* What the files of the reader share: data_set.c for everybody, data_set_own.c for files of Ludus,
  * data_set_minari.c for those of Minari, data_set_open.c for what a file may hold at all. */
-#ifndef LUDUS_LEARN_EPISODES_DATA_SET_PARTS_H
-#define LUDUS_LEARN_EPISODES_DATA_SET_PARTS_H
+#pragma once
 
 #include <pthread.h>
 
@@ -73,5 +72,3 @@ lud_status lud_data_read_minari(lud_data_set *set, const lud_data_request *reque
 /* "FILE: expected ..., found ..." */
 lud_status lud_data_wrong(const lud_data_set *set, lud_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-#endif

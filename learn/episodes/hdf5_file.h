@@ -1,7 +1,6 @@
 /* HDF5 as this room calls it: one call at a time, no messages of its own on stderr, and every failure a
  * status. */
-#ifndef LUDUS_LEARN_EPISODES_HDF5_FILE_H
-#define LUDUS_LEARN_EPISODES_HDF5_FILE_H
+#pragma once
 
 #include <hdf5.h>
 #include <stdbool.h>
@@ -49,5 +48,3 @@ bool lud_hdf5_get_text(hid_t object, const char *name, lud_text *value);
 lud_status lud_hdf5_write_error(const char *path, lud_error *error);
 /* The innermost message that HDF5 left, such as "unable to read raw data chunk"; `text` of `n` bytes. */
 void lud_hdf5_reason(char *text, size_t n);
-
-#endif

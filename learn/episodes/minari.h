@@ -1,7 +1,6 @@
 /* What Minari wants of a data set (https://minari.farama.org/content/dataset_standards): a group an episode
  * in the file, and the description `metadata.json` beside it. */
-#ifndef LUDUS_LEARN_EPISODES_MINARI_H
-#define LUDUS_LEARN_EPISODES_MINARI_H
+#pragma once
 
 #include "learn/episodes/data_set.h"
 #include "learn/episodes/hdf5_file.h"
@@ -43,5 +42,3 @@ void lud_data_target_free(lud_data_target *target);
 lud_status lud_data_target_prepare(const lud_data_target *target, lud_error *error);
 /* Writes the description of the finished file. */
 lud_status lud_data_target_describe(const lud_data_target *target, lud_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Numbers of any type that a data set may hold, read one by one. */
-#ifndef LUDUS_LEARN_EPISODES_NUMBERS_H
-#define LUDUS_LEARN_EPISODES_NUMBERS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ static inline double lud_number(lud_numbers numbers, int64_t i) {
         return 0.0;
     }
 }
-
-#endif

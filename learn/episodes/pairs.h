@@ -3,8 +3,7 @@
  * Frame t is paired with frame f = min(t + d, T - 1), d drawn between 1 and the largest horizon that fits.
  * What lies between them are the realised f - t actions, not the d that were drawn: action T - 1 leads to a
  * frame that is not among the T, and is never used. */
-#ifndef LUDUS_LEARN_EPISODES_PAIRS_H
-#define LUDUS_LEARN_EPISODES_PAIRS_H
+#pragma once
 
 #include "learn/episodes/windows.h"
 
@@ -60,5 +59,3 @@ void lud_pairs_windows(const lud_pair_options *options, const lud_tracks *tracks
 /* Rows of their frames: rows[2 n], first and second frame of each. Every array of observations takes both
  * frames from its own. */
 void lud_pairs_frames(const lud_tracks *tracks, int64_t n, const lud_pair *pairs, int64_t *rows);
-
-#endif

@@ -255,7 +255,7 @@ static bool hand_over(recorder *r, int64_t *finished) {
 }
 
 static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "no memory for recorded episodes");
+    return lud_no_memory(error, "recorded episodes");
 }
 
 static lud_status run_steps(recorder *r, lud_recording_result *result, lud_progress *progress,

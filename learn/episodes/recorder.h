@@ -1,6 +1,5 @@
 /* Recording episodes of a cast in many environments (agents/rollout.h) into a data set. */
-#ifndef LUDUS_LEARN_EPISODES_RECORDER_H
-#define LUDUS_LEARN_EPISODES_RECORDER_H
+#pragma once
 
 #include "agents/cast.h"
 #include "learn/episodes/data_set.h"
@@ -34,5 +33,3 @@ typedef struct lud_recording_result {
 lud_status lud_record_data(const lud_scenario *scenario, const lud_cast *cast,
                            const lud_recording_options *options, lud_recording_result *result,
                            lud_error *error);
-
-#endif

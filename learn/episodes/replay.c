@@ -29,13 +29,11 @@ static lud_status check_actions(const lud_replay *r, lud_error *error) {
             const size_t at = (size_t)t * (size_t)layout->n_agents + (size_t)i;
             if (space->n_discrete &&
                 (!r->discrete || r->discrete[at] < 0 || r->discrete[at] >= space->n_discrete))
-                return lud_fail(error, LUD_ERROR_INPUT,
-                                "step %d, agent %d: expected an action from 0 to %d, found %d", t, i,
-                                space->n_discrete - 1, r->discrete ? r->discrete[at] : -1);
+                return lud_invalid(error, "step %d, agent %d: expected an action from 0 to %d, found %d", t,
+                                   i, space->n_discrete - 1, r->discrete ? r->discrete[at] : -1);
             for (int d = 0; d < space->n_continuous; d++)
                 if (!r->continuous || !isfinite(r->continuous[at * (size_t)width + (size_t)d]))
-                    return lud_fail(error, LUD_ERROR_INPUT, "step %d, agent %d: expected a finite number", t,
-                                    i);
+                    return lud_invalid(error, "step %d, agent %d: expected a finite number", t, i);
         }
     return LUD_OK;
 }
@@ -43,8 +41,7 @@ static lud_status check_actions(const lud_replay *r, lud_error *error) {
 lud_status lud_replay_states(const lud_replay *r, lud_error *error) {
     const lud_layout *layout = &r->model->layout;
     const size_t state_bytes = layout->state_bytes, n_agents = (size_t)layout->n_agents;
-    lud_status status = check_actions(r, error);
-    if (status) return status;
+    LUD_TRY(check_actions(r, error));
     size_t width = 0;
     for (int i = 0; i < layout->n_agents; i++)
         if ((size_t)layout->actions[i].n_continuous > width) width = (size_t)layout->actions[i].n_continuous;

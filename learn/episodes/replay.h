@@ -1,7 +1,6 @@
 /* Playing recorded episodes again: the same first state, actions and keys of random draws give the same
  * states, which hashes prove. */
-#ifndef LUDUS_LEARN_EPISODES_REPLAY_H
-#define LUDUS_LEARN_EPISODES_REPLAY_H
+#pragma once
 
 #define XXH_STATIC_LINKING_ONLY /* the state stands in our struct */
 #include <xxhash.h>
@@ -38,5 +37,3 @@ lud_status lud_replay_states(const lud_replay *replay, lud_error *error);
 /* Observations of n frames from `first` on, after lud_replay_states: parts as for lud_world.observe, of these
  * frames; null: not wanted. */
 void lud_replay_observe(const lud_replay *replay, int32_t first, int32_t n, void *const *parts);
-
-#endif

@@ -56,23 +56,23 @@ lud_status lud_sampler_create(const lud_sample_source *sources, int n_sources, u
     double sum = 0, longest = 0;
     for (int i = 0; i < n_sources; i++) {
         if (!sources[i].n || !(sources[i].weight > 0) || !(sources[i].weight < 1e100))
-            return lud_fail(error, LUD_ERROR_INPUT,
-                            "source %d: expected samples and a weight above 0, found %" PRIu64
-                            " samples and the weight %g",
-                            i, sources[i].n, sources[i].weight);
+            return lud_invalid(error,
+                               "source %d: expected samples and a weight above 0, found %" PRIu64
+                               " samples and the weight %g",
+                               i, sources[i].n, sources[i].weight);
         sum += sources[i].weight * (balance ? (double)sources[i].n : 1);
     }
     s->begin = calloc((size_t)n_sources + 1, sizeof *s->begin);
-    if (!s->begin) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %d sources", n_sources);
+    if (!s->begin) return lud_no_memory(error, "%d sources", n_sources);
     for (int i = 0; i < n_sources; i++) {
         const double share = sources[i].weight * (balance ? (double)sources[i].n : 1) / sum;
         if ((double)sources[i].n / share > longest) longest = (double)sources[i].n / share;
     }
     if (longest > 0x1p62)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "the weights of the sources are too far apart: an epoch would have %g "
-                        "samples",
-                        longest);
+        return lud_invalid(error,
+                           "the weights of the sources are too far apart: an epoch would have %g "
+                           "samples",
+                           longest);
     for (int i = 0; i < n_sources; i++) {
         const double share = sources[i].weight * (balance ? (double)sources[i].n : 1) / sum;
         uint64_t n = shuffle ? (uint64_t)(longest * share + 0.5) : sources[i].n;
@@ -177,7 +177,7 @@ lud_status lud_feeder_create(const lud_feed *feed, lud_sample_cursor cursor, lud
                              lud_error *error) {
     assert(feed->batch > 0 && feed->n_slots > feed->n_threads);
     lud_feeder *f = calloc(1, sizeof *f);
-    if (!f) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for batches");
+    if (!f) return lud_no_memory(error, "batches");
     f->feed = *feed;
     f->cursor = cursor;
     pthread_mutex_init(&f->mutex, NULL);
@@ -200,7 +200,7 @@ lud_status lud_feeder_create(const lud_feed *feed, lud_sample_cursor cursor, lud
         return LUD_OK;
     }
     lud_feeder_destroy(f);
-    return lud_fail(error, LUD_ERROR_MEMORY, "no memory for batches of %zu bytes", feed->slot_bytes);
+    return lud_no_memory(error, "batches of %zu bytes", feed->slot_bytes);
 }
 
 void lud_feeder_destroy(lud_feeder *f) {

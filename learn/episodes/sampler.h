@@ -4,8 +4,7 @@
  * The order is a function of (seed, epoch, position) alone: a permutation of the indices (a Feistel network
  * keyed by Philox, walked until it falls into the range; Black and Rogaway, "Ciphers with arbitrary finite
  * domains", 2002), so nothing is kept but a cursor, and any number of threads gives the same batches. */
-#ifndef LUDUS_LEARN_EPISODES_SAMPLER_H
-#define LUDUS_LEARN_EPISODES_SAMPLER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -79,5 +78,3 @@ void lud_feeder_destroy(lud_feeder *feeder);
  * batch that could not be made is an error, as are all after it. */
 lud_status lud_feeder_next(lud_feeder *feeder, const void **slot, lud_sample_cursor *cursor,
                            lud_error *error);
-
-#endif

@@ -13,7 +13,7 @@ static const char *const role_names[] = {"agent", "human", "robot"};
 enum { MOST_AGENTS = 1 << 16, MOST_CHOICES = 1 << 20, MOST_NUMBERS = 1 << 26 };
 
 static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "no memory for the description of a data set");
+    return lud_no_memory(error, "the description of a data set");
 }
 
 /* --- from a scenario --- */
@@ -233,8 +233,8 @@ lud_status lud_data_schema_read(const char *text, const char *path, lud_arena *a
     }
     json_decref(root);
     return good ? LUD_OK
-                : lud_fail(
-                      error, LUD_ERROR_INPUT,
+                : lud_invalid(
+                      error,
                       "%s: expected agents, actions and observations in the attribute ludus/schema, found "
                       "something else",
                       path);

@@ -1,6 +1,5 @@
 /* What a data set says about itself, as text in its file: agents, actions and parts of observations. */
-#ifndef LUDUS_LEARN_EPISODES_SCHEMA_H
-#define LUDUS_LEARN_EPISODES_SCHEMA_H
+#pragma once
 
 #include "learn/episodes/data_set.h"
 #include "sim/scenario.h"
@@ -20,5 +19,3 @@ void lud_data_summarise_choices(const lud_data_info *info, int agent, const int3
                                 int32_t n, lud_text *text);
 void lud_data_summarise_moves(const lud_data_info *info, const float *actions, size_t stride, int32_t n,
                               lud_text *text);
-
-#endif

@@ -22,8 +22,7 @@ lud_status lud_statistics_sums_create(int64_t width, lud_statistics_sums *sums, 
     sums->counts = calloc(n * LUD_QUANTILE_BINS, sizeof *sums->counts);
     if (!sums->low || !sums->high || !sums->sum || !sums->squares || !sums->counts) {
         lud_statistics_sums_destroy(sums);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for statistics of %lld columns",
-                        (long long)width);
+        return lud_no_memory(error, "statistics of %lld columns", (long long)width);
     }
     return LUD_OK;
 }
@@ -147,8 +146,7 @@ int64_t lud_statistics_finish(const lud_statistics_sums *s, lud_column_statistic
 lud_status lud_statistics_of(int64_t n_rows, int64_t width, lud_numbers x, int64_t n_tracks,
                              lud_column_statistics *columns, lud_statistics *statistics, lud_error *error) {
     lud_statistics_sums sums;
-    const lud_status status = lud_statistics_sums_create(width, &sums, error);
-    if (status) return status;
+    LUD_TRY(lud_statistics_sums_create(width, &sums, error));
     lud_statistics_add(&sums, n_rows, x);
     lud_statistics_begin_second(&sums, &sums);
     lud_statistics_add(&sums, n_rows, x);

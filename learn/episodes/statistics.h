@@ -3,8 +3,7 @@
  * Sums run in double around the middle of each column's range, in two passes over the data: extremes first,
  * then sums and histograms, so that a narrow column far from zero keeps its deviation. Passes may be split
  * over workers: lud_statistics_join adds what two of them found. */
-#ifndef LUDUS_LEARN_EPISODES_STATISTICS_H
-#define LUDUS_LEARN_EPISODES_STATISTICS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -86,5 +85,3 @@ double lud_denormalise(const lud_normalisation *normalisation, int64_t column, d
 /* Saves or loads how n columns of actions are normalised: *kind is a lud_normalisation_kind. */
 void lud_normalisation_visit(lud_column_statistics *columns, int64_t n, uint64_t *kind,
                              lud_checkpoint *checkpoint);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a window of actions amounts to, in words. */
-#ifndef LUDUS_LEARN_EPISODES_SUMMARY_H
-#define LUDUS_LEARN_EPISODES_SUMMARY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ bool lud_summary_hand_is_idle(int64_t n, int64_t width, const double *window, bo
 bool lud_summary_choices(int64_t n, const int32_t *choices, const lud_action_space *space, lud_text *out);
 /* Whether all n choices (at least one) are the one that does nothing; idle below 0: never. */
 bool lud_summary_choices_are_idle(int64_t n, const int32_t *choices, int32_t idle);
-
-#endif

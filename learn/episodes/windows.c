@@ -25,8 +25,7 @@ lud_status lud_window_set_create(lud_device *device, int64_t capacity, lud_windo
         LUD_TAKE_ON_DEVICE(&set->arrays, set->device_end, n);
         LUD_TAKE_ON_DEVICE(&set->arrays, set->device_length, n);
     }
-    if (set->arrays.failed)
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %lld windows", (long long)capacity);
+    if (set->arrays.failed) return lud_no_memory(error, "%lld windows", (long long)capacity);
     return LUD_OK;
 }
 
@@ -114,8 +113,8 @@ int32_t lud_idle_choice(const lud_layout *layout, uint64_t agents) {
 
 lud_status lud_chunks_check(const lud_model *model, lud_error *error) {
     if (!model->world->describe_action) return LUD_OK;
-    return lud_fail(
-        error, LUD_ERROR_INPUT,
+    return lud_invalid(
+        error,
         "the actions of the world %s are numbers of what the present state offers and mean "
         "something else in the next one, so no chunk of them can be predicted; expected a horizon "
         "of 1 (windows of states work)",
@@ -127,9 +126,9 @@ lud_status lud_chunk_rows(int64_t n_rows, int64_t width, lud_numbers actions,
                           void *rows, lud_error *error) {
     assert(real_bytes == sizeof(float) || real_bytes == sizeof(double));
     if (width > action_dim)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "actions of %lld numbers do not fit into %lld: expected action_dim %lld or more",
-                        (long long)width, (long long)action_dim, (long long)width);
+        return lud_invalid(error,
+                           "actions of %lld numbers do not fit into %lld: expected action_dim %lld or more",
+                           (long long)width, (long long)action_dim, (long long)width);
     for (int64_t i = 0; i < n_rows; i++)
         for (int64_t j = 0; j < action_dim; j++) {
             double x = j < width ? lud_number(actions, i * width + j) : 0.0;

@@ -12,8 +12,7 @@
  * Two ways to record are told apart. Layout Q has T actions and T + 1 observations: every action led to an
  * observation. Layout P has T of each: the last action led to nothing that was recorded, so it is no action
  * to learn from. */
-#ifndef LUDUS_LEARN_EPISODES_WINDOWS_H
-#define LUDUS_LEARN_EPISODES_WINDOWS_H
+#pragma once
 
 #include "kernels/device.h"
 #include "learn/episodes/data_set.h"
@@ -132,5 +131,3 @@ void lud_horizons_draw(const lud_tracks *tracks, uint64_t seed, const uint32_t *
  * none: NaN. `actions` [rows][width] on the host. */
 void lud_window_sums(const lud_window_set *set, int64_t width, const lud_sum_kind *kinds, lud_numbers actions,
                      double *sum);
-
-#endif

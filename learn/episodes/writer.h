@@ -4,8 +4,7 @@
  * The file grows beside its place under the name `PATH.partial-PID` and is renamed at the end. What was
  * committed is there to be read even where the writer is killed (commit_file.h). docs/episodes.md lists what
  * is in it. */
-#ifndef LUDUS_LEARN_EPISODES_WRITER_H
-#define LUDUS_LEARN_EPISODES_WRITER_H
+#pragma once
 
 #include "learn/episodes/data_set.h"
 
@@ -54,5 +53,3 @@ void lud_data_writer_abandon(lud_data_writer *writer);
 const char *lud_data_writer_partial(const lud_data_writer *writer);
 int64_t lud_data_writer_episodes(const lud_data_writer *writer);
 int64_t lud_data_writer_steps(const lud_data_writer *writer);
-
-#endif

@@ -1,6 +1,5 @@
 /* Merging pairs of bytes into tokens. */
-#ifndef LUDUS_LEARN_LANGUAGE_BYTE_PAIRS_H
-#define LUDUS_LEARN_LANGUAGE_BYTE_PAIRS_H
+#pragma once
 
 #include "learn/language/tokenizer.h"
 
@@ -9,5 +8,3 @@
  * the leftmost, until no rule applies. In time n log n of a piece's length. */
 int64_t lud_byte_pairs_encode(const lud_tokenizer *tokenizer, const char *text, size_t length,
                               int32_t *tokens, int64_t most);
-
-#endif

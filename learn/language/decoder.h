@@ -1,7 +1,6 @@
 /* One run of a transformer over tokens whose earlier keys and values are cached: the step of generate.h. Not
  * for others. */
-#ifndef LUDUS_LEARN_LANGUAGE_DECODER_H
-#define LUDUS_LEARN_LANGUAGE_DECODER_H
+#pragma once
 
 #include "learn/language/kv_cache.h"
 #include "learn/nn/arrays.h"
@@ -44,5 +43,3 @@ void lud_decoder_destroy(lud_decoder *decoder);
 void lud_decoder_publish(lud_decoder *decoder);
 /* Runs what `run` holds: logits[n_wanted][vocabulary]. */
 void lud_decoder_forward(lud_decoder *decoder);
-
-#endif

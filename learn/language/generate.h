@@ -6,8 +6,7 @@
  * a row's numbers do not depend on the other rows: batched texts are those of one agent at a time. Weights
  * are copied when they are published (lud_generator_publish), as floats or as bfloat16; keys and values are
  * forgotten at the end of a call. */
-#ifndef LUDUS_LEARN_LANGUAGE_GENERATE_H
-#define LUDUS_LEARN_LANGUAGE_GENERATE_H
+#pragma once
 
 #include "learn/language/sampling.h"
 #include "learn/language/tokenizer.h"
@@ -76,5 +75,3 @@ int64_t lud_generator_rows(const lud_generator *generator);
 void lud_generator_bytes(const lud_generator *generator, size_t *weights, size_t *cache, size_t *activations);
 /* Logits of the last position of a prompt, [vocabulary] on the host (a check against other programs). */
 void lud_generator_logits(lud_generator *generator, int64_t n, const int32_t *tokens, float *logits);
-
-#endif

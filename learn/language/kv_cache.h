@@ -1,7 +1,6 @@
 /* Keys and values of a transformer's layers, kept while texts are written: as floats, or as bytes with a
  * scale for each head (a quarter of the memory, within 1/254 of a head's largest number). */
-#ifndef LUDUS_LEARN_LANGUAGE_KV_CACHE_H
-#define LUDUS_LEARN_LANGUAGE_KV_CACHE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ void lud_kv_cache_read(lud_kv_cache *cache, int64_t layer, int64_t used, const f
 
 /* Bytes that a token takes: 2 * layers * kv_heads * head_dim * bytes of a number, and the scales. */
 double lud_kv_cache_token_bytes(const lud_transformer_shape *shape, double bytes_per_number, bool scales);
-
-#endif

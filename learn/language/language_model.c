@@ -62,9 +62,9 @@ static lud_status find_shape(lud_language_model *l, lud_arena *arena, const char
         lud_text_free(&path);
         if (!status && s->context > o->context) s->context = o->context;
         if (!status && lud_tokenizer_size(l->tokenizer) > s->vocabulary)
-            status = lud_fail(error, LUD_ERROR_INPUT,
-                              "the tokeniser has %" PRId64 " tokens, the pretrained model knows %" PRId64,
-                              lud_tokenizer_size(l->tokenizer), s->vocabulary);
+            status = lud_invalid(error,
+                                 "the tokeniser has %" PRId64 " tokens, the pretrained model knows %" PRId64,
+                                 lud_tokenizer_size(l->tokenizer), s->vocabulary);
         return status;
     }
     *s = (lud_transformer_shape){.vocabulary = lud_tokenizer_size(l->tokenizer),
@@ -101,10 +101,10 @@ static lud_status read_tokenizer(lud_language_model *l, lud_arena *arena, const 
     else if (o->pretrained)
         lud_text_append(&path, "%s/tokenizer.json", o->pretrained);
     else
-        return lud_fail(error, LUD_ERROR_INPUT, "tokenizer file: which one? expected tokenizer_file");
+        return lud_invalid(error, "tokenizer file: which one? expected tokenizer_file");
     const char *beside = path.failed ? NULL : file ? lud_path_beside(arena, file, path.bytes) : path.bytes;
-    const lud_status status = beside ? lud_tokenizer_read(beside, &l->tokenizer, error)
-                                     : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a tokeniser");
+    const lud_status status =
+        beside ? lud_tokenizer_read(beside, &l->tokenizer, error) : lud_no_memory(error, "a tokeniser");
     lud_text_free(&path);
     return status;
 }
@@ -124,7 +124,7 @@ lud_status lud_language_model_build(lud_language_model *l, const char *file, uin
     lud_arena *arena = lud_arena_create(0);
     if (file && arena) folder = lud_path_beside(arena, file, folder);
     status = arena && folder ? lud_pretrained_load(folder, &l->shape, l->parameters, error)
-                             : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a transformer");
+                             : lud_no_memory(error, "a transformer");
     lud_arena_destroy(arena);
     return status;
 }
@@ -134,19 +134,19 @@ lud_status lud_language_model_create(const lud_language_options *o, const lud_mo
     *language = (lud_language_model){.options = *o};
     lud_language_model *l = language;
     lud_arena *arena = lud_arena_create(0);
-    lud_status status = arena ? make_tokenizer(l, model, arena, file, error)
-                              : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a language model");
+    lud_status status =
+        arena ? make_tokenizer(l, model, arena, file, error) : lud_no_memory(error, "a language model");
     if (!status) status = find_shape(l, arena, file, error);
     if (!status && l->options.max_new_tokens >= l->shape.context)
-        status = lud_fail(error, LUD_ERROR_INPUT,
-                          "max_new_tokens %" PRId64 " leaves nothing of a context of %" PRId64 " tokens",
-                          l->options.max_new_tokens, l->shape.context);
+        status =
+            lud_invalid(error, "max_new_tokens %" PRId64 " leaves nothing of a context of %" PRId64 " tokens",
+                        l->options.max_new_tokens, l->shape.context);
     const int64_t room = l->shape.context - l->options.max_new_tokens;
     if (l->options.max_prompt == 0 || l->options.max_prompt > room) l->options.max_prompt = room;
     if (l->options.learning_tokens < l->shape.context) l->options.learning_tokens = l->shape.context;
     lud_arena_destroy(arena);
     if (!status && !(l->parameters = lud_parameters_create(device, false)))
-        status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for a transformer");
+        status = lud_no_memory(error, "a transformer");
     if (!status) lud_transformer_declare(&l->shape, l->parameters);
     if (!status && l->options.weights) lud_device_set_precision(device, LUD_PRECISION_BF16);
     return status;

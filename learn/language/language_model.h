@@ -1,7 +1,6 @@
 /* A language model as an option section describes it: a tokeniser, a transformer's shape and its parameters,
  * new or pretrained. */
-#ifndef LUDUS_LEARN_LANGUAGE_LANGUAGE_MODEL_H
-#define LUDUS_LEARN_LANGUAGE_LANGUAGE_MODEL_H
+#pragma once
 
 #include "base/options.h"
 #include "learn/language/generate.h"
@@ -57,5 +56,3 @@ lud_status lud_language_model_build(lud_language_model *language, const char *fi
 void lud_language_model_destroy(lud_language_model *language);
 /* What generation is asked for. */
 lud_generator_options lud_language_generator_options(const lud_language_options *options);
-
-#endif

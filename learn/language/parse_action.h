@@ -1,6 +1,5 @@
 /* Actions out of what a language model has written: a JSON object with the key `action`. */
-#ifndef LUDUS_LEARN_LANGUAGE_PARSE_ACTION_H
-#define LUDUS_LEARN_LANGUAGE_PARSE_ACTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ typedef struct lud_object_scan {
 } lud_object_scan;
 /* Whether the object is complete after these bytes too. */
 bool lud_object_scan_next(lud_object_scan *scan, const char *bytes, size_t length);
-
-#endif

@@ -1,7 +1,6 @@
 /* How a text is cut into pieces before pairs of bytes are merged: the patterns of the usual tokenisers, each
  * a scanner of its own. */
-#ifndef LUDUS_LEARN_LANGUAGE_PRE_TOKENIZER_H
-#define LUDUS_LEARN_LANGUAGE_PRE_TOKENIZER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ const char *lud_pre_tokenizer_pattern(lud_pre_tokenizer kind);
 /* Bytes of the first piece of a text of `length` > 0 bytes, at least one. Bytes that are no UTF-8 count as
  * characters that are neither letters nor numbers nor space. */
 size_t lud_pre_tokenizer_next(lud_pre_tokenizer kind, const char *text, size_t length);
-
-#endif

@@ -27,8 +27,7 @@ static lud_status read_int(const json_t *root, const char *name, const char *key
         *value = preset;
         return LUD_OK;
     }
-    if (!json_is_integer(entry))
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: expected %s, a whole number", name, key);
+    if (!json_is_integer(entry)) return lud_invalid(error, "%s: expected %s, a whole number", name, key);
     *value = json_integer_value(entry);
     return LUD_OK;
 }
@@ -93,7 +92,7 @@ static lud_status read_shape(const json_t *root, const char *name, lud_transform
     if (!status) status = read_int(root, name, "max_position_embeddings", 2048, &s->context, error);
     if (status) return status;
     if (s->heads < 1 || s->heads > s->width)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: num_attention_heads is %" PRId64, name, s->heads);
+        return lud_invalid(error, "%s: num_attention_heads is %" PRId64, name, s->heads);
     status = read_int(root, name, "num_key_value_heads", s->heads, &s->kv_heads, error);
     if (!status) status = read_int(root, name, "head_dim", s->width / s->heads, &s->head_dim, error);
     if (status) return status;
@@ -110,8 +109,8 @@ static lud_status load_json(const char *name, const char *bytes, size_t length, 
     if (json_is_object(*root)) return LUD_OK;
     const bool parsed = *root != NULL;
     json_decref(*root);
-    return lud_fail_at(error, LUD_ERROR_INPUT, (lud_place){name, problem.line, problem.column}, "%s",
-                       parsed ? "expected an object" : problem.text);
+    return lud_invalid_at(error, (lud_place){name, problem.line, problem.column}, "%s",
+                          parsed ? "expected an object" : problem.text);
 }
 
 lud_status lud_pretrained_shape_parse(const char *name, const char *bytes, size_t length,
@@ -175,8 +174,8 @@ static lud_status fill(loader *l, const char *file, const lud_tensor *tensor, in
     const lud_parameter *p = &l->parameters->items[index];
     if (p->n_dimensions != tensor->n_dimensions ||
         memcmp(p->dimensions, tensor->dimensions, sizeof p->dimensions) != 0)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: tensor '%.200s' has another shape than config.json says",
-                        file, tensor->name);
+        return lud_invalid(error, "%s: tensor '%.200s' has another shape than config.json says", file,
+                           tensor->name);
     const int64_t rows = p->n_dimensions == 2 ? p->dimensions[0] : 1, columns = p->n / rows;
     const bool rotated = is_rotated(p->name);
     float *to = lud_parameters_value(l->parameters, index);
@@ -224,8 +223,7 @@ static lud_status begin(loader *l, const lud_transformer_shape *shape, lud_param
 static lud_status end(loader *l, const char *name, lud_status status, lud_error *error) {
     for (int i = 0; i < l->parameters->n && !status; i++)
         if (!l->filled[i] && lud_transformer_names(l->shape, l->parameters->items[i].name))
-            status = lud_fail(error, LUD_ERROR_INPUT, "%s: tensor '%s' is missing", name,
-                              l->parameters->items[i].name);
+            status = lud_invalid(error, "%s: tensor '%s' is missing", name, l->parameters->items[i].name);
     free(l->filled);
     free(l->row);
     return status;
@@ -269,14 +267,12 @@ static lud_status load_index(loader *l, const char *folder, const char *path, lu
     if (status) return status;
     json_t *map = json_object_get(root, "weight_map"), *value;
     const char *key;
-    if (!json_is_object(map))
-        status = lud_fail(error, LUD_ERROR_INPUT, "%s: expected weight_map, an object", path);
+    if (!json_is_object(map)) status = lud_invalid(error, "%s: expected weight_map, an object", path);
     json_object_foreach(map, key, value) {
         const char *name = json_string_value(value);
         char file[MAX_PATH_BYTES];
         if (!name || strchr(name, '/'))
-            status =
-                lud_fail(error, LUD_ERROR_INPUT, "%s: '%.200s' lies in no file of the folder", path, key);
+            status = lud_invalid(error, "%s: '%.200s' lies in no file of the folder", path, key);
         else if (!seen_before(map, key, name) &&
                  (size_t)snprintf(file, sizeof file, "%s/%s", folder, name) < sizeof file)
             status = load_file(l, file, error);

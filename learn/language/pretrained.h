@@ -1,7 +1,6 @@
 /* Transformers that others have trained: a folder with config.json and safetensors, as Hugging Face's
  * transformers write them for Llama models. */
-#ifndef LUDUS_LEARN_LANGUAGE_PRETRAINED_H
-#define LUDUS_LEARN_LANGUAGE_PRETRAINED_H
+#pragma once
 
 #include "learn/language/transformer.h"
 
@@ -23,5 +22,3 @@ lud_status lud_pretrained_load(const char *folder, const lud_transformer_shape *
 lud_status lud_pretrained_load_bytes(const char *name, const void *bytes, size_t length,
                                      const lud_transformer_shape *shape, lud_parameters *parameters,
                                      lud_error *error);
-
-#endif

@@ -96,14 +96,14 @@ static lud_status encode_teams(lud_prompter *p, const char *mark, lud_error *err
         ok = !text.failed &&
              encode(p->tokenizer, true, text.bytes ? text.bytes : "", text.length, &p->teams[team]);
         if (ok && p->teams[team].n + p->mark.n > p->most)
-            status =
-                lud_fail(error, LUD_ERROR_INPUT,
-                         "the text of a team takes %lld tokens and the mark behind prompts %lld, more than "
-                         "the %lld of a prompt",
-                         (long long)p->teams[team].n, (long long)p->mark.n, (long long)p->most);
+            status = lud_invalid(
+                error,
+                "the text of a team takes %lld tokens and the mark behind prompts %lld, more than "
+                "the %lld of a prompt",
+                (long long)p->teams[team].n, (long long)p->mark.n, (long long)p->most);
     }
     lud_text_free(&text);
-    return ok ? status : lud_fail(error, LUD_ERROR_MEMORY, "no memory for prompts");
+    return ok ? status : lud_no_memory(error, "prompts");
 }
 
 lud_status lud_prompter_create(const lud_model *model, const lud_tokenizer *tokenizer, const char *mark,
@@ -117,7 +117,7 @@ lud_status lud_prompter_create(const lud_model *model, const lud_tokenizer *toke
         p->teams = calloc((size_t)n_teams, sizeof *p->teams);
     }
     if (!p || !p->teams)
-        status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for prompts");
+        status = lud_no_memory(error, "prompts");
     else
         status = encode_teams(p, mark, error);
     if (status)
@@ -191,7 +191,7 @@ lud_status lud_prompt_write_all(lud_prompter *p, int n_threads, int64_t n, const
         failed = failed || lengths[i] < 0;
     }
     if (n_left_out) *n_left_out += left_out;
-    return failed ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for prompts") : LUD_OK;
+    return failed ? lud_no_memory(error, "prompts") : LUD_OK;
 }
 
 /* --- vocabulary --- */
@@ -231,8 +231,7 @@ lud_status lud_prompt_vocabulary(const lud_model *model, int n_states, const cha
     lud_status status = check_names(model, error);
     if (status) return status;
     lud_batch *batch = NULL;
-    status = lud_batch_create(model, 1, 0, 0, &batch, error);
-    if (status) return status;
+    LUD_TRY(lud_batch_create(model, 1, 0, 0, &batch, error));
     batch->auto_reset = true;
     lud_text text = {0};
     int32_t *actions = calloc((size_t)model->layout.n_agents, sizeof *actions);
@@ -250,8 +249,7 @@ lud_status lud_prompt_vocabulary(const lud_model *model, int n_states, const cha
         lud_batch_step(batch, (lud_actions){.discrete = actions}, NULL);
     }
     lud_vocabulary_order(vocabulary, most);
-    if (!actions || text.failed || vocabulary->failed)
-        status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for a vocabulary");
+    if (!actions || text.failed || vocabulary->failed) status = lud_no_memory(error, "a vocabulary");
     lud_text_free(&text);
     free(actions);
     lud_batch_destroy(batch);

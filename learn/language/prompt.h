@@ -3,8 +3,7 @@
  * What all agents of a team share stands first and is the same in every state, so that a generator computes
  * it once a step. Worlds without texts for teams or agents (describe_team, describe_agent) tell the names of
  * the choices, and their whole state. */
-#ifndef LUDUS_LEARN_LANGUAGE_PROMPT_H
-#define LUDUS_LEARN_LANGUAGE_PROMPT_H
+#pragma once
 
 #include "learn/language/tokenizer.h"
 #include "learn/language/vocabulary.h"
@@ -45,5 +44,3 @@ void lud_prompt_agent_text(const lud_model *model, const uint8_t *state, int age
  * them. */
 lud_status lud_prompt_vocabulary(const lud_model *model, int n_states, const char *mark, int64_t most,
                                  lud_vocabulary *vocabulary, lud_error *error);
-
-#endif

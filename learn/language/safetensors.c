@@ -25,7 +25,7 @@ struct lud_safetensors {
 };
 
 static lud_status wrong(lud_error *error, const char *file, const char *tensor, const char *what) {
-    return lud_fail(error, LUD_ERROR_INPUT, "%s: tensor '%.200s': %s", file, tensor, what);
+    return lud_invalid(error, "%s: tensor '%.200s': %s", file, tensor, what);
 }
 
 static lud_tensor_type type_of(const json_t *entry) {
@@ -75,8 +75,7 @@ static lud_status parse_header(lud_safetensors *file, const char *name, const js
     json_object_foreach((json_t *)(uintptr_t)header, key, entry) {
         if (strcmp(key, "__metadata__") == 0) continue;
         lud_tensor *tensor = &file->tensors[file->n];
-        const lud_status status = parse_tensor(name, key, entry, data, n_data, tensor, error);
-        if (status) return status;
+        LUD_TRY(parse_tensor(name, key, entry, data, n_data, tensor, error));
         tensor->name = lud_arena_text(file->arena, key, strlen(key));
         if (!tensor->name) return lud_fail(error, LUD_ERROR_MEMORY, "%s: memory is out", name);
         file->n++;
@@ -89,13 +88,13 @@ static lud_status parse(lud_safetensors *file, const char *name, const unsigned 
     uint64_t n_header = 0;
     for (int i = LENGTH_BYTES - 1; i >= 0 && length >= LENGTH_BYTES; i--) n_header = n_header << 8 | bytes[i];
     if (length < LENGTH_BYTES || n_header > length - LENGTH_BYTES || n_header > HEADER_LIMIT)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "%s: no safetensors file: its header would have %" PRIu64 " bytes", name, n_header);
+        return lud_invalid(error, "%s: no safetensors file: its header would have %" PRIu64 " bytes", name,
+                           n_header);
     json_error_t problem;
     json_t *header = json_loadb((const char *)bytes + LENGTH_BYTES, (size_t)n_header, 0, &problem);
     lud_status status = LUD_OK;
     if (!json_is_object(header))
-        status = lud_fail(error, LUD_ERROR_INPUT, "%s: the header is no JSON object: %s", name, problem.text);
+        status = lud_invalid(error, "%s: the header is no JSON object: %s", name, problem.text);
     else
         status = parse_header(file, name, header, bytes + LENGTH_BYTES + n_header,
                               length - LENGTH_BYTES - (size_t)n_header, error);
@@ -127,13 +126,12 @@ lud_status lud_safetensors_parse(const char *name, const void *bytes, size_t len
 lud_status lud_safetensors_open(const char *path, lud_safetensors **file, lud_error *error) {
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     struct stat info;
-    if (descriptor < 0) return lud_fail(error, LUD_ERROR_INPUT, "%s: %s", path, strerror(errno));
+    if (descriptor < 0) return lud_invalid(error, "%s: %s", path, strerror(errno));
     void *map = MAP_FAILED;
     if (fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0)
         map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
     close(descriptor);
-    if (map == MAP_FAILED)
-        return lud_fail(error, LUD_ERROR_INPUT, "%s: no file that could be read, or an empty one", path);
+    if (map == MAP_FAILED) return lud_invalid(error, "%s: no file that could be read, or an empty one", path);
     lud_safetensors *made = NULL;
     const lud_status status = lud_safetensors_parse(path, map, (size_t)info.st_size, &made, error);
     if (status) {

@@ -1,7 +1,6 @@
 /* Safetensors files that others have written: looked at in place, without a checksum. (Our own, which carry
  * one, are read by learn/store/checkpoint.h.) */
-#ifndef LUDUS_LEARN_LANGUAGE_SAFETENSORS_H
-#define LUDUS_LEARN_LANGUAGE_SAFETENSORS_H
+#pragma once
 
 #include "learn/store/checkpoint.h"
 
@@ -21,5 +20,3 @@ const lud_tensor *lud_safetensors_get(const lud_safetensors *file, int index);
 const lud_tensor *lud_safetensors_find(const lud_safetensors *file, const char *name);
 /* Numbers first .. first + n - 1 of a tensor of type F32, BF16 or F16 as floats; false for other types. */
 bool lud_safetensors_floats(const lud_tensor *tensor, int64_t first, int64_t n, float *values);
-
-#endif

@@ -1,6 +1,5 @@
 /* Drawing tokens. */
-#ifndef LUDUS_LEARN_LANGUAGE_SAMPLING_H
-#define LUDUS_LEARN_LANGUAGE_SAMPLING_H
+#pragma once
 
 #include "kernels/device.h"
 
@@ -18,5 +17,3 @@ typedef struct lud_sampling {
 void lud_sample_tokens(lud_device *device, const lud_sampling *sampling, int64_t n, int64_t vocabulary,
                        const float *logits, const lud_draws *draws, const float *uniform, float *filtered,
                        int32_t *token, float *log_prob);
-
-#endif

@@ -1,7 +1,6 @@
 /* Prompts with responses behind each other, and which positions predict the responses (batched
  * log-probabilities, docs/token-agents.md). */
-#ifndef LUDUS_LEARN_LANGUAGE_SEQUENCES_H
-#define LUDUS_LEARN_LANGUAGE_SEQUENCES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,4 +27,3 @@ int64_t lud_sequence_inputs(const lud_sequence *sequence);
 /* Fills the packing, whose arrays have room. Token j of the response is predicted at position prompt - 1 + j.
  */
 void lud_sequences_pack(int64_t n, const lud_sequence *sequences, lud_packing *packing);
-#endif

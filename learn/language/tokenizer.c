@@ -33,7 +33,7 @@ lud_status lud_tokenizer_make(int64_t n, int64_t n_pairs, lud_tokenizer **tokeni
     }
     if (!t || !t->arena || !t->tokens || !t->table || !t->pairs) {
         lud_tokenizer_destroy(t);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a tokeniser of %lld tokens", (long long)n);
+        return lud_no_memory(error, "a tokeniser of %lld tokens", (long long)n);
     }
     for (int i = 0; i < N_BYTES; i++) t->byte[i] = -1;
     for (uint32_t i = 0; i < t->pair_table_size; i++) t->pairs[i].merged = -1;
@@ -116,15 +116,15 @@ lud_status lud_tokenizer_words(const char *const *words, int64_t n_words, lud_to
     for (int64_t i = 0; ok && i < n_words && !status; i++) {
         const size_t length = strlen(words[i]);
         if (length == 0 || length > LUD_TOKEN_MAX_BYTES)
-            status = lud_fail(error, LUD_ERROR_INPUT,
-                              "word %lld of the vocabulary has %zu bytes, expected 1 "
-                              "to %d",
-                              (long long)i, length, LUD_TOKEN_MAX_BYTES);
+            status = lud_invalid(error,
+                                 "word %lld of the vocabulary has %zu bytes, expected 1 "
+                                 "to %d",
+                                 (long long)i, length, LUD_TOKEN_MAX_BYTES);
         else if (lud_tokenizer_find(t, words[i], length) < 0)
             ok = lud_tokenizer_set(t, next++, words[i], length, false);
     }
     t->n = next;
-    if (!ok) status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for a vocabulary");
+    if (!ok) status = lud_no_memory(error, "a vocabulary");
     if (status) {
         lud_tokenizer_destroy(t);
         return status;

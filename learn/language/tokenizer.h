@@ -2,8 +2,7 @@
  *
  * Every tokeniser can write every text and gives it back byte for byte: what is in no longer token is spelled
  * in bytes. A tokeniser does not change after it was made and may be used by several threads. */
-#ifndef LUDUS_LEARN_LANGUAGE_TOKENIZER_H
-#define LUDUS_LEARN_LANGUAGE_TOKENIZER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ int64_t lud_tokenizer_encode(const lud_tokenizer *tokenizer, const char *text, s
                              int64_t most);
 /* Appends the bytes of n tokens; tokens out of range have none. */
 void lud_tokenizer_decode(const lud_tokenizer *tokenizer, int64_t n, const int32_t *tokens, lud_text *out);
-
-#endif

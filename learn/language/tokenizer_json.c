@@ -283,8 +283,7 @@ static lud_status build(reader *r, const json_t *root) {
     if (!json_is_object(vocabulary) || !json_is_array(merges) || n <= 0 ||
         json_array_size(merges) > LUD_TOKENIZER_MAX_TOKENS)
         return wrong(r, "expected model.vocab, tokens with their numbers, and model.merges, a list");
-    status = lud_tokenizer_make(n, (int64_t)json_array_size(merges), &r->tokenizer, r->error);
-    if (status) return status;
+    LUD_TRY(lud_tokenizer_make(n, (int64_t)json_array_size(merges), &r->tokenizer, r->error));
     r->tokenizer->merges = true;
     r->tokenizer->pre_tokenizer = kind;
     r->tokenizer->whole_first = json_is_true(json_object_get(model, "ignore_merges"));
@@ -298,8 +297,7 @@ lud_status lud_tokenizer_parse(const char *name, const char *bytes, size_t lengt
     json_error_t problem;
     json_t *root = json_loadb(bytes, length, 0, &problem);
     if (!root)
-        return lud_fail_at(error, LUD_ERROR_INPUT, (lud_place){name, problem.line, problem.column}, "%s",
-                           problem.text);
+        return lud_invalid_at(error, (lud_place){name, problem.line, problem.column}, "%s", problem.text);
     reader r = {.name = name, .error = error};
     const lud_status status = build(&r, root);
     json_decref(root);

@@ -1,6 +1,5 @@
 /* The inside of tokenisers, shared by those who make them. Not for their users. */
-#ifndef LUDUS_LEARN_LANGUAGE_TOKENIZER_PARTS_H
-#define LUDUS_LEARN_LANGUAGE_TOKENIZER_PARTS_H
+#pragma once
 
 #include "base/arena.h"
 #include "learn/language/pre_tokenizer.h"
@@ -46,5 +45,3 @@ bool lud_tokenizer_set(lud_tokenizer *tokenizer, int32_t token, const char *byte
 /* Notes a pair; of two rules for the same pair the first counts. */
 void lud_tokenizer_set_pair(lud_tokenizer *tokenizer, lud_token_pair pair);
 const lud_token_pair *lud_tokenizer_pair(const lud_tokenizer *tokenizer, int32_t left, int32_t right);
-
-#endif

@@ -34,16 +34,15 @@ lud_status lud_transformer_check(const lud_transformer_shape *s, lud_error *erro
                   {"context", s->context, 1 << 24}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         if (counts[i].value < 1 || counts[i].value > counts[i].most)
-            return lud_fail(error, LUD_ERROR_INPUT, "transformer: %s is %" PRId64 ", expected 1 to %" PRId64,
-                            counts[i].name, counts[i].value, counts[i].most);
+            return lud_invalid(error, "transformer: %s is %" PRId64 ", expected 1 to %" PRId64,
+                               counts[i].name, counts[i].value, counts[i].most);
     if (s->heads % s->kv_heads != 0)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "transformer: %" PRId64 " heads do not share %" PRId64 " kv_heads evenly", s->heads,
-                        s->kv_heads);
+        return lud_invalid(error, "transformer: %" PRId64 " heads do not share %" PRId64 " kv_heads evenly",
+                           s->heads, s->kv_heads);
     if (s->head_dim % 2 != 0)
-        return lud_fail(error, LUD_ERROR_INPUT, "transformer: head_dim %" PRId64 " is odd", s->head_dim);
+        return lud_invalid(error, "transformer: head_dim %" PRId64 " is odd", s->head_dim);
     if (!(s->rope_theta > 0) || !(s->norm_epsilon > 0) || !isfinite(s->rope_theta + s->norm_epsilon))
-        return lud_fail(error, LUD_ERROR_INPUT, "transformer: rope_theta and norm_epsilon must be above 0");
+        return lud_invalid(error, "transformer: rope_theta and norm_epsilon must be above 0");
     return LUD_OK;
 }
 

@@ -6,8 +6,7 @@
  * .self_attn.{q,k,v,o}_proj, .post_attention_layernorm, .mlp.{gate,up,down}_proj, model.norm, lm_head. Rotary
  * positions turn neighbouring pairs of a head; what is read from files that pair number i with i + half has
  * its rows put into this order (pretrained.h). */
-#ifndef LUDUS_LEARN_LANGUAGE_TRANSFORMER_H
-#define LUDUS_LEARN_LANGUAGE_TRANSFORMER_H
+#pragma once
 
 #include "base/text.h"
 #include "learn/language/sequences.h"
@@ -91,5 +90,3 @@ void lud_transformer_log_probs(lud_transformer_trainer *trainer, int64_t n, cons
  * log_prob[n] and entropy[n] are host memory; entropy may be null (0). */
 void lud_transformer_gradient(lud_transformer_trainer *trainer, int64_t n, const lud_sequence *sequences,
                               const float *log_prob, const float *entropy, float *log_probs);
-
-#endif

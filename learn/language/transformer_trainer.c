@@ -146,7 +146,7 @@ lud_status lud_transformer_trainer_create(const lud_transformer_shape *shape, lu
                                           lud_transformer_trainer **trainer, lud_error *error) {
     assert(max_tokens >= shape->context && parameters->values && parameters->real_bytes == sizeof(float));
     lud_transformer_trainer *t = calloc(1, sizeof *t);
-    if (!t) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a transformer");
+    if (!t) return lud_no_memory(error, "a transformer");
     t->shape = *shape;
     t->parameters = parameters;
     t->device = parameters->device;

@@ -1,7 +1,6 @@
 /* Which characters are letters (general category L), numbers (N) and white space (property White_Space), as
  * ranges {first, last} in ascending order. Unicode 14; made by tests/golden/unicode_ranges.py. */
-#ifndef LUDUS_LEARN_LANGUAGE_UNICODE_RANGES_H
-#define LUDUS_LEARN_LANGUAGE_UNICODE_RANGES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -155,5 +154,3 @@ static const uint32_t lud_unicode_spaces[LUD_UNICODE_SPACES][2] = {
     {0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000},
 };
 // clang-format on
-
-#endif

@@ -1,6 +1,5 @@
 /* The words of a world: a vocabulary for small language models, found in what the world says about itself. */
-#ifndef LUDUS_LEARN_LANGUAGE_VOCABULARY_H
-#define LUDUS_LEARN_LANGUAGE_VOCABULARY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ void lud_vocabulary_add(lud_vocabulary *vocabulary, const char *word, size_t len
 /* Orders the words, the most frequent first, of equal ones by their bytes, and keeps at most `most`. */
 void lud_vocabulary_order(lud_vocabulary *vocabulary, int64_t most);
 void lud_vocabulary_free(lud_vocabulary *vocabulary);
-
-#endif

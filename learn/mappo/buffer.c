@@ -3,8 +3,8 @@
 #include <string.h>
 
 static lud_status out_of_memory(const lud_mappo_buffer *b, lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a rollout of %lld steps in %lld environments",
-                    (long long)b->n_steps, (long long)b->n_envs);
+    return lud_no_memory(error, "a rollout of %lld steps in %lld environments", (long long)b->n_steps,
+                         (long long)b->n_envs);
 }
 
 lud_status lud_mappo_buffer_create(const lud_mappo_shape *shape, const lud_mappo_options *options,

@@ -1,8 +1,7 @@
 /* The policy's head: what distribution of actions the actor's output stands for. Categorical over choices,
  * Gaussian with one free deviation a number, or magnitude and direction (mad.h), which is computed on the
  * host. */
-#ifndef LUDUS_LEARN_MAPPO_HEAD_H
-#define LUDUS_LEARN_MAPPO_HEAD_H
+#pragma once
 
 #include "learn/mappo/networks.h"
 #include "learn/policy_gradient/ppo.h"
@@ -29,5 +28,3 @@ void lud_mappo_act(lud_mappo_networks *networks, const lud_draws *draws, bool de
  * NUMBER, and LOG_PROB. Work is only queued, for recording together with other work. With a magnitude, NUMBER
  * is what the directions are made of and LOG_PROB is not written. */
 void lud_mappo_enqueue_actions(void *networks);
-
-#endif

@@ -65,14 +65,14 @@ static lud_status find_actions(const lud_layout *layout, const lud_mappo_options
     shape->masked = shape->masked || shape->choices >= 0;
     shape->n_words = count_words(layout, shape->n_discrete);
     if (options->factored && shape->n_words == 0)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "learner.factored: needs a particle world in which every agent moves and speaks with "
-                        "discrete actions");
+        return lud_invalid(
+            error, "learner.factored: needs a particle world in which every agent moves and speaks with "
+                   "discrete actions");
     if (options->control == LUD_MAPPO_DIRECT) return LUD_OK;
     if (shape->n_continuous != 2 || shape->goal_offset < 0 || shape->identify)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "learner.control: mad and base need two continuous actions and a relative goal in "
-                        "everybody's observation (particle.actions: continuous in a navigation task)");
+        return lud_invalid(error,
+                           "learner.control: mad and base need two continuous actions and a relative goal in "
+                           "everybody's observation (particle.actions: continuous in a navigation task)");
     return LUD_OK;
 }
 
@@ -81,22 +81,19 @@ static lud_status find_encoder(lud_mappo_options *options, const lud_mappo_shape
     if (options->encoder == LUD_MAPPO_AUTO)
         options->encoder = graph ? LUD_MAPPO_GRAPH : grid ? LUD_MAPPO_GRID : LUD_MAPPO_MLP;
     if (options->encoder == LUD_MAPPO_GRAPH && !graph)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "learner.encoder: graph needs a particle world with graph nodes and edges "
-                        "(particle.graph: {nodes: relative, edges: true})");
+        return lud_invalid(error, "learner.encoder: graph needs a particle world with graph nodes and edges "
+                                  "(particle.graph: {nodes: relative, edges: true})");
     if (options->encoder == LUD_MAPPO_GRID && !grid)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "learner.encoder: grid needs a multigrid world with compact observations");
+        return lud_invalid(error, "learner.encoder: grid needs a multigrid world with compact observations");
     const bool disturbed = options->mad.drive == LUD_DRIVE_DISTURBANCE;
     const bool central = options->mad.drive == LUD_DRIVE_CENTRAL;
     if (options->control == LUD_MAPPO_MAD && central && (shape->disturbance < 0 || shape->nodes < 0))
-        return lud_fail(
-            error, LUD_ERROR_INPUT,
-            "learner.mad.input: central needs particle.disturbance.std above 0 and particle.graph: "
-            "{nodes: relative}");
+        return lud_invalid(
+            error, "learner.mad.input: central needs particle.disturbance.std above 0 and particle.graph: "
+                   "{nodes: relative}");
     if (options->control == LUD_MAPPO_MAD && disturbed && (shape->disturbance < 0 || !graph))
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "learner.mad.input: disturbance needs particle.disturbance.std above 0 and a graph");
+        return lud_invalid(
+            error, "learner.mad.input: disturbance needs particle.disturbance.std above 0 and a graph");
     if (options->encoder == LUD_MAPPO_MLP && shape->observation == 0)
         return lud_fail(error, LUD_ERROR_UNSUPPORTED, "graph-mappo: the world has no observation of numbers");
     return LUD_OK;
@@ -239,8 +236,7 @@ lud_status lud_mappo_inputs_create(lud_device *device, const lud_mappo_shape *sh
         whole = (inputs->choices = calloc((size_t)n, (size_t)shape->n_discrete));
     if (!whole || !find_scales(inputs)) {
         lud_mappo_inputs_destroy(inputs);
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for %lld rows of network inputs",
-                        (long long)max_rows);
+        return lud_no_memory(error, "%lld rows of network inputs", (long long)max_rows);
     }
     if (with_edges)
         inputs->edges = (lud_edges){.offsets = inputs->items[LUD_MAPPO_NODE_OFFSETS].device,
@@ -404,13 +400,12 @@ static lud_status remember_rows(lud_mappo_array *item, const char *what, int64_t
                                 const float *from, int64_t width, lud_error *error) {
     if (!item->host) return LUD_OK;
     if (!from)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "graph-mappo: the policy needs the %s stored with its samples and was given none",
-                        what);
+        return lud_invalid(
+            error, "graph-mappo: the policy needs the %s stored with its samples and was given none", what);
     if (width != item->width)
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "graph-mappo: the policy's %s have %lld numbers a sample, and it was given %lld",
-                        what, (long long)item->width, (long long)width);
+        return lud_invalid(error,
+                           "graph-mappo: the policy's %s have %lld numbers a sample, and it was given %lld",
+                           what, (long long)item->width, (long long)width);
     float *to = item->host;
     for (int64_t i = 0; i < n; i++) memcpy(to + i * width, from + row[i] * width, (size_t)width * sizeof *to);
     return LUD_OK;
@@ -451,9 +446,8 @@ lud_status lud_mappo_inputs_remember(lud_mappo_inputs *inputs, int64_t n_chunks,
         {LUD_MAPPO_CRITIC_HIDDEN, "recurrent states", memory->critic_hidden, n_chunks, memory->hidden_width},
         {LUD_MAPPO_STATE, "states of the magnitude", memory->states, inputs->n, memory->state_width}};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
-        lud_status status = remember_rows(&inputs->items[kept[i].input], kept[i].what, kept[i].n, row,
-                                          kept[i].from, kept[i].width, error);
-        if (status) return status;
+        LUD_TRY(remember_rows(&inputs->items[kept[i].input], kept[i].what, kept[i].n, row, kept[i].from,
+                              kept[i].width, error));
     }
     kick(inputs);
     return LUD_OK;

@@ -1,7 +1,6 @@
 /* What the networks of graph MAPPO read: rows gathered from observation arrays into memory that actor and
  * critic share. One row is one agent of one environment at one step. */
-#ifndef LUDUS_LEARN_MAPPO_INPUTS_H
-#define LUDUS_LEARN_MAPPO_INPUTS_H
+#pragma once
 
 #include "kernels/device.h"
 #include "learn/mappo/options.h"
@@ -114,5 +113,3 @@ lud_status lud_mappo_inputs_remember(lud_mappo_inputs *inputs, int64_t n_chunks,
                                      const lud_mappo_memory *memory, lud_error *error);
 /* Sends everything to the device. */
 void lud_mappo_inputs_upload(lud_mappo_inputs *inputs);
-
-#endif

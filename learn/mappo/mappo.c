@@ -86,7 +86,7 @@ static lud_status open_environments(mappo *m, int64_t n_envs, uint32_t first, in
                                                 &s->buffer, error);
     if (!status) status = lud_batch_create(m->scenario->model, (int)n_envs, m->seed, first, &s->batch, error);
     if (!status && !LUD_TAKE(&m->arrays, s->episode_return, (size_t)n_envs))
-        status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
+        status = lud_no_memory(error, "a learner");
     return status;
 }
 
@@ -94,9 +94,8 @@ static lud_status build_networks(mappo *m, int64_t n_agents, lud_error *error) {
     lud_mappo_options *o = &m->options;
     const lud_model *model = m->scenario->model;
     const int64_t slice = o->chunk_length > SLICE_ROWS ? o->chunk_length : SLICE_ROWS;
-    lud_status status = lud_mappo_networks_create(model, o, m->device, m->seed, slice, LUD_MAPPO_UPDATE, NULL,
-                                                  &m->update, error);
-    if (status) return status;
+    LUD_TRY(lud_mappo_networks_create(model, o, m->device, m->seed, slice, LUD_MAPPO_UPDATE, NULL, &m->update,
+                                      error));
     *o = m->update->options; /* `auto` resolved */
     return lud_mappo_networks_create(model, o, m->device, m->seed, m->slice_envs * n_agents,
                                      LUD_MAPPO_ROLLOUT, m->update->parameters, &m->rollout, error);
@@ -107,7 +106,7 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
     lud_status status = lud_mappo_options_read(m->arena, s->learner, o, error);
     if (status) return status;
     if (o->start && !(o->start = lud_mappo_find_path(m->arena, s->path, o->start)))
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
+        return lud_no_memory(error, "a learner");
     if (s->run.steps > 0) o->steps = s->run.steps;
     const int64_t n_agents = s->model->layout.n_agents, envs = s->run.environments;
     const int64_t evaluated = envs < LUD_MAPPO_MAX_EVALUATED ? envs : LUD_MAPPO_MAX_EVALUATED;
@@ -125,7 +124,7 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
     if (!status)
         status =
             lud_mappo_ppo_create(&m->ppo, m->update, o, m->seed, b->n_steps * b->n_rows, b->n_rows, error);
-    if (!status && !take_arrays(m)) status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
+    if (!status && !take_arrays(m)) status = lud_no_memory(error, "a learner");
     if (status) return status;
     m->base.n_columns += lud_update_n_gate_columns(&o->update);
     m->ppo.core.ppo.samples = (lud_samples){b->log_probs, b->values, b->advantages, b->returns};
@@ -164,21 +163,21 @@ static lud_status name_columns(mappo *m, const lud_layout *layout, lud_error *er
     m->base.n_columns = LUD_MAPPO_COLUMNS + n; /* those of the gate stand behind, see build */
     m->base.evaluation_columns = evaluation;
     m->base.n_evaluation_columns = LUD_MAPPO_EVALUATION_COLUMNS + n;
-    return whole ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
+    return whole ? LUD_OK : lud_no_memory(error, "a learner");
 }
 
 static lud_status create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
                          lud_error *error) {
     *learner = NULL;
     mappo *m = calloc(1, sizeof *m);
-    if (!m) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
+    if (!m) return lud_no_memory(error, "a learner");
     m->base = (lud_learner){.kind = &lud_mappo_learner};
     m->scenario = scenario;
     m->device = device;
     m->profile = (lud_profile){.title = "graph-mappo", .stages = stages, .n = LUD_MAPPO_STAGES};
     m->arena = lud_arena_create(0);
-    lud_status status = m->arena ? name_columns(m, &scenario->model->layout, error)
-                                 : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
+    lud_status status =
+        m->arena ? name_columns(m, &scenario->model->layout, error) : lud_no_memory(error, "a learner");
     if (!status) status = build(m, scenario, device, error);
     if (status)
         destroy(&m->base);

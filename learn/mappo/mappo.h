@@ -1,7 +1,6 @@
 /* The learner graph-mappo: multi-agent proximal policy optimisation with shared parameters over observations,
  * graphs or grids, and the magnitude-and-direction policy. */
-#ifndef LUDUS_LEARN_MAPPO_MAPPO_H
-#define LUDUS_LEARN_MAPPO_MAPPO_H
+#pragma once
 
 #include "learn/learner.h"
 #include "learn/mappo/device_rollout.h"
@@ -74,5 +73,3 @@ typedef enum lud_mappo_column {
     LUD_MAPPO_SPEED,
     LUD_MAPPO_COLUMNS
 } lud_mappo_column;
-
-#endif

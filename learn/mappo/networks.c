@@ -307,7 +307,7 @@ void lud_mappo_net_declare(lud_mappo_net *net, lud_parameters *parameters, lud_m
 }
 
 lud_status lud_mappo_net_plan(lud_mappo_net *net, lud_nn_mode mode, lud_error *error) {
-    if (!net->nn) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a network");
+    if (!net->nn) return lud_no_memory(error, "a network");
     lud_status status = lud_nn_plan(net->nn, mode, error);
     for (int i = 0; i < LUD_MAPPO_INPUTS && !status; i++)
         if (net->values[i] >= 0) lud_nn_bind(net->nn, net->values[i], net->inputs->items[i].device);
@@ -382,7 +382,7 @@ lud_status lud_mappo_networks_create(const lud_model *model, const lud_mappo_opt
                                      lud_error *error) {
     *networks = NULL;
     lud_mappo_networks *t = calloc(1, sizeof *t);
-    if (!t) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    if (!t) return lud_no_memory(error, "a policy");
     t->device = device;
     t->options = *options;
     t->use = use;
@@ -394,8 +394,7 @@ lud_status lud_mappo_networks_create(const lud_model *model, const lud_mappo_opt
         status = lud_mappo_inputs_create(device, &t->shape, &t->options, max_rows, &t->inputs, error);
     if (!status) {
         t->parameters = parameters ? parameters : lud_parameters_create(device, false);
-        if (!t->parameters || !take_fields(t, max_rows))
-            status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+        if (!t->parameters || !take_fields(t, max_rows)) status = lud_no_memory(error, "a policy");
     }
     if (!status) status = build(t, seed, !parameters, error);
     if (status) {

@@ -5,8 +5,7 @@
  * aggregation", ICML 2023; attention of Shi et al., 2021. Magnitude: Furieri et al., "MAD: A magnitude and
  * direction policy parametrization for stability constrained reinforcement learning", 2025, with the linear
  * recurrent unit of Orvieto et al., 2023. */
-#ifndef LUDUS_LEARN_MAPPO_NETWORKS_H
-#define LUDUS_LEARN_MAPPO_NETWORKS_H
+#pragma once
 
 #include "learn/mappo/inputs.h"
 #include "learn/nn/capture.h"
@@ -97,5 +96,3 @@ void lud_mappo_read_states(lud_mappo_networks *networks, const int32_t *row, flo
 void lud_mappo_read_critic(lud_mappo_networks *networks, const int32_t *row, float *critic_hidden);
 /* Runs the critic: values[n] as it gives them, on the host. */
 void lud_mappo_value(lud_mappo_networks *networks, float *values);
-
-#endif

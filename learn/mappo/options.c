@@ -142,9 +142,8 @@ lud_status lud_mappo_options_read(lud_arena *arena, lud_tree *learner, lud_mappo
     if (!o->recurrent) o->chunk_length = 1;
     if (o->chunk_length > o->rollout_length) o->chunk_length = o->rollout_length;
     if (o->mad.r_min >= o->mad.r_max || o->mad.r_max >= 1.0)
-        return lud_fail_at(error, LUD_ERROR_INPUT, place,
-                           "learner.mad: expected r_min < r_max < 1, not %g and %g", o->mad.r_min,
-                           o->mad.r_max);
+        return lud_invalid_at(error, place, "learner.mad: expected r_min < r_max < 1, not %g and %g",
+                              o->mad.r_min, o->mad.r_max);
     return lud_policy_gradient_check(&o->update, place, error);
 }
 

@@ -1,6 +1,5 @@
 /* The `learner` section of graph MAPPO: networks, magnitude and direction, proximal policy optimisation. */
-#ifndef LUDUS_LEARN_MAPPO_OPTIONS_H
-#define LUDUS_LEARN_MAPPO_OPTIONS_H
+#pragma once
 
 #include "learn/nn/optimiser.h"
 #include "learn/policy_gradient/options.h"
@@ -93,5 +92,3 @@ const char *lud_mappo_find_path(lud_arena *arena, const char *scenario, const ch
 
 /* Numbers of the magnitude's state that one row carries from step to step; 0: none. */
 int64_t lud_mappo_state_width(const lud_mappo_options *options);
-
-#endif

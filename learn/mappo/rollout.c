@@ -45,8 +45,7 @@ lud_status lud_mappo_decide(mappo *m, lud_mappo_stepping *stepping, int64_t t, l
         const int64_t n = index_rows(m, b, t, first, envs), at = first * n_agents;
         lud_mappo_inputs_observe(&r->inputs, (const void *const *)b->parts, n, m->place, m->agent);
         const lud_mappo_memory memory = lud_mappo_buffer_memory(b);
-        lud_status status = lud_mappo_inputs_remember(&r->inputs, n, m->row, &memory, error);
-        if (status) return status;
+        LUD_TRY(lud_mappo_inputs_remember(&r->inputs, n, m->row, &memory, error));
         lud_mappo_inputs_upload(&r->inputs);
         for (int64_t k = 0; k < n; k++) m->row[k] += (int32_t)b->n_rows; /* the slot behind */
         if (what != LUD_DECIDE_ACTIONS) {
@@ -112,8 +111,7 @@ static lud_status value_final(mappo *m, int64_t t, lud_error *error) {
         if (n == 0) continue;
         lud_mappo_inputs_observe(&r->inputs, (const void *const *)m->final_parts, n, m->place, m->agent);
         const lud_mappo_memory memory = lud_mappo_buffer_memory(b);
-        lud_status status = lud_mappo_inputs_remember(&r->inputs, n, m->row, &memory, error);
-        if (status) return status;
+        LUD_TRY(lud_mappo_inputs_remember(&r->inputs, n, m->row, &memory, error));
         lud_mappo_inputs_upload(&r->inputs);
         lud_mappo_value(r, m->values);
         for (int64_t i = 0; i < n; i++) b->final_values[m->row[i] - b->n_rows] = m->values[i];
@@ -218,8 +216,7 @@ static lud_status roll_out_on_host(mappo *m, lud_mappo_episodes *sums, lud_error
 static lud_status roll_out_on_device(mappo *m, lud_mappo_episodes *sums, lud_error *error) {
     lud_mappo_stepping *s = &m->training;
     lud_status status = LUD_OK;
-    status = lud_progress_beat(m->base.progress, 0.0, error);
-    if (status) return status;
+    LUD_TRY(lud_progress_beat(m->base.progress, 0.0, error));
     lud_profile_begin(&m->profile, LUD_MAPPO_STAGE_ROLLOUT);
     lud_mappo_device_rollout_run(m->device_rollout, &s->buffer, s->batch);
     lud_profile_end(&m->profile, LUD_MAPPO_STAGE_ROLLOUT);

@@ -21,10 +21,11 @@ static lud_status copy_actor(lud_parameters *parameters, const lud_checkpoint *c
         if (strncmp(p->name, "actor.", 6) != 0) continue;
         const lud_tensor *tensor = lud_checkpoint_find(checkpoint, p->name);
         if (!tensor || !has_shape(tensor, p))
-            return lud_fail(error, LUD_ERROR_INPUT,
-                            "%s: the actor's %s is %s; expected a run with the same network as this learner "
-                            "(encoder, sizes, recurrent: false for a clone)",
-                            path, p->name, tensor ? "of another shape" : "missing");
+            return lud_invalid(
+                error,
+                "%s: the actor's %s is %s; expected a run with the same network as this learner "
+                "(encoder, sizes, recurrent: false for a clone)",
+                path, p->name, tensor ? "of another shape" : "missing");
         lud_device_upload(parameters->device, lud_parameters_value(parameters, i), tensor->data,
                           tensor->bytes);
     }
@@ -57,7 +58,7 @@ static lud_status undo_normalisation(lud_mappo_networks *t, const lud_normalisat
     free(w);
     free(b);
     free(log_std);
-    return whole ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a start");
+    return whole ? LUD_OK : lud_no_memory(error, "a start");
 }
 
 static lud_status take(lud_mappo_networks *t, lud_checkpoint *checkpoint, const char *path,
@@ -67,7 +68,7 @@ static lud_status take(lud_mappo_networks *t, lud_checkpoint *checkpoint, const 
     if (status || n == 0 || !lud_checkpoint_find(checkpoint, "normalisation.kind")) return status;
     lud_column_statistics *columns = calloc((size_t)n, sizeof *columns);
     uint64_t kind = LUD_NORMALISE_NONE;
-    if (!columns) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a start");
+    if (!columns) return lud_no_memory(error, "a start");
     lud_normalisation_visit(columns, n, &kind, checkpoint);
     status = lud_checkpoint_status(checkpoint, error);
     const lud_normalisation normalisation = lud_normalisation_of((lud_normalisation_kind)kind, columns);
@@ -80,8 +81,8 @@ lud_status lud_mappo_begin_with(lud_mappo_networks *networks, const char *folder
     lud_text path = {0};
     lud_checkpoint *checkpoint = NULL;
     lud_text_append(&path, "%s/checkpoint.safetensors", folder);
-    lud_status status = path.failed ? lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a start")
-                                    : lud_checkpoint_open(path.bytes, &checkpoint, error);
+    lud_status status =
+        path.failed ? lud_no_memory(error, "a start") : lud_checkpoint_open(path.bytes, &checkpoint, error);
     if (!status) status = take(networks, checkpoint, path.bytes, error);
     lud_checkpoint_destroy(checkpoint);
     lud_text_free(&path);

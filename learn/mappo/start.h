@@ -1,6 +1,5 @@
 /* Training that begins with what another run has learned. */
-#ifndef LUDUS_LEARN_MAPPO_START_H
-#define LUDUS_LEARN_MAPPO_START_H
+#pragma once
 
 #include "learn/mappo/networks.h"
 
@@ -8,5 +7,3 @@
  * of actions becomes part of the output layer, or of graph MAPPO. The critic stays as it is. LUD_ERROR_INPUT
  * when the actor does not fit. */
 lud_status lud_mappo_begin_with(lud_mappo_networks *networks, const char *folder, lud_error *error);
-
-#endif

@@ -62,7 +62,7 @@ void lud_mappo_ppo_add_slice(lud_mappo_ppo *p) {
 static lud_status build_optimiser(lud_mappo_ppo *p, const lud_mappo_options *o, uint64_t seed,
                                   lud_error *error) {
     p->optimiser = lud_optimiser_create(p->networks->parameters);
-    if (!p->optimiser) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for an optimiser");
+    if (!p->optimiser) return lud_no_memory(error, "an optimiser");
     lud_optimiser_options steps = o->optimiser;
     steps.max_norm = o->max_norm;
     int magnitude = -1;
@@ -70,7 +70,7 @@ static lud_status build_optimiser(lud_mappo_ppo *p, const lud_mappo_options *o, 
         magnitude = lud_optimiser_group(p->optimiser, "actor.magnitude.", &steps, false);
     const int actor = lud_optimiser_group(p->optimiser, "actor.", &steps, false);
     const int critic = lud_optimiser_group(p->optimiser, "critic.", &steps, false);
-    if (actor < 0 || critic < 0) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for an optimiser");
+    if (actor < 0 || critic < 0) return lud_no_memory(error, "an optimiser");
     p->magnitude = lud_update_add_group(&p->core, magnitude, 0.0);
     p->actor = lud_update_add_group(&p->core, actor, 0.0);
     p->critic = lud_update_add_group(&p->core, critic, 0.0);
@@ -91,10 +91,9 @@ lud_status lud_mappo_ppo_create(lud_mappo_ppo *p, lud_mappo_networks *t, const l
                                         .weight = lud_parameters_find(t->parameters, "critic.out.weight"),
                                         .bias = lud_parameters_find(t->parameters, "critic.out.bias")}};
     lud_capture_start(&p->adding, t->device, enqueue_slice, p);
-    lud_status status = build_optimiser(p, options, seed, error);
-    if (status) return status;
+    LUD_TRY(build_optimiser(p, options, seed, error));
     if (!lud_value_normaliser_create(&p->normaliser))
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for the statistics of returns");
+        return lud_no_memory(error, "the statistics of returns");
     p->core.ppo.device = t->device;
     p->core.ppo.options = &options->update;
     p->core.ppo.entropy_coefficient = options->update.entropy_coefficient;
@@ -143,8 +142,7 @@ lud_status lud_mappo_gather(mappo *m, const lud_chunk *chunks, int64_t n, lud_er
         }
     lud_mappo_inputs_observe(&u->inputs, (const void *const *)b->parts, rows, m->place, m->agent);
     const lud_mappo_memory memory = lud_mappo_buffer_memory(b);
-    lud_status status = lud_mappo_inputs_remember(&u->inputs, n, m->row, &memory, error);
-    if (status) return status;
+    LUD_TRY(lud_mappo_inputs_remember(&u->inputs, n, m->row, &memory, error));
     lud_mappo_inputs_upload(&u->inputs);
     lud_mappo_allow(u, rows, m->agent);
     lud_ppo_fill(&m->ppo.core.ppo, rows, m->row, rows, 0);

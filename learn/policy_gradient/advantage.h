@@ -6,8 +6,7 @@
  * A_t + V(s_t), or the discounted sum of rewards
  *
  * Step t of column i is number t * n + i of an array. */
-#ifndef LUDUS_LEARN_POLICY_GRADIENT_ADVANTAGE_H
-#define LUDUS_LEARN_POLICY_GRADIENT_ADVANTAGE_H
+#pragma once
 
 #include "kernels/device.h"
 #include "learn/policy_gradient/options.h"
@@ -42,5 +41,3 @@ void lud_advantage_moments(int64_t n, const int32_t *row, const float *advantage
                            double *deviation);
 /* 1 - Var(return - value) / Var(return); not a number where all returns are the same. */
 double lud_explained_variance(int64_t n, const float *returns, const float *value);
-
-#endif

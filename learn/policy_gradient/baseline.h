@@ -16,8 +16,7 @@
  *                          right action and 0 for the rest
  *     critic               a value head
  *     zero                 nothing: the advantage is the reward */
-#ifndef LUDUS_LEARN_POLICY_GRADIENT_BASELINE_H
-#define LUDUS_LEARN_POLICY_GRADIENT_BASELINE_H
+#pragma once
 
 #include "base/options.h"
 #include "learn/store/checkpoint.h"
@@ -82,5 +81,3 @@ void lud_baseline_expected_confidence(int64_t n, int64_t n_choices, const float 
 
 /* Saves or loads the statistics, sums of the warm-up included, under `name`. */
 void lud_baseline_visit(lud_baseline *baseline, lud_checkpoint *checkpoint, const char *name);
-
-#endif

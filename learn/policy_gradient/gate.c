@@ -24,16 +24,15 @@ static bool goes_by_rate(const lud_gate *gate) {
 
 lud_status lud_gate_check(const lud_gate *gate, lud_error *error) {
     if (goes_by_rate(gate) && !(gate->rate > 0 && gate->rate <= 1))
-        return lud_fail(error, LUD_ERROR_INPUT, "gate rate %g, expected above 0 and at most 1", gate->rate);
+        return lud_invalid(error, "gate rate %g, expected above 0 and at most 1", gate->rate);
     if (goes_by_rate(gate) && gate->warmup_experiences > 0 &&
         !(gate->warmup_rate > 0 && gate->warmup_rate <= 1))
-        return lud_fail(error, LUD_ERROR_INPUT, "gate warmup_rate %g, expected above 0 and at most 1",
-                        gate->warmup_rate);
+        return lud_invalid(error, "gate warmup_rate %g, expected above 0 and at most 1", gate->warmup_rate);
     if (gate->history > 0 && gate->history_min > gate->history)
-        return lud_fail(error, LUD_ERROR_INPUT, "gate history_min %lld, expected at most the history of %lld",
-                        (long long)gate->history_min, (long long)gate->history);
+        return lud_invalid(error, "gate history_min %lld, expected at most the history of %lld",
+                           (long long)gate->history_min, (long long)gate->history);
     if (!(gate->temperature > 0) && !(gate->mode == LUD_GATE_DELIGHT && gate->temperature == 0))
-        return lud_fail(error, LUD_ERROR_INPUT, "gate temperature %g, expected above 0", gate->temperature);
+        return lud_invalid(error, "gate temperature %g, expected above 0", gate->temperature);
     return LUD_OK;
 }
 

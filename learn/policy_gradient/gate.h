@@ -8,8 +8,7 @@
  * lud_gate_weights is the bare rule. lud_gate_decide is what a learner asks: the rule with the rate of the
  * warm-up, a price from a history, and what is done where a batch has one row, no difference or nothing to
  * keep. What the weights do in a loss stands in gated_loss.h. */
-#ifndef LUDUS_LEARN_POLICY_GRADIENT_GATE_H
-#define LUDUS_LEARN_POLICY_GRADIENT_GATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -127,5 +126,3 @@ lud_gate_decision lud_gate_decide(const lud_gate *gate, const lud_gate_batch *ba
 
 /* Indices of the rows with weight above 0, ascending; returns their number. */
 int64_t lud_gate_kept(int64_t n, const float *weight, int32_t *index);
-
-#endif

@@ -13,8 +13,7 @@ lud_status lud_gate_history_create(lud_gate_history *h, int64_t capacity, int64_
     h->scratch = calloc((size_t)capacity, sizeof *h->scratch);
     if (h->delight && h->scratch) return LUD_OK;
     lud_gate_history_destroy(h);
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a history of %lld delights",
-                    (long long)capacity);
+    return lud_no_memory(error, "a history of %lld delights", (long long)capacity);
 }
 
 void lud_gate_history_destroy(lud_gate_history *h) {

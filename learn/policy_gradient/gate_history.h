@@ -1,7 +1,6 @@
 /* The delights of the last experiences, and the price that follows from them: what a gate by rate needs where
  * a batch has one row or few, since a quantile of one row always lets it pass. */
-#ifndef LUDUS_LEARN_POLICY_GRADIENT_GATE_HISTORY_H
-#define LUDUS_LEARN_POLICY_GRADIENT_GATE_HISTORY_H
+#pragma once
 
 #include "learn/store/checkpoint.h"
 
@@ -25,5 +24,3 @@ void lud_gate_history_push(lud_gate_history *history, int64_t n, const float *de
 bool lud_gate_history_price(const lud_gate_history *history, double rate, float *price);
 /* Saves or loads all of it under `name`; a history of another capacity is refused. */
 void lud_gate_history_visit(lud_gate_history *history, lud_checkpoint *checkpoint, const char *name);
-
-#endif

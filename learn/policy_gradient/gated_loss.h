@@ -7,8 +7,7 @@
  *
  * Sequences are ragged: tokens of row i are begin[i] .. begin[i + 1] - 1 of arrays [begin[rows]]. A mask of
  * 0 and 1 (null: all 1) leaves tokens out, so that rows of one length with padding can be given too. */
-#ifndef LUDUS_LEARN_POLICY_GRADIENT_GATED_LOSS_H
-#define LUDUS_LEARN_POLICY_GRADIENT_GATED_LOSS_H
+#pragma once
 
 #include "learn/policy_gradient/gate.h"
 
@@ -83,5 +82,3 @@ void lud_token_gate_run(const lud_token_gate *gate, const lud_token_experience *
  * index[begin[i] + j]. begin[n + 1] are the responses as lud_token_rows. prompt[i] >= 1. Returns begin[n]. */
 int64_t lud_response_rows(int64_t n, const int64_t *prompt, const int64_t *response, int64_t *begin,
                           int32_t *index);
-
-#endif

@@ -19,9 +19,7 @@ lud_status lud_minibatch_gate_create(lud_minibatch_gate *g, const lud_gate *opti
     LUD_TAKE(a, g->chunk_weight, n);
     LUD_TAKE(a, g->scratch, 3 * n);
     LUD_TAKE(a, g->begin, n + 1);
-    if (a->failed)
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a gate of %lld samples",
-                        (long long)n_samples);
+    if (a->failed) return lud_no_memory(error, "a gate of %lld samples", (long long)n_samples);
     return lud_gate_history_create(&g->history, options->history, options->history_min, error);
 }
 

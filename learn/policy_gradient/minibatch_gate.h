@@ -3,8 +3,7 @@
  * A chunk is decided about as a whole, by its mean advantage and mean surprisal (lud_sequence_gate): where a
  * policy remembers, its steps cannot be parted. Surprisals are those of the rollout, which cost nothing: the
  * policy has moved a little since in later epochs. */
-#ifndef LUDUS_LEARN_POLICY_GRADIENT_MINIBATCH_GATE_H
-#define LUDUS_LEARN_POLICY_GRADIENT_MINIBATCH_GATE_H
+#pragma once
 
 #include "base/random.h"
 #include "learn/nn/arrays.h"
@@ -52,5 +51,3 @@ double lud_minibatch_gate_share(const lud_minibatch_gate *gate);
 double lud_minibatch_gate_price(const lud_minibatch_gate *gate);
 /* Saves or loads what later decisions depend on; nothing where there is no gate. */
 void lud_minibatch_gate_visit(lud_minibatch_gate *gate, lud_checkpoint *checkpoint);
-
-#endif

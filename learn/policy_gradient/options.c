@@ -57,11 +57,11 @@ lud_status lud_policy_gradient_check(const lud_policy_gradient_options *options,
     const lud_gate *gate = &options->gate;
     lud_error wrong = {0};
     if (options->baseline.type == LUD_BASELINE_EXPECTED_CONFIDENCE)
-        return lud_fail_at(
-            error, LUD_ERROR_INPUT, place,
+        return lud_invalid_at(
+            error, place,
             "learner.baseline: expected_confidence needs the probabilities of all actions, and "
             "a rollout keeps that of the one taken; expected critic, zero, group_mean, "
             "ema_only or warmup_then_ema");
     if (gate->mode == LUD_GATE_OFF || lud_gate_check(gate, &wrong) == LUD_OK) return LUD_OK;
-    return lud_fail_at(error, LUD_ERROR_INPUT, place, "learner.gate: %s", wrong.text);
+    return lud_invalid_at(error, place, "learner.gate: %s", wrong.text);
 }

@@ -1,6 +1,5 @@
 /* What every learner by policy gradient can be told: embedded in its options. */
-#ifndef LUDUS_LEARN_POLICY_GRADIENT_OPTIONS_H
-#define LUDUS_LEARN_POLICY_GRADIENT_OPTIONS_H
+#pragma once
 
 #include "base/options.h"
 #include "learn/policy_gradient/baseline.h"
@@ -47,5 +46,3 @@ typedef struct lud_policy_gradient_options {
  * not keep what it needs for. */
 lud_status lud_policy_gradient_check(const lud_policy_gradient_options *options, lud_place place,
                                      lud_error *error);
-
-#endif

@@ -12,8 +12,7 @@
  * policy and of the critic are two passes over different samples.
  *
  * What distribution actions come from is a head's affair: two functions. */
-#ifndef LUDUS_LEARN_POLICY_GRADIENT_PPO_H
-#define LUDUS_LEARN_POLICY_GRADIENT_PPO_H
+#pragma once
 
 #include "learn/policy_gradient/options.h"
 #include "learn/policy_gradient/row_arrays.h"
@@ -109,5 +108,3 @@ void lud_ppo_value_gradient(const lud_ppo *ppo, lud_device *device, const float 
 /* Fetches what the slice has found and adds its first n rows to `sums`, each counted once whatever its
  * weight, as far as the pass has found it. */
 void lud_ppo_add_sums(const lud_ppo *ppo, int64_t n, lud_ppo_sums *sums);
-
-#endif

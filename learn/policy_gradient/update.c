@@ -32,11 +32,9 @@ lud_status lud_update_create(lud_update *u, int64_t n_samples, int64_t max_rows,
     LUD_TAKE(a, u->chosen, n);
     LUD_TAKE(a, u->row, n);
     lud_baseline_init(&u->baseline, &u->ppo.options->baseline);
-    lud_status status = lud_minibatch_gate_create(&u->gate, &u->ppo.options->gate, n_samples, error);
-    if (status) return status;
+    LUD_TRY(lud_minibatch_gate_create(&u->gate, &u->ppo.options->gate, n_samples, error));
     if (!a->failed && lud_ppo_create(&u->ppo, max_rows, max_words)) return LUD_OK;
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for updates from %lld samples",
-                    (long long)n_samples);
+    return lud_no_memory(error, "updates from %lld samples", (long long)n_samples);
 }
 
 void lud_update_destroy(lud_update *u) {
@@ -209,8 +207,7 @@ lud_status lud_update_run(lud_update *u, uint64_t iteration, const lud_update_ca
             choose(u, u->chunks + first, end - first);
             lud_update_begin(u, u->chunks + first, end - first, key, (uint32_t)epoch);
             u->place = (double)(epoch * parts + b) / (double)(n_epochs * parts);
-            lud_status status = add_gradients(u, end - first, calls, learner, error);
-            if (status) return status;
+            LUD_TRY(add_gradients(u, end - first, calls, learner, error));
             if (is_too_far(u)) return LUD_OK;
             lud_profile_begin(u->profile, u->step_stage);
             lud_update_step(u);

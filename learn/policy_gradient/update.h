@@ -5,8 +5,7 @@
  * With a gate (options->gate) a minibatch is two passes: the chunks that are kept, for the policy, and all of
  * them, for the critic; or, where the critic learns from what is kept too, one pass of those. What is dropped
  * is in no slice. */
-#ifndef LUDUS_LEARN_POLICY_GRADIENT_UPDATE_H
-#define LUDUS_LEARN_POLICY_GRADIENT_UPDATE_H
+#pragma once
 
 #include "base/progress.h"
 #include "learn/nn/arrays.h"
@@ -110,5 +109,3 @@ extern const lud_metric lud_update_gate_columns[LUD_UPDATE_GATE_COLUMNS];
 int lud_update_n_gate_columns(const lud_policy_gradient_options *options);
 /* Fills them. */
 void lud_update_gate_row(const lud_update *update, double *row);
-
-#endif

@@ -341,8 +341,7 @@ lud_status lud_proof_rank(lud_proof_ranker *r, lud_proof_pool pool, int32_t firs
                             r->candidates + (size_t)q * (size_t)a_query);
         r->part = r->part_begin + (r->part_end - r->part_begin) * done / n;
         r->part_after = r->part_begin + (r->part_end - r->part_begin) * (done + m) / n;
-        lud_status status = lud_proof_play(r, r->candidates, m * a_query, r->played, error);
-        if (status) return status;
+        LUD_TRY(lud_proof_play(r, r->candidates, m * a_query, r->played, error));
         if (r->kge) lud_kge_score_atoms(r->kge, r->candidates, m * a_query, r->embedded);
         for (int32_t q = 0; q < m; q++) {
             const size_t at = (size_t)q * (size_t)a_query;

@@ -48,8 +48,7 @@ lud_status lud_proof_collect(lud_proof_learner_state *p, lud_proof_episodes *epi
         const double done = (double)step / (double)p->n_steps;
         const double part =
             LUD_PROOF_ROLLOUT_BEGINS + (LUD_PROOF_UPDATE_BEGINS - LUD_PROOF_ROLLOUT_BEGINS) * done;
-        const lud_status status = lud_progress_beat(p->base.progress, part, error);
-        if (status) return status;
+        LUD_TRY(lud_progress_beat(p->base.progress, part, error));
         lud_profile_begin(&p->profile, LUD_PROOF_STAGE_RECORD);
         lud_proof_decisions_add_batch(&p->decisions, batch);
         lud_profile_end(&p->profile, LUD_PROOF_STAGE_RECORD);

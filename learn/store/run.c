@@ -25,9 +25,8 @@ static lud_status no_folder(const char *path, const lud_scenario *scenario, lud_
     const lud_learner_kind *kind = NULL;
     const bool trains =
         scenario->learner && lud_learner_kind_of(scenario, &kind, NULL) == LUD_OK && kind->create;
-    return lud_fail(error, LUD_ERROR_INPUT,
-                    "%s is a scenario, expected a RUN; `ludus %s %s -o RUN` makes one", path,
-                    trains ? "train" : "solve", path);
+    return lud_invalid(error, "%s is a scenario, expected a RUN; `ludus %s %s -o RUN` makes one", path,
+                       trains ? "train" : "solve", path);
 }
 
 lud_status lud_run_kind(const char *folder, const lud_scenario *scenario, const lud_learner_kind **kind,
@@ -98,16 +97,16 @@ static lud_status no_run(const char *folder, lud_error *error) {
     lud_text_tame(found.bytes ? found.bytes : (char[]){""});
     lud_status status =
         unfinished
-            ? lud_fail(error, LUD_ERROR_INPUT,
-                       "%s: a solution that is not finished; `ludus solve SCENARIO -o %s --resume` goes on",
-                       folder, folder)
-        : n > 0 ? lud_fail(error, LUD_ERROR_INPUT,
-                           "%s: a folder of scenarios, expected one of them or a RUN: %s%s", folder,
-                           found.bytes ? found.bytes : "", n > MOST_SHOWN ? ", ..." : "")
-                : lud_fail(error, LUD_ERROR_INPUT,
-                           "%s: a folder without scenario.yaml, so no RUN; `ludus train SCENARIO -o RUN` or "
-                           "`ludus solve SCENARIO -o RUN` makes one",
-                           folder);
+            ? lud_invalid(
+                  error, "%s: a solution that is not finished; `ludus solve SCENARIO -o %s --resume` goes on",
+                  folder, folder)
+        : n > 0
+            ? lud_invalid(error, "%s: a folder of scenarios, expected one of them or a RUN: %s%s", folder,
+                          found.bytes ? found.bytes : "", n > MOST_SHOWN ? ", ..." : "")
+            : lud_invalid(error,
+                          "%s: a folder without scenario.yaml, so no RUN; `ludus train SCENARIO -o RUN` or "
+                          "`ludus solve SCENARIO -o RUN` makes one",
+                          folder);
     lud_text_free(&found);
     return status;
 }

@@ -1,7 +1,6 @@
 /* Evaluations of ticks: whole episodes in environments of their own, judged by team and by part of the
  * reward. */
-#ifndef LUDUS_LEARN_TICKS_EVALUATION_H
-#define LUDUS_LEARN_TICKS_EVALUATION_H
+#pragma once
 
 #include "learn/store/metrics.h"
 #include "learn/ticks/rollout.h"
@@ -13,5 +12,3 @@ extern const lud_metric lud_tick_evaluation_columns[LUD_TICK_EVALUATION_COLUMNS]
 /* Runs the options' number of episodes, the same ones every time, with the present weights; training goes on
  * as if there had been none. */
 lud_status lud_tick_evaluation_run(lud_tick_learner *learner, double *row, lud_error *error);
-
-#endif

@@ -9,11 +9,9 @@ lud_status lud_tick_imitation_create(const lud_tick_learner *l, lud_tick_imitati
     const lud_tick_stepping *s = &l->training;
     if (o->ticks == 0) return LUD_OK;
     if (!l->policy->kind->assume)
-        return lud_fail_at(error, LUD_ERROR_INPUT, l->scenario->learner->place,
-                           "learner.imitation: a policy of type %s cannot imitate", l->policy->kind->name);
-    const lud_status status =
-        lud_cast_create(l->scenario->model, o->policies, l->scenario->path, &m->cast, error);
-    if (status) return status;
+        return lud_invalid_at(error, l->scenario->learner->place,
+                              "learner.imitation: a policy of type %s cannot imitate", l->policy->kind->name);
+    LUD_TRY(lud_cast_create(l->scenario->model, o->policies, l->scenario->path, &m->cast, error));
     if (lud_cast_needs_observations(m->cast))
         return lud_fail_at(error, LUD_ERROR_UNSUPPORTED, l->scenario->learner->place,
                            "learner.imitation: policies that read observations cannot be imitated");
@@ -23,7 +21,7 @@ lud_status lud_tick_imitation_create(const lud_tick_learner *l, lud_tick_imitati
     LUD_TAKE(a, m->discrete, (size_t)s->n_rows);
     LUD_TAKE(a, m->row, (size_t)s->n_rows);
     LUD_TAKE(a, m->coefficient, (size_t)s->n_rows);
-    return a->failed ? lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner") : LUD_OK;
+    return a->failed ? lud_no_memory(error, "a learner") : LUD_OK;
 }
 
 void lud_tick_imitation_destroy(lud_tick_imitation *m) {
@@ -91,8 +89,7 @@ static lud_status learn(lud_tick_learner *l, int64_t n, lud_error *error) {
         .rows = &l->training.rows, .n = n, .row = m->row, .coefficient = m->coefficient};
     lud_tick_losses losses = {0};
     lud_parameters_zero_gradients(l->policy->parameters);
-    const lud_status status = l->policy->kind->learn(l->policy, &lesson, &losses, error);
-    if (status) return status;
+    LUD_TRY(l->policy->kind->learn(l->policy, &lesson, &losses, error));
     lud_optimiser_step(l->optimiser, l->actor_group, l->options.imitation.learning_rate);
     l->version++;
     l->sums.loss -= losses.log_prob;

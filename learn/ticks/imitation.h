@@ -1,8 +1,7 @@
 /* Learning from what others do, before ticks: for a number of ticks the environments of the training are
  * acted in by policies of the scenario's kind (scripts, heuristics), and the shared policy learns to do as
  * they do: the gradient of minus the mean log-probability of their choices, an update a tick. */
-#ifndef LUDUS_LEARN_TICKS_IMITATION_H
-#define LUDUS_LEARN_TICKS_IMITATION_H
+#pragma once
 
 #include "agents/cast.h"
 #include "learn/ticks/rollout.h"
@@ -26,5 +25,3 @@ void lud_tick_imitation_destroy(lud_tick_imitation *imitation);
 void lud_tick_imitation_visit(lud_tick_learner *learner, lud_checkpoint *checkpoint);
 /* One such tick. */
 lud_status lud_tick_imitate(lud_tick_learner *learner, lud_error *error);
-
-#endif

@@ -320,18 +320,15 @@ static lud_status build(vector *v, const lud_tick_policy_request *r, lud_tick_op
     const int64_t limit = r->max_rows > 0 ? r->max_rows : INT32_MAX;
     const lud_mappo_options *network = &options->policy.network;
     lud_parameters *parameters = NULL;
-    lud_status status = LUD_OK;
     p->act_rows = least(least(r->n_acting, r->device->backend->rows_per_run), limit);
     p->learn_rows = least(least(r->n_learning, LEARN_ROWS), limit);
     if (p->learn_rows > 0) {
-        status = open_networks(r, network, r->critic ? LUD_MAPPO_UPDATE : LUD_MAPPO_UPDATE_ACTOR, NULL,
-                               &p->learn_rows, &v->learning, error);
-        if (status) return status;
+        LUD_TRY(open_networks(r, network, r->critic ? LUD_MAPPO_UPDATE : LUD_MAPPO_UPDATE_ACTOR, NULL,
+                              &p->learn_rows, &v->learning, error));
         parameters = v->learning->parameters;
     }
-    status = open_networks(r, network, r->critic ? LUD_MAPPO_ROLLOUT : LUD_MAPPO_PLAY, parameters,
-                           &p->act_rows, &v->acting, error);
-    if (status) return status;
+    LUD_TRY(open_networks(r, network, r->critic ? LUD_MAPPO_ROLLOUT : LUD_MAPPO_PLAY, parameters,
+                          &p->act_rows, &v->acting, error));
     p->parameters = v->acting->parameters;
     p->act_bytes = bytes_of(v->acting);
     p->learn_bytes = bytes_of(v->learning);
@@ -343,7 +340,7 @@ static lud_status build(vector *v, const lud_tick_policy_request *r, lud_tick_op
                                            .weight = lud_parameters_find(p->parameters, "critic.out.weight"),
                                            .bias = lud_parameters_find(p->parameters, "critic.out.bias")};
     if (!lud_value_normaliser_create(&v->normaliser) || !take_arrays(v))
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+        return lud_no_memory(error, "a policy");
     for (int k = 0; k < r->model->layout.n_parts; k++)
         p->reads[k] = lud_mappo_shape_reads(&v->acting->shape, k);
     return LUD_OK;
@@ -353,7 +350,7 @@ lud_status lud_tick_vector_create(const lud_tick_policy_request *request, lud_ti
                                   lud_tick_policy **policy, lud_error *error) {
     *policy = NULL;
     vector *v = calloc(1, sizeof *v);
-    if (!v) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a policy");
+    if (!v) return lud_no_memory(error, "a policy");
     v->base = (lud_tick_policy){.kind = &kind,
                                 .device = request->device,
                                 .has_critic = request->critic,

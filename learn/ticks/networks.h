@@ -1,7 +1,6 @@
 /* The vector policy of ticks: networks of graph MAPPO (encoder, layers, head) over observations, one for
  * acting and one for learning on the same parameters, and a critic where one is wanted. */
-#ifndef LUDUS_LEARN_TICKS_NETWORKS_H
-#define LUDUS_LEARN_TICKS_NETWORKS_H
+#pragma once
 
 #include "learn/ticks/options.h"
 #include "learn/ticks/tick_policy.h"
@@ -15,5 +14,3 @@ lud_status lud_tick_vector_create(const lud_tick_policy_request *request, lud_ti
 /* The policy that the options name; `file` is the scenario's, for paths relative to it (may be null). */
 lud_status lud_tick_policy_open(const lud_tick_policy_request *request, lud_tick_options *options,
                                 const char *file, lud_tick_policy **policy, lud_error *error);
-
-#endif

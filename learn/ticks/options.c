@@ -104,6 +104,6 @@ lud_status lud_tick_options_read(lud_arena *arena, lud_tree *learner, lud_tick_o
     const lud_place place = learner ? learner->place : (lud_place){0};
     lud_error wrong = {0};
     if (o->gate.mode != LUD_GATE_OFF && lud_gate_check(&o->gate, &wrong))
-        return lud_fail_at(error, LUD_ERROR_INPUT, place, "learner.gate: %s", wrong.text);
+        return lud_invalid_at(error, place, "learner.gate: %s", wrong.text);
     return LUD_OK;
 }

@@ -1,6 +1,5 @@
 /* The `learner` section of ticks: who acts, how it learns, what is worth learning from. */
-#ifndef LUDUS_LEARN_TICKS_OPTIONS_H
-#define LUDUS_LEARN_TICKS_OPTIONS_H
+#pragma once
 
 #include "learn/language/language_model.h"
 #include "learn/mappo/options.h"
@@ -53,5 +52,3 @@ extern const lud_option_table lud_tick_option_table;
 /* Reads a `learner:` section of type ticks (null: defaults) and checks it. Texts live in the arena. */
 lud_status lud_tick_options_read(lud_arena *arena, lud_tree *learner, lud_tick_options *options,
                                  lud_error *error);
-
-#endif

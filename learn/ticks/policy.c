@@ -199,8 +199,7 @@ static lud_status open_core(core *c, const lud_scenario *trained, const lud_scen
                                              .n_acting = ROWS,
                                              .max_rows = c->options.max_rows,
                                              .critic = c->options.baseline.type == LUD_BASELINE_CRITIC};
-    status = lud_tick_policy_open(&request, &c->options, trained->path, &c->policy, error);
-    if (status) return status;
+    LUD_TRY(lud_tick_policy_open(&request, &c->options, trained->path, &c->policy, error));
     lud_arrays *a = &c->arrays;
     LUD_TAKE(a, c->environment, ROWS);
     LUD_TAKE(a, c->agent, ROWS);

@@ -1,6 +1,5 @@
 /* Trained agents of a run of ticks acting in a cast: for running, watching and recording. */
-#ifndef LUDUS_LEARN_TICKS_POLICY_H
-#define LUDUS_LEARN_TICKS_POLICY_H
+#pragma once
 
 #include "agents/cast.h"
 #include "sim/scenario.h"
@@ -10,5 +9,3 @@
  * says whether it is `deterministic` is obeyed. LUD_ERROR_INPUT when the checkpoint does not fit. */
 lud_status lud_tick_join(const lud_scenario *trained, const lud_scenario *scenario, const char *folder,
                          lud_cast *cast, lud_error *error);
-
-#endif

@@ -60,11 +60,10 @@ lud_status lud_tick_stepping_create(const lud_tick_learner *l, int64_t n_envs, u
     const lud_model *model = l->scenario->model;
     s->n_envs = n_envs;
     s->n_rows = n_envs * model->layout.n_agents;
-    const lud_status status = lud_batch_create(model, (int)n_envs, l->seed, first, &s->batch, error);
-    if (status) return status;
+    LUD_TRY(lud_batch_create(model, (int)n_envs, l->seed, first, &s->batch, error));
     if (!take_arrays(s, l->n_teams) || !take_sight(s, l->policy, &s->sights[0]) ||
         !take_sight(s, l->policy, &s->sights[1]) || s->arrays.failed)
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
+        return lud_no_memory(error, "a learner");
     if (l->options.baseline.type != LUD_BASELINE_EXPECTED_CONFIDENCE) s->choices.confidence = NULL;
     return LUD_OK;
 }

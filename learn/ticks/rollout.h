@@ -1,6 +1,5 @@
 /* Phases 1 and 2 of a tick: everybody alive acts in one batch, the worlds step once. */
-#ifndef LUDUS_LEARN_TICKS_ROLLOUT_H
-#define LUDUS_LEARN_TICKS_ROLLOUT_H
+#pragma once
 
 #include "learn/nn/arrays.h"
 #include "learn/ticks/tick_policy.h"
@@ -65,5 +64,3 @@ void lud_tick_clear_episodes(lud_tick_stepping *stepping);
 bool lud_tick_is_alive(const lud_model *model, const uint8_t *state, int agent);
 /* The choice of one who does nothing: that of the layout, 0 where there is none. */
 int32_t lud_tick_idle(const lud_layout *layout, int agent);
-
-#endif

@@ -4,8 +4,7 @@
  * Delight is advantage times surprisal, surprisal -ln of the probability under the weights that acted (mean
  * over the tokens of a reply). The gate decides about the rows (learn/policy_gradient/gate.h); row i of those
  * it keeps enters the loss with the coefficient -w_i A_i / Z by its log-probability. */
-#ifndef LUDUS_LEARN_TICKS_SELECTION_H
-#define LUDUS_LEARN_TICKS_SELECTION_H
+#pragma once
 
 #include "learn/policy_gradient/gate.h"
 
@@ -42,5 +41,3 @@ typedef struct lud_tick_selection {
  * (null: none) follows from what it knew before the tick; then it remembers the tick's delights. */
 void lud_tick_select(const lud_gate *gate, lud_gate_history *history, uint64_t experiences,
                      lud_tick_selection *selection);
-
-#endif

@@ -17,8 +17,7 @@ bool lud_state_critic_declare(lud_state_critic *c, lud_parameters *parameters, i
 lud_status lud_state_critic_build(lud_state_critic *c, const lud_tick_options *o, int64_t n_learning,
                                   lud_error *error) {
     lud_parameters *parameters = c->normaliser.parameters;
-    lud_status status = lud_nn_plan(c->net, LUD_NN_TRAIN, error);
-    if (status) return status;
+    LUD_TRY(lud_nn_plan(c->net, LUD_NN_TRAIN, error));
     c->huber_delta = o->huber_delta;
     c->normaliser = (lud_value_normaliser){.device = c->device,
                                            .kind = (lud_value_normaliser_kind)o->normaliser,
@@ -34,9 +33,8 @@ lud_status lud_state_critic_build(lud_state_critic *c, const lud_tick_options *o
     LUD_TAKE(a, c->host_loss, PASS);
     LUD_TAKE(a, c->in_order, (size_t)n_learning + 1);
     for (int64_t i = 0; i < n_learning && c->in_order; i++) c->in_order[i] = (int32_t)i;
-    return lud_value_normaliser_create(&c->normaliser) && !a->failed
-               ? LUD_OK
-               : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a critic");
+    return lud_value_normaliser_create(&c->normaliser) && !a->failed ? LUD_OK
+                                                                     : lud_no_memory(error, "a critic");
 }
 
 void lud_state_critic_destroy(lud_state_critic *c) {

@@ -1,7 +1,6 @@
 /* A critic on what a transformer has read: a small network over the state of a prompt's last token, through
  * which no gradient reaches the transformer. Its parameters are named `critic.`. */
-#ifndef LUDUS_LEARN_TICKS_STATE_CRITIC_H
-#define LUDUS_LEARN_TICKS_STATE_CRITIC_H
+#pragma once
 
 #include "learn/nn/arrays.h"
 #include "learn/nn/nn.h"
@@ -34,5 +33,3 @@ void lud_state_critic_values(lud_state_critic *critic, int64_t n, const float *s
  * the normaliser took them in; returns the mean loss. States are row `row[i]` of state. */
 double lud_state_critic_learn(lud_state_critic *critic, int64_t n, const int32_t *row, const float *state,
                               const float *target, double coefficient);
-
-#endif

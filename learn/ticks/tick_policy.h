@@ -17,8 +17,7 @@
  * What a row does must follow from the row alone: its action is drawn with the key (range.seed, environment)
  * at the counter (clock of the environment, agent, LUD_PURPOSE_ACTION; a token's number is the lane), never
  * with its place in the batch. */
-#ifndef LUDUS_LEARN_TICKS_TICK_POLICY_H
-#define LUDUS_LEARN_TICKS_TICK_POLICY_H
+#pragma once
 
 #include "base/text.h"
 #include "kernels/device.h"
@@ -130,5 +129,3 @@ typedef struct lud_tick_policy_request {
     int64_t max_rows;   /* most rows of a pass, 0: as many as memory and the device are good for */
     bool critic;
 } lud_tick_policy_request;
-
-#endif

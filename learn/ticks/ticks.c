@@ -53,7 +53,7 @@ int lud_tick_team_of(const ticks *l, int agent) {
 }
 
 static lud_status out_of_memory(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
+    return lud_no_memory(error, "a learner");
 }
 
 static void destroy(lud_learner *learner) {
@@ -92,11 +92,11 @@ static lud_status find_teams(ticks *l, lud_error *error) {
         int k = 0;
         while (k < l->n_teams && strcmp(training->items[i], l->team_names[k]) != 0) k++;
         if (k == l->n_teams)
-            return lud_fail_at(error, LUD_ERROR_INPUT, l->scenario->learner->place,
-                               "learner.training_teams: no team '%s' in this world%s%s%s", training->items[i],
-                               l->n_teams > 1 ? "; the first is '" : "",
-                               l->n_teams > 1 ? l->team_names[0] : "",
-                               l->n_teams > 1 ? "'" : "; its agents are all of the team 'all'");
+            return lud_invalid_at(error, l->scenario->learner->place,
+                                  "learner.training_teams: no team '%s' in this world%s%s%s",
+                                  training->items[i], l->n_teams > 1 ? "; the first is '" : "",
+                                  l->n_teams > 1 ? l->team_names[0] : "",
+                                  l->n_teams > 1 ? "'" : "; its agents are all of the team 'all'");
         l->trains[k] = true;
     }
     return LUD_OK;
@@ -112,15 +112,15 @@ static lud_status open_policy(ticks *l, int64_t envs, int64_t evaluated, lud_err
                                              .n_learning = envs * n_agents,
                                              .max_rows = o->max_rows,
                                              .critic = o->baseline.type == LUD_BASELINE_CRITIC};
-    lud_status status = lud_tick_policy_open(&request, o, l->scenario->path, &l->policy, error);
-    if (status) return status;
+    LUD_TRY(lud_tick_policy_open(&request, o, l->scenario->path, &l->policy, error));
     if (request.critic && !l->policy->has_critic)
-        return lud_fail_at(error, LUD_ERROR_INPUT, l->scenario->learner->place,
-                           "learner.baseline: a policy of type %s has no critic", l->policy->kind->name);
+        return lud_invalid_at(error, l->scenario->learner->place,
+                              "learner.baseline: a policy of type %s has no critic", l->policy->kind->name);
     if (o->baseline.type == LUD_BASELINE_EXPECTED_CONFIDENCE &&
         (!l->policy->kind->gives_confidence || lud_max_discrete(&l->scenario->model->layout) == 0))
-        return lud_fail_at(error, LUD_ERROR_INPUT, l->scenario->learner->place,
-                           "learner.baseline: expected_confidence needs a policy that draws single choices");
+        return lud_invalid_at(
+            error, l->scenario->learner->place,
+            "learner.baseline: expected_confidence needs a policy that draws single choices");
     return LUD_OK;
 }
 

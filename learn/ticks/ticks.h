@@ -4,8 +4,7 @@
  * rewards, advantages, the gate over log-probabilities of the acting, at most one forward and backward run
  * over the rows it keeps, one step of the optimiser, and the new weights as the next version. All that one
  * tick decides is decided with one version of the weights. */
-#ifndef LUDUS_LEARN_TICKS_TICKS_H
-#define LUDUS_LEARN_TICKS_TICKS_H
+#pragma once
 
 #include "agents/policy.h"
 #include "learn/learner.h"
@@ -122,5 +121,3 @@ typedef enum lud_tick_column {
     LUD_TICK_SPEED,
     LUD_TICK_COLUMNS
 } lud_tick_column;
-
-#endif

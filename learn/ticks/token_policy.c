@@ -164,8 +164,7 @@ static void publish(tokens *t) {
 static lud_status act(lud_tick_policy *policy, const lud_tick_rows *rows, const lud_tick_choices *choices,
                       lud_error *error) {
     tokens *t = (tokens *)policy;
-    const lud_status status = write_prompts(t, rows, error);
-    if (status) return status;
+    LUD_TRY(write_prompts(t, rows, error));
     publish(t);
     lud_sampling sampling = lud_language_generator_options(&t->language.options).sampling;
     if (rows->greedy) sampling.temperature = 0.0;
@@ -180,10 +179,9 @@ static lud_status act(lud_tick_policy *policy, const lud_tick_rows *rows, const 
 
 static lud_status value(lud_tick_policy *policy, const lud_tick_rows *rows, float *values, lud_error *error) {
     tokens *t = (tokens *)policy;
-    const lud_status status = lud_prompt_write_all(
-        t->prompter, policy->device->n_threads, rows->n, rows->states, rows->environment, rows->agent,
-        t->other_prompts, t->other_lengths, &t->counts.lines_left_out, error);
-    if (status) return status;
+    LUD_TRY(lud_prompt_write_all(t->prompter, policy->device->n_threads, rows->n, rows->states,
+                                 rows->environment, rows->agent, t->other_prompts, t->other_lengths,
+                                 &t->counts.lines_left_out, error));
     publish(t);
     for (int64_t first = 0, n; first < rows->n; first += n) {
         n = same_clock(rows, first);
@@ -247,17 +245,16 @@ static int64_t write_reply(const tokens *t, const char *name, lud_text *text, in
 static lud_status assume(lud_tick_policy *policy, const lud_tick_rows *rows, const int32_t *discrete,
                          lud_error *error) {
     tokens *t = (tokens *)policy;
-    const lud_status status = write_prompts(t, rows, error);
-    if (status) return status;
+    LUD_TRY(write_prompts(t, rows, error));
     for (int64_t i = 0; i < rows->n; i++) {
         const char *name = rows->model->layout.actions[rows->agent[i]].names[discrete[i]];
         const int64_t n = write_reply(t, name, &t->scratch[0], t->replies + i * t->most_reply);
-        if (n < 0) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a reply");
+        if (n < 0) return lud_no_memory(error, "a reply");
         if (n > t->most_reply)
-            return lud_fail(error, LUD_ERROR_INPUT,
-                            "learner.policy.language: the action '%s' takes %lld tokens, more than "
-                            "max_new_tokens",
-                            name, (long long)n);
+            return lud_invalid(error,
+                               "learner.policy.language: the action '%s' takes %lld tokens, more than "
+                               "max_new_tokens",
+                               name, (long long)n);
         t->reply_lengths[i] = n;
     }
     return LUD_OK;
@@ -343,7 +340,7 @@ static lud_status build(tokens *t, const lud_tick_policy_request *r, const lud_t
     lud_status status =
         lud_language_model_create(&options->policy.language, r->model, file, r->device, l, error);
     if (!status && r->critic && !lud_state_critic_declare(&t->critic, l->parameters, l->shape.width))
-        status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for a critic");
+        status = lud_no_memory(error, "a critic");
     if (!status) status = lud_language_model_build(l, file, r->seed, error);
     if (!status && r->critic) status = lud_state_critic_build(&t->critic, options, r->n_learning, error);
     if (status) return status;
@@ -353,7 +350,7 @@ static lud_status build(tokens *t, const lud_tick_policy_request *r, const lud_t
     status =
         lud_prompter_create(r->model, l->tokenizer, l->options.mark, t->most_prompt, &t->prompter, error);
     if (status) return status;
-    if (!take(t, r)) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for agents that write");
+    if (!take(t, r)) return lud_no_memory(error, "agents that write");
     const lud_generator_options generation = lud_language_generator_options(&l->options);
     status =
         lud_generator_create(&l->shape, l->parameters, &generation, l->tokenizer,
@@ -370,7 +367,7 @@ lud_status lud_tick_tokens_create(const lud_tick_policy_request *request, const 
                                   const char *file, lud_tick_policy **policy, lud_error *error) {
     *policy = NULL;
     tokens *t = calloc(1, sizeof *t);
-    if (!t) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for agents that write");
+    if (!t) return lud_no_memory(error, "agents that write");
     t->base = (lud_tick_policy){.kind = &kind,
                                 .device = request->device,
                                 .has_critic = request->critic,

@@ -2,8 +2,7 @@
  * action as `{"action": "NAME"}`. All agents that act in a tick write at once; what a reply means is read in
  * parallel; a reply that means none idles. Log-probabilities are kept when tokens are drawn, so that scoring
  * needs no run of its own, and a backward pass is made of the prompts and replies of the kept rows alone. */
-#ifndef LUDUS_LEARN_TICKS_TOKEN_POLICY_H
-#define LUDUS_LEARN_TICKS_TOKEN_POLICY_H
+#pragma once
 
 #include "learn/ticks/options.h"
 #include "learn/ticks/tick_policy.h"
@@ -20,5 +19,3 @@ typedef struct lud_token_counts {
         new_tokens;
 } lud_token_counts;
 lud_token_counts lud_tick_tokens_counts(lud_tick_policy *policy);
-
-#endif

@@ -41,7 +41,7 @@ lud_status lud_tick_scoring_create(const lud_tick_learner *l, lud_tick_scoring *
     for (int p = 0; p < layout->n_parts && looks_back && whole; p++)
         if (l->policy->reads[p])
             whole = (s->final_parts[p] = calloc((size_t)l->training.n_envs, layout->parts[p].bytes));
-    if (!whole) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
+    if (!whole) return lud_no_memory(error, "a learner");
     return lud_gate_history_create(&s->history, l->options.gate.history, l->options.gate.history_min, error);
 }
 
@@ -79,8 +79,7 @@ lud_status lud_tick_find_values(lud_tick_learner *l, lud_error *error) {
                                 .environment = sight->environment,
                                 .agent = sight->agent};
     if (rows.n > 0) {
-        const lud_status status = l->policy->kind->value(l->policy, &rows, s->found, error);
-        if (status) return status;
+        LUD_TRY(l->policy->kind->value(l->policy, &rows, s->found, error));
     }
     memset(s->values, 0, (size_t)t->n_rows * sizeof *s->values);
     for (int64_t i = 0; i < rows.n; i++)

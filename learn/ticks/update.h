@@ -1,7 +1,6 @@
 /* Phases 3 and 4 of a tick: advantages, the gate, one backward run over what it keeps, one step of the
  * optimiser. */
-#ifndef LUDUS_LEARN_TICKS_UPDATE_H
-#define LUDUS_LEARN_TICKS_UPDATE_H
+#pragma once
 
 #include "learn/policy_gradient/baseline.h"
 #include "learn/ticks/rollout.h"
@@ -47,5 +46,3 @@ lud_status lud_tick_find_values(lud_tick_learner *learner, lud_error *error);
 /* Behind a step of the training's worlds: scores its experiences, lets the gate choose, learns and steps the
  * optimiser, or finds a reason not to, and counts. */
 lud_status lud_tick_update(lud_tick_learner *learner, lud_error *error);
-
-#endif

@@ -137,5 +137,5 @@ lud_status lud_proof_builder_check(const lud_proof_builder *b, int most,
     }
     free(c.predicate);
     free(c.constant);
-    return c.failed ? lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a check of the files") : LUD_OK;
+    return c.failed ? lud_no_memory(error, "a check of the files") : LUD_OK;
 }

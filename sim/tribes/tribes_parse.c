@@ -10,8 +10,7 @@
 static lud_status read_team(lud_arena *arena, lud_tree *node, const lud_tribes_spec *spec, int index,
                             lud_tribes_team *team, lud_error *error) {
     lud_tribes_team_options o;
-    lud_status status = lud_options_read(&lud_tribes_team_option_table, arena, node, &o, error);
-    if (status) return status;
+    LUD_TRY(lud_options_read(&lud_tribes_team_option_table, arena, node, &o, error));
     if (o.values.n != LUD_RESOURCES)
         return lud_tree_expected(lud_tree_get(node, "values"), error,
                                  "three numbers, of grain, wood and ore");
@@ -273,8 +272,7 @@ static lud_status read_section(lud_arena *arena, lud_tree *section, uint64_t see
     *spec = o.spec;
     if (!o.map == !o.generate)
         return lud_tree_expected(section, error, "either a map or the section generate");
-    status = read_teams(arena, section, o.teams, spec, error);
-    if (status) return status;
+    LUD_TRY(read_teams(arena, section, o.teams, spec, error));
     int64_t n_agents = 0;
     if (o.map) {
         status = lud_tribes_map_read(arena, o.map, spec, error);

@@ -137,8 +137,7 @@ static lud_status list_courses(lud_tribes_run *run, const uint8_t *state, lud_su
         if (out->n == LUD_TRIBES_MAX_COURSES || course.too_long)
             return lud_fail(error, LUD_ERROR_LIMIT, "a joint action has more than %d outcomes",
                             (int)LUD_TRIBES_MAX_COURSES);
-        lud_status status = lud_successors_reserve(out, run->m->base.layout.state_bytes, 1, error);
-        if (status) return status;
+        LUD_TRY(lud_successors_reserve(out, run->m->base.layout.state_bytes, 1, error));
         run->state = out->states + out->n * out->state_bytes;
         memcpy(run->state, state, out->state_bytes);
         lud_tribes_play(run);
@@ -157,12 +156,10 @@ lud_status lud_tribes_successors(const lud_model *model, const uint8_t *state, c
     board_begin(&run, &scratch, m);
     run.map = lud_tribes_map_of(m, state);
     run.actions = joint_action;
-    lud_status status = list_courses(&run, state, out, error);
-    if (status) return status;
+    LUD_TRY(list_courses(&run, state, out, error));
     const size_t n = out->n, bytes = out->state_bytes;
     lud_merger merger;
-    status = lud_merger_begin(&merger, n, error);
-    if (status) return status;
+    LUD_TRY(lud_merger_begin(&merger, n, error));
     out->n = 0;
     for (size_t k = 0; k < n; k++) {
         memmove(out->states + out->n * bytes, out->states + k * bytes, bytes);

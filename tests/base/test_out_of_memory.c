@@ -24,7 +24,7 @@ static const char *in_folder(const char *name) {
 
 static lud_arena *arena_or_null(lud_error *error) {
     lud_arena *arena = lud_arena_create(0);
-    if (!arena) lud_fail(error, LUD_ERROR_MEMORY, "no memory for the test's arena");
+    if (!arena) lud_no_memory(error, "the test's arena");
     return arena;
 }
 
@@ -76,8 +76,7 @@ static lud_status built(const void *argument, uint64_t *result, lud_error *error
                lud_tree_add_real(arena, list, NULL, 0.25) && lud_tree_add_bool(arena, root, "yes", true) &&
                lud_tree_add_text(arena, root, "text", "a: b") &&
                lud_tree_add_copy(arena, root, "again", list);
-    lud_status status =
-        complete ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for the test's tree");
+    lud_status status = complete ? LUD_OK : lud_no_memory(error, "the test's tree");
     char *text;
     size_t length;
     if (!status) status = lud_tree_write(arena, root, &text, &length, error);
@@ -115,7 +114,7 @@ static lud_status options(const void *argument, uint64_t *result, lud_error *err
     lud_status status = lud_tree_read_text(arena, "test", text, strlen(text), &mapping, error);
     if (!status) status = lud_options_read(&table, arena, mapping, &v, error);
     if (!status && !(out = lud_tree_add_mapping(arena, NULL, NULL)))
-        status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for the test's tree");
+        status = lud_no_memory(error, "the test's tree");
     if (!status) status = lud_options_write(&table, arena, &v, out, error);
     char *written;
     size_t length;
@@ -143,9 +142,8 @@ static lud_status file(const void *argument, uint64_t *result, lud_error *error)
     if (!status) status = lud_file_read(arena, in_folder("new/inside/file"), 0, &bytes, &length, error);
     if (!status) status = length == sizeof content ? LUD_OK : lud_fail(error, LUD_ERROR_IO, "short");
     if (!status)
-        status = lud_path_beside(arena, "a/b.yaml", "c.yaml")
-                     ? LUD_OK
-                     : lud_fail(error, LUD_ERROR_MEMORY, "no memory for the test's path");
+        status =
+            lud_path_beside(arena, "a/b.yaml", "c.yaml") ? LUD_OK : lud_no_memory(error, "the test's path");
     if (!status) out_of_memory_hash(result, bytes, length);
     lud_arena_destroy(arena);
     return status;

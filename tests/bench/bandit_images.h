@@ -1,6 +1,5 @@
 /* Small images of ten kinds of strokes, distorted and noisy: something to classify that is in no file. */
-#ifndef LUDUS_TESTS_BENCH_BANDIT_IMAGES_H
-#define LUDUS_TESTS_BENCH_BANDIT_IMAGES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@ enum { LUD_BANDIT_SIDE = 16, LUD_BANDIT_PIXELS = LUD_BANDIT_SIDE * LUD_BANDIT_SI
  * stroke, with noise. A function of the number alone; training and test images are different numbers. Returns
  * the kind. */
 int lud_bandit_image(uint32_t index, float pixel[LUD_BANDIT_PIXELS]);
-
-#endif

@@ -57,14 +57,14 @@ lud_status lud_bench_add(lud_bench_report *report, lud_bench_row row, lud_error 
     if (report->n == report->capacity) {
         int capacity = report->capacity ? 2 * report->capacity : 16;
         lud_bench_row *rows = realloc(report->rows, (size_t)capacity * sizeof *rows);
-        if (!rows) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for benchmark rows");
+        if (!rows) return lud_no_memory(error, "benchmark rows");
         report->rows = rows;
         report->capacity = capacity;
     }
     row.name = strdup(row.name);
     row.unit = strdup(row.unit);
     report->rows[report->n++] = row;
-    if (!row.name || !row.unit) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for benchmark rows");
+    if (!row.name || !row.unit) return lud_no_memory(error, "benchmark rows");
     return LUD_OK;
 }
 

@@ -26,8 +26,8 @@ static lud_status train_once(const char *path, int seed, outcome *worst, lud_err
     lud_device *device = NULL;
     lud_learner *learner = NULL;
     const clock_t begin = clock();
-    lud_status status = seed_text.failed ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for a text")
-                                         : lud_scenario_load(path, set, 1, &scenario, error);
+    lud_status status =
+        seed_text.failed ? lud_no_memory(error, "a text") : lud_scenario_load(path, set, 1, &scenario, error);
     if (!status) status = lud_device_open("cpu", 1, &device, error);
     if (!status) status = lud_learner_create(scenario, device, &learner, error);
     enum { MOST = 256 };
@@ -58,7 +58,7 @@ static lud_status add(lud_bench_report *report, const char *world, const char *w
     lud_text_append(&name, "%s, %s", world, what);
     const lud_status status =
         name.failed
-            ? lud_fail(error, LUD_ERROR_MEMORY, "no memory for a row")
+            ? lud_no_memory(error, "a row")
             : lud_bench_add(report,
                             (lud_bench_row){.name = name.bytes, .value = value, .unit = unit, .floor = bound},
                             error);
@@ -83,7 +83,7 @@ static lud_status measure(lud_bench_report *report, lud_error *error) {
         outcome worst = {0};
         lud_text path = {0};
         lud_text_append(&path, "scenarios/empo/learned/%s.yaml", worlds[w]);
-        if (path.failed) status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for a path");
+        if (path.failed) status = lud_no_memory(error, "a path");
         for (int seed = 1; !status && seed <= SEEDS; seed++)
             status = train_once(path.bytes, seed, &worst, error);
         lud_text_free(&path);

@@ -78,7 +78,7 @@ static lud_status open_policy(bandit *b, uint64_t seed, lud_error *error) {
     const lud_optimiser_options adam = lud_optimiser_defaults(LUD_OPTIMISER_ADAM);
     b->parameters = lud_parameters_create(b->device, false);
     b->net = b->parameters ? lud_nn_create(b->parameters, BATCH) : NULL;
-    if (!b->net) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a bandit");
+    if (!b->net) return lud_no_memory(error, "a bandit");
     b->input = lud_nn_input(b->net, LUD_BANDIT_PIXELS);
     const int first = lud_nn_linear(b->net, b->input, "hidden1", HIDDEN, LUD_RELU);
     const int second = lud_nn_linear(b->net, first, "hidden2", HIDDEN, LUD_RELU);
@@ -89,7 +89,7 @@ static lud_status open_policy(bandit *b, uint64_t seed, lud_error *error) {
     if (status) return status;
     b->optimiser = lud_optimiser_create(b->parameters);
     if (!b->optimiser || lud_optimiser_group(b->optimiser, "", &adam, false) != 0)
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a bandit");
+        return lud_no_memory(error, "a bandit");
     return lud_optimiser_build(b->optimiser, seed, error);
 }
 
@@ -221,10 +221,10 @@ static lud_status report_method(lud_bench_report *report, const method *m, const
 
 static lud_status run(lud_bench_report *report, lud_error *error) {
     bandit *b = calloc(1, sizeof *b);
-    if (!b) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a bandit");
+    if (!b) return lud_no_memory(error, "a bandit");
     lud_status status = lud_device_open("cpu", 1, &b->device, error);
     if (!status && !(draw_images(b, 0, TRAINING, &b->training) && draw_images(b, TRAINING, TEST, &b->test)))
-        status = lud_fail(error, LUD_ERROR_MEMORY, "out of memory for images");
+        status = lud_no_memory(error, "images");
     double plain = 0.0;
     for (int m = 0; m < METHODS && !status; m++) {
         outcome outcomes[SEEDS];

@@ -451,7 +451,7 @@ static lud_status run(lud_bench_report *report, lud_error *error) {
         fill_grids(r.code);
         status = measure(&r, report, error);
     } else {
-        status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for the arrays of the benchmark");
+        status = lud_no_memory(error, "the arrays of the benchmark");
     }
     for (int i = 0; i < N_ARRAYS; ++i) lud_device_release(r.device, r.x[i]);
     lud_device_release(r.device, r.index);

@@ -79,7 +79,7 @@ static lud_status run_make(run *r, const lud_model *model, lud_error *error) {
         ok = (r->parts[p] = malloc(N_ENVS * model->layout.parts[p].bytes)) && ok;
     if (!ok) {
         run_free(r);
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %d environments", N_ENVS);
+        return lud_no_memory(error, "%d environments", N_ENVS);
     }
     model->world->reset(model, (lud_range){.seed = 1, .n = N_ENVS, .tick = r->tick}, r->states);
     return LUD_OK;
@@ -151,7 +151,7 @@ static lud_status add_floor(lud_bench_report *report, const char *what, const ru
     traffic t = {.bytes = N_ENVS * touched / 2}; /* a copy reads and writes each byte */
     t.from = calloc(1, t.bytes);
     t.to = calloc(1, t.bytes);
-    lud_status status = t.from && t.to ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a copy");
+    lud_status status = t.from && t.to ? LUD_OK : lud_no_memory(error, "a copy");
     snprintf(name, sizeof name, "%s: bytes touched", what);
     if (!status)
         status = lud_bench_add(

@@ -39,8 +39,8 @@ static lud_status load(lud_arena *arena, lud_proof_model **model, lud_error *err
     options.limits.successors = 130;
     const char *beside = "scenarios/proof/family_tree.yaml";
     if (!status && !folder && !lud_file_exists(beside))
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "no %s here: run this in the folder of the sources, or set LUDUS_PROOF_DATA", beside);
+        return lud_invalid(
+            error, "no %s here: run this in the folder of the sources, or set LUDUS_PROOF_DATA", beside);
     return status ? status : lud_proof_model_load(&options, beside, 1, model, error);
 }
 

@@ -66,7 +66,7 @@ static lud_status solve_once(const lud_model *model, int n_threads, figures *f, 
     if (!status) {
         size_t n = space->n_states * (size_t)problem->layout.record_doubles;
         records = malloc(n * sizeof *records);
-        if (!records) status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for a benchmark");
+        if (!records) status = lud_no_memory(error, "a benchmark");
     }
     if (!status) {
         lud_empo_run run = {.records = records, .n_threads = n_threads, .first_level = INT32_MAX};
@@ -108,8 +108,7 @@ static lud_status measure(lud_bench_report *report, int world, const lud_model *
     figures best = {.graph_seconds = 1e30};
     for (int trial = 0; trial < N_TRIALS; trial++) { /* the fastest: each is long enough to be disturbed */
         figures f = {0};
-        lud_status status = solve_once(model, n_threads, &f, error);
-        if (status) return status;
+        LUD_TRY(solve_once(model, n_threads, &f, error));
         if (f.graph_seconds + f.solve_seconds < best.graph_seconds + best.solve_seconds) best = f;
     }
     const char *name = worlds[world].name;

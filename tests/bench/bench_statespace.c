@@ -58,8 +58,7 @@ static lud_status measure(lud_bench_report *report, const char *world, const lud
     for (int trial = 0; trial < N_TRIALS; trial++) {
         lud_statespace_options options = {.n_threads = n_threads};
         lud_statespace *space;
-        lud_status status = lud_statespace_build(model, &options, &space, error);
-        if (status) return status;
+        LUD_TRY(lud_statespace_build(model, &options, &space, error));
         states = (double)space->n_states;
         expanded = (double)(space->n_states - space->n_terminal); /* terminal ones cost little: not counted */
         transitions = (double)space->n_transitions;

@@ -152,8 +152,7 @@ static lud_status make_generator(rig *r, bool half, bool bytes, int64_t rows, in
 static lud_status measure_alone(rig *r, bool half, lud_bench_report *report, lud_error *error) {
     const char *name = half ? "tokens, 1 row, bfloat16 weights" : "tokens, 1 row, float32 weights";
     if (!lud_bench_wants(report, name)) return LUD_OK;
-    lud_status status = make_generator(r, half, false, 1, LONG_TEXT, error);
-    if (status) return status;
+    LUD_TRY(make_generator(r, half, false, 1, LONG_TEXT, error));
     fill_prompts(r, 1);
     r->offsets[1] = 1;
     size_t weights, cache, activations;
@@ -170,8 +169,7 @@ static lud_status measure_alone(rig *r, bool half, lud_bench_report *report, lud
 static lud_status measure_together(rig *r, bool half, lud_bench_report *report, lud_error *error) {
     const char *name = half ? "tokens, 30 rows, bfloat16 weights" : "tokens, 30 rows, float32 weights";
     if (!lud_bench_wants(report, name)) return LUD_OK;
-    lud_status status = make_generator(r, half, false, 30, LONG_TEXT, error);
-    if (status) return status;
+    LUD_TRY(make_generator(r, half, false, 30, LONG_TEXT, error));
     fill_prompts(r, 30);
     for (int64_t i = 0; i < 30; i++) r->offsets[i + 1] = i + 1;
     const double work =
@@ -266,8 +264,7 @@ static lud_status measure_bytes(rig *r, lud_bench_report *report, lud_error *err
     if (!lud_bench_wants(report, name)) return LUD_OK;
     for (int bytes = 0; bytes < 2; bytes++) {
         lud_texts texts;
-        lud_status status = make_generator(r, false, bytes, MOST_ROWS, 1, error);
-        if (status) return status;
+        LUD_TRY(make_generator(r, false, bytes, MOST_ROWS, 1, error));
         fill_prompts(r, MOST_ROWS);
         lud_generate(r->generator, &r->prompts, &texts);
         memcpy(log_probs[bytes], texts.log_probs, sizeof log_probs[bytes]);
@@ -347,8 +344,7 @@ static lud_status add_memory(const model *m, lud_bench_report *report, lud_error
 /* --- all --- */
 
 static lud_status open_rig(rig *r, lud_error *error) {
-    lud_status status = lud_device_open("cpu", 0, &r->device, error);
-    if (status) return status;
+    LUD_TRY(lud_device_open("cpu", 0, &r->device, error));
     r->sampling = (lud_sampling){.temperature = 0.7, .top_p = 0.9};
     r->parameters = lud_parameters_create(r->device, false);
     if (r->parameters) lud_transformer_declare(&shape, r->parameters);
@@ -357,8 +353,7 @@ static lud_status open_rig(rig *r, lud_error *error) {
     r->b = lud_device_allocate(r->device, product);
     r->c = lud_device_allocate(r->device, product);
     r->floor = lud_device_allocate(r->device, 5 * (size_t)lud_transformer_numbers(&shape));
-    if (!r->parameters || !r->a || !r->b || !r->c || !r->floor)
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a benchmark");
+    if (!r->parameters || !r->a || !r->b || !r->c || !r->floor) return lud_no_memory(error, "a benchmark");
     return lud_parameters_build(r->parameters, 1, error);
 }
 
@@ -396,7 +391,7 @@ static lud_status measure(rig *r, lud_bench_report *report, lud_error *error) {
 
 static lud_status run(lud_bench_report *report, lud_error *error) {
     rig *r = calloc(1, sizeof *r);
-    if (!r) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a benchmark");
+    if (!r) return lud_no_memory(error, "a benchmark");
     lud_status status = open_rig(r, error);
     if (!status) status = measure(r, report, error);
     for (size_t i = 0; i < sizeof models / sizeof *models && !status; i++)

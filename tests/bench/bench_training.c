@@ -130,7 +130,7 @@ static lud_status evaluate(lud_learner *learner, const char *column, double *val
         *value = row[c];
         return status;
     }
-    return lud_fail(error, LUD_ERROR_INPUT, "%s has no column %s", learner->kind->name, column);
+    return lud_invalid(error, "%s has no column %s", learner->kind->name, column);
 }
 
 /* A learner for the result's scenario; free with close_learner, also after a failure. */

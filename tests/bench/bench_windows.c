@@ -114,7 +114,7 @@ static lud_status measure(rig *r, const shape *s, lud_bench_report *report, lud_
     const int64_t bytes = r->n_windows * s->horizon * s->width * (int64_t)sizeof(float);
     r->out = aligned_alloc(64, (size_t)(bytes + 63) / 64 * 64);
     r->source = aligned_alloc(64, (size_t)(bytes + 63) / 64 * 64);
-    if (!r->out || !r->source) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for windows");
+    if (!r->out || !r->source) return lud_no_memory(error, "windows");
     memset(r->source, 1, (size_t)bytes);
     lud_bench_piece pieces[] = {{gather, (double)bytes / 1e9, 0, 0},
                                 {s->batch > 0 ? copy_each : copy_long, (double)bytes / 1e9, 0, 0},
@@ -145,8 +145,7 @@ static lud_status build(rig *r, lud_error *error) {
     r->track = calloc(STEPS_MOST, sizeof *r->track);
     r->step = calloc(STEPS_MOST, sizeof *r->step);
     r->rows = calloc((size_t)(STEPS_MOST + LONGEST) * WIDEST, sizeof *r->rows);
-    if (!r->offsets || !r->track || !r->step || !r->rows)
-        return lud_fail(error, LUD_ERROR_MEMORY, "no memory for episodes");
+    if (!r->offsets || !r->track || !r->step || !r->rows) return lud_no_memory(error, "episodes");
     for (uint32_t i = 0; i < EPISODES; i++) r->offsets[i + 1] = r->offsets[i] + 20 + drawn(i, 0, 80);
     for (int64_t i = 0; i < (int64_t)STEPS_MOST * WIDEST; i++) r->rows[i] = (float)(i % 1000);
     r->tracks = (lud_tracks){.n = EPISODES, .offsets = r->offsets, .last_action_valid = true};

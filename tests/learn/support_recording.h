@@ -1,6 +1,5 @@
 /* Recordings for the tests of data sets, in a scratch folder. */
-#ifndef LUDUS_TESTS_LEARN_SUPPORT_RECORDING_H
-#define LUDUS_TESTS_LEARN_SUPPORT_RECORDING_H
+#pragma once
 
 #include "learn/episodes/recorder.h"
 
@@ -22,5 +21,3 @@ const char *recording_path(const char *name);
 lud_recording_result recording_make(const recording_call *call);
 /* Opens the file; fails the running test where that does not work. */
 lud_data_set *recording_open(const char *name);
-
-#endif

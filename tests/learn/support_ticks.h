@@ -5,8 +5,7 @@
  * gives 1 (component `match`), every choice but the last, which is idle, costs a tenth (component `effort`).
  * Agent i leaves for the rest of the episode after step 2 + i % 5 where i is odd. Episodes are cut off after
  * SUPPORT_STEPS steps. */
-#ifndef LUDUS_TESTS_LEARN_SUPPORT_TICKS_H
-#define LUDUS_TESTS_LEARN_SUPPORT_TICKS_H
+#pragma once
 
 #include "learn/ticks/ticks.h"
 
@@ -41,5 +40,3 @@ void support_ticks_run(support_ticks *s, int n);
 uint64_t support_ticks_hash(support_ticks *s, const char *prefix);
 /* Cue of an agent in an environment's state. */
 int support_ticks_cue(const support_ticks *s, int64_t environment, int agent);
-
-#endif

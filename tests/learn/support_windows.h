@@ -1,6 +1,5 @@
 /* Windows on any device: the edge cases, and properties of windows over random episodes. */
-#ifndef LUDUS_TESTS_LEARN_SUPPORT_WINDOWS_H
-#define LUDUS_TESTS_LEARN_SUPPORT_WINDOWS_H
+#pragma once
 
 #include "learn/episodes/pairs.h"
 
@@ -19,5 +18,3 @@ void windows_gather(lud_window_set *set, int64_t n_rows, int64_t row_bytes, cons
 
 /* Fails unless the two are at most so far apart. */
 void windows_expect(double got, double expected, double most);
-
-#endif

@@ -103,7 +103,7 @@ static lud_status loaded(void *context, const lud_scenario *scenario, lud_cast *
     (void)scenario;
     (void)cast;
     s->n_loaded++;
-    if (s->refuse) return lud_fail(error, LUD_ERROR_INPUT, "not this world");
+    if (s->refuse) return lud_invalid(error, "not this world");
     *source = make_source(&s->n_destroyed);
     (*source)->policy_name = s->policy_name;
     return LUD_OK;

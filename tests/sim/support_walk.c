@@ -99,8 +99,7 @@ static lud_status successors(const lud_model *model, const uint8_t *state, const
             set(next, 1 + i, moved(walk, get(state, 1 + i), slip ? -move : move));
         }
         if (!possible || probability <= 0) continue;
-        lud_status status = lud_successors_reserve(out, state_bytes, 1, error);
-        if (status) return status;
+        LUD_TRY(lud_successors_reserve(out, state_bytes, 1, error));
         memcpy(out->states + out->n * state_bytes, next, state_bytes);
         out->probability[out->n++] = probability;
     }

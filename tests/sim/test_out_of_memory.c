@@ -30,8 +30,7 @@ static char folder[] = "/tmp/ludus-memory-XXXXXX";
 static lud_status run_batch(const lud_model *model, uint64_t *result, lud_error *error) {
     enum { ENVS = 2, STEPS = 3 };
     lud_batch *batch;
-    lud_status status = lud_batch_create(model, ENVS, 3, 0, &batch, error);
-    if (status) return status;
+    LUD_TRY(lud_batch_create(model, ENVS, 3, 0, &batch, error));
     static int32_t discrete[1024];
     static float continuous[1024];
     const size_t n = (size_t)(ENVS * model->layout.n_agents);
@@ -51,7 +50,7 @@ static lud_status run_batch(const lud_model *model, uint64_t *result, lud_error 
 static lud_status work_with(lud_scenario *scenario, uint64_t *result, lud_error *error) {
     lud_status status = run_batch(scenario->model, result, error);
     lud_arena *arena = status ? NULL : lud_arena_create(0);
-    if (!status && !arena) status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for the test");
+    if (!status && !arena) status = lud_no_memory(error, "the test");
     lud_tree *root;
     char *text;
     size_t length;
@@ -156,7 +155,7 @@ static lud_status read_base(lud_proof_base **base, lud_error *error) {
                       scores[] = "elder(ann,bob) 0.9 1\nelder(bob,ann) 0.1 2\n";
     *base = NULL;
     lud_proof_builder *builder = lud_proof_builder_create(LUD_PROOF_RELATIONS);
-    if (!builder) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a knowledge base");
+    if (!builder) return lud_no_memory(error, "a knowledge base");
     lud_status status = lud_proof_read_facts(builder, "facts", small_facts, strlen(small_facts), error);
     if (!status) status = lud_proof_read_rules(builder, "rules", small_rules, strlen(small_rules), error);
     if (!status)
@@ -222,8 +221,7 @@ static lud_status play_batch(const void *argument, uint64_t *result, lud_error *
     const lud_proof_model *model = (const lud_proof_model *)(const void *)scenario->model;
     lud_proof_batch_options options = lud_proof_training_options(model, 3, 5);
     lud_proof_batch *batch;
-    lud_status status = lud_proof_batch_create(model, &options, &batch, error);
-    if (status) return status;
+    LUD_TRY(lud_proof_batch_create(model, &options, &batch, error));
     lud_proof_batch_reset(batch);
     static const int32_t first[3] = {0};
     for (int t = 0; t < 4; t++) lud_proof_batch_step_reset(batch, first);
@@ -287,8 +285,7 @@ typedef struct search {
 static lud_status build(const void *argument, uint64_t *result, lud_error *error) {
     const search *s = argument;
     lud_statespace *space;
-    lud_status status = lud_statespace_build(s->model, &s->options, &space, error);
-    if (status) return status;
+    LUD_TRY(lud_statespace_build(s->model, &s->options, &space, error));
     out_of_memory_hash(result, space->states, space->n_states * space->state_bytes);
     out_of_memory_hash(result, space->rows,
                        space->n_states * (uint64_t)space->n_joint_actions * sizeof *space->rows);
@@ -331,7 +328,7 @@ static lud_status successors(const void *argument, uint64_t *result, lud_error *
 static lud_status scene(const void *argument, uint64_t *result, lud_error *error) {
     (void)result;
     lud_grid_scene *made = lud_grid_scene_create(argument);
-    if (!made) return lud_fail(error, LUD_ERROR_MEMORY, "no memory for a scene");
+    if (!made) return lud_no_memory(error, "a scene");
     lud_grid_scene_destroy(made);
     return LUD_OK;
 }

@@ -37,8 +37,8 @@ lud_status lud_empo_no_open_goal(const lud_model *model, const lud_empo_layout *
     if (n_goals > MOST_GOALS) lud_text_append(&goals, ", ... (%d in all)", n_goals);
     const char *whole = text.bytes ? text.bytes : "", *line;
     const int length = line_about(whole, agent, &line);
-    lud_status status = lud_fail(
-        error, LUD_ERROR_INPUT,
+    lud_status status = lud_invalid(
+        error,
         "no goal is open to agent %d any more in a state that can be reached: %.*s. So its power is 0 "
         "and V_r infinite; give it a goal for every cell it can stand on. Its goals: %s. The state: %s",
         agent, length, line, goals.bytes ? goals.bytes : "", whole);
@@ -112,8 +112,7 @@ static lud_status expand(walk *w, const lud_empo_layout *layout, int human, cons
     memset(w->joint, 0, (size_t)w->model->layout.n_agents * sizeof *w->joint);
     for (int a = 0; a < layout->n_human_actions[human]; a++) {
         w->joint[agent] = a;
-        const lud_status status = w->model->world->successors(w->model, state, w->joint, &w->out, error);
-        if (status) return status;
+        LUD_TRY(w->model->world->successors(w->model, state, w->joint, &w->out, error));
         look(w, layout, human, o);
         for (size_t i = 0; i < w->out.n && w->cursor.next < MOST_STATES; i++) {
             const uint8_t *next = w->out.states + i * w->bytes;
@@ -133,8 +132,7 @@ static lud_status is_hopeless(walk *w, const lud_empo_layout *layout, int human,
     *hopeless = n > 0 && n <= MOST_JOINT_ACTIONS;
     for (int32_t k = 0; k < n && *hopeless; k++) {
         lud_joint_action_decode(&w->model->layout, k, w->joint);
-        const lud_status status = w->model->world->successors(w->model, state, w->joint, &w->out, error);
-        if (status) return status;
+        LUD_TRY(w->model->world->successors(w->model, state, w->joint, &w->out, error));
         look(w, layout, human, &o);
         *hopeless = o.ends && !o.reaches;
     }
@@ -210,8 +208,7 @@ lud_status lud_empo_check_open_goals(const lud_model *model, const lud_empo_layo
     lud_status status = LUD_OK;
     for (int human = 0; human < layout->n_humans && !status; human++) {
         walk w;
-        status = begin_walk(&w, model, seed, error);
-        if (status) return status;
+        LUD_TRY(begin_walk(&w, model, seed, error));
         status = check_person(&w, layout, human, error);
         end_walk(&w);
     }

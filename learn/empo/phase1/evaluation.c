@@ -83,9 +83,7 @@ static lud_status compare(phase1 *p, block *b, lud_error *error) {
     lud_empo_phase1_distance d = {0};
     double visited = 0, open = 0, people = 0;
     for (uint64_t first = 0; first < space->n_states; first += BLOCK) {
-        const lud_status status =
-            lud_progress_beat(p->base.progress, (double)first / (double)space->n_states, error);
-        if (status) return status;
+        LUD_TRY(lud_progress_beat(p->base.progress, (double)first / (double)space->n_states, error));
         const size_t n = space->n_states - first < BLOCK ? (size_t)(space->n_states - first) : BLOCK;
         for (size_t i = 0; i < n; i++) {
             int32_t *record = b->record + i * (size_t)p->net.features.words;

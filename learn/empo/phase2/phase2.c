@@ -311,8 +311,7 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
                             p->step == lud_empo_stage_end(stages, LUD_STAGE_RAMP);
         if (!stages->gradual_clearing && enters) lud_empo_replay_clear(p->replay);
         if (p->async) {
-            status = take(p, error);
-            if (status) return status;
+            LUD_TRY(take(p, error));
         }
         while (!p->async && (lud_empo_replay_count(p->replay) < p->options.batch_size || p->credit < 1.0)) {
             /* what was cleared would be cleared again */
@@ -324,8 +323,7 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
                 p->credit += p->options.training_steps_per_env_step * (double)p->options.environments;
         }
         adapt_rates(p, &now);
-        status = lud_empo_update_run(p->update, p->step, &now, p->step + 1 == end, error);
-        if (status) return status;
+        LUD_TRY(lud_empo_update_run(p->update, p->step, &now, p->step + 1 == end, error));
         learn_novelty(p);
         if (!p->async) p->credit -= 1.0;
         p->step++;

@@ -138,7 +138,7 @@ static lud_status open_loop(closed_loop *c, const lud_scenario *trained, const l
     c->error = lud_measure_find(&model->layout, "error");
     c->collisions = lud_measure_find(&model->layout, "collisions");
     c->measures = calloc((size_t)model->layout.n_measures, sizeof *c->measures);
-    if (!c->measures) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a closed loop");
+    if (!c->measures) return lud_no_memory(error, "a closed loop");
     lud_status status = lud_cast_create(model, scenario->policies, scenario->path, &c->cast, error);
     if (!status) status = lud_mappo_join_as(trained, scenario, play, c->cast, error);
     if (!status)
@@ -175,8 +175,7 @@ lud_status lud_mappo_run_loop(const lud_scenario *trained, const lud_scenario *s
                               lud_error *error) {
     *loop = (lud_mappo_loop){.error_norm = loop->error_norm};
     if (!lud_mappo_has_goals(scenario->model))
-        return lud_fail(error, LUD_ERROR_INPUT,
-                        "a closed loop needs a particle world in which everybody has a goal");
+        return lud_invalid(error, "a closed loop needs a particle world in which everybody has a goal");
     closed_loop c = {0};
     lud_status status = open_loop(&c, trained, scenario, play, error);
     if (!status) {

@@ -75,7 +75,7 @@ typedef struct picture {
 
 static lud_status draw(const loops *mine, const loops *other, lud_report *report, lud_error *error) {
     picture *p = lud_arena_take(report->arena, sizeof *p);
-    if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a plot");
+    if (!p) return lud_no_memory(error, "a plot");
     for (int t = 0; t <= N_STEPS; t++) p->time[t] = t;
     enum { RED, GREEN, BLUE, PURPLE, YELLOW, GREY, BROWN };
     static const int team_colours[] = {BLUE, GREEN, PURPLE, RED};
@@ -144,8 +144,7 @@ static lud_status run_teams(loops *r, bool magnitude, lud_error *error) {
             const lud_mappo_play play = {.folder = r->folder,
                                          .deterministic = true,
                                          .directions = away ? LUD_DIRECTIONS_AWAY : LUD_DIRECTIONS_POLICY};
-            lud_status status = run(r, away ? "away from goals" : "trained", teams[k], &play, true, error);
-            if (status) return status;
+            LUD_TRY(run(r, away ? "away from goals" : "trained", teams[k], &play, true, error));
         }
     return LUD_OK;
 }
@@ -233,7 +232,7 @@ static lud_status report_loops(const lud_report_request *request, const char *fo
     loops *r = lud_arena_take(report->arena, sizeof *r);
     const size_t n_set = (size_t)request->overrides->n_set;
     const char **set = lud_arena_take_array(report->arena, n_set + 1, sizeof *set);
-    if (!r || !set) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a report");
+    if (!r || !set) return lud_no_memory(error, "a report");
     lud_scenario_overrides own = *request->overrides;
     own.n_set = 0; /* what was overridden belongs to the request's run */
     lud_scenario *trained;
@@ -266,14 +265,12 @@ lud_status lud_mappo_evaluate_run(const lud_report_request *request, lud_report 
     loops *mine = NULL, *other = NULL;
     report->arena = lud_arena_create(0);
     if (request->json) report->json = json_object();
-    if (!report->arena || (request->json && !report->json))
-        return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a report");
+    if (!report->arena || (request->json && !report->json)) return lud_no_memory(error, "a report");
     lud_status status = report_loops(request, request->folder, false, report, &mine, error);
     if (status || !mine) return status;
     if (request->against) status = report_loops(request, request->against, true, report, &other, error);
     if (!status && request->against && !other)
-        status = lud_fail(error, LUD_ERROR_INPUT,
-                          "--against: %s is not a run of graph-mappo in which everybody has a goal",
-                          request->against);
+        status = lud_invalid(error, "--against: %s is not a run of graph-mappo in which everybody has a goal",
+                             request->against);
     return !status && request->curves ? draw(mine, other, report, error) : status;
 }
