@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 
 /* --- a cast in a batch --- */
 

@@ -1,14 +1,13 @@
 #include "base/progress.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 
 enum { BAR = 24 };
 
@@ -56,54 +55,94 @@ void lud_progress_start(lud_progress *progress, FILE *out, const char *label, co
     progress->started = progress->last_shown = lud_clock_seconds();
 }
 
-/* The figures: `1.2 M of 4 M states, 310 k/s, 9 s left, note`. */
+/* The figures: `1.2 M of 4 M states, 310 k/s, 9 s left`; `3.45 of 12 iterations` within the fourth. */
 static void figures(const lud_progress *p, double now, char *text, size_t size) {
     char done[16], total[16], rate[16], time[24];
-    double elapsed = now - p->started;
-    double per_second = elapsed > 0 ? (double)p->done / elapsed : 0;
+    const double elapsed = now - p->started, own = (double)(p->done - p->before) + p->part;
+    const double per_second = elapsed > 0 ? own / elapsed : 0;
     lud_format_count((double)p->done, done);
     lud_format_count((double)p->total, total);
     lud_format_count(per_second, rate);
-    bool ended = p->total == 0 || p->done >= p->total || p->done == 0;
-    lud_format_seconds(ended ? elapsed : (double)(p->total - p->done) / per_second, time);
-    snprintf(text, size, "%s%s%s %s, %s/s, %s%s%s%s", done, p->total ? " of " : "", p->total ? total : "",
-             p->unit, rate, time, ended ? "" : " left", *p->note ? ", " : "", p->note);
+    const bool ended = p->total == 0 || p->done >= p->total || !(own > 0);
+    lud_format_seconds(ended ? elapsed : ((double)(p->total - p->done) - p->part) / per_second, time);
+    if (p->part > 0 && p->done < 1000) snprintf(done, sizeof done, "%.2f", (double)p->done + p->part);
+    snprintf(text, size, "%s%s%s %s, %s/s, %s%s", done, p->total ? " of " : "", p->total ? total : "",
+             p->unit, rate, time, ended ? "" : " left");
 }
 
-static void show(lud_progress *p, double now) {
-    char text[256];
+/* Columns that the line may take, SIZE_MAX where nothing limits it. */
+static size_t columns_of(const lud_progress *p) {
+    struct winsize window = {0};
+    if (!p->terminal || ioctl(fileno(p->out), TIOCGWINSZ, &window) || window.ws_col < 2) return SIZE_MAX;
+    return window.ws_col - 1; /* a line that wraps could not be redrawn */
+}
+
+/* Appends the parts of `text`, which `mark` ends, as long as whole ones fit. */
+static void add_parts(char *line, size_t size, size_t columns, const char *lead, const char *text,
+                      const char *mark) {
+    while (*text) {
+        const char *end = strstr(text, mark);
+        const size_t length = end ? (size_t)(end - text) : strlen(text), used = strlen(line);
+        const size_t wanted = used + strlen(lead) + length;
+        if (wanted > columns || wanted >= size) return;
+        snprintf(line + used, size - used, "%s%.*s", lead, (int)length, text);
+        text += length + (end ? strlen(mark) : 0);
+        lead = mark;
+    }
+}
+
+/* The bar gives way where the line is too narrow for it and the figures. */
+static void compose(const lud_progress *p, double now, size_t columns, char *line, size_t size) {
+    char text[256], bar[BAR + 16] = "";
     figures(p, now, text, sizeof text);
+    if (p->total && p->terminal) {
+        const double done = (double)p->done + p->part, part = done / (double)p->total;
+        int filled = part < 1 ? (int)(part * BAR) : BAR;
+        bar[0] = '[';
+        memset(bar + 1, '-', BAR);
+        memset(bar + 1, '#', (size_t)filled);
+        snprintf(bar + 1 + BAR, sizeof bar - 1 - BAR, "] %3.0f%% ", 100 * (part < 1 ? part : 1));
+    }
+    const bool room = strlen(p->label) + 1 + strlen(bar) + strlen(text) <= columns;
+    snprintf(line, size, "%s%s", p->label, p->terminal ? "" : ":");
+    if (room && *bar) snprintf(line + strlen(line), size - strlen(line), " %.*s", (int)strlen(bar) - 1, bar);
+    add_parts(line, size, columns, " ", text, ", ");
+    if (*p->note) add_parts(line, size, columns, ", ", p->note, "  ");
+}
+
+static void show(lud_progress *p, double now, size_t columns) {
+    char line[640];
+    compose(p, now, columns, line, sizeof line);
     p->last_shown = now;
     if (!p->terminal) {
-        fprintf(p->out, "%s: %s\n", p->label, text);
+        fprintf(p->out, "%s\n", line);
         fflush(p->out);
         return;
     }
-    char line[512], bar[BAR + 1] = "";
-    if (p->total) {
-        double part = p->done < p->total ? (double)p->done / (double)p->total : 1;
-        int filled = (int)(part * BAR);
-        memset(bar, '-', BAR);
-        memset(bar, '#', (size_t)filled);
-        bar[BAR] = 0;
-        snprintf(line, sizeof line, "%s [%s] %3.0f%% %s", p->label, bar, 100 * part, text);
-    } else {
-        snprintf(line, sizeof line, "%s %s", p->label, text);
-    }
-    struct winsize window = {0};
-    if (!ioctl(fileno(p->out), TIOCGWINSZ, &window) && window.ws_col > 1 && strlen(line) >= window.ws_col)
-        line[window.ws_col - 1] = 0; /* a line that wraps could not be redrawn */
     int width = (int)strlen(line);
     fprintf(p->out, "\r%s%*s", line, p->width > width ? p->width - width : 0, "");
     fflush(p->out);
     p->width = width;
 }
 
+static void show_now_and_then(lud_progress *p) {
+    if (!p->out) return;
+    const double now = lud_clock_seconds();
+    if (now - p->last_shown >= p->interval) show(p, now, columns_of(p));
+}
+
 void lud_progress_update(lud_progress *progress, uint64_t done) {
     progress->done = done;
-    if (!progress->out) return;
-    double now = lud_clock_seconds();
-    if (now - progress->last_shown >= progress->interval) show(progress, now);
+    progress->part = 0.0;
+    show_now_and_then(progress);
+}
+
+lud_status lud_progress_beat(lud_progress *progress, double part, lud_error *error) {
+    if (progress) {
+        progress->part = part < 0 ? 0 : part > 1 ? 1 : part;
+        show_now_and_then(progress);
+    }
+    return lud_interrupt_check(error);
 }
 
 void lud_progress_note(lud_progress *progress, const char *format, ...) {
@@ -115,66 +154,9 @@ void lud_progress_note(lud_progress *progress, const char *format, ...) {
 
 void lud_progress_finish(lud_progress *progress) {
     if (!progress->out) return;
-    show(progress, lud_clock_seconds());
+    show(progress, lud_clock_seconds(), SIZE_MAX); /* nothing is drawn over it: it may wrap */
     if (progress->terminal) {
         fputc('\n', progress->out);
         fflush(progress->out);
     }
-}
-
-static volatile sig_atomic_t interrupted;
-
-/* Some send a signal twice at once, to the program and to its group (timeout, batch systems): a second one
- * that means it comes later. */
-static void on_interrupt(int signal_number) {
-    static const double twice = 0.3; /* seconds */
-    static double first;
-    const double now = lud_clock_seconds();
-    if (!interrupted) first = now;
-    if (interrupted && now - first > twice) {
-        signal(signal_number, SIG_DFL);
-        raise(signal_number);
-    }
-    interrupted = 1;
-}
-
-static void *listen_for_signals(void *unused) {
-    (void)unused;
-    for (;;) pause();
-    return NULL;
-}
-
-/* Starts a thread that does nothing but take signals; false when there is none. */
-static bool start_listener(void) {
-    static bool listens;
-    enum { STACK_BYTES = 1 << 17 }; /* a handler's frame holds all registers */
-    pthread_attr_t attributes;
-    pthread_t thread;
-    if (listens || pthread_attr_init(&attributes) != 0) return listens;
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    listens = pthread_create(&thread, &attributes, listen_for_signals, NULL) == 0;
-    pthread_attr_destroy(&attributes);
-    return listens;
-}
-
-void lud_interrupt_install(void) {
-    struct sigaction action = {.sa_handler = on_interrupt};
-    sigemptyset(&action.sa_mask);
-    action.sa_flags = SA_RESTART;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    /* a parent may have left them blocked; one that came meanwhile arrives now */
-    sigset_t listened;
-    sigemptyset(&listened);
-    sigaddset(&listened, SIGINT);
-    sigaddset(&listened, SIGTERM);
-    pthread_sigmask(SIG_UNBLOCK, &listened, NULL);
-    /* the stack pointer of generated code (products of oneDNN) points into its arrays for a while: a handler
-     * that ran on it would write there. Threads that come to be later inherit the mask. */
-    if (start_listener()) pthread_sigmask(SIG_BLOCK, &listened, NULL);
-}
-
-bool lud_interrupted(void) {
-    return interrupted != 0;
 }

@@ -1,19 +1,23 @@
 /* Progress of long work: on a terminal one line that is redrawn (bar, count, rate, time left), elsewhere a
- * plain line now and then. */
+ * plain line now and then. A line that is wider than the terminal loses whole parts, from its end. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/status.h"
+
 typedef struct lud_progress {
     FILE *out;
     bool terminal;
     const char *label, *unit;
     uint64_t total, done; /* total 0: unknown */
+    uint64_t before;      /* of those: done before it started, by an earlier session */
+    double part;          /* of the unit in hand that is done, 0 to 1 */
     double started, last_shown;
     double interval; /* seconds between two showings */
-    char note[96];   /* free text behind the figures, e.g. a loss */
+    char note[256];  /* free text behind the figures, e.g. losses; two blanks part what belongs together */
     int width;       /* columns of the line now on the terminal */
 } lud_progress;
 
@@ -22,6 +26,9 @@ void lud_progress_start(lud_progress *progress, FILE *out, const char *label, co
                         uint64_t total);
 /* Sets the count; shows at most every `interval` seconds, so it may be called often. */
 void lud_progress_update(lud_progress *progress, uint64_t done);
+/* Says that so much (0 to 1) of the next unit is done, where a unit takes long, and asks whether to stop:
+ * LUD_INTERRUPTED (base/interrupt.h). `progress` may be null: it asks only. */
+lud_status lud_progress_beat(lud_progress *progress, double part, lud_error *error);
 void lud_progress_note(lud_progress *progress, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Shows the last state and ends the line. */
 void lud_progress_finish(lud_progress *progress);
@@ -30,9 +37,3 @@ void lud_progress_finish(lud_progress *progress);
 char *lud_format_count(double value, char text[16]);
 /* `12 s`, `3:07`, `2:15:00`. Returns `text`. */
 char *lud_format_seconds(double seconds, char text[24]);
-
-/* Installs a handler for Ctrl-C and SIGTERM and lets them through where a parent had blocked them; the first
- * sets the flag below, one that comes 0.3 seconds later or more ends the program. The handler runs on a
- * thread of its own: the caller and the threads it makes from then on are never interrupted. */
-void lud_interrupt_install(void);
-bool lud_interrupted(void);

@@ -41,6 +41,16 @@ void lud_text_append_bytes(lud_text *text, const char *bytes, size_t length) {
     text->bytes[text->length] = 0;
 }
 
+void lud_text_tame(char *bytes) {
+    unsigned char *to = (unsigned char *)bytes;
+    for (const unsigned char *c = to; *c; c++) {
+        const bool beyond_ascii = c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0; /* U+0080 to U+009F */
+        *to++ = beyond_ascii || *c < 0x20 || *c == 0x7f ? '?' : *c;
+        c += beyond_ascii;
+    }
+    *to = 0;
+}
+
 void lud_text_clear(lud_text *text) {
     text->length = 0;
     if (text->bytes) text->bytes[0] = 0;

@@ -13,6 +13,9 @@ typedef struct lud_text {
 
 void lud_text_append(lud_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void lud_text_append_bytes(lud_text *text, const char *bytes, size_t length);
+/* Puts '?' in the place of every control character of UTF-8 text in `bytes`, so that printing it disturbs no
+ * terminal. */
+void lud_text_tame(char *bytes);
 /* Empties it, keeping the memory. */
 void lud_text_clear(lud_text *text);
 void lud_text_free(lud_text *text);

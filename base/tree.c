@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/number.h"
+#include "base/text.h"
 #include "base/yaml.h"
 
 static lud_tree *find(const lud_tree *mapping, const char *key) {
@@ -283,8 +285,7 @@ static void found(const lud_tree *node, char *text, size_t size) {
     while (shown && cut && ((unsigned char)node->text[shown] & 0xc0) == 0x80) shown--; /* whole characters */
     const char *quote = node->quoted ? "\"" : "'";
     snprintf(text, size, "%s%.*s%s%s", quote, (int)shown, node->text, cut ? "..." : "", quote);
-    for (char *c = text; *c; c++)
-        if (iscntrl((unsigned char)*c)) *c = '?';
+    lud_text_tame(text);
 }
 
 lud_status lud_tree_expected(const lud_tree *node, lud_error *error, const char *what, ...) {
@@ -298,33 +299,14 @@ lud_status lud_tree_expected(const lud_tree *node, lud_error *error, const char 
                           node->key ? ": " : "", expected, text);
 }
 
-/* The integers of YAML 1.2's core schema: decimal, 0o octal, 0x hexadecimal. 0: not one, 1: fits, -1: too
- * large. */
 static int parse_int(const char *text, int64_t *value) {
-    bool negative = *text == '-';
-    const char *digits = text + (*text == '-' || *text == '+');
-    int base = 10;
-    if (digits == text && digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'o')) {
-        base = digits[1] == 'x' ? 16 : 8;
-        digits += 2;
-    }
-    if (!isxdigit((unsigned char)*digits)) return 0;
-    char *end;
-    errno = 0;
-    unsigned long long magnitude = strtoull(digits, &end, base);
-    if (*end || end == digits) return 0;
-    if (errno == ERANGE || magnitude > (unsigned long long)INT64_MAX) return -1;
-    *value = negative ? -(int64_t)magnitude : (int64_t)magnitude;
-    return 1;
+    const char *end;
+    const int known = lud_number_integer(text, &end, value);
+    return *end ? 0 : known;
 }
 
 static bool parse_real(const char *text, double *value) {
-    int64_t integer;
-    if (parse_int(text, &integer) > 0) {
-        *value = (double)integer;
-        return true;
-    }
-    const char *c = text + (*text == '-' || *text == '+');
+    const char *c = text + (*text == '-' || *text == '+'), *end;
     if (!strcmp(c, ".inf") || !strcmp(c, ".Inf") || !strcmp(c, ".INF")) {
         *value = *text == '-' ? -HUGE_VAL : HUGE_VAL;
         return true;
@@ -333,20 +315,7 @@ static bool parse_real(const char *text, double *value) {
         *value = (double)NAN;
         return true;
     }
-    bool digits = false;
-    while (isdigit((unsigned char)*c)) c++, digits = true;
-    if (*c == '.') c++;
-    while (isdigit((unsigned char)*c)) c++, digits = true;
-    if (!digits) return false;
-    if (*c == 'e' || *c == 'E') {
-        c++;
-        if (*c == '-' || *c == '+') c++;
-        if (!isdigit((unsigned char)*c)) return false;
-        while (isdigit((unsigned char)*c)) c++;
-    }
-    if (*c) return false;
-    *value = strtod(text, NULL);
-    return true;
+    return lud_number_real(text, &end, value) && !*end;
 }
 
 lud_status lud_tree_int(lud_tree *node, int64_t minimum, int64_t maximum, int64_t *value, lud_error *error) {
@@ -447,8 +416,7 @@ lud_status lud_tree_check_keys(const lud_tree *mapping, const char *const *names
         char list[300], key[64];
         list_names(names, n, list, sizeof list);
         snprintf(key, sizeof key, "%.60s", c->key);
-        for (char *k = key; *k; k++)
-            if (iscntrl((unsigned char)*k)) *k = '?';
+        lud_text_tame(key);
         lud_invalid_at(error, c->key_place, "expected %s%s%s%.60s%s, found '%s'", n ? list : "no keys",
                        n ? " as key" : "", mapping->key ? " in '" : "", mapping->key ? mapping->key : "",
                        mapping->key ? "'" : "", key);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <omp.h>
 
+#include "base/interrupt.h"
 #include "base/progress.h"
 #include "cli/cli.h"
 
@@ -55,7 +56,8 @@ static lud_status run_one(const lud_bench *bench, const char *rows, json_t *all,
     lud_bench_report report = {.only = rows};
     lud_status status = bench->run(&report, error);
     *kept += report.n;
-    if (!status && (report.n > 0 || !rows)) {
+    /* also the rows that were finished before an interruption */
+    if (report.n > 0 || (!status && !rows)) {
         if (all)
             json_array_append_new(all, report_json(bench, &report));
         else

@@ -118,6 +118,10 @@ lud_status lud_scenario_flags_overrides(const lud_scenario_flags *flags, lud_sce
     INT_FLAG("episodes", 'n', field.run.episodes, 1, 1e12, "N", "episodes to run"),                          \
         INT_FLAG("envs", 'e', field.run.environments, 1, 1 << 20, "N", "environments side by side")
 
+/* Memory has one unit in all verbs. */
+#define LUD_MEMORY_FLAG_ROW(field, help) REAL_FLAG("memory", 'm', field, 0.001, 1e6, "GIB", help)
+#define LUD_GIBIBYTE                     1073741824.0
+
 /* Loads the scenario with the flags' overrides; a missing file is reported with the nearest name in its
  * folder. Sets OpenMP's number of threads. Free with lud_scenario_destroy. */
 lud_status lud_scenario_open(const char *path, const lud_scenario_flags *flags, lud_scenario **scenario,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/interrupt.h"
 #include "base/mean.h"
 #include "base/progress.h"
 #include "cli/cli.h"
@@ -19,8 +20,8 @@ typedef struct spread {
 } spread;
 
 static void add(spread *s, double value) {
-    if (!s->mean.n || value < s->least) s->least = value;
-    if (!s->mean.n || value > s->most) s->most = value;
+    if (s->mean.n < 1 || value < s->least) s->least = value;
+    if (s->mean.n < 1 || value > s->most) s->most = value;
     lud_mean_add(&s->mean, value);
 }
 
@@ -178,8 +179,8 @@ static json_t *agent_json(const lud_data_info *info, const counts *c, int i) {
         json_array_append_new(moves, spread_json(&c->moves[i * info->n_continuous + d]));
     return json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", info->agent_names[i], "return",
                      spread_json(&c->returns[i]), "log_prob",
-                     c->log_prob[i].mean.n ? spread_json(&c->log_prob[i]) : json_null(), "actions", chosen,
-                     "continuous", moves);
+                     c->log_prob[i].mean.n > 0 ? spread_json(&c->log_prob[i]) : json_null(), "actions",
+                     chosen, "continuous", moves);
 }
 
 static json_t *parts_json(const lud_data_info *info) {
@@ -239,7 +240,7 @@ static void print_agent(const lud_data_info *info, const counts *c, int i) {
     const spread *r = &c->returns[i], *p = &c->log_prob[i];
     printf("\n%s: return %.3f ± %.3f  (%.3f to %.3f)", info->agent_names[i], r->mean.mean,
            lud_mean_deviation(&r->mean), r->least, r->most);
-    if (p->mean.n) printf(", log-prob %.3f ± %.3f", p->mean.mean, lud_mean_deviation(&p->mean));
+    if (p->mean.n > 0) printf(", log-prob %.3f ± %.3f", p->mean.mean, lud_mean_deviation(&p->mean));
     printf("\n");
     const char *const *names = info->choice_names ? info->choice_names[i] : NULL;
     int64_t sum = 0;

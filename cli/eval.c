@@ -6,6 +6,7 @@
 #include "cli/rollout_report.h"
 #include "learn/learner.h"
 #include "learn/store/run.h"
+#include "render/picture.h"
 #include "render/plot.h"
 
 typedef struct eval_values {
@@ -163,8 +164,8 @@ static lud_status eval_kind(const lud_learner_kind *kind, const lud_scenario *sc
         status = lud_out_of_memory(error);
     lud_print_text(&report.text); /* also what was found before it failed */
     if (!status && silent && (values->plot || values->against))
-        status =
-            lud_invalid(error, "--plot and --against draw the closed loop of graph-mappo in worlds with goals");
+        status = lud_invalid(error,
+                             "--plot and --against draw the closed loop of graph-mappo in worlds with goals");
     if (!status && values->plot)
         status =
             lud_plot_write(values->plot, report.panels, report.n_panels, 900, 720, 2, LUD_THEME_LIGHT, error);
@@ -189,6 +190,10 @@ static lud_status check_flags(const lud_learner_kind *kind, const char *folder, 
                  {"--episodes", values->episodes && reports_all(kind), LUD_HONOURS_EPISODES},
                  {"--plot", values->plot && reports_all(kind), LUD_HONOURS_CURVES},
                  {"--against", values->against && reports_all(kind), LUD_HONOURS_AGAINST}};
+    if (values->plot) {
+        const lud_status status = lud_picture_check_path(values->plot, error);
+        if (status) return status;
+    }
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
         if (!asked[i].given || kind->honours & asked[i].bit) continue;
         if (asked[i].bit != LUD_HONOURS_POLICY)
@@ -234,5 +239,5 @@ const lud_verb lud_verb_eval = {
         "For a run of proof-ppo the test queries are ranked among corruptions; its settings stand "
         "under\n"
         "learner.evaluation (--set learner.evaluation.beam=10).\n\n"
-        "example: ludus eval runs/door --policy random\n",
+        "example: ludus eval runs/key --policy random\n",
     .run = run};

@@ -1,8 +1,7 @@
-#include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "cli/cli.h"
 
 enum { MAX_FLAGS = 64 };
@@ -42,14 +41,11 @@ static lud_status unknown_flag(const lud_verb *verb, const char *word, lud_error
 
 static lud_status read_number(const lud_flag *flag, const char *text, bool integer, double *value,
                               int64_t *whole, lud_error *error) {
-    char *end;
-    errno = 0;
-    *whole = integer ? strtoll(text, &end, 10) : 0;
-    bool bad = integer && (errno || end == text || *end);
-    errno = 0;
-    *value = integer ? (double)*whole : strtod(text, &end);
-    bad = bad || errno || end == text || *end || isnan(*value);
-    if (!bad && *value >= flag->minimum && *value <= flag->maximum) return LUD_OK;
+    const char *end;
+    *whole = 0;
+    bool good = integer ? lud_number_integer(text, &end, whole) > 0 : lud_number_real(text, &end, value);
+    if (integer) *value = (double)*whole;
+    if (good && !*end && *value >= flag->minimum && *value <= flag->maximum) return LUD_OK;
     return lud_invalid(error, "--%s: expected %s from %g to %g, found '%s'", flag->name,
                        integer ? "an integer" : "a number", flag->minimum, flag->maximum, text);
 }

@@ -3,6 +3,7 @@
 #include "agents/policy.h"
 #include "cli/cli.h"
 #include "learn/learner.h"
+#include "sim/multigrid/grid_codes.h"
 
 typedef struct help_values {
     bool markdown;
@@ -23,15 +24,18 @@ static void print_overview(void) {
     printf("\n  ludus VERB --help      what a verb understands\n"
            "  ludus help scenario    what is in a scenario file\n"
            "  ludus help options     every key of every section\n"
-           "  ludus help empo-exact  the learner section that solve reads\n"
+           "  ludus help codes       the codes of multigrid's maps\n"
            "  ludus help WORLD       the section of one world:");
     const lud_world *const *worlds = lud_worlds(&n);
     for (int i = 0; i < n; i++) printf(" %s", worlds[i]->name);
+    printf("\n  ludus help POLICY      one kind of policy:");
+    const lud_policy_kind *const *policies = lud_policies(&n);
+    for (int i = 0; i < n; i++) printf(" %s", policies[i]->name);
     printf("\n  ludus help LEARNER     the `learner` section of one learner:");
     const lud_learner_kind *const *learners = lud_learners(&n);
-    for (int i = 0; i < n; i++)
-        if (learners[i]->create) printf(" %s", learners[i]->name);
-    printf("\n\nExit codes: 0 done, 1 the run failed, 2 the call or a file was wrong.\n");
+    for (int i = 0; i < n; i++) printf(" %s", learners[i]->name);
+    printf("\n  ludus --version        which version this is\n"
+           "\nExit codes: 0 done, 1 the run failed, 2 the call or a file was wrong.\n");
 }
 
 static void print_table(const lud_option_table *table, bool markdown) {
@@ -72,23 +76,39 @@ static void print_scenario(void) {
     print_table(&lud_view_section_table, false);
 }
 
+static void print_learner(const lud_learner_kind *learner, bool markdown) {
+    printf("%s%s: %s\n\n", markdown ? "## " : "", learner->name, learner->about);
+    if (learner->options) print_table(learner->options, markdown);
+}
+
+static void print_world(const lud_world *world, bool markdown) {
+    printf("%s%s: %s\n\n", markdown ? "## " : "", world->name, world->about);
+    print_tables(world, markdown);
+}
+
+static void print_policy(const lud_policy_kind *policy, bool markdown) {
+    printf("%s%s: %s\n\n", markdown ? "## " : "", policy->name, policy->about);
+    if (policy->options) print_table(policy->options, markdown);
+}
+
+static void print_codes(bool markdown) {
+    lud_text text = {0};
+    if (!markdown) printf("A cell of a multigrid map is two characters:\n\n");
+    lud_grid_codes_describe(markdown, &text);
+    lud_print_text(&text);
+    if (!markdown) printf("\nThe `legend` of a section adds codes of one's own.\n");
+}
+
 static void print_options(bool markdown) {
     int n;
     print_table(&lud_run_option_table, markdown);
     print_table(&lud_view_section_table, markdown);
     const lud_world *const *worlds = lud_worlds(&n);
-    for (int i = 0; i < n; i++) print_tables(worlds[i], markdown);
+    for (int i = 0; i < n; i++) print_world(worlds[i], markdown);
     const lud_policy_kind *const *policies = lud_policies(&n);
-    for (int i = 0; i < n; i++) print_table(policies[i]->options, markdown);
+    for (int i = 0; i < n; i++) print_policy(policies[i], markdown);
     const lud_learner_kind *const *learners = lud_learners(&n);
-    for (int i = 0; i < n; i++)
-        if (learners[i]->create && learners[i]->options) print_table(learners[i]->options, markdown);
-}
-
-static lud_status print_world(const lud_world *world, bool markdown) {
-    printf("%s: %s\n\n", world->name, world->about);
-    print_tables(world, markdown);
-    return LUD_OK;
+    for (int i = 0; i < n; i++) print_learner(learners[i], markdown);
 }
 
 /* Everything `ludus help` can be asked about. */
@@ -98,16 +118,27 @@ static lud_status unknown_topic(const char *topic, lud_error *error) {
     int n = 0, count;
     names[n++] = "scenario";
     names[n++] = "options";
+    names[n++] = "codes";
     const lud_verb *verbs[LUD_MAX_VERBS];
     count = lud_verbs(verbs);
     for (int i = 0; i < count; i++) names[n++] = verbs[i]->name;
     const lud_world *const *worlds = lud_worlds(&count);
     for (int i = 0; i < count && n < MAX_NAMES; i++) names[n++] = worlds[i]->name;
+    const lud_policy_kind *const *policies = lud_policies(&count);
+    for (int i = 0; i < count && n < MAX_NAMES; i++) names[n++] = policies[i]->name;
     const lud_learner_kind *const *learners = lud_learners(&count);
     for (int i = 0; i < count && n < MAX_NAMES; i++) names[n++] = learners[i]->name;
     const char *near = lud_nearest_name(topic, names, n);
     return lud_invalid(error, "no help on '%s'%s%s%s", topic, near ? ", did you mean 'ludus help " : "",
                        near ? near : "", near ? "'?" : "; 'ludus help' lists what there is");
+}
+
+static const lud_policy_kind *find_policy(const char *name) {
+    int n;
+    const lud_policy_kind *const *policies = lud_policies(&n);
+    for (int i = 0; i < n; i++)
+        if (strcmp(policies[i]->name, name) == 0) return policies[i];
+    return NULL;
 }
 
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
@@ -125,6 +156,10 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
         print_options(values->markdown);
         return LUD_OK;
     }
+    if (strcmp(topic, "codes") == 0) {
+        print_codes(values->markdown);
+        return LUD_OK;
+    }
     const lud_verb *verbs[LUD_MAX_VERBS];
     int n = lud_verbs(verbs);
     for (int i = 0; i < n; i++)
@@ -133,13 +168,17 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
             return LUD_OK;
         }
     const lud_learner_kind *learner = lud_learner_find(topic);
-    if (learner) {
-        if (learner->create) printf("%s: %s\n\n", learner->name, learner->about);
-        if (learner->options) print_table(learner->options, values->markdown);
-        return LUD_OK;
-    }
+    const lud_policy_kind *policy = find_policy(topic);
     const lud_world *world = lud_world_find(topic);
-    return world ? print_world(world, values->markdown) : unknown_topic(topic, error);
+    if (learner)
+        print_learner(learner, values->markdown);
+    else if (policy)
+        print_policy(policy, values->markdown);
+    else if (world)
+        print_world(world, values->markdown);
+    else
+        return unknown_topic(topic, error);
+    return LUD_OK;
 }
 
 const lud_verb lud_verb_help = {
@@ -149,5 +188,6 @@ const lud_verb lud_verb_help = {
     .min_arguments = 0,
     .max_arguments = 1,
     VERB_FLAGS,
-    .notes = "TOPIC is a verb, 'scenario', 'options', 'empo-exact' or the name of a world.\n",
+    .notes =
+        "TOPIC is a verb, 'scenario', 'options', 'codes' or the name of a world, a policy or a learner.\n",
     .run = run};

@@ -18,7 +18,7 @@ typedef struct inspect_values {
     lud_scenario_flags scenario;
     const char *state;
     int64_t after;
-    int64_t memory;
+    double memory;
     int64_t episode;
     bool effective, estimate, count, verify, json;
 } inspect_values;
@@ -30,7 +30,7 @@ static const lud_flag flags[] = {
     SWITCH_FLAG("effective", 0, effective, "print the scenario with every default written out"),
     SWITCH_FLAG("estimate", 0, estimate, "estimate the number of reachable states"),
     SWITCH_FLAG("count", 0, count, "find and count every reachable state"),
-    INT_FLAG("memory", 0, memory, 1, 1e9, "MIB", "memory limit of --count"),
+    LUD_MEMORY_FLAG_ROW(memory, "memory limit of --count, in GiB"),
     INT_FLAG("episode", 0, episode, 0, 1e12, "N", "data set: tell the first and the last frame of this one"),
     SWITCH_FLAG("verify", 0, verify, "data set: play every episode again and compare"),
     LUD_SCENARIO_FLAG_ROWS(scenario),
@@ -223,7 +223,7 @@ static lud_status estimate(const lud_scenario *s, json_t *root, lud_error *error
 static lud_status count(const lud_scenario *s, const inspect_values *values, json_t *root, lud_error *error) {
     lud_statespace_options options = {.seed = (uint64_t)s->run.seed,
                                       .n_threads = (int)s->run.threads,
-                                      .memory_limit = (uint64_t)values->memory << 20,
+                                      .memory_limit = (uint64_t)(values->memory * LUD_GIBIBYTE),
                                       .progress = isatty(fileno(stderr)) ? stderr : NULL};
     lud_statespace *space;
     lud_status status = lud_statespace_build(s->model, &options, &space, error);

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/interrupt.h"
 #include "base/log.h"
-#include "base/progress.h"
 #include "cli/cli.h"
 
 static const lud_verb *const known[] = {
@@ -84,6 +84,10 @@ int main(int n_words, char **words) {
     lud_error error = {0};
     lud_interrupt_install();
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of writing, not a sudden end */
+    if (n_words == 2 && (strcmp(words[1], "--version") == 0 || strcmp(words[1], "-V") == 0)) {
+        printf("ludus %s\n", LUDUS_VERSION);
+        return exit_code(lud_flush_output(NULL));
+    }
     const char *name =
         n_words < 2 || strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0 ? "help" : words[1];
     const lud_verb *verb = lud_verb_find(name, &error);

@@ -1,6 +1,7 @@
-#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/number.h"
 #include "cli/cli.h"
 #include "learn/store/history.h"
 #include "render/picture.h"
@@ -17,7 +18,7 @@ typedef struct plot_values {
 static const lud_flag flags[] = {
     TEXT_FLAG("out", 'o', out, "FILE", "the picture to write (.png)"),
     LIST_FLAG("column", 'c', columns, "NAME",
-              "a column of metrics.csv, a panel each; may be given several times"),
+              "a column of metrics.csv, a panel each; several with commas, or given several times"),
     TEXT_FLAG("x", 'x', x, "NAME", "the column of the horizontal axis, e.g. seconds; else steps"),
     LIST_FLAG("level", 'l', levels, "Y=NAME", "a level line to compare with, e.g. --level -7.6=scripted"),
 };
@@ -28,9 +29,9 @@ typedef struct level {
 } level;
 
 static lud_status read_level(const char *text, level *l, lud_error *error) {
-    char *end;
-    const double value = strtod(text, &end);
-    if (end == text || !isfinite(value) || (*end != '=' && *end) || (*end == '=' && !end[1]))
+    const char *end;
+    double value;
+    if (!lud_number_real(text, &end, &value) || (*end != '=' && *end) || (*end == '=' && !end[1]))
         return lud_invalid(error, "--level: expected a number and a name as in -7.6=scripted, found '%s'",
                            text);
     *l = (level){{value, value}, *end ? end + 1 : NULL};
@@ -73,26 +74,42 @@ static lud_status fill_panel(lud_arena *arena, const char *x, const char *column
     return LUD_OK;
 }
 
+/* `-c a,b` names two columns as `-c a -c b` does. */
+static lud_status split_columns(lud_arena *arena, const lud_flag_list *list, const char **columns, int *n,
+                                lud_error *error) {
+    for (int i = 0; i < list->n; i++)
+        for (const char *at = list->items[i]; at; at = strchr(at, ',')) {
+            at += *at == ',';
+            if (*n == MOST_PANELS)
+                return lud_fail(error, LUD_ERROR_INPUT, "at most %d columns fit into one picture",
+                                MOST_PANELS);
+            columns[*n] = lud_arena_text(arena, at, strcspn(at, ","));
+            if (!columns[(*n)++]) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a plot");
+        }
+    return LUD_OK;
+}
+
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
     const plot_values *values = data;
-    if (values->columns.n > MOST_PANELS)
-        return lud_invalid(error, "at most %d columns fit into one picture", MOST_PANELS);
     level levels[LUD_FLAG_LIST_ITEMS];
     lud_plot_panel panels[MOST_PANELS];
     lud_arena *arena = lud_arena_create(0);
     lud_status status = arena ? LUD_OK : lud_no_memory(error, "a plot");
+    if (!status && values->out) status = lud_picture_check_path(values->out, error);
     if (!status && values->columns.n == 0) status = no_such_column(arena, NULL, arguments[0], error);
     if (!status && !values->out)
         status = lud_invalid(error, "'ludus plot' needs -o FILE, for example -o curves.png");
-    if (!status) status = lud_picture_check_path(values->out, error);
+    const char *columns[MOST_PANELS];
+    int n_columns = 0;
+    if (!status) status = split_columns(arena, &values->columns, columns, &n_columns, error);
     for (int l = 0; l < values->levels.n && !status; l++)
         status = read_level(values->levels.items[l], &levels[l], error);
-    for (int c = 0; c < values->columns.n && !status; c++)
-        status = fill_panel(arena, values->x, values->columns.items[c], arguments, n_arguments, levels,
-                            values->levels.n, &panels[c], error);
+    for (int c = 0; c < n_columns && !status; c++)
+        status = fill_panel(arena, values->x, columns[c], arguments, n_arguments, levels, values->levels.n,
+                            &panels[c], error);
     if (!status)
-        status = lud_plot_write(values->out, panels, values->columns.n, PANEL_WIDTH, PANEL_HEIGHT, 2,
-                                LUD_THEME_LIGHT, error);
+        status = lud_plot_write(values->out, panels, n_columns, PANEL_WIDTH, PANEL_HEIGHT, 2, LUD_THEME_LIGHT,
+                                error);
     if (!status) printf("%s written\n", values->out);
     lud_arena_destroy(arena);
     return status;

@@ -23,9 +23,9 @@ typedef struct solve_values {
 static const lud_flag flags[] = {
     TEXT_FLAG("output", 'o', run, "RUN", "folder for the results (required)"),
     SWITCH_FLAG("resume", 0, resume, "go on with an interrupted solution in RUN"),
-    REAL_FLAG(
-        "memory", 'm', memory, 0.001, 1e6, "GIB",
-        "memory for the graph, what is beyond goes to files in RUN; default: three quarters of what is free"),
+    LUD_MEMORY_FLAG_ROW(
+        memory,
+        "GiB for the graph, what is beyond goes to files in RUN; default: three quarters of what is free"),
     TEXT_FLAG("device", 'd', device, "DEVICE", "what solves the levels: cpu, cuda or auto; default: cpu"),
     LIST_FLAG("export", 'x', exports, "FORMAT",
               "also write drn, mdp, prism, csv or dot into RUN; may be repeated"),
@@ -182,8 +182,7 @@ static lud_status solve_on(lud_device *device, const lud_scenario *scenario, con
     bool show = !values->quiet && !values->json;
     lud_empo_solve_options options = {.run = values->run,
                                       .resume = values->resume,
-                                      .memory_limit =
-                                          values->memory > 0 ? (uint64_t)(values->memory * 1073741824.0) : 0,
+                                      .memory_limit = (uint64_t)(values->memory * LUD_GIBIBYTE),
                                       .n_threads = (int)scenario->run.threads,
                                       .progress = show ? stderr : NULL,
                                       .device = device,
@@ -255,5 +254,5 @@ const lud_verb lud_verb_solve = {
         "Ctrl-C keeps what is finished; --resume goes on from there.\n\n"
         "In the proof world every validation and test query is decided by the exact prover, with its "
         "proof.\n\n"
-        "example: ludus solve scenarios/empo/open_the_door.yaml -o runs/door --set learner.beta_r=20\n",
+        "example: ludus solve scenarios/empo/fetch_the_key.yaml -o runs/key --set learner.beta_r=20\n",
     .run = run};

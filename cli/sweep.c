@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/interrupt.h"
+#include "base/number.h"
 #include "base/progress.h"
 #include "base/random.h"
 #include "cli/cli.h"
@@ -58,27 +60,25 @@ static lud_status read_range(const char *text, range *r, lud_error *error) {
         return range_error(text, error);
     memcpy(r->key, text, (size_t)(equals - text));
     const char *at = equals + 1;
-    char *end;
+    const char *end;
     if (!strchr(at, ':')) {
         do {
             if (r->n == MAX_LIST)
                 return lud_fail(error, LUD_ERROR_LIMIT, "--vary %s: more than 256 values", r->key);
-            r->values[r->n++] = strtod(at, &end);
-            if (end == at) return range_error(text, error);
+            if (!lud_number_real(at, &end, &r->values[r->n++])) return range_error(text, error);
             at = end + 1;
         } while (*end == ',');
         return *end ? range_error(text, error) : LUD_OK;
     }
     r->continuous = true;
-    r->low = strtod(at, &end);
-    if (end == at || *end != ':') return range_error(text, error);
+    if (!lud_number_real(at, &end, &r->low) || *end != ':') return range_error(text, error);
     at = end + 1;
-    r->high = strtod(at, &end);
-    if (end == at || *end != ':') return range_error(text, error);
+    if (!lud_number_real(at, &end, &r->high) || *end != ':') return range_error(text, error);
     at = end + 1;
-    long count = strtol(at, &end, 10);
+    int64_t count = 0;
+    const bool counted = lud_number_integer(at, &end, &count) > 0;
     r->logarithmic = !strcmp(end, ":log");
-    if (end == at || (*end && !r->logarithmic) || count < 1 || count > MAX_LIST || !(r->low <= r->high) ||
+    if (!counted || (*end && !r->logarithmic) || count < 1 || count > MAX_LIST || !(r->low <= r->high) ||
         (r->logarithmic && !(r->low > 0)))
         return range_error(text, error);
     r->n = (int)count;
@@ -267,11 +267,13 @@ static lud_status sweep(const sweep_values *values, const lud_scenario *scenario
 }
 
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
-    (void)n_arguments;
     const sweep_values *values = data;
+    if (n_arguments > 1)
+        return lud_fail(error, LUD_ERROR_INPUT, "sweep: what varies stands behind -v: -v %s%s", arguments[1],
+                        strchr(arguments[1], '=') ? "" : "=1:100:10:log");
     static range ranges[MAX_KEYS];
     if (values->vary.n == 0)
-        return lud_invalid(error, "sweep needs something to vary: --vary learner.beta_r=1:100:10:log");
+        return lud_invalid(error, "sweep SCENARIO needs something to vary: -v learner.beta_r=1:100:10:log");
     if (values->vary.n > MAX_KEYS)
         return lud_fail(error, LUD_ERROR_LIMIT, "more than %d --vary", (int)MAX_KEYS);
     int64_t n = 1;
@@ -297,13 +299,13 @@ const lud_verb lud_verb_sweep = {
     .about = "solve over ranges of parameters, one row of a table each",
     .arguments = "SCENARIO",
     .min_arguments = 1,
-    .max_arguments = 1,
+    .max_arguments = 2,
     VERB_FLAGS,
     .set_defaults = set_defaults,
     .notes = "Each row: the parameters, the number of states, and V_r, U_r, X_h, V_h^e, V_h^m, Q_r, pi_r at "
              "the start.\n"
              "Solutions run side by side. Keys under `learner.` share one graph; others build it anew.\n\n"
-             "example: ludus sweep scenarios/empo/open_the_door.yaml -v learner.beta_r=1:100:20:log -v "
+             "example: ludus sweep scenarios/empo/fetch_the_key.yaml -v learner.beta_r=1:100:20:log -v "
              "learner.zeta=1,2,3 "
              "-o sweep.csv\n",
     .run = run};

@@ -1,5 +1,7 @@
 
 #include "learn/train.h"
+#include "base/file.h"
+#include "base/interrupt.h"
 #include "base/progress.h"
 #include "cli/cli.h"
 
@@ -51,6 +53,39 @@ static lud_status effective(const lud_scenario *scenario, const lud_learner *lea
     return status ? status : lud_tree_write(arena, root, text, &length, error);
 }
 
+/* What to do next with the run. */
+static void print_next(const lud_learner *learner, const lud_scenario *scenario, const char *folder,
+                       bool finished) {
+    const lud_learner_kind *kind = learner->kind;
+    printf(
+        "\n%s holds scenario.yaml, metrics.csv, checkpoint.safetensors and a TensorBoard event file. Next:\n",
+        folder);
+    if (!finished) printf("  ludus train %s --resume\n", folder);
+    if (kind->evaluate || kind->evaluate_run) printf("  ludus eval %s\n", folder);
+    if (kind->query) printf("  ludus run %s --query \"PREDICATE(x, y)\"\n", folder);
+    if (kind->policy || kind->join) {
+        printf("  ludus view %s\n", folder);
+        printf("  ludus record %s -o %s.mp4\n", folder, scenario->name);
+    }
+    for (int i = 0; i < learner->n_columns; i++)
+        if (learner->columns[i].format) {
+            printf("  ludus plot %s -c %s -o curves.png\n", folder, learner->columns[i].name);
+            return;
+        }
+}
+
+static void print_end(lud_learner *learner, const lud_scenario *scenario, const char *folder,
+                      const lud_train_result *result, const lud_text *figures) {
+    lud_text report = {0};
+    char time[24];
+    if (learner->kind->report) learner->kind->report(learner, &report);
+    lud_print_text(&report);
+    printf("\n%s, %llu of %llu iterations, %s\n\n%s", learner->kind->name,
+           (unsigned long long)result->iterations, (unsigned long long)learner->n_iterations,
+           lud_format_seconds(result->seconds, time), figures->bytes ? figures->bytes : "");
+    print_next(learner, scenario, folder, result->finished);
+}
+
 static lud_status train(const train_values *values, const lud_scenario *scenario, lud_device *device,
                         lud_error *error) {
     lud_learner *learner = NULL;
@@ -64,15 +99,14 @@ static lud_status train(const train_values *values, const lud_scenario *scenario
         options.checkpoint_seconds = 60.0 * values->checkpoint_minutes;
         options.progress = values->quiet ? NULL : stderr;
         options.configuration = configuration;
+        lud_text figures = {0};
+        options.figures = &figures;
         lud_train_result result;
         lud_interrupt_install();
         status = lud_train(learner, &options, &result, error);
-        lud_text report = {0};
-        if (learner->kind->report && (status == LUD_OK || status == LUD_INTERRUPTED)) {
-            learner->kind->report(learner, &report);
-            if (report.bytes) fputs(report.bytes, stdout);
-        }
-        lud_text_free(&report);
+        if (status == LUD_OK || status == LUD_INTERRUPTED)
+            print_end(learner, scenario, options.folder, &result, &figures);
+        lud_text_free(&figures);
     }
     lud_arena_destroy(arena);
     lud_learner_destroy(learner);
@@ -81,7 +115,15 @@ static lud_status train(const train_values *values, const lud_scenario *scenario
 
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
     (void)n_arguments;
-    const train_values *values = data;
+    train_values *values = data;
+    const bool resumes = values->options.resume || values->options.resume_previous;
+    if (!values->options.folder && lud_folder_exists(arguments[0])) {
+        if (!resumes)
+            return lud_invalid(error,
+                               "train: %s is a folder; --resume goes on with a RUN, -o RUN makes another",
+                               arguments[0]);
+        values->options.folder = arguments[0];
+    }
     if (!values->options.folder) return lud_invalid(error, "train: where to? Give a folder with -o RUN");
     lud_scenario *scenario = NULL;
     LUD_TRY(lud_scenario_open(arguments[0], &values->scenario, &scenario, error));
@@ -99,14 +141,14 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
 const lud_verb lud_verb_train = {
     .name = "train",
     .about = "train the scenario's learner",
-    .arguments = "SCENARIO",
+    .arguments = "SCENARIO|RUN",
     .min_arguments = 1,
     .max_arguments = 1,
     VERB_FLAGS,
     .set_defaults = set_defaults,
     .notes =
         "The run's folder gets scenario.yaml, metrics.csv, a TensorBoard event file and checkpoints. Ctrl-C\n"
-        "saves and stops; --resume continues, with RUN/scenario.yaml as the scenario or the file it came "
-        "from.\n",
+        "saves and stops at once, also within an iteration; `ludus train RUN --resume` goes on as if it had "
+        "not\nstopped.\n",
     .run = run,
 };

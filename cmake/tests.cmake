@@ -1,7 +1,7 @@
 # Every tests/<folder>/test_*.c is one cmocka program and one CTest entry.
 # Those that share memory between threads; `make test-threads` runs them under the thread sanitizer.
 set(ludus_thread_tests
-  kernels/test_math kernels/test_operations learn/test_checkpoint learn/test_empo_async learn/test_empo_exact learn/test_nn learn/test_train
+  kernels/test_math kernels/test_operations learn/test_checkpoint learn/test_sampler learn/test_empo_async learn/test_empo_exact learn/test_nn learn/test_train
   sim/test_batch sim/test_particle_properties sim/test_proof_batch sim/test_statespace)
 
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)

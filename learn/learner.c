@@ -28,12 +28,44 @@ lud_status lud_learner_kind_of(const lud_scenario *scenario, const lud_learner_k
     return lud_tree_choice(type, names, n_found, &index, error);
 }
 
+void lud_learner_list(const lud_world *world, lud_text *out) {
+    int n;
+    const lud_learner_kind *const *kinds = lud_learners(&n);
+    const char *between = "";
+    for (int i = 0; i < n; i++) {
+        if (!kinds[i]->create || (kinds[i]->world && strcmp(kinds[i]->world, world->name) != 0)) continue;
+        if (kinds[i]->needs_goals && (!world->successors || !world->n_goals)) continue;
+        lud_text_append(out, "%s%s", between, kinds[i]->name);
+        between = ", ";
+    }
+}
+
+static lud_status no_learner(const lud_scenario *scenario, lud_error *error) {
+    lud_text names = {0};
+    lud_learner_list(scenario->world, &names);
+    lud_status status = lud_fail_at(
+        error, LUD_ERROR_INPUT, (lud_place){scenario->path, 0, 0},
+        "there is no `learner:` section to train with, for instance --set learner.type=NAME; in %s: %s",
+        scenario->world->name, names.bytes ? names.bytes : "none");
+    lud_text_free(&names);
+    return status;
+}
+
+/* What the file or --set says about the length of the training holds, or is refused. */
+static lud_status check_steps(const lud_scenario *scenario, const lud_learner_kind *kind, lud_error *error) {
+    if (scenario->run.steps <= 0 || kind->counts_steps) return LUD_OK;
+    const lud_tree *run = lud_tree_get(scenario->root, "run");
+    for (run = run ? run->child : NULL; run && strcmp(run->key, "steps") != 0;) run = run->next;
+    return lud_fail_at(error, LUD_ERROR_INPUT, run ? run->place : (lud_place){scenario->path, 0, 0},
+                       "run.steps counts environment steps, by which %s does not; its length stands in its "
+                       "own section (ludus help %s)",
+                       kind->name, kind->name);
+}
+
 lud_status lud_learner_create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
                               lud_error *error) {
     *learner = NULL;
-    if (!scenario->learner)
-        return lud_invalid_at(error, (lud_place){scenario->path, 0, 0},
-                              "there is no `learner:` section to train with");
+    if (!scenario->learner) return no_learner(scenario, error);
     const lud_learner_kind *kind = NULL;
     lud_status status = lud_learner_kind_of(scenario, &kind, error);
     if (!status && kind->world && lud_world_find(kind->world) != scenario->world)
@@ -44,6 +76,7 @@ lud_status lud_learner_create(const lud_scenario *scenario, lud_device *device, 
         status = lud_invalid_at(error, scenario->learner->place,
                                 "learner %s is solved, not trained; expected: ludus solve SCENARIO -o RUN",
                                 kind->name);
+    if (!status) status = check_steps(scenario, kind, error);
     return status ? status : kind->create(scenario, device, learner, error);
 }
 

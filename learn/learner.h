@@ -6,6 +6,7 @@
 
 #include "agents/cast.h"
 #include "base/curves.h"
+#include "base/progress.h"
 #include "kernels/device.h"
 #include "learn/store/checkpoint.h"
 #include "learn/store/metrics.h"
@@ -52,16 +53,24 @@ typedef struct lud_learner_kind {
     size_t values;                   /* with options: where their values in effect lie in the learner */
     const char *world;               /* the world that it needs; null: any */
     const char *file;                /* what it leaves in a RUN; null: the checkpoint of a training */
+    bool needs_goals;                /* the world has successors and goals */
+    bool counts_steps; /* `run: {steps: N}` sets its length; a scenario of another that has it is refused */
 
     /* A learner for a scenario, which outlives it; reads the `learner` section. Takes all memory. Null: it is
      * solved (`ludus solve`), not trained; then only join, overlay and the reports are there. */
     lud_status (*create)(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
                          lud_error *error);
     void (*destroy)(lud_learner *learner);
-    /* One iteration: collect, update. Fills row[n_columns]. Allocates nothing. */
+    /* One iteration: collect, update. Fills row[n_columns]. Allocates nothing. At places in it, several times
+     * a second, it calls lud_progress_beat with the learner's `progress`, and returns its LUD_INTERRUPTED.
+     * What goes into the checkpoint is then what `visit` had saved before it, and the learner is not used any
+     * more; with `goes_on_within` it stops only where `visit` saves all of it, and the next call, also of a
+     * resumed run, ends the iteration with the same row and the same bits. */
+    bool goes_on_within;
     lud_status (*iterate)(lud_learner *learner, double *row, lud_error *error);
     /* The learner's own measures at its present state (regret, success rate ...): fills
-     * row[n_evaluation_columns]. Does not change what later iterations do. Null: none. */
+     * row[n_evaluation_columns]. Does not change what later iterations do, also when it was interrupted, for
+     * which it asks as iterate does. Null: none. */
     lud_status (*evaluate)(lud_learner *learner, double *row, lud_error *error);
     /* Saves or loads everything that later iterations depend on, so that a resumed run goes on bit for bit:
      * weights, moments, counters, buffers, environments (see learn/store/checkpoint.h). */
@@ -98,9 +107,12 @@ struct lud_learner {
     int n_columns;
     const lud_metric *evaluation_columns;
     int n_evaluation_columns;
-    uint64_t n_iterations; /* after which training ends */
+    uint64_t n_iterations;  /* after which training ends */
+    lud_progress *progress; /* of the training in hand, for lud_progress_beat; or null */
 };
 
+/* Appends the learners that a scenario of this world can be trained by, `graph-mappo, empo-phase1 or ...`. */
+void lud_learner_list(const lud_world *world, lud_text *out);
 /* Learners of this build; null when none has the name. */
 const lud_learner_kind *lud_learner_find(const char *name);
 /* The kind that the scenario's `learner.type` names. The scenario has a `learner:` section. */

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/progress.h"
 
 typedef struct session {
@@ -25,6 +26,10 @@ typedef struct session {
     double stalled;
     double last_checkpoint;
     bool checkpoint_due;
+    lud_checkpoint *before; /* the state before the iteration in hand; null: a learner that goes on within */
+    bool broken;            /* the iteration was broken off: that is what can be saved */
+    uint64_t ended;         /* iterations whose row was written by this session */
+    bool pending; /* the last iteration is done and counted, its evaluation and its row in the metrics not */
 } session;
 
 static double seconds_now(const session *s) {
@@ -45,6 +50,10 @@ static void visit(session *s, lud_checkpoint *checkpoint) {
     lud_checkpoint_real(checkpoint, "seconds", &seconds);
     s->learner->kind->visit(s->learner, checkpoint);
     if (lud_checkpoint_loading(checkpoint)) s->seconds = seconds;
+    static const char row[] = "pending_row";
+    if (lud_checkpoint_loading(checkpoint)) s->pending = lud_checkpoint_find(checkpoint, row) != NULL;
+    const int64_t n = s->n_columns;
+    if (s->pending && s->row) lud_checkpoint_tensor(checkpoint, row, LUD_TENSOR_F64, 1, &n, s->row);
 }
 
 static char *run_path(const char *folder, const char *name) {
@@ -118,26 +127,36 @@ static lud_status prepare_folder(session *s, lud_error *error) {
     return status;
 }
 
-static lud_status open_session(session *s, lud_error *error) {
-    LUD_TRY(prepare_folder(s, error));
+/* The row of the metrics, and room for the state before an iteration. */
+static lud_status take_memory(session *s, lud_error *error) {
     const lud_learner *l = s->learner;
-    const bool resumes = s->options->resume || s->options->resume_previous;
     s->n_columns = l->n_columns + l->n_evaluation_columns;
     s->columns = malloc(((size_t)s->n_columns + 1) * sizeof *s->columns);
     s->row = malloc(((size_t)s->n_columns + 1) * sizeof *s->row);
-    if (!s->columns || !s->row) return lud_out_of_memory(error);
+    if (!l->kind->goes_on_within) s->before = lud_checkpoint_create();
+    if (!s->columns || !s->row || (!l->kind->goes_on_within && !s->before)) return lud_out_of_memory(error);
     if (l->n_columns) memcpy(s->columns, l->columns, (size_t)l->n_columns * sizeof *s->columns);
     if (l->n_evaluation_columns)
         memcpy(s->columns + l->n_columns, l->evaluation_columns,
                (size_t)l->n_evaluation_columns * sizeof *s->columns);
-    LUD_TRY(lud_metrics_open(s->options->folder, s->columns, s->n_columns, resumes ? s->iterations + 1 : 0,
-                             &s->metrics, error));
-    return lud_checkpoint_writer_create(s->checkpoint_path, &s->writer, error);
+    return LUD_OK;
+}
+
+static lud_status open_session(session *s, lud_error *error) {
+    lud_status status = take_memory(s, error);
+    if (!status) status = prepare_folder(s, error);
+    if (status) return status;
+    const bool resumes = s->options->resume || s->options->resume_previous;
+    status = lud_metrics_open(s->options->folder, s->columns, s->n_columns,
+                              resumes ? s->iterations + !s->pending : 0, &s->metrics, error);
+    if (status == LUD_OK) status = lud_checkpoint_writer_create(s->checkpoint_path, &s->writer, error);
+    return status;
 }
 
 static void close_session(session *s) {
     lud_checkpoint_writer_destroy(s->writer);
     lud_metrics_close(s->metrics, NULL);
+    lud_checkpoint_destroy(s->before);
     LUD_FREE(s->checkpoint_path, s->columns, s->row);
 }
 
@@ -160,16 +179,43 @@ static lud_status save(session *s, bool last, lud_error *error) {
     return status;
 }
 
-static lud_status one_iteration(session *s, lud_progress *progress, lud_error *error) {
+/* An iteration that is broken off leaves something to save: what was before it, or, of learners that go on
+ * within one, the state they have come to. */
+static lud_status iterate(session *s, lud_error *error) {
+    lud_learner *l = s->learner;
+    if (s->before) {
+        lud_checkpoint_clear(s->before);
+        visit(s, s->before);
+        LUD_TRY(lud_checkpoint_status(s->before, error));
+    }
+    for (int i = 0; i < s->n_columns; i++) s->row[i] = NAN;
+    const lud_status status = l->kind->iterate(l, s->row, error);
+    s->broken = status == LUD_INTERRUPTED && s->before;
+    if (status) return status;
+    s->iterations++;
+    s->pending = true;
+    return LUD_OK;
+}
+
+/* In place of the last snapshot: the state before the iteration that was broken off. */
+static lud_status save_before(session *s, lud_error *error) {
+    LUD_TRY(lud_checkpoint_writer_wait(s->writer, error));
+    LUD_TRY(lud_metrics_flush(s->metrics, error));
+    return lud_checkpoint_write(s->before, s->checkpoint_path, error);
+}
+
+/* Evaluates where that is due and writes the row. */
+static lud_status end_iteration(session *s, lud_progress *progress, lud_error *error) {
     lud_learner *l = s->learner;
     const lud_train_options *o = s->options;
-    for (int i = 0; i < s->n_columns; i++) s->row[i] = NAN;
-    LUD_TRY(l->kind->iterate(l, s->row, error));
-    s->iterations++;
     const bool evaluate = s->iterations == l->n_iterations ||
                           (o->evaluate_every && s->iterations % (uint64_t)o->evaluate_every == 0);
-    if (evaluate && l->kind->evaluate) LUD_TRY(l->kind->evaluate(l, s->row + l->n_columns, error));
-    LUD_TRY(lud_metrics_write(s->metrics, s->iterations, seconds_now(s), s->row, error));
+    lud_status status = LUD_OK;
+    if (evaluate && l->kind->evaluate) status = l->kind->evaluate(l, s->row + l->n_columns, error);
+    if (!status) status = lud_metrics_write(s->metrics, s->iterations, seconds_now(s), s->row, error);
+    if (status) return status;
+    s->pending = false;
+    s->ended++;
     if (o->after_iteration) o->after_iteration(o->context, l);
 
     lud_text note = {0};
@@ -177,11 +223,48 @@ static lud_status one_iteration(session *s, lud_progress *progress, lud_error *e
     if (note.bytes && note.length) lud_progress_note(progress, "%s", note.bytes);
     lud_text_free(&note);
     lud_progress_update(progress, s->iterations);
+    return LUD_OK;
+}
 
+static lud_status one_iteration(session *s, lud_progress *progress, lud_error *error) {
+    const lud_train_options *o = s->options;
+    lud_status status = s->pending ? LUD_OK : iterate(s, error);
+    if (!status) status = end_iteration(s, progress, error);
+    if (status) return status;
     s->checkpoint_due |= o->checkpoint_every && s->iterations % (uint64_t)o->checkpoint_every == 0;
     s->checkpoint_due |=
         o->checkpoint_seconds > 0.0 && lud_clock_seconds() - s->last_checkpoint >= o->checkpoint_seconds;
     return s->checkpoint_due ? save(s, false, error) : LUD_OK;
+}
+
+/* Iterations until all are done or somebody stops them; what was broken off can be saved. */
+static lud_status run(session *s, lud_error *error) {
+    const lud_train_options *o = s->options;
+    lud_learner *l = s->learner;
+    const uint64_t first = s->iterations;
+    lud_progress progress;
+    lud_progress_start(&progress, o->progress, l->kind->name, "iterations", l->n_iterations);
+    progress.done = progress.before = first;
+    l->progress = &progress;
+    lud_status status = LUD_OK;
+    bool stop = false;
+    while (!status && !stop && (s->pending || s->iterations < l->n_iterations)) {
+        status = one_iteration(s, &progress, error);
+        stop = lud_interrupted() || (o->stop_after && s->iterations - first >= o->stop_after);
+    }
+    l->progress = NULL;
+    lud_progress_finish(&progress);
+    return status == LUD_INTERRUPTED ? LUD_OK : status;
+}
+
+/* What was measured last: of the training what the progress line shows, of the evaluation all. */
+static void print_figures(const session *s, lud_text *out) {
+    for (int i = 0; i < s->n_columns; i++) {
+        const lud_metric *column = &s->columns[i];
+        if (isnan(s->row[i]) || (i < s->learner->n_columns && !column->format)) continue;
+        lud_text_append(out, "%-32s %12.6g   %s\n", column->name, s->row[i],
+                        column->help ? column->help : "");
+    }
 }
 
 lud_status lud_train(lud_learner *learner, const lud_train_options *options, lud_train_result *result,
@@ -194,19 +277,10 @@ lud_status lud_train(lud_learner *learner, const lud_train_options *options, lud
         return status;
     }
     s.started = s.last_checkpoint = lud_clock_seconds();
-    const uint64_t first = s.iterations;
-    bool interrupted = false;
-    lud_progress progress;
-    lud_progress_start(&progress, options->progress, learner->kind->name, "iterations",
-                       learner->n_iterations);
-    while (status == LUD_OK && !interrupted && s.iterations < learner->n_iterations) {
-        status = one_iteration(&s, &progress, error);
-        interrupted =
-            lud_interrupted() || (options->stop_after && s.iterations - first >= options->stop_after);
-    }
-    lud_progress_finish(&progress);
-    result->finished = s.iterations >= learner->n_iterations;
-    if (status == LUD_OK) status = save(&s, true, error);
+    status = run(&s, error);
+    result->finished = s.iterations >= learner->n_iterations && !s.pending;
+    if (options->figures && s.ended > 0) print_figures(&s, options->figures);
+    if (status == LUD_OK) status = s.broken ? save_before(&s, error) : save(&s, true, error);
     result->iterations = s.iterations;
     result->seconds = seconds_now(&s);
     result->stall_seconds = s.stalled;
@@ -215,7 +289,8 @@ lud_status lud_train(lud_learner *learner, const lud_train_options *options, lud
     close_session(&s);
     if (status == LUD_OK) status = closed;
     if (status == LUD_OK && !result->finished)
-        status = lud_fail(error, LUD_INTERRUPTED, "stopped after %llu of %llu iterations; --resume continues",
+        status = lud_fail(error, LUD_INTERRUPTED,
+                          "stopped after %llu of %llu iterations, the state is saved; --resume continues",
                           (unsigned long long)result->iterations, (unsigned long long)learner->n_iterations);
     return status;
 }

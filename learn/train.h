@@ -14,8 +14,9 @@ typedef struct lud_train_options {
     double checkpoint_seconds; /* and at least this often, 0: never by time */
     int64_t evaluate_every;    /* iterations between evaluations, 0: at the end only */
     uint64_t
-        stop_after; /* stop early after this many iterations of this session (as an interrupt), 0: never */
-    FILE *progress; /* where the progress line goes, null: silent */
+        stop_after;    /* stop early after this many iterations of this session (as an interrupt), 0: never */
+    FILE *progress;    /* where the progress line goes, null: silent */
+    lud_text *figures; /* gets the figures of the last iteration, a line each; null: nobody wants them */
     const char *configuration; /* effective configuration, kept in the checkpoint and as scenario.yaml */
     /* Called after every iteration on the training thread (snapshots for a viewer); may be null. */
     void (*after_iteration)(void *context, lud_learner *learner);

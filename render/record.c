@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/progress.h"
 #include "render/video.h"
 

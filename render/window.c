@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/progress.h"
+#include "base/interrupt.h"
 
 static lud_status no_display(lud_error *error) {
     return lud_fail(

@@ -1,9 +1,11 @@
 #include "sim/scenario.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/option_rows.h"
+#include "base/text.h"
 
 const char *const lud_precision_names[] = {
     [LUD_PRECISION_F32] = "f32", [LUD_PRECISION_TF32] = "tf32", [LUD_PRECISION_BF16] = "bf16", NULL};
@@ -13,7 +15,8 @@ static const lud_option run_options[] = {
     INT(environments, "16", 1, 1 << 20, "environments that run side by side"),
     INT(seed, "1", 0, 1e19, "decides every random draw, random maps included"),
     INT(episodes, "100", 1, 1e12, "episodes to run or record"),
-    INT(steps, "0", 0, 1e15, "environment steps to train for; 0: what the learner says"),
+    INT(steps, "0", 0, 1e15,
+        "environment steps to train for; 0: what the learner says; refused by learners that count otherwise"),
     INT(threads, "0", 0, 4096, "threads to use; 0: one a core"),
     CHOICE(precision, "f32", lud_precision_names,
            "of the matrix products of networks: f32; bf16, factors rounded to bfloat16, sums and weights in "
@@ -93,17 +96,67 @@ static lud_status find_world(lud_scenario *s, lud_error *error) {
     return LUD_OK;
 }
 
+/* `section.key` where a table or one nested in it has the key; false where none has. */
+static bool place_of(const lud_option_table *table, const char *prefix, const char *key, char *place,
+                     size_t size) {
+    for (int i = 0; i < table->n; i++)
+        if (strcmp(table->options[i].key, key) == 0) return snprintf(place, size, "%s.%s", prefix, key) > 0;
+    for (int i = 0; i < table->n; i++) {
+        const lud_option *option = &table->options[i];
+        char nested[128];
+        snprintf(nested, sizeof nested, "%s.%s", prefix, option->key);
+        if (option->section && place_of(option->section, nested, key, place, size)) return true;
+    }
+    return false;
+}
+
+/* Says in which section the first unknown key of the file, or of --set, has its place. */
+static void tell_place(const lud_scenario *s, const char *const *keys, int n_keys, lud_error *error) {
+    const lud_tree *wrong = s->root->child;
+    for (bool known = true; wrong && known; wrong = known ? wrong->next : wrong) {
+        known = false;
+        for (int k = 0; k < n_keys && !known; k++) known = strcmp(wrong->key, keys[k]) == 0;
+    }
+    char place[200];
+    const lud_option_table *section = s->world->options ? s->world->options[0] : NULL;
+    const bool found =
+        wrong && ((section && place_of(section, s->world->name, wrong->key, place, sizeof place)) ||
+                  place_of(&lud_run_option_table, "run", wrong->key, place, sizeof place) ||
+                  place_of(&lud_view_section_table, "view", wrong->key, place, sizeof place));
+    const size_t used = error ? strlen(error->text) : 0;
+    if (error && found)
+        snprintf(error->text + used, sizeof error->text - used, "; its place is %s, as in --set %s=...",
+                 place, place);
+}
+
 static lud_status check_keys(const lud_scenario *s, lud_error *error) {
     const char *keys[16] = {"ludus",    "name",    "about", "world", s->world->name,
                             "policies", "learner", "view",  "run"};
     int n = 9;
     if (s->world->n_goals) keys[n++] = "goals";
-    return lud_tree_check_keys(s->root, keys, n, error);
+    const lud_status status = lud_tree_check_keys(s->root, keys, n, error);
+    if (status) tell_place(s, keys, n, error);
+    return status;
 }
 
 static lud_status read_text_key(lud_scenario *s, const char *key, const char **text, lud_error *error) {
     lud_tree *node = lud_tree_get(s->root, key);
     return node && node->kind != LUD_TREE_NULL ? lud_tree_text(node, text, error) : LUD_OK;
+}
+
+/* Copies of texts that are printed: line ends and tabs become blanks, those at the end are dropped, and other
+ * control characters '?'. */
+static lud_status tame(lud_scenario *s, const char **text, lud_error *error) {
+    if (!*text) return LUD_OK;
+    char *copy = lud_arena_text(s->arena, *text, strlen(*text));
+    if (!copy) return lud_out_of_memory(error);
+    size_t n = strlen(copy);
+    for (size_t i = 0; i < n; i++)
+        if (copy[i] == '\n' || copy[i] == '\t' || copy[i] == '\r') copy[i] = ' ';
+    while (n > 0 && copy[n - 1] == ' ') copy[--n] = 0;
+    lud_text_tame(copy);
+    *text = copy;
+    return LUD_OK;
 }
 
 /* A section for the folders above: null when absent or empty. */
@@ -129,6 +182,8 @@ static lud_status read_root(lud_scenario *s, const lud_scenario_overrides *o, lu
     if (!s->name) return lud_out_of_memory(error);
     if (!status && !reference) status = read_text_key(s, "name", &s->name, error);
     if (!status && !reference) status = read_text_key(s, "about", &s->about, error);
+    if (!status) status = tame(s, &s->name, error);
+    if (!status) status = tame(s, &s->about, error);
     if (!status)
         status =
             lud_options_read(&lud_run_option_table, s->arena, lud_tree_get(s->root, "run"), &s->run, error);

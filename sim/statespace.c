@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/progress.h"
 #include "sim/distributions.h"
 #include "sim/state_sort.h"

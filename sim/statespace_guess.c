@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/progress.h"
+#include "base/interrupt.h"
 #include "sim/state_table.h"
 #include "sim/statespace_build.h"
 

@@ -92,7 +92,7 @@ static lud_status build(cloning *c, lud_error *error) {
         status = lud_clone_evaluation_open(o, s, &c->data, c->device, c->update.networks.base->parameters,
                                            &c->evaluation, error);
     if (!status) status = lud_clone_dagger_open(o, s, &c->data, c->evaluation.cast, &c->dagger, error);
-    c->base.n_iterations = (uint64_t)((o->steps + o->report_every - 1) / o->report_every);
+    if (!status) c->base.n_iterations = (uint64_t)((o->steps + o->report_every - 1) / o->report_every);
     return status;
 }
 
@@ -143,8 +143,8 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     const double began = lud_clock_seconds();
     lud_clone_sums sums = {0};
     for (int64_t k = 0; k < o->report_every && c->updates < (uint64_t)o->steps; k++) {
-        const lud_status status = ask_expert(c, error);
-        if (status) return status;
+        LUD_TRY(lud_progress_beat(c->base.progress, (double)k / (double)o->report_every, error));
+        LUD_TRY(ask_expert(c, error));
         const double done = (double)c->updates / (double)o->steps;
         lud_clone_update_step(&c->update, o->learning_rate * (o->decay_learning_rate ? 1.0 - done : 1.0),
                               &sums);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "learn/store/run.h"
 
 /* Environments that neither training nor evaluation touches; ticks of a round never meet those of another. */
@@ -135,6 +136,7 @@ lud_status lud_clone_dagger_round(lud_clone_dagger *d, int64_t round, lud_error 
     lud_runner_start(runner);
     lud_cast_reset(d->expert, lud_batch_range(batch, 0, batch->n_envs), batch->states, d->asked);
     for (int64_t n = 0; n < d->options->dagger.labels;) {
+        LUD_TRY(lud_interrupt_check(error));
         n += label_all(d, batch, d->options->dagger.labels - n);
         lud_runner_step(runner);
         renew(d, runner);

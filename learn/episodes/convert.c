@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "base/progress.h"
 #include "learn/episodes/data_set_parts.h"
 #include "learn/episodes/writer.h"

@@ -91,16 +91,14 @@ bool lud_hdf5_set_integer(hid_t object, const char *name, int64_t value) {
     return good;
 }
 
-static hid_t text_type(void) {
-    const hid_t type = H5Tcopy(H5T_C_S1);
-    H5Tset_size(type, H5T_VARIABLE);
-    H5Tset_cset(type, H5T_CSET_UTF8);
-    return type;
-}
-
 bool lud_hdf5_set_text(hid_t object, const char *name, const char *value) {
-    const hid_t space = H5Screate(H5S_SCALAR), type = text_type(), a = attribute(object, name, type, space);
-    const bool good = a >= 0 && H5Awrite(a, type, &value) >= 0;
+    const size_t n = strlen(value);
+    const hid_t space = H5Screate(H5S_SCALAR), type = H5Tcopy(H5T_C_S1);
+    bool good = H5Tset_size(type, n ? n : 1) >= 0 && H5Tset_cset(type, H5T_CSET_UTF8) >= 0 &&
+                H5Tset_strpad(type, H5T_STR_NULLPAD) >= 0;
+    if (good && H5Aexists(object, name) > 0) good = H5Adelete(object, name) >= 0;
+    const hid_t a = good ? H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT) : -1;
+    good = a >= 0 && H5Awrite(a, type, value) >= 0;
     if (a >= 0) H5Aclose(a);
     H5Tclose(type);
     H5Sclose(space);
@@ -134,22 +132,11 @@ bool lud_hdf5_get_text(hid_t object, const char *name, lud_text *value) {
     const hid_t a = open_scalar(object, name, H5T_STRING);
     if (a < 0) return false;
     const hid_t type = H5Aget_type(a);
-    bool good = false;
-    if (H5Tis_variable_str(type) > 0) {
-        char *text = NULL;
-        const hid_t as = text_type();
-        H5Tset_cset(as, H5Tget_cset(type));
-        good = H5Aread(a, as, &text) >= 0 && text && strlen(text) <= MOST;
-        if (good) lud_text_append_bytes(value, text, strlen(text));
-        H5free_memory(text);
-        H5Tclose(as);
-    } else {
-        const size_t n = H5Tget_size(type);
-        char *text = n <= MOST ? calloc(n + 1, 1) : NULL;
-        good = text && H5Aread(a, type, text) >= 0;
-        if (good) lud_text_append_bytes(value, text, strlen(text));
-        free(text);
-    }
+    const size_t n = H5Tget_size(type);
+    char *text = H5Tis_variable_str(type) == 0 && n <= MOST ? calloc(n + 1, 1) : NULL;
+    const bool good = text && H5Aread(a, type, text) >= 0;
+    if (good) lud_text_append_bytes(value, text, strlen(text));
+    free(text);
     H5Tclose(type);
     H5Aclose(a);
     return good && !value->failed;

@@ -41,7 +41,8 @@ hid_t lud_hdf5_open(const char *path);
 bool lud_hdf5_set_integer(hid_t object, const char *name, int64_t value);
 bool lud_hdf5_set_text(hid_t object, const char *name, const char *value);
 bool lud_hdf5_get_integer(hid_t object, const char *name, int64_t *value);
-/* The text is appended; at most 16 MiB. */
+/* Texts have a fixed length: HDF5 1.10 crashes on heaps of other texts that were tampered with. The text is
+ * appended; at most 16 MiB. */
 bool lud_hdf5_get_text(hid_t object, const char *name, lud_text *value);
 
 /* "FILE: cannot be written" with HDF5's own reason; LUD_ERROR_IO. */

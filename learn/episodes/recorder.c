@@ -10,6 +10,7 @@
 
 #include "agents/rollout.h"
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "learn/episodes/schema.h"
 #include "learn/episodes/writer.h"
 
@@ -81,10 +82,11 @@ static void *write_loop(void *argument) {
     while (r->first || !r->stop) {
         tape *t = take(r);
         if (!t) wait_a_while(r);
+        const double deadline = r->deadline;
         pthread_mutex_unlock(&r->mutex);
         lud_error error = {0};
         lud_status status = LUD_OK;
-        if (t && !r->status && lud_clock_seconds() < r->deadline) {
+        if (t && !r->status && lud_clock_seconds() < deadline) {
             status = lud_data_writer_add(r->writer, &t->episode, &error);
             dirty = true;
         }

@@ -80,7 +80,20 @@ static const lud_option_table table =
 
 /* ---- the learner ---- */
 
-enum column { LOSS, POSITIVE, NEGATIVE, GRADIENT, RATE, MRR, HITS1, HITS10, BEST_MRR, N_COLUMNS };
+/* the first N_SUMS come from the batches of an epoch */
+enum column {
+    LOSS,
+    POSITIVE,
+    NEGATIVE,
+    GRADIENT,
+    RATE,
+    N_SUMS,
+    MRR = N_SUMS,
+    HITS1,
+    HITS10,
+    BEST_MRR,
+    N_COLUMNS
+};
 static const lud_metric columns[N_COLUMNS] = {
     [LOSS] = {"loss", "%.4f", "mean over the facts"},
     [POSITIVE] = {"score/facts", "%.2f", "mean score of facts"},
@@ -92,6 +105,8 @@ static const lud_metric columns[N_COLUMNS] = {
     [HITS10] = {"valid/hits_10", NULL, "share ranked among the first ten"},
     [BEST_MRR] = {"valid/best_mrr", NULL, "best so far, whose embeddings are kept"},
 };
+
+#define RANKING_BEGINS 0.8 /* of the progress of an epoch that ranks */
 
 enum test_column { TEST_MRR, TEST_HITS1, TEST_HITS3, TEST_HITS10, TEST_QUERIES, N_TEST_COLUMNS };
 static const lud_metric test_columns[N_TEST_COLUMNS] = {
@@ -129,6 +144,8 @@ typedef struct kge {
     double *positive, *dpositive;
 
     uint64_t epoch;
+    uint64_t batch;      /* batches done of an epoch that was broken off; else 0 */
+    double sums[N_SUMS]; /* and its first columns so far, sums not yet divided */
     double best_mrr;
 } kge;
 
@@ -464,34 +481,57 @@ static lud_status validate(kge *k, double *row, lud_error *error) {
     return LUD_OK;
 }
 
-static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
-    kge *k = (kge *)learner;
+/* Keeps what has been done of an epoch that is broken off before a batch, or, after the last, in the ranking.
+ */
+static lud_status stop(kge *k, int32_t batch, const double *sums) {
+    k->batch = (uint64_t)batch;
+    memcpy(k->sums, sums, sizeof k->sums);
+    return LUD_INTERRUPTED;
+}
+
+/* The batches of an epoch that are left. */
+static lud_status learn_facts(kge *k, double *row, lud_error *error) {
     const int32_t size = (int32_t)k->options.batch_size;
-    row[LOSS] = row[POSITIVE] = row[NEGATIVE] = 0.0;
     shuffle(k);
-    for (int32_t b = 0; b < k->n_batches; b++) {
+    for (int32_t b = (int32_t)k->batch; b < k->n_batches; b++) {
+        const double part = RANKING_BEGINS * (double)b / (double)k->n_batches;
+        if (lud_progress_beat(k->base.progress, part, error)) return stop(k, b, row);
         const int32_t first = b * size, n = k->n_facts - first < size ? k->n_facts - first : size;
         row[RATE] = lud_schedule_at(&k->rate, (double)k->epoch * k->n_batches + b);
         draw(k, first, n, (uint32_t)b);
         row[LOSS] += learn(k, first, n, row) * n / k->n_facts;
         lud_optimiser_step(k->optimiser, 0, row[RATE]);
+        row[GRADIENT] = lud_optimiser_norm(k->optimiser, 0);
         project(k);
     }
+    return lud_device_check(k->device, error);
+}
+
+static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
+    kge *k = (kge *)learner;
+    memcpy(row, k->sums, sizeof k->sums);
+    lud_status status = learn_facts(k, row, error);
+    if (status) return status;
+    double sums[N_SUMS];
+    memcpy(sums, row, sizeof sums);
     row[POSITIVE] /= k->n_facts;
     row[NEGATIVE] /= k->n_facts;
-    row[GRADIENT] = lud_optimiser_norm(k->optimiser, 0);
-    k->epoch++;
-    LUD_TRY(lud_device_check(k->device, error));
-    const uint64_t every = (uint64_t)k->options.evaluation.every;
-    if (k->epoch == k->base.n_iterations || (every && k->epoch % every == 0))
-        LUD_TRY(validate(k, row, error));
-    return LUD_OK;
+    const uint64_t every = (uint64_t)k->options.evaluation.every, epoch = k->epoch + 1;
+    lud_proof_ranker_show(k->ranker, k->base.progress, RANKING_BEGINS, 1.0);
+    if (epoch == k->base.n_iterations || (every && epoch % every == 0)) status = validate(k, row, error);
+    if (status == LUD_INTERRUPTED) return stop(k, k->n_batches, sums);
+    k->epoch = epoch;
+    k->batch = 0;
+    memset(k->sums, 0, sizeof k->sums);
+    return status;
 }
 
 static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) {
     kge *k = (kge *)learner;
     lud_proof_ranking_summary s = {0};
+    lud_proof_ranker_show(k->ranker, k->base.progress, 0.0, 1.0);
     lud_status status = rank(k, k->best, LUD_PROOF_TEST, k->n_test, &s, error);
+    if (status) return status;
     row[TEST_MRR] = s.mrr;
     row[TEST_HITS1] = s.hits1;
     row[TEST_HITS3] = s.hits3;
@@ -510,6 +550,19 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     lud_parameters_visit(k->parameters, "", checkpoint);
     lud_parameters_visit(k->best, "best.", checkpoint);
     lud_optimiser_visit(k->optimiser, "optimiser.", checkpoint);
+    /* only of an epoch that was broken off */
+    static const char sums[] = "kge.sums";
+    const int64_t n = N_SUMS;
+    const bool loading = lud_checkpoint_loading(checkpoint);
+    if (loading) {
+        k->batch = 0;
+        memset(k->sums, 0, sizeof k->sums);
+    }
+    if (loading ? !lud_checkpoint_find(checkpoint, sums) : k->batch == 0) return;
+    lud_checkpoint_u64(checkpoint, "kge.batch", &k->batch);
+    lud_checkpoint_tensor(checkpoint, sums, LUD_TENSOR_F64, 1, &n, k->sums);
+    if (k->batch > (uint64_t)k->n_batches)
+        lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "kge.batch is beyond the last of an epoch");
 }
 
 const lud_learner_kind lud_learner_kge = {
@@ -520,6 +573,7 @@ const lud_learner_kind lud_learner_kge = {
     .world = "proof",
     .create = create,
     .destroy = destroy,
+    .goes_on_within = true,
     .iterate = iterate,
     .evaluate = evaluate,
     .visit = visit,

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "learn/mappo/mappo.h"
 
 const lud_metric lud_mappo_evaluation_columns[LUD_MAPPO_EVALUATION_COLUMNS] = {
@@ -38,7 +39,8 @@ lud_status lud_mappo_evaluation_run(lud_mappo_learner_state *m, double *row, lud
     lud_mappo_episodes episodes;
     lud_mappo_clear_episodes(m, &episodes);
     while (episodes.n < (double)wanted) {
-        lud_status status = lud_mappo_evaluation_decide(m, m->options.deterministic, error);
+        lud_status status = lud_interrupt_check(error);
+        if (!status) status = lud_mappo_evaluation_decide(m, m->options.deterministic, error);
         if (!status) status = lud_mappo_step(m, s, 0, left, &episodes, error);
         if (status) return status;
         lud_mappo_buffer_after_update(&s->buffer);

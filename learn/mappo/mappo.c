@@ -108,6 +108,7 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
     if (status) return status;
     if (o->start && !(o->start = lud_mappo_find_path(m->arena, s->path, o->start)))
         return lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a learner");
+    if (s->run.steps > 0) o->steps = s->run.steps;
     const int64_t n_agents = s->model->layout.n_agents, envs = s->run.environments;
     const int64_t evaluated = envs < LUD_MAPPO_MAX_EVALUATED ? envs : LUD_MAPPO_MAX_EVALUATED;
     m->seed = (uint64_t)s->run.seed;
@@ -274,6 +275,7 @@ const lud_learner_kind lud_mappo_learner = {
     .about = "PPO with shared parameters: MAPPO and IPPO, graph networks, magnitude and direction",
     .options = &lud_mappo_option_table,
     .values = offsetof(mappo, options),
+    .counts_steps = true,
     .create = create,
     .destroy = destroy,
     .iterate = iterate,

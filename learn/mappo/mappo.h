@@ -28,6 +28,9 @@ enum {
     LUD_MAPPO_STAGES
 };
 
+/* Of the progress within an iteration. */
+#define LUD_MAPPO_ROLLOUT_PART 0.3
+
 /* The parts of a learner, for its own files, tests and benchmarks. */
 struct lud_mappo_learner_state {
     lud_learner base;

@@ -203,7 +203,9 @@ void lud_mappo_reset(lud_mappo_stepping *s) {
 static lud_status roll_out_on_host(mappo *m, lud_mappo_episodes *sums, lud_error *error) {
     const int64_t n_steps = m->training.buffer.n_steps;
     for (int64_t t = 0; t < n_steps; t++) {
-        lud_status status = lud_mappo_decide(m, &m->training, t, LUD_DECIDE_BOTH, false, error);
+        const double part = LUD_MAPPO_ROLLOUT_PART * (double)t / (double)n_steps;
+        lud_status status = lud_progress_beat(m->base.progress, part, error);
+        if (!status) status = lud_mappo_decide(m, &m->training, t, LUD_DECIDE_BOTH, false, error);
         if (status) return status;
         lud_profile_begin(&m->profile, LUD_MAPPO_STAGE_WORLD);
         status = lud_mappo_step(m, &m->training, t, NULL, sums, error);
@@ -216,6 +218,8 @@ static lud_status roll_out_on_host(mappo *m, lud_mappo_episodes *sums, lud_error
 static lud_status roll_out_on_device(mappo *m, lud_mappo_episodes *sums, lud_error *error) {
     lud_mappo_stepping *s = &m->training;
     lud_status status = LUD_OK;
+    status = lud_progress_beat(m->base.progress, 0.0, error);
+    if (status) return status;
     lud_profile_begin(&m->profile, LUD_MAPPO_STAGE_ROLLOUT);
     lud_mappo_device_rollout_run(m->device_rollout, &s->buffer, s->batch);
     lud_profile_end(&m->profile, LUD_MAPPO_STAGE_ROLLOUT);

@@ -141,9 +141,11 @@ static void add_sums(lud_ppo_sums *to, const lud_ppo_sums *x) {
 /* Slices of the n chosen chunks. */
 static lud_status add_pass(lud_update *u, lud_ppo_pass pass, int64_t n, const lud_update_calls *calls,
                            void *learner, lud_error *error) {
+    const double part = u->part_begin + (u->part_end - u->part_begin) * u->place;
     u->ppo.pass = (int)pass;
     for (int64_t done = 0, taken = 0; done < n; done += taken, u->n_slices++) {
-        lud_status status = calls->slice(learner, u->chosen + done, n - done, &taken, error);
+        lud_status status = lud_progress_beat(u->progress, part, error);
+        if (!status) status = calls->slice(learner, u->chosen + done, n - done, &taken, error);
         if (status) return status;
         assert(taken > 0);
     }
@@ -206,6 +208,7 @@ lud_status lud_update_run(lud_update *u, uint64_t iteration, const lud_update_ca
                                     (double)b);
             choose(u, u->chunks + first, end - first);
             lud_update_begin(u, u->chunks + first, end - first, key, (uint32_t)epoch);
+            u->place = (double)(epoch * parts + b) / (double)(n_epochs * parts);
             lud_status status = add_gradients(u, end - first, calls, learner, error);
             if (status) return status;
             if (is_too_far(u)) return LUD_OK;

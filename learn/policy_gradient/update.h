@@ -8,6 +8,7 @@
 #ifndef LUDUS_LEARN_POLICY_GRADIENT_UPDATE_H
 #define LUDUS_LEARN_POLICY_GRADIENT_UPDATE_H
 
+#include "base/progress.h"
 #include "learn/nn/arrays.h"
 #include "learn/nn/capture.h"
 #include "learn/nn/optimiser.h"
@@ -47,6 +48,9 @@ typedef struct lud_update {
     lud_capture stepping; /* the optimiser's steps */
     lud_profile *profile;
     int step_stage;
+    lud_progress *progress;      /* null: none is shown */
+    double place;                /* minibatches of the update that are done, as a share */
+    double part_begin, part_end; /* of the iteration in hand that is done before and after an update */
     uint64_t seed;
     int64_t stride;
     int64_t n_minibatches;  /* of an epoch */
@@ -81,7 +85,8 @@ void lud_update_destroy(lud_update *update);
  * group of -1. */
 int lud_update_add_group(lud_update *update, int group, double rate);
 
-/* All epochs. `iteration` numbers updates: draws are functions of the seed, the iteration and the epoch. */
+/* All epochs. `iteration` numbers updates: draws are functions of the seed, the iteration and the epoch.
+ * Between slices it asks whether to stop; LUD_INTERRUPTED leaves parameters that only a checkpoint mends. */
 lud_status lud_update_run(lud_update *update, uint64_t iteration, const lud_update_calls *calls,
                           void *learner, lud_error *error);
 

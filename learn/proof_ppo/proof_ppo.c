@@ -157,10 +157,10 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
 
 /* ---- an iteration ---- */
 
-static lud_status validate(prover *p, double *row, lud_error *error) {
+static lud_status validate(prover *p, double begin, double end, double *row, lud_error *error) {
     if (p->n_ranked == 0) return LUD_OK;
     lud_proof_ranking_summary s;
-    LUD_TRY(lud_proof_validate(p, &s, error));
+    LUD_TRY(lud_proof_validate(p, begin, end, &s, error));
     row[COLUMN_MRR] = s.mrr;
     row[COLUMN_HITS1] = s.hits1;
     row[COLUMN_HITS10] = s.hits10;
@@ -169,20 +169,21 @@ static lud_status validate(prover *p, double *row, lud_error *error) {
     return LUD_OK;
 }
 
-static void collect(prover *p, double *row) {
+static lud_status collect(prover *p, double *row, lud_error *error) {
     lud_proof_episodes t;
-    lud_proof_collect(p, &t);
+    LUD_TRY(lud_proof_collect(p, &t, error));
     row[COLUMN_STEPS] = (double)p->env_steps * p->n_envs;
     row[COLUMN_RETURN] = t.returns / t.n;
     row[COLUMN_LENGTH] = t.length / t.n;
     row[COLUMN_PROVED] = t.proved / t.positives;
     row[COLUMN_PROVED_FALSE] = t.proved_false / t.negatives;
     row[COLUMN_SUCCESSORS] = (double)p->decisions.begin[p->n_samples] / p->n_samples;
+    return LUD_OK;
 }
 
-static void update(prover *p, double *row) {
+static lud_status update(prover *p, double *row, lud_error *error) {
     const lud_update *u = &p->update;
-    lud_proof_update(p);
+    LUD_TRY(lud_proof_update(p, error));
     row[COLUMN_POLICY_LOSS] = u->sums.policy_loss / u->sums.rows;
     row[COLUMN_VALUE_LOSS] = u->sums.value_loss / u->sums.value_rows;
     row[COLUMN_ENTROPY] = u->sums.entropy / u->sums.rows;
@@ -195,21 +196,23 @@ static void update(prover *p, double *row) {
     row[COLUMN_ENTROPY_COEFFICIENT] = u->ppo.entropy_coefficient;
     row[COLUMN_BATCHES] = (double)u->n_stepped;
     lud_update_gate_row(u, row + N_COLUMNS);
+    return LUD_OK;
 }
 
 static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     prover *p = (prover *)learner;
     double before[N_COLUMNS];                 /* measured, not reported */
     lud_proof_net_use(p->net, p->parameters); /* who looked in between may have left others in use */
-    lud_status status = p->iteration == 0 ? validate(p, before, error) : LUD_OK;
+    lud_status status =
+        p->iteration == 0 ? validate(p, 0.0, LUD_PROOF_ROLLOUT_BEGINS, before, error) : LUD_OK;
+    if (!status) status = collect(p, row, error);
+    if (!status) status = update(p, row, error);
     if (status) return status;
-    collect(p, row);
-    update(p, row);
     p->iteration++;
     lud_profile_call(&p->profile);
     const uint64_t every = (uint64_t)p->options.evaluation.every;
     if (p->iteration == p->base.n_iterations || (every && p->iteration % every == 0))
-        status = validate(p, row, error);
+        status = validate(p, LUD_PROOF_RANKING_BEGINS, 1.0, row, error);
     return status ? status : lud_device_check(p->device, error);
 }
 
@@ -260,6 +263,7 @@ const lud_learner_kind lud_learner_proof_ppo = {
     .options = &lud_proof_ppo_table,
     .values = offsetof(prover, options),
     .world = "proof",
+    .counts_steps = true,
     .create = create,
     .destroy = destroy,
     .iterate = iterate,
@@ -282,7 +286,7 @@ void lud_proof_ppo_rollout(lud_learner *learner) {
     prover *p = (prover *)learner;
     lud_proof_episodes episodes;
     lud_proof_net_use(p->net, p->parameters);
-    lud_proof_collect(p, &episodes);
+    (void)lud_proof_collect(p, &episodes, NULL);
 }
 
 void lud_proof_ppo_never_record(lud_learner *learner, bool never) {

@@ -23,6 +23,12 @@ enum {
     LUD_PROOF_STAGES
 };
 
+/* Where in the progress of an iteration its parts begin; before the first one untrained weights are ranked.
+ */
+#define LUD_PROOF_ROLLOUT_BEGINS 0.1
+#define LUD_PROOF_UPDATE_BEGINS  0.3
+#define LUD_PROOF_RANKING_BEGINS 0.9
+
 /* The parts of a learner, for its own files and tests. */
 struct lud_proof_learner_state {
     lud_learner base;
@@ -65,7 +71,8 @@ struct lud_proof_learner_state {
 lud_proof_net *lud_proof_ppo_net(lud_learner *learner, bool best);
 const lud_proof_ppo_options *lud_proof_ppo_get_options(const lud_learner *learner);
 const lud_proof_model *lud_proof_ppo_model(const lud_learner *learner);
-/* Plays the steps of one rollout, as an iteration does, and learns nothing from them: to time them. */
+/* Plays the steps of one rollout, as an iteration does, and learns nothing from them: to time them. It
+ * ends early when it is interrupted. */
 void lud_proof_ppo_rollout(lud_learner *learner);
 /* For tests: device work is called operation by operation. */
 void lud_proof_ppo_never_record(lud_learner *learner, bool never);

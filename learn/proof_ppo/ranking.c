@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "learn/proof_ppo/search/beam.h"
 #include "learn/proof_ppo/search/best_first.h"
 
@@ -34,6 +35,8 @@ struct lud_proof_ranker {
     double *score, *draw;       /* [1 + width] */
     lud_profile profile;
     uint64_t steps;
+    lud_progress *progress;
+    double part_begin, part_end, part, part_after; /* of all rankings, of what is being played */
 };
 
 static const char *const stages[LUD_PROOF_RANK_STAGES] = {"network", "environments", "the rest"};
@@ -147,6 +150,11 @@ static void begin_slot(lud_proof_ranker *r, int slot) {
     r->n_odds[slot] = 0;
 }
 
+/* Whether to go on, with so many of n candidates played. */
+static bool goes_on(const lud_proof_ranker *r, int32_t played, int32_t n) {
+    return !lud_progress_beat(r->progress, r->part + (r->part_after - r->part) * played / n, NULL);
+}
+
 /* Slots take the next candidate as soon as they are free, until all have been played. */
 static void play_greedily(lud_proof_ranker *r, const lud_proof_atom *atoms, int32_t n, lud_proof_found *out) {
     lud_proof_batch *batch = r->batch;
@@ -155,7 +163,8 @@ static void play_greedily(lud_proof_ranker *r, const lud_proof_atom *atoms, int3
         lud_clock_seconds() - seconds[LUD_PROOF_RANK_NETWORK] - seconds[LUD_PROOF_RANK_EXPANSION];
     for (int slot = 0; slot < batch->n_slots; slot++) begin_slot(r, slot);
     lud_proof_batch_play(batch, (lud_proof_pool){.atoms = atoms, .n = n}, NULL);
-    while (!lud_proof_batch_is_done(batch)) {
+    int32_t n_played = 0;
+    while (!lud_proof_batch_is_done(batch) && goes_on(r, n_played, n)) {
         choose(r);
         lud_profile_begin(&r->profile, LUD_PROOF_RANK_EXPANSION);
         lud_proof_batch_step_reset(batch, r->actions);
@@ -170,6 +179,7 @@ static void play_greedily(lud_proof_ranker *r, const lud_proof_atom *atoms, int3
                 .odds = r->n_odds[slot] > 0 ? r->odds[slot] / r->n_odds[slot] : 0.0,
             };
             begin_slot(r, slot);
+            n_played++;
         }
     }
     seconds[LUD_PROOF_RANK_REST] +=
@@ -186,7 +196,7 @@ uint64_t lud_proof_ranker_steps(const lud_proof_ranker *r) {
 }
 
 static void play_beams(lud_proof_ranker *r, const lud_proof_atom *atoms, int32_t n, lud_proof_found *out) {
-    for (int32_t done = 0; done < n;) {
+    for (int32_t done = 0; done < n && goes_on(r, done, n);) {
         const int32_t slots = (int32_t)r->options.n_slots, m = n - done < slots ? n - done : slots;
         lud_proof_beam_run(r->beam, atoms + done, m, out + done, NULL);
         done += m;
@@ -202,6 +212,8 @@ lud_status lud_proof_play(lud_proof_ranker *r, const lud_proof_atom *atoms, int3
         play_beams(r, atoms, n, out);
     else if (r->batch)
         play_greedily(r, atoms, n, out);
+    lud_status status = lud_interrupt_check(error); /* it stopped in the middle */
+    if (status) return status;
     return r->net ? lud_device_check(r->net->parameters->device, error) : LUD_OK;
 }
 
@@ -216,6 +228,12 @@ double lud_proof_rank_first(const double *score, const double *draw, int32_t n, 
     }
     if (mean_rank) *mean_rank = 1.0 + above + 0.5 * equal;
     return 1.0 + above + lost;
+}
+
+void lud_proof_ranker_show(lud_proof_ranker *r, lud_progress *progress, double begin, double end) {
+    r->progress = progress;
+    r->part_begin = begin;
+    r->part_end = end;
 }
 
 void lud_proof_ranker_use_kge(lud_proof_ranker *r, const lud_kge *kge) {
@@ -321,7 +339,10 @@ lud_status lud_proof_rank(lud_proof_ranker *r, lud_proof_pool pool, int32_t firs
         for (int32_t q = 0; q < m; q++)
             fill_candidates(r, &pool.atoms[first + done + q], first + done + q,
                             r->candidates + (size_t)q * (size_t)a_query);
-        LUD_TRY(lud_proof_play(r, r->candidates, m * a_query, r->played, error));
+        r->part = r->part_begin + (r->part_end - r->part_begin) * done / n;
+        r->part_after = r->part_begin + (r->part_end - r->part_begin) * (done + m) / n;
+        lud_status status = lud_proof_play(r, r->candidates, m * a_query, r->played, error);
+        if (status) return status;
         if (r->kge) lud_kge_score_atoms(r->kge, r->candidates, m * a_query, r->embedded);
         for (int32_t q = 0; q < m; q++) {
             const size_t at = (size_t)q * (size_t)a_query;

@@ -11,6 +11,7 @@
  * al., 2013). */
 #pragma once
 
+#include "base/progress.h"
 #include "learn/kge/embedding.h"
 #include "learn/proof_ppo/search/expander.h"
 #include "learn/store/profile.h"
@@ -46,6 +47,9 @@ lud_status lud_proof_ranker_create(const lud_proof_model *model, lud_proof_net *
 /* From now on candidates are scored by proofs and these embeddings as the fusion says; null: proofs alone.
  * They outlive the ranker. */
 void lud_proof_ranker_use_kge(lud_proof_ranker *ranker, const lud_kge *kge);
+/* From now on ranking says in `progress` (null: nowhere) how far it is, from `begin` to `end` of the unit in
+ * hand. */
+void lud_proof_ranker_show(lud_proof_ranker *ranker, lud_progress *progress, double begin, double end);
 /* Where the time of playing most probable paths went: the network, the environments and the rest. */
 typedef enum lud_proof_ranker_stage {
     LUD_PROOF_RANK_NETWORK,
@@ -58,7 +62,8 @@ const lud_profile *lud_proof_ranker_profile(const lud_proof_ranker *ranker);
 uint64_t lud_proof_ranker_steps(const lud_proof_ranker *ranker);
 /* Null is allowed. */
 void lud_proof_ranker_destroy(lud_proof_ranker *ranker);
-/* Ranks queries first .. first + n - 1 of a pool; out[n]. */
+/* Ranks queries first .. first + n - 1 of a pool; out[n]. It and playing ask whether to stop:
+ * LUD_INTERRUPTED. */
 lud_status lud_proof_rank(lud_proof_ranker *ranker, lud_proof_pool pool, int32_t first, int32_t n,
                           lud_proof_ranking_query *out, lud_error *error);
 /* Plays every atom of a list; blank ones get no proof and a score no candidate has. out[n]. */

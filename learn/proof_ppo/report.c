@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "learn/proof_ppo/proof_ppo.h"
 #include "learn/proof_ppo/search/beam.h"
 #include "learn/store/run.h"
@@ -191,6 +192,9 @@ static lud_status search(lud_proof_net *net, const lud_proof_atom *query, int64_
                               : lud_no_memory(error, "a search");
     if (!status) {
         lud_proof_beam_run(beam, query, 1, &result, state);
+        status = lud_interrupt_check(error); /* it stopped in the middle */
+    }
+    if (!status) {
         if (result.proved) {
             status = lud_proof_tree_of(model, state, &tree, error);
             if (!status) {

@@ -38,13 +38,18 @@ static void count_episode(lud_proof_episodes *t, const lud_proof_batch *batch, i
     }
 }
 
-void lud_proof_collect(lud_proof_learner_state *p, lud_proof_episodes *episodes) {
+lud_status lud_proof_collect(lud_proof_learner_state *p, lud_proof_episodes *episodes, lud_error *error) {
     lud_proof_batch *batch = p->batch;
     *episodes = (lud_proof_episodes){0};
     lud_proof_decisions_clear(&p->decisions);
     for (int32_t slot = 0; slot < p->n_envs; slot++) p->mask[slot] = 1.0f;
     for (int32_t step = 0; step <= p->n_steps; step++) {
         const int32_t first = step * p->n_envs;
+        const double done = (double)step / (double)p->n_steps;
+        const double part =
+            LUD_PROOF_ROLLOUT_BEGINS + (LUD_PROOF_UPDATE_BEGINS - LUD_PROOF_ROLLOUT_BEGINS) * done;
+        const lud_status status = lud_progress_beat(p->base.progress, part, error);
+        if (status) return status;
         lud_profile_begin(&p->profile, LUD_PROOF_STAGE_RECORD);
         lud_proof_decisions_add_batch(&p->decisions, batch);
         lud_profile_end(&p->profile, LUD_PROOF_STAGE_RECORD);
@@ -55,10 +60,11 @@ void lud_proof_collect(lud_proof_learner_state *p, lud_proof_episodes *episodes)
         lud_profile_end(&p->profile, LUD_PROOF_STAGE_EXPAND);
         p->env_steps++;
         for (int32_t slot = 0; slot < p->n_envs; slot++) {
-            const bool done = batch->terminated[slot] || batch->truncated[slot];
+            const bool ended = batch->terminated[slot] || batch->truncated[slot];
             p->reward[first + slot] = batch->rewards[slot];
-            p->mask[first + p->n_envs + slot] = done ? 0.0f : 1.0f;
-            if (done) count_episode(episodes, batch, slot);
+            p->mask[first + p->n_envs + slot] = ended ? 0.0f : 1.0f;
+            if (ended) count_episode(episodes, batch, slot);
         }
     }
+    return LUD_OK;
 }

@@ -78,7 +78,7 @@ static lud_status add_chunk(void *learner, const lud_chunk *chunks, int64_t n, i
     return LUD_OK;
 }
 
-void lud_proof_update(prover *p) {
+lud_status lud_proof_update(prover *p, lud_error *error) {
     static const lud_update_calls calls = {schedule, add_chunk};
     const lud_returns returns = {.device = p->device,
                                  .workspace = p->workspace,
@@ -91,5 +91,8 @@ void lud_proof_update(prover *p) {
                                  .returns = p->returns,
                                  .baseline = &p->update.baseline};
     lud_returns_estimate(&returns, &p->options.update);
-    (void)lud_update_run(&p->update, p->iteration, &calls, p, NULL); /* a chunk cannot fail */
+    p->update.progress = p->base.progress;
+    p->update.part_begin = LUD_PROOF_UPDATE_BEGINS;
+    p->update.part_end = LUD_PROOF_RANKING_BEGINS;
+    return lud_update_run(&p->update, p->iteration, &calls, p, error);
 }

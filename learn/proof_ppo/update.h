@@ -9,5 +9,5 @@ typedef struct lud_proof_learner_state lud_proof_learner_state;
 /* After the network is built: the optimiser with its groups, the head, and memory of updates. */
 lud_status lud_proof_update_create(lud_proof_learner_state *learner, lud_error *error);
 void lud_proof_update_destroy(lud_proof_learner_state *learner);
-/* Returns and advantages of the rollout, then all epochs. */
-void lud_proof_update(lud_proof_learner_state *learner);
+/* Returns and advantages of the rollout, then all epochs. LUD_INTERRUPTED. */
+lud_status lud_proof_update(lud_proof_learner_state *learner, lud_error *error);

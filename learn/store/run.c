@@ -20,6 +20,16 @@ static lud_status holds(const char *folder, const char *name, bool *there, lud_e
     return failed ? lud_no_memory(error, "a run") : LUD_OK;
 }
 
+/* A scenario's file where a RUN was expected. */
+static lud_status no_folder(const char *path, const lud_scenario *scenario, lud_error *error) {
+    const lud_learner_kind *kind = NULL;
+    const bool trains =
+        scenario->learner && lud_learner_kind_of(scenario, &kind, NULL) == LUD_OK && kind->create;
+    return lud_fail(error, LUD_ERROR_INPUT,
+                    "%s is a scenario, expected a RUN; `ludus %s %s -o RUN` makes one", path,
+                    trains ? "train" : "solve", path);
+}
+
 lud_status lud_run_kind(const char *folder, const lud_scenario *scenario, const lud_learner_kind **kind,
                         lud_error *error) {
     int n;
@@ -32,11 +42,15 @@ lud_status lud_run_kind(const char *folder, const lud_scenario *scenario, const 
     if ((status = holds(folder, checkpoint, &there, error))) return status;
     if (there && scenario->learner && (status = lud_learner_kind_of(scenario, kind, error))) return status;
     if (there && scenario->learner && (*kind)->create) return LUD_OK;
+    if (!lud_folder_exists(folder)) return no_folder(folder, scenario, error);
     lud_text files = {0};
     for (int i = 0; i < n; i++)
         if (kinds[i]->file) lud_text_append(&files, " or %s", kinds[i]->file);
-    status = lud_invalid(error, "%s: expected a RUN, a folder with %s of its learner%s", folder, checkpoint,
-                         files.bytes ? files.bytes : "");
+    status =
+        lud_invalid(error,
+                    "%s: expected a RUN, a folder with %s of its learner%s; a training that was ended before "
+                    "its first checkpoint has none and begins anew",
+                    folder, checkpoint, files.bytes ? files.bytes : "");
     lud_text_free(&files);
     return status;
 }
@@ -67,15 +81,48 @@ static lud_status missing_file(const char *path, lud_error *error) {
     return LUD_ERROR_INPUT;
 }
 
+/* A folder without scenario.yaml: what it holds instead. */
+static lud_status no_run(const char *folder, lud_error *error) {
+    enum { MOST_SHOWN = 3 };
+    lud_text found = {0};
+    int n = 0;
+    bool unfinished = false;
+    DIR *stream = opendir(folder);
+    for (struct dirent *entry; stream && (entry = readdir(stream));) {
+        const char *name = entry->d_name, *dot = strrchr(name, '.');
+        if (dot && strcmp(dot, ".partial") == 0) unfinished = true;
+        if (!dot || strcmp(dot, ".yaml") != 0 || n++ >= MOST_SHOWN) continue;
+        lud_text_append(&found, "%s%s/%s", n > 1 ? ", " : "", folder, name);
+    }
+    if (stream) closedir(stream);
+    lud_text_tame(found.bytes ? found.bytes : (char[]){""});
+    lud_status status =
+        unfinished
+            ? lud_fail(error, LUD_ERROR_INPUT,
+                       "%s: a solution that is not finished; `ludus solve SCENARIO -o %s --resume` goes on",
+                       folder, folder)
+        : n > 0 ? lud_fail(error, LUD_ERROR_INPUT,
+                           "%s: a folder of scenarios, expected one of them or a RUN: %s%s", folder,
+                           found.bytes ? found.bytes : "", n > MOST_SHOWN ? ", ..." : "")
+                : lud_fail(error, LUD_ERROR_INPUT,
+                           "%s: a folder without scenario.yaml, so no RUN; `ludus train SCENARIO -o RUN` or "
+                           "`ludus solve SCENARIO -o RUN` makes one",
+                           folder);
+    lud_text_free(&found);
+    return status;
+}
+
 /* Of a RUN; overrides may be null. */
 static lud_status load_scenario(const char *folder, const lud_scenario_overrides *overrides,
                                 lud_scenario **scenario, lud_error *error) {
     const lud_scenario_overrides none = {.run = lud_run_as_written};
     lud_text path = {0};
     lud_text_append(&path, "%s/scenario.yaml", folder);
-    const lud_status status = path.failed ? lud_no_memory(error, "a run")
-                                          : lud_scenario_load_with(path.bytes, overrides ? overrides : &none,
-                                                                   NULL, scenario, error);
+    const lud_status status =
+        path.failed ? lud_no_memory(error, "a run")
+        : !lud_file_exists(path.bytes) && lud_folder_exists(folder)
+            ? no_run(folder, error)
+            : lud_scenario_load_with(path.bytes, overrides ? overrides : &none, NULL, scenario, error);
     lud_text_free(&path);
     return status;
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "learn/ticks/ticks.h"
 
 const lud_metric lud_tick_evaluation_columns[LUD_TICK_EVALUATION_COLUMNS] = {
@@ -19,8 +20,8 @@ lud_status lud_tick_evaluation_run(lud_tick_learner *l, double *row, lud_error *
     lud_tick_reset(s);
     lud_tick_clear_episodes(s);
     while (s->episodes.n < (double)wanted) {
-        const lud_status status = lud_tick_act(l, s, l->options.deterministic, error);
-        if (status) return status;
+        LUD_TRY(lud_interrupt_check(error));
+        LUD_TRY(lud_tick_act(l, s, l->options.deterministic, error));
         lud_tick_step(l, s, left);
     }
     const lud_tick_episodes *sums = &s->episodes;

@@ -311,8 +311,8 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     const uint64_t each = (uint64_t)l->options.ticks_per_iteration,
                    left = (uint64_t)l->options.ticks - l->iteration * each, n = left < each ? left : each;
     for (uint64_t t = 0; t < n; t++) {
-        const lud_status status = lud_tick_run(l, error);
-        if (status) return status;
+        LUD_TRY(lud_progress_beat(l->base.progress, (double)t / (double)n, error));
+        LUD_TRY(lud_tick_run(l, error));
     }
     l->iteration++;
     write_sums(l, row);
@@ -397,7 +397,8 @@ static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) 
 
 static void report(lud_learner *learner, lud_text *out) {
     const ticks *l = (const ticks *)learner;
-    if (l->profile.calls > 0) lud_profile_print(&l->profile, out);
+    if (l->profile.calls == 0) return; /* an evaluation's measures say more */
+    lud_profile_print(&l->profile, out);
     lud_text_append(out, "%-12s %14s %12s %12s %14s\n", "team", "experiences", "backward", "skipped",
                     "mean reward");
     for (int k = 0; k < l->n_teams; k++) {

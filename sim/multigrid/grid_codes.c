@@ -143,6 +143,57 @@ bool lud_grid_code_find(const lud_grid_thing *thing, const lud_grid_chances *cha
     return false;
 }
 
+/* ---- the table for readers ---- */
+
+static void append_words(lud_text *out, const char *name) {
+    for (; *name; name++) lud_text_append(out, "%c", *name == '_' ? ' ' : *name);
+}
+
+/* `locked door`, `magic wall, entered from the north`. */
+static void name_thing(const code *c, lud_text *out) {
+    if (c->type == LUD_DOOR) lud_text_append(out, "%s ", lud_door_state_names[c->variant]);
+    append_words(out, lud_grid_type_names[c->type]);
+    if (c->type == LUD_EMPTY) lud_text_append(out, " cell");
+    if (c->type == LUD_MAGIC_WALL)
+        lud_text_append(out, ", entered from %s%s", c->variant == LUD_ALL_SIDES ? "" : "the ",
+                        c->variant == LUD_ALL_SIDES ? "all sides" : lud_direction_names[c->variant]);
+    if (c->type == LUD_DISABLING_SWITCH) {
+        lud_text_append(out, ", of every ");
+        append_words(out, lud_grid_type_names[c->variant]);
+    }
+}
+
+static bool same_row(const code *a, const code *b) {
+    return a->type == b->type && a->variant == b->variant;
+}
+
+void lud_grid_codes_describe(bool markdown, lud_text *out) {
+    if (markdown) lud_text_append(out, "| code | stands for |\n|---|---|\n");
+    for (int i = 0; i < N_CODES; i++) {
+        lud_text names = {0};
+        int width = 0;
+        bool first = true;
+        for (int k = 0; k < N_CODES; k++) {
+            if (!same_row(&codes[i], &codes[k])) continue;
+            if (k < i) first = false; /* stands in that row */
+            lud_text_append(&names, markdown ? "%s`%s`" : "%s%s", width ? ", " : "", codes[k].text);
+            width += 4;
+        }
+        if (first && names.bytes) {
+            lud_text_append(out, markdown ? "| %s | " : "  %-8s", names.bytes);
+            name_thing(&codes[i], out);
+            lud_text_append(out, markdown ? " |\n" : "\n");
+        }
+        if (names.failed) out->failed = true;
+        lud_text_free(&names);
+    }
+    lud_text_append(out, markdown ? "\nA `*` is the letter of a colour:" : "\n* is the letter of a colour:");
+    for (int colour = 0; colour_letters[colour]; colour++)
+        lud_text_append(out, markdown ? "%s `%c` %s" : "%s %c %s", colour ? "," : "", colour_letters[colour],
+                        lud_colour_names[colour]);
+    lud_text_append(out, ".\n");
+}
+
 /* ---- rows ---- */
 
 typedef struct cells {

@@ -1,6 +1,7 @@
 /* Maps as text: two characters a cell. The codes are those of the reference; `docs/` has the table. */
 #pragma once
 
+#include "base/text.h"
 #include "sim/multigrid/grid_options.h"
 
 /* What a code stands for: an object or an agent, and what it lies or stands on. */
@@ -27,6 +28,10 @@ lud_status lud_grid_code_read(const char code[2], const lud_grid_chances *chance
 /* The built-in code of a thing under these chances, or false when there is none. For an agent only colour and
  * ground count. */
 bool lud_grid_code_find(const lud_grid_thing *thing, const lud_grid_chances *chances, char code[2]);
+
+/* The table of built-in codes, a row for every thing: its codes, `*` for the letter of a colour, and what it
+ * is. As Markdown or in columns. */
+void lud_grid_codes_describe(bool markdown, lud_text *out);
 
 /* An object of the type with the defaults of the file. */
 lud_grid_object lud_grid_object_with(lud_grid_type type, const lud_grid_chances *chances);

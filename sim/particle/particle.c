@@ -165,6 +165,7 @@ static lud_status parse(lud_tree *root, const char *file, uint64_t seed, lud_mod
 
 const lud_world lud_particle_world = {.name = "particle",
                                       .about = "discs that move, speak and push each other in the plane",
+                                      .options = lud_particle_option_tables,
                                       .parse = parse,
                                       .free = lud_particle_free,
                                       .write = write,

@@ -20,7 +20,8 @@ enum { LUD_PARTICLE_MAX_SPEECH = 64 };
 typedef struct lud_particle_model lud_particle_model;
 
 extern const lud_world lud_particle_world;
-/* The `particle` section and the rows of its tables, for help and docs. */
+/* The `particle` section and the rows of its tables, for help and docs; and all of them, null-terminated. */
+extern const lud_option_table *const lud_particle_option_tables[];
 extern const lud_option_table lud_particle_option_table;
 extern const lud_option_table lud_particle_body_table;
 extern const lud_option_table lud_particle_choice_table;

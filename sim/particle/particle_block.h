@@ -28,20 +28,22 @@ typedef row_type *rows_type;
 
 #if REAL_IS_DOUBLE
 typedef uint64_t bits_type;
-#define EXP_LIMIT 700.0
-#define EXP_MAGIC 6755399441055744.0 /* 1.5 * 2^52: adding it rounds to a whole number */
-#define EXP_BIAS  1023
-#define EXP_SHIFT 52
-#define LN2_HIGH  6.93147180369123816490e-01
-#define LN2_LOW   1.90821492927058770002e-10
+#define REAL_EPSILON 2.220446049250313e-16
+#define EXP_LIMIT    700.0
+#define EXP_MAGIC    6755399441055744.0 /* 1.5 * 2^52: adding it rounds to a whole number */
+#define EXP_BIAS     1023
+#define EXP_SHIFT    52
+#define LN2_HIGH     6.93147180369123816490e-01
+#define LN2_LOW      1.90821492927058770002e-10
 #else
 typedef uint32_t bits_type;
-#define EXP_LIMIT 87.0f
-#define EXP_MAGIC 12582912.0f /* 1.5 * 2^23 */
-#define EXP_BIAS  127
-#define EXP_SHIFT 23
-#define LN2_HIGH  0.693359375f
-#define LN2_LOW   -2.12194440e-4f
+#define REAL_EPSILON 1.1920928955078125e-7f
+#define EXP_LIMIT    87.0f
+#define EXP_MAGIC    12582912.0f /* 1.5 * 2^23 */
+#define EXP_BIAS     127
+#define EXP_SHIFT    23
+#define LN2_HIGH     0.693359375f
+#define LN2_LOW      -2.12194440e-4f
 #endif
 
 BLOCK_CODE real square_root(real x) {
@@ -355,6 +357,8 @@ BLOCK_CODE void add_wall_forces(const lud_particle_model *m, int e, rows_type ro
     }
 }
 
+#include "sim/particle/particle_block_walls.h"
+
 BLOCK_CODE void integrate(const lud_particle_model *m, int e, rows_type rows) {
     const particle_physics *physics = &m->options.physics;
     const real dt = (real)physics->dt, keep = 1 - (real)physics->damping, mass = (real)m->entities[e].mass;
@@ -404,10 +408,13 @@ BLOCK_CODE void disturb(const lud_particle_model *m, lud_range range, const doub
             for (int i = 0; i < 4; i++) w[i][l] = (real)(size * normal[i]);
         }
         if (!m->entities[a].movable) continue;
+        row_type old[2];
         for (int i = 0; i < 2; i++) {
+            memcpy(old[i], rows[m->position_row[a] + i], sizeof old[i]);
             EACH_LANE rows[m->position_row[a] + i][l] += w[i][l];
             EACH_LANE rows[m->velocity_row[a] + i][l] += w[2 + i][l];
         }
+        if (m->n_walls > 0) stop_at_walls(m, a, old[0], old[1], rows);
     }
 }
 
@@ -601,8 +608,13 @@ BLOCK_CODE void step_block(const lud_particle_model *m, lud_range range, uint8_t
         for (int p = m->pair_begin[a]; p < m->pair_begin[a + 1]; p++) add_pair_force(m, &m->pairs[p], rows);
         if (m->n_walls > 0 && m->force_row[a] >= 0) add_wall_forces(m, a, rows);
     }
-    for (int e = 0; e < m->n_entities; e++)
-        if (m->force_row[e] >= 0) integrate(m, e, rows);
+    for (int e = 0; e < m->n_entities; e++) {
+        if (m->force_row[e] < 0) continue;
+        row_type old[2];
+        for (int i = 0; i < 2; i++) memcpy(old[i], rows[m->position_row[e] + i], sizeof old[i]);
+        integrate(m, e, rows);
+        if (m->n_walls > 0) stop_at_walls(m, e, old[0], old[1], rows);
+    }
     if (m->options.disturbance.std > 0 || io->disturbance) disturb(m, range, io->disturbance, first, n, rows);
     real *step = rows[m->step_row];
     EACH_LANE step[l] = step[l] + 1;

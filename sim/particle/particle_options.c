@@ -193,6 +193,11 @@ static const lud_option success_options[] = {
 const lud_option_table lud_particle_success_table =
     OPTION_TABLE("particle.success", "when an episode has succeeded", success_options);
 
+const lud_option_table *const lud_particle_option_tables[] = {
+    &lud_particle_option_table, &lud_particle_body_table,    &lud_particle_view_table,
+    &lud_particle_paint_table,  &lud_particle_choice_table,  &lud_particle_wall_table,
+    &lud_particle_reward_table, &lud_particle_success_table, NULL};
+
 lud_status lud_particle_read_rows(lud_particle_model *m, const lud_option_table *table, lud_tree *list,
                                   void **rows, int *n, lud_error *error) {
     *n = 0;

@@ -276,9 +276,13 @@ lud_status lud_particle_compile_rewards(lud_particle_model *m, lud_error *error)
     m->reward_names = lud_arena_take_array(m->arena, (size_t)m->n_reward_rows + 1, sizeof *m->reward_names);
     if (!m->rules || !m->reward_names) return lud_out_of_memory(error);
     for (int r = 0; r < m->n_reward_rows; r++) {
-        const lud_tree *node = row_of(m->options.rewards, r);
+        lud_tree *node = row_of(m->options.rewards, r);
         m->reward_names[r] = rows[r].name ? rows[r].name : lud_particle_reward_term_names[rows[r].term];
         if (rows[r].when) LUD_TRY(compile_row(m, &rows[r], r, node, error));
+        if (!lud_tree_get(node, "weight") && !lud_tree_get(node, "cost"))
+            return lud_invalid_at(
+                error, node->place,
+                "a reward row needs its `weight` or its `cost`, which is a negative weight");
     }
     return LUD_OK;
 }

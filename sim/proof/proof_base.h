@@ -181,18 +181,33 @@ typedef enum lud_proof_syntax {
     LUD_PROOF_RELATIONS /* one to four arguments; every line must be an atom */
 } lud_proof_syntax;
 
+/* How a fact or query file writes triples. */
+typedef enum lud_proof_format {
+    LUD_PROOF_AUTO,  /* by its first line that is no comment */
+    LUD_PROOF_ATOMS, /* p(a,b). */
+    LUD_PROOF_TABS,  /* a TAB p TAB b, and perhaps a depth; a first line that names the columns is left out */
+    LUD_PROOF_COMMAS,  /* the same with commas; fields may stand in double quotes */
+    LUD_PROOF_NTRIPLES /* <a> <p> <b> . ; names are IRIs without brackets, blank nodes with `_:`, literals
+                          without quotes, with their @language or ^^type */
+} lud_proof_format;
+
 lud_proof_builder *lud_proof_builder_create(lud_proof_syntax syntax);
 void lud_proof_builder_destroy(lud_proof_builder *builder);
+/* Of the fact and query files that are read from now on; LUD_PROOF_AUTO unless it is set. */
+void lud_proof_builder_set_format(lud_proof_builder *builder, lud_proof_format format);
 
-/* One text of each kind, of less than 2 GiB. `name` stands for the file in messages. Lines: `p(a,b).`, the
- * dot optional; blank lines and `%` comments skipped; arguments may stand in single or double quotes. */
+/* One text of each kind, of less than 2 GiB. `name` stands for the file in messages. Lines of facts and
+ * queries as the format says; atoms: `p(a,b).`, the dot optional, arguments may stand in single or double
+ * quotes. Blank lines and those that begin with `%` are skipped. */
 lud_status lud_proof_read_facts(lud_proof_builder *builder, const char *name, const char *text, size_t length,
                                 lud_error *error);
-/* Lines: an atom, optionally followed by a depth (`p(a,b) 3`). */
+/* Lines: a triple, optionally followed by a depth (`p(a,b) 3`). */
 lud_status lud_proof_read_queries(lud_proof_builder *builder, lud_proof_split split, const char *name,
                                   const char *text, size_t length, lud_error *error);
-/* Lines: `name:weight:body1(X,Y), body2(Y,Z) -> head(X,Z)` (name and weight optional), `head(X,Z) :- body.`,
- * or a bare head. Every unquoted argument is a variable, whatever its case; a quoted one is a constant. */
+/* Lines: `name:weight:body1(X,Y), body2(Y,Z) -> head(X,Z)`, `name: body -> head`, `body -> head`, `head(X,Z)
+ * :- body.`, or a bare head. A name without a weight ends with a colon and a blank; without the blank
+ * `a:b(X,Y)` is a predicate of that name where one has been read, else b with the name a where b has been
+ * read. Every unquoted argument is a variable, whatever its case; a quoted one is a constant. */
 lud_status lud_proof_read_rules(lud_proof_builder *builder, const char *name, const char *text, size_t length,
                                 lud_error *error);
 /* Lines: `domain constant constant ...` or `predicate:first_domain:last_domain`. Constants that occur nowhere
@@ -217,5 +232,12 @@ typedef struct lud_proof_build_options {
 lud_status lud_proof_build(const lud_proof_builder *builder, const lud_proof_build_options *options,
                            lud_proof_base **base, lud_error *error);
 void lud_proof_base_destroy(lud_proof_base *base);
+/* What reads but can hardly be meant, a text `file:line: ...` each, at most `most` of a kind and then how
+ * many more there are: predicates of rules and queries that no fact has and no rule concludes, variables of a
+ * rule's head that its body does not bind, constants of queries that no fact and no rule knows.
+ * LUD_ERROR_MEMORY. */
+lud_status lud_proof_builder_check(const lud_proof_builder *builder, int most,
+                                   void (*warn)(void *context, const char *text), void *context,
+                                   lud_error *error);
 /* Lines that the standard syntax told to skip (Prolog directives, other arities). */
 int64_t lud_proof_builder_skipped(const lud_proof_builder *builder);

@@ -34,7 +34,7 @@ typedef struct raw_fact {
 
 typedef struct raw_query {
     raw_atom atom;
-    int32_t depth;
+    int32_t depth, line;
 } raw_query;
 
 typedef struct raw_rule {
@@ -44,6 +44,7 @@ typedef struct raw_rule {
     size_t variables; /* first variable name in `variable_names` */
     int32_t name;     /* in `labels`, -1: none */
     double weight;
+    int32_t line;
 } raw_rule;
 
 typedef struct raw_membership {
@@ -64,6 +65,8 @@ typedef struct raw_signature {
 
 struct lud_proof_builder {
     lud_proof_syntax syntax;
+    lud_proof_format format;
+    char *rule_file, *query_files[LUD_PROOF_SPLITS]; /* names of those read last, or null */
     lud_proof_names constants, predicates, labels, domains, members, signatures;
     RAW_LIST(uint8_t) arity; /* [predicates.n] */
     RAW_LIST(raw_fact) facts;

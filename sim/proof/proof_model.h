@@ -17,6 +17,7 @@ typedef enum lud_proof_known { LUD_PROOF_KNOWN_ALL, LUD_PROOF_KNOWN_FILTERED } l
 /* The `proof:` section of a scenario file, see lud_proof_option_table. */
 typedef struct lud_proof_options {
     int syntax;         /* lud_proof_syntax */
+    int format;         /* lud_proof_format */
     const char *folder; /* where the files below are, or null */
     const char *facts, *rules, *domains;
     struct lud_proof_query_options {

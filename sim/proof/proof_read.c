@@ -1,10 +1,11 @@
 #include <assert.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "sim/proof/proof_builder.h"
+#include "sim/proof/proof_triples.h"
 
 /* One line being read. */
 typedef struct cursor {
@@ -229,22 +230,6 @@ static lud_status expect_end(cursor *c) {
     return at_end(c) ? LUD_OK : fail(c, c->at, "more text after the atom", "the end of the line");
 }
 
-lud_status lud_proof_read_facts(lud_proof_builder *builder, const char *name, const char *text, size_t length,
-                                lud_error *error) {
-    cursor c = begin(builder, name, text, length, error);
-    while (next_line(&c)) {
-        if (is_skipped(&c)) {
-            builder->skipped++;
-            continue;
-        }
-        raw_fact fact = {.score = 1.0f};
-        LUD_TRY(read_atom(&c, constant_term, &fact.atom));
-        LUD_TRY(expect_end(&c));
-        if (!APPEND(builder->facts, fact)) return no_memory(&c);
-    }
-    return LUD_OK;
-}
-
 static lud_status read_integer(cursor *c, int64_t minimum, int64_t maximum, int64_t *value) {
     skip_blanks(c);
     const char *start = c->at;
@@ -269,36 +254,152 @@ static lud_status read_real(cursor *c, const char *stops, double *value) {
     while (!at_end(c) && !is_blank(*c->at) && !(*c->at && strchr(stops, *c->at)) && n + 1 < sizeof copy)
         copy[n++] = *c->at++;
     copy[n] = 0;
-    char *stop = NULL;
-    *value = strtod(copy, &stop);
-    if (n == 0 || *stop || !isfinite(*value))
+    const char *stop;
+    if (!lud_number_real(copy, &stop, value) || *stop)
         return fail(c, start, "not a number", "a finite decimal number");
     return LUD_OK;
+}
+
+/* ---- facts and queries ---- */
+
+/* Keeps the name of the file that is read. */
+static bool keep_name(char **kept, const char *name) {
+    free(*kept);
+    return (*kept = strdup(name)) != NULL;
+}
+
+static lud_status field_term(cursor *c, lud_proof_names *names, const lud_proof_line *line, int field,
+                             int32_t *number) {
+    const size_t length = line->fields[field].length;
+    const char *at = c->at + line->fields[field].at;
+    if (length == 0) return fail(c, at, "an empty field", "a name");
+    if (length > LUD_PROOF_MAX_NAME) return fail(c, at, "a name over 4096 bytes", "a shorter one");
+    *number = lud_proof_names_add(names, line->fields[field].text, length);
+    return *number < 0 ? no_memory(c) : LUD_OK;
+}
+
+/* A line of three fields, and of a query its depth. *none: it is a comment or names the columns. */
+static lud_status read_fields(cursor *c, lud_proof_format format, char *room, bool first, raw_query *query,
+                              bool with_depth, bool *none) {
+    lud_proof_builder *b = c->builder;
+    lud_proof_line line;
+    if (!lud_proof_split_line(format, c->at, (size_t)(c->stop - c->at), room, &line))
+        return fail(c, c->at + line.fault_at, line.fault, line.expected);
+    *none = line.n == 0 || (first && lud_proof_is_header(&line));
+    if (*none) return LUD_OK;
+    const char *begin = c->at;
+    query->atom = (raw_atom){0};
+    lud_status status = field_term(c, &b->constants, &line, 0, &query->atom.terms[0]);
+    if (!status) status = field_term(c, &b->predicates, &line, 1, &query->atom.predicate);
+    if (!status) status = field_term(c, &b->constants, &line, 2, &query->atom.terms[1]);
+    if (!status) status = check_arity(c, begin + line.fields[1].at, query->atom.predicate, 2);
+    if (status || line.n < LUD_PROOF_FIELDS) return status;
+    c->at = begin + line.fields[3].at;
+    if (!with_depth) return fail(c, c->at, "a fourth field", "the end of the line");
+    int64_t depth;
+    status = read_integer(c, -1, 1000000, &depth);
+    query->depth = (int32_t)depth;
+    return status ? status : expect_end(c);
+}
+
+/* An atom, and of a query its depth. */
+static lud_status read_atom_line(cursor *c, raw_query *query, bool with_depth) {
+    lud_status status = read_atom(c, constant_term, &query->atom);
+    if (status || !with_depth) return status ? status : expect_end(c);
+    skip_dot(c);
+    if (at_end(c)) return LUD_OK;
+    int64_t depth;
+    status = read_integer(c, -1, 1000000, &depth);
+    query->depth = (int32_t)depth;
+    return status ? status : expect_end(c);
+}
+
+/* What to do with what a line of facts or queries says. */
+typedef lud_status (*take_triple)(cursor *c, const raw_query *query, lud_proof_split split);
+
+static lud_status take_fact(cursor *c, const raw_query *query, lud_proof_split split) {
+    (void)split;
+    const raw_fact fact = {query->atom, 1.0f};
+    return APPEND(c->builder->facts, fact) ? LUD_OK : no_memory(c);
+}
+
+static lud_status take_query(cursor *c, const raw_query *query, lud_proof_split split) {
+    return APPEND(c->builder->queries[split], *query) ? LUD_OK : no_memory(c);
+}
+
+static lud_status read_triples(cursor *c, take_triple take, lud_proof_split split) {
+    lud_proof_format format = c->builder->format;
+    const bool with_depth = take == take_query;
+    char *room = NULL; /* for any line of the text */
+    lud_status status = LUD_OK;
+    for (bool first = true; !status && next_line(c); first = false) {
+        if (format == LUD_PROOF_AUTO) format = lud_proof_guess_format(c->at, (size_t)(c->stop - c->at));
+        raw_query query = {.depth = LUD_PROOF_NO_DEPTH, .line = c->line};
+        bool none = format == LUD_PROOF_ATOMS && is_skipped(c);
+        c->builder->skipped += none;
+        if (format != LUD_PROOF_ATOMS && !room && !(room = malloc((size_t)(c->end - c->begin) + 1)))
+            status = no_memory(c);
+        else if (format != LUD_PROOF_ATOMS)
+            status = read_fields(c, format, room, first, &query, with_depth, &none);
+        else if (!none)
+            status = read_atom_line(c, &query, with_depth);
+        if (!status && !none) status = take(c, &query, split);
+    }
+    free(room);
+    return status;
+}
+
+lud_status lud_proof_read_facts(lud_proof_builder *builder, const char *name, const char *text, size_t length,
+                                lud_error *error) {
+    cursor c = begin(builder, name, text, length, error);
+    return read_triples(&c, take_fact, LUD_PROOF_TRAIN);
 }
 
 lud_status lud_proof_read_queries(lud_proof_builder *builder, lud_proof_split split, const char *name,
                                   const char *text, size_t length, lud_error *error) {
     cursor c = begin(builder, name, text, length, error);
-    while (next_line(&c)) {
-        if (is_skipped(&c)) {
-            builder->skipped++;
-            continue;
-        }
-        raw_query query = {.depth = LUD_PROOF_NO_DEPTH};
-        LUD_TRY(read_atom(&c, constant_term, &query.atom));
-        skip_dot(&c);
-        if (!at_end(&c)) {
-            int64_t depth;
-            LUD_TRY(read_integer(&c, -1, 1000000, &depth));
-            query.depth = (int32_t)depth;
-            LUD_TRY(expect_end(&c));
-        }
-        if (!APPEND(builder->queries[split], query)) return no_memory(&c);
-    }
+    if (!keep_name(&builder->query_files[split], name)) return no_memory(&c);
+    return read_triples(&c, take_query, split);
+}
+
+/* ---- rules ---- */
+
+/* Takes the text from here to `colon` as the rule's name. */
+static lud_status take_label(cursor *c, raw_rule *rule, const char *colon) {
+    const char *stop = colon;
+    skip_blanks(c);
+    while (stop > c->at && is_blank(stop[-1])) stop--;
+    if (stop == c->at) return fail(c, c->at, "an empty rule name", "a name before the colon");
+    rule->name = lud_proof_names_add(&c->builder->labels, c->at, (size_t)(stop - c->at));
+    if (rule->name < 0) return no_memory(c);
+    c->at = colon + 1;
     return LUD_OK;
 }
 
-/* `name:weight:` before the first predicate, when there are two colons before the first bracket. */
+static bool is_number(const char *from, const char *to) {
+    char copy[64];
+    while (from < to && is_blank(*from)) from++;
+    while (to > from && is_blank(to[-1])) to--;
+    const size_t n = (size_t)(to - from);
+    if (n == 0 || n >= sizeof copy) return false;
+    memcpy(copy, from, n);
+    copy[n] = 0;
+    const char *end;
+    double ignored;
+    return lud_number_real(copy, &end, &ignored) && !*end;
+}
+
+/* Whether `a:b(` without a blank means b with the name a: where nothing is called a:b, but something b. */
+static bool is_name(const cursor *c, const char *colon, const char *bracket) {
+    const char *begin = c->at, *end = bracket;
+    while (begin < colon && is_blank(*begin)) begin++;
+    while (end > colon && is_blank(end[-1])) end--;
+    const lud_proof_names *known = &c->builder->predicates;
+    return lud_proof_names_find(known, begin, (size_t)(end - begin)) < 0 &&
+           lud_proof_names_find(known, colon + 1, (size_t)(end - colon - 1)) >= 0;
+}
+
+/* `name:weight:` or `name: ` before the first predicate. */
 static lud_status read_rule_label(cursor *c, raw_rule *rule) {
     const char *bracket = memchr(c->at, '(', (size_t)(c->stop - c->at));
     if (!bracket) return LUD_OK;
@@ -306,15 +407,12 @@ static lud_status read_rule_label(cursor *c, raw_rule *rule) {
     int n = 0;
     for (const char *p = c->at; p < bracket && n < 2; p++)
         if (*p == ':') colon[n++] = p;
-    if (n < 2) return LUD_OK;
-    const char *stop = colon[0];
-    skip_blanks(c);
-    while (stop > c->at && is_blank(stop[-1])) stop--;
-    if (stop == c->at) return fail(c, c->at, "an empty rule name", "a name before the colon");
-    rule->name = lud_proof_names_add(&c->builder->labels, c->at, (size_t)(stop - c->at));
-    if (rule->name < 0) return no_memory(c);
-    c->at = colon[0] + 1;
-    LUD_TRY(read_real(c, ":", &rule->weight));
+    const bool apart = n > 0 && is_blank(colon[0][1]);
+    if (n < 2 || (apart && !is_number(colon[0] + 1, colon[1])))
+        return apart || (n == 1 && is_name(c, colon[0], bracket)) ? take_label(c, rule, colon[0]) : LUD_OK;
+    lud_status status = take_label(c, rule, colon[0]);
+    if (!status) status = read_real(c, ":", &rule->weight);
+    if (status) return status;
     skip_blanks(c);
     if (c->at != colon[1]) return fail(c, c->at, "text between weight and colon", "`:`");
     c->at++;
@@ -368,7 +466,8 @@ static void order_variables(lud_proof_builder *b, raw_rule *rule) {
 
 static lud_status read_rule(cursor *c) {
     lud_proof_builder *b = c->builder;
-    raw_rule fresh = {.body = b->bodies.n, .variables = b->variable_names.n, .name = -1, .weight = 1.0};
+    raw_rule fresh = {
+        .body = b->bodies.n, .variables = b->variable_names.n, .name = -1, .weight = 1.0, .line = c->line};
     if (!APPEND(b->rules, fresh)) return no_memory(c);
     raw_rule *rule = &b->rules.items[b->rules.n - 1];
     LUD_TRY(read_rule_label(c, rule));
@@ -391,6 +490,7 @@ static lud_status read_rule(cursor *c) {
 lud_status lud_proof_read_rules(lud_proof_builder *builder, const char *name, const char *text, size_t length,
                                 lud_error *error) {
     cursor c = begin(builder, name, text, length, error);
+    if (!keep_name(&builder->rule_file, name)) return no_memory(&c);
     while (next_line(&c)) {
         LUD_TRY(read_rule(&c));
     }
@@ -470,6 +570,10 @@ lud_proof_builder *lud_proof_builder_create(lud_proof_syntax syntax) {
     return builder;
 }
 
+void lud_proof_builder_set_format(lud_proof_builder *builder, lud_proof_format format) {
+    builder->format = format;
+}
+
 int64_t lud_proof_builder_skipped(const lud_proof_builder *builder) {
     return builder->skipped;
 }
@@ -481,7 +585,7 @@ void lud_proof_builder_destroy(lud_proof_builder *builder) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) lud_proof_names_free(names[i]);
     free(builder->arity.items);
     free(builder->facts.items);
-    for (int s = 0; s < LUD_PROOF_SPLITS; s++) free(builder->queries[s].items);
-    LUD_FREE(builder->rules.items, builder->bodies.items, builder->variable_names.items,
+    for (int s = 0; s < LUD_PROOF_SPLITS; s++) LUD_FREE(builder->queries[s].items, builder->query_files[s]);
+    LUD_FREE(builder->rule_file, builder->rules.items, builder->bodies.items, builder->variable_names.items,
              builder->memberships.items, builder->argument_domains.items, builder->scores.items, builder);
 }

@@ -11,6 +11,7 @@
 /* ---- Options ---- */
 
 static const char *const syntax_names[] = {"triples", "relations", NULL};
+static const char *const format_names[] = {"auto", "atoms", "tabs", "commas", "n-triples", NULL};
 static const char *const split_names[] = {"train", "valid", "test", NULL};
 static const char *const corrupt_names[] = {"head", "tail", "both", NULL};
 static const char *const known_names[] = {"all", "filtered", NULL};
@@ -71,6 +72,10 @@ static const lud_option proof_options[] = {
     TEXT(domains, NULL, "file of domains, to corrupt a query within its argument's domain"),
     CHOICE(syntax, "triples", syntax_names,
            "triples: two arguments, other lines of a Prolog file skipped; relations: one to four arguments"),
+    CHOICE(format, "auto", format_names,
+           "of fact and query files: auto, by the first line; atoms, p(a,b); tabs and commas, a line of "
+           "subject, "
+           "predicate and object; n-triples"),
     INT(reward, "4", 0, LUD_PROOF_REWARDS - 1, "reward scheme 0 to 5"),
     SECTION(queries, query_table, "what is to be proved"),
     SECTION(limits, limit_table, "budgets of the search"),
@@ -82,7 +87,7 @@ const lud_option_table lud_proof_option_table =
 
 /* ---- Scenario -> model ---- */
 
-enum { FILE_LIMIT = INT32_MAX };
+enum { FILE_LIMIT = INT32_MAX, MOST_WARNINGS = 3 };
 
 typedef enum file_kind { FACTS, RULES, TRAIN, VALID, TEST, DOMAINS, SCORES } file_kind;
 
@@ -127,6 +132,11 @@ static lud_status read_one(lud_proof_builder *builder, const lud_proof_options *
     return status;
 }
 
+static void warn(void *unused, const char *text) {
+    (void)unused;
+    lud_log(NULL, LUD_LOG_WARNING, "%s", text);
+}
+
 lud_status lud_proof_model_load(const lud_proof_options *options, const char *file, uint64_t seed,
                                 lud_proof_model **model, lud_error *error) {
     if (!options->facts || !options->rules)
@@ -134,6 +144,7 @@ lud_status lud_proof_model_load(const lud_proof_options *options, const char *fi
                               options->facts ? "rules" : "facts");
     lud_proof_builder *builder = lud_proof_builder_create((lud_proof_syntax)options->syntax);
     if (!builder) return lud_out_of_memory(error);
+    lud_proof_builder_set_format(builder, (lud_proof_format)options->format);
     const char *paths[] = {options->facts,         options->rules,        options->queries.train,
                            options->queries.valid, options->queries.test, options->domains,
                            options->scores.file};
@@ -146,6 +157,8 @@ lud_status lud_proof_model_load(const lud_proof_options *options, const char *fi
     if (!status && lud_proof_builder_skipped(builder) > 0)
         lud_log(NULL, LUD_LOG_WARNING, "%s: %lld lines that hold no triple were skipped", options->facts,
                 (long long)lud_proof_builder_skipped(builder));
+    if (!status && (status = lud_proof_builder_check(builder, MOST_WARNINGS, warn, NULL, error)))
+        lud_proof_base_destroy(base);
     lud_proof_builder_destroy(builder);
     if (status) return status;
     return lud_proof_model_create(base, options, model, error);
@@ -427,9 +440,12 @@ static void describe(const lud_model *model, const uint8_t *state, lud_text *out
     lud_proof_tree_free(&tree);
 }
 
+static const lud_option_table *const option_tables[] = {&lud_proof_option_table, NULL};
+
 const lud_world lud_proof_world = {
     .name = "proof",
     .about = "a knowledge graph: prove queries from facts by rules, one resolution step at a time",
+    .options = option_tables,
     .parse = parse,
     .free = free_model,
     .write = write_model,

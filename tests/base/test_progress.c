@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/progress.h"
 
@@ -87,7 +88,7 @@ static void test_terminal(void **state) {
     lud_progress_start(&progress, out, "train", "steps", 100);
     assert_true(progress.terminal);
     progress.interval = 0;
-    lud_progress_note(&progress, "a very long note that does not fit on a line of sixty columns");
+    lud_progress_note(&progress, "a 1  a very long note that does not fit on a line of sixty columns");
     lud_progress_update(&progress, 50);
     lud_progress_note(&progress, "x");
     lud_progress_update(&progress, 60);
@@ -105,8 +106,14 @@ static void test_terminal(void **state) {
     assert_int_equal(text[0], '\r');
     char *second = strchr(text + 1, '\r');
     assert_non_null(second);
-    assert_int_equal(second - text - 1, 59); /* cut to the width of the window */
-    assert_int_equal(strncmp(text + 1, "train [############------------]  50% 50 of 100 steps, ", 54), 0);
+    /* the bar gives way to the figures, and what does not fit is left out as a whole */
+    *second = 0;
+    assert_true(second - text - 1 <= 59);
+    assert_null(strchr(text + 1, '['));
+    assert_int_equal(strncmp(text + 1, "train 50 of 100 steps, ", 23), 0);
+    assert_null(strstr(text + 1, "very"));
+    assert_string_equal(second - 5, ", a 1");
+    *second = '\r';
     assert_null(memchr(text, '\n', (size_t)(second - text)));
     assert_non_null(strstr(second, " 60% 60 of 100 steps, "));
     assert_int_equal(text[n - 1], '\n');
@@ -181,6 +188,35 @@ static void test_interrupt_twice(void **state) {
     assert_true(lud_clock_seconds() - began > 0.3); /* the first three did not */
 }
 
+/* Parts of a unit count for the rate and are shown; the question that was agreed on is answered with yes. */
+static void test_beat(void **state) {
+    (void)state;
+    FILE *file = tmpfile();
+    lud_error error = {0};
+    lud_progress progress;
+    lud_progress_start(&progress, file, "train", "iterations", 10);
+    progress.interval = 0;
+    progress.before = 2;
+    progress.started -= 10.0;
+    lud_progress_update(&progress, 2);
+    lud_interrupt_at(3);
+    assert_int_equal(lud_progress_beat(&progress, 0.5, &error), LUD_OK);
+    assert_int_equal(lud_progress_beat(NULL, 0.9, &error), LUD_OK);
+    assert_int_equal(lud_progress_beat(&progress, 7.0, &error), LUD_INTERRUPTED);
+    assert_string_equal(error.text, "interrupted");
+    assert_true(lud_interrupted());
+    assert_int_equal(lud_interrupt_questions(), 4);
+    lud_interrupt_at(0);
+    assert_false(lud_interrupted());
+    rewind(file);
+    char lines[3][200];
+    for (int i = 0; i < 3; i++) assert_non_null(fgets(lines[i], sizeof lines[i], file));
+    assert_ptr_equal(strstr(lines[0], "train: 2 of 10 iterations, 0/s, 10 s"), lines[0]);
+    assert_ptr_equal(strstr(lines[1], "train: 2.50 of 10 iterations, 0.05/s, 2:30 left"), lines[1]);
+    assert_ptr_equal(strstr(lines[2], "train: 3.00 of 10 iterations, 0.10/s, 1:10 left"), lines[2]);
+    fclose(file);
+}
+
 static void test_interrupt(void **state) {
     (void)state;
     assert_false(lud_interrupted());
@@ -202,8 +238,8 @@ static void test_interrupt(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formats),         cmocka_unit_test(test_plain),
-        cmocka_unit_test(test_terminal),        cmocka_unit_test(test_log),
-        cmocka_unit_test(test_interrupt_twice), cmocka_unit_test(test_interrupt)};
+        cmocka_unit_test(test_formats),  cmocka_unit_test(test_plain), cmocka_unit_test(test_terminal),
+        cmocka_unit_test(test_log),      cmocka_unit_test(test_beat),  cmocka_unit_test(test_interrupt_twice),
+        cmocka_unit_test(test_interrupt)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 
 static const lud_bench *const registry[] = {
     &lud_bench_multigrid,  //
@@ -51,7 +52,8 @@ static int compare_doubles(const void *a, const void *b) {
 }
 
 lud_status lud_bench_add(lud_bench_report *report, lud_bench_row row, lud_error *error) {
-    if (!lud_bench_wants(report, row.name)) return LUD_OK;
+    lud_status status = lud_interrupt_check(error); /* then what was measured is worth nothing */
+    if (status || !lud_bench_wants(report, row.name)) return status;
     if (report->n == report->capacity) {
         int capacity = report->capacity ? 2 * report->capacity : 16;
         lud_bench_row *rows = realloc(report->rows, (size_t)capacity * sizeof *rows);
@@ -84,10 +86,10 @@ void lud_bench_report_free(lud_bench_report *report) {
 }
 
 void lud_bench_rates(int n, lud_bench_piece *pieces, void *context) {
-    double rate[LUD_BENCH_PIECES][N_REPETITIONS];
+    double rate[LUD_BENCH_PIECES][N_REPETITIONS] = {{0}};
     for (int i = 0; i < n; i++) pieces[i].work(context); /* caches and pages */
     for (int r = 0; r < N_REPETITIONS; r++)
-        for (int i = 0; i < n; i++) {
+        for (int i = 0; i < n && !lud_interrupted(); i++) { /* lud_bench_add says that it was */
             double begin = lud_clock_seconds(), elapsed = 0;
             long calls = 0;
             for (; elapsed < repetition_seconds; elapsed = lud_clock_seconds() - begin, calls++)

@@ -65,7 +65,8 @@ bool lud_bench_is(const lud_bench *bench, const char *name);
 
 /* Whether a row of this name is kept: a benchmark may ask before it measures. */
 bool lud_bench_wants(const lud_bench_report *report, const char *name);
-/* Adds a row, where the report wants it; all texts are copied. */
+/* Adds a row, where the report wants it; all texts are copied. LUD_INTERRUPTED when somebody wants it to
+ * stop. */
 lud_status lud_bench_add(lud_bench_report *report, lud_bench_row row, lud_error *error);
 /* Adds a row whose value is the median of n values and whose spread is half the distance between the smallest
  * and the largest. Sorts the values. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/progress.h"
+#include "base/interrupt.h"
 #include "base/text.h"
 #include "learn/empo/phase2/phase2.h"
 #include "tests/bench/bench.h"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/random.h"
 #include "learn/nn/arrays.h"

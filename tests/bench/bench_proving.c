@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/progress.h"
+#include "base/interrupt.h"
 #include "learn/kge/kge.h"
 #include "learn/proof_ppo/proof_ppo.h"
 #include "tests/bench/bench.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/interrupt.h"
 #include "base/progress.h"
 #include "learn/mappo/mappo.h"
 #include "tests/bench/bench.h"
@@ -108,12 +109,14 @@ lud_status lud_bench_learn(lud_learner *learner, const char *label, double *seco
     const double began = processor_seconds();
     lud_progress progress;
     lud_progress_start(&progress, stderr, label, "iterations", learner->n_iterations);
+    learner->progress = &progress;
     lud_status status = LUD_OK;
     for (uint64_t i = 0; i < learner->n_iterations && !status; i++) {
         status = learner->kind->iterate(learner, row, error);
-        if (lud_interrupted()) status = lud_fail(error, LUD_INTERRUPTED, "interrupted");
+        if (!status) status = lud_interrupt_check(error);
         lud_progress_update(&progress, i + 1);
     }
+    learner->progress = NULL;
     lud_progress_finish(&progress);
     *seconds += processor_seconds() - began;
     return status;

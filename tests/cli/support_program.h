@@ -14,6 +14,9 @@ program_result program_run_interrupted(const char *const *words);
 /* SIGINT after so many milliseconds: the program may not listen yet (exit code -1) or be done (0). */
 program_result program_run_interrupted_after(const char *const *words, int milliseconds);
 
+/* In a folder; SIGINT when it has not ended after so many milliseconds. */
+program_result program_run_at_most(const char *folder, const char *const *words, int milliseconds);
+
 /* The output goes to the file at `path`, which stays open for writing only; .out is empty. */
 program_result program_run_to(const char *path, const char *const *words);
 

@@ -135,7 +135,7 @@ static void test_more_mistakes(void **state) {
     const char *varied[2 + 17 + 1] = {"sweep", RESCUE};
     for (int k = 0; k < 17; k++) varied[2 + k] = "--vary=run.seed=1";
     check_failure(program_run(varied), 1, "more than 16 --vary");
-    check_failure(SWEEP "-q"), 2, "sweep needs something to vary: --vary learner.beta_r=1:100:10:log");
+    check_failure(SWEEP "-q"), 2, "sweep SCENARIO needs something to vary: -v learner.beta_r=1:100:10:log");
     char many[600] = "k=1";
     for (int i = 0; i < 257; i++) strcat(many, ",1");
     check_failure(SWEEP "--vary", many), 1, "--vary k: more than 256 values");

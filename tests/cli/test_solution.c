@@ -233,7 +233,9 @@ static void test_uncovered_cells(void **state) {
     static const char *const goals = "goals=[{cell: [1, 1]}]";
     program_result r = LUDUS("solve", KEY, "-o", other_path, "-q", "--set", goals);
     assert_int_not_equal(r.exit_code, 0);
-    assert_contains(r.err, "no goal is open to agent 0 in state ");
+    assert_contains(
+        r.err,
+        "no goal is open to agent 0 any more in a state that can be reached: agent 0 (yellow, human) at (");
     assert_contains(r.err, "be at (1, 1)");
     assert_contains(r.err, "agent 0 (yellow, human) at (");
     program_free(&r);

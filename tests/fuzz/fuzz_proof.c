@@ -1,5 +1,6 @@
 /* Readers of the proof world on arbitrary bytes: the first byte chooses file kind and syntax. Whatever reads
- * is built into a base, and a few of its facts are expanded. */
+ * is built into a base, and a few of its facts are expanded. Bits of the first byte, from the lowest: syntax,
+ * kind of file (2), format of triples (3). */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,11 +31,17 @@ static void use(const lud_proof_base *base) {
     lud_prover_destroy(prover);
 }
 
+static void forget(void *unused, const char *text) {
+    (void)unused;
+    (void)text;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 1) return 0;
     lud_proof_builder *builder =
         lud_proof_builder_create(data[0] & 1 ? LUD_PROOF_RELATIONS : LUD_PROOF_TRIPLES);
     if (!builder) return 0;
+    lud_proof_builder_set_format(builder, (lud_proof_format)((data[0] >> 3 & 7) % (LUD_PROOF_NTRIPLES + 1)));
     /* a `#` line divides facts from rules, so that both can grow together */
     const char *text = (const char *)data + 1, *end = (const char *)data + size;
     const char *cut = text;
@@ -57,6 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         break;
     }
     if (!status) status = lud_proof_read_rules(builder, "r", rest, (size_t)(end - rest), &error);
+    if (!status) lud_proof_builder_check(builder, 2, forget, NULL, &error);
     lud_proof_base *base = NULL;
     if (!status && !lud_proof_build(builder, NULL, &base, &error)) {
         use(base);

@@ -490,7 +490,7 @@ static void wrong_problems_are_refused(void **context) {
     assert_int_equal(lud_empo_problem_create(space, &theory, &problem, &error), LUD_OK);
     double *records = calloc(space->n_states * (uint64_t)problem->layout.record_doubles, sizeof *records);
     lud_empo_run run = {.records = records, .first_level = INT32_MAX};
-    assert_int_equal(lud_empo_solve(problem, &run, &error), LUD_ERROR_NUMERIC);
+    assert_int_equal(lud_empo_solve(problem, &run, &error), LUD_ERROR_INPUT);
     assert_non_null(strstr(error.text, "no goal is open to agent"));
     assert_non_null(strstr(error.text, "of the table"));
     free(records);

@@ -77,8 +77,16 @@ static void expect(const char *text, lud_status status, const char *expected) {
 
 static void test_sections(void **state) {
     (void)state;
-    expect(PARTICLE("task: simple"), LUD_ERROR_INPUT,
-           "test.yaml: there is no `learner:` section to train with");
+    expect("ludus: 1\nworld: particle\nparticle: {task: simple}\nrun: {steps: 0x40}\n" LEARNER(
+               "type: empo-phase1"),
+           LUD_ERROR_INPUT,
+           "test.yaml:4:14: run.steps counts environment steps, by which empo-phase1 does not; its length "
+           "stands in "
+           "its own section (ludus help empo-phase1)");
+    expect(
+        PARTICLE("task: simple"), LUD_ERROR_INPUT,
+        "test.yaml: there is no `learner:` section to train with, for instance --set learner.type=NAME; in "
+        "particle: graph-mappo, clone, ticks");
     expect(PARTICLE("task: simple") LEARNER("steps: 3"), LUD_ERROR_INPUT,
            "test.yaml:4:10: the `learner:` section has no `type:`");
     expect(PARTICLE("task: simple") LEARNER("type: kge"), LUD_ERROR_INPUT,

@@ -139,6 +139,14 @@ static void empo_people(void **state) {
     "epochs: 1, minibatches: 1, evaluation_episodes: 2, "                                                    \
     "graph: {hidden_size: 4, heads: 1, embed_hidden_size: 4, layers: 1}"
 
+static void cloning(void **state) {
+    (void)state;
+    test_learner("clone", PARTICLE
+                 "learner: {type: clone, steps: 2, report_every: 1, batch: 4, windows: {horizon: 2}, "
+                 "summary: {weight: 1}, pairs: {weight: 1}, evaluation_episodes: 2, dagger: {rounds: 1, "
+                 "labels: 4, environments: 1, expert: random}, network: {hidden_size: 8, encoder: mlp}}\n");
+}
+
 static void mappo(void **state) {
     (void)state;
     test_learner("graph-mappo", PARTICLE MAPPO "}\n");
@@ -341,6 +349,7 @@ int main(void) {
                                        cmocka_unit_test(empo_people),
                                        cmocka_unit_test(empo_plasticity),
                                        cmocka_unit_test(mappo),
+                                       cmocka_unit_test(cloning),
                                        cmocka_unit_test(ticks),
                                        cmocka_unit_test(token_ticks),
                                        cmocka_unit_test(proof_ppo),

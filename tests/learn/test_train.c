@@ -248,7 +248,8 @@ static void faults_are_told(void **state) {
     assert_int_equal(train(learner, "fault", true, 0, &result, &error), LUD_ERROR_INPUT);
     assert_non_null(strstr(error.text, "checkpoint.safetensors"));
     assert_int_equal(train(learner, "fault", false, 14, &result, &error), LUD_INTERRUPTED);
-    assert_string_equal(error.text, "stopped after 14 of 40 iterations; --resume continues");
+    assert_string_equal(error.text,
+                        "stopped after 14 of 40 iterations, the state is saved; --resume continues");
     lud_learner_destroy(learner);
     learner = make(LUD_OPTIMISER_ADAM);
     assert_int_equal(train(learner, "fault", false, 0, &result, &error), LUD_ERROR_INPUT);

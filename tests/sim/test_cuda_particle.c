@@ -140,9 +140,16 @@ static void compare(const char *section) {
     void *observed[2][LUD_MAX_OBSERVATION_PARTS];
     memcpy(observed[0], cpu.parts, sizeof cpu.parts);
     memcpy(observed[1], device.parts, sizeof device.parts);
-    const lud_batch_out out[2] = {
-        {observed[0], cpu.rewards, cpu.terminated, cpu.truncated, cpu.final_states},
-        {observed[1], device.rewards, device.terminated, device.truncated, device.final_states}};
+    const lud_batch_out out[2] = {{.observations = observed[0],
+                                   .rewards = cpu.rewards,
+                                   .terminated = cpu.terminated,
+                                   .truncated = cpu.truncated,
+                                   .final_states = cpu.final_states},
+                                  {.observations = observed[1],
+                                   .rewards = device.rewards,
+                                   .terminated = device.terminated,
+                                   .truncated = device.truncated,
+                                   .final_states = device.final_states}};
     int n_ended = 0;
     for (int step = 0; step <= STEPS; step++) {
         if (step == 0) {
@@ -202,13 +209,19 @@ static void test_every_task(void **state) {
         }
 }
 
-/* Graphs, disturbances, walls of thought: what the tasks as they are leave out; and teams for the larger
- * rooms. */
+/* Graphs, disturbances, walls that stop who is fast: what the tasks as they are leave out; and teams for the
+ * larger rooms. */
 static void test_more(void **state) {
     (void)state;
     if (!cuda) skip();
     compare("task: navigation_graph, episode_length: 20, agents: 5, obstacles: 3, actions: continuous, "
             "disturbance: {std: 0.1}, graph: {nodes: relative, edges: true, distances: true}");
+    compare(
+        "episode_length: 20, actions: continuous, bodies: [{name: a, type: agent, count: 3, region: [-0.8, "
+        "-0.8, -0.4, 0.8], acceleration: 1e3, observes: [{term: position}]}], walls: [{at: 1}, {at: -1}, "
+        "{at: "
+        "1, orientation: vertical}, {at: -1, orientation: vertical}, {at: 0, orientation: vertical, to: "
+        "0.3}]");
     compare("task: navigation_graph, episode_length: 20, agents: 12, obstacles: 4, "
             "graph: {nodes: global, edges: true, distances: true}");
     compare("task: navigation_graph, episode_length: 20, agents: 30, obstacles: 10");

@@ -116,6 +116,19 @@ static void particle(void **state) {
         "ludus: 1\nworld: particle\nparticle: {task: navigation_graph, agents: 2, obstacles: 1}\n");
 }
 
+static void tribes(void **state) {
+    (void)state;
+    static const char *const files[] = {"tribes/small.yaml", "tribes/raid.yaml"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[512];
+        snprintf(path, sizeof path, SCENARIOS "%s", files[i]);
+        out_of_memory_test(files[i], load, path);
+    }
+    out_of_memory_test("generated land", read,
+                       "ludus: 1\nworld: tribes\ntribes:\n  generate: {size: [7, 7], grain: 2, wood: 2, ore: "
+                       "2, maps: 2}\n  teams: [{agents: 2}, {agents: 1}]\n");
+}
+
 /* ---- knowledge bases ---- */
 
 /* Every relation of a family of a few people, and rules for two of them. */
@@ -364,6 +377,7 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(multigrid), cmocka_unit_test(particle),
-                                       cmocka_unit_test(proof), cmocka_unit_test(statespaces)};
+                                       cmocka_unit_test(tribes), cmocka_unit_test(proof),
+                                       cmocka_unit_test(statespaces)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -285,6 +285,8 @@ static void test_errors(void **unused) {
          "512}, "
          "{term: position, of: b, nearest: 512}, {term: distance, of: b, nearest: 1}]}\n    - {name: b}",
          "test:3:40", "an observation of more than 2048 numbers"},
+        {"particle:\n  bodies: [{name: a, type: agent}]\n  rewards:\n    - {term: control, from: a}",
+         "test:4:7", "a reward row needs its `weight` or its `cost`"},
         {"particle:\n  speech_size: 64\n  bodies: [{name: a, type: agent, speaks: true, count: 100}]",
          "test:2:3", "the task needs 7566 numbers an environment, at most 4096 are possible"},
         {"particle:\n  bodies:\n    - {name: a, type: agent, count: 300}\n    - {name: b, count: 300}",

@@ -133,7 +133,11 @@ static void test_play(void **state) {
     float rewards[N];
     uint8_t terminated[N], truncated[N];
     uint8_t *final_states = malloc(N * layout->state_bytes);
-    lud_batch_out out = {parts, rewards, terminated, truncated, final_states};
+    lud_batch_out out = {.observations = parts,
+                         .rewards = rewards,
+                         .terminated = terminated,
+                         .truncated = truncated,
+                         .final_states = final_states};
     lud_successors next = {0};
     lud_proof_successors list = proof_successors(m->limits.max_successors, m->limits.max_goals);
     lud_batch_reset(batch, &out);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "base/mean.h"
-#include "base/progress.h"
 
 /* A policy and the robots it acts for. */
 typedef struct member {

@@ -3,10 +3,12 @@
 #include <omp.h>
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "base/progress.h"
 #include "learn/empo/equations.h"
 #include "learn/empo/exact/exact_device.h"
 #include "learn/empo/exact/levels.h"
+#include "learn/empo/exact/open_goals.h"
 #include "learn/empo/exact/state_inputs.h"
 
 enum { CHUNK = 32, ALIGN_DOUBLES = 8 };
@@ -154,27 +156,9 @@ static void solve_state(sweep *s, scratch *t, uint64_t index) {
 
 static lud_status no_power(const sweep *s, lud_error *error) {
     const lud_model *model = s->problem->space->model;
-    const lud_empo_layout *layout = &s->problem->layout;
-    int h = s->failed_human, agent = layout->humans[h], n_goals = lud_empo_goals_of(layout, h);
-    lud_text text = {0}, goals = {0};
-    model->world->describe(model, s->problem->space->states + s->failed_state * model->layout.state_bytes,
-                           &text);
-    enum { MOST_GOALS = 8 };
-    for (int g = 0; g < n_goals && g < MOST_GOALS && model->world->describe_goal; g++) {
-        if (g) lud_text_append(&goals, ", ");
-        model->world->describe_goal(model, agent, g, &goals);
-    }
-    if (n_goals > MOST_GOALS) lud_text_append(&goals, ", ... (%d in all)", n_goals);
-    lud_status status = lud_fail(
-        error, LUD_ERROR_NUMERIC,
-        "no goal is open to agent %d in state %llu, so its power is 0 and V_r infinite; "
-        "give it a goal for every cell it can stand on. None of its goals can be reached from there: "
-        "%s. The state: %s",
-        agent, (unsigned long long)s->failed_state, goals.bytes ? goals.bytes : "",
-        text.bytes ? text.bytes : "");
-    lud_text_free(&text);
-    lud_text_free(&goals);
-    return status;
+    return lud_empo_no_open_goal(model, &s->problem->layout, s->failed_human,
+                                 s->problem->space->states + s->failed_state * model->layout.state_bytes,
+                                 error);
 }
 
 static lud_status solve_level(sweep *s, int level, lud_progress *progress, lud_error *error) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "learn/empo/exact/state_inputs.h"
 #include "learn/nn/arrays.h"
 

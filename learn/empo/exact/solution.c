@@ -271,6 +271,12 @@ lud_empo_solution *lud_empo_solution_share(lud_empo_solution *solution) {
     return solution;
 }
 
+void lud_empo_solution_discard(lud_empo_solution *solution) {
+    char *partial = solution && solution->partial ? partial_path(solution->path) : NULL;
+    if (partial) unlink(partial);
+    free(partial);
+}
+
 void lud_empo_solution_close(lud_empo_solution *solution) {
     if (!solution || solution->n_sharers-- > 0) return;
     if (solution->header) munmap(solution->header, solution->bytes);

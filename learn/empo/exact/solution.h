@@ -50,6 +50,8 @@ lud_status lud_empo_solution_commit(lud_empo_solution *solution, lud_error *erro
 lud_status lud_empo_solution_open(const char *path, lud_empo_solution **solution, lud_error *error);
 /* One more owner, who closes it too. */
 lud_empo_solution *lud_empo_solution_share(lud_empo_solution *solution);
+/* Removes the unfinished file. Null is allowed. */
+void lud_empo_solution_discard(lud_empo_solution *solution);
 void lud_empo_solution_close(lud_empo_solution *solution);
 
 /* Number of a state, UINT64_MAX when the solution does not have it. */

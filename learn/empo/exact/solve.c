@@ -1,7 +1,10 @@
 #include "learn/empo/exact/solve.h"
 
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "base/file.h"
+#include "learn/empo/exact/open_goals.h"
 #include "learn/empo/exact/options.h"
 
 static lud_status create_policies(lud_empo_case *c, lud_error *error) {
@@ -24,6 +27,9 @@ lud_status lud_empo_case_open(const lud_scenario *scenario, const lud_empo_solve
     if (!c->arena) return lud_fail(error, LUD_ERROR_MEMORY, "no memory to solve");
     lud_status status = lud_empo_exact_read(c->arena, scenario->learner, &c->options, error);
     if (status == LUD_OK) status = create_policies(c, error);
+    if (status == LUD_OK && options->run)
+        status = lud_empo_check_open_goals(scenario->model, &c->policies.layout, (uint64_t)scenario->run.seed,
+                                           error);
     if (status == LUD_OK && options->run) status = lud_folder_make(options->run, error);
     double started = lud_clock_seconds();
     lud_statespace_options space = {.seed = (uint64_t)scenario->run.seed,
@@ -93,7 +99,6 @@ lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *o
     lud_text_append(&scenario_path, "%s/scenario.yaml", options->run);
     lud_text_append(&solution_path, "%s/solution.empo", options->run);
     if (scenario_path.failed || solution_path.failed) status = lud_no_memory(error, "a path");
-    if (status == LUD_OK) status = write_scenario(c->scenario, &c->options, scenario_path.bytes, error);
     lud_empo_solution *s = NULL;
     if (status == LUD_OK)
         status = lud_empo_solution_create(solution_path.bytes, c->problem, options->resume, &s, error);
@@ -114,7 +119,13 @@ lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *o
         status = lud_empo_solve(c->problem, &run, error);
         c->solve_seconds = lud_clock_seconds() - started;
     }
+    /* last, so that what is unfinished does not look like a RUN and does not change what was one */
+    if (status == LUD_OK) status = write_scenario(c->scenario, &c->options, scenario_path.bytes, error);
     if (status == LUD_OK) status = lud_empo_solution_commit(s, error);
+    if (status == LUD_ERROR_INPUT || status == LUD_ERROR_NUMERIC) { /* going on would fail again */
+        lud_empo_solution_discard(s);
+        rmdir(options->run); /* where it is empty */
+    }
     if (status == LUD_OK)
         *solution = s;
     else

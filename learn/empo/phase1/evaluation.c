@@ -78,11 +78,14 @@ static void compare_state(const phase1 *p, const block *b, size_t i, uint64_t s,
     }
 }
 
-static void compare(phase1 *p, block *b) {
+static lud_status compare(phase1 *p, block *b, lud_error *error) {
     const lud_statespace *space = p->reference.space;
     lud_empo_phase1_distance d = {0};
     double visited = 0, open = 0, people = 0;
     for (uint64_t first = 0; first < space->n_states; first += BLOCK) {
+        const lud_status status =
+            lud_progress_beat(p->base.progress, (double)first / (double)space->n_states, error);
+        if (status) return status;
         const size_t n = space->n_states - first < BLOCK ? (size_t)(space->n_states - first) : BLOCK;
         for (size_t i = 0; i < n; i++) {
             int32_t *record = b->record + i * (size_t)p->net.features.words;
@@ -104,6 +107,7 @@ static void compare(phase1 *p, block *b) {
     d.marginal /= fmax(people, 1e-300);
     p->distance = d;
     p->evaluated = true;
+    return LUD_OK;
 }
 
 lud_status lud_empo_phase1_evaluate(lud_learner *learner, double *row, lud_error *error) {
@@ -113,7 +117,7 @@ lud_status lud_empo_phase1_evaluate(lud_learner *learner, double *row, lud_error
     if (status || !p->reference.solved) return status;
     block b;
     if (make_block(p, &b))
-        compare(p, &b);
+        status = compare(p, &b, error);
     else
         status = lud_fail(error, LUD_ERROR_MEMORY, "no memory to compare with the exact solution");
     lud_arrays_free(&b.arrays);

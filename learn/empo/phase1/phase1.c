@@ -78,17 +78,25 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
 static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     phase1 *p = (phase1 *)learner;
     const lud_empo_phase1_options *o = &p->options;
-    int64_t end = p->step + o->updates_per_iteration;
+    /* of an iteration that was broken off the rest */
+    const int64_t each = o->updates_per_iteration, first = p->step / each * each;
+    int64_t end = first + each;
     if (end > o->num_training_steps) end = o->num_training_steps;
     lud_empo_phase1_now now = lud_empo_phase1_at(o, p->step);
     for (; p->step < end; p->step++, p->credit -= 1.0) {
+        const double part = (double)(p->step - first) / (double)(end - first);
         now = lud_empo_phase1_at(o, p->step);
         while (lud_empo_replay_count(p->replay) < o->batch_size || p->credit < 1.0) {
-            LUD_TRY(lud_empo_phase1_rollout_step(p->rollout, now.epsilon, p->step, p->replay, error));
+            lud_status status = lud_progress_beat(p->base.progress, part, error);
+            if (!status)
+                status = lud_empo_phase1_rollout_step(p->rollout, now.epsilon, p->step, p->replay, error);
+            if (status) return status;
             if (lud_empo_replay_count(p->replay) >= o->batch_size)
                 p->credit += o->training_steps_per_env_step * (double)o->environments;
         }
-        LUD_TRY(lud_empo_phase1_update_run(p->update, p->step, &now, p->step + 1 == end, error));
+        lud_status status = lud_progress_beat(p->base.progress, part, error);
+        if (!status) status = lud_empo_phase1_update_run(p->update, p->step, &now, p->step + 1 == end, error);
+        if (status) return status;
     }
     uint64_t steps = 0, achieved = 0;
     lud_empo_phase1_rollout_counts(p->rollout, &steps, &achieved);
@@ -134,8 +142,10 @@ const lud_learner_kind lud_empo_phase1 = {
     .about = "what people would do for each goal, learned by networks: phase 1 of EMPO",
     .options = &lud_empo_phase1_table,
     .values = offsetof(phase1, options),
+    .needs_goals = true,
     .create = create,
     .destroy = destroy,
+    .goes_on_within = true,
     .iterate = iterate,
     .evaluate = lud_empo_phase1_evaluate,
     .visit = visit,

@@ -5,6 +5,9 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+
+#include "base/interrupt.h"
 
 enum { MOST_BUFFERS = 128, DEQUEUE_AT_ONCE = 50 };
 static const size_t buffer_bytes = (size_t)2 << 20;
@@ -321,6 +324,19 @@ static lud_status too_large(lud_error *error) {
                     "a transition is larger than the replay memory; raise buffer_mebibytes");
 }
 
+/* Under the lock: until something changes, or a tenth of a second, so that an interrupt is answered. */
+static void wait_a_moment(lud_empo_async *a) {
+    enum { TENTH = 100000000, SECOND = 1000000000 }; /* nanoseconds */
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += TENTH;
+    if (until.tv_nsec >= SECOND) {
+        until.tv_sec++;
+        until.tv_nsec -= SECOND;
+    }
+    pthread_cond_timedwait(&a->changed, &a->lock, &until);
+}
+
 lud_status lud_empo_async_dequeue(lud_empo_async *a, lud_empo_replay *replay, int64_t step, int64_t at_least,
                                   lud_error *error) {
     assert(!a->paused);
@@ -334,8 +350,9 @@ lud_status lud_empo_async_dequeue(lud_empo_async *a, lud_empo_replay *replay, in
             continue;
         }
         if (enough) break;
-        pthread_cond_wait(&a->changed, &a->lock);
+        wait_a_moment(a);
         status = failure(a, error);
+        if (!status) status = lud_interrupt_check(error);
     }
     pthread_mutex_unlock(&a->lock);
     return status;

@@ -80,6 +80,8 @@ static lud_status learned_values(phase2 *p, uint64_t n, const uint8_t *states, l
             lud_empo_features_encode(&p->features,
                                      states + (first + i) * p->scenario->model->layout.state_bytes,
                                      l->record + i * words);
+        status = lud_progress_beat(p->base.progress, (double)first / (double)n, error);
+        if (status) break;
         status = lud_empo_values_run(&p->values, (int64_t)rows, l->records, l->goals, LUD_WANT_ALL,
                                      p->options.theory.beta_r, 0, error);
         const struct {

@@ -296,24 +296,36 @@ static void adapt_rates(const phase2 *p, lud_empo_now *now) {
 static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     phase2 *p = (phase2 *)learner;
     const lud_empo_stages *stages = &p->options.stages;
-    int64_t end = p->step + p->options.updates_per_iteration;
+    /* of an iteration that was broken off the rest */
+    const int64_t each = p->options.updates_per_iteration, first = p->step / each * each;
+    int64_t end = first + each;
     if (end > stages->total) end = stages->total;
     lud_empo_now now = lud_empo_stages_at(stages, p->step);
     while (p->step < end) {
+        const double part = (double)(p->step - first) / (double)(end - first);
+        lud_status status = lud_progress_beat(p->base.progress, part, error);
+        if (status) return status;
         now = lud_empo_stages_at(stages, p->step);
         if (p->novelty) lud_empo_novelty_set_step(p->novelty, p->step);
         const bool enters = p->step == lud_empo_stage_end(stages, LUD_STAGE_RAMP - 1) ||
                             p->step == lud_empo_stage_end(stages, LUD_STAGE_RAMP);
         if (!stages->gradual_clearing && enters) lud_empo_replay_clear(p->replay);
-        if (p->async) LUD_TRY(take(p, error));
+        if (p->async) {
+            status = take(p, error);
+            if (status) return status;
+        }
         while (!p->async && (lud_empo_replay_count(p->replay) < p->options.batch_size || p->credit < 1.0)) {
-            LUD_TRY(lud_empo_phase2_act(p, &now, error));
+            /* what was cleared would be cleared again */
+            if (!enters) status = lud_progress_beat(p->base.progress, part, error);
+            if (!status) status = lud_empo_phase2_act(p, &now, error);
+            if (status) return status;
             learn_actions(p);
             if (lud_empo_replay_count(p->replay) >= p->options.batch_size)
                 p->credit += p->options.training_steps_per_env_step * (double)p->options.environments;
         }
         adapt_rates(p, &now);
-        LUD_TRY(lud_empo_update_run(p->update, p->step, &now, p->step + 1 == end, error));
+        status = lud_empo_update_run(p->update, p->step, &now, p->step + 1 == end, error);
+        if (status) return status;
         learn_novelty(p);
         if (!p->async) p->credit -= 1.0;
         p->step++;
@@ -383,8 +395,10 @@ const lud_learner_kind lud_empo_phase2 = {
     .about = "EMPO learned by networks or tables, for worlds too large to solve",
     .options = &lud_empo_learner_table,
     .values = offsetof(phase2, options),
+    .needs_goals = true,
     .create = create,
     .destroy = destroy,
+    .goes_on_within = true,
     .iterate = iterate,
     .evaluate = lud_empo_phase2_evaluate,
     .visit = visit,

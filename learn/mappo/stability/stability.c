@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agents/rollout.h"
+#include "base/interrupt.h"
 #include "learn/mappo/policy.h"
 #include "learn/mappo/stability/mad.h"
 
@@ -187,14 +188,15 @@ lud_status lud_mappo_run_loop(const lud_scenario *trained, const lud_scenario *s
             loop->gain_bound = lud_mappo_gain_bound(parameters);
         }
         look(&c, 0, n_steps, loop);
-        for (int t = 1; t <= n_steps; t++) {
+        for (int t = 1; t <= n_steps && !status; t++) {
             lud_runner_step(&c.runner);
             look(&c, t, n_steps, loop);
+            status = lud_interrupt_check(error);
         }
         const int n_free = c.runner.batch->n_envs - loop->n_held;
         loop->free_start /= n_free > 0 ? n_free : 1;
         loop->free_end /= n_free > 0 ? n_free : 1;
-        status = lud_cast_check(c.cast, error);
+        if (!status) status = lud_cast_check(c.cast, error);
     }
     close_loop(&c);
     return status;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interrupt.h"
+
 /* A way on: path `parent` takes its successor `choice`. */
 typedef struct option {
     double log_prob;
@@ -129,7 +131,7 @@ void lud_proof_beam_run(lud_proof_beam *b, const lud_proof_atom *queries, int32_
         if (states) memcpy(states + (size_t)q * b->state_bytes, state, b->state_bytes);
         open += b->n_open[q];
     }
-    while (open > 0) {
+    while (open > 0 && !lud_interrupted()) {
         expand(b, n);
         int32_t slot = 0;
         open = 0;

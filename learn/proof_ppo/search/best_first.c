@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interrupt.h"
+
 /* An open path: its state is in place `place` of its slot. */
 typedef struct path {
     double log_prob;
@@ -164,5 +166,5 @@ void lud_proof_best_first_run(lud_proof_best_first *b, const lud_proof_atom *que
                         states ? states + (size_t)s->query * b->state_bytes : NULL))
                 s->query = -1;
         }
-    } while (busy > 0);
+    } while (busy > 0 && !lud_interrupted());
 }
