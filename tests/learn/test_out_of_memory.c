@@ -190,6 +190,19 @@ static void ticks(void **state) {
     lud_scenario_destroy(scenario);
 }
 
+/* Agents that write: fewer at a time where memory is short, who say the same. */
+static void token_ticks(void **state) {
+    (void)state;
+    lud_scenario *scenario =
+        opened("ludus: 1\nname: t\nworld: tribes\ntribes:\n  map: |\n    g . 1\n    . A 1\n  teams:\n"
+               "    - {name: red, values: [1, 1, 1]}\n  max_steps: 8\nrun: {environments: 2, seed: 5}\n"
+               "learner: {type: ticks, ticks: 3, ticks_per_iteration: 3, evaluation_episodes: 1, "
+               "policy: {type: tokens, language: {width: 8, layers: 1, heads: 1, hidden: 16, context: 320, "
+               "vocabulary: 300, vocabulary_states: 2, max_new_tokens: 3, share_prefixes: false}}}\n");
+    out_of_memory_test("ticks of agents that write", act_in_ticks, scenario);
+    lud_scenario_destroy(scenario);
+}
+
 static const char *proof_text(const char *learner) {
     static const char *const names[] = {"facts.txt", "rules.txt", "queries.txt"};
     static const char *const texts[] = {"parent(ann,bob)\nparent(bob,cat)\nparent(cat,dan)\nelder(ann,bob)\n",
@@ -338,6 +351,7 @@ int main(void) {
                                        cmocka_unit_test(mappo),
                                        cmocka_unit_test(cloning),
                                        cmocka_unit_test(ticks),
+                                       cmocka_unit_test(token_ticks),
                                        cmocka_unit_test(proof_ppo),
                                        cmocka_unit_test(kge),
                                        cmocka_unit_test(exact),
