@@ -337,8 +337,7 @@ static bool find_market(villager *self, const lud_tribes_model *m) {
             const int cell = queue[head++];
             for (int d = 0; d < N_DIRECTIONS; d++) {
                 const int to = lud_tribes_neighbour(m, cell, d), ground = m->maps[k].ground[to];
-                if (way[to] != LUD_TRIBES_NOBODY || ground == LUD_TRIBES_WATER || ground >= LUD_TRIBES_HOUSE)
-                    continue;
+                if (way[to] != LUD_TRIBES_NOBODY || ground >= LUD_TRIBES_WATER) continue;
                 way[to] = (uint16_t)(way[cell] + 1);
                 queue[tail++] = (uint16_t)to;
             }

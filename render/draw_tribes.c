@@ -287,7 +287,7 @@ static void draw_reward(const lud_tribes_painter *p, int agent) {
     char text[24];
     if (!p->before || !p->moment->rewards || p->s < 20 || !is_shown(p, agent)) return;
     const float reward = p->moment->rewards[agent], t = p->progress;
-    if (fabsf(reward) < 0.05f || t >= 1) return;
+    if (fabsf(reward) < (p->s < 26 ? 0.5f : 0.05f) || t >= 1) return; /* small pictures show what counts */
     SDL_snprintf(text, sizeof text, fabsf(reward) < 9.95f ? "%+.1f" : "%+.0f", (double)reward);
     const size_t length = strlen(text);
     if (length > 2 && !strcmp(text + length - 2, ".0")) text[length - 2] = 0;

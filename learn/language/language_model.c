@@ -81,11 +81,11 @@ static lud_status find_shape(lud_language_model *l, lud_arena *arena, const char
     return lud_transformer_check(s, error);
 }
 
-static lud_status make_words(lud_language_model *l, const lud_model *model, uint64_t seed, lud_error *error) {
+static lud_status make_words(lud_language_model *l, const lud_model *model, lud_error *error) {
     lud_vocabulary words = {0};
     const lud_language_options *o = &l->options;
     lud_status status =
-        lud_prompt_vocabulary(model, seed, (int)o->vocabulary_states, o->mark, o->vocabulary, &words, error);
+        lud_prompt_vocabulary(model, (int)o->vocabulary_states, o->mark, o->vocabulary, &words, error);
     if (!status)
         status = lud_tokenizer_words((const char *const *)words.words, words.n, &l->tokenizer, error);
     lud_vocabulary_free(&words);
@@ -110,8 +110,8 @@ static lud_status read_tokenizer(lud_language_model *l, lud_arena *arena, const 
 }
 
 static lud_status make_tokenizer(lud_language_model *l, const lud_model *model, lud_arena *arena,
-                                 const char *file, uint64_t seed, lud_error *error) {
-    if (l->options.tokenizer == LUD_TOKENIZER_WORDS) return make_words(l, model, seed, error);
+                                 const char *file, lud_error *error) {
+    if (l->options.tokenizer == LUD_TOKENIZER_WORDS) return make_words(l, model, error);
     if (l->options.tokenizer == LUD_TOKENIZER_BYTES) return lud_tokenizer_bytes(&l->tokenizer, error);
     return read_tokenizer(l, arena, file, error);
 }
@@ -130,12 +130,11 @@ lud_status lud_language_model_build(lud_language_model *l, const char *file, uin
 }
 
 lud_status lud_language_model_create(const lud_language_options *o, const lud_model *model, const char *file,
-                                     lud_device *device, uint64_t seed, lud_language_model *language,
-                                     lud_error *error) {
+                                     lud_device *device, lud_language_model *language, lud_error *error) {
     *language = (lud_language_model){.options = *o};
     lud_language_model *l = language;
     lud_arena *arena = lud_arena_create(0);
-    lud_status status = arena ? make_tokenizer(l, model, arena, file, seed, error)
+    lud_status status = arena ? make_tokenizer(l, model, arena, file, error)
                               : lud_fail(error, LUD_ERROR_MEMORY, "no memory for a language model");
     if (!status) status = find_shape(l, arena, file, error);
     if (!status && l->options.max_new_tokens >= l->shape.context)

@@ -48,8 +48,8 @@ typedef struct lud_language_model {
  * to `file`, the scenario's (may be null). After a failure too it is to be destroyed. Errors name the option.
  */
 lud_status lud_language_model_create(const lud_language_options *options, const lud_model *model,
-                                     const char *file, lud_device *device, uint64_t seed,
-                                     lud_language_model *language, lud_error *error);
+                                     const char *file, lud_device *device, lud_language_model *language,
+                                     lud_error *error);
 /* Draws the parameters, or reads those of the pretrained model. */
 lud_status lud_language_model_build(lud_language_model *language, const char *file, uint64_t seed,
                                     lud_error *error);

@@ -205,10 +205,10 @@ static void read_state(const lud_model *model, const uint8_t *state, lud_text *t
 }
 
 /* What everybody does at random in a step. */
-static void draw_actions(const lud_model *model, uint64_t seed, uint32_t step, int32_t *actions) {
+static void draw_actions(const lud_model *model, uint32_t step, int32_t *actions) {
     for (int agent = 0; agent < model->layout.n_agents; agent++) {
         const lud_words words =
-            lud_draw((lud_random_key){seed, 0}, step, (uint32_t)agent, LUD_PURPOSE_PARAMETERS, 0);
+            lud_draw((lud_random_key){0, 0}, step, (uint32_t)agent, LUD_PURPOSE_PARAMETERS, 0);
         actions[agent] = (int32_t)lud_below(words.v[0], (uint32_t)model->layout.actions[agent].n_discrete);
     }
 }
@@ -226,12 +226,12 @@ static void add_answers(const lud_model *model, const char *mark, lud_vocabulary
         }
 }
 
-lud_status lud_prompt_vocabulary(const lud_model *model, uint64_t seed, int n_states, const char *mark,
-                                 int64_t most, lud_vocabulary *vocabulary, lud_error *error) {
+lud_status lud_prompt_vocabulary(const lud_model *model, int n_states, const char *mark, int64_t most,
+                                 lud_vocabulary *vocabulary, lud_error *error) {
     lud_status status = check_names(model, error);
     if (status) return status;
     lud_batch *batch = NULL;
-    status = lud_batch_create(model, 1, seed, 0, &batch, error);
+    status = lud_batch_create(model, 1, 0, 0, &batch, error);
     if (status) return status;
     batch->auto_reset = true;
     lud_text text = {0};
@@ -246,7 +246,7 @@ lud_status lud_prompt_vocabulary(const lud_model *model, uint64_t seed, int n_st
     lud_batch_reset(batch, NULL);
     for (int k = 0; k < n_states && actions; k++) {
         read_state(model, batch->states, &text, vocabulary);
-        draw_actions(model, seed, (uint32_t)k, actions);
+        draw_actions(model, (uint32_t)k, actions);
         lud_batch_step(batch, (lud_actions){.discrete = actions}, NULL);
     }
     lud_vocabulary_order(vocabulary, most);

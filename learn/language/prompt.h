@@ -41,8 +41,9 @@ lud_status lud_prompt_write_all(lud_prompter *prompter, int n_threads, int64_t n
 void lud_prompt_team_text(const lud_model *model, int team, lud_text *out);
 void lud_prompt_agent_text(const lud_model *model, const uint8_t *state, int agent, lud_text *out);
 /* Words of the model: of its teams, of what agents are told in `n_states` states in a row of a game played at
- * random with the given seed, of the actions and of how they are written. At most `most` of them. */
-lud_status lud_prompt_vocabulary(const lud_model *model, uint64_t seed, int n_states, const char *mark,
-                                 int64_t most, lud_vocabulary *vocabulary, lud_error *error);
+ * random (the same game for any seed of a run), of the actions and of how they are written. At most `most` of
+ * them. */
+lud_status lud_prompt_vocabulary(const lud_model *model, int n_states, const char *mark, int64_t most,
+                                 lud_vocabulary *vocabulary, lud_error *error);
 
 #endif

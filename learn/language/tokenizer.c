@@ -160,6 +160,15 @@ void lud_tokenizer_decode(const lud_tokenizer *tokenizer, int64_t n, const int32
     }
 }
 
+uint64_t lud_tokenizer_hash(const lud_tokenizer *tokenizer) {
+    uint64_t hash = (uint64_t)tokenizer->n;
+    for (int32_t i = 0; i < tokenizer->n; i++) {
+        const lud_token *token = &tokenizer->tokens[i];
+        hash = XXH3_64bits_withSeed(token->bytes ? token->bytes : "", (size_t)token->length, hash + 1);
+    }
+    return hash;
+}
+
 /* --- encoding --- */
 
 /* Each time the longest token that fits. */

@@ -43,6 +43,9 @@ int32_t lud_tokenizer_begin(const lud_tokenizer *tokenizer);
 int32_t lud_tokenizer_end(const lud_tokenizer *tokenizer);
 /* The token with exactly these bytes, -1: none. */
 int32_t lud_tokenizer_find(const lud_tokenizer *tokenizer, const char *bytes, size_t length);
+/* A number that stands for all tokens and their order: of two tokenisers with different ones a model that was
+ * trained with one cannot read the other's. */
+uint64_t lud_tokenizer_hash(const lud_tokenizer *tokenizer);
 /* The bytes of a token; those that only mark something (begin, end) have none. */
 const char *lud_tokenizer_token(const lud_tokenizer *tokenizer, int32_t token, size_t *length);
 

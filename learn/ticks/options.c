@@ -69,8 +69,8 @@ static const lud_option options[] = {
     CHOICE(time_limits, "bootstrap", lud_time_limit_names,
            "an episode cut off by its length: terminal as any end; discard, its last step is not scored; "
            "bootstrap, the critic's value of what was seen last stands for the rest"),
-    REAL(learning_rate, "0.001", 0, 10, "of the policy"),
-    REAL(critic_learning_rate, "0.003", 0, 10, "of the critic"),
+    REAL(learning_rate, "0.0003", 0, 10, "of the policy"),
+    REAL(critic_learning_rate, "0.001", 0, 10, "of the critic"),
     BOOL(decay_learning_rate, "false", "both fall linearly to 0 over the training"),
     SECTION(optimiser, optimiser_table, LUD_OPTIMISER_HELP),
     REAL(max_norm, "1", 0, 1e9, "largest norm of each gradient; 0: no clipping"),

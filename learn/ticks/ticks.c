@@ -397,7 +397,8 @@ static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) 
 
 static void report(lud_learner *learner, lud_text *out) {
     const ticks *l = (const ticks *)learner;
-    if (l->profile.calls > 0) lud_profile_print(&l->profile, out);
+    if (l->profile.calls == 0) return; /* an evaluation's measures say more */
+    lud_profile_print(&l->profile, out);
     lud_text_append(out, "%-12s %14s %12s %12s %14s\n", "team", "experiences", "backward", "skipped",
                     "mean reward");
     for (int k = 0; k < l->n_teams; k++) {

@@ -270,6 +270,13 @@ static void visit(lud_tick_policy *policy, lud_checkpoint *checkpoint) {
     if (policy->has_critic)
         lud_checkpoint_tensor(checkpoint, "ticks.normaliser", LUD_TENSOR_F32, 1,
                               (const int64_t[]){LUD_NORMALISER_FIELDS}, t->critic.normaliser.state);
+    const uint64_t vocabulary = lud_tokenizer_hash(t->language.tokenizer);
+    uint64_t stored = vocabulary;
+    lud_checkpoint_u64(checkpoint, "language.vocabulary", &stored);
+    if (stored != vocabulary)
+        lud_checkpoint_fail(
+            checkpoint, LUD_ERROR_INPUT,
+            "the run was trained with another vocabulary than this world and the options give");
     t->stale = true; /* the parameters may be others now */
 }
 
@@ -334,7 +341,7 @@ static lud_status build(tokens *t, const lud_tick_policy_request *r, const lud_t
                         const char *file, lud_error *error) {
     lud_language_model *l = &t->language;
     lud_status status =
-        lud_language_model_create(&options->policy.language, r->model, file, r->device, r->seed, l, error);
+        lud_language_model_create(&options->policy.language, r->model, file, r->device, l, error);
     if (!status && r->critic && !lud_state_critic_declare(&t->critic, l->parameters, l->shape.width))
         status = lud_fail(error, LUD_ERROR_MEMORY, "no memory for a critic");
     if (!status) status = lud_language_model_build(l, file, r->seed, error);

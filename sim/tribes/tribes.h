@@ -58,8 +58,8 @@ enum {
     LUD_TRIBES_TALLIES
 };
 
-/* What a cell is made of. A storehouse of team t is LUD_TRIBES_HOUSE + t. */
-enum { LUD_TRIBES_GROUND, LUD_TRIBES_WATER, LUD_TRIBES_FIELD, LUD_TRIBES_HOUSE };
+/* What a cell is made of. From water on nobody enters; a storehouse of team t is LUD_TRIBES_HOUSE + t. */
+enum { LUD_TRIBES_GROUND, LUD_TRIBES_FIELD, LUD_TRIBES_WATER, LUD_TRIBES_HOUSE };
 
 extern const char *const lud_resource_names[LUD_RESOURCES + 1];           /* "grain", "wood", "ore", null */
 extern const char *const lud_tribes_action_names[LUD_TRIBES_ACTIONS + 1]; /* "wait", "east", ... null */

@@ -134,8 +134,7 @@ static bool find_way_home(lud_tribes_model *m, lud_tribes_map *map, int team) {
     int head = 0, tail = 0;
     for (int c = 0; c <= m->n_cells; c++) {
         way[c] = LUD_TRIBES_NOBODY;
-        if (c == m->n_cells || map->ground[c] == LUD_TRIBES_WATER || map->ground[c] >= LUD_TRIBES_HOUSE ||
-            !lud_tribes_at_home(m, map, c, team))
+        if (c == m->n_cells || map->ground[c] >= LUD_TRIBES_WATER || !lud_tribes_at_home(m, map, c, team))
             continue;
         way[c] = 0;
         queue[tail++] = (uint16_t)c;
@@ -144,9 +143,7 @@ static bool find_way_home(lud_tribes_model *m, lud_tribes_map *map, int team) {
         const int c = queue[head++];
         for (int d = 0; d < 4; d++) {
             const int to = lud_tribes_neighbour(m, c, d);
-            if (map->ground[to] == LUD_TRIBES_WATER || map->ground[to] >= LUD_TRIBES_HOUSE ||
-                way[to] != LUD_TRIBES_NOBODY)
-                continue;
+            if (map->ground[to] >= LUD_TRIBES_WATER || way[to] != LUD_TRIBES_NOBODY) continue;
             way[to] = (uint16_t)(way[c] + 1);
             queue[tail++] = (uint16_t)to;
         }

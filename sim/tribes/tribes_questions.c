@@ -51,7 +51,7 @@ static bool has_goods(const lud_tribes_model *m, const uint8_t *state, int team)
 }
 
 static bool is_closed(const lud_tribes_map *map, int cell) {
-    return map->ground[cell] == LUD_TRIBES_WATER || map->ground[cell] >= LUD_TRIBES_HOUSE;
+    return map->ground[cell] >= LUD_TRIBES_WATER;
 }
 
 void lud_tribes_mask(const lud_tribes_model *m, const uint8_t *state, const int16_t *at, int agent,
@@ -92,14 +92,17 @@ void lud_tribes_to_fields(const lud_tribes_model *m, const uint8_t *state, const
         nearest[cell] = (int16_t)f;
         queue[tail++] = (uint16_t)cell;
     }
+    const uint8_t *ground = map->ground;
     while (head < tail) {
-        const int cell = queue[head++];
+        const uint16_t *next = m->next + 4 * queue[head];
+        const uint16_t further = (uint16_t)(distance[queue[head]] + 1);
+        const int16_t field = nearest[queue[head++]];
         for (int d = 0; d < N_DIRECTIONS; d++) {
-            const int to = lud_tribes_neighbour(m, cell, d);
-            if (distance[to] != LUD_TRIBES_NOBODY || is_closed(map, to)) continue;
-            distance[to] = (uint16_t)(distance[cell] + 1);
-            nearest[to] = nearest[cell];
-            queue[tail++] = (uint16_t)to;
+            const uint16_t to = next[d];
+            if (distance[to] != LUD_TRIBES_NOBODY || ground[to] >= LUD_TRIBES_WATER) continue;
+            distance[to] = further;
+            nearest[to] = field;
+            queue[tail++] = to;
         }
     }
 }

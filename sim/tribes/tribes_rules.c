@@ -319,7 +319,7 @@ static int wish_of(const lud_tribes_run *run, int agent) {
     if (direction < 0 || direction >= N_DIRECTIONS || !is_alive(run, agent)) return -1;
     const int to = lud_tribes_neighbour(run->m, lud_tribes_cell(run->m, run->state, agent), direction);
     const int ground = run->map->ground[to];
-    return ground == LUD_TRIBES_WATER || ground >= LUD_TRIBES_HOUSE || run->at[to] != NO_ONE ? -1 : to;
+    return ground >= LUD_TRIBES_WATER || run->at[to] != NO_ONE ? -1 : to;
 }
 
 /* A cell takes one of those who want to enter it; nobody enters where somebody stood. */

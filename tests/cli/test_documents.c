@@ -220,12 +220,20 @@ static void check_flags(const command *c) {
 
 static void try_command(command *c);
 
+/* RUN, SCENARIO, P: it stands for something. */
+static bool stands_for(const char *word) {
+    const size_t length = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    return length > 0 && word[length] == 0;
+}
+
 /* What it names is there, made by another command where one makes it. */
 static bool is_ready(const command *c) {
     const char *verb = c->words[0];
     if (strcmp(verb, "help") == 0) return c->n == 1 || !isupper((unsigned char)c->words[1][0]);
     for (int i = 1; i < c->n; i++)
         if (strcmp(c->words[i], "--help") == 0 && !isupper((unsigned char)verb[0])) return true;
+    for (int i = 0; i < c->n; i++)
+        if (stands_for(c->words[i])) return false;
     int n_named = 0;
     for (int i = 1; i < c->n && c->words[i][0] != '-'; i++, n_named++) {
         if (!is_there(c->words[i]))

@@ -103,7 +103,8 @@ static void dense_operations(void **state) {
         const int product = lud_nn_multiply(net, sum, c);
         const int norm = lud_nn_layer_norm(net, product, "norm", 1e-5);
         const int raw_norm = lud_nn_layer_norm(net, x, "raw_norm", 1e-5);
-        const int joined = lud_nn_concat(net, (const int[]){norm, a, raw_norm}, 3);
+        const int root = lud_nn_rms_norm(net, product, "root", 1e-5);
+        const int joined = lud_nn_concat(net, (const int[]){root, norm, a, raw_norm}, 4);
         const int piece = lud_nn_slice(net, joined, 4, 12);
         const int groups = lud_nn_sum_groups(
             net, lud_nn_broadcast_groups(net, lud_nn_sum_groups(net, piece, 3, 0.5), 3, 0.7), 3, 0.9);

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 
 #include "learn/support_ticks.h"
 #include "learn/ticks/evaluation.h"
+#include "learn/ticks/policy.h"
 
 enum { AGENTS = 12, TEAMS = 3, ENVS = 2, ROWS = AGENTS * ENVS };
 
@@ -494,6 +496,62 @@ static void resuming_changes_no_bit(void **state) {
     }
 }
 
+/* ---- acting in a run ---- */
+
+/* The policy of a checkpoint in a cast does what the learner does, knows the same chances and values, and
+ * lets the dead idle. */
+static void runs_act_as_was_learned(void **state) {
+    (void)state;
+    support_ticks s = support_ticks_open(AGENTS, TEAMS, ENVS, "learning_rate: 0.01");
+    support_ticks_run(&s, 24);
+    char folder[] = "/tmp/ludus-ticks-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
+    lud_error error = {0};
+    lud_checkpoint *checkpoint = lud_checkpoint_create();
+    s.learner->base.kind->visit(&s.learner->base, checkpoint);
+    assert_int_equal(lud_checkpoint_write(checkpoint, path, &error), LUD_OK);
+    lud_checkpoint_destroy(checkpoint);
+    lud_cast *cast = NULL;
+    assert_int_equal(lud_cast_create(&s.model->base, NULL, "test.yaml", &cast, &error), LUD_OK);
+    if (lud_tick_join(s.scenario, s.scenario, folder, cast, &error)) fail_msg("%s", error.text);
+    lud_tick_learner *l = s.learner;
+    lud_tick_stepping *t = &l->training;
+    const lud_range range = lud_batch_range(t->batch, 0, ENVS);
+    uint8_t *hidden = calloc(ENVS, lud_cast_hidden_bytes(cast));
+    int32_t discrete[ROWS];
+    lud_cast_reset(cast, range, t->batch->states, hidden);
+    lud_cast_act(cast, range, t->batch->states, t->sights[t->now].parts, hidden, discrete, NULL);
+    assert_int_equal(lud_cast_check(cast, &error), LUD_OK);
+    assert_int_equal(lud_tick_act(l, t, false, &error), LUD_OK);
+    float p[ROWS * SUPPORT_CHOICES];
+    assert_int_equal(l->policy->kind->probabilities(l->policy, &t->rows, p, &error), LUD_OK);
+    int32_t expected[ROWS];
+    for (int i = 0; i < ROWS; i++) expected[i] = SUPPORT_CHOICES - 1;
+    for (int64_t i = 0; i < t->rows.n; i++) {
+        const int64_t e = t->rows.environment[i], at = e * AGENTS + t->rows.agent[i];
+        const uint8_t *here = t->batch->states + (size_t)e * s.model->base.layout.state_bytes;
+        lud_policy *policy = lud_cast_get(cast, t->rows.agent[i]);
+        double known[SUPPORT_CHOICES], sum = 0.0, value;
+        expected[at] = t->choices.discrete[i];
+        assert_true(lud_policy_distribution(policy, here, t->rows.agent[i], -1, known));
+        for (int k = 0; k < SUPPORT_CHOICES; k++) {
+            near(known[k], p[i * SUPPORT_CHOICES + k], 1e-5);
+            sum += known[k];
+        }
+        near(sum, 1.0, 1e-9);
+        assert_true(lud_policy_value(policy, here, t->rows.agent[i], &value));
+        assert_true(isfinite(value) && value != 0.0);
+    }
+    assert_in_range(t->rows.n, 2, ROWS - 1);
+    assert_memory_equal(discrete, expected, sizeof expected);
+    free(hidden);
+    lud_cast_destroy(cast);
+    support_ticks_close(&s);
+    unlink(path);
+    rmdir(folder);
+}
+
 /* ---- metrics and learning ---- */
 
 static double column(const lud_metric *columns, int n, const double *row, const char *name) {
@@ -600,6 +658,7 @@ int main(void) {
                                        cmocka_unit_test(the_critic_stands_for_what_follows),
                                        cmocka_unit_test(passes_of_few_rows_change_nothing),
                                        cmocka_unit_test(resuming_changes_no_bit),
+                                       cmocka_unit_test(runs_act_as_was_learned),
                                        cmocka_unit_test(all_is_counted),
                                        cmocka_unit_test(cues_are_learned),
                                        cmocka_unit_test(mistakes_are_named)};

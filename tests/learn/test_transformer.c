@@ -38,9 +38,6 @@ static lud_parameters *make(const lud_transformer_shape *shape, uint64_t seed) {
     int64_t n = 0;
     for (int i = 0; i < parameters->n; i++) n += parameters->items[i].n;
     assert_int_equal(n, lud_transformer_numbers(shape));
-    /* larger than what learning begins with, so that attention tells its keys apart */
-    float *values = parameters->values;
-    for (int64_t i = 0; i < parameters->size; i++) values[i] *= values[i] == 1.0f ? 1.0f : 12.0f;
     return parameters;
 }
 
