@@ -51,7 +51,7 @@ lud_status lud_no_memory(lud_error *error, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    return lud_no_memory(error, "%s", what);
+    return lud_fail(error, LUD_ERROR_MEMORY, "no memory for %s", what);
 }
 
 lud_status lud_fail_context(lud_error *error, const char *format, ...) {
