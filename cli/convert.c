@@ -7,7 +7,7 @@
 #include "base/progress.h"
 #include "cli/cli.h"
 #include "learn/episodes/convert.h"
-#include "learn/episodes/minari.h"
+#include "learn/episodes/file/minari.h"
 
 typedef struct convert_values {
     const char *out, *observations;

@@ -6,7 +6,7 @@
 
 #include "base/progress.h"
 #include "cli/record.h"
-#include "learn/episodes/minari.h"
+#include "learn/episodes/file/minari.h"
 #include "learn/episodes/recorder.h"
 
 /* A flag that was given, of those that are about pictures. */

@@ -1,4 +1,4 @@
-#include "learn/episodes/schema.h"
+#include "learn/episodes/file/schema.h"
 
 #include <float.h>
 #include <jansson.h>
