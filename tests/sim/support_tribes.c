@@ -248,7 +248,7 @@ static void choose_success(course *c, int agent) {
 }
 
 static void choose_trier(course *c, int agent) {
-    int rivals[ORACLE_AGENTS], n = 0;
+    int rivals[ORACLE_AGENTS] = {0}, n = 0;
     while (agent < c->m->n_agents && c->victim[agent] < 0) agent++;
     if (agent == c->m->n_agents) {
         choose_success(c, 0);
