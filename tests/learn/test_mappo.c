@@ -340,7 +340,7 @@ static void runs_publish_values(void **state) {
             lud_cast *cast;
             double row[64], value;
             snprintf(text, sizeof text,
-                     "ludus: 1\nname: t\nworld: particle\nparticle: {task: navigation, agents: %d}\n"
+                     "ludus: 1\nname: t\nworld: particle\nparticle: {task: navigation_graph, agents: %d}\n"
                      "run: {environments: 2, seed: 1}\nlearner: {type: graph-mappo, rollout_length: 6, %s"
                      "encoder: graph, %s, " SUPPORT_MAPPO_SMALL "}\n",
                      n, recurrent ? "" : "recurrent: false, ", learners[k]);
