@@ -7,7 +7,7 @@
 #include "base/progress.h"
 #include "cli/cli.h"
 #include "learn/episodes/convert.h"
-#include "learn/episodes/minari.h"
+#include "learn/episodes/file/minari.h"
 
 typedef struct convert_values {
     const char *out, *observations;
@@ -71,7 +71,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     if (!v->out || !lud_data_target_is(v->out))
         return lud_invalid(error, "'ludus convert' needs -o NAME.h5, or -o NAME/ for a folder%s%s",
                            v->out ? "; found " : "", v->out ? v->out : "");
-    if (v->observations && strcmp(v->observations, "replayed") && strcmp(v->observations, "stored"))
+    if (v->observations && strcmp(v->observations, "replayed") != 0 && strcmp(v->observations, "stored") != 0)
         return lud_invalid(error, "--observations: expected stored or replayed, found '%s'", v->observations);
     lud_data_set *set = NULL;
     lud_data_target target = {0};

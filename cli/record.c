@@ -8,7 +8,7 @@
 #include "agents/cast.h"
 #include "base/progress.h"
 #include "cli/record.h"
-#include "learn/episodes/minari.h"
+#include "learn/episodes/file/minari.h"
 #include "render/video.h"
 
 #define FLAGS lud_record_values

@@ -6,7 +6,7 @@
 
 #include "base/progress.h"
 #include "cli/record.h"
-#include "learn/episodes/minari.h"
+#include "learn/episodes/file/minari.h"
 #include "learn/episodes/recorder.h"
 
 /* A flag that was given, of those that are about pictures. */
@@ -27,7 +27,7 @@ static lud_status read_options(const lud_record_values *v, lud_recording_options
     const char *flag = picture_flag(v);
     if (flag) return lud_invalid(error, "%s: is about pictures; %s is to be a data set", flag, v->out);
     const bool replayed = v->observations && !strcmp(v->observations, "replayed");
-    if (v->observations && !replayed && strcmp(v->observations, "stored"))
+    if (v->observations && !replayed && strcmp(v->observations, "stored") != 0)
         return lud_invalid(error, "--observations: expected stored or replayed, found '%s'", v->observations);
     if (v->steps > INT32_MAX - 1)
         return lud_invalid(error, "--steps: expected at most %d, found %" PRId64, INT32_MAX - 1, v->steps);

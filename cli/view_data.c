@@ -39,7 +39,8 @@ static lud_status load(lud_episode_source *source, int64_t number, lud_recorded_
         status =
             lud_data_set_read(v->set, LUD_DATA_LOG_PROBS, 0, number, 0, facts->length, v->log_probs, error);
     if (!status)
-        LUD_TRY(lud_data_set_read(v->set, LUD_DATA_REWARDS, 0, number, 0, facts->length, v->rewards, error));
+        status = lud_data_set_read(v->set, LUD_DATA_REWARDS, 0, number, 0, facts->length, v->rewards, error);
+    if (status) return status;
     v->episode = number;
     v->last = 0;
     *episode = (lud_recorded_episode){.number = number,

@@ -169,8 +169,9 @@ static lud_status read_root(lud_scenario *s, const lud_scenario_overrides *o, lu
     lud_status status = LUD_OK;
     for (int i = 0; i < o->n_set && !status; i++) status = lud_tree_set(s->arena, s->root, o->set[i], error);
     for (int i = 0; i < o->n_numbers && !status; i++)
-        LUD_TRY(lud_tree_set_real(s->arena, s->root, o->numbers[i].source, o->numbers[i].path,
-                                  o->numbers[i].value, error));
+        status = lud_tree_set_real(s->arena, s->root, o->numbers[i].source, o->numbers[i].path,
+                                   o->numbers[i].value, error);
+    if (status) return status;
     if (s->root->kind != LUD_TREE_MAPPING)
         return lud_tree_expected(s->root, error,
                                  "a scenario: lines of `key: value`, the first of them `ludus: 1`");
@@ -187,7 +188,8 @@ static lud_status read_root(lud_scenario *s, const lud_scenario_overrides *o, lu
         status =
             lud_options_read(&lud_run_option_table, s->arena, lud_tree_get(s->root, "run"), &s->run, error);
     if (!status)
-        LUD_TRY(lud_options_read(&lud_view_section_table, s->arena, section(s, "view"), &s->view, error));
+        status = lud_options_read(&lud_view_section_table, s->arena, section(s, "view"), &s->view, error);
+    if (status) return status;
     override_run(&s->run, &o->run);
     s->policies = section(s, "policies");
     s->learner = section(s, "learner");

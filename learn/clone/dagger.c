@@ -41,7 +41,8 @@ lud_status lud_clone_dagger_open(const lud_clone_options *options, const lud_sce
     if (!status)
         status = lud_runner_create(scenario->model, d->expert, n, seed, FIRST_VISITED, &d->by_expert, error);
     if (!status)
-        LUD_TRY(lud_runner_create(scenario->model, clone, n, seed, FIRST_VISITED, &d->by_clone, error));
+        status = lud_runner_create(scenario->model, clone, n, seed, FIRST_VISITED, &d->by_clone, error);
+    if (status) return status;
     const size_t agents = (size_t)(n * layout->n_agents);
     d->asked = calloc((size_t)n, lud_cast_hidden_bytes(d->expert) + 8);
     d->discrete = calloc(agents, sizeof *d->discrete);

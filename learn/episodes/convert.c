@@ -7,7 +7,7 @@
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "learn/episodes/data_set_parts.h"
-#include "learn/episodes/writer.h"
+#include "learn/episodes/file/writer.h"
 
 typedef struct converter {
     lud_data_set *set;

@@ -6,8 +6,8 @@
 
 #include "agents/policy.h"
 #include "learn/episodes/data_set_parts.h"
+#include "learn/episodes/file/schema.h"
 #include "learn/episodes/replay.h"
-#include "learn/episodes/schema.h"
 
 static lud_status out_of_memory(const lud_data_set *set, lud_error *error) {
     return lud_fail(error, LUD_ERROR_MEMORY, "%s: no memory to read it", set->info.path);

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "learn/episodes/data_set_parts.h"
+#include "learn/episodes/file/schema.h"
 #include "learn/episodes/replay.h"
-#include "learn/episodes/schema.h"
 
 enum { MOST_EPISODES = 1 << 30 };
 

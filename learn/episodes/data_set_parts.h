@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #include "learn/episodes/data_set.h"
-#include "learn/episodes/hdf5_file.h"
+#include "learn/episodes/file/hdf5_file.h"
 #include "sim/scenario.h"
 
 /* A place for rows in memory: the array that holds rows first..first+n-1 of `array`. */

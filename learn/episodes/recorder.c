@@ -11,8 +11,8 @@
 #include "agents/rollout.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
-#include "learn/episodes/schema.h"
-#include "learn/episodes/writer.h"
+#include "learn/episodes/file/schema.h"
+#include "learn/episodes/file/writer.h"
 
 /* An episode in the making, in the queue, or nobody's. */
 typedef struct tape {

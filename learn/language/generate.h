@@ -9,7 +9,7 @@
 #pragma once
 
 #include "learn/language/sampling.h"
-#include "learn/language/tokenizer.h"
+#include "learn/language/tokenizer/tokenizer.h"
 #include "learn/language/transformer.h"
 
 typedef struct lud_generator_options {

@@ -5,8 +5,8 @@
  * the choices, and their whole state. */
 #pragma once
 
-#include "learn/language/tokenizer.h"
-#include "learn/language/vocabulary.h"
+#include "learn/language/tokenizer/tokenizer.h"
+#include "learn/language/tokenizer/vocabulary.h"
 #include "sim/world.h"
 
 typedef struct lud_prompter lud_prompter;

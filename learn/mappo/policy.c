@@ -335,8 +335,9 @@ static lud_status open_core(core *c, const lud_scenario *trained, const lud_scen
     if (!status && !c->arena) status = lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
     if (!status) status = read_options(c->arena, trained, scenario, &options, error);
     if (!status)
-        LUD_TRY(lud_mappo_networks_create(scenario->model, &options, c->device, (uint64_t)trained->run.seed,
-                                          ROWS, LUD_MAPPO_PLAY, NULL, &c->networks, error));
+        status = lud_mappo_networks_create(scenario->model, &options, c->device, (uint64_t)trained->run.seed,
+                                           ROWS, LUD_MAPPO_PLAY, NULL, &c->networks, error);
+    if (status) return status;
     if (c->play.directions == LUD_DIRECTIONS_AWAY && options.control != LUD_MAPPO_MAD)
         return lud_invalid(error, "only a policy with control: mad has a magnitude");
     if (options.recurrent) c->hidden_width = options.hidden_size;

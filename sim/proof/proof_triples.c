@@ -232,7 +232,8 @@ static bool read_term(splitter *s, bool literals) {
 static bool split_ntriple(splitter *s) {
     skip_blanks(s);
     if (peek(s) == '#') return true;
-    if (!read_term(s, false) || !read_term(s, false) || !read_term(s, true)) return false;
+    for (int term = 0; term < 3; term++)
+        if (!read_term(s, term == 2)) return false;
     skip_blanks(s);
     if (peek(s) != '.') return fault(s, s->at, "no dot behind a triple", "`.`");
     s->at++;

@@ -73,7 +73,8 @@ lud_status lud_tribes_map_read(lud_arena *arena, lud_tree *node, lud_tribes_spec
             status = read_line(&d, row->text, row->text_length, place, true);
         }
     else
-        LUD_TRY(lud_tree_expected(node, error, "the rows of a map"));
+        status = lud_tree_expected(node, error, "the rows of a map");
+    if (status) return status;
     if (spec->width * spec->height < 2) return lud_tree_expected(node, error, "a map of two cells or more");
     const size_t width = (size_t)spec->width, height = (size_t)spec->height;
     maps[0] = lud_arena_take(arena, width * height);

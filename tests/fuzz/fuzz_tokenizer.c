@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 #include "learn/language/parse_action.h"
-#include "learn/language/tokenizer.h"
+#include "learn/language/tokenizer/tokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

@@ -1,4 +1,4 @@
-"""Writes learn/language/unicode_ranges.h:  python3 tests/golden/unicode_ranges.py > learn/language/unicode_ranges.h"""
+"""Writes learn/language/tokenizer/unicode_ranges.h:  python3 tests/golden/unicode_ranges.py > learn/language/tokenizer/unicode_ranges.h"""
 import unicodedata
 
 SPACES = [(9, 13), (0x20, 0x20), (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A),

@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "base/random.h"
-#include "learn/episodes/hdf5_file.h"
+#include "learn/episodes/file/hdf5_file.h"
 #include "learn/support_recording.h"
 
 static int tear_down(void **state) {

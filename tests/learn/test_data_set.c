@@ -12,7 +12,7 @@
 
 #include "agents/rollout.h"
 #include "learn/episodes/convert.h"
-#include "learn/episodes/hdf5_file.h"
+#include "learn/episodes/file/hdf5_file.h"
 #include "learn/support_recording.h"
 
 static const char *const worlds[] = {"multigrid/rescue.yaml", "multigrid/unsteady_ground.yaml",

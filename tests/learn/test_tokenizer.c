@@ -11,8 +11,8 @@
 
 #include "base/file.h"
 #include "base/random.h"
-#include "learn/language/tokenizer.h"
-#include "learn/language/vocabulary.h"
+#include "learn/language/tokenizer/tokenizer.h"
+#include "learn/language/tokenizer/vocabulary.h"
 
 enum { MOST = 4096 };
 

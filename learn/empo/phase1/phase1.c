@@ -89,7 +89,8 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
         while (lud_empo_replay_count(p->replay) < o->batch_size || p->credit < 1.0) {
             lud_status status = lud_progress_beat(p->base.progress, part, error);
             if (!status)
-                LUD_TRY(lud_empo_phase1_rollout_step(p->rollout, now.epsilon, p->step, p->replay, error));
+                status = lud_empo_phase1_rollout_step(p->rollout, now.epsilon, p->step, p->replay, error);
+            if (status) return status;
             if (lud_empo_replay_count(p->replay) >= o->batch_size)
                 p->credit += o->training_steps_per_env_step * (double)o->environments;
         }

@@ -310,9 +310,7 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
         const bool enters = p->step == lud_empo_stage_end(stages, LUD_STAGE_RAMP - 1) ||
                             p->step == lud_empo_stage_end(stages, LUD_STAGE_RAMP);
         if (!stages->gradual_clearing && enters) lud_empo_replay_clear(p->replay);
-        if (p->async) {
-            LUD_TRY(take(p, error));
-        }
+        if (p->async) LUD_TRY(take(p, error));
         while (!p->async && (lud_empo_replay_count(p->replay) < p->options.batch_size || p->credit < 1.0)) {
             /* what was cleared would be cleared again */
             if (!enters) status = lud_progress_beat(p->base.progress, part, error);

@@ -1,9 +1,9 @@
-#include "learn/language/byte_pairs.h"
+#include "learn/language/tokenizer/byte_pairs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/language/tokenizer_parts.h"
+#include "learn/language/tokenizer/tokenizer_parts.h"
 
 /* A merge that may be done: of the token at `left` with the next one, as long as both are what they were. */
 typedef struct candidate {

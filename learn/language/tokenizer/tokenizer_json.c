@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "base/file.h"
-#include "learn/language/tokenizer_parts.h"
+#include "learn/language/tokenizer/tokenizer_parts.h"
 
 enum { MAX_FILE_BYTES = 256 << 20 };
 

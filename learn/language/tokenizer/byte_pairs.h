@@ -1,7 +1,7 @@
 /* Merging pairs of bytes into tokens. */
 #pragma once
 
-#include "learn/language/tokenizer.h"
+#include "learn/language/tokenizer/tokenizer.h"
 
 /* lud_tokenizer_encode for a tokeniser with merges: reserved tokens are taken out, the rest is cut into
  * pieces (pre_tokenizer.h), and of each piece the neighbours with the lowest rank are merged, of equal ones

@@ -1,4 +1,4 @@
-#include "learn/episodes/schema.h"
+#include "learn/episodes/file/schema.h"
 
 #include <float.h>
 #include <jansson.h>
@@ -184,7 +184,7 @@ static bool read_part(const json_t *from, lud_arena *arena, int n_agents, lud_da
         !json_is_boolean(per_agent) || !json_is_array(shape) || rank > LUD_MAX_DIMENSIONS)
         return false;
     int k = 0;
-    while (k < 3 && strcmp(dtype_names[k], json_string_value(dtype))) k++;
+    while (k < 3 && strcmp(dtype_names[k], json_string_value(dtype)) != 0) k++;
     if (k == 3 || !part->name[0] || strchr(part->name, '/')) return false;
     part->dtype = (lud_dtype)k;
     part->per_agent = json_is_true(per_agent);

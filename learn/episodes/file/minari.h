@@ -3,7 +3,7 @@
 #pragma once
 
 #include "learn/episodes/data_set.h"
-#include "learn/episodes/hdf5_file.h"
+#include "learn/episodes/file/hdf5_file.h"
 
 /* Where an episode lies in the columns, and what Minari is told about it. */
 typedef struct lud_minari_episode {

@@ -1,4 +1,4 @@
-#include "learn/episodes/minari.h"
+#include "learn/episodes/file/minari.h"
 
 #include <ctype.h>
 #include <errno.h>

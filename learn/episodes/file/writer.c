@@ -1,4 +1,4 @@
-#include "learn/episodes/writer.h"
+#include "learn/episodes/file/writer.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -9,10 +9,10 @@
 #include <xxhash.h>
 
 #include "base/clock.h"
-#include "learn/episodes/column.h"
-#include "learn/episodes/minari.h"
+#include "learn/episodes/file/column.h"
+#include "learn/episodes/file/minari.h"
+#include "learn/episodes/file/schema.h"
 #include "learn/episodes/replay.h"
-#include "learn/episodes/schema.h"
 
 /* What an episode has once, what a step has, what a frame has. */
 enum {

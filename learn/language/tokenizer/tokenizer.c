@@ -1,4 +1,4 @@
-#include "learn/language/tokenizer.h"
+#include "learn/language/tokenizer/tokenizer.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -6,8 +6,8 @@
 
 #include <xxhash.h>
 
-#include "learn/language/byte_pairs.h"
-#include "learn/language/tokenizer_parts.h"
+#include "learn/language/tokenizer/byte_pairs.h"
+#include "learn/language/tokenizer/tokenizer_parts.h"
 
 enum { N_BYTES = 256, BEGIN = N_BYTES, END, FIRST_WORD };
 

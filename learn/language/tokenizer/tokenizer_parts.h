@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/arena.h"
-#include "learn/language/pre_tokenizer.h"
-#include "learn/language/tokenizer.h"
+#include "learn/language/tokenizer/pre_tokenizer.h"
+#include "learn/language/tokenizer/tokenizer.h"
 
 typedef struct lud_token {
     const char *bytes; /* null: the number stands for no token */

@@ -1,10 +1,10 @@
-#include "learn/language/pre_tokenizer.h"
+#include "learn/language/tokenizer/pre_tokenizer.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "learn/language/unicode_ranges.h"
+#include "learn/language/tokenizer/unicode_ranges.h"
 
 static const char *const patterns[LUD_PRE_TOKENIZERS] = {
     [LUD_PRE_TOKENIZER_GPT2] =

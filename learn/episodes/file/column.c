@@ -1,4 +1,4 @@
-#include "learn/episodes/column.h"
+#include "learn/episodes/file/column.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * so that every reader of HDF5 can read them. */
 #pragma once
 
-#include "learn/episodes/hdf5_file.h"
+#include "learn/episodes/file/hdf5_file.h"
 
 enum { LUD_COLUMN_DIMENSIONS = 5 };
 

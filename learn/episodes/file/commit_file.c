@@ -1,4 +1,4 @@
-#include "learn/episodes/commit_file.h"
+#include "learn/episodes/file/commit_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
-#include "learn/language/vocabulary.h"
+#include "learn/language/tokenizer/vocabulary.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>
 
-#include "learn/language/tokenizer.h"
+#include "learn/language/tokenizer/tokenizer.h"
 #include "learn/nn/arrays.h"
 
 static uint32_t slot_of(const lud_vocabulary *v, const char *word, size_t length) {

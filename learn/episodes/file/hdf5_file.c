@@ -1,11 +1,11 @@
-#include "learn/episodes/hdf5_file.h"
+#include "learn/episodes/file/hdf5_file.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/episodes/commit_file.h"
+#include "learn/episodes/file/commit_file.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
