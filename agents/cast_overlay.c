@@ -71,7 +71,7 @@ static bool attention(lud_overlay_source *source, const uint8_t *state, int agen
 
 /* Every policy is asked once and tells of those for whom it acts. */
 static bool agent_numbers(lud_overlay_source *source, const uint8_t *before, const int32_t *actions,
-                          const float *rewards, double *values) {
+                          const float *rewards, const uint8_t *after, double *values) {
     const cast_source *s = (const cast_source *)source;
     const lud_policy *asked = NULL;
     bool known = false, any = false;
@@ -80,7 +80,7 @@ static bool agent_numbers(lud_overlay_source *source, const uint8_t *before, con
         values[i] = NAN;
         if (!policy->kind->agent_numbers) continue;
         if (policy != asked)
-            known = policy->kind->agent_numbers(policy, before, actions, rewards, s->numbers);
+            known = policy->kind->agent_numbers(policy, before, actions, rewards, after, s->numbers);
         asked = policy;
         if (known) values[i] = s->numbers[i];
         any |= known;

@@ -43,11 +43,11 @@ typedef struct lud_overlay_source {
     bool (*attention)(struct lud_overlay_source *source, const uint8_t *state, int agent, float *weights);
     /* What the numbers below are, such as a delight; null: there are none. */
     const char *agent_number_name;
-    /* A number for every agent about the step that led from the state `before` by the joint action and paid
-     * the rewards: values[n_agents], of either sign, not a number where none is known of an agent. Drawn as a
-     * bar beside each agent. */
+    /* A number for every agent about the step that led from the state `before` by the joint action to the
+     * state `after` and paid the rewards: values[n_agents], of either sign, not a number where none is known
+     * of an agent. Drawn as a bar beside each agent. */
     bool (*agent_numbers)(struct lud_overlay_source *source, const uint8_t *before, const int32_t *actions,
-                          const float *rewards, double *values);
+                          const float *rewards, const uint8_t *after, double *values);
     /* For agents that read and write: what an agent was given to read in a state and what it wrote, appended.
      */
     bool (*agent_text)(struct lud_overlay_source *source, const uint8_t *state, int agent, lud_text *read,

@@ -58,7 +58,7 @@ typedef struct lud_policy_kind {
      * called; and what an agent read and wrote in a state. False: not known. Null: there is none. */
     const char *agent_number_name;
     bool (*agent_numbers)(lud_policy *policy, const uint8_t *before, const int32_t *actions,
-                          const float *rewards, double *values);
+                          const float *rewards, const uint8_t *after, double *values);
     bool (*agent_text)(lud_policy *policy, const uint8_t *state, int agent, lud_text *read,
                        lud_text *written);
 } lud_policy_kind;

@@ -353,11 +353,11 @@ bool lud_overlay_agent_text(lud_overlay *overlay, const uint8_t *state, int agen
 }
 
 double lud_overlay_find_numbers(lud_overlay *o, const uint8_t *before, const int32_t *actions,
-                                const float *rewards) {
+                                const float *rewards, const uint8_t *after) {
     lud_overlay_source *source = o->source;
     double most = 0;
     if (!(o->shown & LUD_OVERLAY_BARS) || !source->agent_numbers || !before || !actions || !rewards) return 0;
-    if (!source->agent_numbers(source, before, actions, rewards, o->numbers)) return 0;
+    if (!source->agent_numbers(source, before, actions, rewards, after, o->numbers)) return 0;
     for (int i = 0; i < o->drawing->model->layout.n_agents; i++)
         if (isfinite(o->numbers[i])) most = fmax(most, fabs(o->numbers[i]));
     return most;
@@ -366,7 +366,8 @@ double lud_overlay_find_numbers(lud_overlay *o, const uint8_t *before, const int
 /* A bar below each agent, the longest as wide as a cell, to the right for numbers above zero. */
 static void draw_agent_numbers(lud_overlay *o, lud_canvas *canvas, const lud_theme *theme,
                                const lud_camera *camera, const lud_moment *moment) {
-    const double most = lud_overlay_find_numbers(o, moment->came_from, moment->actions, moment->rewards);
+    const double most =
+        lud_overlay_find_numbers(o, moment->came_from, moment->actions, moment->rewards, moment->state);
     const float s = camera->scale, high = fmaxf(2, roundf(s * 0.085f));
     for (int i = 0; i < o->drawing->model->layout.n_agents && most > 0; i++) {
         float x, y, px, py;

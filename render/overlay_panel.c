@@ -260,7 +260,7 @@ static void draw_bars(lud_overlay *o, column *c, const lud_player *player) {
 static void draw_agent_numbers(lud_overlay *o, column *c, const lud_player *player) {
     const int n = o->drawing->model->layout.n_agents;
     const double most = lud_overlay_find_numbers(o, lud_player_before(player), lud_player_actions(player),
-                                                 lud_player_rewards(player));
+                                                 lud_player_rewards(player), lud_player_state(player));
     const float high = 50 * c->s, each = c->width / (float)n,
                 thick = fmaxf(1, fminf(each * 0.72f, 14 * c->s));
     if (!o->source->agent_numbers || c->y + numbers_height(o, c) > c->bottom) return;

@@ -29,7 +29,7 @@ struct lud_overlay {
 /* The source's numbers of agents about a step, in overlay->numbers; returns the largest amount, 0: there are
  * none or they are not shown. */
 double lud_overlay_find_numbers(lud_overlay *overlay, const uint8_t *before, const int32_t *actions,
-                                const float *rewards);
+                                const float *rewards, const uint8_t *after);
 /* The row of a state at a position of the episode; null when nothing is known about it. */
 const double *lud_overlay_row(lud_overlay *overlay, const uint8_t *state, size_t position);
 /* The ramp of values: 0 is the floor, 1 the full hue. */

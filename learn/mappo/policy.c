@@ -10,6 +10,7 @@
 #include "learn/mappo/head.h"
 #include "learn/mappo/mappo.h"
 #include "learn/mappo/stability/mad.h"
+#include "learn/policy_gradient/value_normaliser.h"
 
 enum { ROWS = 1024, MOST_NODES = 512 };
 
@@ -20,6 +21,10 @@ typedef struct core {
     lud_device *device;
     lud_arena *arena;
     lud_mappo_networks *networks;
+    /* networks of one row with the critic, which acting does without; null: the run has none for this world
+     */
+    lud_mappo_networks *judging;
+    lud_value_normaliser normaliser; /* of its values */
     int64_t hidden_width, state_width;
     int64_t remembered; /* numbers a row keeps, 0: what it does follows from what it sees */
     int32_t place[ROWS], agent[ROWS], row[ROWS];
@@ -36,6 +41,8 @@ typedef struct mappo_policy {
 
 static void leave(core *c) {
     if (--c->n_users > 0) return;
+    lud_value_normaliser_destroy(&c->normaliser);
+    lud_mappo_networks_destroy(c->judging);
     lud_mappo_networks_destroy(c->networks);
     lud_device_close(c->device);
     lud_arena_destroy(c->arena);
@@ -81,10 +88,10 @@ static void write_out(const core *c, const lud_act *act, int64_t i) {
     }
 }
 
-/* Hands the actor n rows: what the agents of `agent` in the environments of `place` see in `observations`,
+/* Hands networks n rows: what the agents of `agent` in the environments of `place` see in `observations`,
  * and what stands in hidden, states and masks as remembered. */
-static void feed(core *c, const void *const *observations, int64_t n) {
-    lud_mappo_inputs *inputs = &c->networks->inputs;
+static void feed(core *c, lud_mappo_networks *t, const void *const *observations, int64_t n) {
+    lud_mappo_inputs *inputs = &t->inputs;
     lud_mappo_inputs_observe(inputs, observations, n, c->place, c->agent);
     const lud_mappo_memory memory = {.masks = c->masks,
                                      .actor_hidden = c->hidden,
@@ -114,7 +121,7 @@ static void act_rows(core *c, const lud_act *act, int64_t first, int64_t n) {
         memcpy(c->states + i * c->state_width, kept + 1 + c->hidden_width,
                (size_t)c->state_width * sizeof *kept);
     }
-    feed(c, (const void *const *)act->observations, n);
+    feed(c, t, (const void *const *)act->observations, n);
     const lud_draws draws = {.seed = act->range.seed,
                              .environment = c->environment,
                              .agent = c->number,
@@ -147,8 +154,9 @@ static void act_in_range(lud_policy *policy, const lud_act *act) {
     }
 }
 
-/* The actor's run on what agents first .. first + n see in a state, at the start of an episode. */
-static void look(core *c, const lud_model *model, const uint8_t *state, int first, int64_t n) {
+/* Hands networks what agents first .. first + n see in a state, at the start of an episode. */
+static void look(core *c, lud_mappo_networks *t, const lud_model *model, const uint8_t *state, int first,
+                 int64_t n) {
     static const uint32_t tick = 0;
     model->world->observe(model, (lud_range){.n = 1, .tick = &tick}, state, c->parts);
     memset(c->hidden, 0, (size_t)(n * c->hidden_width) * sizeof *c->hidden);
@@ -159,18 +167,18 @@ static void look(core *c, const lud_model *model, const uint8_t *state, int firs
         c->row[i] = (int32_t)i;
         c->masks[i] = 0.0f;
     }
-    feed(c, (const void *const *)c->parts, n);
-    lud_mappo_net_forward(&c->networks->actor, false);
+    feed(c, t, (const void *const *)c->parts, n);
 }
 
 static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p) {
     core *c = ((mappo_policy *)policy)->core;
-    const lud_mappo_networks *t = c->networks;
+    lud_mappo_networks *t = c->networks;
     const int n = policy->model->layout.actions[agent].n_discrete;
     (void)goal;
     if (c->remembered > 0 || n == 0) return false;
     pthread_mutex_lock(&c->lock);
-    look(c, policy->model, state, agent, 1);
+    look(c, t, policy->model, state, agent, 1);
+    lud_mappo_net_forward(&t->actor, false);
     const float *logits = lud_nn_value(t->actor.nn, t->actor.out); /* on the CPU, see open_core */
     const uint8_t *allowed = c->networks->inputs.choices;
     int likeliest = -1;
@@ -185,6 +193,20 @@ static bool distribution(lud_policy *policy, const uint8_t *state, int agent, in
     const bool draws = !t->options.deterministic && !c->play.deterministic;
     for (int k = 0; k < n; k++) p[k] = draws ? p[k] / sum : k == likeliest;
     pthread_mutex_unlock(&c->lock);
+    return true;
+}
+
+/* In units of reward. */
+static bool value(lud_policy *policy, const uint8_t *state, int agent, double *v) {
+    core *c = ((mappo_policy *)policy)->core;
+    float found;
+    if (!c->judging) return false;
+    pthread_mutex_lock(&c->lock);
+    look(c, c->judging, policy->model, state, agent, 1);
+    lud_mappo_value(c->judging, &found);
+    lud_value_normaliser_denormalise(&c->normaliser, 1, &found);
+    pthread_mutex_unlock(&c->lock);
+    *v = (double)found;
     return true;
 }
 
@@ -224,7 +246,8 @@ static int attention(lud_policy *policy, const uint8_t *state, float *weights) {
     if (t->actor.query < 0 || v > MOST_NODES || n > ROWS) return 0;
     if (!weights) return (int)v;
     pthread_mutex_lock(&c->lock);
-    look(c, model, state, 0, n); /* what agents remember does not reach the graph: zeros do */
+    look(c, t, model, state, 0, n); /* what agents remember does not reach the graph: zeros do */
+    lud_mappo_net_forward(&t->actor, false);
     const int edge = lud_parameters_find(t->parameters, t->actor.edge_weight);
     const float *edge_weight = lud_parameters_value(t->parameters, edge);
     memset(weights, 0, (size_t)(n * v) * sizeof *weights);
@@ -240,13 +263,38 @@ static const lud_policy_kind kind = {.name = "trained",
                                      .destroy = destroy,
                                      .act = act_in_range,
                                      .distribution = distribution,
+                                     .value = value,
                                      .attention = attention};
 
 const lud_parameters *lud_mappo_policy_parameters(const lud_policy *policy) {
     return ((const mappo_policy *)policy)->core->networks->parameters;
 }
 
-static lud_status load_actor(core *c, const char *folder, lud_error *error) {
+/* The critic, where the checkpoint has one for this world: of another number of agents it may see another
+ * number of numbers. What a recurrent critic says does not follow from a state. */
+static lud_status load_critic(core *c, const lud_model *model, lud_checkpoint *checkpoint, lud_error *error) {
+    const lud_mappo_options *o = &c->networks->options;
+    lud_error other = {0};
+    if (o->recurrent) return LUD_OK;
+    LUD_TRY(
+        lud_mappo_networks_create(model, o, c->device, 0, 1, LUD_MAPPO_ROLLOUT, NULL, &c->judging, error));
+    c->normaliser = (lud_value_normaliser){.device = c->device,
+                                           .kind = (lud_value_normaliser_kind)o->normaliser,
+                                           .beta = o->normaliser_beta,
+                                           .weight = -1,
+                                           .bias = -1};
+    if (!lud_value_normaliser_create(&c->normaliser)) return lud_no_memory(error, "a critic");
+    lud_parameters_visit(c->judging->parameters, "", checkpoint);
+    lud_checkpoint_tensor(checkpoint, "normaliser", LUD_TENSOR_F32, 1,
+                          (const int64_t[]){LUD_NORMALISER_FIELDS}, c->normaliser.state);
+    const lud_status status = lud_checkpoint_status(checkpoint, &other);
+    if (!status) return LUD_OK;
+    lud_mappo_networks_destroy(c->judging);
+    c->judging = NULL;
+    return status == LUD_ERROR_MEMORY ? lud_no_memory(error, "a critic") : LUD_OK;
+}
+
+static lud_status load(core *c, const lud_model *model, const char *folder, lud_error *error) {
     lud_text path = {0};
     lud_text_append(&path, "%s/checkpoint.safetensors", folder);
     if (path.failed) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
@@ -257,6 +305,7 @@ static lud_status load_actor(core *c, const char *folder, lud_error *error) {
         status = lud_checkpoint_status(checkpoint, error);
         if (status) lud_fail_context(error, "%s: the run's policy does not fit this scenario", path.bytes);
     }
+    if (!status) status = load_critic(c, model, checkpoint, error);
     lud_checkpoint_destroy(checkpoint);
     lud_text_free(&path);
     return status;
@@ -302,7 +351,7 @@ static lud_status open_core(core *c, const lud_scenario *trained, const lud_scen
         whole = whole && c->parts[p];
     }
     if (!whole) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
-    return c->play.folder ? load_actor(c, c->play.folder, error) : LUD_OK;
+    return c->play.folder ? load(c, scenario->model, c->play.folder, error) : LUD_OK;
 }
 
 lud_status lud_mappo_join(const lud_scenario *trained, const lud_scenario *scenario, const char *folder,

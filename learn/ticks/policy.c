@@ -1,12 +1,21 @@
 #include "learn/ticks/policy.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "learn/ticks/ticks.h"
 
-enum { ROWS = 1024 };
+enum { ROWS = 1024, REMEMBERED = 1024 };
+
+/* With which draws agents acted in a state: what they wrote follows from these. */
+typedef struct occasion {
+    uint64_t state; /* hash */
+    uint64_t seed;
+    uint32_t environment, tick;
+} occasion;
 
 /* What the agents of a cast share. */
 typedef struct core {
@@ -16,10 +25,26 @@ typedef struct core {
     lud_tick_options options;
     lud_tick_policy *policy;
     lud_arrays arrays;
-    int32_t *environment, *agent, *discrete;        /* [ROWS] */
-    float *continuous, *log_prob, *values, *chosen; /* [ROWS]...; chosen: [n_discrete] */
-    void *parts[LUD_MAX_OBSERVATION_PARTS];         /* of one state that is asked about */
-    pthread_mutex_t lock;                           /* around everything above */
+    int32_t *environment, *agent, *discrete; /* [ROWS] */
+    float *continuous, *log_prob, *values;   /* [ROWS]... */
+    float *chosen;                           /* [n_agents][n_discrete] */
+    lud_policy_kind kind;                    /* what this policy has to tell */
+    /* what the gate compared when the training stopped */
+    lud_baseline baseline;
+    double square, square_weight; /* running mean of squared advantages, see lud_tick_scoring */
+    /* [n_agents] of one step that is asked about */
+    float *reward, *expected, *advantage, *next;
+    int32_t *team, *n_tokens;
+    double *numbers; /* of the step that was asked about last, with its hash */
+    uint64_t numbered;
+    bool knows_numbers;
+    /* of agents that write: the last states they acted in, and the text that was asked for last */
+    occasion *occasions; /* [REMEMBERED] the newest at n_occasions - 1, in turn */
+    uint64_t n_occasions;
+    uint64_t texted;
+    lud_text read, written;
+    void *parts[LUD_MAX_OBSERVATION_PARTS]; /* of one state that is asked about */
+    pthread_mutex_t lock;                   /* around everything above */
 } core;
 
 typedef struct tick_policy {
@@ -34,6 +59,8 @@ static void leave(core *c) {
     lud_arena_destroy(c->arena);
     for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) free(c->parts[p]);
     lud_arrays_free(&c->arrays);
+    lud_text_free(&c->read);
+    lud_text_free(&c->written);
     pthread_mutex_destroy(&c->lock);
     free(c);
 }
@@ -63,11 +90,25 @@ static int64_t list_rows(core *c, const lud_act *act, int64_t k, int64_t *next) 
     return n;
 }
 
+static void remember(core *c, const lud_act *act) {
+    if (!c->policy->kind->describe || act->range.n == 0) return;
+    const occasion now = {.state = XXH3_64bits(act->states, act->model->layout.state_bytes),
+                          .seed = act->range.seed,
+                          .environment = act->range.first_environment,
+                          .tick = act->range.tick[0]};
+    const occasion *last = &c->occasions[(c->n_occasions - 1) % REMEMBERED];
+    if (c->n_occasions > 0 && last->state == now.state && last->seed == now.seed &&
+        last->environment == now.environment && last->tick == now.tick)
+        return; /* another agent of the same step */
+    c->occasions[c->n_occasions++ % REMEMBERED] = now;
+}
+
 static void act_in_range(lud_policy *policy, const lud_act *act) {
     core *c = ((tick_policy *)policy)->core;
     const lud_layout *layout = &act->model->layout;
     const int64_t total = act->range.n * act->n_agents_acting, width = lud_max_continuous(layout);
     pthread_mutex_lock(&c->lock);
+    remember(c, act);
     for (int64_t k = 0; k < total;) {
         const lud_tick_rows rows = {.model = act->model,
                                     .range = act->range,
@@ -143,12 +184,171 @@ static bool value(lud_policy *policy, const uint8_t *state, int agent, double *v
     return true;
 }
 
+/* ---- what a step was worth, and what was written in it ---- */
+
+/* Everybody alive in a state, with the draws of the last time that somebody acted there; at the clock 0 where
+ * nobody did. */
+static lud_tick_rows look_at_all(core *c, const lud_model *model, const uint8_t *state, uint32_t *tick) {
+    lud_range range = {.n = 1, .tick = tick};
+    *tick = 0;
+    if (c->occasions) {
+        const uint64_t hash = XXH3_64bits(state, model->layout.state_bytes);
+        for (uint64_t k = c->n_occasions; k > 0 && k + REMEMBERED > c->n_occasions; k--) {
+            const occasion *o = &c->occasions[(k - 1) % REMEMBERED];
+            if (o->state != hash) continue;
+            range.seed = o->seed;
+            range.first_environment = o->environment;
+            *tick = o->tick;
+            break;
+        }
+    }
+    model->world->observe(model, range, state, c->parts);
+    int64_t n = 0;
+    for (int a = 0; a < model->layout.n_agents; a++) {
+        if (!lud_tick_is_alive(model, state, a)) continue;
+        c->environment[n] = 0;
+        c->agent[n++] = a;
+    }
+    return (lud_tick_rows){.model = model,
+                           .range = range,
+                           .states = state,
+                           .observations = c->parts,
+                           .n = n,
+                           .environment = c->environment,
+                           .agent = c->agent,
+                           .greedy = c->options.deterministic};
+}
+
+/* Log-probabilities of what was done, not a number where that is not what the agent says there (somebody else
+ * acted for it, or it said nothing); with them the expected confidence, as far as it is known. */
+static lud_status find_log_probs(core *c, const lud_tick_rows *rows, const int32_t *actions,
+                                 lud_error *error) {
+    const int64_t width = lud_max_discrete(&rows->model->layout);
+    if (!c->policy->kind->probabilities) {
+        const lud_tick_choices choices = {
+            .discrete = c->discrete, .log_prob = c->log_prob, .n_tokens = c->n_tokens};
+        LUD_TRY(c->policy->kind->act(c->policy, rows, &choices, error));
+        for (int64_t i = 0; i < rows->n; i++) {
+            if (c->n_tokens[i] < 1 || c->discrete[i] != actions[rows->agent[i]]) c->log_prob[i] = NAN;
+            c->expected[i] = 0.0f;
+        }
+        return LUD_OK;
+    }
+    LUD_TRY(c->policy->kind->probabilities(c->policy, rows, c->chosen, error));
+    for (int64_t i = 0; i < rows->n; i++)
+        c->log_prob[i] = logf(c->chosen[i * width + actions[rows->agent[i]]]);
+    lud_baseline_expected_confidence(rows->n, width, c->chosen, c->expected);
+    return LUD_OK;
+}
+
+/* Adds to rewards what the critic expects behind them; nothing of the dead and of worlds that have ended. */
+static lud_status look_ahead(core *c, const lud_model *model, const uint8_t *after, lud_error *error) {
+    uint32_t tick;
+    memset(c->next, 0, (size_t)model->layout.n_agents * sizeof *c->next);
+    if (model->world->is_terminal && model->world->is_terminal(model, after)) return LUD_OK;
+    const lud_tick_rows rows = look_at_all(c, model, after, &tick);
+    if (rows.n == 0) return LUD_OK;
+    LUD_TRY(c->policy->kind->value(c->policy, &rows, c->values, error));
+    for (int64_t i = 0; i < rows.n; i++) c->next[rows.agent[i]] = c->values[i];
+    return LUD_OK;
+}
+
+static lud_status find_delights(core *c, const lud_model *model, const uint8_t *before,
+                                const int32_t *actions, const float *rewards, const uint8_t *after,
+                                lud_error *error) {
+    const lud_layout *layout = &model->layout;
+    const bool critic = c->policy->has_critic;
+    uint32_t tick;
+    for (int a = 0; a < layout->n_agents; a++) c->numbers[a] = (double)NAN;
+    if (critic) LUD_TRY(look_ahead(c, model, after, error));
+    const lud_tick_rows rows = look_at_all(c, model, before, &tick);
+    if (rows.n == 0) return LUD_OK;
+    LUD_TRY(find_log_probs(c, &rows, actions, error));
+    if (critic) LUD_TRY(c->policy->kind->value(c->policy, &rows, c->expected, error));
+    for (int64_t i = 0; i < rows.n; i++) {
+        const int a = rows.agent[i];
+        c->reward[i] = rewards[a] + (critic ? (float)c->options.discount * c->next[a] : 0.0f);
+        c->team[i] = layout->n_teams > 0 ? layout->teams[a] : 0;
+    }
+    lud_baseline known = c->baseline; /* judges without counting */
+    known.options.update = LUD_BASELINE_TICK;
+    lud_baseline_advantages(&known, rows.n, c->reward, c->team, c->expected, c->advantage);
+    const double root = critic && c->options.standardise && c->square_weight > 0.0
+                            ? fmax(sqrt(c->square / c->square_weight), 1e-8)
+                            : 1.0;
+    for (int64_t i = 0; i < rows.n; i++)
+        if (layout->actions[rows.agent[i]].n_discrete > 0)
+            c->numbers[rows.agent[i]] = -(double)c->log_prob[i] * (double)c->advantage[i] / root;
+    return LUD_OK;
+}
+
+/* A frame asks for the same step several times. */
+static bool agent_numbers(lud_policy *policy, const uint8_t *before, const int32_t *actions,
+                          const float *rewards, const uint8_t *after, double *values) {
+    core *c = ((tick_policy *)policy)->core;
+    const lud_layout *layout = &policy->model->layout;
+    const size_t n = (size_t)layout->n_agents;
+    pthread_mutex_lock(&c->lock);
+    uint64_t hash = XXH3_64bits(before, layout->state_bytes);
+    hash = XXH3_64bits_withSeed(after, layout->state_bytes, hash);
+    hash = XXH3_64bits_withSeed(actions, n * sizeof *actions, hash);
+    hash = XXH3_64bits_withSeed(rewards, n * sizeof *rewards, hash);
+    hash ^= c->n_occasions; /* the same state may have been acted in with other draws since */
+    if (hash != c->numbered) {
+        lud_error failure = {0};
+        c->knows_numbers = !find_delights(c, policy->model, before, actions, rewards, after, &failure);
+        if (!c->knows_numbers) lud_device_keep(c->device, &failure);
+        c->numbered = hash;
+    }
+    memcpy(values, c->numbers, n * sizeof *values);
+    const bool known = c->knows_numbers;
+    pthread_mutex_unlock(&c->lock);
+    return known;
+}
+
+/* What the agent said when it acted in the state; in a state that nobody acted in, what it says there at the
+ * clock 0. */
+static bool agent_text(lud_policy *policy, const uint8_t *state, int agent, lud_text *read,
+                       lud_text *written) {
+    core *c = ((tick_policy *)policy)->core;
+    if (!lud_tick_is_alive(policy->model, state, agent)) return false;
+    pthread_mutex_lock(&c->lock);
+    const uint64_t hash =
+        XXH3_64bits_withSeed(state, policy->model->layout.state_bytes, c->n_occasions) + (uint64_t)agent;
+    bool known = true;
+    if (hash != c->texted) {
+        uint32_t tick;
+        lud_error failure = {0};
+        lud_tick_rows rows = look_at_all(c, policy->model, state, &tick);
+        c->agent[0] = agent;
+        rows.n = 1;
+        const lud_tick_choices choices = {.discrete = c->discrete};
+        lud_text_clear(&c->read);
+        lud_text_clear(&c->written);
+        known = !c->policy->kind->act(c->policy, &rows, &choices, &failure);
+        if (known)
+            c->policy->kind->describe(c->policy, 0, &c->read, &c->written);
+        else
+            lud_device_keep(c->device, &failure);
+        c->texted = known ? hash : 0;
+    }
+    if (known) {
+        lud_text_append(read, "%s", c->read.bytes ? c->read.bytes : "");
+        lud_text_append(written, "%s", c->written.bytes ? c->written.bytes : "");
+    }
+    pthread_mutex_unlock(&c->lock);
+    return known;
+}
+
 static const lud_policy_kind kind = {.name = "ticks",
                                      .about = "the policy of a run of ticks",
                                      .destroy = destroy,
                                      .act = act_in_range,
                                      .distribution = distribution,
-                                     .value = value};
+                                     .value = value,
+                                     .agent_number_name = "delight",
+                                     .agent_numbers = agent_numbers,
+                                     .agent_text = agent_text};
 
 /* ---- opening ---- */
 
@@ -161,6 +361,9 @@ static lud_status load(core *c, const char *folder, lud_error *error) {
     if (!status) {
         lud_parameters_visit(c->policy->parameters, "", checkpoint);
         if (c->policy->kind->visit) c->policy->kind->visit(c->policy, checkpoint);
+        lud_baseline_visit(&c->baseline, checkpoint, "ticks.baseline");
+        lud_checkpoint_real(checkpoint, "ticks.square", &c->square);
+        lud_checkpoint_real(checkpoint, "ticks.square_weight", &c->square_weight);
         status = lud_checkpoint_status(checkpoint, error);
         if (status) lud_fail_context(error, "%s: the run's policy does not fit this scenario", path.bytes);
     }
@@ -207,7 +410,20 @@ static lud_status open_core(core *c, const lud_scenario *trained, const lud_scen
     LUD_TAKE(a, c->continuous, ROWS * (size_t)lud_max_continuous(layout) + 1);
     LUD_TAKE(a, c->log_prob, ROWS);
     LUD_TAKE(a, c->values, ROWS);
-    LUD_TAKE(a, c->chosen, (size_t)lud_max_discrete(layout) + 1);
+    const size_t n_agents = (size_t)layout->n_agents;
+    LUD_TAKE(a, c->chosen, n_agents * (size_t)lud_max_discrete(layout) + 1);
+    LUD_TAKE(a, c->reward, n_agents);
+    LUD_TAKE(a, c->expected, n_agents);
+    LUD_TAKE(a, c->advantage, n_agents);
+    LUD_TAKE(a, c->next, n_agents);
+    LUD_TAKE(a, c->team, n_agents);
+    LUD_TAKE(a, c->n_tokens, n_agents);
+    LUD_TAKE(a, c->numbers, n_agents);
+    if (c->policy->kind->describe) LUD_TAKE(a, c->occasions, REMEMBERED);
+    lud_baseline_init(&c->baseline, &c->options.baseline);
+    c->kind = kind;
+    if (!c->policy->kind->describe) c->kind.agent_text = NULL;
+    if (lud_max_discrete(layout) == 0 || layout->n_agents > ROWS) c->kind.agent_numbers = NULL;
     bool whole = !a->failed;
     for (int p = 0; p < layout->n_parts && whole; p++)
         if (c->policy->reads[p]) whole = (c->parts[p] = calloc(1, layout->parts[p].bytes));
@@ -230,7 +446,7 @@ lud_status lud_tick_join(const lud_scenario *trained, const lud_scenario *scenar
         c->n_users++;
         p->core = c;
         p->base = (lud_policy){
-            .kind = &kind, .model = scenario->model, .needs_observations = true, .device = c->device};
+            .kind = &c->kind, .model = scenario->model, .needs_observations = true, .device = c->device};
         lud_cast_set(cast, i, &p->base);
     }
     leave(c);

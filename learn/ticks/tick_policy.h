@@ -103,8 +103,8 @@ typedef struct lud_tick_policy_kind {
                                 lud_error *error);
     /* Saves or loads what parameters do not hold (statistics of returns). Null: nothing. */
     void (*visit)(lud_tick_policy *policy, lud_checkpoint *checkpoint);
-    /* What it is told and what it said in the last act, row by row, for the inspector. Null: nothing. */
-    void (*describe)(const lud_tick_policy *policy, int64_t row, lud_text *out);
+    /* Appends what it was told and what it said in the last act, for the inspector. Null: nothing. */
+    void (*describe)(const lud_tick_policy *policy, int64_t row, lud_text *read, lud_text *written);
 } lud_tick_policy_kind;
 
 /* Every policy's own struct begins with this. */

@@ -277,12 +277,12 @@ static void visit(lud_tick_policy *policy, lud_checkpoint *checkpoint) {
     t->stale = true; /* the parameters may be others now */
 }
 
-static void describe(const lud_tick_policy *policy, int64_t row, lud_text *out) {
+static void describe(const lud_tick_policy *policy, int64_t row, lud_text *read, lud_text *written) {
     const tokens *t = (const tokens *)policy;
     if (row >= t->kept) return;
     const lud_tokenizer *tokenizer = t->language.tokenizer;
-    lud_tokenizer_decode(tokenizer, t->prompt_lengths[row], t->prompts + row * t->most_prompt, out);
-    lud_tokenizer_decode(tokenizer, t->reply_lengths[row], t->replies + row * t->most_reply, out);
+    lud_tokenizer_decode(tokenizer, t->prompt_lengths[row], t->prompts + row * t->most_prompt, read);
+    lud_tokenizer_decode(tokenizer, t->reply_lengths[row], t->replies + row * t->most_reply, written);
 }
 
 lud_token_counts lud_tick_tokens_counts(lud_tick_policy *policy) {

@@ -18,8 +18,8 @@ static void destroy(lud_policy *policy) {
 
 /* A delight that is the agent's number times its reward; knows nothing of steps that paid agent 0 nothing. */
 static bool agent_numbers(lud_policy *policy, const uint8_t *before, const int32_t *actions,
-                          const float *rewards, double *values) {
-    (void)before, (void)actions;
+                          const float *rewards, const uint8_t *after, double *values) {
+    (void)before, (void)actions, (void)after;
     for (int i = 0; i < policy->model->layout.n_agents; i++) values[i] = i * (double)rewards[i];
     return rewards[0] != 0;
 }
@@ -69,10 +69,10 @@ static void test_numbers_and_texts_of_agents(void **unused) {
     double values[12];
     model->world->reset(model, (lud_range){.n = 1, .tick = &tick}, state);
     for (int i = 0; i < 12; i++) rewards[i] = 0.5f;
-    assert_true(source->agent_numbers(source, state, actions, rewards, values));
+    assert_true(source->agent_numbers(source, state, actions, rewards, state, values));
     for (int i = 0; i < 12; i++) assert_true(i == 2 || i == 5 ? values[i] == i * 0.5 : isnan(values[i]));
     rewards[0] = 0;
-    assert_false(source->agent_numbers(source, state, actions, rewards, values));
+    assert_false(source->agent_numbers(source, state, actions, rewards, state, values));
     lud_text read = {0}, written = {0};
     assert_false(source->agent_text(source, state, 1, &read, &written));
     assert_true(source->agent_text(source, state, 5, &read, &written));

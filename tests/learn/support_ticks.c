@@ -1,14 +1,18 @@
 #include "learn/support_ticks.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include <cmocka.h>
+
+#include "learn/ticks/policy.h"
 
 /* Step of the episode, then everybody's cue. */
 typedef struct cues {
@@ -178,6 +182,61 @@ void support_ticks_run(support_ticks *s, int n) {
     lud_error error = {0};
     for (int i = 0; i < n; i++)
         if (lud_tick_run(s->learner, &error)) fail_msg("%s", error.text);
+}
+
+lud_cast *support_ticks_join(support_ticks *s) {
+    char folder[] = "/tmp/ludus-ticks-XXXXXX", path[64];
+    lud_error error = {0};
+    lud_cast *cast = NULL;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
+    lud_checkpoint *checkpoint = lud_checkpoint_create();
+    s->learner->base.kind->visit(&s->learner->base, checkpoint);
+    assert_int_equal(lud_checkpoint_write(checkpoint, path, &error), LUD_OK);
+    lud_checkpoint_destroy(checkpoint);
+    assert_int_equal(lud_cast_create(&s->model->base, NULL, "test.yaml", &cast, &error), LUD_OK);
+    if (lud_tick_join(s->scenario, s->scenario, folder, cast, &error)) fail_msg("%s", error.text);
+    unlink(path);
+    rmdir(folder);
+    return cast;
+}
+
+int support_ticks_compare_delights(support_ticks *s, lud_cast *cast) {
+    enum { MOST_BYTES = 64 };
+    lud_tick_learner *l = s->learner;
+    lud_tick_stepping *t = &l->training;
+    const lud_model *model = &s->model->base;
+    uint8_t before[MOST_BYTES], *hidden = calloc(1, lud_cast_hidden_bytes(cast) + 1);
+    int32_t discrete[SUPPORT_MOST];
+    lud_policy *policy = lud_cast_get(cast, 0);
+    assert_true(model->layout.state_bytes <= MOST_BYTES && hidden);
+    memcpy(before, t->batch->states, model->layout.state_bytes);
+    const lud_range range = lud_batch_range(t->batch, 0, 1);
+    lud_cast_act(cast, range, before, t->sights[t->now].parts, hidden, discrete, NULL);
+    free(hidden);
+    const double old_square = l->scoring.square / l->scoring.square_weight;
+    l->options.learning_rate = l->options.critic_learning_rate = 0.0;
+    support_ticks_run(s, 1);
+    const double scale = l->policy->has_critic && l->options.standardise
+                             ? sqrt(l->scoring.square / l->scoring.square_weight) / sqrt(old_square)
+                             : 1.0;
+    double values[SUPPORT_MOST];
+    assert_memory_equal(discrete, t->discrete, (size_t)model->layout.n_agents * sizeof *discrete);
+    assert_true(policy->kind->agent_numbers(policy, before, discrete, t->rewards, t->batch->states, values));
+    bool told[SUPPORT_MOST] = {false};
+    int n = 0;
+    for (int64_t i = 0; i < l->scoring.selection.n; i++) {
+        const int32_t row = l->scoring.scored[i], a = t->rows.agent[row];
+        if (t->rows.environment[row] != 0) continue;
+        const double expected =
+            -(double)l->scoring.scored_advantage[i] * (double)l->scoring.scored_log_prob[i] * scale;
+        told[a] = true;
+        n += expected != 0.0;
+        if (!(fabs(values[a] - expected) <= 1e-4 * (1.0 + fabs(expected))))
+            fail_msg("agent %d: %g, the learner says %g", a, values[a], expected);
+    }
+    for (int a = 0; a < model->layout.n_agents; a++) assert_true(told[a] == !isnan(values[a]));
+    return n;
 }
 
 uint64_t support_ticks_hash(support_ticks *s, const char *prefix) {

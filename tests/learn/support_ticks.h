@@ -7,6 +7,7 @@
  * SUPPORT_STEPS steps. */
 #pragma once
 
+#include "agents/cast.h"
 #include "learn/ticks/ticks.h"
 
 enum { SUPPORT_CUES = 3, SUPPORT_CHOICES = 4, SUPPORT_STEPS = 9, SUPPORT_MOST = 40 };
@@ -36,6 +37,12 @@ void support_ticks_close(support_ticks *s);
 void support_ticks_again(support_ticks *s);
 /* `n` ticks; fails the test when one fails. */
 void support_ticks_run(support_ticks *s, int n);
+/* The policy of the learner's checkpoint acting for everybody; the caller destroys the cast. */
+lud_cast *support_ticks_join(support_ticks *s);
+/* Lets the learner run a tick without learning, and the cast act in its first environment beside it; then the
+ * delights that the cast publishes of that step are the learner's. Returns how many there are
+ * that are not 0. */
+int support_ticks_compare_delights(support_ticks *s, lud_cast *cast);
 /* Everything that is saved, as one hash; `prefix` null: all, else what begins with it. */
 uint64_t support_ticks_hash(support_ticks *s, const char *prefix);
 /* Cue of an agent in an environment's state. */

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "learn/mappo/policy.h"
 #include "learn/mappo/stability/mad.h"
 #include "learn/mappo/stability/stability.h"
 #include "learn/support_mappo.h"
@@ -325,6 +326,67 @@ static void popart_keeps_values_and_trains(void **state) {
     support_mappo_close(&b);
 }
 
+/* The policy of a run values states as the learner's critic does, in units of reward, in worlds whose critic
+ * fits; it publishes none where the critic remembers or sees other numbers. */
+static void runs_publish_values(void **state) {
+    (void)state;
+    static const char *const learners[] = {"normaliser: valuenorm", "normaliser: popart",
+                                           "normaliser: none, centralised: false", "recurrent: true"};
+    for (size_t k = 0; k < sizeof learners / sizeof *learners; k++) {
+        char text[512], folder[] = "/tmp/ludus-mappo-XXXXXX", path[64];
+        const bool recurrent = strstr(learners[k], "recurrent"), own = strstr(learners[k], "centralised");
+        for (int n = 3; n <= 4; n++) { /* trained with three agents, then opened with four as well */
+            lud_error error = {0};
+            lud_cast *cast;
+            double row[64], value;
+            snprintf(text, sizeof text,
+                     "ludus: 1\nname: t\nworld: particle\nparticle: {task: navigation_graph, agents: %d}\n"
+                     "run: {environments: 2, seed: 1}\nlearner: {type: graph-mappo, rollout_length: 6, %s"
+                     "encoder: graph, %s, " SUPPORT_MAPPO_SMALL "}\n",
+                     n, recurrent ? "" : "recurrent: false, ", learners[k]);
+            support_mappo b = support_mappo_open(text);
+            lud_learner *l = &b.learner->base;
+            const lud_model *model = b.scenario->model;
+            if (n == 3) {
+                for (int i = 0; i < 3; i++) assert_int_equal(l->kind->iterate(l, row, &error), LUD_OK);
+                assert_non_null(mkdtemp(folder));
+                snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
+                lud_checkpoint *c = lud_checkpoint_create();
+                l->kind->visit(l, c);
+                assert_int_equal(lud_checkpoint_write(c, path, &error), LUD_OK);
+                lud_checkpoint_destroy(c);
+            }
+            assert_int_equal(lud_cast_create(model, NULL, "t.yaml", &cast, &error), LUD_OK);
+            if (lud_mappo_join(b.scenario, b.scenario, folder, cast, &error)) fail_msg("%s", error.text);
+            const lud_mappo_stepping *s = &b.learner->training;
+            const lud_mappo_buffer *buffer = &s->buffer;
+            if (n == 3) assert_int_equal(support_mappo_collect(&b), LUD_OK);
+            const int64_t last = buffer->n_steps * buffer->n_rows;
+            for (int a = 0; a < n; a++) {
+                lud_policy *policy = lud_cast_get(cast, a);
+                const bool known = !recurrent && (n == 3 || own);
+                uint8_t *states = calloc(2, model->layout.state_bytes);
+                const uint32_t ticks[2] = {0};
+                model->world->reset(model, (lud_range){.n = 2, .tick = ticks}, states);
+                if (n == 3) memcpy(states, s->batch->states, 2 * model->layout.state_bytes);
+                for (int e = 0; e < 2; e++) {
+                    const uint8_t *at = states + (size_t)e * model->layout.state_bytes;
+                    assert_int_equal(lud_policy_value(policy, at, a, &value), known);
+                    if (!known || n != 3) continue;
+                    float expected = buffer->values[last + e * n + a];
+                    lud_value_normaliser_denormalise(&b.learner->ppo.normaliser, 1, &expected);
+                    assert_float_equal(value, expected, 1e-4f * (1.0f + fabsf(expected)));
+                }
+                free(states);
+            }
+            lud_cast_destroy(cast);
+            support_mappo_close(&b);
+        }
+        unlink(path);
+        rmdir(folder);
+    }
+}
+
 static void training_improves(void **state) {
     (void)state;
     support_mappo b = support_mappo_open(
@@ -529,6 +591,7 @@ int main(void) {
         cmocka_unit_test(invariances_hold),
         cmocka_unit_test(scan_equals_step),
         cmocka_unit_test(popart_keeps_values_and_trains),
+        cmocka_unit_test(runs_publish_values),
         cmocka_unit_test(training_improves),
         cmocka_unit_test(resuming_is_exact),
         cmocka_unit_test(other_worlds_train),

@@ -504,17 +504,8 @@ static void runs_act_as_was_learned(void **state) {
     (void)state;
     support_ticks s = support_ticks_open(AGENTS, TEAMS, ENVS, "learning_rate: 0.01");
     support_ticks_run(&s, 24);
-    char folder[] = "/tmp/ludus-ticks-XXXXXX", path[64];
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
     lud_error error = {0};
-    lud_checkpoint *checkpoint = lud_checkpoint_create();
-    s.learner->base.kind->visit(&s.learner->base, checkpoint);
-    assert_int_equal(lud_checkpoint_write(checkpoint, path, &error), LUD_OK);
-    lud_checkpoint_destroy(checkpoint);
-    lud_cast *cast = NULL;
-    assert_int_equal(lud_cast_create(&s.model->base, NULL, "test.yaml", &cast, &error), LUD_OK);
-    if (lud_tick_join(s.scenario, s.scenario, folder, cast, &error)) fail_msg("%s", error.text);
+    lud_cast *cast = support_ticks_join(&s);
     lud_tick_learner *l = s.learner;
     lud_tick_stepping *t = &l->training;
     const lud_range range = lud_batch_range(t->batch, 0, ENVS);
@@ -548,8 +539,32 @@ static void runs_act_as_was_learned(void **state) {
     free(hidden);
     lud_cast_destroy(cast);
     support_ticks_close(&s);
-    unlink(path);
-    rmdir(folder);
+}
+
+/* What a run publishes of a step is the delight that the gate compares, whatever rewards are compared with;
+ * nothing of the dead, and nothing is written where nobody writes. */
+static void runs_publish_delights(void **state) {
+    (void)state;
+    static const char *const options[] = {"normaliser: none, discount: 0.5",
+                                          "normaliser: none, standardise: false",
+                                          "baseline: {type: warmup_then_ema, update: tick}",
+                                          "baseline: {type: group_mean}",
+                                          "baseline: {type: expected_confidence}",
+                                          "baseline: {type: zero}"};
+    for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
+        support_ticks s = support_ticks_open(AGENTS, TEAMS, 1, options[k]);
+        support_ticks_run(&s, SUPPORT_STEPS + 3);
+        s.learner->options.learning_rate = s.learner->options.critic_learning_rate = 0.0;
+        support_ticks_run(&s, 1); /* what is expected is of the same weights */
+        lud_cast *cast = support_ticks_join(&s);
+        const lud_policy *policy = lud_cast_get(cast, 0);
+        assert_string_equal(policy->kind->agent_number_name, "delight");
+        assert_null(policy->kind->agent_text);
+        const int n = support_ticks_compare_delights(&s, cast);
+        assert_in_range(n, 2, AGENTS - 1);
+        lud_cast_destroy(cast);
+        support_ticks_close(&s);
+    }
 }
 
 /* ---- metrics and learning ---- */
@@ -659,6 +674,7 @@ int main(void) {
                                        cmocka_unit_test(passes_of_few_rows_change_nothing),
                                        cmocka_unit_test(resuming_changes_no_bit),
                                        cmocka_unit_test(runs_act_as_was_learned),
+                                       cmocka_unit_test(runs_publish_delights),
                                        cmocka_unit_test(all_is_counted),
                                        cmocka_unit_test(cues_are_learned),
                                        cmocka_unit_test(mistakes_are_named)};

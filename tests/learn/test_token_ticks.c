@@ -116,7 +116,7 @@ static void imitation(void **state) {
     assert_true(share(&s, -1) < 0.1);
     assert_true(share(&s, 1) > 0.9); /* all say what the script says */
     lud_text text = {0};
-    s.learner->policy->kind->describe(s.learner->policy, 0, &text);
+    s.learner->policy->kind->describe(s.learner->policy, 0, &text, &text);
     assert_non_null(strstr(text.bytes, "\n> {\"action\": \"two\"}"));
     lud_text_free(&text);
     /* what was not imitated says nothing that means anything */
@@ -208,9 +208,52 @@ static void learning(void **state) {
     support_ticks_close(&s);
 }
 
+/* The prompt and the reply that a run publishes are those with which its agents acted, as are the delights;
+ * of who did something else nothing is known. */
+static void runs_publish_what_was_written(void **state) {
+    (void)state;
+    support_ticks s = open_tokens(LANGUAGE, "imitation: {ticks: 40, " SCRIPT ", learning_rate: 0.01}, "
+                                            "learning_rate: 0, baseline: {type: zero}");
+    support_ticks_run(&s, 41);
+    lud_cast *cast = support_ticks_join(&s);
+    const lud_tick_stepping *t = &s.learner->training;
+    const size_t bytes = s.model->base.layout.state_bytes;
+    uint8_t before[64], after[64];
+    memcpy(before, t->batch->states, bytes);
+    assert_true(support_ticks_compare_delights(&s, cast) > 1);
+    memcpy(after, t->batch->states, bytes);
+    lud_text read = {0}, written = {0}, expected_read = {0}, expected = {0};
+    for (int64_t i = 0; i < t->rows.n && t->rows.environment[i] == 0; i++) {
+        const int agent = t->rows.agent[i];
+        lud_policy *policy = lud_cast_get(cast, agent);
+        lud_text_clear(&read), lud_text_clear(&written);
+        lud_text_clear(&expected_read), lud_text_clear(&expected);
+        assert_true(policy->kind->agent_text(policy, before, agent, &read, &written));
+        s.learner->policy->kind->describe(s.learner->policy, i, &expected_read, &expected);
+        assert_string_equal(read.bytes, expected_read.bytes);
+        assert_string_equal(written.bytes, expected.bytes);
+        assert_non_null(strstr(read.bytes, "the cue is"));
+    }
+    lud_policy *policy = lud_cast_get(cast, 0);
+    int32_t others[AGENTS];
+    double values[AGENTS];
+    memcpy(others, t->discrete, sizeof others);
+    others[0] = (others[0] + 1) % SUPPORT_CHOICES;
+    assert_true(policy->kind->agent_numbers(policy, before, others, t->rewards, after, values));
+    assert_true(isnan(values[0]) && !isnan(values[2]));
+    lud_text_free(&read), lud_text_free(&written);
+    lud_text_free(&expected_read), lud_text_free(&expected);
+    lud_cast_destroy(cast);
+    support_ticks_close(&s);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(prompts),   cmocka_unit_test(replies),
-                                       cmocka_unit_test(imitation), cmocka_unit_test(resuming),
-                                       cmocka_unit_test(splits),    cmocka_unit_test(learning)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(prompts),
+                                       cmocka_unit_test(replies),
+                                       cmocka_unit_test(imitation),
+                                       cmocka_unit_test(resuming),
+                                       cmocka_unit_test(splits),
+                                       cmocka_unit_test(learning),
+                                       cmocka_unit_test(runs_publish_what_was_written)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -184,8 +184,8 @@ typedef struct made_up {
 
 /* -1, 0, 1, not known, and so on. */
 static bool agent_numbers(lud_overlay_source *source, const uint8_t *before, const int32_t *actions,
-                          const float *rewards, double *values) {
-    (void)before, (void)actions, (void)rewards;
+                          const float *rewards, const uint8_t *after, double *values) {
+    (void)before, (void)actions, (void)rewards, (void)after;
     for (int i = 0; i < ((made_up *)source)->n_agents; i++) values[i] = i % 4 == 3 ? (double)NAN : i % 4 - 1;
     return true;
 }
