@@ -73,7 +73,7 @@ test-threads: install-deps-test
 test-fuzz: install-deps-test
 	@cmake --preset fuzz >/dev/null
 	@cmake --build --preset fuzz
-	@bash cmake/fuzz.sh build/fuzz 20000
+	@bash cmake/fuzz.sh build/fuzz 20000 25
 
 bench: build
 	$(BUILD)/ludus bench

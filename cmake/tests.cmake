@@ -65,7 +65,7 @@ foreach(source IN LISTS test_sources)
   endif()
   # Emulated trainings take minutes under a sanitizer, which has the same code to check in the smaller emulated tests.
   if(${name} MATCHES "^test_cuda" AND TARGET ludus_cuda_emulated AND
-      NOT (LUDUS_SANITIZE AND ${name} MATCHES "^test_cuda_(golden|learners)$"))
+      NOT (LUDUS_SANITIZE AND ${name} MATCHES "^test_cuda_(golden|learners|optimisers)$"))
     add_test(NAME ${folder}/${name}_emulated COMMAND ${target} WORKING_DIRECTORY ${nowhere})
     set_tests_properties(${folder}/${name}_emulated PROPERTIES TIMEOUT 900
       ENVIRONMENT "OMP_WAIT_POLICY=passive;LUDUS_CUDA_MODULE=$<TARGET_FILE:ludus_cuda_emulated>")
