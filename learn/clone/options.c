@@ -76,18 +76,9 @@ static const lud_option_table optimiser_table =
 #undef OPTIONS
 #define OPTIONS lud_mappo_options
 static const lud_option network_options[] = {
-    CHOICE(encoder, "auto", lud_mappo_encoder_names,
-           "what sees the world; auto: graph where edges are observed, grid in multigrid, else mlp"),
-    BOOL(identify, "false",
-         "observations carry the number of the agent (one-hot); fixes the number of agents"),
-    INT(hidden_size, "64", 1, 8192, "width of hidden layers"),
-    INT(layers, "1", 0, 16, "hidden layers after the first"),
-    INT(channels, "16", 1, 1024, "channels of the convolutions over a grid"),
-    INT(convolutions, "2", 1, 16, "3 x 3 convolutions over a grid"),
-    BOOL(tanh, "false", "tanh in hidden layers instead of ReLU"),
-    BOOL(orthogonal, "true", "orthogonal initial weights, else Xavier uniform"),
-    BOOL(feature_normalisation, "true", "layer norm on inputs and hidden layers"),
-    REAL(output_gain, "0.01", 0, 100, "gain of the initial weights of the action head"),
+    LUD_MAPPO_ENCODER_ROW(),
+    LUD_MAPPO_IDENTIFY_ROW(),
+    LUD_MAPPO_LAYER_ROWS(),
     SECTION(graph, lud_mappo_graph_table, "graph networks"),
 };
 static const lud_option_table network_table =

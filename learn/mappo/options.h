@@ -92,3 +92,23 @@ const char *lud_mappo_find_path(lud_arena *arena, const char *scenario, const ch
 
 /* Numbers of the magnitude's state that one row carries from step to step; 0: none. */
 int64_t lud_mappo_state_width(const lud_mappo_options *options);
+
+/* Rows of the option tables of those who act with these networks. The fields are those of a lud_mappo_options
+ * behind `in`, as `network.`; nothing where the table fills one itself. Needs base/option_rows.h. */
+#define LUD_MAPPO_ENCODER_ROW(in)                                                                            \
+    CHOICE_AT("encoder", in encoder, "auto", lud_mappo_encoder_names,                                        \
+              "what sees the world; auto: graph where edges are observed, grid in multigrid, else mlp")
+#define LUD_MAPPO_IDENTIFY_ROW(in)                                                                           \
+    BOOL_AT("identify", in identify, "false",                                                                \
+            "observations carry the number of the agent (one-hot); fixes the number of agents")
+#define LUD_MAPPO_LAYER_ROWS(in)                                                                             \
+    INT_AT("hidden_size", in hidden_size, "64", 1, 8192, "width of hidden layers"),                          \
+        INT_AT("layers", in layers, "1", 0, 16, "hidden layers after the first"),                            \
+        INT_AT("channels", in channels, "16", 1, 1024, "channels of the convolutions over a grid"),          \
+        INT_AT("convolutions", in convolutions, "2", 1, 16, "3 x 3 convolutions over a grid"),               \
+        BOOL_AT("tanh", in tanh, "false", "tanh in hidden layers instead of ReLU"),                          \
+        BOOL_AT("orthogonal", in orthogonal, "true", "orthogonal initial weights, else Xavier uniform"),     \
+        BOOL_AT("feature_normalisation", in feature_normalisation, "true",                                   \
+                "layer norm on inputs and hidden layers"),                                                   \
+        REAL_AT("output_gain", in output_gain, "0.01", 0, 100,                                               \
+                "gain of the initial weights of the action head")
