@@ -52,16 +52,19 @@ const lud_option_table lud_gate_table =
 const lud_option_table lud_size_gate_table =
     OPTION_TABLE("gate", "which experiences are worth a backward pass (the Kondo gate)", size_options);
 
+lud_status lud_gate_options_check(const lud_gate *gate, lud_place place, lud_error *error) {
+    lud_error wrong = {0};
+    if (gate->mode == LUD_GATE_OFF || lud_gate_check(gate, &wrong) == LUD_OK) return LUD_OK;
+    return lud_invalid_at(error, place, "learner.gate: %s", wrong.text);
+}
+
 lud_status lud_policy_gradient_check(const lud_policy_gradient_options *options, lud_place place,
                                      lud_error *error) {
-    const lud_gate *gate = &options->gate;
-    lud_error wrong = {0};
     if (options->baseline.type == LUD_BASELINE_EXPECTED_CONFIDENCE)
         return lud_invalid_at(
             error, place,
             "learner.baseline: expected_confidence needs the probabilities of all actions, and "
             "a rollout keeps that of the one taken; expected critic, zero, group_mean, "
             "ema_only or warmup_then_ema");
-    if (gate->mode == LUD_GATE_OFF || lud_gate_check(gate, &wrong) == LUD_OK) return LUD_OK;
-    return lud_invalid_at(error, place, "learner.gate: %s", wrong.text);
+    return lud_gate_options_check(&options->gate, place, error);
 }

@@ -42,7 +42,9 @@ typedef struct lud_policy_gradient_options {
     lud_baseline_options baseline; /* what returns are compared with */
 } lud_policy_gradient_options;
 
-/* LUD_ERROR_INPUT with the place for a gate that lud_gate_check refuses, and for a baseline that rollouts do
+/* LUD_ERROR_INPUT with the place for a gate that is on and that lud_gate_check refuses. */
+lud_status lud_gate_options_check(const lud_gate *gate, lud_place place, lud_error *error);
+/* LUD_ERROR_INPUT with the place for such a gate, and for a baseline that rollouts do
  * not keep what it needs for. */
 lud_status lud_policy_gradient_check(const lud_policy_gradient_options *options, lud_place place,
                                      lud_error *error);

@@ -90,9 +90,5 @@ lud_status lud_tick_options_read(lud_arena *arena, lud_tree *learner, lud_tick_o
     lud_status status = lud_options_read(&lud_tick_option_table, arena, learner, o, error);
     if (!status) status = lud_optimiser_options_check(&o->optimiser, learner, error);
     if (status) return status;
-    const lud_place place = learner ? learner->place : (lud_place){0};
-    lud_error wrong = {0};
-    if (o->gate.mode != LUD_GATE_OFF && lud_gate_check(&o->gate, &wrong))
-        return lud_invalid_at(error, place, "learner.gate: %s", wrong.text);
-    return LUD_OK;
+    return lud_gate_options_check(&o->gate, learner ? learner->place : (lud_place){0}, error);
 }

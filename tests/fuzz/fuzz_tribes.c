@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/tribes/tribes.h"
+#include "tests/fuzz/section.h"
 
 const char *__lsan_default_suppressions(void);
 
@@ -50,22 +51,5 @@ static void play(const lud_model *model) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    lud_error error = {0};
-    lud_tree *root;
-    lud_model *model, *again;
-    lud_arena *arena = lud_arena_create(0);
-    if (!arena) return 0;
-    if (!lud_tree_read_text(arena, "fuzz", (const char *)data, size, &root, &error) &&
-        root->kind == LUD_TREE_MAPPING && !lud_tribes_world.parse(root, "fuzz", 0, &model, &error)) {
-        play(model);
-        lud_tree *written = lud_arena_take(arena, sizeof *written);
-        written->kind = LUD_TREE_MAPPING;
-        if (lud_tribes_world.write(model, arena, written, &error)) abort();
-        if (lud_tribes_world.parse(written, "fuzz", 0, &again, &error)) abort();
-        if (again->layout.state_bytes != model->layout.state_bytes) abort();
-        lud_tribes_world.free(again);
-        lud_tribes_world.free(model);
-    }
-    lud_arena_destroy(arena);
-    return 0;
+    return fuzz_section(&lud_tribes_world, data, size, play);
 }
