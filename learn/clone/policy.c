@@ -1,10 +1,10 @@
 #include "learn/clone/policy.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agents/shared_policy.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -14,7 +14,7 @@ enum { ROWS = 256 };
 
 /* What the agents of a cast share. */
 typedef struct core {
-    int n_users;
+    lud_shared shared;
     bool owns_device;
     lud_device *device;
     lud_arena *arena;
@@ -30,27 +30,18 @@ typedef struct core {
     double *p, *log_std; /* [width] */
     lud_arrays arrays;
     void *parts[LUD_MAX_OBSERVATION_PARTS]; /* of one state that is asked about */
-    pthread_mutex_t lock;                   /* around everything above while somebody asks */
 } core;
 
-typedef struct clone_policy {
-    lud_policy base;
-    core *core;
-} clone_policy;
+static core *core_of(const lud_policy *policy) {
+    return (core *)((const lud_shared_policy *)policy)->shared;
+}
 
-static void leave(core *c) {
-    if (--c->n_users > 0) return;
+static void release(lud_shared *shared) {
+    core *c = (core *)shared;
     lud_clone_networks_close(&c->networks);
     lud_arrays_free(&c->arrays);
     if (c->owns_device) lud_device_close(c->device);
     lud_arena_destroy(c->arena);
-    pthread_mutex_destroy(&c->lock);
-    free(c);
-}
-
-static void destroy(lud_policy *policy) {
-    leave(((clone_policy *)policy)->core);
-    free(policy);
 }
 
 static bool has_choices(const core *c) {
@@ -168,7 +159,7 @@ static void read_deviations(core *c) {
 }
 
 static void act_in_range(lud_policy *policy, const lud_act *act) {
-    core *c = ((clone_policy *)policy)->core;
+    core *c = core_of(policy);
     const lud_layout *layout = &policy->model->layout;
     const int64_t per = act->n_agents_acting, total = act->range.n * per;
     const int64_t size = c->networks.horizon * c->networks.width;
@@ -197,13 +188,13 @@ static void act_in_range(lud_policy *policy, const lud_act *act) {
 }
 
 static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p) {
-    core *c = ((clone_policy *)policy)->core;
+    core *c = core_of(policy);
     const lud_model *model = policy->model;
     const int n = model->layout.actions[agent].n_discrete;
     static const uint32_t tick = 0;
     (void)goal;
     if (c->remembered > 0 || n == 0) return false;
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(&c->shared.lock);
     model->world->observe(model, (lud_range){.n = 1, .tick = &tick}, state, c->parts);
     c->place[0] = 0;
     c->agent[0] = agent;
@@ -215,13 +206,13 @@ static bool distribution(lud_policy *policy, const uint8_t *state, int agent, in
             if (c->out[k] > c->out[likeliest]) likeliest = k;
         for (int k = 0; k < n; k++) p[k] = k == likeliest;
     }
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(&c->shared.lock);
     return true;
 }
 
 static const lud_policy_kind kind = {.name = "clone",
                                      .about = "the clone of a run",
-                                     .destroy = destroy,
+                                     .destroy = lud_shared_policy_destroy,
                                      .act = act_in_range,
                                      .distribution = distribution};
 
@@ -276,26 +267,14 @@ static lud_status open_core(core *c, const lud_model *model, lud_parameters *par
 static lud_status cast_all(core *c, const lud_model *model, lud_cast *cast, lud_error *error) {
     for (int i = 0; i < model->layout.n_agents; i++) {
         if (!lud_clone_imitates(&c->options, &model->layout, i)) continue;
-        clone_policy *p = calloc(1, sizeof *p);
-        if (!p) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
-        c->n_users++;
-        p->core = c;
-        p->base = (lud_policy){.kind = &kind,
-                               .model = model,
-                               .hidden_bytes = (size_t)c->remembered * sizeof(float),
-                               .needs_observations = true,
-                               .device = c->device};
-        lud_cast_set(cast, i, &p->base);
+        const lud_policy base = {.kind = &kind,
+                                 .model = model,
+                                 .hidden_bytes = (size_t)c->remembered * sizeof(float),
+                                 .needs_observations = true,
+                                 .device = c->device};
+        LUD_TRY(lud_shared_policy_set(&c->shared, &base, cast, i, error));
     }
     return LUD_OK;
-}
-
-static core *make_core(void) {
-    core *c = calloc(1, sizeof *c);
-    if (!c) return NULL;
-    c->n_users = 1;
-    pthread_mutex_init(&c->lock, NULL);
-    return c;
 }
 
 /* As it was trained, but a scenario of cloning that says how to act is obeyed. */
@@ -316,7 +295,7 @@ static lud_status read_options(core *c, const lud_scenario *trained, const lud_s
 
 lud_status lud_clone_join(const lud_scenario *trained, const lud_scenario *scenario, const char *folder,
                           lud_cast *cast, lud_error *error) {
-    core *c = make_core();
+    core *c = lud_shared_create(sizeof *c, release);
     if (!c) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
     lud_status status = lud_scenario_device(scenario, "cpu", &c->device, error);
     c->owns_device = !status;
@@ -326,20 +305,20 @@ lud_status lud_clone_join(const lud_scenario *trained, const lud_scenario *scena
     if (!status) status = open_core(c, scenario->model, NULL, error);
     if (!status) status = load(c, folder, error);
     if (!status) status = cast_all(c, scenario->model, cast, error);
-    leave(c);
+    lud_shared_leave(&c->shared);
     return status;
 }
 
 lud_status lud_clone_join_learner(const lud_clone_options *options, const lud_model *model,
                                   lud_device *device, lud_parameters *parameters,
                                   const lud_normalisation *normalisation, lud_cast *cast, lud_error *error) {
-    core *c = make_core();
+    core *c = lud_shared_create(sizeof *c, release);
     if (!c) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
     c->device = device;
     c->options = *options;
     c->normalisation = *normalisation;
     lud_status status = open_core(c, model, parameters, error);
     if (!status) status = cast_all(c, model, cast, error);
-    leave(c);
+    lud_shared_leave(&c->shared);
     return status;
 }

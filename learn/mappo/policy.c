@@ -1,10 +1,10 @@
 #include "learn/mappo/policy.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agents/shared_policy.h"
 #include "base/text.h"
 #include "learn/learner.h"
 #include "learn/mappo/head.h"
@@ -16,7 +16,7 @@ enum { ROWS = 1024, MOST_NODES = 512 };
 
 /* What the agents of a cast share. */
 typedef struct core {
-    int n_users;
+    lud_shared shared;
     lud_mappo_play play;
     lud_device *device;
     lud_arena *arena;
@@ -31,16 +31,14 @@ typedef struct core {
     uint32_t environment[ROWS], number[ROWS];
     float masks[ROWS], *hidden, *states;
     void *parts[LUD_MAX_OBSERVATION_PARTS]; /* of one state that is asked about */
-    pthread_mutex_t lock;                   /* around everything above while somebody asks */
 } core;
 
-typedef struct mappo_policy {
-    lud_policy base;
-    core *core;
-} mappo_policy;
+static core *core_of(const lud_policy *policy) {
+    return (core *)((const lud_shared_policy *)policy)->shared;
+}
 
-static void leave(core *c) {
-    if (--c->n_users > 0) return;
+static void release(lud_shared *shared) {
+    core *c = (core *)shared;
     lud_value_normaliser_destroy(&c->normaliser);
     lud_mappo_networks_destroy(c->judging);
     lud_mappo_networks_destroy(c->networks);
@@ -49,13 +47,6 @@ static void leave(core *c) {
     for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) free(c->parts[p]);
     free(c->hidden);
     free(c->states);
-    pthread_mutex_destroy(&c->lock);
-    free(c);
-}
-
-static void destroy(lud_policy *policy) {
-    leave(((mappo_policy *)policy)->core);
-    free(policy);
 }
 
 /* The memory of a row in the hidden bytes: 1 once it has acted (0: an episode begins), recurrent state, state
@@ -143,7 +134,7 @@ static void act_rows(core *c, const lud_act *act, int64_t first, int64_t n) {
 }
 
 static void act_in_range(lud_policy *policy, const lud_act *act) {
-    core *c = ((mappo_policy *)policy)->core;
+    core *c = core_of(policy);
     const int64_t per = act->n_agents_acting, total = act->range.n * per;
     for (int64_t first = 0; first < total;) {
         int64_t end = first + 1;
@@ -171,12 +162,12 @@ static void look(core *c, lud_mappo_networks *t, const lud_model *model, const u
 }
 
 static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p) {
-    core *c = ((mappo_policy *)policy)->core;
+    core *c = core_of(policy);
     lud_mappo_networks *t = c->networks;
     const int n = policy->model->layout.actions[agent].n_discrete;
     (void)goal;
     if (c->remembered > 0 || n == 0) return false;
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(&c->shared.lock);
     look(c, t, policy->model, state, agent, 1);
     lud_mappo_net_forward(&t->actor, false);
     const float *logits = lud_nn_value(t->actor.nn, t->actor.out); /* on the CPU, see open_core */
@@ -192,20 +183,20 @@ static bool distribution(lud_policy *policy, const uint8_t *state, int agent, in
                           : 0.0;
     const bool draws = !t->options.deterministic && !c->play.deterministic;
     for (int k = 0; k < n; k++) p[k] = draws ? p[k] / sum : k == likeliest;
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(&c->shared.lock);
     return true;
 }
 
 /* In units of reward. */
 static bool value(lud_policy *policy, const uint8_t *state, int agent, double *v) {
-    core *c = ((mappo_policy *)policy)->core;
+    core *c = core_of(policy);
     float found;
     if (!c->judging) return false;
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(&c->shared.lock);
     look(c, c->judging, policy->model, state, agent, 1);
     lud_mappo_value(c->judging, &found);
     lud_value_normaliser_denormalise(&c->normaliser, 1, &found);
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(&c->shared.lock);
     *v = (double)found;
     return true;
 }
@@ -239,13 +230,13 @@ static void add_head(const core *c, int64_t agent, int64_t head, const float *ed
 /* The weights of the last attention layer on the edges into the agent's own node, mean over heads; they sum
  * to 1 over the entities within reach, or all are 0 where there is none. */
 static int attention(lud_policy *policy, const uint8_t *state, float *weights) {
-    core *c = ((mappo_policy *)policy)->core;
+    core *c = core_of(policy);
     lud_mappo_networks *t = c->networks;
     const lud_model *model = policy->model;
     const int64_t n = model->layout.n_agents, v = t->shape.n_nodes;
     if (t->actor.query < 0 || v > MOST_NODES || n > ROWS) return 0;
     if (!weights) return (int)v;
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(&c->shared.lock);
     look(c, t, model, state, 0, n); /* what agents remember does not reach the graph: zeros do */
     lud_mappo_net_forward(&t->actor, false);
     const int edge = lud_parameters_find(t->parameters, t->actor.edge_weight);
@@ -254,20 +245,20 @@ static int attention(lud_policy *policy, const uint8_t *state, float *weights) {
     for (int64_t a = 0; a < n; a++)
         for (int64_t head = 0; head < t->options.graph.heads; head++)
             add_head(c, a, head, edge_weight, weights + a * v);
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(&c->shared.lock);
     return (int)v;
 }
 
 static const lud_policy_kind kind = {.name = "trained",
                                      .about = "the policy of a run",
-                                     .destroy = destroy,
+                                     .destroy = lud_shared_policy_destroy,
                                      .act = act_in_range,
                                      .distribution = distribution,
                                      .value = value,
                                      .attention = attention};
 
 const lud_parameters *lud_mappo_policy_parameters(const lud_policy *policy) {
-    return ((const mappo_policy *)policy)->core->networks->parameters;
+    return core_of(policy)->networks->parameters;
 }
 
 /* The critic, where the checkpoint has one for this world: of another number of agents it may see another
@@ -361,27 +352,18 @@ lud_status lud_mappo_join(const lud_scenario *trained, const lud_scenario *scena
 
 lud_status lud_mappo_join_as(const lud_scenario *trained, const lud_scenario *scenario,
                              const lud_mappo_play *play, lud_cast *cast, lud_error *error) {
-    core *c = calloc(1, sizeof *c);
+    core *c = lud_shared_create(sizeof *c, release);
     if (!c) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
-    c->n_users = 1;
-    pthread_mutex_init(&c->lock, NULL);
     c->play = *play;
     lud_status status = open_core(c, trained, scenario, error);
     for (int i = 0; i < scenario->model->layout.n_agents && !status; i++) {
-        mappo_policy *p = calloc(1, sizeof *p);
-        if (!p) {
-            status = lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
-            break;
-        }
-        c->n_users++;
-        p->core = c;
-        p->base = (lud_policy){.kind = &kind,
-                               .model = scenario->model,
-                               .hidden_bytes = (size_t)c->remembered * sizeof(float),
-                               .needs_observations = true,
-                               .device = c->device};
-        lud_cast_set(cast, i, &p->base);
+        const lud_policy base = {.kind = &kind,
+                                 .model = scenario->model,
+                                 .hidden_bytes = (size_t)c->remembered * sizeof(float),
+                                 .needs_observations = true,
+                                 .device = c->device};
+        status = lud_shared_policy_set(&c->shared, &base, cast, i, error);
     }
-    leave(c);
+    lud_shared_leave(&c->shared);
     return status;
 }

@@ -44,7 +44,6 @@ typedef struct lud_policy_gradient_options {
 
 /* LUD_ERROR_INPUT with the place for a gate that is on and that lud_gate_check refuses. */
 lud_status lud_gate_options_check(const lud_gate *gate, lud_place place, lud_error *error);
-/* LUD_ERROR_INPUT with the place for such a gate, and for a baseline that rollouts do
- * not keep what it needs for. */
+/* The same, and for a baseline that needs what rollouts do not keep. */
 lud_status lud_policy_gradient_check(const lud_policy_gradient_options *options, lud_place place,
                                      lud_error *error);

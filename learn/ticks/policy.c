@@ -1,11 +1,11 @@
 #include "learn/ticks/policy.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
+#include "agents/shared_policy.h"
 #include "learn/ticks/ticks.h"
 
 enum { ROWS = 1024, REMEMBERED = 1024 };
@@ -19,7 +19,7 @@ typedef struct occasion {
 
 /* What the agents of a cast share. */
 typedef struct core {
-    int n_users;
+    lud_shared shared;
     lud_device *device;
     lud_arena *arena;
     lud_tick_options options;
@@ -44,16 +44,14 @@ typedef struct core {
     uint64_t texted;
     lud_text read, written;
     void *parts[LUD_MAX_OBSERVATION_PARTS]; /* of one state that is asked about */
-    pthread_mutex_t lock;                   /* around everything above */
 } core;
 
-typedef struct tick_policy {
-    lud_policy base;
-    core *core;
-} tick_policy;
+static core *core_of(const lud_policy *policy) {
+    return (core *)((const lud_shared_policy *)policy)->shared;
+}
 
-static void leave(core *c) {
-    if (--c->n_users > 0) return;
+static void release(lud_shared *shared) {
+    core *c = (core *)shared;
     if (c->policy) c->policy->kind->destroy(c->policy);
     lud_device_close(c->device);
     lud_arena_destroy(c->arena);
@@ -61,13 +59,6 @@ static void leave(core *c) {
     lud_arrays_free(&c->arrays);
     lud_text_free(&c->read);
     lud_text_free(&c->written);
-    pthread_mutex_destroy(&c->lock);
-    free(c);
-}
-
-static void destroy(lud_policy *policy) {
-    leave(((tick_policy *)policy)->core);
-    free(policy);
 }
 
 /* Who of the acting agents is alive, from place k of environments and agents on, as many as pass at once; the
@@ -104,10 +95,10 @@ static void remember(core *c, const lud_act *act) {
 }
 
 static void act_in_range(lud_policy *policy, const lud_act *act) {
-    core *c = ((tick_policy *)policy)->core;
+    core *c = core_of(policy);
     const lud_layout *layout = &act->model->layout;
     const int64_t total = act->range.n * act->n_agents_acting, width = lud_max_continuous(layout);
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(&c->shared.lock);
     remember(c, act);
     for (int64_t k = 0; k < total;) {
         const lud_tick_rows rows = {.model = act->model,
@@ -132,7 +123,7 @@ static void act_in_range(lud_policy *policy, const lud_act *act) {
             if (act->log_prob) act->log_prob[at] = choices.log_prob[i];
         }
     }
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(&c->shared.lock);
 }
 
 /* One agent in one state, at the clock 0. */
@@ -153,11 +144,11 @@ static lud_tick_rows look(core *c, const lud_model *model, const uint8_t *state,
 }
 
 static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p) {
-    core *c = ((tick_policy *)policy)->core;
+    core *c = core_of(policy);
     const int n = policy->model->layout.actions[agent].n_discrete;
     (void)goal;
     if (n == 0 || !c->policy->kind->probabilities) return false;
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(&c->shared.lock);
     const lud_tick_rows rows = look(c, policy->model, state, agent);
     lud_error failure = {0};
     if (c->policy->kind->probabilities(c->policy, &rows, c->chosen, &failure))
@@ -168,19 +159,19 @@ static bool distribution(lud_policy *policy, const uint8_t *state, int agent, in
     for (int k = 1; k < n; k++)
         if (c->chosen[k] > c->chosen[likeliest]) likeliest = k;
     for (int k = 0; k < n; k++) p[k] = rows.greedy ? k == likeliest : (double)c->chosen[k] / sum;
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(&c->shared.lock);
     return true;
 }
 
 static bool value(lud_policy *policy, const uint8_t *state, int agent, double *v) {
-    core *c = ((tick_policy *)policy)->core;
+    core *c = core_of(policy);
     if (!c->policy->has_critic) return false;
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(&c->shared.lock);
     const lud_tick_rows rows = look(c, policy->model, state, agent);
     lud_error failure = {0};
     if (c->policy->kind->value(c->policy, &rows, c->values, &failure)) lud_device_keep(c->device, &failure);
     *v = (double)c->values[0];
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(&c->shared.lock);
     return true;
 }
 
@@ -285,10 +276,10 @@ static lud_status find_delights(core *c, const lud_model *model, const uint8_t *
 /* A frame asks for the same step several times. */
 static bool agent_numbers(lud_policy *policy, const uint8_t *before, const int32_t *actions,
                           const float *rewards, const uint8_t *after, double *values) {
-    core *c = ((tick_policy *)policy)->core;
+    core *c = core_of(policy);
     const lud_layout *layout = &policy->model->layout;
     const size_t n = (size_t)layout->n_agents;
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(&c->shared.lock);
     uint64_t hash = XXH3_64bits(before, layout->state_bytes);
     hash = XXH3_64bits_withSeed(after, layout->state_bytes, hash);
     hash = XXH3_64bits_withSeed(actions, n * sizeof *actions, hash);
@@ -302,7 +293,7 @@ static bool agent_numbers(lud_policy *policy, const uint8_t *before, const int32
     }
     memcpy(values, c->numbers, n * sizeof *values);
     const bool known = c->knows_numbers;
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(&c->shared.lock);
     return known;
 }
 
@@ -310,9 +301,9 @@ static bool agent_numbers(lud_policy *policy, const uint8_t *before, const int32
  * clock 0. */
 static bool agent_text(lud_policy *policy, const uint8_t *state, int agent, lud_text *read,
                        lud_text *written) {
-    core *c = ((tick_policy *)policy)->core;
+    core *c = core_of(policy);
     if (!lud_tick_is_alive(policy->model, state, agent)) return false;
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(&c->shared.lock);
     const uint64_t hash =
         XXH3_64bits_withSeed(state, policy->model->layout.state_bytes, c->n_occasions) + (uint64_t)agent;
     bool known = true;
@@ -336,13 +327,13 @@ static bool agent_text(lud_policy *policy, const uint8_t *state, int agent, lud_
         lud_text_append(read, "%s", c->read.bytes ? c->read.bytes : "");
         lud_text_append(written, "%s", c->written.bytes ? c->written.bytes : "");
     }
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(&c->shared.lock);
     return known;
 }
 
 static const lud_policy_kind kind = {.name = "ticks",
                                      .about = "the policy of a run of ticks",
-                                     .destroy = destroy,
+                                     .destroy = lud_shared_policy_destroy,
                                      .act = act_in_range,
                                      .distribution = distribution,
                                      .value = value,
@@ -432,23 +423,14 @@ static lud_status open_core(core *c, const lud_scenario *trained, const lud_scen
 
 lud_status lud_tick_join(const lud_scenario *trained, const lud_scenario *scenario, const char *folder,
                          lud_cast *cast, lud_error *error) {
-    core *c = calloc(1, sizeof *c);
+    core *c = lud_shared_create(sizeof *c, release);
     if (!c) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
-    c->n_users = 1;
-    pthread_mutex_init(&c->lock, NULL);
     lud_status status = open_core(c, trained, scenario, folder, error);
     for (int i = 0; i < scenario->model->layout.n_agents && !status; i++) {
-        tick_policy *p = calloc(1, sizeof *p);
-        if (!p) {
-            status = lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
-            break;
-        }
-        c->n_users++;
-        p->core = c;
-        p->base = (lud_policy){
+        const lud_policy base = {
             .kind = &c->kind, .model = scenario->model, .needs_observations = true, .device = c->device};
-        lud_cast_set(cast, i, &p->base);
+        status = lud_shared_policy_set(&c->shared, &base, cast, i, error);
     }
-    leave(c);
+    lud_shared_leave(&c->shared);
     return status;
 }
