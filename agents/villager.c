@@ -38,39 +38,18 @@ enum {
     N_DIRECTIONS = 4,
     SEEN = 4, /* of the others in sight */
     MARKET_EVERY = 40,
-    MARKET_FOR = 24, /* steps */
-    MAX_CELLS = LUD_TRIBES_MAX_SIDE * LUD_TRIBES_MAX_SIDE
+    MARKET_FOR = 24 /* steps */
 };
-
-/* What all agents of a state share; fits on the stack of a thread. */
-typedef struct scene {
-    const lud_tribes_model *m;
-    const lud_tribes_map *map;
-    const uint8_t *state;
-    int16_t at[MAX_CELLS + 1];
-    uint16_t distance[LUD_RESOURCES][MAX_CELLS + 1];
-    int16_t nearest[LUD_RESOURCES][MAX_CELLS + 1];
-    uint16_t queue[MAX_CELLS];
-} scene;
 
 /* One decision. */
 typedef struct choice {
-    const scene *s;
+    const lud_tribes_view *s;
     int agent, team, cell, loaded;
     const uint8_t *load;
     uint8_t mask[LUD_TRIBES_ACTIONS];
     double *p;   /* [LUD_TRIBES_ACTIONS] */
     double left; /* probability not given away yet */
 } choice;
-
-static void look(scene *s, const lud_tribes_model *m, const uint8_t *state) {
-    s->m = m;
-    s->state = state;
-    s->map = lud_tribes_map_of(m, state);
-    lud_tribes_board(m, state, s->at);
-    for (int k = 0; k < LUD_RESOURCES; k++)
-        lud_tribes_to_fields(m, state, s->at, k, s->distance[k], s->nearest[k], s->queue);
-}
 
 /* Gives a share of what is left to an action. */
 static void give(choice *c, int action, double share) {
@@ -252,7 +231,7 @@ static craft craft_of(const villager *self, const lud_tribes_model *m, int agent
     return mix[(agent - m->team_begin[m->team[agent]]) % (int)(sizeof mix / sizeof *mix)];
 }
 
-static void decide(const villager *self, const scene *s, int agent, double *p) {
+static void decide(const villager *self, const lud_tribes_view *s, int agent, double *p) {
     choice c = {.s = s, .agent = agent, .team = s->m->team[agent], .p = p, .left = 1};
     c.cell = lud_tribes_cell(s->m, s->state, agent);
     c.load = lud_tribes_load(s->m, s->state, agent);
@@ -290,9 +269,9 @@ static void decide(const villager *self, const scene *s, int agent, double *p) {
 static void act(lud_policy *policy, const lud_act *act) {
     const villager *self = (const villager *)policy;
     const lud_tribes_model *m = lud_tribes_of(act->model);
-    scene s;
+    lud_tribes_view s;
     for (int e = 0; e < act->range.n; e++) {
-        look(&s, m, act->states + (size_t)e * act->model->layout.state_bytes);
+        lud_tribes_look(m, act->states + (size_t)e * act->model->layout.state_bytes, true, &s);
         for (int slot = 0; slot < act->n_agents_acting; slot++) {
             double p[LUD_TRIBES_ACTIONS];
             decide(self, &s, act->agents[slot], p);
@@ -302,9 +281,9 @@ static void act(lud_policy *policy, const lud_act *act) {
 }
 
 static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p) {
-    scene s;
+    lud_tribes_view s;
     (void)goal;
-    look(&s, lud_tribes_of(policy->model), state);
+    lud_tribes_look(lud_tribes_of(policy->model), state, true, &s);
     decide((const villager *)policy, &s, agent, p);
     return true;
 }

@@ -51,19 +51,12 @@ static void begin_episode(lud_tick_learner *l, int64_t e) {
 static void choose(lud_tick_learner *l) {
     lud_tick_imitation *m = &l->imitation;
     lud_tick_stepping *s = &l->training;
-    lud_tick_sight *sight = &s->sights[s->now];
     const int64_t n_agents = s->n_rows / s->n_envs;
     s->tick = s->batch->tick[0];
-    s->rows = (lud_tick_rows){.model = s->batch->model,
-                              .range = lud_batch_range(s->batch, 0, (int)s->n_envs),
-                              .states = s->batch->states,
-                              .observations = sight->parts,
-                              .n = sight->n,
-                              .environment = sight->environment,
-                              .agent = sight->agent};
+    s->rows = lud_tick_present(s);
     lud_cast_act(m->cast, s->rows.range, s->batch->states, NULL, m->hidden, m->discrete, NULL);
     for (int64_t i = 0; i < s->rows.n; i++)
-        s->choices.discrete[i] = m->discrete[(int64_t)sight->environment[i] * n_agents + sight->agent[i]];
+        s->choices.discrete[i] = m->discrete[(int64_t)s->rows.environment[i] * n_agents + s->rows.agent[i]];
 }
 
 /* The rows that are learned from, each drawn with the same probability. */

@@ -126,6 +126,19 @@ static void act_in_range(lud_policy *policy, const lud_act *act) {
     pthread_mutex_unlock(&c->shared.lock);
 }
 
+/* The first n rows listed of a state that was observed. */
+static lud_tick_rows rows_of(core *c, const lud_model *model, lud_range range, const uint8_t *state,
+                             int64_t n) {
+    return (lud_tick_rows){.model = model,
+                           .range = range,
+                           .states = state,
+                           .observations = c->parts,
+                           .n = n,
+                           .environment = c->environment,
+                           .agent = c->agent,
+                           .greedy = c->options.deterministic};
+}
+
 /* One agent in one state, at the clock 0. */
 static lud_tick_rows look(core *c, const lud_model *model, const uint8_t *state, int agent) {
     static const uint32_t tick = 0;
@@ -133,14 +146,7 @@ static lud_tick_rows look(core *c, const lud_model *model, const uint8_t *state,
     model->world->observe(model, range, state, c->parts);
     c->environment[0] = 0;
     c->agent[0] = agent;
-    return (lud_tick_rows){.model = model,
-                           .range = range,
-                           .states = state,
-                           .observations = c->parts,
-                           .n = 1,
-                           .environment = c->environment,
-                           .agent = c->agent,
-                           .greedy = c->options.deterministic};
+    return rows_of(c, model, range, state, 1);
 }
 
 static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p) {
@@ -200,14 +206,7 @@ static lud_tick_rows look_at_all(core *c, const lud_model *model, const uint8_t 
         c->environment[n] = 0;
         c->agent[n++] = a;
     }
-    return (lud_tick_rows){.model = model,
-                           .range = range,
-                           .states = state,
-                           .observations = c->parts,
-                           .n = n,
-                           .environment = c->environment,
-                           .agent = c->agent,
-                           .greedy = c->options.deterministic};
+    return rows_of(c, model, range, state, n);
 }
 
 /* Log-probabilities of what was done, not a number where that is not what the agent says there (somebody else

@@ -98,17 +98,21 @@ void lud_tick_reset(lud_tick_stepping *s) {
     lud_tick_look(s);
 }
 
+lud_tick_rows lud_tick_present(const lud_tick_stepping *s) {
+    const lud_tick_sight *sight = &s->sights[s->now];
+    return (lud_tick_rows){.model = s->batch->model,
+                           .range = lud_batch_range(s->batch, 0, (int)s->n_envs),
+                           .states = s->batch->states,
+                           .observations = sight->parts,
+                           .n = sight->n,
+                           .environment = sight->environment,
+                           .agent = sight->agent};
+}
+
 lud_status lud_tick_act(const lud_tick_learner *l, lud_tick_stepping *s, bool greedy, lud_error *error) {
-    lud_tick_sight *sight = &s->sights[s->now];
     s->tick = s->batch->tick[0];
-    s->rows = (lud_tick_rows){.model = s->batch->model,
-                              .range = lud_batch_range(s->batch, 0, (int)s->n_envs),
-                              .states = s->batch->states,
-                              .observations = sight->parts,
-                              .n = sight->n,
-                              .environment = sight->environment,
-                              .agent = sight->agent,
-                              .greedy = greedy};
+    s->rows = lud_tick_present(s);
+    s->rows.greedy = greedy;
     return s->rows.n > 0 ? l->policy->kind->act(l->policy, &s->rows, &s->choices, error) : LUD_OK;
 }
 

@@ -51,6 +51,8 @@ void lud_tick_stepping_destroy(lud_tick_stepping *stepping);
 
 /* Finds out who is alive in the present, after a snapshot was loaded. */
 void lud_tick_look(lud_tick_stepping *stepping);
+/* Everybody who is alive in the present. */
+lud_tick_rows lud_tick_present(const lud_tick_stepping *stepping);
 /* A new episode everywhere. */
 void lud_tick_reset(lud_tick_stepping *stepping);
 /* Everybody who is alive acts: rows and choices. */

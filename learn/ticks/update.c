@@ -68,22 +68,13 @@ void lud_tick_scoring_visit(lud_tick_scoring *s, lud_checkpoint *checkpoint, int
 lud_status lud_tick_find_values(lud_tick_learner *l, lud_error *error) {
     lud_tick_scoring *s = &l->scoring;
     const lud_tick_stepping *t = &l->training;
-    const lud_tick_sight *sight = &t->sights[t->now];
     const int64_t n_agents = t->n_rows / t->n_envs;
     if (!l->policy->has_critic) return LUD_OK;
-    const lud_tick_rows rows = {.model = t->batch->model,
-                                .range = lud_batch_range(t->batch, 0, (int)t->n_envs),
-                                .states = t->batch->states,
-                                .observations = sight->parts,
-                                .n = sight->n,
-                                .environment = sight->environment,
-                                .agent = sight->agent};
-    if (rows.n > 0) {
-        LUD_TRY(l->policy->kind->value(l->policy, &rows, s->found, error));
-    }
+    const lud_tick_rows rows = lud_tick_present(t);
+    if (rows.n > 0) LUD_TRY(l->policy->kind->value(l->policy, &rows, s->found, error));
     memset(s->values, 0, (size_t)t->n_rows * sizeof *s->values);
     for (int64_t i = 0; i < rows.n; i++)
-        s->values[(int64_t)sight->environment[i] * n_agents + sight->agent[i]] = s->found[i];
+        s->values[(int64_t)rows.environment[i] * n_agents + rows.agent[i]] = s->found[i];
     s->valued = true;
     return LUD_OK;
 }

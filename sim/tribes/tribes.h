@@ -13,6 +13,7 @@ enum {
     LUD_TRIBES_MAX_AGENTS = 256,
     LUD_TRIBES_MAX_TEAMS = 6,
     LUD_TRIBES_MAX_SIDE = 128,
+    LUD_TRIBES_MAX_CELLS = LUD_TRIBES_MAX_SIDE * LUD_TRIBES_MAX_SIDE,
     LUD_TRIBES_MAX_MAPS = 64,
     LUD_TRIBES_MAX_VALUE = 9,
     LUD_TRIBES_NOBODY = 0xffff /* the cell of an agent that is dead */
@@ -256,6 +257,20 @@ void lud_tribes_mask(const lud_tribes_model *m, const uint8_t *state, const int1
  * number, -1: none. Nobody is in the way. queue[n_cells] is scratch. */
 void lud_tribes_to_fields(const lud_tribes_model *m, const uint8_t *state, const int16_t *at, int kind,
                           uint16_t *distance, int16_t *nearest, uint16_t *queue);
+/* What follows from a state for all its agents. Fits on the stack of a thread (260 kB); only the cells of the
+ * map in use are touched. */
+typedef struct lud_tribes_view {
+    const lud_tribes_model *m;
+    const lud_tribes_map *map;
+    const uint8_t *state;
+    int16_t at[LUD_TRIBES_MAX_CELLS + 1]; /* lud_tribes_board */
+    /* lud_tribes_to_fields of each kind */
+    uint16_t distance[LUD_RESOURCES][LUD_TRIBES_MAX_CELLS + 1];
+    int16_t nearest[LUD_RESOURCES][LUD_TRIBES_MAX_CELLS + 1];
+    uint16_t queue[LUD_TRIBES_MAX_CELLS];
+} lud_tribes_view;
+/* Fills it; without `ways` distance and nearest stay as they are. */
+void lud_tribes_look(const lud_tribes_model *m, const uint8_t *state, bool ways, lud_tribes_view *view);
 /* The team, other than `team`, with something in its storehouses and the shortest way from the cell to one
  * of them; -1: there is none. */
 int lud_tribes_nearest_store(const lud_tribes_model *m, const uint8_t *state, int cell, int team);

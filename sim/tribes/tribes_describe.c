@@ -3,12 +3,7 @@
 
 #include "sim/tribes/tribes_parts.h"
 
-enum {
-    N_DIRECTIONS = 4,
-    MAX_OTHERS = 3,
-    MAX_FRIENDS = 2,
-    MAX_CELLS = LUD_TRIBES_MAX_SIDE * LUD_TRIBES_MAX_SIDE
-};
+enum { N_DIRECTIONS = 4, MAX_OTHERS = 3, MAX_FRIENDS = 2 };
 
 static const char *const directions[N_DIRECTIONS] = {"east", "south", "west", "north"};
 
@@ -66,8 +61,8 @@ typedef struct teller {
     lud_text *out;
     int agent, cell;
     uint8_t mask[LUD_TRIBES_ACTIONS];
-    int16_t at[MAX_CELLS + 1], nearest[MAX_CELLS + 1];
-    uint16_t distance[MAX_CELLS + 1], queue[MAX_CELLS];
+    int16_t at[LUD_TRIBES_MAX_CELLS + 1], nearest[LUD_TRIBES_MAX_CELLS + 1];
+    uint16_t distance[LUD_TRIBES_MAX_CELLS + 1], queue[LUD_TRIBES_MAX_CELLS];
 } teller;
 
 /* " 2 east 1 south", or " here". */

@@ -28,8 +28,7 @@ enum {
     OTHER_NUMBERS = 4 + 2 * LUD_RESOURCES,
     N_FRIENDS = 3,
     FRIEND_NUMBERS = 4,
-    WINDOW_NUMBERS = 4,
-    MAX_CELLS = LUD_TRIBES_MAX_SIDE * LUD_TRIBES_MAX_SIDE
+    WINDOW_NUMBERS = 4
 };
 
 typedef enum part { PART_SELF, PART_WAYS, PART_OTHERS, PART_WINDOW, PART_MASK, N_PARTS } part;
@@ -158,19 +157,7 @@ bool lud_tribes_compile_observations(lud_tribes_model *m) {
 
 /* --- One environment --- */
 
-/* What all agents of a state share. Fits on the stack of a thread (260 kB); only the cells of the map in use
- * are touched. */
-typedef struct view {
-    const lud_tribes_model *m;
-    const lud_tribes_map *map;
-    const uint8_t *state;
-    int16_t at[MAX_CELLS + 1];
-    uint16_t distance[LUD_RESOURCES][MAX_CELLS + 1];
-    int16_t nearest[LUD_RESOURCES][MAX_CELLS + 1];
-    uint16_t queue[MAX_CELLS];
-} view;
-
-static float *write_self(const view *v, int agent, int cell, const uint8_t *mask, float *to) {
+static float *write_self(const lud_tribes_view *v, int agent, int cell, const uint8_t *mask, float *to) {
     const lud_tribes_model *m = v->m;
     const int team = m->team[agent], field = v->map->field_at[cell];
     const uint8_t *load = lud_tribes_load(m, v->state, agent);
@@ -193,8 +180,8 @@ static float *write_self(const view *v, int agent, int cell, const uint8_t *mask
 }
 
 /* A way along the field `distance`, which ends at `goal`. */
-static void write_way(const view *v, int cell, const uint16_t *distance, int goal, const uint8_t *mask,
-                      float *to) {
+static void write_way(const lud_tribes_view *v, int cell, const uint16_t *distance, int goal,
+                      const uint8_t *mask, float *to) {
     const int width = v->m->spec.width;
     to[0] = 1;
     to[1] = (float)(goal % width - cell % width);
@@ -205,7 +192,7 @@ static void write_way(const view *v, int cell, const uint16_t *distance, int goa
             mask[LUD_TRIBES_EAST + d] && distance[lud_tribes_neighbour(v->m, cell, d)] < distance[cell];
 }
 
-static void write_ways(const view *v, int agent, int cell, const uint8_t *mask, float *to) {
+static void write_ways(const lud_tribes_view *v, int agent, int cell, const uint8_t *mask, float *to) {
     const lud_tribes_model *m = v->m;
     for (int k = 0; k < LUD_RESOURCES; k++, to += WAY_NUMBERS)
         if (v->nearest[k][cell] >= 0)
@@ -219,14 +206,14 @@ static void write_ways(const view *v, int agent, int cell, const uint8_t *mask, 
     }
 }
 
-static void write_place(const view *v, int cell, int other, float *to) {
+static void write_place(const lud_tribes_view *v, int cell, int other, float *to) {
     const int width = v->m->spec.width, there = lud_tribes_cell(v->m, v->state, other);
     to[0] = 1;
     to[1] = (float)(there % width - cell % width);
     to[2] = (float)(there / width - cell / width);
 }
 
-static void write_others(const view *v, int agent, int cell, float *to) {
+static void write_others(const lud_tribes_view *v, int agent, int cell, float *to) {
     const lud_tribes_model *m = v->m;
     int agents[N_OTHERS];
     const int n_others = lud_tribes_in_sight(m, v->state, v->at, agent, false, N_OTHERS, agents);
@@ -248,7 +235,7 @@ static void write_others(const view *v, int agent, int cell, float *to) {
     }
 }
 
-static void write_cell(const view *v, int agent, int cell, uint8_t *to) {
+static void write_cell(const lud_tribes_view *v, int agent, int cell, uint8_t *to) {
     const lud_tribes_model *m = v->m;
     const int ground = v->map->ground[cell], team = m->team[agent], other = v->at[cell];
     const int field = v->map->field_at[cell];
@@ -262,7 +249,7 @@ static void write_cell(const view *v, int agent, int cell, uint8_t *to) {
     to[3] = other < 0 ? 0 : (uint8_t)lud_tribes_loaded(lud_tribes_load(m, v->state, other));
 }
 
-static void write_window(const view *v, int agent, int cell, uint8_t *to) {
+static void write_window(const lud_tribes_view *v, int agent, int cell, uint8_t *to) {
     const int sight = (int)v->m->spec.sight, width = v->m->spec.width, height = v->m->spec.height;
     const int left = cell % width - sight, top = cell / width - sight;
     for (int x = left; x <= left + 2 * sight; x++)
@@ -282,11 +269,8 @@ static void *row_of(const lud_tribes_model *m, void *const *parts, int p, size_t
     return row;
 }
 
-static void observe_one(view *v, size_t e, void *const *parts) {
+static void observe_one(const lud_tribes_view *v, size_t e, void *const *parts) {
     const lud_tribes_model *m = v->m;
-    lud_tribes_board(m, v->state, v->at);
-    for (int k = 0; k < LUD_RESOURCES && parts[PART_WAYS]; k++)
-        lud_tribes_to_fields(m, v->state, v->at, k, v->distance[k], v->nearest[k], v->queue);
     for (int i = 0; i < m->n_agents; i++) {
         const int cell = lud_tribes_cell(m, v->state, i);
         uint8_t mask[LUD_TRIBES_ACTIONS];
@@ -306,11 +290,10 @@ static void observe_one(view *v, size_t e, void *const *parts) {
 }
 
 void lud_tribes_observe(const lud_model *model, lud_range range, const uint8_t *states, void *const *parts) {
-    view v;
-    v.m = lud_tribes_of(model);
+    lud_tribes_view v;
     for (size_t e = 0; e < (size_t)range.n; e++) {
-        v.state = states + e * model->layout.state_bytes;
-        v.map = lud_tribes_map_of(v.m, v.state);
+        lud_tribes_look(lud_tribes_of(model), states + e * model->layout.state_bytes,
+                        parts[PART_WAYS] != NULL, &v);
         observe_one(&v, e, parts);
     }
 }

@@ -107,6 +107,15 @@ void lud_tribes_to_fields(const lud_tribes_model *m, const uint8_t *state, const
     }
 }
 
+void lud_tribes_look(const lud_tribes_model *m, const uint8_t *state, bool ways, lud_tribes_view *v) {
+    v->m = m;
+    v->state = state;
+    v->map = lud_tribes_map_of(m, state);
+    lud_tribes_board(m, state, v->at);
+    for (int k = 0; k < LUD_RESOURCES && ways; k++)
+        lud_tribes_to_fields(m, state, v->at, k, v->distance[k], v->nearest[k], v->queue);
+}
+
 int lud_tribes_nearest_store(const lud_tribes_model *m, const uint8_t *state, int cell, int team) {
     const lud_tribes_map *map = lud_tribes_map_of(m, state);
     int best = -1, least = LUD_TRIBES_NOBODY;
