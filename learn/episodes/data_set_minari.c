@@ -215,12 +215,20 @@ static bool read_rewards(const lud_data_set *set, hid_t episode, int32_t *length
     return good;
 }
 
+/* The actions of an episode, negative where there are none, and the numbers of one step. */
+static hid_t open_actions(const lud_data_set *set, hid_t episode, lud_data_shape *shape, uint64_t *width) {
+    *shape = (lud_data_shape){.rank = -1};
+    const hid_t array = lud_data_open_array(set, episode, "actions", shape);
+    *width = 1;
+    for (int d = 0; d < shape->rank; d++) *width *= shape->dimensions[d];
+    return array;
+}
+
 /* Greatest choice in an episode; -1 where the array is not of its length or has a negative one. */
 static int64_t most_choice(const lud_data_set *set, hid_t episode, int32_t length) {
-    lud_data_shape shape = {.rank = -1};
-    const hid_t array = lud_data_open_array(set, episode, "actions", &shape);
-    uint64_t width = 1;
-    for (int d = 0; d < shape.rank; d++) width *= shape.dimensions[d];
+    lud_data_shape shape;
+    uint64_t width;
+    const hid_t array = open_actions(set, episode, &shape, &width);
     int64_t *choices = malloc((size_t)length * sizeof *choices + 8), most = 0;
     if (array < 0 || shape.rows != (uint64_t)length || width != 1 || shape.class != H5T_INTEGER || !choices ||
         !lud_data_read_rows(array, H5T_NATIVE_INT64, &shape, 0, shape.rows, choices))
@@ -237,10 +245,9 @@ static int64_t most_choice(const lud_data_set *set, hid_t episode, int32_t lengt
 }
 
 static bool moves_fit(const lud_data_set *set, hid_t episode, int32_t length) {
-    lud_data_shape shape = {.rank = -1};
-    const hid_t array = lud_data_open_array(set, episode, "actions", &shape);
-    uint64_t width = 1;
-    for (int d = 0; d < shape.rank; d++) width *= shape.dimensions[d];
+    lud_data_shape shape;
+    uint64_t width;
+    const hid_t array = open_actions(set, episode, &shape, &width);
     if (array >= 0) H5Dclose(array);
     return array >= 0 && shape.rows == (uint64_t)length && width == (uint64_t)set->info.n_continuous &&
            shape.class == H5T_FLOAT;
