@@ -6,7 +6,7 @@
 #include "cli/rollout_report.h"
 #include "learn/learner.h"
 #include "learn/store/run.h"
-#include "render/picture.h"
+#include "render/canvas/picture.h"
 #include "render/plot.h"
 
 typedef struct eval_values {

@@ -1,7 +1,7 @@
 # What ships inside the program: the sprite atlas and the font. They are read into the object file of
-# render/assets.c by the assembler, so the program works from any folder.
+# render/canvas/assets.c by the assembler, so the program works from any folder.
 set(ludus_assets ${PROJECT_SOURCE_DIR}/assets/atlas.png ${PROJECT_SOURCE_DIR}/assets/Inter-Regular.otf)
-set_source_files_properties(render/assets.c PROPERTIES
+set_source_files_properties(render/canvas/assets.c PROPERTIES
   COMPILE_DEFINITIONS LUDUS_ASSET_FOLDER="${PROJECT_SOURCE_DIR}/assets/"
   OBJECT_DEPENDS "${ludus_assets}")
 

@@ -1,5 +1,5 @@
 # The CUDA sources compiled for the host (tests/emulation), a module that only tests load: through LUDUS_CUDA_MODULE.
-# Every tests/<folder>/test_cuda*.c runs twice: as it is, on a GPU or skipped, and as `..._emulated`.
+# Every test_cuda*.c runs twice: as it is, on a GPU or skipped, and as `..._emulated`.
 include(CheckLanguage)
 check_language(CXX)
 if(NOT CMAKE_CXX_COMPILER)

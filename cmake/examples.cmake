@@ -25,10 +25,10 @@ function(ludus_example_registry registry header address)
 endfunction()
 
 ludus_example_files(sim/lamps ${examples}/lamps/lamps.h ${examples}/lamps/lamps.c)
-ludus_example_files(render ${examples}/lamps/draw_lamps.h ${examples}/lamps/draw_lamps.c)
+ludus_example_files(render/worlds ${examples}/lamps/draw_lamps.h ${examples}/lamps/draw_lamps.c)
 ludus_example_files(learn/q_learning ${examples}/q_learning/q_learning.h ${examples}/q_learning/q_learning.c)
 ludus_example_registry(sim/registry.c sim/lamps/lamps.h lamps_world)
-ludus_example_registry(render/registry.c render/draw_lamps.h lud_draw_lamps)
+ludus_example_registry(render/registry.c render/worlds/draw_lamps.h lud_draw_lamps)
 ludus_example_registry(learn/registry.c learn/q_learning/q_learning.h q_learning)
 
 add_library(lud_examples OBJECT ${example_sources})

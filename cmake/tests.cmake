@@ -1,8 +1,9 @@
-# Every tests/<folder>/test_*.c is one cmocka program and one CTest entry.
+# Every test_*.c below tests/ is one cmocka program and one CTest entry.
 # Those that share memory between threads; `make test-threads` runs them under the thread sanitizer.
 set(ludus_thread_tests
-  kernels/test_math kernels/test_operations learn/test_checkpoint learn/test_sampler learn/test_empo_async learn/test_empo_exact learn/test_nn learn/test_train
-  sim/test_batch sim/test_particle_properties sim/test_proof_batch sim/test_statespace)
+  kernels/test_math kernels/test_operations learn/empo/test_empo_async learn/empo/test_empo_exact
+  learn/episodes/test_sampler learn/nn/test_nn learn/store/test_checkpoint learn/test_train
+  sim/particle/test_particle_properties sim/proof/test_proof_batch sim/test_batch sim/test_statespace)
 
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 set(nowhere ${PROJECT_BINARY_DIR}/tests-run-here)
@@ -10,23 +11,24 @@ file(MAKE_DIRECTORY ${nowhere})
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS tests/test_*.c)
 foreach(source IN LISTS test_sources)
   get_filename_component(folder ${source} DIRECTORY)
-  get_filename_component(folder ${folder} NAME)
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/tests ${folder})
+  string(REGEX REPLACE "/.*" "" layer ${folder})
   get_filename_component(name ${source} NAME_WE)
-  set(target ${folder}_${name})
-  # helpers shared by the tests of one folder: tests/<folder>/support_*.c, compiled once
-  file(GLOB support CONFIGURE_DEPENDS tests/${folder}/support_*.c)
-  if(support AND NOT TARGET lud_test_${folder})
-    add_library(lud_test_${folder} STATIC ${support})
-    ludus_settings(lud_test_${folder})
-    target_include_directories(lud_test_${folder} PRIVATE tests)
-    target_compile_definitions(lud_test_${folder} PRIVATE LUDUS_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+  string(REPLACE "/" "_" target ${folder}/${name})
+  # helpers shared by the tests of one layer: tests/<layer>/**/support_*.c, compiled once
+  file(GLOB_RECURSE support CONFIGURE_DEPENDS tests/${layer}/support_*.c)
+  if(support AND NOT TARGET lud_test_${layer})
+    add_library(lud_test_${layer} STATIC ${support})
+    ludus_settings(lud_test_${layer})
+    target_include_directories(lud_test_${layer} PRIVATE tests)
+    target_compile_definitions(lud_test_${layer} PRIVATE LUDUS_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
       LUDUS_BINARY_DIR="${PROJECT_BINARY_DIR}")
-    target_link_libraries(lud_test_${folder} PRIVATE lud_learn lud_render PkgConfig::CMOCKA)
+    target_link_libraries(lud_test_${layer} PRIVATE lud_learn lud_render PkgConfig::CMOCKA)
   endif()
   add_executable(${target} ${source})
   ludus_settings(${target})
   if(support)
-    target_link_libraries(${target} PRIVATE lud_test_${folder})
+    target_link_libraries(${target} PRIVATE lud_test_${layer})
   endif()
   target_include_directories(${target} PRIVATE tests)
   target_compile_definitions(${target} PRIVATE LUDUS_SOURCE_DIR="${PROJECT_SOURCE_DIR}"

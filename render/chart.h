@@ -1,7 +1,7 @@
 /* Small charts over the steps of an episode, for panels: title, range, a line at the present step, curves. */
 #pragma once
 
-#include "render/canvas.h"
+#include "render/canvas/canvas.h"
 
 typedef struct lud_chart {
     double low, high; /* ends of the upward axis, low < high */

@@ -1,7 +1,7 @@
 /* How a world is drawn. One lud_draw_world per world; render/registry.c lists them. */
 #pragma once
 
-#include "render/canvas.h"
+#include "render/canvas/canvas.h"
 #include "sim/world.h"
 
 enum { LUD_TRAIL_STATES = 16 };

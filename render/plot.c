@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "render/canvas.h"
-#include "render/picture.h"
+#include "render/canvas/canvas.h"
+#include "render/canvas/picture.h"
 
 typedef struct drawer {
     lud_canvas *canvas;

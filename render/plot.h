@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/curves.h"
-#include "render/theme.h"
+#include "render/canvas/theme.h"
 
 /* Writes a PNG file of n panels beside each other, each of panel_width x height pixels at `scale`; axes begin
  * at zero where the numbers are positive. Replaces the file when complete. */

@@ -1,7 +1,7 @@
-#include "render/draw_multigrid.h"
-#include "render/draw_particle.h"
-#include "render/draw_proof.h"
-#include "render/draw_tribes.h"
+#include "render/worlds/draw_multigrid.h"
+#include "render/worlds/draw_particle.h"
+#include "render/worlds/draw_proof.h"
+#include "render/worlds/draw_tribes.h"
 
 /* One line a world. */
 static const lud_draw_world *const worlds[] = {

@@ -7,8 +7,8 @@
 
 #include "base/file.h"
 #include "render/av.h"
-#include "render/palette.h"
-#include "render/picture.h"
+#include "render/canvas/palette.h"
+#include "render/canvas/picture.h"
 
 enum { IO_BYTES = 1 << 16 };
 

@@ -1,7 +1,7 @@
 /* The page of all keys, and the line of the first ones. */
 #pragma once
 
-#include "render/canvas.h"
+#include "render/canvas/canvas.h"
 
 /* Over the whole picture. */
 void lud_help_draw(lud_canvas *canvas, const lud_theme *theme);

@@ -1,7 +1,7 @@
 /* The line over the world that says what happened, for a while. */
 #pragma once
 
-#include "render/canvas.h"
+#include "render/canvas/canvas.h"
 
 typedef struct lud_message {
     char text[512];

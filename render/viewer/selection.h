@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "render/theme.h"
+#include "render/canvas/theme.h"
 
 typedef struct lud_selection {
     int agent; /* -1: none */

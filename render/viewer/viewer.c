@@ -1,7 +1,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "render/picture.h"
+#include "render/canvas/picture.h"
 #include "render/viewer/help.h"
 #include "render/viewer/viewer_parts.h"
 

@@ -1,4 +1,4 @@
-#include "support_calls.h"
+#include "learn/support_calls.h"
 
 #include "kernels/ops.h"
 

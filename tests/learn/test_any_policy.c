@@ -14,8 +14,8 @@
 #include "agents/cast_overlay.h"
 #include "learn/empo/evaluation/policy_estimate.h"
 #include "learn/empo/exact/options.h"
+#include "learn/empo/support_solved.h"
 #include "learn/store/run.h"
-#include "learn/support_solved.h"
 #include "learn/train.h"
 
 #define WORLD                                                                                                \

@@ -1,5 +1,5 @@
 /* A program whose font or sprites are damaged: an error that says so instead of wrong letters or pictures.
- * The two files come from here instead of from render/assets.c. */
+ * The two files come from here instead of from render/canvas/assets.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,9 +11,9 @@
 
 #include "base/arena.h"
 #include "base/file.h"
-#include "render/assets.h"
-#include "render/canvas.h"
-#include "render/font.h"
+#include "render/canvas/assets.h"
+#include "render/canvas/canvas.h"
+#include "render/canvas/font.h"
 
 static lud_arena *arena;
 static lud_asset atlas, font;

@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "render/draw_particle.h"
+#include "render/canvas/picture.h"
 #include "render/overlay.h"
-#include "render/picture.h"
 #include "render/record.h"
+#include "render/worlds/draw_particle.h"
 #include "sim/particle/particle.h"
 
 enum { SIDE = 700 };

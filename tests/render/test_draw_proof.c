@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "render/draw_proof.h"
-#include "render/picture.h"
+#include "render/canvas/picture.h"
 #include "render/record.h"
+#include "render/worlds/draw_proof.h"
 #include "sim/proof/prover.h"
 
 enum { PIXELS_X = 1040, PIXELS_Y = 680 };

@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include "render/draw_tribes.h"
-#include "render/picture.h"
+#include "render/canvas/picture.h"
 #include "render/record.h"
 #include "render/viewer/viewer.h"
+#include "render/worlds/draw_tribes.h"
 
 enum { SIDE = 480 };
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "render/picture.h"
+#include "render/canvas/picture.h"
 #include "render/record.h"
 #include "render/viewer/viewer.h"
 

@@ -1,5 +1,5 @@
 /* The lamps in a row, the two agents below them. A lamp is a unit wide; agents stand on y = 1.5. */
-#include "render/draw_lamps.h"
+#include "render/worlds/draw_lamps.h"
 
 #include <stdlib.h>
 

@@ -1,0 +1,244 @@
+/* Files of data sets that something is wrong with: cut off, changed, foreign, or left by a writer that was
+ * killed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <xxhash.h>
+
+#include "base/file.h"
+#include "base/random.h"
+#include "learn/episodes/file/hdf5_file.h"
+#include "learn/episodes/support_recording.h"
+
+static int tear_down(void **state) {
+    (void)state;
+    recording_remove();
+    return 0;
+}
+
+typedef struct bytes {
+    lud_arena *arena;
+    char *data;
+    size_t n;
+} bytes;
+
+static bytes read_file(const char *name) {
+    lud_error error = {0};
+    bytes b = {.arena = lud_arena_create(0)};
+    if (lud_file_read(b.arena, recording_path(name), 0, &b.data, &b.n, &error)) fail_msg("%s", error.text);
+    return b;
+}
+
+static void write_file(const char *name, const void *data, size_t n) {
+    lud_error error = {0};
+    if (lud_file_write(recording_path(name), data, n, &error)) fail_msg("%s", error.text);
+}
+
+/* Reads everything that a set says it has; returns whether all of it could be read. */
+static bool read_everything(lud_data_set *set) {
+    const lud_data_info *info = lud_data_set_info(set);
+    lud_error error = {0};
+    bool whole = true;
+    for (int64_t e = 0; e < info->n_episodes && e < 50; e++) {
+        for (int k = 0; k < LUD_DATA_ARRAYS; k++)
+            for (int p = 0; p < (k == LUD_DATA_OBSERVATION ? info->n_parts : 1); p++) {
+                if (!lud_data_set_has(set, (lud_data_array)k, p)) continue;
+                const int32_t n = lud_data_set_rows(set, (lud_data_array)k, e);
+                if (n > 1 << 20) continue;
+                void *rows = malloc((size_t)n * lud_data_set_row_bytes(set, (lud_data_array)k, p) + 1);
+                assert_non_null(rows);
+                whole = !lud_data_set_read(set, (lud_data_array)k, p, e, 0, n, rows, &error) && whole;
+                free(rows);
+            }
+        lud_text text = {0};
+        whole = !lud_data_set_summary(set, e, 0, &text, &error) && whole;
+        lud_text_free(&text);
+        if (info->replays_exactly) whole = !lud_data_set_verify(set, e, &error) && whole;
+    }
+    return whole;
+}
+
+/* Opens and reads; an error has to say which file. */
+static bool is_whole(const char *name) {
+    lud_error error = {0};
+    lud_data_set *set = NULL;
+    if (lud_data_set_open(recording_path(name), &set, &error)) {
+        assert_non_null(strstr(error.text, name));
+        return false;
+    }
+    const bool whole = read_everything(set);
+    lud_data_set_close(set);
+    return whole;
+}
+
+static void test_files_that_are_cut_off(void **state) {
+    (void)state;
+    recording_make(&(recording_call){"multigrid/rescue.yaml", "whole.h5", 2, 4, 1, 9, true, true});
+    bytes b = read_file("whole.h5");
+    assert_true(is_whole("whole.h5"));
+    for (size_t k = 0; k < 64; k++) {
+        write_file("cut.h5", b.data, b.n * k / 64);
+        assert_false(is_whole("cut.h5"));
+    }
+    write_file("cut.h5", b.data, b.n - 1);
+    assert_false(is_whole("cut.h5"));
+    lud_arena_destroy(b.arena);
+}
+
+/* Whatever a byte is changed to, everything can be read or an error says what cannot. */
+static void test_files_with_other_bytes(void **state) {
+    (void)state;
+    enum { TRIALS = 400 };
+    recording_make(&(recording_call){"multigrid/rescue.yaml", "whole.h5", 2, 3, 1, 9, true, true});
+    bytes b = read_file("whole.h5");
+    int broken = 0;
+    for (uint32_t k = 0; k < TRIALS; k++) {
+        const lud_words w = lud_draw((lud_random_key){1, 0}, k, 0, LUD_PURPOSE_USER, 0);
+        /* half of them where the tables are */
+        const size_t at = lud_below(w.v[0], k % 2 ? (uint32_t)b.n : 8192);
+        const char before = b.data[at];
+        b.data[at] = (char)(before ^ (char)(1 + lud_below(w.v[1], 255)));
+        write_file("other.h5", b.data, b.n);
+        broken += !is_whole("other.h5");
+        b.data[at] = before;
+    }
+    assert_true(broken > 10);
+    lud_arena_destroy(b.arena);
+}
+
+static void test_files_of_others(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_data_set *set;
+    write_file("text.h5", "episodes\n", 9);
+    assert_false(lud_data_set_is(recording_path("text.h5")));
+    assert_int_equal(lud_data_set_open(recording_path("text.h5"), &set, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, "found something else"));
+    assert_int_equal(lud_data_set_open(recording_path("none.h5"), &set, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, "no such data set"));
+    lud_hdf5_lock();
+    H5Fclose(lud_hdf5_create(recording_path("empty.h5")));
+    lud_hdf5_unlock();
+    assert_true(lud_data_set_is(recording_path("empty.h5")));
+    assert_int_equal(lud_data_set_open(recording_path("empty.h5"), &set, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, "found neither"));
+}
+
+/* A file that says more than it can hold, or that points out of itself. */
+static void test_hostile_files(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_data_set *set;
+    recording_make(&(recording_call){"multigrid/rescue.yaml", "bomb.h5", 2, 3, 1, 9, true, false});
+    lud_hdf5_lock();
+    hid_t file = H5Fopen(recording_path("bomb.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+    const hid_t lengths = H5Dopen2(file, "ludus/episodes/length", H5P_DEFAULT);
+    const hsize_t many = 1 << 29;
+    assert_true(H5Dset_extent(lengths, &many) >= 0);
+    H5Dclose(lengths);
+    H5Fclose(file);
+    lud_hdf5_unlock();
+    assert_int_equal(lud_data_set_open(recording_path("bomb.h5"), &set, &error), LUD_ERROR_INPUT);
+
+    recording_make(&(recording_call){"multigrid/rescue.yaml", "link.h5", 2, 3, 1, 9, true, false});
+    lud_hdf5_lock();
+    file = H5Fopen(recording_path("link.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+    assert_true(H5Ldelete(file, "ludus/steps/rewards", H5P_DEFAULT) >= 0);
+    assert_true(H5Lcreate_external("bomb.h5", "ludus/steps/rewards", file, "ludus/steps/rewards", H5P_DEFAULT,
+                                   H5P_DEFAULT) >= 0);
+    H5Fclose(file);
+    lud_hdf5_unlock();
+    assert_int_equal(lud_data_set_open(recording_path("link.h5"), &set, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, "rewards"));
+}
+
+/* --- a writer that is killed --- */
+
+static int64_t count_of(const char *name) {
+    lud_hdf5_lock();
+    int64_t value = -1;
+    const hid_t file = lud_hdf5_open(recording_path(name));
+    if (file >= 0) {
+        if (!lud_hdf5_get_integer(file, "count", &value)) value = -2;
+        H5Fclose(file);
+    }
+    lud_hdf5_unlock();
+    return value;
+}
+
+static void fill(hid_t file, int from, int to) {
+    for (int k = from; k < to; k++) {
+        char name[32];
+        snprintf(name, sizeof name, "group_%d", k);
+        H5Gclose(H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    }
+    assert_true(lud_hdf5_set_integer(file, "count", to));
+}
+
+/* Whatever moment the file is looked at, it is that of the last commit. */
+static void test_commits(void **state) {
+    (void)state;
+    lud_hdf5_lock();
+    const hid_t file = lud_hdf5_create(recording_path("file.h5"));
+    fill(file, 0, 300);
+    assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+    fill(file, 300, 20000); /* more than the cache of the library holds: some of it is written */
+    lud_hdf5_unlock();
+    bytes before = read_file("file.h5");
+    write_file("killed.h5", before.data, before.n);
+    assert_int_equal(count_of("killed.h5"), 300);
+    lud_hdf5_lock();
+    assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+    lud_hdf5_unlock();
+    bytes after = read_file("file.h5");
+    write_file("killed.h5", after.data, after.n);
+    assert_int_equal(count_of("killed.h5"), 20000);
+    lud_hdf5_lock();
+    H5Fclose(file);
+    lud_hdf5_unlock();
+    assert_int_equal(count_of("file.h5"), 20000);
+
+    /* Killed in the middle of a commit: half of the pages are of the new state, the journal has all. */
+    enum { PAGE = 4096 };
+    lud_text journal = {0};
+    const uint64_t magic = 0x314c4e4a44554cu;
+    uint64_t n = 0;
+    for (size_t at = 0; at + PAGE <= before.n; at += PAGE)
+        n += memcmp(before.data + at, after.data + at, PAGE) != 0;
+    assert_true(n > 2);
+    lud_text_append_bytes(&journal, (const char *)&magic, 8);
+    lud_text_append_bytes(&journal, (const char *)&n, 8);
+    uint64_t done = 0;
+    for (size_t at = 0; at + PAGE <= before.n; at += PAGE) {
+        if (!memcmp(before.data + at, after.data + at, PAGE)) continue;
+        const uint64_t number = at / PAGE;
+        lud_text_append_bytes(&journal, (const char *)&number, 8);
+        lud_text_append_bytes(&journal, after.data + at, PAGE);
+        if (++done > n / 2) memcpy(after.data + at, before.data + at, PAGE);
+    }
+    const uint64_t sum = XXH3_64bits(journal.bytes, journal.length);
+    lud_text_append_bytes(&journal, (const char *)&sum, 8);
+    write_file("killed.h5", after.data, after.n);
+    write_file("killed.h5.journal", journal.bytes, journal.length);
+    assert_int_equal(count_of("killed.h5"), 20000);
+    /* Killed while the journal was written: nothing of it is in the file. */
+    write_file("killed.h5", before.data, before.n);
+    write_file("killed.h5.journal", journal.bytes, journal.length - 100);
+    assert_int_equal(count_of("killed.h5"), 300);
+    lud_text_free(&journal);
+    lud_arena_destroy(before.arena);
+    lud_arena_destroy(after.arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_files_that_are_cut_off),
+                                       cmocka_unit_test(test_files_with_other_bytes),
+                                       cmocka_unit_test(test_files_of_others),
+                                       cmocka_unit_test(test_hostile_files), cmocka_unit_test(test_commits)};
+    return cmocka_run_group_tests(tests, NULL, tear_down);
+}

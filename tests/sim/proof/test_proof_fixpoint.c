@@ -1,0 +1,135 @@
+/* The least fixpoint by relations against the slow one that matches rules atom by atom, on random knowledge
+ * bases and on shapes made to be difficult; and what it declines. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/proof/fixpoint.h"
+#include "sim/proof/support_proof.h"
+
+static int64_t check(const char *facts, const char *rules) {
+    lud_proof_base *base = proof_base(LUD_PROOF_TRIPLES, facts, rules, NULL);
+    proof_matrices m = proof_matrices_of(base);
+    const int64_t n = proof_matrices_check(&m);
+    proof_matrices_free(&m);
+    lud_proof_base_destroy(base);
+    return n;
+}
+
+/* An atom of a rule, either way round. */
+static void add_atom(lud_text *out, uint64_t seed, uint32_t *k, int n_predicates, char x, char y) {
+    const unsigned p = proof_draw(seed, k, (uint32_t)n_predicates);
+    const bool back = proof_draw(seed, k, 2);
+    lud_text_append(out, "p%u(%c,%c)", p, back ? y : x, back ? x : y);
+}
+
+/* Bodies of one to four atoms: chains, chains with a side that runs beside a part, two sides, and conditions
+ * (edges that lead nowhere else, and loops). */
+static void add_rule(lud_text *out, uint64_t seed, uint32_t *k, int n_predicates) {
+    static const char *const shapes[] = {"xy",    "xz zy",    "xz zy",      "xz zy",       "xz zv vy",
+                                         "xy xy", "xz zy xy", "xz xz zy",   "xz zv zv vy", "xz zz zy",
+                                         "xy xz", "zy xz zv", "xy zx yv vv"};
+    const char *shape = shapes[proof_draw(seed, k, sizeof shapes / sizeof *shapes)];
+    for (const char *at = shape; *at; at += at[2] ? 3 : 2) {
+        if (at != shape) lud_text_append(out, ", ");
+        add_atom(out, seed, k, n_predicates, at[0], at[1]);
+    }
+    lud_text_append(out, " -> ");
+    lud_text_append(out, "p%u(x,y)\n", proof_draw(seed, k, (uint32_t)n_predicates));
+}
+
+static void random_bases(void **state) {
+    (void)state;
+    int64_t derived = 0;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        uint32_t k = 0;
+        /* up to three words a row, the last of them partly used */
+        const uint32_t n = 2 + proof_draw(seed, &k, seed % 4 ? 40 : 140);
+        const int n_predicates = 1 + (int)proof_draw(seed, &k, 6),
+                  n_rules = 1 + (int)proof_draw(seed, &k, 10);
+        const uint32_t n_facts = 1 + proof_draw(seed, &k, 2 * n);
+        lud_text facts = {0}, rules = {0};
+        for (int p = 0; p < n_predicates; p++) lud_text_append(&facts, "p%d(c0,c1)\n", p);
+        for (uint32_t f = 0; f < n_facts; f++) {
+            const uint32_t p = proof_draw(seed, &k, (uint32_t)n_predicates), x = proof_draw(seed, &k, n);
+            lud_text_append(&facts, "p%u(c%u,c%u)\n", p, x, proof_draw(seed, &k, n));
+        }
+        for (int r = 0; r < n_rules; r++) add_rule(&rules, seed, &k, n_predicates);
+        derived += check(facts.bytes, rules.bytes);
+        lud_text_free(&facts);
+        lud_text_free(&rules);
+    }
+    assert_true(derived > 20000);
+}
+
+/* Cycles of different lengths on chains, in which components and what lies between them count. */
+static void rings_and_chains(void **state) {
+    (void)state;
+    static const char *const rules[] = {
+        "e(x,z), r(z,y) -> r(x,y)\ne(x,y) -> r(x,y)\n",
+        "r(x,z), e(z,y) -> r(x,y)\ne(x,y) -> r(x,y)\n",
+        "r(x,z), r(z,y) -> r(x,y)\ne(x,y) -> r(x,y)\n",
+        "e(x,z), r(z,v), e(v,y) -> r(x,y)\ne(x,y) -> r(x,y)\n", /* not regular: as many before as behind */
+        "e(x,z), r(z,y) -> s(x,y)\ns(x,z), e(z,y) -> r(x,y)\ne(x,y) -> r(x,y)\ns(y,x) -> r(x,y)\n",
+        "r(x,z), s(z,y) -> s(x,y)\ns(x,z), r(z,y) -> r(x,y)\ne(x,y) -> r(x,y)\nf(x,y) -> s(x,y)\n",
+    };
+    lud_text facts = {0};
+    lud_text_append(&facts, "r(z,z)\ns(z,z)\n");
+    for (int c = 0, first = 0; c < 12; c++) { /* a ring of c + 1, and an edge on to the next */
+        for (int i = 0; i <= c; i++)
+            lud_text_append(&facts, "e(c%d,c%d)\n", first + i, first + (i + 1) % (c + 1));
+        first += c + 1;
+        lud_text_append(&facts, "e(c%d,c%d)\nf(c%d,c%d)\n", first - 1, first, first - 1, c);
+    }
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) assert_true(check(facts.bytes, rules[i]) > 500);
+    lud_text_free(&facts);
+}
+
+static void declines(void **state) {
+    (void)state;
+    static const char *const rules[] = {
+        "p(x,y), q(u,v) -> q(x,y)",                        /* a part of its own */
+        "p(x,z) -> q(x,y)",                                /* y is free */
+        "p(x,x) -> q(x,x)",                                /* one variable in the head */
+        "p(x,'a'), q(x,y) -> q(x,y)",                      /* a constant */
+        "q(x,y)",                                          /* no body */
+        "p(x,u), p(x,v), q(u,v), p(u,y), p(v,y) -> q(x,y)" /* a bridge */
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        lud_proof_base *base = proof_base(LUD_PROOF_TRIPLES, "p(a,b)\nq(a,b)\n", rules[i], NULL);
+        lud_fixpoint *f = NULL;
+        lud_error error = {0};
+        assert_int_equal(lud_fixpoint_compute(base, (size_t)1 << 30, &f, &error), LUD_ERROR_LIMIT);
+        assert_null(f);
+        assert_non_null(strstr(error.text, "rule"));
+        lud_proof_base_destroy(base);
+    }
+    lud_fixpoint *f = NULL;
+    lud_error error = {0};
+    lud_proof_base *base = proof_base(LUD_PROOF_RELATIONS, "p(a,b,c)\nq(a,b)\n", "q(x,y) -> q(y,x)", NULL);
+    assert_int_equal(lud_fixpoint_compute(base, (size_t)1 << 30, &f, &error), LUD_ERROR_LIMIT);
+    assert_non_null(strstr(error.text, "`p`"));
+    lud_proof_base_destroy(base);
+    base = proof_base(LUD_PROOF_TRIPLES, "q(a,b)\n", "q(x,y) -> q(y,x)", NULL);
+    assert_int_equal(lud_fixpoint_compute(base, 40, &f, &error), LUD_ERROR_LIMIT);
+    assert_non_null(strstr(error.text, "GiB"));
+    assert_int_equal(lud_fixpoint_compute(base, 4096, &f, &error), LUD_OK);
+    assert_int_equal(lud_fixpoint_count(f, 1), 2);
+    lud_fixpoint_destroy(f);
+    lud_proof_base_destroy(base);
+    lud_fixpoint_destroy(NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_bases),
+        cmocka_unit_test(rings_and_chains),
+        cmocka_unit_test(declines),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
