@@ -60,11 +60,12 @@ typedef struct lud_observation_part {
 
 /* A number that an episode is judged by, read from its last state; of many episodes the mean counts. */
 typedef struct lud_measure {
-    const char *name;   /* row of tables, key of JSON, column of metrics */
-    const char *format; /* of the mean in progress lines, for printf; null: not shown there */
-    const char *help;   /* a few words behind the number */
-    bool absent;        /* models of this world have it, this one has not: its values say nothing */
-    const char *curve;  /* what it is called where it is drawn over the episode; null: it is not */
+    const char *name;    /* row of tables, key of JSON, column of metrics */
+    const char *format;  /* of the mean in progress lines, for printf; null: not shown there */
+    const char *help;    /* a few words behind the number */
+    bool absent;         /* models of this world have it, this one has not: its values say nothing */
+    const char *curve;   /* what it is called where it is drawn over the episode; null: it is not */
+    const char *caption; /* said of an episode that ends with 1; null: nothing */
 } lud_measure;
 
 typedef struct lud_layout {
