@@ -113,13 +113,17 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
 
 /* ---- saving and reporting ---- */
 
+static void visit_policy(lud_learner *learner, lud_checkpoint *checkpoint) {
+    lud_empo_human_net_visit_policy(&((phase1 *)learner)->net, checkpoint);
+}
+
 static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     phase1 *p = (phase1 *)learner;
     uint64_t step = (uint64_t)p->step;
     lud_checkpoint_u64(checkpoint, "step", &step);
     lud_checkpoint_real(checkpoint, "credit", &p->credit);
     p->step = (int64_t)step;
-    lud_empo_human_net_visit(&p->net, "", checkpoint);
+    lud_empo_human_net_visit(&p->net, checkpoint);
     lud_empo_phase1_update_visit(p->update, checkpoint);
     lud_empo_phase1_rollout_visit(p->rollout, "actor.", checkpoint);
     lud_empo_replay_visit(p->replay, "replay.", checkpoint);
@@ -149,6 +153,8 @@ const lud_learner_kind lud_empo_phase1 = {
     .iterate = iterate,
     .evaluate = lud_empo_phase1_evaluate,
     .visit = visit,
+    .visit_policy = visit_policy,
+    .score = {"exact/policy_divergence", .least = true},
     .policy = policy,
     .report = report,
 };
