@@ -8,7 +8,8 @@
 
 #include "base/log.h"
 
-enum { BLOCKS = 100 };
+/* A mean over few iterations is chance: the best of many is the luckiest then. */
+enum { BLOCKS = 20, LEAST_BLOCK = 10 };
 
 static int column_of(const lud_metric *columns, int n, const char *name) {
     for (int i = 0; i < n; i++)
@@ -29,7 +30,7 @@ lud_status lud_best_open(lud_best *best, lud_learner *l, int64_t evaluate_every,
     if (best->column < 0 && training->column) {
         best->column = column_of(l->columns, l->n_columns, training->column);
         best->least = training->least;
-        if (l->n_iterations > BLOCKS) best->block = l->n_iterations / BLOCKS;
+        best->block = l->n_iterations / BLOCKS > LEAST_BLOCK ? l->n_iterations / BLOCKS : LEAST_BLOCK;
     }
     if (best->column < 0) return LUD_OK;
     const lud_metric *column = best->column < l->n_columns

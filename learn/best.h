@@ -2,8 +2,9 @@
  *
  * The score is the learner's (lud_learner_kind): the column `score` where the training measures it, that is
  * where there are evaluations, or where the column is one of iterate's; else the mean of `training_score`
- * over blocks of a hundredth of the training. Of equal scores the later counts. A learner that has neither,
- * or that keeps the last ones, has no best: what is kept are the last parameters. */
+ * over blocks of a twentieth of the training, at least ten iterations. Of equal scores the later counts. A
+ * learner that has neither, or that keeps the last ones, has no best: what is kept are the last parameters.
+ */
 #pragma once
 
 #include "learn/learner.h"

@@ -261,7 +261,7 @@ static void report(lud_learner *learner, lud_text *out) {
         lud_text_append(out,
                         "replayed from recorded graphs: %" PRIu64 " of %" PRIu64 " pieces of device work\n",
                         replayed, pieces);
-    lud_text_append(out, "\nbest validation MRR %.4f; ludus eval RUN ranks the test queries\n", p->best_mrr);
+    lud_text_append(out, "\nludus eval RUN ranks the test queries\n");
 }
 
 static lud_status acting(lud_learner *learner, lud_policy **policy, lud_error *error) {

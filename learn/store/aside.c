@@ -40,8 +40,12 @@ static bool is_part(int p, const char *name) {
     return strcmp(name + n - end, parts[p].end) == 0 && !strstr(name, ".partial-");
 }
 
+/* What is unfinished (solution.empo.partial) is nobody's result. */
 static int part_of(const char *name) {
+    static const char unfinished[] = ".partial";
+    const size_t n = strlen(name), end = sizeof unfinished - 1;
     int p = 0;
+    if (n > end && strcmp(name + n - end, unfinished) == 0) return N_PARTS;
     while (p < N_PARTS && !is_part(p, name)) p++;
     return p;
 }
@@ -51,9 +55,7 @@ bool lud_run_has_results(const char *folder) {
     DIR *directory = opendir(folder);
     for (struct dirent *entry; directory && !found && (entry = readdir(directory));) {
         const int p = part_of(entry->d_name);
-        const size_t n = strlen(entry->d_name);
-        const bool unfinished = n > 8 && strcmp(entry->d_name + n - 8, ".partial") == 0;
-        found = p < N_PARTS && parts[p].is_result && !unfinished;
+        found = p < N_PARTS && parts[p].is_result;
     }
     if (directory) closedir(directory);
     return found;

@@ -137,3 +137,20 @@ lud_status lud_run_continue(const char *folder, const char *configuration, const
     lud_text_free(&comments);
     return status;
 }
+
+lud_status lud_run_begin_again(const char *folder, const char *configuration, const lud_carried *carried,
+                               char key[LUD_KEY_BYTES], lud_error *error) {
+    lud_settings own;
+    lud_text told = {0};
+    bool there;
+    int n = 1;
+    lud_status status = read_own(folder, &own, &there, error);
+    if (!status && there)
+        status =
+            lud_settings_differences(own.text, configuration, "the run", 0, NULL, NULL, &told, &n, error);
+    lud_settings_free(&own);
+    lud_text_free(&told);
+    if (status) return status;
+    return n == 0 ? lud_run_continue(folder, configuration, carried, 0, key, error)
+                  : lud_run_begin(folder, configuration, carried, key, error);
+}

@@ -12,6 +12,11 @@
 lud_status lud_run_begin(const char *folder, const char *configuration, const lud_carried *carried,
                          char key[LUD_KEY_BYTES], lud_error *error);
 
+/* The same for results that are made again: where the folder's settings are these already, what lies there
+ * stays until it is replaced. */
+lud_status lud_run_begin_again(const char *folder, const char *configuration, const lud_carried *carried,
+                               char key[LUD_KEY_BYTES], lud_error *error);
+
 /* Whose differences from the RUN's own settings are meant. */
 typedef struct lud_run_meant {
     const char *const *paths; /* [n] what is set on the command line, `learner.beta` for instance */

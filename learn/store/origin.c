@@ -15,14 +15,12 @@ void lud_origin_write(const lud_origin *origin, lud_checkpoint *checkpoint) {
     if (origin->names) lud_checkpoint_set_text(checkpoint, key_of_names, origin->names);
 }
 
-static lud_status check_settings(const lud_checkpoint *checkpoint, const char *path, const char *folder,
-                                 lud_error *error) {
-    const char *key = lud_checkpoint_text(checkpoint, key_of_key),
-               *configuration = lud_checkpoint_text(checkpoint, "configuration");
+lud_status lud_origin_check_key(const char *key, const char *configuration, const char *path,
+                                const char *folder, lud_error *error) {
     lud_text scenario = {0}, told = {0};
     lud_settings own = {0};
     int n = 0;
-    if (!key) return LUD_OK;
+    if (!key || !*key) return LUD_OK;
     lud_text_append(&scenario, "%s/scenario.yaml", folder);
     lud_status status = scenario.failed ? lud_no_memory(error, "a run") : LUD_OK;
     if (!status && lud_file_exists(scenario.bytes)) status = lud_settings_read(folder, &own, error);
@@ -31,8 +29,11 @@ static lud_status check_settings(const lud_checkpoint *checkpoint, const char *p
         status = lud_settings_differences(configuration ? configuration : own.text, own.text, "what made it",
                                           MOST_TOLD, NULL, NULL, &told, &n, error);
         if (!status)
-            status = lud_invalid(error, "%s: was not made with the settings of %s: %s", path, scenario.bytes,
-                                 n > 0 ? told.bytes : "the files that it names are others");
+            status = lud_invalid(error, "%s: was not made with the settings of %s%s%s", path, scenario.bytes,
+                                 n > 0           ? ": "
+                                 : configuration ? ": the files that it names are others"
+                                                 : "",
+                                 n > 0 ? told.bytes : "");
     }
     lud_settings_free(&own);
     lud_text_free(&told);
@@ -66,7 +67,8 @@ lud_status lud_origin_check(const lud_checkpoint *checkpoint, const char *path, 
     if (learner && (!by || strcmp(by, learner) != 0))
         return lud_invalid(error, "%s: a checkpoint of learner '%s', this scenario trains '%s'", path,
                            by ? by : "?", learner);
-    LUD_TRY(check_settings(checkpoint, path, folder, error));
+    LUD_TRY(lud_origin_check_key(lud_checkpoint_text(checkpoint, key_of_key),
+                                 lud_checkpoint_text(checkpoint, "configuration"), path, folder, error));
     if (!names || !model || !model->world->names) return LUD_OK;
     lud_text now = {0};
     model->world->names(model, &now);
