@@ -25,7 +25,8 @@ typedef struct lud_tick_scoring {
     float *scored_advantage, *scored_log_prob, *scored_reward, *uniform; /* [selection.n] */
     int32_t *row, *valued_row; /* [n_kept], [n_valued] rows of the last act that are learned from */
     int64_t n_valued;
-    float *target; /* [n_valued] */
+    float *target;                        /* [n_valued] */
+    float *entropy_weight, *value_weight; /* [kept], [n_valued] of gates that draw by size */
     /* what the worlds ended in, and what was seen there */
     void *final_parts[LUD_MAX_OBSERVATION_PARTS];
     int32_t *environment, *agent; /* [n_rows] */
