@@ -11,6 +11,7 @@
 #include "cli/data_report.h"
 #include "learn/episodes/data_set.h"
 #include "learn/learner.h"
+#include "learn/store/parameters.h"
 #include "sim/batch.h"
 #include "sim/statespace.h"
 
@@ -317,7 +318,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
         if (folder.bytes) path = folder.bytes;
     }
     lud_status status = lud_scenario_open(path, &values->scenario, &scenario, error);
-    if (!status) status = show(scenario, values, lud_folder_exists(path) ? path : NULL, error);
+    if (!status) status = show(scenario, values, lud_run_is(path) ? path : NULL, error);
     lud_scenario_destroy(scenario);
     lud_text_free(&folder);
     return status;

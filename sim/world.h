@@ -183,6 +183,9 @@ struct lud_world {
     void (*describe_agent)(const lud_model *model, const uint8_t *state, int agent, lud_text *out);
     /* What all agents of a team are told, the same in every state: what they are, want and may do. */
     void (*describe_team)(const lud_model *model, int team, lud_text *out);
+    /* What the numbers are called that a learner's weights belong to, a line each: a run that was trained on
+     * other names is refused. Null: numbers mean the same in every model. */
+    void (*names)(const lud_model *model, lud_text *out);
     /* Whether the agent still takes part in the episode; its actions count for nothing else. Null: all do. */
     bool (*is_alive)(const lud_model *model, const uint8_t *state, int agent);
     /* For worlds whose actions mean something else in every state, null where the layout's names tell all:

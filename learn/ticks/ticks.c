@@ -182,6 +182,7 @@ static lud_status name_columns(ticks *l, lud_error *error) {
     l->base.columns = row;
     l->base.n_columns = n;
     l->base.evaluation_columns = evaluation;
+    l->base.keeps_last = n_teams > 1; /* what one of several teams wins another loses */
     l->base.n_evaluation_columns = m;
     row += LUD_TICK_COLUMNS;
     evaluation += LUD_TICK_EVALUATION_COLUMNS;
@@ -396,10 +397,17 @@ static void visit_environments(ticks *l, lud_checkpoint *checkpoint) {
     lud_tick_look(s);
 }
 
-static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
+/* The baseline and the mean square say what a moment is worth, which a picture of the policy shows. */
+static void visit_policy(lud_learner *learner, lud_checkpoint *checkpoint) {
     ticks *l = (ticks *)learner;
     lud_parameters_visit(l->policy->parameters, "", checkpoint);
     if (l->policy->kind->visit) l->policy->kind->visit(l->policy, checkpoint);
+    lud_tick_scoring_visit_policy(&l->scoring, checkpoint);
+}
+
+static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
+    ticks *l = (ticks *)learner;
+    visit_policy(learner, checkpoint);
     lud_optimiser_visit(l->optimiser, "optimiser.", checkpoint);
     lud_tick_scoring_visit(&l->scoring, checkpoint, l->training.n_rows);
     lud_tick_imitation_visit(l, checkpoint);
@@ -437,5 +445,8 @@ const lud_learner_kind lud_learner_ticks = {
     .iterate = iterate,
     .evaluate = evaluate,
     .visit = visit,
+    .visit_policy = visit_policy,
+    .score = {"evaluation/return"},
+    .training_score = {"return"},
     .join = lud_tick_join,
     .report = report};

@@ -54,16 +54,19 @@ void lud_tick_scoring_destroy(lud_tick_scoring *s) {
     *s = (lud_tick_scoring){0};
 }
 
-void lud_tick_scoring_visit(lud_tick_scoring *s, lud_checkpoint *checkpoint, int64_t n_rows) {
-    uint64_t valued = s->valued;
+void lud_tick_scoring_visit_policy(lud_tick_scoring *s, lud_checkpoint *checkpoint) {
     lud_baseline_visit(&s->baseline, checkpoint, "ticks.baseline");
-    lud_gate_history_visit(&s->history, checkpoint, "ticks.history");
     lud_checkpoint_real(checkpoint, "ticks.square", &s->square);
     lud_checkpoint_real(checkpoint, "ticks.square_weight", &s->square_weight);
-    lud_checkpoint_u64(checkpoint, "ticks.valued", &valued);
-    s->valued = valued != 0;
     if (lud_checkpoint_loading(checkpoint) && (s->square < 0 || s->square_weight < 0))
         lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "'ticks.square' of the checkpoint is negative");
+}
+
+void lud_tick_scoring_visit(lud_tick_scoring *s, lud_checkpoint *checkpoint, int64_t n_rows) {
+    uint64_t valued = s->valued;
+    lud_gate_history_visit(&s->history, checkpoint, "ticks.history");
+    lud_checkpoint_u64(checkpoint, "ticks.valued", &valued);
+    s->valued = valued != 0;
     lud_checkpoint_tensor(checkpoint, "ticks.values", LUD_TENSOR_F32, 1, &n_rows, s->values);
 }
 
