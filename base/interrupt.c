@@ -73,6 +73,10 @@ bool lud_interrupted(void) {
     return interrupted != 0;
 }
 
+void lud_interrupt_set(bool stop) {
+    interrupted = stop;
+}
+
 lud_status lud_interrupt_check(lud_error *error) {
     return lud_interrupted() ? lud_fail(error, LUD_INTERRUPTED, "interrupted") : LUD_OK;
 }

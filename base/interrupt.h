@@ -19,6 +19,9 @@ bool lud_interrupted(void);
 /* LUD_INTERRUPTED, with a message, when one came. */
 lud_status lud_interrupt_check(lud_error *error);
 
+/* Sets or clears the flag without a signal, for programs that Ludus is a library of. */
+void lud_interrupt_set(bool stop);
+
 /* For tests: the flag is cleared, and the n-th question from now on, of any thread, sets it, as a signal that
  * came just then; 0: no question does. */
 void lud_interrupt_at(int64_t n);

@@ -48,6 +48,7 @@ typedef struct session {
     /* The state before the iteration in hand and what acts of it; null: a learner that goes on within. */
     lud_checkpoint *before, *policy_before;
     bool broken;    /* the iteration was broken off: that is what can be saved */
+    bool stopped; /* the caller asked for it */
     uint64_t ended; /* iterations whose row was written by this session */
     bool pending; /* the last iteration is done and counted, its evaluation and its row in the metrics not */
 } session;
@@ -384,7 +385,8 @@ static lud_status end_iteration(session *s, lud_progress *progress, lud_error *e
     if (status) return status;
     s->pending = false;
     s->ended++;
-    if (o->after_iteration) o->after_iteration(o->context, l);
+    if (o->after_iteration)
+        s->stopped = !o->after_iteration(o->context, l, s->iterations, s->columns, s->n_columns, s->row);
 
     lud_text note = {0};
     lud_metrics_print(s->columns, s->n_columns, s->row, &note);
@@ -421,7 +423,7 @@ static lud_status run(session *s, lud_error *error) {
     bool stop = false;
     while (!status && !stop && (s->pending || s->iterations < l->n_iterations)) {
         status = one_iteration(s, &progress, error);
-        stop = lud_interrupted() || (o->stop_after && s->iterations - first >= o->stop_after);
+        stop = s->stopped || lud_interrupted() || (o->stop_after && s->iterations - first >= o->stop_after);
     }
     l->progress = NULL;
     lud_progress_finish(&progress);
@@ -436,6 +438,17 @@ static void print_figures(const session *s, lud_text *out) {
         lud_text_append(out, "%-32s %12.6g   %s\n", column->name, s->row[i],
                         column->help ? column->help : "");
     }
+}
+
+lud_status lud_train_configuration(const lud_scenario *scenario, const lud_learner *learner,
+                                   const char *folder, bool resume, lud_arena *arena, lud_carried *carried,
+                                   char **text, lud_error *error) {
+    lud_tree *root = NULL;
+    size_t length = 0;
+    LUD_TRY(lud_scenario_effective(scenario, arena, &root, error));
+    LUD_TRY(lud_learner_write(learner, arena, root, error));
+    LUD_TRY(lud_carried_plan(scenario, learner->kind->options, folder, resume, root, carried, error));
+    return lud_tree_write(arena, root, text, &length, error);
 }
 
 lud_status lud_train(lud_learner *learner, const lud_train_options *options, lud_train_result *result,
