@@ -316,6 +316,7 @@ static lud_status save_last(session *s, lud_error *error) {
     const double start = lud_clock_seconds();
     lud_error failure = {0};
     if (lud_checkpoint_writer_wait(s->writer, &failure)) tell_failure(s, &failure, true);
+    look_after_writer(s);
     lud_status status = lud_metrics_flush(s->metrics, error), written;
     if (s->broken) {
         if (s->best.unsaved)
