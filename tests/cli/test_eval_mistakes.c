@@ -177,7 +177,7 @@ static void test_unfitting_policy(void **state) {
     check_failure(LUDUS("run", KEY, "--policy", proof_run),
                   "a run of the world 'proof', the scenario has 'multigrid'");
     check_failure(LUDUS("run", family, "--policy", kge_run), "kge has no policy that acts in this scenario");
-    char empty[96], command[320];
+    char empty[96], command[480];
     snprintf(empty, sizeof empty, "%s/empty", folder);
     snprintf(command, sizeof command, "mkdir %s && cp -r %s/scenario.yaml %s/files %s", empty, proof_run,
              proof_run, empty);

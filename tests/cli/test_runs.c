@@ -173,6 +173,71 @@ static void named_files_of_policies_go_along(void **state) {
     RUN_WELL("run", at("elsewhere"), "--episodes", "2");
 }
 
+#define SMALL_PEOPLE                                                                                         \
+    "hidden_dim: 8, goal_feature_dim: 4, num_training_steps: 24, updates_per_iteration: 8, batch_size: 6,\n" \
+    "  buffer_size: 40, environments: 2"
+
+/* Runs that a scenario names, and data that it was parsed from. */
+static void named_runs_and_data_go_along(void **state) {
+    (void)state;
+    shell("mkdir -p named");
+    write_text("named/people.yaml", CORRIDOR "learner: {type: empo-phase1, " SMALL_PEOPLE "}\n");
+    write_text("named/robots.yaml", CORRIDOR
+               "learner: {type: empo-phase2, human_prior: {type: learned, run: people}, " SMALL_PEOPLE "}\n");
+#define SPREAD                                                                                               \
+    "ludus: 1\nname: spread\nworld: particle\nparticle: {task: simple_spread, episode_length: 10}\n"         \
+    "run: {environments: 4, seed: 3, threads: 1}\n"
+    write_text("named/spread.yaml", SPREAD);
+    write_text("named/clone.yaml",
+               SPREAD "learner: {type: clone, data: [played.h5], steps: 40, "
+                      "report_every: 10, evaluation_episodes: 8, network: {hidden_size: 8}}\n");
+    write_text("named/team.yaml",
+               SPREAD "learner: {type: graph-mappo, start: clone, recurrent: false, "
+                      "rollout_length: 10, steps: 80, hidden_size: 8, evaluation_episodes: 4}\n");
+    RUN_WELL("train", at("named/people.yaml"), "-o", at("named/people"), "-q");
+    RUN_WELL("train", at("named/robots.yaml"), "-o", at("robots"), "-q");
+    RUN_WELL("record", at("named/spread.yaml"), "-o", at("named/played.h5"), "--episodes", "4");
+    RUN_WELL("train", at("named/clone.yaml"), "-o", at("named/clone"), "-q");
+    RUN_WELL("train", at("named/team.yaml"), "-o", at("begun"), "-q");
+    shell("cp -r named/clone cloned");
+    char *before[] = {OUT_OF("eval", at("robots")), OUT_OF("eval", at("cloned")),
+                      OUT_OF("eval", at("begun"))};
+    shell("rm -r named && mkdir far && mv robots cloned begun far");
+    char *after[] = {OUT_OF("eval", at("far/robots")), OUT_OF("eval", at("far/cloned")),
+                     OUT_OF("eval", at("far/begun"))};
+    for (int i = 0; i < 3; i++) {
+        assert_string_equal(before[i], after[i]);
+        free(before[i]);
+        free(after[i]);
+    }
+    static const char *const runs[] = {"far/robots", "far/cloned", "far/begun"};
+    for (int i = 0; i < 3; i++) {
+        RUN_WELL("train", at(runs[i]), "--resume", "-q");
+        RUN_WELL("run", at(runs[i]), "--episodes", "2");
+    }
+    /* a training of its own from what the RUN holds */
+    RUN_WELL("train", at("far/begun/scenario.yaml"), "-o", at("again"), "-q");
+    same_tensors("far/begun/policy.safetensors", "again/policy.safetensors");
+}
+
+/* What killed processes left beside videos and tables, and in a RUN, goes with the next of the same name. */
+static void leftovers_go(void **state) {
+    (void)state;
+    const pid_t gone = fork();
+    if (gone == 0) _exit(0);
+    assert_int_equal(waitpid(gone, NULL, 0), gone);
+    write_text("corridor.yaml", CORRIDOR);
+    shell("mkdir -p dusty && for f in ep.gif table.csv scenario.yaml metrics.csv solution.csv; do "
+          "echo x > dusty/$f.partial-%ld; echo x > dusty/$f.partial-%ld; done",
+          (long)gone, (long)getpid());
+    RUN_WELL("record", at("corridor.yaml"), "-o", at("dusty/ep.gif"), "--steps", "2");
+    RUN_WELL("sweep", at("corridor.yaml"), "-o", at("dusty/table.csv"), "-q", "-v", "learner.beta_r=1,2");
+    shell("test $(ls dusty | grep -c partial-%ld) = 3", (long)gone);
+    RUN_WELL("solve", at("corridor.yaml"), "-o", at("dusty"), "-q");
+    shell("test $(ls dusty | grep -c partial-%ld) = 0 && test $(ls dusty | grep -c partial-%ld) = 5",
+          (long)gone, (long)getpid());
+}
+
 /* ---- the best parameters ---- */
 
 static void policy_is_small_and_best(void **state) {
@@ -377,6 +442,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(moved_runs_stay_whole),
         cmocka_unit_test(named_files_of_policies_go_along),
+        cmocka_unit_test(named_runs_and_data_go_along),
+        cmocka_unit_test(leftovers_go),
         cmocka_unit_test(policy_is_small_and_best),
         cmocka_unit_test(resume_keeps_the_best),
         cmocka_unit_test(one_run_has_one_writer),
