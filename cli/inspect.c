@@ -86,7 +86,7 @@ static lud_status find_state(const lud_scenario *s, const inspect_values *values
     if (!status) {
         lud_range range = {.seed = batch->seed, .n = 1, .tick = batch->tick};
         lud_batch_out out = {.observations = observations};
-        batch->auto_reset = false;
+        batch->end = LUD_END_GOES_ON;
         lud_batch_reset(batch, &out);
         lud_cast_reset(cast, range, batch->states, hidden);
         for (int64_t step = 0; step < values->after; step++) {
