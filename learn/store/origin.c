@@ -64,9 +64,9 @@ lud_status lud_origin_check(const lud_checkpoint *checkpoint, const char *path, 
                             const char *learner, const lud_model *model, lud_error *error) {
     const char *by = lud_checkpoint_text(checkpoint, "learner"),
                *names = lud_checkpoint_text(checkpoint, key_of_names);
-    if (learner && (!by || strcmp(by, learner) != 0))
-        return lud_invalid(error, "%s: a checkpoint of learner '%s', this scenario trains '%s'", path,
-                           by ? by : "?", learner);
+    if (learner && by && strcmp(by, learner) != 0)
+        return lud_invalid(error, "%s: a checkpoint of learner '%s', this scenario trains '%s'", path, by,
+                           learner);
     LUD_TRY(lud_origin_check_key(lud_checkpoint_text(checkpoint, key_of_key),
                                  lud_checkpoint_text(checkpoint, "configuration"), path, folder, error));
     if (!names || !model || !model->world->names) return LUD_OK;

@@ -155,6 +155,12 @@ static void moved_runs_stay_whole(void **state) {
     free(after);
     REFUSED("checkpoint.safetensors: no such file; the run has policy.safetensors, which acts", "train",
             at("bare"), "--resume", "-q");
+    /* a damaged one is refused, and the way on is named */
+    shell(
+        "cp -r away/moved damaged && printf x | dd of=damaged/policy.safetensors bs=1 seek=2000 conv=notrunc "
+        "2>/dev/null");
+    REFUSED("damaged/checkpoint.safetensors in the place of", "eval", at("damaged"));
+    RUN_WELL("eval", at("damaged/checkpoint.safetensors"), "--queries", "1");
     /* with nothing but the checkpoint before the last it is still a RUN */
     shell("cp -r away/moved old && rm old/policy* && mv old/checkpoint.safetensors "
           "old/checkpoint.previous.safetensors");

@@ -119,8 +119,8 @@ static const lud_learner_kind regression_kind = {.name = "regression",
                                                  .evaluate = evaluate,
                                                  .visit = visit,
                                                  .visit_policy = visit_policy,
-                                                 .score = {"evaluation/loss", .least = true},
-                                                 .training_score = {"loss", .least = true}};
+                                                 .score = {.column = "evaluation/loss", .least = true},
+                                                 .training_score = {.column = "loss", .least = true}};
 
 static lud_learner *make(lud_optimiser_kind kind) {
     regression *r = calloc(1, sizeof *r);

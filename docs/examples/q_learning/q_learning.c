@@ -276,5 +276,5 @@ const lud_learner_kind q_learning = {.name = "q-learning",
                                      .iterate = iterate,
                                      .visit = visit,
                                      .visit_policy = visit_policy,
-                                     .training_score = {"episode/return"},
+                                     .training_score = {.column = "episode/return"},
                                      .policy = policy_of};

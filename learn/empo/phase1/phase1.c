@@ -163,7 +163,7 @@ const lud_learner_kind lud_empo_phase1 = {
     .evaluate = lud_empo_phase1_evaluate,
     .visit = visit,
     .visit_policy = visit_policy,
-    .score = {"exact/policy_divergence", .least = true},
+    .score = {.column = "exact/policy_divergence", .least = true},
     .policy = policy,
     .report = report,
 };

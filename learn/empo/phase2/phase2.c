@@ -414,7 +414,7 @@ const lud_learner_kind lud_empo_phase2 = {
     .evaluate = lud_empo_phase2_evaluate,
     .visit = visit,
     .visit_policy = visit_policy,
-    .score = {"exact/regret", .least = true},
+    .score = {.column = "exact/regret", .least = true},
     .policy = policy,
     .report = report,
     .overlay = lud_empo_phase2_overlay,
