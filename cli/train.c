@@ -46,22 +46,6 @@ static void set_defaults(void *data) {
     values->checkpoint_minutes = 5.0;
 }
 
-/* The effective configuration as YAML, the learner's section with all its defaults; what it names, as copies
- * in the run's folder. */
-static lud_status effective(const lud_scenario *scenario, const lud_learner *learner,
-                            const lud_train_options *options, lud_arena *arena, lud_carried *carried,
-                            char **text, lud_error *error) {
-    lud_tree *root = NULL;
-    size_t length = 0;
-    const bool resumes = options->resume || options->resume_previous;
-    lud_status status = lud_scenario_effective(scenario, arena, &root, error);
-    if (status == LUD_OK) status = lud_learner_write(learner, arena, root, error);
-    if (status == LUD_OK)
-        status = lud_carried_plan(scenario, learner->kind->options, options->folder, resumes, root, carried,
-                                  error);
-    return status ? status : lud_tree_write(arena, root, text, &length, error);
-}
-
 /* ---- settings that are meant ---- */
 
 enum { MOST_RUN_KEYS = 8 };
@@ -107,7 +91,9 @@ static lud_status find_meant(const train_values *values, const char *path, const
     /* a file that says nothing without what is set has no settings of its own */
     lud_status status = lud_run_scenario(path, NULL, &plain, NULL);
     if (!status) status = lud_learner_create(plain, (lud_device *)(uintptr_t)device, &learner, NULL);
-    if (!status) status = effective(plain, learner, &values->options, arena, &carried, &text, NULL);
+    if (!status)
+        status = lud_train_configuration(plain, learner, values->options.folder, true, arena, &carried, &text,
+                                         NULL);
     if (!status) m->base.plain = text;
     /* its texts lie in the arena of what is carried no more: lud_tree_write has copied them */
     lud_carried_free(&carried);
@@ -161,7 +147,9 @@ static lud_status train_with(const train_values *values, const char *path, const
     lud_train_options options = values->options;
     char *configuration = NULL;
     meant m = {0};
-    LUD_TRY(effective(scenario, learner, &options, arena, carried, &configuration, error));
+    const bool resumes = options.resume || options.resume_previous;
+    LUD_TRY(lud_train_configuration(scenario, learner, options.folder, resumes, arena, carried,
+                                    &configuration, error));
     if (options.resume || options.resume_previous)
         LUD_TRY(find_meant(values, path, device, arena, &m, error));
     options.checkpoint_seconds = 60.0 * values->checkpoint_minutes;

@@ -99,6 +99,18 @@ static char *run_path(const char *folder, const char *name) {
     return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
 }
 
+lud_status lud_train_configuration(const lud_scenario *scenario, const lud_learner *learner,
+                                   const char *folder, bool resumes, lud_arena *arena, lud_carried *carried,
+                                   char **text, lud_error *error) {
+    lud_tree *root = NULL;
+    size_t length = 0;
+    *carried = (lud_carried){0};
+    LUD_TRY(lud_scenario_effective(scenario, arena, &root, error));
+    LUD_TRY(lud_learner_write(learner, arena, root, error));
+    LUD_TRY(lud_carried_plan(scenario, learner->kind->options, folder, resumes, root, carried, error));
+    return lud_tree_write(arena, root, text, &length, error);
+}
+
 /* ---- going on ---- */
 
 /* Why there is nothing to go on from. */

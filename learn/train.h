@@ -38,6 +38,13 @@ typedef struct lud_train_result {
     lud_kept kept;        /* what policy.safetensors holds */
 } lud_train_result;
 
+/* What a training in a folder is configured by: the effective configuration as YAML, the learner's section
+ * with all its defaults, and what it names as copies in the folder, which `carried` gets (free with
+ * lud_carried_free, also on failure). With `resumes` it is one that goes on. The text lives in the arena. */
+lud_status lud_train_configuration(const lud_scenario *scenario, const lud_learner *learner,
+                                   const char *folder, bool resumes, lud_arena *arena, lud_carried *carried,
+                                   char **text, lud_error *error);
+
 /* Trains until the learner's iterations are done or the user interrupts (LUD_INTERRUPTED, after saving). A
  * run's folder gets scenario.yaml with the files that it names, metrics.csv, a TensorBoard event file,
  * policy.safetensors (the best parameters, learn/best.h), checkpoint.safetensors (all that a resumed run
