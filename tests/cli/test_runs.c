@@ -117,6 +117,27 @@ static void same_tensors(const char *a_name, const char *b_name) {
     lud_checkpoint_destroy(b);
 }
 
+/* A call that goes on beside the test and prints nothing. */
+#define BEGIN(...) begin((const char *const[]){__VA_ARGS__, NULL})
+static pid_t begin(const char *const *words) {
+    char *arguments[32] = {"ludus"};
+    for (int i = 0; words[i]; i++) arguments[i + 1] = (char *)(uintptr_t)words[i];
+    const pid_t child = fork();
+    if (child) return child;
+    const int null = open("/dev/null", O_WRONLY);
+    dup2(null, 1);
+    dup2(null, 2);
+    execv(LUDUS_BINARY_DIR "/ludus", arguments);
+    _exit(1);
+}
+
+/* Ends it without a warning after so many milliseconds. */
+static void kill_after(pid_t child, int milliseconds) {
+    usleep((useconds_t)milliseconds * 1000);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 /* ---- a RUN takes along what it needs ---- */
 
 /* What the verbs say of a RUN; the caller frees it. The proof world has random queries to play, seeded. */
@@ -289,20 +310,10 @@ static void resume_keeps_the_best(void **state) {
     same_tensors("one/checkpoint.safetensors", "parts/checkpoint.safetensors");
     /* killed at any moment, too */
     for (int k = 0; k < 4; k++) {
-        const pid_t child = fork();
-        if (child == 0) {
-            const int null = open("/dev/null", O_WRONLY);
-            dup2(null, 1);
-            dup2(null, 2);
-            const char *resume = there("killed/checkpoint.safetensors") ? "--resume" : "--overwrite";
-            execl(LUDUS_BINARY_DIR "/ludus", "ludus", "train", at("team.yaml"), "-o", at("killed"), "-q",
-                  "--evaluate-every", "5", "--checkpoint-every", "1", "--set", "run.steps=600", resume,
-                  (char *)NULL);
-            _exit(1);
-        }
-        usleep(60000 + 40000 * (useconds_t)k);
-        kill(child, SIGKILL);
-        assert_int_equal(waitpid(child, NULL, 0), child);
+        kill_after(BEGIN("train", at("team.yaml"), "-o", at("killed"), "-q", "--evaluate-every", "5",
+                         "--checkpoint-every", "1", "--set", "run.steps=600",
+                         there("killed/checkpoint.safetensors") ? "--resume" : "--overwrite"),
+                   60 + 40 * k);
     }
     RUN_WELL("train", at("team.yaml"), "-o", at("killed"), "-q", "--evaluate-every", "5", "--set",
              "run.steps=600", there("killed/checkpoint.safetensors") ? "--resume" : "--overwrite");
@@ -316,15 +327,8 @@ static void resume_keeps_the_best(void **state) {
 static void one_run_has_one_writer(void **state) {
     (void)state;
     write_text("team.yaml", SMALL_TEAM);
-    const pid_t child = fork();
-    if (child == 0) {
-        const int null = open("/dev/null", O_WRONLY);
-        dup2(null, 1);
-        dup2(null, 2);
-        execl(LUDUS_BINARY_DIR "/ludus", "ludus", "train", at("team.yaml"), "-o", at("shared"), "-q", "--set",
-              "run.steps=100000000", (char *)NULL);
-        _exit(1);
-    }
+    const pid_t child =
+        BEGIN("train", at("team.yaml"), "-o", at("shared"), "-q", "--set", "run.steps=100000000");
     for (int i = 0; i < 1000 && !there("shared/metrics.csv"); i++) usleep(10000);
     char message[64];
     snprintf(message, sizeof message, "process %ld is writing this run", (long)child);
@@ -392,6 +396,39 @@ static void solutions_stay_with_their_scenario(void **state) {
         "test \"$(cat treasure)\" = gold && test -f linked/solution.empo && ! test -L linked/solution.empo");
 }
 
+/* Killed at any moment, what begins anew or solves anew stands beside nothing of what was there. */
+static void kills_mix_nothing_up(void **state) {
+    (void)state;
+    write_text("team.yaml", SMALL_TEAM);
+    write_text("corridor.yaml", CORRIDOR);
+    RUN_WELL("train", at("team.yaml"), "-o", at("anew"), "-q");
+    RUN_WELL("solve", at("corridor.yaml"), "-o", at("solved_anew"), "-q");
+    for (int k = 0; k < 12; k++) {
+        char seed[16], beta[64];
+        snprintf(seed, sizeof seed, "%d", 100 + k);
+        snprintf(beta, sizeof beta, "learner={type: empo-exact, beta_r: %d}", 2 + k);
+        kill_after(BEGIN("train", at("team.yaml"), "-o", at("anew"), "-q", "-s", seed, "--overwrite",
+                         "--checkpoint-every", "10"),
+                   10 + 12 * k);
+        kill_after(BEGIN("solve", at("corridor.yaml"), "-o", at("solved_anew"), "-q", "--set", beta),
+                   4 + 6 * k);
+        static const char *const folders[] = {"anew", "solved_anew"};
+        for (int f = 0; f < 2; f++) {
+            program_result r = LUDUS("run", at(folders[f]), "--episodes", "1");
+            if (r.exit_code && !strstr(r.err, "expected a RUN") && !strstr(r.err, "so no RUN") &&
+                !strstr(r.err, "not finished"))
+                fail_msg("%s", r.err);
+            program_free(&r);
+        }
+    }
+    /* the first of all lies where it was moved to, whole */
+    RUN_WELL("train", at("team.yaml"), "-o", at("anew"), "-q", "--overwrite");
+    RUN_WELL("eval", at("anew/aside-1"));
+    RUN_WELL("solve", at("corridor.yaml"), "-o", at("solved_anew"), "-q");
+    RUN_WELL("eval", at("anew"));
+    RUN_WELL("eval", at("solved_anew"), "--policy", "random");
+}
+
 /* ---- names ---- */
 
 static void other_names_are_refused(void **state) {
@@ -428,8 +465,19 @@ static void full_disks_are_told(void **state) {
     const bool told = r.exit_code == 1 && strstr(r.err, "disk/exact/") && strstr(r.err, "No space left");
     if (!told) print_message("%d %s", r.exit_code, r.err);
     program_free(&r);
+    /* a RUN that nobody may write to is looked at all the same */
+    RUN_WELL("solve", at("corridor.yaml"), "-o", at("readable"), "-q");
+    shell("rm -rf disk/* && cp -r readable disk/ && mount -o remount,ro %s", at("disk"));
+    r = LUDUS("solve", at("corridor.yaml"), "-o", at("disk/readable"), "-q");
+    const bool refuses = r.exit_code == 1 && strstr(r.err, "disk/readable: cannot be written: Read-only");
+    if (!refuses) print_message("%d %s", r.exit_code, r.err);
+    program_free(&r);
+    r = LUDUS("eval", at("disk/readable"), "--policy", "random");
+    const bool looks = r.exit_code == 0;
+    if (!looks) print_message("%d %s", r.exit_code, r.err);
+    program_free(&r);
     shell("umount disk");
-    assert_true(told);
+    assert_true(told && refuses && looks);
 }
 
 static int make_folder(void **state) {
@@ -455,6 +503,7 @@ int main(void) {
         cmocka_unit_test(one_run_has_one_writer),
         cmocka_unit_test(settings_stay_with_results),
         cmocka_unit_test(solutions_stay_with_their_scenario),
+        cmocka_unit_test(kills_mix_nothing_up),
         cmocka_unit_test(other_names_are_refused),
         cmocka_unit_test(full_disks_are_told),
     };
