@@ -256,12 +256,19 @@ static bool same_value(const char *a, const char *b) {
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
+/* Whether a path is that of a copy in RUN/files of what another names: runs of before named the files
+ * themselves. */
+static bool is_copy(const char *was, const char *is) {
+    const char *slash = was ? strrchr(was, '/') : NULL;
+    return is && strncmp(is, "files/", 6) == 0 && slash && strcmp(slash + 1, is + 6) == 0;
+}
+
 /* Settings of `now` that were otherwise `before`; with `gone` those that are not there any more. */
 static void compare(const leaves *before, const leaves *now, bool gone, comparison *c) {
     const leaves *from = gone ? before : now;
     for (size_t i = 0; i < from->n; i++) {
         const char *path = from->items[i].path, *was = value_of(before, path), *is = value_of(now, path);
-        if (same_value(was, is) || (gone && is) || is_of_no_account(path)) continue;
+        if (same_value(was, is) || is_copy(was, is) || (gone && is) || is_of_no_account(path)) continue;
         if ((c->skip && c->skip(c->context, path)) || (c->plain && !same_value(value_of(c->plain, path), is)))
             continue;
         if (c->n++ >= c->most) continue;
