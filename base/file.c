@@ -130,6 +130,19 @@ int lud_folder_remove_leftovers(const char *folder, const char *name) {
     return n;
 }
 
+void lud_file_remove_link(const char *path) {
+    struct stat info;
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) unlink(path);
+}
+
+int lud_file_remove_leftovers(const char *path) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+    const int n = folder && *name ? lud_folder_remove_leftovers(folder, name) : 0;
+    free(folder);
+    return n;
+}
+
 lud_status lud_file_write_begin(lud_file_writer *writer, const char *path, lud_error *error) {
     *writer = (lud_file_writer){0};
     writer->path = strdup(path);

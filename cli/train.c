@@ -77,6 +77,11 @@ static lud_status find_meant(const train_values *values, const char *path, const
         if (!(m->paths[m->base.n++] = key_of(arena, given->set.items[i]))) return lud_out_of_memory(error);
     for (size_t i = 0; i < sizeof run / sizeof *run; i++)
         if (run[i].set) m->paths[m->base.n++] = run[i].path;
+    /* the length in the learner's own section follows from that one */
+    bool longer = false;
+    for (int i = 0; i < m->base.n; i++) longer = longer || strcmp(m->paths[i], "run.steps") == 0;
+    if (longer) m->paths[m->base.n++] = "learner.steps";
+    if (longer) m->paths[m->base.n++] = "learner.total_steps";
     m->base.paths = m->paths;
     if (m->base.n == 0) return LUD_OK;
     lud_scenario *plain = NULL;

@@ -100,6 +100,18 @@ static char *run_path(const char *folder, const char *name) {
     return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
 }
 
+lud_status lud_train_configuration(const lud_scenario *scenario, const lud_learner *learner,
+                                   const char *folder, bool resumes, lud_arena *arena, lud_carried *carried,
+                                   char **text, lud_error *error) {
+    lud_tree *root = NULL;
+    size_t length = 0;
+    *carried = (lud_carried){0};
+    LUD_TRY(lud_scenario_effective(scenario, arena, &root, error));
+    LUD_TRY(lud_learner_write(learner, arena, root, error));
+    LUD_TRY(lud_carried_plan(scenario, learner->kind->options, folder, resumes, root, carried, error));
+    return lud_tree_write(arena, root, text, &length, error);
+}
+
 /* ---- going on ---- */
 
 /* Why there is nothing to go on from. */
@@ -317,6 +329,7 @@ static lud_status save_last(session *s, lud_error *error) {
     const double start = lud_clock_seconds();
     lud_error failure = {0};
     if (lud_checkpoint_writer_wait(s->writer, &failure)) tell_failure(s, &failure, true);
+    look_after_writer(s);
     lud_status status = lud_metrics_flush(s->metrics, error), written;
     if (s->broken) {
         if (s->best.unsaved)
@@ -438,17 +451,6 @@ static void print_figures(const session *s, lud_text *out) {
         lud_text_append(out, "%-32s %12.6g   %s\n", column->name, s->row[i],
                         column->help ? column->help : "");
     }
-}
-
-lud_status lud_train_configuration(const lud_scenario *scenario, const lud_learner *learner,
-                                   const char *folder, bool resume, lud_arena *arena, lud_carried *carried,
-                                   char **text, lud_error *error) {
-    lud_tree *root = NULL;
-    size_t length = 0;
-    LUD_TRY(lud_scenario_effective(scenario, arena, &root, error));
-    LUD_TRY(lud_learner_write(learner, arena, root, error));
-    LUD_TRY(lud_carried_plan(scenario, learner->kind->options, folder, resume, root, carried, error));
-    return lud_tree_write(arena, root, text, &length, error);
 }
 
 lud_status lud_train(lud_learner *learner, const lud_train_options *options, lud_train_result *result,

@@ -40,11 +40,11 @@ typedef struct lud_train_result {
     lud_kept kept;        /* what policy.safetensors holds */
 } lud_train_result;
 
-/* The configuration in effect as YAML in the arena, the learner's section with all its defaults, and the
- * files that it names, whose copies in `folder` stand in the text. `resume` as in lud_carried_plan. Free
- * `carried` also on failure. */
+/* What a training in a folder is configured by: the effective configuration as YAML, the learner's section
+ * with all its defaults, and what it names as copies in the folder, which `carried` gets (free with
+ * lud_carried_free, also on failure). With `resumes` it is one that goes on. The text lives in the arena. */
 lud_status lud_train_configuration(const lud_scenario *scenario, const lud_learner *learner,
-                                   const char *folder, bool resume, lud_arena *arena, lud_carried *carried,
+                                   const char *folder, bool resumes, lud_arena *arena, lud_carried *carried,
                                    char **text, lud_error *error);
 
 /* Trains until the learner's iterations are done or the user interrupts (LUD_INTERRUPTED, after saving). A

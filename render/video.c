@@ -162,6 +162,7 @@ static lud_status open_stream(lud_video *v, lud_error *error) {
     if (!codec)
         return lud_fail(error, LUD_ERROR_UNSUPPORTED, "%s: libavcodec on this machine has no encoder %s",
                         v->path, v->format->encoders[0]);
+    lud_file_remove_leftovers(v->path);
     LUD_TRY(lud_file_write_begin(&v->writer, v->path, error));
     uint8_t *buffer = av->av_malloc(IO_BYTES);
     v->io = buffer ? av->avio_alloc_context(buffer, IO_BYTES, 1, v, NULL, write_bytes, seek_to) : NULL;

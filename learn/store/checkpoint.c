@@ -564,7 +564,9 @@ lud_status lud_checkpoint_open(const char *path, lud_checkpoint **checkpoint, lu
     if (status == LUD_OK) return LUD_OK;
     char *previous = lud_checkpoint_previous_path(path);
     lud_checkpoint *older = NULL;
-    if (previous && open_one(previous, &older, NULL) == LUD_OK)
+    const char *format = NULL; /* from parameters that act training cannot go on */
+    if (previous && open_one(previous, &older, NULL) == LUD_OK) format = lud_checkpoint_text(older, "format");
+    if (older && !(format && strcmp(format, "ludus-policy-1") == 0))
         lud_fail(error, status,
                  "%s; the previous checkpoint %s is readable, --resume-previous goes on from it", first.text,
                  previous);

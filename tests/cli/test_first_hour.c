@@ -245,7 +245,7 @@ static void test_training(void **state) {
     if (r.exit_code != 0) fail_msg("%s", r.err);
     assert_contains(r.out, "graph-mappo, 4 of 4 iterations");
     assert_contains(r.out, "evaluation/return");
-    assert_contains(r.out, "holds scenario.yaml, metrics.csv, checkpoint.safetensors");
+    assert_contains(r.out, "policy.safetensors: parameters of iteration 4");
     snprintf(next, sizeof next, "ludus eval %s\n", run);
     assert_contains(r.out, next);
     program_free(&r);
