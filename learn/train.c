@@ -187,10 +187,14 @@ static lud_status iterate(session *s, lud_error *error) {
         lud_checkpoint_clear(s->before);
         visit(s, s->before);
         LUD_TRY(lud_checkpoint_status(s->before, error));
+        if (lud_checkpoint_check_finite(s->before, error))
+            return lud_fail_context(error, "after iteration %llu", (unsigned long long)s->iterations);
     }
     for (int i = 0; i < s->n_columns; i++) s->row[i] = NAN;
     const lud_status status = l->kind->iterate(l, s->row, error);
     s->broken = status == LUD_INTERRUPTED && s->before;
+    if (status == LUD_ERROR_NUMERIC)
+        return lud_fail_context(error, "iteration %llu", (unsigned long long)s->iterations + 1);
     if (status) return status;
     s->iterations++;
     s->pending = true;

@@ -102,6 +102,7 @@ lud_checkpoint *lud_checkpoint_writer_begin(lud_checkpoint_writer *writer) {
 
 lud_status lud_checkpoint_writer_submit(lud_checkpoint_writer *writer, lud_error *error) {
     LUD_TRY(lud_checkpoint_status(writer->checkpoint, error));
+    LUD_TRY(lud_checkpoint_check_finite(writer->checkpoint, error));
     pthread_mutex_lock(&writer->mutex);
     writer->busy = true;
     pthread_cond_broadcast(&writer->changed);
