@@ -31,8 +31,10 @@ TABLE(optimiser_table, "optimiser", LUD_OPTIMISER_HELP, LUD_OPTIMISER_ROWS("1e-8
 static const lud_option options[] = {
     TEXT(type, "empo-phase2", "empo-phase2"),
     LUD_EMPO_THEORY_OPTIONS(theory),
-    TREE(human_prior, "how people act: `exact` (solved first), `{type: learned, run: RUN}`, or a policy; "
-                      "left out: {type: heuristic}"),
+    TREE(human_prior,
+         "how people act: `exact` (solved first), `{type: learned, run: RUN}`, or a policy; "
+         "left out: {type: heuristic}",
+         .names = LUD_NAMES_POLICY),
 
     INT(environments, "8", 1, 65536, "environments side by side"),
     INT(steps_per_episode, "50", 0, STEPS, "0: until the world ends the episode"),

@@ -542,12 +542,18 @@ static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) 
 
 /* ---- saving ---- */
 
-static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
+static void visit_policy(lud_learner *learner, lud_checkpoint *checkpoint) {
     kge *k = (kge *)learner;
     lud_kge_visit_shape(&k->options.shape, k->model->base, checkpoint);
+    lud_parameters_visit(k->parameters, "", checkpoint);
+    if (lud_checkpoint_loading(checkpoint)) lud_parameters_copy(k->best, k->parameters);
+}
+
+static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
+    kge *k = (kge *)learner;
+    visit_policy(learner, checkpoint);
     lud_checkpoint_u64(checkpoint, "kge.epoch", &k->epoch);
     lud_checkpoint_real(checkpoint, "kge.best_mrr", &k->best_mrr);
-    lud_parameters_visit(k->parameters, "", checkpoint);
     lud_parameters_visit(k->best, "best.", checkpoint);
     lud_optimiser_visit(k->optimiser, "optimiser.", checkpoint);
     /* only of an epoch that was broken off */
@@ -581,4 +587,6 @@ const lud_learner_kind lud_learner_kge = {
     .iterate = iterate,
     .evaluate = evaluate,
     .visit = visit,
+    .visit_policy = visit_policy,
+    .score = {"valid/mrr"},
 };

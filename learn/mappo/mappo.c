@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "learn/mappo/policy.h"
 #include "learn/mappo/stability/stability.h"
 #include "learn/mappo/start.h"
@@ -105,7 +106,7 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
     lud_mappo_options *o = &m->options;
     lud_status status = lud_mappo_options_read(m->arena, s->learner, o, error);
     if (status) return status;
-    if (o->start && !(o->start = lud_mappo_find_path(m->arena, s->path, o->start)))
+    if (o->start && !(o->start = lud_path_find(m->arena, s->path, o->start)))
         return lud_no_memory(error, "a learner");
     if (s->run.steps > 0) o->steps = s->run.steps;
     const int64_t n_agents = s->model->layout.n_agents, envs = s->run.environments;
@@ -223,6 +224,10 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
 
 /* --- checkpoints --- */
 
+static void visit_policy(lud_learner *learner, lud_checkpoint *checkpoint) {
+    lud_mappo_ppo_visit_policy(&((mappo *)learner)->ppo, checkpoint);
+}
+
 /* What is seen follows from the states, so it is not taken from a file. A GPU's own real numbers may differ
  * from these in their last bit: they stay, being finite. */
 static void observe_again(mappo *m) {
@@ -299,6 +304,9 @@ const lud_learner_kind lud_mappo_learner = {
     .iterate = iterate,
     .evaluate = evaluate,
     .visit = visit,
+    .visit_policy = visit_policy,
+    .score = {"evaluation/return"},
+    .training_score = {"return"},
     .join = lud_mappo_join,
     .report = report,
     .honours = LUD_HONOURS_CURVES | LUD_HONOURS_AGAINST,

@@ -86,10 +86,6 @@ extern const char *const lud_mappo_encoder_names[];                          /* 
 lud_status lud_mappo_options_read(lud_arena *arena, lud_tree *learner, lud_mappo_options *options,
                                   lud_error *error);
 
-/* A path as it is beside the scenario's file, else in the present folder; absolute, as a RUN keeps it
- * elsewhere. What is nowhere stays, for the message of who opens it. Null when memory is out. */
-const char *lud_mappo_find_path(lud_arena *arena, const char *scenario, const char *path);
-
 /* Numbers of the magnitude's state that one row carries from step to step; 0: none. */
 int64_t lud_mappo_state_width(const lud_mappo_options *options);
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "base/file.h"
 #include "learn/proof_ppo/policy.h"
 #include "learn/proof_ppo/query.h"
 #include "learn/proof_ppo/report.h"
@@ -99,11 +100,15 @@ static lud_status name_columns(prover *p, lud_error *error) {
 static lud_status build(prover *p, lud_error *error) {
     LUD_TRY(lud_proof_ppo_options_read(p->arena, p->scenario->learner, &p->options, error));
     const lud_proof_ppo_options *o = &p->options;
+    const char **embeddings = &p->options.evaluation.rank.fusion.run;
+    if (*embeddings && !(*embeddings = lud_path_find(p->arena, p->scenario->path, *embeddings)))
+        return lud_no_memory(error, "a path");
     LUD_TRY(name_columns(p, error));
     if (o->evaluation.rank.score == LUD_PROOF_SCORE_ODDS && !p->model->limits.end_action)
         return lud_invalid_at(error, p->scenario->learner->place,
                               "evaluation: score: odds is that of giving up, which this world does not offer "
                               "(proof.limits.end_action)");
+    p->base.keeps_last = !o->evaluation.keep_best;
     if (p->scenario->run.steps > 0) p->options.total_steps = p->scenario->run.steps;
     const int n_threads = (int)p->scenario->run.threads;
     if (o->n_envs * o->n_steps > INT32_MAX / 4)
@@ -219,13 +224,19 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
 
 /* ---- saving ---- */
 
+static void visit_policy(lud_learner *learner, lud_checkpoint *checkpoint) {
+    prover *p = (prover *)learner;
+    lud_parameters_visit(p->parameters, "", checkpoint);
+    if (lud_checkpoint_loading(checkpoint)) p->best_mrr = -1.0; /* nothing else is the best */
+}
+
 static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     prover *p = (prover *)learner;
+    visit_policy(learner, checkpoint);
     lud_checkpoint_u64(checkpoint, "proof_ppo.iteration", &p->iteration);
     lud_checkpoint_u64(checkpoint, "proof_ppo.env_steps", &p->env_steps);
     lud_checkpoint_u64(checkpoint, "proof_ppo.n_updates", &p->update.n_steps);
     lud_checkpoint_real(checkpoint, "proof_ppo.best_mrr", &p->best_mrr);
-    lud_parameters_visit(p->parameters, "", checkpoint);
     lud_parameters_visit(p->best, "best.", checkpoint);
     lud_optimiser_visit(p->optimiser, "optimiser.", checkpoint);
     lud_update_visit(&p->update, checkpoint);
@@ -259,7 +270,7 @@ static void report(lud_learner *learner, lud_text *out) {
         lud_text_append(out,
                         "replayed from recorded graphs: %" PRIu64 " of %" PRIu64 " pieces of device work\n",
                         replayed, pieces);
-    lud_text_append(out, "\nbest validation MRR %.4f; ludus eval RUN ranks the test queries\n", p->best_mrr);
+    lud_text_append(out, "\nludus eval RUN ranks the test queries\n");
 }
 
 static lud_status acting(lud_learner *learner, lud_policy **policy, lud_error *error) {
@@ -277,6 +288,8 @@ const lud_learner_kind lud_learner_proof_ppo = {
     .destroy = destroy,
     .iterate = iterate,
     .visit = visit,
+    .visit_policy = visit_policy,
+    .score = {"valid/mrr"},
     .report = report,
     .policy = acting,
     .honours = LUD_HONOURS_SPLIT | LUD_HONOURS_QUERIES,

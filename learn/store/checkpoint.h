@@ -124,16 +124,26 @@ lud_status lud_checkpoint_write(lud_checkpoint *checkpoint, const char *path, lu
 /* `a/b.safetensors` -> `a/b.previous.safetensors`. Caller frees; null when memory is out. */
 char *lud_checkpoint_previous_path(const char *path);
 
-/* A thread that writes checkpoints beside the training, which stops only to copy its fields out. */
+/* A thread that writes checkpoints beside the training, which stops only to copy its fields out. It has one
+ * file or several, numbered in the order in which they are written. */
 typedef struct lud_checkpoint_writer lud_checkpoint_writer;
-/* Also removes partial files that killed processes left beside `path`. */
-lud_status lud_checkpoint_writer_create(const char *path, lud_checkpoint_writer **writer, lud_error *error);
-/* An empty checkpoint to fill, or null while the one before is still being written (try again later). */
-lud_checkpoint *lud_checkpoint_writer_begin(lud_checkpoint_writer *writer);
-/* Hands the filled checkpoint over; a failed visit, and what became infinite or no number, is reported here
- * and nothing is written. */
+lud_status lud_checkpoint_writer_create(const char *const *paths, int n, lud_checkpoint_writer **writer,
+                                        lud_error *error);
+/* Whether something is being written. */
+bool lud_checkpoint_writer_busy(lud_checkpoint_writer *writer);
+/* An empty checkpoint to fill for a file, or null while the one before is still being written (try again
+ * later). */
+lud_checkpoint *lud_checkpoint_writer_begin(lud_checkpoint_writer *writer, int file);
+/* Takes a filled checkpoint for a file and gives another, to be filled, in its place. Only while it is not
+ * busy. */
+void lud_checkpoint_writer_exchange(lud_checkpoint_writer *writer, int file, lud_checkpoint **filled);
+/* Hands the filled checkpoints over; a failed visit, and what became infinite or no number, is reported here
+ * and nothing is written. What could not
+ * be written is written at the next time, with what is new then. */
 lud_status lud_checkpoint_writer_submit(lud_checkpoint_writer *writer, lud_error *error);
 /* Waits until nothing is being written; reports a failure of the last write once. */
 lud_status lud_checkpoint_writer_wait(lud_checkpoint_writer *writer, lud_error *error);
+/* Reports it without waiting: LUD_OK while nothing is known. */
+lud_status lud_checkpoint_writer_failure(lud_checkpoint_writer *writer, lud_error *error);
 /* Waits and frees. Null is allowed. */
 void lud_checkpoint_writer_destroy(lud_checkpoint_writer *writer);

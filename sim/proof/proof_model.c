@@ -91,7 +91,8 @@ static bool build_layout(lud_proof_model *model) {
     layout->max_steps = model->max_depth;
     layout->actions = actions;
     layout->roles = roles;
-    static const lud_measure measures[] = {{"proved", "%.3f", "episodes that found a proof", false, NULL}};
+    static const lud_measure measures[] = {
+        {.name = "proved", .format = "%.3f", .help = "episodes that found a proof", .caption = "proved"}};
     layout->n_measures = layout->n_columns = 1;
     layout->measures = measures;
     layout->n_parts = 3;

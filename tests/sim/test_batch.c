@@ -182,7 +182,7 @@ static void test_final_states_and_counters(void **state) {
     lud_batch_destroy(batch);
 
     assert_int_equal(lud_batch_create(&walk->model, 1, 1, 0, &batch, NULL), LUD_OK);
-    batch->auto_reset = false;
+    batch->end = LUD_END_GOES_ON;
     lud_batch_reset(batch, NULL);
     for (int s = 0; s < 4; s++) lud_batch_step(batch, (lud_actions){.discrete = actions}, NULL);
     assert_memory_equal(batch->states, expected, 4); /* stays at its end */

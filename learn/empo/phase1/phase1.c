@@ -115,6 +115,10 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
 
 /* ---- saving and reporting ---- */
 
+static void visit_policy(lud_learner *learner, lud_checkpoint *checkpoint) {
+    lud_empo_human_net_visit_policy(&((phase1 *)learner)->net, checkpoint);
+}
+
 static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     phase1 *p = (phase1 *)learner;
     uint64_t step = (uint64_t)p->step;
@@ -123,7 +127,7 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     lud_checkpoint_limit(checkpoint, "step", step, LUD_CHECKPOINT_MOST);
     lud_empo_check_credit(checkpoint, p->credit);
     p->step = (int64_t)step;
-    lud_empo_human_net_visit(&p->net, "", checkpoint);
+    lud_empo_human_net_visit(&p->net, checkpoint);
     lud_empo_phase1_update_visit(p->update, checkpoint);
     lud_empo_phase1_rollout_visit(p->rollout, "actor.", checkpoint);
     /* a transition is one person's, whose number stands in place of goals */
@@ -156,6 +160,8 @@ const lud_learner_kind lud_empo_phase1 = {
     .iterate = iterate,
     .evaluate = lud_empo_phase1_evaluate,
     .visit = visit,
+    .visit_policy = visit_policy,
+    .score = {"exact/policy_divergence", .least = true},
     .policy = policy,
     .report = report,
 };

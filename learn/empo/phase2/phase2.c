@@ -336,6 +336,10 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
 
 /* ---- saving and reporting ---- */
 
+static void visit_policy(lud_learner *learner, lud_checkpoint *checkpoint) {
+    lud_empo_values_visit_policy(&((phase2 *)learner)->values, checkpoint);
+}
+
 static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     phase2 *p = (phase2 *)learner;
     uint64_t step = (uint64_t)p->step;
@@ -405,6 +409,8 @@ const lud_learner_kind lud_empo_phase2 = {
     .iterate = iterate,
     .evaluate = lud_empo_phase2_evaluate,
     .visit = visit,
+    .visit_policy = visit_policy,
+    .score = {"exact/regret", .least = true},
     .policy = policy,
     .report = report,
     .overlay = lud_empo_phase2_overlay,
