@@ -400,7 +400,8 @@ static void test_too_many_joint_actions(void **state) {
 
 static void test_interrupted_bench(void **state) {
     (void)state;
-    check_failure(program_run_interrupted((const char *const[]){"bench", "update", NULL}), 130, "interrupted");
+    check_failure(program_run_interrupted((const char *const[]){"bench", "update", NULL}), 130,
+                  "interrupted");
 }
 
 /* What was learned in pictures: error norms as curves, and frames with attention and the error norm beside.
