@@ -16,6 +16,8 @@
 void lud_interrupt_install(void);
 /* Whether a signal came. Any thread may ask. */
 bool lud_interrupted(void);
+/* Its number, 0: none came. */
+int lud_interrupt_signal(void);
 /* LUD_INTERRUPTED, with a message, when one came. */
 lud_status lud_interrupt_check(lud_error *error);
 

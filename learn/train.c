@@ -360,6 +360,8 @@ static lud_status iterate(session *s, lud_error *error) {
         lud_checkpoint_clear(s->before);
         visit(s, s->before);
         LUD_TRY(lud_checkpoint_status(s->before, error));
+        if (lud_checkpoint_check_finite(s->before, error))
+            return lud_fail_context(error, "after iteration %llu", (unsigned long long)s->iterations);
     }
     if (s->before && !s->best.kept.scored) {
         lud_checkpoint_clear(s->policy_before);
@@ -369,6 +371,8 @@ static lud_status iterate(session *s, lud_error *error) {
     for (int i = 0; i < s->n_columns; i++) s->row[i] = NAN;
     const lud_status status = l->kind->iterate(l, s->row, error);
     s->broken = status && status != LUD_ERROR_NUMERIC && s->before;
+    if (status == LUD_ERROR_NUMERIC)
+        return lud_fail_context(error, "iteration %llu", (unsigned long long)s->iterations + 1);
     if (status) return status;
     s->iterations++;
     s->pending = true;

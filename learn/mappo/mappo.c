@@ -215,6 +215,7 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     row[LUD_MAPPO_CRITIC_NORM] = u->groups[m->ppo.critic].norm / n_stepped;
     row[LUD_MAPPO_SPEED] = steps / (lud_clock_seconds() - began);
     lud_profile_call(&m->profile);
+    LUD_TRY(lud_device_check(m->device, error));
     if (!isfinite(l->policy_loss) || !isfinite(l->value_loss) || !isfinite(actor_norm))
         return lud_fail(error, LUD_ERROR_NUMERIC,
                         "graph-mappo: a loss is not finite; try a smaller learning_rate or max_norm");

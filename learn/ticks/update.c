@@ -298,10 +298,11 @@ static lud_status learn(lud_tick_learner *l, lud_error *error) {
         l->sums.value_loss += losses.value;
         l->sums.critic_norm += lud_optimiser_norm(l->optimiser, l->critic_group);
     }
+    LUD_TRY(lud_device_check(l->device, error));
     if (!isfinite(c->loss) || !isfinite(norm) || !isfinite(losses.value))
         return lud_fail(error, LUD_ERROR_NUMERIC,
                         "ticks: a loss is not finite; try a smaller learning_rate or max_norm");
-    return lud_device_check(l->device, error);
+    return LUD_OK;
 }
 
 /* Why there is nothing to learn from, or LUD_TICK_UPDATED. */
