@@ -27,7 +27,7 @@ typedef struct lud_tick_options {
     const char *type;
     lud_tick_policy_options policy;
     lud_tick_imitation_options imitation;
-    int64_t ticks, ticks_per_iteration;
+    int64_t ticks, critic_ticks, ticks_per_iteration;
     lud_text_list training_teams; /* names; none: all */
     double discount;
     int time_limits; /* lud_time_limits */

@@ -249,8 +249,15 @@ static void choose_valued(lud_tick_learner *l) {
     }
 }
 
+/* Whether the critic is still alone to learn. A policy that has been taught loses what it knows to the
+ * advantages of a critic that knows nothing. */
+static bool policy_waits(const lud_tick_learner *l) {
+    return (int64_t)l->training.tick < l->options.imitation.ticks + l->options.critic_ticks;
+}
+
 static lud_status learn(lud_tick_learner *l, lud_error *error) {
     lud_tick_scoring *s = &l->scoring;
+    const bool waits = policy_waits(l);
     const lud_tick_selection *c = &s->selection;
     const bool weighs = l->options.gate.mode == LUD_GATE_IMPORTANCE;
     for (int64_t k = 0; k < c->n_kept; k++) {
@@ -259,7 +266,7 @@ static lud_status learn(lud_tick_learner *l, lud_error *error) {
     }
     choose_valued(l);
     const lud_tick_lesson lesson = {.rows = &l->training.rows,
-                                    .n = c->n_kept,
+                                    .n = waits ? 0 : c->n_kept,
                                     .row = s->row,
                                     .coefficient = c->coefficient,
                                     .entropy_coefficient = l->options.entropy_coefficient,
@@ -280,12 +287,12 @@ static lud_status learn(lud_tick_learner *l, lud_error *error) {
     const double done = (double)l->iteration / (double)l->base.n_iterations,
                  factor = l->options.decay_learning_rate ? 1.0 - done : 1.0;
     lud_profile_begin(&l->profile, LUD_TICK_STAGE_STEP);
-    lud_optimiser_step(l->optimiser, l->actor_group, factor * l->options.learning_rate);
+    if (!waits) lud_optimiser_step(l->optimiser, l->actor_group, factor * l->options.learning_rate);
     if (s->n_valued > 0)
         lud_optimiser_step(l->optimiser, l->critic_group, factor * l->options.critic_learning_rate);
     lud_profile_end(&l->profile, LUD_TICK_STAGE_STEP);
     l->version++;
-    const double norm = lud_optimiser_norm(l->optimiser, l->actor_group);
+    const double norm = waits ? 0.0 : lud_optimiser_norm(l->optimiser, l->actor_group);
     l->sums.loss += c->loss;
     l->sums.norm += norm;
     l->sums.valued += (double)s->n_valued;

@@ -371,6 +371,19 @@ static void drawn_rows_weigh_back(void **state) {
     close_with_witness(&s);
 }
 
+/* At first the critic learns alone, and the policy afterwards. */
+static void critic_goes_first(void **state) {
+    (void)state;
+    support_ticks s = support_ticks_open(AGENTS, TEAMS, ENVS, "critic_ticks: 5");
+    const uint64_t actor = support_ticks_hash(&s, "actor."), critic = support_ticks_hash(&s, "critic.");
+    support_ticks_run(&s, 5);
+    assert_true(support_ticks_hash(&s, "actor.") == actor);
+    assert_true(support_ticks_hash(&s, "critic.") != critic);
+    support_ticks_run(&s, 1);
+    assert_true(support_ticks_hash(&s, "actor.") != actor);
+    support_ticks_close(&s);
+}
+
 /* A row of weight 2 beside one of weight 0 is the first alone. */
 static void weights_of_a_lesson(void **state) {
     (void)state;
@@ -753,6 +766,7 @@ int main(void) {
                                        cmocka_unit_test(rates_and_prices_are_those_in_force),
                                        cmocka_unit_test(drawn_rows_weigh_back),
                                        cmocka_unit_test(weights_of_a_lesson),
+                                       cmocka_unit_test(critic_goes_first),
                                        cmocka_unit_test(a_stream_has_a_price),
                                        cmocka_unit_test(dropped_rows_are_out_of_the_backward_pass),
                                        cmocka_unit_test(the_critic_stands_for_what_follows),
