@@ -3,7 +3,8 @@ BUILD  := build/release
 CTEST  := ctest --output-on-failure -j$(shell nproc)
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: all install-deps install-deps-test python-readers build program demo test test-format test-release test-tidy test-sanitize test-threads test-fuzz bench clean
+.PHONY: all install-deps install-deps-test python-readers build program demo test test-all test-format test-long test-readers test-tidy \
+  test-sanitize test-threads test-fuzz bench clean
 
 all: build
 
@@ -19,25 +20,20 @@ program: install-deps
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target ludus
 
-# The main job in about a minute on two cores: runs a world of people and a robot, solves one exactly and judges a policy
-# against the solution, trains a robot that is then compared with the exact solution, and a prover on a knowledge graph; videos of
-# the run, the solution and the prover.
+# The main job in about a minute on two cores: a person is rescued in a world that is solved exactly, a team learns to reach its
+# places, a prover learns to derive; a video of each.
 demo: program
-	$(BUILD)/ludus run scenarios/multigrid/rescue.yaml --episodes 1000
-	$(BUILD)/ludus record scenarios/multigrid/rescue.yaml --episodes 3 -o demo.mp4
-	$(BUILD)/ludus solve scenarios/empo/fetch_the_key.yaml -o runs/demo-solved
-	$(BUILD)/ludus eval runs/demo-solved --policy random
-	$(BUILD)/ludus record runs/demo-solved --episodes 3 -o demo-solved.mp4
-	rm -rf runs/demo-learned runs/demo-trained
-	$(BUILD)/ludus train scenarios/empo/learned/step_out_of_the_way.yaml -o runs/demo-learned
-	$(BUILD)/ludus train scenarios/proof/family_tree.yaml -o runs/demo-trained --set learner.total_steps=57344
-	$(BUILD)/ludus eval runs/demo-trained --queries 200
-	$(BUILD)/ludus record runs/demo-trained --episodes 5 -o demo-trained.mp4
-	@echo "Watch demo.mp4, demo-solved.mp4 and demo-trained.mp4, or open a world live: $(BUILD)/ludus view runs/demo-solved"
+	@bash cmake/demo.sh $(BUILD)/ludus
 
-# Everything that CI runs: format, the suite, clang-tidy, the suite under address and undefined-behaviour sanitizers, the
-# parallel parts under the thread sanitizer, and a short run of every fuzz target.
-test: test-format test-release test-tidy test-sanitize test-threads test-fuzz
+# What a newcomer runs: the build, the suite without its long tests, every fuzz target for a moment. The last line says what passed.
+test: build
+	@$(CTEST) --test-dir $(BUILD) -LE long
+	@bash cmake/fuzz.sh $(BUILD) 5000 4
+	@bash cmake/test_summary.sh $(BUILD)
+
+# The rest: format, the long tests, programs that read our data sets, clang-tidy, the suite under address and undefined-behaviour
+# sanitizers, the parallel parts under the thread sanitizer, and libFuzzer on every fuzz target.
+test-all: test-format test-long test-readers test-tidy test-sanitize test-threads test-fuzz
 
 install-deps-test:
 	@bash cmake/install-deps.sh --test
@@ -51,8 +47,11 @@ python-readers: install-deps-test
 	{ python3 -m venv build/python && build/python/bin/pip install -q h5py==3.16.0 minari==0.5.4 pillow; } || \
 	{ rm -rf build/python; echo "python-readers: could not be installed; the tests with them are skipped"; }
 
-test-release: build python-readers
-	$(CTEST) --test-dir $(BUILD)
+test-long: build
+	$(CTEST) --test-dir $(BUILD) -L long
+
+test-readers: build python-readers
+	$(CTEST) --test-dir $(BUILD) -R '^cli/test_data_sets$$'
 
 test-tidy: build
 	@bash cmake/tidy.sh $(BUILD)

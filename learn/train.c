@@ -53,7 +53,7 @@ static void visit(session *s, lud_checkpoint *checkpoint) {
     static const char row[] = "pending_row";
     if (lud_checkpoint_loading(checkpoint)) s->pending = lud_checkpoint_find(checkpoint, row) != NULL;
     const int64_t n = s->n_columns;
-    if (s->pending && s->row) lud_checkpoint_tensor(checkpoint, row, LUD_TENSOR_F64, 1, &n, s->row);
+    if (s->pending && s->row) lud_checkpoint_any_tensor(checkpoint, row, LUD_TENSOR_F64, 1, &n, s->row);
 }
 
 static char *run_path(const char *folder, const char *name) {

@@ -170,8 +170,13 @@ void lud_batch_save(const lud_batch *batch, void *snapshot) {
     lud_snapshot_save(parts, N_CHANGING, snapshot);
 }
 
-void lud_batch_load(lud_batch *batch, const void *snapshot) {
+lud_status lud_batch_load(lud_batch *batch, const void *snapshot, lud_error *error) {
     lud_snapshot_part parts[N_CHANGING];
     list_changing(batch, parts);
     lud_snapshot_load(parts, N_CHANGING, snapshot);
+    for (int e = 0; e < batch->n_envs; e++)
+        if (batch->episode_step[e] < 0 || batch->episode_step[e] == INT32_MAX)
+            return lud_invalid(error, "environment %d is in step %d of its episode", e,
+                               batch->episode_step[e]);
+    return lud_world_check_states(batch->model, batch->n_envs, batch->states, error);
 }

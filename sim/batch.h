@@ -42,7 +42,9 @@ void lud_batch_step(lud_batch *batch, lud_actions actions, const lud_batch_out *
 void lud_batch_observe(lud_batch *batch, void *const *observations);
 /* n environments from `first` on, for calls that take ranges. */
 lud_range lud_batch_range(const lud_batch *batch, int first, int n);
-/* Bytes of a snapshot, and taking and restoring one: afterwards the batch goes on bit for bit as it did. */
+/* Bytes of a snapshot, and taking and restoring one: afterwards the batch goes on bit for bit as it did. A
+ * snapshot may come from a file: one that holds no states of the world is an error, and the batch must be
+ * reset before it is used. */
 size_t lud_batch_snapshot_bytes(const lud_batch *batch);
 void lud_batch_save(const lud_batch *batch, void *snapshot);
-void lud_batch_load(lud_batch *batch, const void *snapshot);
+lud_status lud_batch_load(lud_batch *batch, const void *snapshot, lud_error *error);

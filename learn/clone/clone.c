@@ -179,8 +179,16 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     lud_normalisation_visit(d->columns, d->shape->n_continuous, &kind, checkpoint);
     lud_checkpoint_u64(checkpoint, "clone.updates", &c->updates);
     lud_checkpoint_u64(checkpoint, "clone.rounds", &c->rounds);
+    lud_checkpoint_limit(checkpoint, "clone.updates", c->updates, LUD_CHECKPOINT_MOST);
     lud_clone_visit_semantics(checkpoint);
     lud_clone_data_visit(d, checkpoint);
+    /* room was taken for those of all rounds */
+    const uint64_t most = c->rounds * (uint64_t)c->options.dagger.labels;
+    lud_checkpoint_limit(checkpoint, "clone.rounds", c->rounds, (uint64_t)c->options.dagger.rounds);
+    lud_checkpoint_limit(checkpoint, "clone.label.n", (uint64_t)d->n_labels,
+                         d->choices ? LUD_CLONE_DRAWS * most : most);
+    lud_checkpoint_limit(checkpoint, "clone.label.frames", (uint64_t)(d->n_frames - d->first_labelled_frame),
+                         most);
     if (!lud_checkpoint_loading(checkpoint) || lud_checkpoint_status(checkpoint, NULL)) return;
     lud_error error = {0};
     if (take_labels(c, d->first_labelled_row, false, &error))

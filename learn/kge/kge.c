@@ -554,6 +554,10 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     static const char sums[] = "kge.sums";
     const int64_t n = N_SUMS;
     const bool loading = lud_checkpoint_loading(checkpoint);
+    lud_checkpoint_limit(checkpoint, "kge.epoch", k->epoch, UINT32_MAX);
+    if (loading && k->best_mrr > 1.0)
+        lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "'kge.best_mrr' of the checkpoint is %g",
+                            k->best_mrr);
     if (loading) {
         k->batch = 0;
         memset(k->sums, 0, sizeof k->sums);

@@ -222,6 +222,18 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
 
 /* --- checkpoints --- */
 
+/* What is seen follows from the states, so it is not taken from a file. A GPU's own real numbers may differ
+ * from these in their last bit: they stay, being finite. */
+static void observe_again(mappo *m) {
+    const lud_mappo_buffer *b = &m->training.buffer;
+    const lud_layout *layout = &m->scenario->model->layout;
+    const bool same = m->device->backend->host_memory;
+    void *parts[LUD_MAX_OBSERVATION_PARTS] = {0};
+    for (int p = 0; p < layout->n_parts; p++)
+        if (same || layout->parts[p].dtype != LUD_F32) parts[p] = b->parts[p];
+    lud_batch_observe(m->training.batch, parts);
+}
+
 static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     mappo *m = (mappo *)learner;
     const lud_mappo_buffer *b = &m->training.buffer;
@@ -254,10 +266,16 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     const int64_t bytes = (int64_t)lud_batch_snapshot_bytes(batch);
     void *place = lud_checkpoint_place(checkpoint, "mappo.worlds", LUD_TENSOR_U8, 1, &bytes);
     if (!place) return;
-    if (lud_checkpoint_loading(checkpoint))
-        lud_batch_load(batch, place);
-    else
+    if (!lud_checkpoint_loading(checkpoint)) {
         lud_batch_save(batch, place);
+        return;
+    }
+    lud_checkpoint_limit(checkpoint, "mappo.iteration", m->iteration, LUD_CHECKPOINT_MOST);
+    if (!m->started || lud_checkpoint_status(checkpoint, NULL)) return; /* nobody has begun an episode */
+    lud_error error = {0};
+    const lud_status status = lud_batch_load(batch, place, &error);
+    lud_checkpoint_require(checkpoint, "mappo.worlds", status, &error);
+    if (!status) observe_again(m);
 }
 
 static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) {

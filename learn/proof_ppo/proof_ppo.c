@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "learn/proof_ppo/policy.h"
+#include "learn/proof_ppo/query.h"
 #include "learn/proof_ppo/report.h"
 
 typedef lud_proof_learner_state prover;
@@ -232,8 +233,16 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     if (!loading) lud_proof_batch_save(p->batch, p->snapshot);
     lud_checkpoint_bytes(checkpoint, "proof_ppo.environments", p->snapshot,
                          lud_proof_batch_snapshot_bytes(p->batch));
-    if (loading && lud_checkpoint_status(checkpoint, NULL) == LUD_OK)
-        lud_proof_batch_load(p->batch, p->snapshot);
+    lud_checkpoint_limit(checkpoint, "proof_ppo.iteration", p->iteration, LUD_CHECKPOINT_MOST);
+    lud_checkpoint_limit(checkpoint, "proof_ppo.env_steps", p->env_steps, LUD_CHECKPOINT_MOST);
+    lud_checkpoint_limit(checkpoint, "proof_ppo.n_updates", p->update.n_steps, LUD_CHECKPOINT_MOST);
+    if (!loading || lud_checkpoint_status(checkpoint, NULL)) return;
+    lud_error error = {0};
+    const lud_status status = lud_proof_batch_load(p->batch, p->snapshot, &error);
+    lud_checkpoint_require(checkpoint, "proof_ppo.environments", status, &error);
+    if (p->best_mrr > 1.0)
+        lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "'proof_ppo.best_mrr' of the checkpoint is %g",
+                            p->best_mrr);
 }
 
 static void report(lud_learner *learner, lud_text *out) {

@@ -346,6 +346,7 @@ static void visit_counters(ticks *l, lud_checkpoint *checkpoint) {
     lud_checkpoint_u64(checkpoint, "ticks.experiences", &l->experiences);
     lud_checkpoint_u64(checkpoint, "ticks.started", &started);
     l->started = started != 0;
+    lud_checkpoint_limit(checkpoint, "ticks.iteration", l->iteration, LUD_CHECKPOINT_MOST);
     for (int k = 0; k < l->n_teams; k++) {
         lud_tick_team *team = &l->teams[k];
         const struct {
@@ -382,12 +383,17 @@ static void visit_environments(ticks *l, lud_checkpoint *checkpoint) {
     const int64_t bytes = (int64_t)lud_batch_snapshot_bytes(s->batch);
     void *place = lud_checkpoint_place(checkpoint, "ticks.worlds", LUD_TENSOR_U8, 1, &bytes);
     if (!place) return;
-    if (lud_checkpoint_loading(checkpoint)) {
-        lud_batch_load(s->batch, place);
-        lud_tick_look(s);
-    } else {
+    if (!lud_checkpoint_loading(checkpoint)) {
         lud_batch_save(s->batch, place);
+        return;
     }
+    if (!l->started) return; /* nobody has begun an episode */
+    lud_error error = {0};
+    const lud_status status = lud_batch_load(s->batch, place, &error);
+    lud_checkpoint_require(checkpoint, "ticks.worlds", status, &error);
+    if (status) return;
+    lud_batch_observe(s->batch, sight->parts); /* follows from the states, so it is not taken from a file */
+    lud_tick_look(s);
 }
 
 static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {

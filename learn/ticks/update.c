@@ -62,6 +62,8 @@ void lud_tick_scoring_visit(lud_tick_scoring *s, lud_checkpoint *checkpoint, int
     lud_checkpoint_real(checkpoint, "ticks.square_weight", &s->square_weight);
     lud_checkpoint_u64(checkpoint, "ticks.valued", &valued);
     s->valued = valued != 0;
+    if (lud_checkpoint_loading(checkpoint) && (s->square < 0 || s->square_weight < 0))
+        lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "'ticks.square' of the checkpoint is negative");
     lud_checkpoint_tensor(checkpoint, "ticks.values", LUD_TENSOR_F32, 1, &n_rows, s->values);
 }
 

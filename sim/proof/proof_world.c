@@ -354,6 +354,10 @@ static bool is_terminal(const lud_model *model, const uint8_t *state) {
     return head(state)->outcome != LUD_PROOF_RUNNING;
 }
 
+static lud_status check_state(const lud_model *model, const uint8_t *state, lud_error *error) {
+    return lud_proof_check_state(proof_model(model), state, error);
+}
+
 static int elapsed(const lud_model *model, const uint8_t *state) {
     (void)model;
     return head(state)->depth;
@@ -454,6 +458,7 @@ const lud_world lud_proof_world = {
     .observe = observe,
     .successors = successors,
     .is_terminal = is_terminal,
+    .check_state = check_state,
     .elapsed = elapsed,
     .measure = measure,
     .describe = describe,
