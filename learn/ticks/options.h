@@ -29,7 +29,7 @@ typedef struct lud_tick_options {
     lud_tick_imitation_options imitation;
     int64_t ticks, critic_ticks, ticks_per_iteration;
     lud_text_list training_teams; /* names; none: all */
-    double discount;
+    double failure_cost, discount;
     int time_limits; /* lud_time_limits */
     double learning_rate, critic_learning_rate;
     bool decay_learning_rate;

@@ -151,7 +151,8 @@ static void list_trained(lud_tick_learner *l) {
         s->expected[s->n_trained] = l->policy->has_critic   ? s->values[at]
                                     : t->choices.confidence ? t->choices.confidence[i]
                                                             : 0.0f;
-        s->reward[s->n_trained++] = t->rewards[at];
+        s->reward[s->n_trained++] =
+            t->choices.failed[i] ? t->rewards[at] - (float)l->options.failure_cost : t->rewards[at];
     }
     l->experiences += (uint64_t)t->rows.n;
     l->sums.rows += (double)t->rows.n;
