@@ -53,6 +53,14 @@ static lud_status effective(const lud_scenario *scenario, const lud_learner *lea
     return status ? status : lud_tree_write(arena, root, text, &length, error);
 }
 
+/* What follows from the world, and how to have it otherwise. */
+static void print_chosen(const lud_learner *learner) {
+    if (!learner->chosen || !*learner->chosen) return;
+    printf("chosen for this world (learner.KEY; --set learner.KEY=VALUE has it otherwise):\n%s\n",
+           learner->chosen);
+    fflush(stdout);
+}
+
 /* What to do next with the run. */
 static void print_next(const lud_learner *learner, const lud_scenario *scenario, const char *folder,
                        bool finished) {
@@ -102,6 +110,7 @@ static lud_status train(const train_values *values, const lud_scenario *scenario
         lud_text figures = {0};
         options.figures = &figures;
         lud_train_result result;
+        if (!values->quiet) print_chosen(learner);
         lud_interrupt_install();
         status = lud_train(learner, &options, &result, error);
         if (status == LUD_OK || status == LUD_INTERRUPTED)
