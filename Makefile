@@ -3,7 +3,8 @@ BUILD  := build/release
 CTEST  := ctest --output-on-failure -j$(shell nproc)
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: all install-deps install-deps-test python-readers build program demo test test-format test-release test-tidy test-sanitize test-threads test-fuzz bench clean
+.PHONY: all install-deps install-deps-test python-readers build program demo test test-all test-format test-long test-readers test-tidy \
+  test-sanitize test-threads test-fuzz bench clean
 
 all: build
 
@@ -35,9 +36,15 @@ demo: program
 	$(BUILD)/ludus record runs/demo-trained --episodes 5 -o demo-trained.mp4
 	@echo "Watch demo.mp4, demo-solved.mp4 and demo-trained.mp4, or open a world live: $(BUILD)/ludus view runs/demo-solved"
 
-# Everything that CI runs: format, the suite, clang-tidy, the suite under address and undefined-behaviour sanitizers, the
-# parallel parts under the thread sanitizer, and a short run of every fuzz target.
-test: test-format test-release test-tidy test-sanitize test-threads test-fuzz
+# What a newcomer runs: the build, the suite without its long tests, every fuzz target for a moment. The last line says what passed.
+test: build
+	@$(CTEST) --test-dir $(BUILD) -LE long
+	@bash cmake/fuzz.sh $(BUILD) 5000 4
+	@bash cmake/test_summary.sh $(BUILD)
+
+# The rest: format, the long tests, programs that read our data sets, clang-tidy, the suite under address and undefined-behaviour
+# sanitizers, the parallel parts under the thread sanitizer, and libFuzzer on every fuzz target.
+test-all: test-format test-long test-readers test-tidy test-sanitize test-threads test-fuzz
 
 install-deps-test:
 	@bash cmake/install-deps.sh --test
@@ -51,8 +58,11 @@ python-readers: install-deps-test
 	{ python3 -m venv build/python && build/python/bin/pip install -q h5py==3.16.0 minari==0.5.4 pillow; } || \
 	{ rm -rf build/python; echo "python-readers: could not be installed; the tests with them are skipped"; }
 
-test-release: build python-readers
-	$(CTEST) --test-dir $(BUILD)
+test-long: build
+	$(CTEST) --test-dir $(BUILD) -L long
+
+test-readers: build python-readers
+	$(CTEST) --test-dir $(BUILD) -R '^cli/test_data_sets$$'
 
 test-tidy: build
 	@bash cmake/tidy.sh $(BUILD)

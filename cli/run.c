@@ -8,7 +8,7 @@
 
 typedef struct run_values {
     lud_scenario_flags scenario;
-    int64_t steps, beam;
+    int64_t steps, beam, answers;
     const char *policy, *query;
     bool json, quiet;
 } run_values;
@@ -17,7 +17,9 @@ typedef struct run_values {
 static const lud_flag flags[] = {
     LUD_BATCH_FLAG_ROWS(scenario),
     INT_FLAG("steps", 0, steps, 0, 1e18, "N", "stop after N environment steps in all; 0: no limit"),
-    TEXT_FLAG("query", 0, query, "ATOM", "proof, with a RUN: search for a proof of this atom and print it"),
+    TEXT_FLAG("query", 0, query, "ATOM", "proof, with a RUN: what its variables may stand for, and proofs"),
+    INT_FLAG("answers", 0, answers, 1, 100000, "N",
+             "of a --query with variables that are shown, each with a proof (3)"),
     INT_FLAG("beam", 0, beam, 1, 4096, "N", "paths that the search for --query follows side by side (32)"),
     TEXT_FLAG("policy", 0, policy, "RUN", "agents follow the policy trained in this run"),
     LUD_SCENARIO_FLAG_ROWS(scenario),
@@ -27,7 +29,6 @@ static const lud_flag flags[] = {
 
 static void set_defaults(void *values) {
     lud_scenario_flags_default(&((run_values *)values)->scenario);
-    ((run_values *)values)->beam = 32;
 }
 
 static const char *const role_names[] = {"other", "human", "robot"};
@@ -92,8 +93,12 @@ static lud_status answer_query(const char *folder, const run_values *values, lud
         status =
             lud_invalid(error, "--query: %s is a run of %s, which answers no queries", folder, kind->name);
     if (!status) {
-        const lud_report_request request = {
-            .folder = folder, .scenario = scenario, .query = values->query, .width = values->beam};
+        const lud_report_request request = {.folder = folder,
+                                            .scenario = scenario,
+                                            .query = values->query,
+                                            .width = values->beam ? values->beam : 32,
+                                            .answers = values->answers ? values->answers : 3,
+                                            .json = values->json};
         status = kind->query(&request, &report, error);
     }
     lud_scenario_destroy(scenario);
@@ -103,6 +108,10 @@ static lud_status answer_query(const char *folder, const run_values *values, lud
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
     (void)n_arguments;
     const run_values *values = data;
+    if (values->query && (values->policy || values->steps))
+        return lud_invalid(error, "%s: says nothing to --query", values->policy ? "--policy" : "--steps");
+    if (!values->query && (values->beam || values->answers))
+        return lud_invalid(error, "%s: is about --query", values->beam ? "--beam" : "--answers");
     if (values->query) return answer_query(arguments[0], values, error);
     lud_run opened;
     lud_rollout result = {0};

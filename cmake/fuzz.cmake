@@ -1,9 +1,19 @@
-# Every tests/fuzz/fuzz_*.c is one libFuzzer program.
+# Every tests/fuzz/fuzz_*.c is one program: libFuzzer's where that is asked for, else with tests/fuzz/mutate.c, for the short run
+# that belongs to the suite.
 file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
+if(NOT LUDUS_FUZZ)
+  add_library(fuzz_mutate OBJECT tests/fuzz/mutate.c)
+  ludus_settings(fuzz_mutate)
+  target_link_libraries(fuzz_mutate PRIVATE lud_base)
+endif()
 foreach(source IN LISTS fuzz_sources)
   get_filename_component(name ${source} NAME_WE)
   add_executable(${name} ${source})
   ludus_settings(${name})
-  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
-  target_link_libraries(${name} PRIVATE lud_learn)
+  if(LUDUS_FUZZ)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    target_link_libraries(${name} PRIVATE lud_learn)
+  else()
+    target_link_libraries(${name} PRIVATE fuzz_mutate lud_learn)
+  endif()
 endforeach()

@@ -5,6 +5,11 @@ set(ludus_thread_tests
   learn/episodes/test_sampler learn/nn/test_nn learn/store/test_checkpoint learn/test_train
   sim/particle/test_particle_properties sim/proof/test_proof_batch sim/test_batch sim/test_statespace)
 
+# Those that take half a minute and more of a processor's time; `make test` leaves them to `make test-all`.
+set(ludus_long_tests
+  learn/test_cuda_learners_emulated learn/nn/test_cuda_optimisers_emulated learn/test_cuda_golden_emulated
+  learn/test_out_of_memory)
+
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 set(nowhere ${PROJECT_BINARY_DIR}/tests-run-here)
 file(MAKE_DIRECTORY ${nowhere})
@@ -72,5 +77,10 @@ foreach(source IN LISTS test_sources)
     set_tests_properties(${folder}/${name}_emulated PROPERTIES TIMEOUT 900
       ENVIRONMENT "OMP_WAIT_POLICY=passive;LUDUS_CUDA_MODULE=$<TARGET_FILE:ludus_cuda_emulated>")
     add_dependencies(${target} ludus_cuda_emulated)
+  endif()
+endforeach()
+foreach(test IN LISTS ludus_long_tests)
+  if(TEST ${test})
+    set_property(TEST ${test} APPEND PROPERTY LABELS long)
   endif()
 endforeach()

@@ -32,6 +32,7 @@ typedef struct lud_report_request {
     const uint8_t *state; /* of describe_state */
     const char *query;    /* of query */
     int64_t width;        /* of query: paths of its search */
+    int64_t answers;      /* of query: most that are shown */
 } lud_report_request;
 enum { LUD_HONOURS_POLICY = 1, LUD_HONOURS_SPLIT = 2, LUD_HONOURS_QUERIES = 4, LUD_HONOURS_EPISODES = 8 };
 enum { LUD_HONOURS_CURVES = 16, LUD_HONOURS_AGAINST = 32 };

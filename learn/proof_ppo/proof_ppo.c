@@ -7,6 +7,7 @@
 
 #include "learn/proof_ppo/automatic.h"
 #include "learn/proof_ppo/policy.h"
+#include "learn/proof_ppo/query.h"
 #include "learn/proof_ppo/report.h"
 
 typedef lud_proof_learner_state prover;

@@ -6,17 +6,13 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/interrupt.h"
 #include "learn/proof_ppo/proof_ppo.h"
-#include "learn/proof_ppo/search/beam.h"
 #include "learn/store/run.h"
 #include "sim/proof/prover.h"
 
 /* A ranking only wants to know how much can be proved at all. */
 static const lud_prover_effort for_ranking = {100000, 1000000};
 enum { QUERIES = 500 }; /* that are ranked where nobody says how many */
-
-/* ---- ranking ---- */
 
 typedef struct table {
     const lud_proof_model *model;
@@ -175,59 +171,6 @@ lud_status lud_proof_evaluate_run(const lud_report_request *request, lud_report 
     if (!status && request->json) report->json = ranking_json(&t);
     if (!status && !request->json) print_ranking(&t, &report->text);
     LUD_FREE(t.queries, t.answers, t.keep);
-    lud_learned_close(&run);
-    return status;
-}
-
-/* ---- one query ---- */
-
-static lud_status search(lud_proof_net *net, const lud_proof_atom *query, int64_t width, lud_text *text,
-                         lud_error *error) {
-    const lud_proof_model *model = net->model;
-    lud_proof_beam *beam = NULL;
-    lud_proof_tree tree = {0};
-    lud_proof_found result;
-    uint8_t *state = calloc(1, model->model.layout.state_bytes);
-    lud_status status = state ? lud_proof_beam_create(net, 1, (int32_t)width, &beam, error)
-                              : lud_no_memory(error, "a search");
-    if (!status) {
-        lud_proof_beam_run(beam, query, 1, &result, state);
-        status = lud_interrupt_check(error); /* it stopped in the middle */
-    }
-    if (!status) {
-        if (result.proved) {
-            status = lud_proof_tree_of(model, state, &tree, error);
-            if (!status) {
-                lud_proof_tree_print(model->base, &tree, text);
-                lud_text_append(text, "\nproved in %d steps, log-probability %.3f\n", result.length,
-                                result.log_prob);
-            }
-        } else {
-            lud_prover_answer answer;
-            lud_proof_print_atom(model->base, NULL, query, text);
-            status =
-                lud_prover_answer_query(model->base, query, lud_prover_effort_to_solve, &answer, NULL, error);
-            lud_text_append(text, ": no proof found among %" PRId64 " paths at a time; %s\n", width,
-                            answer == LUD_PROVER_PROVED ? "it does follow (ludus solve shows how much does)"
-                            : answer == LUD_PROVER_REFUTED ? "it does not follow from the facts and rules"
-                                                           : "whether it follows is undecided");
-        }
-    }
-    lud_proof_tree_free(&tree);
-    lud_proof_beam_destroy(beam);
-    free(state);
-    return status;
-}
-
-lud_status lud_proof_answer_query(const lud_report_request *request, lud_report *report, lud_error *error) {
-    const lud_proof_model *model = (const lud_proof_model *)(const void *)request->scenario->model;
-    lud_proof_atom atom;
-    lud_status status = lud_proof_parse_atom(model->base, request->query, &atom, error);
-    if (status) return lud_fail_context(error, "--query");
-    lud_learned run;
-    status = lud_learned_open(request->folder, request->scenario, "cpu", &lud_learner_proof_ppo, &run, error);
-    if (!status)
-        status = search(lud_proof_ppo_net(run.learner, true), &atom, request->width, &report->text, error);
     lud_learned_close(&run);
     return status;
 }

@@ -107,7 +107,7 @@ static bool is_variable_word(const char *text, size_t length) {
 }
 
 lud_status lud_proof_parse_atom(const lud_proof_base *base, const char *text, lud_proof_atom *atom,
-                                lud_error *error) {
+                                lud_proof_variables *variables, lud_error *error) {
     const char *open = strchr(text, '(');
     lud_place place = {"query", 1, 1};
     if (!open) return lud_invalid_at(error, place, "no `(`, expected predicate(argument, argument)");
@@ -119,9 +119,8 @@ lud_status lud_proof_parse_atom(const lud_proof_base *base, const char *text, lu
         return unknown("predicate", start, (size_t)(stop - start), (int)(start - text) + 1, base->predicates,
                        base->n_predicates, error);
     *atom = (lud_proof_atom){.predicate = predicate};
-    const char *variable[LUD_PROOF_MAX_ARITY] = {NULL};
-    size_t variable_length[LUD_PROOF_MAX_ARITY] = {0};
-    int n_terms = 0, n_variables = 0;
+    lud_proof_variables met = {0};
+    int n_terms = 0;
     const char *at = open;
     do {
         at++;
@@ -155,12 +154,10 @@ lud_status lud_proof_parse_atom(const lud_proof_base *base, const char *text, lu
                 return unknown("constant", start, length, (int)(start - text) + 1, base->constants,
                                base->n_constants, error);
             int j = 0;
-            while (j < n_variables &&
-                   (variable_length[j] != length || memcmp(variable[j], start, length) != 0))
-                j++;
-            if (j == n_variables) {
-                variable[j] = start;
-                variable_length[n_variables++] = length;
+            while (j < met.n && (met.length[j] != length || memcmp(met.word[j], start, length) != 0)) j++;
+            if (j == met.n) {
+                met.word[j] = start;
+                met.length[met.n++] = length;
             }
             term = base->n_constants + 1 + j;
         }
@@ -173,5 +170,6 @@ lud_status lud_proof_parse_atom(const lud_proof_base *base, const char *text, lu
     }
     place.column = (int)(at - text) + 1;
     if (*at) return lud_invalid_at(error, place, "more text after the query");
+    if (variables) *variables = met;
     return LUD_OK;
 }

@@ -161,12 +161,19 @@ void lud_proof_print_rule(const lud_proof_base *base, const lud_proof_rule *rule
 int32_t lud_proof_find_constant(const lud_proof_base *base, const char *name, size_t length);
 int32_t lud_proof_find_predicate(const lud_proof_base *base, const char *name, size_t length);
 
+/* The words of an atom's variables, by number; parts of the text that was read. */
+typedef struct lud_proof_variables {
+    int n;
+    const char *word[LUD_PROOF_MAX_ARITY];
+    size_t length[LUD_PROOF_MAX_ARITY];
+} lud_proof_variables;
+
 /* Reads `p(a, X)`. An argument that names a constant is that constant; otherwise a word that starts with `?`,
  * `_` or an upper-case letter, or is one letter long, is a variable (numbered n_constants + 1, ... by first
- * appearance); anything else, an unknown predicate or a wrong number of arguments is an error with the
- * nearest name. */
+ * appearance; `variables`, which may be null, gets their words); anything else, an unknown predicate or a
+ * wrong number of arguments is an error with the nearest name. */
 lud_status lud_proof_parse_atom(const lud_proof_base *base, const char *text, lud_proof_atom *atom,
-                                lud_error *error);
+                                lud_proof_variables *variables, lud_error *error);
 
 /* ---- Building ---- */
 

@@ -475,8 +475,9 @@ static bool answers_question(const question *q, const lud_proof_atom *atom) {
     return true;
 }
 
-/* Counts the known answers, at most `most`; the first one goes to *first (fact f as -1 - f). */
-static int64_t known_answers(const lud_prover *p, const question *q, int64_t most, int32_t *first) {
+/* Counts the known answers, at most `most`; the first `room` of them go to found[room] (fact f as -1 - f). */
+static int64_t known_answers(const lud_prover *p, const question *q, int64_t most, int32_t *found,
+                             int64_t room) {
     const lud_proof_base *base = p->base;
     lud_proof_range facts = {NULL, base->fact_begin[q->pattern.predicate],
                              base->fact_begin[q->pattern.predicate + 1]};
@@ -492,21 +493,23 @@ static int64_t known_answers(const lud_prover *p, const question *q, int64_t mos
     int64_t n = 0;
     for (int32_t k = facts.begin; k < facts.end && n < most; k++) {
         int32_t fact = facts.order ? facts.order[k] : k;
-        if (fact != p->options.excluded && answers_question(q, &base->facts[fact]) && n++ == 0)
-            *first = -1 - fact;
+        if (fact == p->options.excluded || !answers_question(q, &base->facts[fact])) continue;
+        if (n++ < room) found[n - 1] = -1 - fact;
     }
-    for (int32_t k = 0; l >= 0 && k < p->lists[l].n && n < most; k++)
-        if (answers_question(q, &p->atoms[p->lists[l].items[k]].atom) && n++ == 0)
-            *first = p->lists[l].items[k];
+    for (int32_t k = 0; l >= 0 && k < p->lists[l].n && n < most; k++) {
+        const int32_t atom = p->lists[l].items[k];
+        if (!answers_question(q, &p->atoms[atom].atom)) continue;
+        if (n++ < room) found[n - 1] = atom;
+    }
     return n;
 }
 
 /* Evaluates until the question has `most` known answers or nothing is left to do. */
 static lud_status work(lud_prover *p, const question *q, int64_t most, int64_t *n, lud_error *error) {
-    int32_t first, seen = -1;
+    int32_t seen = -1;
     p->work = 0;
     p->stopped = false;
-    *n = known_answers(p, q, most, &first);
+    *n = known_answers(p, q, most, NULL, 0);
     if (*n < most && heads_a_rule(p, q->pattern.predicate)) demand(p, &q->pattern);
     while (*n < most && p->queue_n > 0 && !p->failed && !p->stopped) {
         int32_t s = p->queue[p->queue_begin];
@@ -524,7 +527,7 @@ static lud_status work(lud_prover *p, const question *q, int64_t most, int64_t *
     if (p->failed)
         return lud_fail(error, LUD_ERROR_MEMORY, "out of memory in the prover after %d derived atoms",
                         p->n_atoms);
-    if (most > 1) *n = known_answers(p, q, most, &first);
+    if (most > 1) *n = known_answers(p, q, most, NULL, 0);
     return LUD_OK;
 }
 
@@ -546,13 +549,27 @@ lud_status lud_prover_count(lud_prover *prover, const lud_proof_atom *goal, int6
     return LUD_OK;
 }
 
+lud_status lud_prover_list(lud_prover *prover, const lud_proof_atom *goal, int32_t most,
+                           lud_proof_atom *answers, int64_t *n, bool *complete, lud_error *error) {
+    question q = make_question(prover, goal);
+    LUD_TRY(work(prover, &q, INT64_MAX, n, error));
+    *complete = !prover->stopped;
+    int32_t *found = calloc((size_t)most + 1, sizeof *found);
+    if (!found) return lud_no_memory(error, "the answers to a query");
+    known_answers(prover, &q, INT64_MAX, found, most);
+    for (int32_t i = 0; i < most && i < *n; i++)
+        answers[i] = found[i] < 0 ? prover->base->facts[-1 - found[i]] : prover->atoms[found[i]].atom;
+    free(found);
+    return LUD_OK;
+}
+
 lud_status lud_prover_tree(lud_prover *prover, const lud_proof_atom *goal, lud_proof_tree *tree,
                            lud_error *error) {
     const lud_prover *p = prover;
     question q = make_question(p, goal);
     int32_t root;
     tree->n = 0;
-    if (known_answers(p, &q, 1, &root) == 0) return lud_invalid(error, "the goal has not been proved");
+    if (known_answers(p, &q, 1, &root, 1) == 0) return lud_invalid(error, "the goal has not been proved");
     const lud_proof_atom *atom = root < 0 ? &p->base->facts[-1 - root] : &p->atoms[root].atom;
     bool ok = lud_proof_tree_add(tree, atom, -1) == 0;
     if (ok) tree->nodes[0].index = root;

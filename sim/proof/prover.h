@@ -49,6 +49,10 @@ lud_status lud_prover_answer_query(const lud_proof_base *base, const lud_proof_a
 /* How many instances of the goal follow; works until all are known. A limit met on the way is
  * LUD_ERROR_LIMIT. */
 lud_status lud_prover_count(lud_prover *prover, const lud_proof_atom *goal, int64_t *n, lud_error *error);
+/* The first of them, facts before what is derived: answers[most]; *n: how many are known. Not *complete: a
+ * limit was met, and there may be more. */
+lud_status lud_prover_list(lud_prover *prover, const lud_proof_atom *goal, int32_t most,
+                           lud_proof_atom *answers, int64_t *n, bool *complete, lud_error *error);
 
 /* ---- Search by steps ---- */
 

@@ -93,6 +93,9 @@ static void test_query(void **state) {
     check_failure(LUDUS("run", kge_run, "--query", "aunt(X,Y)"), expected);
     check_failure(LUDUS("run", proof_run, "--query", "aunt(X,Y"),
                   "--query: query:1:9: expected an argument and then");
+    check_failure(LUDUS("run", proof_run, "--beam", "3"), "--beam: is about --query");
+    check_failure(LUDUS("run", proof_run, "--query", "aunt(X,Y)", "--policy", kge_run),
+                  "--policy: says nothing to --query");
 }
 
 static void train_in_key(const char *run, const char *recurrent) {
@@ -109,6 +112,21 @@ static void check_output(program_result r, const char *expected, const char *oth
     if (!strstr(r.out, expected) || (other && !strstr(r.out, other)))
         fail_msg("'%s' or '%s' is not in '%s'", expected, other ? other : "", r.out);
     program_free(&r);
+}
+
+/* Bindings of the variables with a proof each, also of what is a fact; as text and for programs. */
+static void test_answers(void **state) {
+    (void)state;
+    check_output(LUDUS("run", proof_run, "--query", "grandfather(adam_bach, Y)", "--answers", "1"),
+                 "grandfather(adam_bach, Y): 3 answers; here is 1 (--answers)\n\nY = franz_bach_2\n", NULL);
+    check_output(LUDUS("run", proof_run, "--query", "grandfather(adam_bach, franz_bach_2)"),
+                 "by grandfather_1: father(x,z), father(z,y) -> grandfather(x,y)\n"
+                 "├─ father(adam_bach,erik_bach)  fact\n",
+                 "; it is a fact, too");
+    check_output(LUDUS("run", proof_run, "--query", "grandfather(adam_bach, franz_bach)"),
+                 "it does not follow from the facts and rules", NULL);
+    check_output(LUDUS("run", proof_run, "--query", "grandfather(adam_bach, Y)", "--json"),
+                 "\"Y\": \"helga_bach_2\"", "\"n\": 3");
 }
 
 /* A solution evaluates every policy in the scenario that was solved: what follows from the state alone
@@ -188,6 +206,7 @@ int main(void) {
                                        cmocka_unit_test(test_split),
                                        cmocka_unit_test(test_closed_loop),
                                        cmocka_unit_test(test_query),
+                                       cmocka_unit_test(test_answers),
                                        cmocka_unit_test(test_solved),
                                        cmocka_unit_test(test_edited_run),
                                        cmocka_unit_test(test_unfitting_policy),

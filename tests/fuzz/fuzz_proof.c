@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         size_t n = (size_t)(end - rest) < sizeof query - 1 ? (size_t)(end - rest) : sizeof query - 1;
         for (size_t i = 0; i < n; i++) query[i] = rest[i];
         query[n] = 0;
-        lud_proof_parse_atom(base, query, &atom, &error);
+        lud_proof_parse_atom(base, query, &atom, NULL, &error);
     }
     lud_proof_base_destroy(base);
     lud_proof_builder_destroy(builder);

@@ -255,7 +255,7 @@ static void proof(void **state) {
     question q = {0};
     lud_error error = {0};
     lud_proof_base *base;
-    if (read_base(&base, &error) || lud_proof_parse_atom(base, "elder(ann,dan)", &q.atom, &error))
+    if (read_base(&base, &error) || lud_proof_parse_atom(base, "elder(ann,dan)", &q.atom, NULL, &error))
         fail_msg("%s", error.text);
     q.base = base;
     out_of_memory_test("a prover", prove, &q);

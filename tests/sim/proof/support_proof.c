@@ -109,7 +109,7 @@ char *proof_goals_text(const lud_proof_base *base, const lud_proof_atom *goals, 
 lud_proof_atom proof_atom(const lud_proof_base *base, const char *text) {
     lud_proof_atom atom;
     lud_error error = {0};
-    if (lud_proof_parse_atom(base, text, &atom, &error)) fail_msg("%s", error.text);
+    if (lud_proof_parse_atom(base, text, &atom, NULL, &error)) fail_msg("%s", error.text);
     return atom;
 }
 

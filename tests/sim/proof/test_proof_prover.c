@@ -89,6 +89,28 @@ static void fixpoint(const proof_random *random, set *s) {
     }
 }
 
+/* All answers, and the first few of them: every one follows, none twice. */
+static void check_list(const set *s, const lud_proof_base *base, lud_prover *prover,
+                       const lud_proof_atom *open, int64_t expected) {
+    lud_error error = {0};
+    lud_proof_atom *all = calloc((size_t)expected + 1, sizeof *all), few[3] = {{0}};
+    int64_t n;
+    bool complete;
+    assert_non_null(all);
+    assert_int_equal(lud_prover_list(prover, open, (int32_t)expected, all, &n, &complete, &error), LUD_OK);
+    assert_true(complete && n == expected);
+    for (int64_t i = 0; i < n; i++) {
+        char *word = proof_goals_text(base, &all[i], 1);
+        if (!holds(s, word)) fail_msg("%s is listed", word);
+        free(word);
+        for (int64_t j = 0; j < i && j < 50; j++) assert_memory_not_equal(&all[i], &all[j], sizeof *all);
+    }
+    assert_int_equal(lud_prover_list(prover, open, 2, few, &n, &complete, &error), LUD_OK);
+    assert_true(n == expected && few[2].predicate == 0);
+    assert_memory_equal(few, all, (size_t)(n < 2 ? n : 2) * sizeof *few);
+    free(all);
+}
+
 /* Every ground atom of every predicate: the prover says what the fixpoint says, its proofs hold, counts
  * agree. */
 static void check_base(uint64_t seed, bool safe, long *inside, long *outside) {
@@ -145,6 +167,7 @@ static void check_base(uint64_t seed, bool safe, long *inside, long *outside) {
         assert_int_equal(lud_prover_create(base, NULL, &fresh, &error), LUD_OK);
         assert_int_equal(lud_prover_count(fresh, &open, &counted, &error), LUD_OK);
         assert_int_equal(counted, expected);
+        check_list(&s, base, fresh, &open, counted);
         lud_prover_destroy(fresh);
     }
     lud_proof_tree_free(&tree);
@@ -205,6 +228,10 @@ static void test_limits(void **state) {
     assert_int_equal(answer, LUD_PROVER_UNDECIDED);
     int64_t n;
     assert_int_equal(lud_prover_count(prover, &end, &n, &error), LUD_ERROR_LIMIT);
+    lud_proof_atom from = proof_atom(base, "reach(n0,X)"), two[2];
+    bool complete = true;
+    assert_int_equal(lud_prover_list(prover, &from, 2, two, &n, &complete, &error), LUD_OK);
+    assert_true(!complete && n >= 2);
     assert_string_equal(error.text, "the prover stopped at a limit with 20 derived atoms");
     lud_proof_tree tree = {0};
     assert_int_equal(lud_prover_tree(prover, &end, &tree, &error), LUD_ERROR_INPUT);

@@ -185,7 +185,7 @@ static void test_query_errors(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         lud_proof_atom atom;
         lud_error error = {0};
-        assert_int_equal(lud_proof_parse_atom(base, cases[i][0], &atom, &error), LUD_ERROR_INPUT);
+        assert_int_equal(lud_proof_parse_atom(base, cases[i][0], &atom, NULL, &error), LUD_ERROR_INPUT);
         if (strncmp(error.text, cases[i][1], strlen(cases[i][1])))
             fail_msg("%s: %s", cases[i][0], error.text);
     }
