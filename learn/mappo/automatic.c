@@ -58,7 +58,7 @@ static void choose_networks(lud_automatic *a, lud_mappo_options *o, const world_
         lud_automatic_set(a, &o->graph.ego_critic, 1, "each agent is valued by what it sees itself");
     }
     if (w->grid) {
-        const bool small = w->side <= 6;
+        const bool small = w->side <= 10; /* a layer over the whole map stands behind them */
         lud_automatic_set(a, &o->channels, small ? 8 : 16, "the map is up to %d cells wide", w->side);
         lud_automatic_set(a, &o->convolutions, small ? 1 : 2, "likewise");
     }
@@ -92,13 +92,14 @@ static void choose_updates(lud_automatic *a, lud_mappo_options *o, const world_s
     lud_automatic_set(a, &o->minibatches,
                       fmin(fmax(floor((double)samples / MINIBATCH), 1.0), MOST_MINIBATCHES),
                       "of a rollout's %lld samples", (long long)samples);
-    lud_automatic_set(a, &o->learning_rate, 2e-3, "at first; small networks bear it");
+    lud_automatic_set(a, &o->learning_rate, w->grid || w->graph ? 1e-3 : 2e-3,
+                      "at first; small networks bear it");
     lud_automatic_set(a, &o->critic_learning_rate, o->learning_rate, "as the actor's");
     lud_automatic_set(a, &o->decay_learning_rate, 1, "a late update shall not undo what was learned");
     lud_automatic_set(a, &o->update.target_kl, 0.03, "an update that goes too far ends there");
-    lud_automatic_set(a, &o->update.advantage_floor, 0.1,
+    lud_automatic_set(a, &o->update.advantage_floor, 0.05,
                       "what the critic explains is not blown up to noise");
-    lud_automatic_set(a, &o->update.entropy_coefficient, w->grid ? 0.02 : 0.005,
+    lud_automatic_set(a, &o->update.entropy_coefficient, w->grid ? 0.05 : 0.005,
                       w->grid ? "rare ways to a reward are not forgotten"
                               : "every step tells how good it was");
     lud_automatic_set(a, &o->decay_entropy, 1, "first look around, then do what is best");
@@ -117,7 +118,8 @@ lud_status lud_mappo_choose(const lud_scenario *scenario, lud_arena *arena, lud_
     if (scenario->run.steps > 0) {
         o->steps = scenario->run.steps;
     } else {
-        const double steps = 4e5 * sqrt(fmax(w.horizon, 25.0) / 50.0 / w.n_agents);
+        const double most = w.grid || w.graph ? 4e5 : 2e6; /* numbers alone cost little */
+        const double steps = most * sqrt(fmax(w.horizon, 25.0) / 50.0 / w.n_agents);
         lud_automatic_set(&a, &o->steps, round(steps / 1e4) * 1e4,
                           "longer episodes need more, and each of %d agent%s teaches", w.n_agents,
                           w.n_agents > 1 ? "s" : "");

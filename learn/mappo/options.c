@@ -111,10 +111,11 @@ static const lud_option mappo_options[] = {
             "an update ends when a minibatch's divergence from the policy that acted passes 1.5 of it; 0: "
             "never",
             AUTO),
-    REAL_AT("advantage_floor", update.advantage_floor, "0", 0, 1e6,
-            "advantages are divided by their deviation over the rollout, or by this share of the returns' "
-            "where that is more: what the critic explains well is not blown up to noise of full size",
-            AUTO),
+    REAL_AT(
+        "advantage_floor", update.advantage_floor, "0", 0, 1e6,
+        "advantages are divided by their deviation over the rollout, or by this share of the returns' root "
+        "mean square where that is more: noise around what the critic explains is not blown up to full size",
+        AUTO),
     REAL_AT("value_coefficient", update.value_coefficient, "1", 0, 1000, "weight of the value loss"),
     REAL(max_norm, "10", 0, 1000000000.0, "largest norm of each gradient; 0: no clipping"),
     REAL_AT("discount", update.gamma, "0.99", 0, 1, "gamma", AUTO),

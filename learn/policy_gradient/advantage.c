@@ -59,9 +59,9 @@ void lud_returns_estimate(const lud_returns *r, const lud_policy_gradient_option
             if (r->cut[i + r->n] == 0.0f) r->advantage[i] = 0.0f;
     }
     if (o->scale != LUD_ADVANTAGE_OF_ROLLOUT) return;
-    double least = 0.0;
-    if (o->advantage_floor > 0.0) find_moments(n, r->returns, &(double){0.0}, &least);
-    lud_advantage_normalise(n, o->advantage_floor * least, r->advantage);
+    double mean = 0.0, deviation = 0.0;
+    if (o->advantage_floor > 0.0) find_moments(n, r->returns, &mean, &deviation);
+    lud_advantage_normalise(n, o->advantage_floor * hypot(mean, deviation), r->advantage);
 }
 
 void lud_advantage_normalise(int64_t n, double least, float *advantage) {
