@@ -20,21 +20,10 @@ program: install-deps
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target ludus
 
-# The main job in about a minute on two cores: runs a world of people and a robot, solves one exactly and judges a policy
-# against the solution, trains a robot that is then compared with the exact solution, and a prover on a knowledge graph; videos of
-# the run, the solution and the prover.
+# The main job in about a minute on two cores: a person is rescued in a world that is solved exactly, a team learns to reach its
+# places, a prover learns to derive; a video of each.
 demo: program
-	$(BUILD)/ludus run scenarios/multigrid/rescue.yaml --episodes 1000
-	$(BUILD)/ludus record scenarios/multigrid/rescue.yaml --episodes 3 -o demo.mp4
-	$(BUILD)/ludus solve scenarios/empo/fetch_the_key.yaml -o runs/demo-solved
-	$(BUILD)/ludus eval runs/demo-solved --policy random
-	$(BUILD)/ludus record runs/demo-solved --episodes 3 -o demo-solved.mp4
-	rm -rf runs/demo-learned runs/demo-trained
-	$(BUILD)/ludus train scenarios/empo/learned/step_out_of_the_way.yaml -o runs/demo-learned
-	$(BUILD)/ludus train scenarios/proof/family_tree.yaml -o runs/demo-trained --set learner.total_steps=57344
-	$(BUILD)/ludus eval runs/demo-trained --queries 200
-	$(BUILD)/ludus record runs/demo-trained --episodes 5 -o demo-trained.mp4
-	@echo "Watch demo.mp4, demo-solved.mp4 and demo-trained.mp4, or open a world live: $(BUILD)/ludus view runs/demo-solved"
+	@bash cmake/demo.sh $(BUILD)/ludus
 
 # What a newcomer runs: the build, the suite without its long tests, every fuzz target for a moment. The last line says what passed.
 test: build

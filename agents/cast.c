@@ -193,6 +193,19 @@ int lud_cast_goal(const lud_cast *cast, const uint8_t *hidden, int agent) {
     return ((const int32_t *)(const void *)hidden)[agent];
 }
 
+lud_status lud_cast_check_hidden(const lud_cast *cast, int n, const uint8_t *hidden, lud_error *error) {
+    const lud_model *model = cast->model;
+    for (int e = 0; e < n; e++)
+        for (int i = 0; i < model->layout.n_agents; i++) {
+            const uint8_t *own = hidden + (size_t)e * cast->hidden_bytes;
+            const int goal = lud_cast_goal(cast, own, i),
+                      n_goals = model->world->n_goals ? model->world->n_goals(model, i) : 0;
+            if (goal < -1 || goal >= n_goals || lud_cast_goals_reached(cast, own, i) < 0)
+                return lud_invalid(error, "environment %d: agent %d has goal %d of %d", e, i, goal, n_goals);
+        }
+    return LUD_OK;
+}
+
 int lud_cast_goals_reached(const lud_cast *cast, const uint8_t *hidden, int agent) {
     return ((const int32_t *)(const void *)hidden)[cast->model->layout.n_agents + agent];
 }

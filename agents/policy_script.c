@@ -17,7 +17,7 @@ typedef struct script_options {
 #define OPTIONS script_options
 TABLE(option_table, "script", "a list of actions, one entry a step", TEXT(type, NULL, "script"),
       TREE(actions, "one entry a step: an action for all, or a list with one for each agent of the world"),
-      TEXT(file, NULL, "file with `actions:` in the same form, beside the scenario"),
+      TEXT(file, NULL, "file with `actions:` in the same form, beside the scenario", .names = LUD_NAMES_FILE),
       BOOL(repeat, "false", "start anew at the end instead of standing still"));
 
 typedef struct script_policy {
@@ -113,7 +113,7 @@ static lud_status read_script(script_policy *self, const lud_model *model, lud_a
     lud_tree *rows = values.actions;
     if (values.file) {
         if (rows) return lud_invalid_at(error, rows->place, "script: give 'actions' or 'file', not both");
-        char *path = lud_path_beside(arena, file ? file : "", values.file);
+        const char *path = lud_path_find(arena, file, values.file);
         lud_tree *root;
         if (!path) return lud_no_memory(error, "a script");
         LUD_TRY(lud_tree_read_file(arena, path, NULL, &root, error));

@@ -1,10 +1,13 @@
 #include "base/file.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,6 +69,67 @@ void lud_file_write_abandon(lud_file_writer *writer) {
     *writer = (lud_file_writer){0};
 }
 
+/* For writing. A symbolic link of that name gives way and is not written through. Locked as long as it is
+ * open, by which others see that somebody lives who writes it. */
+static FILE *open_own(const char *path) {
+    const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
+    int descriptor = open(path, flags, 0666);
+    if (descriptor < 0 && errno == ELOOP && unlink(path) == 0) descriptor = open(path, flags | O_EXCL, 0666);
+    if (descriptor < 0) return NULL;
+    (void)flock(descriptor,
+                LOCK_EX | LOCK_NB); /* some file systems have no locks: the name says whose it is */
+    FILE *stream = fdopen(descriptor, "wb");
+    if (!stream) close(descriptor);
+    return stream;
+}
+
+/* Whether nobody lives any more who writes `folder`/name, which ends with the writer's number. */
+static bool is_abandoned(int folder, const char *name, const char *number) {
+    char *end;
+    const long pid = strtol(number, &end, 10);
+    const bool own = pid == (long)getpid();
+    if (pid <= 0 || *end || (!own && (kill((pid_t)pid, 0) == 0 || errno != ESRCH))) return false;
+    const int descriptor = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (descriptor < 0) return errno == ELOOP;
+    /* a process of another machine or container has a number that is nobody's here, and holds a lock */
+    const bool locked = flock(descriptor, LOCK_EX | LOCK_NB) != 0;
+    const bool by_other = locked && (own || errno == EWOULDBLOCK);
+    close(descriptor);
+    return !by_other;
+}
+
+/* A file, or a folder with all that lies in it. */
+static bool remove_all(int folder, const char *name) {
+    if (unlinkat(folder, name, 0) == 0) return true;
+    const int descriptor = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *directory = descriptor < 0 ? NULL : fdopendir(descriptor);
+    if (!directory) {
+        if (descriptor >= 0) close(descriptor);
+        return false;
+    }
+    for (struct dirent *entry; (entry = readdir(directory));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            remove_all(descriptor, entry->d_name);
+    closedir(directory);
+    return unlinkat(folder, name, AT_REMOVEDIR) == 0;
+}
+
+int lud_folder_remove_leftovers(const char *folder, const char *name) {
+    static const char mark[] = ".partial-";
+    int n = 0;
+    DIR *directory = opendir(folder);
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        const char *at = entry->d_name;
+        for (const char *next = at; (next = strstr(next, mark)); next++) at = next;
+        const size_t stem = (size_t)(at - entry->d_name);
+        if (stem == 0 || (name && (stem != strlen(name) || memcmp(entry->d_name, name, stem) != 0))) continue;
+        if (is_abandoned(dirfd(directory), entry->d_name, at + sizeof mark - 1))
+            n += remove_all(dirfd(directory), entry->d_name);
+    }
+    if (directory) closedir(directory);
+    return n;
+}
+
 lud_status lud_file_write_begin(lud_file_writer *writer, const char *path, lud_error *error) {
     *writer = (lud_file_writer){0};
     writer->path = strdup(path);
@@ -74,7 +138,7 @@ lud_status lud_file_write_begin(lud_file_writer *writer, const char *path, lud_e
         lud_file_write_abandon(writer);
         return lud_fail(error, LUD_ERROR_MEMORY, "%s: out of memory", path);
     }
-    writer->stream = fopen(writer->partial, "wb");
+    writer->stream = open_own(writer->partial);
     if (writer->stream) return LUD_OK;
     lud_status status = system_error(error, path, "cannot be written");
     free(writer->partial); /* nothing was made: another process's file of that name is not ours to remove */
@@ -170,4 +234,13 @@ char *lud_path_beside(lud_arena *arena, const char *base_path, const char *path)
     if (folder) memcpy(joined, base_path, folder);
     memcpy(joined + folder, path, rest + 1);
     return joined;
+}
+
+const char *lud_path_find(lud_arena *arena, const char *base_path, const char *path) {
+    const char *beside = lud_path_beside(arena, base_path, path);
+    char *real = beside ? realpath(beside, NULL) : NULL;
+    if (!real && beside) real = realpath(path, NULL);
+    const char *found = real ? lud_arena_text(arena, real, strlen(real)) : beside;
+    free(real);
+    return found;
 }

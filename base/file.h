@@ -15,7 +15,9 @@ lud_status lud_file_read(lud_arena *arena, const char *path, size_t limit, char 
                          lud_error *error);
 
 /* A file that replaces `path` only when it is complete: written as `path.partial-<pid>`, then flushed,
- * fsynced, renamed, and the folder fsynced. */
+ * fsynced, renamed, and the folder fsynced. A symbolic link of either name is replaced, never written
+ * through.
+ */
 typedef struct lud_file_writer {
     FILE *stream;
     char *path, *partial;
@@ -29,6 +31,9 @@ void lud_file_write_abandon(lud_file_writer *writer);
 /* Begin, write `length` bytes, commit. */
 lud_status lud_file_write(const char *path, const void *bytes, size_t length, lud_error *error);
 
+/* Removes what killed processes left in a folder: files and folders `NAME.partial-<pid>` (null: of any name) that no
+ * living process writes, this one's too, which it could neither complete nor remove. Returns how many. */
+int lud_folder_remove_leftovers(const char *folder, const char *name);
 /* Makes a folder and its parents; an existing folder is fine. */
 lud_status lud_folder_make(const char *path, lud_error *error);
 bool lud_file_exists(const char *path);
@@ -38,3 +43,7 @@ bool lud_folder_exists(const char *path);
 uint64_t lud_file_stamp(const char *path);
 /* `folder of base_path` + `/` + path, or `path` itself when it is absolute. Lives in the arena. */
 char *lud_path_beside(lud_arena *arena, const char *base_path, const char *path);
+/* A path as it is beside the file base_path (null: nowhere), else in the present folder, absolute and without
+ * links. What is nowhere stays as it is beside the file, for the message of who opens it. Null when memory is
+ * out. Lives in the arena. */
+const char *lud_path_find(lud_arena *arena, const char *base_path, const char *path);

@@ -51,11 +51,15 @@ void lud_interrupt_install(void) {
     action.sa_flags = SA_RESTART;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    struct sigaction before; /* who was started with nohup goes on when its terminal goes */
+    const bool hangs_up = sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN;
+    if (hangs_up) sigaction(SIGHUP, &action, NULL);
     /* a parent may have left them blocked; one that came meanwhile arrives now */
     sigset_t listened;
     sigemptyset(&listened);
     sigaddset(&listened, SIGINT);
     sigaddset(&listened, SIGTERM);
+    if (hangs_up) sigaddset(&listened, SIGHUP);
     pthread_sigmask(SIG_UNBLOCK, &listened, NULL);
     /* the stack pointer of generated code (products of oneDNN) points into its arrays for a while: a handler
      * that ran on it would write there. Threads that come to be later inherit the mask. */

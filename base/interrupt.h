@@ -1,4 +1,4 @@
-/* Ctrl-C and SIGTERM: the one mechanism by which long work learns that it shall stop.
+/* Ctrl-C, SIGTERM and SIGHUP: the one mechanism by which long work learns that it shall stop.
  *
  * A signal sets a flag and nothing else. Whoever computes for longer than a moment asks for the flag at least
  * several times a second, at places where stopping leaves nothing broken, and returns LUD_INTERRUPTED. */
@@ -9,9 +9,10 @@
 
 #include "base/status.h"
 
-/* Installs a handler for Ctrl-C and SIGTERM and lets them through where a parent had blocked them; the first
- * sets the flag below, one that comes 0.3 seconds later or more ends the program. The handler runs on a
- * thread of its own: the caller and the threads it makes from then on are never interrupted. */
+/* Installs a handler for Ctrl-C, SIGTERM and, unless it is ignored (nohup), SIGHUP, and lets them through
+ * where a parent had blocked them; the first sets the flag below, one that comes 0.3 seconds later or more
+ * ends the program. The handler runs on a thread of its own: the caller and the threads it makes from then on
+ * are never interrupted. */
 void lud_interrupt_install(void);
 /* Whether a signal came. Any thread may ask. */
 bool lud_interrupted(void);

@@ -239,6 +239,48 @@ lud_status lud_options_write(const lud_option_table *table, lud_arena *arena, co
     return LUD_OK;
 }
 
+/* ---- what is named ---- */
+
+static lud_status named_in_policy(lud_tree *node,
+                                  lud_status (*found)(void *context, lud_option_names names, lud_tree *text,
+                                                      lud_error *error),
+                                  void *context, lud_error *error) {
+    for (lud_tree *c = node->child; c; c = c->next) {
+        const bool file = c->key && strcmp(c->key, "file") == 0, run = c->key && strcmp(c->key, "run") == 0;
+        if (c->kind != LUD_TREE_SCALAR)
+            LUD_TRY(named_in_policy(c, found, context, error));
+        else if (file || run)
+            LUD_TRY(found(context, file ? LUD_NAMES_FILE : LUD_NAMES_RUN, c, error));
+    }
+    return LUD_OK;
+}
+
+static lud_tree *child_of(const lud_tree *mapping, const char *key) {
+    lud_tree *c = mapping->child;
+    while (c && (!c->key || strcmp(c->key, key) != 0)) c = c->next;
+    return c;
+}
+
+lud_status lud_options_named(const lud_option_table *table, lud_tree *mapping,
+                             lud_status (*found)(void *context, lud_option_names names, lud_tree *text,
+                                                 lud_error *error),
+                             void *context, lud_error *error) {
+    for (int i = 0; i < table->n; i++) {
+        const lud_option *option = &table->options[i];
+        lud_tree *node = child_of(mapping, option->key);
+        if (!node) continue;
+        if (option->type == LUD_OPTION_SECTION)
+            LUD_TRY(lud_options_named(option->section, node, found, context, error));
+        else if (option->names == LUD_NAMES_POLICY && node->kind != LUD_TREE_SCALAR)
+            LUD_TRY(named_in_policy(node, found, context, error));
+        else if (option->names && node->kind == LUD_TREE_SCALAR)
+            LUD_TRY(found(context, option->names, node, error));
+        else if (option->names && node->kind == LUD_TREE_SEQUENCE)
+            for (lud_tree *c = node->child; c; c = c->next) LUD_TRY(found(context, option->names, c, error));
+    }
+    return LUD_OK;
+}
+
 /* ---- help ---- */
 
 static void print_type(const lud_option *option, FILE *out) {

@@ -19,6 +19,15 @@ typedef enum lud_option_type {
     LUD_OPTION_TREE     /* lud_tree *: left to the caller to read; null when absent */
 } lud_option_type;
 
+/* What a text, or each of a list of texts, names: something outside the scenario, which a RUN takes along. */
+typedef enum lud_option_names {
+    LUD_NAMES_NOTHING,
+    LUD_NAMES_FILE,
+    LUD_NAMES_FOLDER, /* of files that belong together */
+    LUD_NAMES_RUN,
+    LUD_NAMES_POLICY /* of a TREE: a policy, or policies by name, whose `file` and `run` are such, or a RUN */
+} lud_option_names;
+
 typedef struct lud_int_list {
     int64_t *items;
     size_t n;
@@ -44,6 +53,7 @@ typedef struct lud_option {
     const lud_option_table *section;
     const char *help; /* one line */
     const char *unit; /* for the help line, or null */
+    lud_option_names names;
     bool automatic;   /* may be `auto`, which it is where nobody gives it: it has its default until who reads
                          the section finds a value for it (base/automatic.h) */
 } lud_option;
@@ -68,6 +78,12 @@ lud_status lud_options_read(const lud_option_table *table, lud_arena *arena, lud
 /* Appends every option with its present value, defaults included, to the mapping `out`. */
 lud_status lud_options_write(const lud_option_table *table, lud_arena *arena, const void *values,
                              lud_tree *out, lud_error *error);
+/* Calls `found` with every text of the mapping, as the table describes it, that names something; sections
+ * within too. Stops at the first failure and returns it. */
+lud_status lud_options_named(const lud_option_table *table, lud_tree *mapping,
+                             lud_status (*found)(void *context, lud_option_names names, lud_tree *text,
+                                                 lud_error *error),
+                             void *context, lud_error *error);
 /* Explains the table on a terminal, one option a line; nested sections indented. */
 void lud_options_help(const lud_option_table *table, FILE *out);
 /* The same as a Markdown table for docs/. */

@@ -40,24 +40,50 @@ static void set_defaults(void *values) {
     ((eval_values *)values)->queries = -1;
 }
 
+/* Which parameters of the run it is about, and why these. */
+static void show_kept(const char *learner, const lud_kept *kept, json_t *json) {
+    if (!json) {
+        lud_text text = {0};
+        lud_kept_print(kept, &text);
+        printf("learner %s, parameters of %s\n\n", learner, text.bytes ? text.bytes : "");
+        lud_text_free(&text);
+        return;
+    }
+    json_object_set_new(json, "learner", json_string(learner));
+    json_object_set_new(json, "iterations", json_integer((json_int_t)kept->iteration));
+    if (!kept->scored) return;
+    json_object_set_new(json, "best_by", json_string(kept->column));
+    json_object_set_new(json, "best_score", json_real(kept->score));
+    json_object_set_new(json, "best_score_is_mean_of", json_integer((json_int_t)kept->over));
+}
+
+/* The same of a RUN whose kind reports on it without its learner. */
+static lud_status show_kept_of(const lud_learner_kind *kind, const char *run, json_t *json,
+                               lud_error *error) {
+    lud_checkpoint *parameters;
+    lud_kept kept = {0};
+    LUD_TRY(lud_run_parameters(run, kind->name, NULL, &parameters, &kept, error));
+    lud_checkpoint_destroy(parameters);
+    show_kept(kind->name, &kept, json);
+    return LUD_OK;
+}
+
 /* Into `json`, an object, or printed when it is null. */
-static lud_status show_measures(lud_learner *learner, uint64_t iterations, json_t *json, lud_error *error) {
+static lud_status show_measures(lud_learner *learner, const lud_kept *kept, json_t *json, lud_error *error) {
     const int n = learner->n_evaluation_columns;
     double *row = malloc(((size_t)n + 1) * sizeof *row);
     if (!row) return lud_no_memory(error, "measures");
     for (int i = 0; i < n; i++) row[i] = NAN;
     lud_status status = learner->kind->evaluate ? learner->kind->evaluate(learner, row, error) : LUD_OK;
+    if (status == LUD_OK) show_kept(learner->kind->name, kept, json);
     if (status == LUD_OK && json) {
-        json_object_set_new(json, "learner", json_string(learner->kind->name));
-        json_object_set_new(json, "iterations", json_integer((json_int_t)iterations));
         for (int i = 0; i < n; i++)
             json_object_set_new(json, learner->evaluation_columns[i].name,
                                 isnan(row[i]) ? json_null() : json_real(row[i]));
     } else if (status == LUD_OK) {
         lud_text report = {0};
         if (learner->kind->report) learner->kind->report(learner, &report);
-        printf("learner %s after %llu iterations\n\n%s", learner->kind->name, (unsigned long long)iterations,
-               report.bytes ? report.bytes : "");
+        if (report.bytes) fputs(report.bytes, stdout);
         for (int i = 0; !report.bytes && i < n; i++)
             printf("%-32s %12.6g   %s\n", learner->evaluation_columns[i].name, row[i],
                    learner->evaluation_columns[i].help);
@@ -76,7 +102,7 @@ static lud_status show_measures(lud_learner *learner, uint64_t iterations, json_
 static lud_status measure(const char *run, const lud_scenario *scenario, json_t *json, lud_error *error) {
     lud_learned learned;
     lud_status status = lud_learned_open(run, scenario, "auto", NULL, &learned, error);
-    if (!status) status = show_measures(learned.learner, learned.iterations, json, error);
+    if (!status) status = show_measures(learned.learner, &learned.kept, json, error);
     lud_learned_close(&learned);
     return status;
 }
@@ -157,6 +183,7 @@ static lud_status eval_kind(const lud_learner_kind *kind, const lud_scenario *sc
     json_t *json = values->json ? json_object() : NULL;
     if (!status && values->json && !json) status = lud_out_of_memory(error);
     if (!status && !reports_all(kind)) status = eval_learner(scenario, folder, values, json, error);
+    if (!status && reports_all(kind) && kind->create) status = show_kept_of(kind, folder, json, error);
     if (!status && kind->evaluate_run) status = kind->evaluate_run(&request, &report, error);
     const bool silent = !report.text.bytes && !json_object_size(report.json);
     if (!status && (report.text.failed ||

@@ -11,6 +11,7 @@
 #include "cli/data_report.h"
 #include "learn/episodes/data_set.h"
 #include "learn/learner.h"
+#include "learn/store/parameters.h"
 #include "sim/batch.h"
 #include "sim/statespace.h"
 
@@ -85,7 +86,7 @@ static lud_status find_state(const lud_scenario *s, const inspect_values *values
     if (!status) {
         lud_range range = {.seed = batch->seed, .n = 1, .tick = batch->tick};
         lud_batch_out out = {.observations = observations};
-        batch->auto_reset = false;
+        batch->end = LUD_END_GOES_ON;
         lud_batch_reset(batch, &out);
         lud_cast_reset(cast, range, batch->states, hidden);
         for (int64_t step = 0; step < values->after; step++) {
@@ -317,7 +318,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
         if (folder.bytes) path = folder.bytes;
     }
     lud_status status = lud_scenario_open(path, &values->scenario, &scenario, error);
-    if (!status) status = show(scenario, values, lud_folder_exists(path) ? path : NULL, error);
+    if (!status) status = show(scenario, values, lud_run_is(path) ? path : NULL, error);
     lud_scenario_destroy(scenario);
     lud_text_free(&folder);
     return status;

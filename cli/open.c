@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "learn/learner.h"
+#include "learn/store/parameters.h"
 
 void lud_scenario_flags_default(lud_scenario_flags *flags) {
     *flags = (lud_scenario_flags){.run = lud_run_as_written};
@@ -42,7 +43,7 @@ lud_status lud_run_open_with(const char *path, const lud_scenario_flags *flags, 
     lud_scenario *scenario;
     *run = (lud_run){0};
     LUD_TRY(lud_scenario_open(path, flags, &scenario, error));
-    const char *folder = lud_folder_exists(path) ? path : NULL;
+    const char *folder = lud_run_is(path) ? path : NULL;
     lud_status status = lud_run_open(policy ? policy : folder, scenario, run, error);
     if (!status && policy && !run_acts(run)) {
         status = lud_invalid(error, "%s has no policy that acts in this scenario", policy);

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "learn/store/lock.h"
 #include "sim/proof/fixpoint.h"
 #include "sim/proof/proof_model.h"
 #include "sim/proof/prover.h"
@@ -81,7 +82,10 @@ static lud_status open_fixpoint(const lud_proof_base *base, lud_fixpoint **fixpo
 lud_status lud_proof_solve(const lud_scenario *scenario, const char *folder, bool json, lud_error *error) {
     static const char *const names[] = {"train", "valid", "test"};
     const lud_proof_model *model = (const lud_proof_model *)(const void *)scenario->model;
+    lud_run_lock lock = {0};
     lud_status status = lud_folder_make(folder, error);
+    if (!status) status = lud_run_lock_take(folder, &lock, error);
+    if (!status) lud_folder_remove_leftovers(folder, NULL);
     json_t *root = json_object();
     lud_fixpoint *fixpoint = NULL;
     const double start = lud_clock_seconds();
@@ -120,6 +124,7 @@ lud_status lud_proof_solve(const lud_scenario *scenario, const char *folder, boo
         lud_text_free(&path);
     }
     lud_fixpoint_destroy(fixpoint);
+    lud_run_lock_release(&lock);
     if (!status && json) return lud_print_json(root, error);
     json_decref(root);
     if (status) return status;

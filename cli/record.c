@@ -31,6 +31,9 @@ static const lud_flag flags[] = {
     TEXT_FLAG("theme", 0, theme, "NAME", "light or dark"),
     SWITCH_FLAG("still", 0, still, "no waves and no shimmer"),
     SWITCH_FLAG("no-goals", 0, no_goals, "do not mark what agents want"),
+    TEXT_FLAG("caption", 0, caption, "TEXT",
+              "what is written below the picture; default: what the scenario is about"),
+    SWITCH_FLAG("no-caption", 0, no_caption, "nothing is written below the picture"),
     SWITCH_FLAG("labels", 'l', labels, "show agents' numbers"),
     TEXT_FLAG("overlay", 0, overlay, "PARTS",
               "of a RUN: values, arrows, bars, trace, edges (with commas), all or none (all)"),
@@ -142,10 +145,29 @@ static lud_status report(const lud_record_values *values, const lud_record_resul
     return LUD_OK;
 }
 
+/* The title, and who acts: the RUN by its folder's name, and the kinds of the scenario's policies, each once. */
+static lud_caption caption(const char *title, const lud_run *run, lud_text *who) {
+    const lud_scenario *scenario = run->scenario;
+    if (run->folder) {
+        const char *slash = strrchr(run->folder, '/');
+        lud_text_append(who, "%s", slash && slash[1] ? slash + 1 : run->folder);
+    }
+    for (int i = 0; i < scenario->model->layout.n_agents; i++) {
+        const lud_policy_kind *kind = lud_cast_get(run->cast, i)->kind;
+        bool named = !kind->create; /* a RUN's own */
+        for (int j = 0; j < i && !named; j++) named = lud_cast_get(run->cast, j)->kind == kind;
+        if (!named) lud_text_append(who, "%s%s", who->length ? ", " : "", kind->name);
+    }
+    const char *about = scenario->about && *scenario->about ? scenario->about : scenario->name;
+    return (lud_caption){.title = title ? title : about, .who = who->failed ? NULL : who->bytes};
+}
+
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
     (void)n_arguments;
     const lud_record_values *values = data;
     lud_record_options options;
+    if (values->caption && values->no_caption)
+        return lud_invalid(error, "--caption and --no-caption: expected one of them");
     if (!values->out) return lud_invalid(error, "'ludus record' needs -o FILE, for example -o run.mp4");
     if (lud_data_target_is(values->out)) return lud_record_data_set(values, arguments[0], error);
     lud_status status = read_options(values, &options, error);
@@ -158,6 +180,8 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     options.still = options.still || !scenario->view.motion;
     options.goals = options.goals && scenario->view.goals;
     options.labels = options.labels || scenario->view.labels;
+    lud_text who = {0};
+    if (!values->no_caption) options.caption = caption(values->caption, &opened, &who);
     lud_record_result result = {0};
     if (options.overlay && (values->overlay || opened.folder))
         status = lud_run_overlay(opened.folder, scenario, opened.cast, &options.source, error);
@@ -173,6 +197,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
         lud_status reported = report(values, &result, status ? &ignored : error);
         if (!status) status = reported;
     }
+    lud_text_free(&who);
     lud_run_close(&opened);
     return status;
 }

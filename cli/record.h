@@ -7,10 +7,10 @@
 typedef struct lud_record_values {
     lud_scenario_flags scenario;
     const char *policy;
-    const char *out, *size, *theme, *overlay, *observations;
+    const char *out, *size, *theme, *overlay, *observations, *caption;
     int64_t fps, frames_per_step, steps, level;
     double hold;
-    bool still, no_goals, labels, no_views, json, quiet;
+    bool still, no_goals, no_caption, labels, no_views, json, quiet;
 } lud_record_values;
 
 /* Records episodes as data. */

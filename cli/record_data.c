@@ -20,6 +20,8 @@ static const char *picture_flag(const lud_record_values *v) {
            : v->still           ? "--still"
            : v->no_goals        ? "--no-goals"
            : v->labels          ? "--labels"
+           : v->caption         ? "--caption"
+           : v->no_caption      ? "--no-caption"
                                 : NULL;
 }
 

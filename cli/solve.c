@@ -108,6 +108,11 @@ static lud_status export_one(int kind, const char *run, const lud_empo_chain *ch
     if (!status && kind == CSV) status = lud_empo_write_csv(chain->problem, records, out, error);
     if (!status && kind == DOT) status = lud_empo_chain_write_dot(chain, records, DOT_STATES, out, error);
     for (int i = 0; i < 4 && names[kind][i] && !status; i++) status = lud_file_write_commit(&files[i], error);
+    int failed = 0; /* the file that could not be written, where it is known */
+    for (int i = 3; i > 0; i--)
+        if (files[i].stream && ferror(files[i].stream)) failed = i;
+    if (status == LUD_ERROR_IO && error && !strstr(error->text, names[kind][failed]))
+        lud_fail_context(error, "%s/%s", run, names[kind][failed]);
     for (int i = 0; i < 4; i++) lud_file_write_abandon(&files[i]);
     return status;
 }

@@ -1,9 +1,12 @@
 
-#include "learn/train.h"
+#include <string.h>
+
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "cli/cli.h"
+#include "learn/store/run.h"
+#include "learn/train.h"
 
 typedef struct train_values {
     lud_scenario_flags scenario;
@@ -43,13 +46,19 @@ static void set_defaults(void *data) {
     values->checkpoint_minutes = 5.0;
 }
 
-/* The effective configuration as YAML, the learner's section with all its defaults. */
-static lud_status effective(const lud_scenario *scenario, const lud_learner *learner, lud_arena *arena,
+/* The effective configuration as YAML, the learner's section with all its defaults; what it names, as copies
+ * in the run's folder. */
+static lud_status effective(const lud_scenario *scenario, const lud_learner *learner,
+                            const lud_train_options *options, lud_arena *arena, lud_carried *carried,
                             char **text, lud_error *error) {
     lud_tree *root = NULL;
     size_t length = 0;
+    const bool resumes = options->resume || options->resume_previous;
     lud_status status = lud_scenario_effective(scenario, arena, &root, error);
     if (status == LUD_OK) status = lud_learner_write(learner, arena, root, error);
+    if (status == LUD_OK)
+        status = lud_carried_plan(scenario, learner->kind->options, options->folder, resumes, root, carried,
+                                  error);
     return status ? status : lud_tree_write(arena, root, text, &length, error);
 }
 
@@ -61,13 +70,63 @@ static void print_chosen(const lud_learner *learner) {
     fflush(stdout);
 }
 
+/* ---- settings that are meant ---- */
+
+enum { MOST_RUN_KEYS = 8 };
+
+typedef struct meant {
+    lud_run_meant base;
+    const char *paths[LUD_FLAG_LIST_ITEMS + MOST_RUN_KEYS];
+} meant;
+
+/* The key of an assignment KEY=VALUE. */
+static const char *key_of(lud_arena *arena, const char *assignment) {
+    return lud_arena_text(arena, assignment, strcspn(assignment, "="));
+}
+
+/* What the command line sets, and the configuration without it, as far as the file has one. */
+static lud_status find_meant(const train_values *values, const char *path, const lud_device *device,
+                             lud_arena *arena, meant *m, lud_error *error) {
+    const lud_scenario_flags *given = &values->scenario;
+    const struct {
+        const char *path;
+        bool set;
+    } run[] = {{"run.environments", given->run.environments >= 0},
+               {"run.seed", given->run.seed >= 0},
+               {"run.steps", given->run.steps >= 0},
+               {"run.threads", given->run.threads >= 0},
+               {"run.precision", given->precision != NULL}};
+    *m = (meant){0};
+    for (int i = 0; i < given->set.n; i++)
+        if (!(m->paths[m->base.n++] = key_of(arena, given->set.items[i]))) return lud_out_of_memory(error);
+    for (size_t i = 0; i < sizeof run / sizeof *run; i++)
+        if (run[i].set) m->paths[m->base.n++] = run[i].path;
+    m->base.paths = m->paths;
+    if (m->base.n == 0) return LUD_OK;
+    lud_scenario *plain = NULL;
+    lud_learner *learner = NULL;
+    lud_carried carried = {0};
+    char *text = NULL;
+    /* a file that says nothing without what is set has no settings of its own */
+    lud_status status = lud_run_scenario(path, NULL, &plain, NULL);
+    if (!status) status = lud_learner_create(plain, (lud_device *)(uintptr_t)device, &learner, NULL);
+    if (!status) status = effective(plain, learner, &values->options, arena, &carried, &text, NULL);
+    if (!status) m->base.plain = text;
+    /* its texts lie in the arena of what is carried no more: lud_tree_write has copied them */
+    lud_carried_free(&carried);
+    lud_learner_destroy(learner);
+    lud_scenario_destroy(plain);
+    return LUD_OK;
+}
+
 /* What to do next with the run. */
 static void print_next(const lud_learner *learner, const lud_scenario *scenario, const char *folder,
                        bool finished) {
     const lud_learner_kind *kind = learner->kind;
-    printf(
-        "\n%s holds scenario.yaml, metrics.csv, checkpoint.safetensors and a TensorBoard event file. Next:\n",
-        folder);
+    printf("\n%s holds scenario.yaml, metrics.csv, a TensorBoard event file, policy.safetensors, which acts, "
+           "and "
+           "checkpoint.safetensors, from which training goes on. Next:\n",
+           folder);
     if (!finished) printf("  ludus train %s --resume\n", folder);
     if (kind->evaluate || kind->evaluate_run) printf("  ludus eval %s\n", folder);
     if (kind->query) printf("  ludus run %s --query \"PREDICATE(x, y)\"\n", folder);
@@ -91,32 +150,51 @@ static void print_end(lud_learner *learner, const lud_scenario *scenario, const 
     printf("\n%s, %llu of %llu iterations, %s\n\n%s", learner->kind->name,
            (unsigned long long)result->iterations, (unsigned long long)learner->n_iterations,
            lud_format_seconds(result->seconds, time), figures->bytes ? figures->bytes : "");
+    lud_text kept = {0};
+    lud_kept_print(&result->kept, &kept);
+    if (result->iterations > 0)
+        printf("\npolicy.safetensors: parameters of %s\n", kept.bytes ? kept.bytes : "");
+    lud_text_free(&kept);
     print_next(learner, scenario, folder, result->finished);
 }
 
-static lud_status train(const train_values *values, const lud_scenario *scenario, lud_device *device,
-                        lud_error *error) {
+static lud_status train_with(const train_values *values, const char *path, const lud_scenario *scenario,
+                             lud_device *device, lud_learner *learner, lud_arena *arena, lud_carried *carried,
+                             lud_error *error) {
+    lud_train_options options = values->options;
+    char *configuration = NULL;
+    meant m = {0};
+    LUD_TRY(effective(scenario, learner, &options, arena, carried, &configuration, error));
+    if (options.resume || options.resume_previous)
+        LUD_TRY(find_meant(values, path, device, arena, &m, error));
+    options.checkpoint_seconds = 60.0 * values->checkpoint_minutes;
+    options.progress = values->quiet ? NULL : stderr;
+    options.configuration = configuration;
+    options.carried = carried;
+    options.meant = &m.base;
+    options.model = scenario->model;
+    lud_text figures = {0};
+    options.figures = &figures;
+    lud_train_result result;
+    if (!values->quiet) print_chosen(learner);
+    lud_interrupt_install();
+    const lud_status status = lud_train(learner, &options, &result, error);
+    if (status == LUD_OK || status == LUD_INTERRUPTED)
+        print_end(learner, scenario, options.folder, &result, &figures);
+    lud_text_free(&figures);
+    return status;
+}
+
+static lud_status train(const train_values *values, const char *path, const lud_scenario *scenario,
+                        lud_device *device, lud_error *error) {
     lud_learner *learner = NULL;
+    lud_carried carried = {0};
     LUD_TRY(lud_learner_create(scenario, device, &learner, error));
     lud_arena *arena = lud_arena_create(0);
-    char *configuration = NULL;
-    lud_status status =
-        arena ? effective(scenario, learner, arena, &configuration, error) : lud_out_of_memory(error);
-    if (status == LUD_OK) {
-        lud_train_options options = values->options;
-        options.checkpoint_seconds = 60.0 * values->checkpoint_minutes;
-        options.progress = values->quiet ? NULL : stderr;
-        options.configuration = configuration;
-        lud_text figures = {0};
-        options.figures = &figures;
-        lud_train_result result;
-        if (!values->quiet) print_chosen(learner);
-        lud_interrupt_install();
-        status = lud_train(learner, &options, &result, error);
-        if (status == LUD_OK || status == LUD_INTERRUPTED)
-            print_end(learner, scenario, options.folder, &result, &figures);
-        lud_text_free(&figures);
-    }
+    const lud_status status =
+        arena ? train_with(values, path, scenario, device, learner, arena, &carried, error)
+              : lud_out_of_memory(error);
+    lud_carried_free(&carried);
     lud_arena_destroy(arena);
     lud_learner_destroy(learner);
     return status;
@@ -140,7 +218,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     lud_status status = lud_scenario_device(scenario, values->device, &device, error);
     if (status == LUD_OK) {
         lud_device_set_strict(device, values->strict);
-        status = train(values, scenario, device, error);
+        status = train(values, arguments[0], scenario, device, error);
     }
     lud_device_close(device);
     lud_scenario_destroy(scenario);
@@ -156,7 +234,9 @@ const lud_verb lud_verb_train = {
     VERB_FLAGS,
     .set_defaults = set_defaults,
     .notes =
-        "The run's folder gets scenario.yaml, metrics.csv, a TensorBoard event file and checkpoints. Ctrl-C\n"
+        "The run's folder gets scenario.yaml with the files that it names, metrics.csv, a TensorBoard event "
+        "file,\n"
+        "policy.safetensors (the best parameters by the learner's own score) and checkpoints. Ctrl-C\n"
         "saves and stops at once, also within an iteration; `ludus train RUN --resume` goes on as if it had "
         "not\nstopped.\n",
     .run = run,

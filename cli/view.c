@@ -91,8 +91,9 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     lud_scenario_overrides overrides;
     LUD_TRY(lud_scenario_flags_overrides(&values->scenario, &overrides, error));
     lud_text path = {0};
-    char *folder = lud_folder_exists(arguments[0]) ? (char *)(uintptr_t)arguments[0] : NULL;
-    lud_text_append(&path, folder ? "%s/scenario.yaml" : "%s", arguments[0]);
+    char *run = lud_run_is(arguments[0]) ? (char *)(uintptr_t)arguments[0] : NULL;
+    char *folder = lud_run_folder(arguments[0]);
+    lud_text_append(&path, run ? "%s/scenario.yaml" : "%s", folder ? folder : "");
     lud_view_options options = {.path = path.bytes,
                                 .overrides = &overrides,
                                 .theme = values->theme ? &theme : NULL,
@@ -100,9 +101,10 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
                                 .speed = values->speed,
                                 .playing = values->play,
                                 .loaded = loaded,
-                                .context = folder};
+                                .context = run};
     lud_window_report report;
-    status = path.failed ? lud_no_memory(error, "a path") : lud_view(&options, &report, error);
+    status = path.failed || !folder ? lud_no_memory(error, "a path") : lud_view(&options, &report, error);
+    free(folder);
     lud_text_free(&path);
     if (!status) lud_log(NULL, LUD_LOG_DEBUG, "first frame after %.3f s", report.first_frame_seconds);
     return status;

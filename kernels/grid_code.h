@@ -18,6 +18,7 @@
  * lud_grid_code_reference turns a word into the reference's. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/random.h" /* LUD_HD */
@@ -70,6 +71,13 @@ enum {
     LUD_CODE_EMPTY = LUD_CODE_NOTHING | LUD_CODE_NO_AGENT << LUD_CODE_AGENT_SHIFT,
     LUD_CODE_WALL = LUD_CHANNEL_WALL | LUD_CODE_NO_AGENT << LUD_CODE_AGENT_SHIFT
 };
+
+/* Whether a word from elsewhere says what a cell can hold. */
+static inline bool lud_grid_code_is_word(int32_t word) {
+    const int32_t type = word & 31, colour = word >> LUD_CODE_COLOUR_SHIFT & 7;
+    return word >= 0 && word < 1 << LUD_CODE_BITS && (type <= LUD_CODE_NOTHING || type >= LUD_CODE_DOOR) &&
+           colour < 7 && (word >> LUD_CODE_MAGIC_SHIFT & 7) < 7;
+}
 
 /* How words become channels. */
 typedef enum lud_grid_form {

@@ -47,6 +47,12 @@ typedef struct lud_report {
     lud_arena *arena; /* may be null */
 } lud_report;
 
+/* By which column of its evaluation or of its metrics parameters are better than others. */
+typedef struct lud_score {
+    const char *column; /* null: by none */
+    bool least;         /* less is better */
+} lud_score;
+
 typedef struct lud_learner_kind {
     const char *name;                /* the word after `learner: {type: ...}` */
     const char *about;               /* one line */
@@ -76,6 +82,12 @@ typedef struct lud_learner_kind {
     /* Saves or loads everything that later iterations depend on, so that a resumed run goes on bit for bit:
      * weights, moments, counters, buffers, environments (see learn/store/checkpoint.h). */
     void (*visit)(lud_learner *learner, lud_checkpoint *checkpoint);
+    /* The part of it that acting and evaluating need, and nothing else: the weights. `visit` begins with it.
+     */
+    void (*visit_policy)(lud_learner *learner, lud_checkpoint *checkpoint);
+    lud_score score;          /* a column of the evaluation, or one of iterate's that is seldom measured */
+    lud_score training_score; /* a column of iterate's, for trainings in which the first is not measured; its
+                               * mean over many iterations counts */
     /* A policy that acts as has been learned; the learner must outlive it and is not trained meanwhile. Null:
      * none. */
     lud_status (*policy)(lud_learner *learner, lud_policy **policy, lud_error *error);
@@ -111,6 +123,7 @@ struct lud_learner {
     uint64_t n_iterations;  /* after which training ends */
     const char *chosen;     /* what automatic options were set to and why, a line each; null or empty: none */
     int64_t n_environments; /* 0: as the scenario's run.environments, else what stands in its place */
+    bool keeps_last;        /* no parameters are better than the last ones, whatever their score */
     lud_progress *progress; /* of the training in hand, for lud_progress_beat; or null */
 };
 

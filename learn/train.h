@@ -4,6 +4,8 @@
 #include <stdio.h>
 
 #include "learn/learner.h"
+#include "learn/store/begin.h"
+#include "learn/store/kept.h"
 
 typedef struct lud_train_options {
     const char *folder;        /* of the run; made when it is missing */
@@ -17,7 +19,12 @@ typedef struct lud_train_options {
         stop_after;    /* stop early after this many iterations of this session (as an interrupt), 0: never */
     FILE *progress;    /* where the progress line goes, null: silent */
     lud_text *figures; /* gets the figures of the last iteration, a line each; null: nobody wants them */
-    const char *configuration; /* effective configuration, kept in the checkpoint and as scenario.yaml */
+    /* Effective configuration, kept with what is saved and as scenario.yaml; the files that it names; and how
+     * it may differ from that of the run that goes on. The second and the third may be null. */
+    const char *configuration;
+    const lud_carried *carried;
+    const lud_run_meant *meant;
+    const lud_model *model; /* of the scenario, for the names of what is learned; may be null */
     /* Called after every iteration on the training thread (snapshots for a viewer); may be null. */
     void (*after_iteration)(void *context, lud_learner *learner);
     void *context;
@@ -28,14 +35,13 @@ typedef struct lud_train_result {
     double seconds;       /* of training, all sessions together */
     double stall_seconds; /* of this session, spent on checkpoints instead of training */
     bool finished;        /* all iterations of the learner are done */
+    lud_kept kept;        /* what policy.safetensors holds */
 } lud_train_result;
 
 /* Trains until the learner's iterations are done or the user interrupts (LUD_INTERRUPTED, after saving). A
- * run's folder gets scenario.yaml, metrics.csv, a TensorBoard event file, checkpoint.safetensors and its
- * previous one. */
+ * run's folder gets scenario.yaml with the files that it names, metrics.csv, a TensorBoard event file,
+ * policy.safetensors (the best parameters, learn/best.h), checkpoint.safetensors (all that a resumed run
+ * needs) and its previous one. A checkpoint that cannot be written is told at once and tried again; the last
+ * one is tried however the training ends. */
 lud_status lud_train(lud_learner *learner, const lud_train_options *options, lud_train_result *result,
                      lud_error *error);
-
-/* Loads a run's checkpoint into a learner made from its scenario (for evaluating or watching it). *iterations
- * may be null. */
-lud_status lud_train_load(lud_learner *learner, const char *folder, uint64_t *iterations, lud_error *error);

@@ -98,7 +98,7 @@ lud_status lud_player_create(const lud_model *model, lud_cast *cast, uint64_t se
         lud_player_destroy(p);
         return status;
     }
-    p->runner.batch->auto_reset = false;
+    p->runner.batch->end = LUD_END_GOES_ON;
     begin(p);
     *player = p;
     return LUD_OK;

@@ -1,6 +1,8 @@
 #include "render/record.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/interrupt.h"
@@ -58,27 +60,35 @@ typedef struct recorder {
     lud_video *video;
     lud_overlay *overlay; /* or null */
     int panel;            /* width of the overlay's panel beside the world, 0: none */
+    int caption;          /* height of the caption below, 0: none */
+    double *returns;      /* [n_agents] since the episode began */
     lud_record_result result;
 } recorder;
 
-/* The world, and the panel of the overlay to its right. */
+/* The world, the panel of the overlay to its right and the caption below. */
 static void draw(recorder *r, const lud_moment *moment) {
-    if (!r->panel) {
+    if (!r->panel && !r->caption) {
         lud_draw_frame(r->drawing, r->canvas, r->theme, moment);
         return;
     }
-    float width = (float)r->result.width, height = (float)r->result.height, panel = (float)r->panel;
-    float margin = margin_of(r->result.width - r->panel, r->result.height);
-    int limit = r->drawing->model->layout.max_steps;
-    if (r->options->max_steps > 0 && (limit <= 0 || r->options->max_steps < limit))
-        limit = r->options->max_steps;
-    size_t known = lud_player_known(r->player), length = (size_t)limit + 1;
+    const float width = (float)r->result.width, panel = (float)r->panel, caption = (float)r->caption;
+    const float height = (float)r->result.height - caption;
     lud_canvas_begin(r->canvas, r->theme->ground);
     draw_world(r->drawing, r->canvas, r->theme, (lud_box){0, 0, width - panel, height}, moment);
-    float tall = fminf(lud_overlay_panel_height(r->overlay, r->canvas), height - 2 * margin);
-    lud_overlay_draw_panel(r->overlay, r->canvas, r->theme,
-                           (lud_box){width - panel, margin, panel - margin, tall}, r->player,
-                           limit > 0 && length > known ? length : known);
+    if (r->panel) {
+        const float margin = margin_of(r->result.width - r->panel, (int)height);
+        int limit = r->drawing->model->layout.max_steps;
+        if (r->options->max_steps > 0 && (limit <= 0 || r->options->max_steps < limit))
+            limit = r->options->max_steps;
+        const size_t known = lud_player_known(r->player), length = (size_t)limit + 1;
+        const float tall = fminf(lud_overlay_panel_height(r->overlay, r->canvas), height - 2 * margin);
+        lud_overlay_draw_panel(r->overlay, r->canvas, r->theme,
+                               (lud_box){width - panel, margin, panel - margin, tall}, r->player,
+                               limit > 0 && length > known ? length : known);
+    }
+    if (r->caption)
+        lud_caption_draw(&r->options->caption, r->canvas, r->theme, (lud_box){0, height, width, caption},
+                         r->drawing->model, r->player, r->returns);
     lud_canvas_end(r->canvas);
 }
 
@@ -119,6 +129,8 @@ static lud_status hold(recorder *r, lud_error *error) {
 
 static lud_status record_episode(recorder *r, lud_progress *progress, lud_error *error) {
     const lud_record_options *o = r->options;
+    const int n_agents = r->drawing->model->layout.n_agents;
+    memset(r->returns, 0, (size_t)n_agents * sizeof *r->returns);
     LUD_TRY(add_frame(r, 1, false, error));
     LUD_TRY(hold(r, error));
     for (int step = 0; o->max_steps <= 0 || step < o->max_steps; step++) {
@@ -127,6 +139,7 @@ static lud_status record_episode(recorder *r, lud_progress *progress, lud_error 
         LUD_TRY(lud_player_step(r->player, NULL, &moved, error));
         if (!moved) break;
         r->result.steps++;
+        for (int i = 0; i < n_agents; i++) r->returns[i] += (double)lud_player_rewards(r->player)[i];
         for (int k = 1; k <= o->frames_per_step; k++)
             LUD_TRY(add_frame(r, (float)k / (float)o->frames_per_step, true, error));
         lud_progress_update(progress, (uint64_t)r->result.frames);
@@ -141,6 +154,20 @@ static lud_status check(const lud_record_options *o, lud_error *error) {
     if (o->width < 16 || o->width > 4096 || o->height < 0 || o->height > 4096)
         return lud_invalid(error, "a picture side must be 16 to 4096 pixels");
     return lud_video_check_path(o->path, error);
+}
+
+/* A picture that follows the world's shape becomes taller by its caption. */
+static lud_status add_caption(recorder *r, lud_error *error) {
+    lud_canvas *canvas;
+    LUD_TRY(lud_canvas_create_offscreen(16, 16, 1, &canvas, error)); /* knows how high lines are */
+    r->caption = lud_caption_height(canvas);
+    lud_canvas_destroy(canvas);
+    if (!r->options->height)
+        r->result.height += r->caption;
+    else if (r->result.height < 3 * r->caption)
+        return lud_invalid(error, "a picture of %d pixels has no room for a caption of %d", r->result.height,
+                           r->caption);
+    return LUD_OK;
 }
 
 /* The overlay, and the size of the picture with its panel. A picture as large as asked for is divided between
@@ -181,6 +208,9 @@ lud_status lud_record(const lud_model *model, lud_cast *cast, const lud_record_o
             status = add_overlay(&r, error);
             given = NULL;
         }
+        if (!status && options->caption.title) status = add_caption(&r, error);
+        r.returns = calloc((size_t)model->layout.n_agents, sizeof *r.returns);
+        if (!status && !r.returns) status = lud_no_memory(error, "a recording");
     }
     if (!status) status = lud_canvas_create_offscreen(r.result.width, r.result.height, 1, &r.canvas, error);
     /* the panel's curves need the episode's states */
@@ -207,6 +237,7 @@ lud_status lud_record(const lud_model *model, lud_cast *cast, const lud_record_o
     lud_overlay_destroy(r.overlay);
     lud_overlay_source_destroy(given);
     lud_drawing_destroy(r.drawing);
+    free(r.returns);
     r.result.seconds = lud_clock_seconds() - began;
     if (result) *result = r.result;
     return status;

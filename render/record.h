@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "render/caption.h"
 #include "render/draw.h"
 #include "render/episode.h"
 #include "render/overlay.h"
@@ -21,6 +22,7 @@ typedef struct lud_record_options {
     bool goals;                 /* shows the agents' goals */
     bool labels;                /* shows the agents' numbers */
     float hold;                 /* seconds that the first and the last state of an episode stay */
+    lud_caption caption;        /* below the picture */
     FILE *progress;             /* where progress is shown, or null */
     lud_overlay_source *source; /* of overlays, or null; taken over by lud_record */
     int overlay;                /* parts of it that are shown, lud_overlay_part or-ed */

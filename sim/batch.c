@@ -8,11 +8,13 @@
 
 /* A thread works through its environments in pieces that stay in its cache from step to observe. */
 enum { PIECE = 64 };
+enum { TERMINATED = 1, TRUNCATED = 2 };
 
 /* The public struct with what only this file touches. */
 typedef struct whole_batch {
     lud_batch shown;
     uint8_t *terminated, *truncated; /* [n_envs] where the caller gives no arrays */
+    uint8_t *ended;                  /* [n_envs] TERMINATED or TRUNCATED: over and not yet started anew */
     int max_continuous;
     size_t part_bytes[LUD_MAX_OBSERVATION_PARTS];
 } whole_batch;
@@ -28,19 +30,19 @@ lud_status lud_batch_create(const lud_model *model, int n_envs, uint64_t seed, u
                            .seed = seed,
                            .first_environment = first_environment,
                            .n_envs = n_envs,
-                           .auto_reset = true,
                            .states = calloc(n, state_bytes ? state_bytes : 1),
                            .tick = calloc(n, sizeof(uint32_t)),
                            .episode_step = calloc(n, sizeof(int32_t)),
                            .episode = calloc(n, sizeof(uint32_t))};
     b->terminated = calloc(n, 1);
     b->truncated = calloc(n, 1);
+    b->ended = calloc(n, 1);
     for (int i = 0; i < model->layout.n_agents; i++)
         if (model->layout.actions[i].n_continuous > b->max_continuous)
             b->max_continuous = model->layout.actions[i].n_continuous;
     for (int p = 0; p < model->layout.n_parts; p++) b->part_bytes[p] = model->layout.parts[p].bytes;
     if (!b->shown.states || !b->shown.tick || !b->shown.episode_step || !b->shown.episode || !b->terminated ||
-        !b->truncated) {
+        !b->truncated || !b->ended) {
         lud_batch_destroy(&b->shown);
         return lud_no_memory(error, "%d environments of %zu bytes each", n_envs, state_bytes);
     }
@@ -51,12 +53,13 @@ lud_status lud_batch_create(const lud_model *model, int n_envs, uint64_t seed, u
 void lud_batch_destroy(lud_batch *shown) {
     if (!shown) return;
     whole_batch *b = (whole_batch *)shown;
-    LUD_FREE(shown->states, shown->tick, shown->episode_step, shown->episode, b->terminated, b->truncated, b);
+    LUD_FREE(shown->states, shown->tick, shown->episode_step, shown->episode, b->terminated, b->truncated,
+             b->ended, b);
 }
 
 lud_range lud_batch_range(const lud_batch *batch, int first, int n) {
-    return (lud_range){.seed = batch->seed,
-                       .first_environment = batch->first_environment + (uint32_t)first,
+    return (lud_range){.seed = batch->seeds ? batch->seeds[first] : batch->seed,
+                       .first_environment = batch->seeds ? 0 : batch->first_environment + (uint32_t)first,
                        .n = n,
                        .tick = batch->tick + first};
 }
@@ -78,77 +81,133 @@ static void reset_piece(whole_batch *b, int begin, int n) {
     lud_batch *shown = &b->shown;
     shown->model->world->reset(shown->model, lud_batch_range(shown, begin, n), state_of(shown, begin));
     memset(shown->episode_step + begin, 0, (size_t)n * sizeof *shown->episode_step);
+    memset(b->ended + begin, 0, (size_t)n);
 }
 
-static void step_piece(whole_batch *b, int begin, int n, lud_actions actions, const lud_batch_out *out) {
+/* Where the results of environments from `begin` on go. */
+static lud_outcome outcome_of(const whole_batch *b, int begin, const lud_batch_out *out) {
+    const lud_layout *layout = &b->shown.model->layout;
+    const size_t n_agents = (size_t)layout->n_agents;
+    lud_outcome outcome = {.rewards = out && out->rewards ? out->rewards + (size_t)begin * n_agents : NULL,
+                           .terminated = (out && out->terminated ? out->terminated : b->terminated) + begin,
+                           .truncated = (out && out->truncated ? out->truncated : b->truncated) + begin};
+    if (out && out->components)
+        outcome.components = out->components + (size_t)begin * n_agents * (size_t)layout->n_components;
+    return outcome;
+}
+
+static void step_running(whole_batch *b, int begin, int n, lud_actions actions, const lud_batch_out *out) {
     lud_batch *shown = &b->shown;
     const lud_model *model = shown->model;
-    size_t state_bytes = model->layout.state_bytes, n_agents = (size_t)model->layout.n_agents;
+    const size_t state_bytes = model->layout.state_bytes, n_agents = (size_t)model->layout.n_agents;
     lud_actions piece = {.discrete = actions.discrete ? actions.discrete + (size_t)begin * n_agents : NULL,
                          .continuous = actions.continuous ? actions.continuous + (size_t)begin * n_agents *
                                                                                      (size_t)b->max_continuous
                                                           : NULL};
-    uint8_t *terminated = (out && out->terminated ? out->terminated : b->terminated) + begin;
-    uint8_t *truncated = (out && out->truncated ? out->truncated : b->truncated) + begin;
-    lud_outcome outcome = {.rewards = out && out->rewards ? out->rewards + (size_t)begin * n_agents : NULL,
-                           .terminated = terminated,
-                           .truncated = truncated};
-    if (out && out->components)
-        outcome.components = out->components + (size_t)begin * n_agents * (size_t)model->layout.n_components;
+    const lud_outcome outcome = outcome_of(b, begin, out);
     model->world->step(model, lud_batch_range(shown, begin, n), state_of(shown, begin), piece, outcome);
     for (int i = 0; i < n; i++) {
         int e = begin + i;
         shown->tick[e]++;
         shown->episode_step[e]++;
-        if (!terminated[i] && !truncated[i]) continue;
+        if (!outcome.terminated[i] && !outcome.truncated[i]) continue;
         shown->episode[e]++;
-        if (!shown->auto_reset) continue;
+        b->ended[e] =
+            (uint8_t)((outcome.terminated[i] ? TERMINATED : 0) | (outcome.truncated[i] ? TRUNCATED : 0));
+        if (shown->end != LUD_END_RESETS) continue;
         if (out && out->final_states)
             memcpy(out->final_states + (size_t)e * state_bytes, state_of(shown, e), state_bytes);
         reset_piece(b, e, 1);
     }
+}
+
+/* The step of an environment that is over, which waits or starts anew. */
+static void step_ended(whole_batch *b, int e, const lud_batch_out *out) {
+    lud_batch *shown = &b->shown;
+    const lud_layout *layout = &shown->model->layout;
+    const size_t n_agents = (size_t)layout->n_agents;
+    const lud_outcome outcome = outcome_of(b, e, out);
+    if (shown->end == LUD_END_RESETS_NEXT) {
+        reset_piece(b, e, 1);
+        shown->tick[e]++;
+    }
+    *outcome.terminated = (b->ended[e] & TERMINATED) != 0;
+    *outcome.truncated = (b->ended[e] & TRUNCATED) != 0;
+    if (outcome.rewards) memset(outcome.rewards, 0, n_agents * sizeof *outcome.rewards);
+    if (outcome.components)
+        memset(outcome.components, 0, n_agents * (size_t)layout->n_components * sizeof *outcome.components);
+}
+
+static void step_piece(whole_batch *b, int begin, int n, lud_actions actions, const lud_batch_out *out) {
+    const bool waits = b->shown.end == LUD_END_RESETS_NEXT || b->shown.end == LUD_END_STAYS;
+    for (int e = begin, stop = begin; e < begin + n; e = stop) {
+        while (stop < begin + n && !(waits && b->ended[stop])) stop++;
+        if (stop > e)
+            step_running(b, e, stop - e, actions, out);
+        else
+            step_ended(b, stop++, out);
+    }
     observe_piece(b, begin, n, out);
 }
 
+/* Environments with seeds of their own share no call of the world. */
+static int piece_of(const lud_batch *batch) {
+    return batch->seeds ? 1 : PIECE;
+}
+
+static int pieces_of(const lud_batch *batch) {
+    return (batch->n_envs + piece_of(batch) - 1) / piece_of(batch);
+}
+
 static int threads_of(const lud_batch *batch) {
-    int n_threads = batch->n_threads > 0 ? batch->n_threads : omp_get_max_threads();
-    int n_pieces = (batch->n_envs + PIECE - 1) / PIECE;
+    const int n_threads = batch->n_threads > 0 ? batch->n_threads : omp_get_max_threads();
+    const int n_pieces = (batch->n_envs + PIECE - 1) / PIECE; /* fewer are not worth a thread */
     return n_threads < n_pieces ? n_threads : n_pieces;
 }
 
 void lud_batch_reset(lud_batch *shown, const lud_batch_out *out) {
     whole_batch *b = (whole_batch *)shown;
-    int n_pieces = (shown->n_envs + PIECE - 1) / PIECE;
+    const int size = piece_of(shown), n_pieces = pieces_of(shown);
 #pragma omp parallel for schedule(static) num_threads(threads_of(shown))
     for (int piece = 0; piece < n_pieces; piece++) {
-        int begin = piece * PIECE, n = shown->n_envs - begin < PIECE ? shown->n_envs - begin : PIECE;
+        int begin = piece * size, n = shown->n_envs - begin < size ? shown->n_envs - begin : size;
         reset_piece(b, begin, n);
         observe_piece(b, begin, n, out);
     }
 }
 
+void lud_batch_reset_some(lud_batch *shown, const uint8_t *chosen, const lud_batch_out *out) {
+    whole_batch *b = (whole_batch *)shown;
+#pragma omp parallel for schedule(static, PIECE) num_threads(threads_of(shown))
+    for (int e = 0; e < shown->n_envs; e++) {
+        if (!chosen[e]) continue;
+        reset_piece(b, e, 1);
+        observe_piece(b, e, 1, out);
+    }
+}
+
 void lud_batch_step(lud_batch *shown, lud_actions actions, const lud_batch_out *out) {
     whole_batch *b = (whole_batch *)shown;
-    int n_pieces = (shown->n_envs + PIECE - 1) / PIECE;
+    const int size = piece_of(shown), n_pieces = pieces_of(shown);
 #pragma omp parallel for schedule(static) num_threads(threads_of(shown))
     for (int piece = 0; piece < n_pieces; piece++) {
-        int begin = piece * PIECE, n = shown->n_envs - begin < PIECE ? shown->n_envs - begin : PIECE;
+        int begin = piece * size, n = shown->n_envs - begin < size ? shown->n_envs - begin : size;
         step_piece(b, begin, n, actions, out);
     }
 }
 
 void lud_batch_observe(lud_batch *shown, void *const *observations) {
     const lud_batch_out out = {.observations = observations};
-    int n_pieces = (shown->n_envs + PIECE - 1) / PIECE;
+    const int size = piece_of(shown), n_pieces = pieces_of(shown);
 #pragma omp parallel for schedule(static) num_threads(threads_of(shown))
     for (int piece = 0; piece < n_pieces; piece++) {
-        int begin = piece * PIECE, n = shown->n_envs - begin < PIECE ? shown->n_envs - begin : PIECE;
+        int begin = piece * size, n = shown->n_envs - begin < size ? shown->n_envs - begin : size;
         observe_piece((whole_batch *)shown, begin, n, &out);
     }
 }
 
 /* What changes while a batch runs. */
-enum { N_CHANGING = 4 };
+enum { N_CHANGING = 5 };
 
 static void list_changing(const lud_batch *batch, lud_snapshot_part parts[N_CHANGING]) {
     size_t n = (size_t)batch->n_envs;
@@ -156,6 +215,8 @@ static void list_changing(const lud_batch *batch, lud_snapshot_part parts[N_CHAN
     parts[1] = (lud_snapshot_part){batch->tick, n * sizeof *batch->tick};
     parts[2] = (lud_snapshot_part){batch->episode_step, n * sizeof *batch->episode_step};
     parts[3] = (lud_snapshot_part){batch->episode, n * sizeof *batch->episode};
+    const bool waits = batch->end == LUD_END_RESETS_NEXT || batch->end == LUD_END_STAYS;
+    parts[4] = (lud_snapshot_part){((const whole_batch *)batch)->ended, waits ? n : 0};
 }
 
 size_t lud_batch_snapshot_bytes(const lud_batch *batch) {
@@ -170,8 +231,13 @@ void lud_batch_save(const lud_batch *batch, void *snapshot) {
     lud_snapshot_save(parts, N_CHANGING, snapshot);
 }
 
-void lud_batch_load(lud_batch *batch, const void *snapshot) {
+lud_status lud_batch_load(lud_batch *batch, const void *snapshot, lud_error *error) {
     lud_snapshot_part parts[N_CHANGING];
     list_changing(batch, parts);
     lud_snapshot_load(parts, N_CHANGING, snapshot);
+    for (int e = 0; e < batch->n_envs; e++)
+        if (batch->episode_step[e] < 0 || batch->episode_step[e] == INT32_MAX)
+            return lud_invalid(error, "environment %d is in step %d of its episode", e,
+                               batch->episode_step[e]);
+    return lud_world_check_states(batch->model, batch->n_envs, batch->states, error);
 }

@@ -7,21 +7,33 @@
 
 #include "sim/world.h"
 
+/* What becomes of an environment whose episode is over. */
+typedef enum lud_batch_end {
+    LUD_END_RESETS,      /* it starts anew inside the step that ended it */
+    LUD_END_RESETS_NEXT, /* the next step starts it anew instead of stepping it: its actions count for
+                            nothing, its rewards are 0 and its done flags are down */
+    LUD_END_STAYS,  /* steps leave it as it is, rewards 0 and done flags as they were, until it is reset */
+    LUD_END_GOES_ON /* it is stepped on as if nothing had happened */
+} lud_batch_end;
+
 typedef struct lud_batch {
     const lud_model *model;
     uint64_t seed;
+    const uint64_t *seeds;      /* [n_envs] of the caller, who keeps them; null: `seed` for all. With it
+                                   environment e      draws what environment 0 of a batch of that seed draws */
     uint32_t first_environment; /* index of environment 0 in the numbering that keys random draws */
     int n_envs;
     int n_threads;         /* 0: OpenMP's default */
-    bool auto_reset;       /* finished environments start anew inside lud_batch_step */
+    lud_batch_end end;     /* LUD_END_RESETS at first */
     uint8_t *states;       /* [n_envs][state_bytes] */
     uint32_t *tick;        /* [n_envs], see lud_range */
     int32_t *episode_step; /* [n_envs] steps since the last reset */
     uint32_t *episode;     /* [n_envs] episodes finished */
 } lud_batch;
 
-/* Where a step writes; every pointer optional. With auto-reset, `observations` after a step are those of the
- * new episode and `final_states` keeps the finished one's last state for environments with a done flag. */
+/* Where a step writes; every pointer optional. With LUD_END_RESETS, `observations` after a step are those of
+ * the new episode and `final_states` keeps the finished one's last state for environments with a done flag.
+ */
 typedef struct lud_batch_out {
     void *const *observations; /* [n_parts], see lud_world.observe */
     float *rewards;            /* [n_envs][n_agents] */
@@ -36,13 +48,18 @@ lud_status lud_batch_create(const lud_model *model, int n_envs, uint64_t seed, u
 void lud_batch_destroy(lud_batch *batch);
 /* Starts a new episode everywhere and writes observations (out may be null). */
 void lud_batch_reset(lud_batch *batch, const lud_batch_out *out);
+/* The same in those environments whose byte in chosen[n_envs] is not 0; observations are written for these.
+ */
+void lud_batch_reset_some(lud_batch *batch, const uint8_t *chosen, const lud_batch_out *out);
 /* One step of every environment; see the world's step for the shape of actions. */
 void lud_batch_step(lud_batch *batch, lud_actions actions, const lud_batch_out *out);
 /* Writes the observations of the present states, as after a step. */
 void lud_batch_observe(lud_batch *batch, void *const *observations);
-/* n environments from `first` on, for calls that take ranges. */
+/* n environments from `first` on, for calls that take ranges; with `seeds` one at a time. */
 lud_range lud_batch_range(const lud_batch *batch, int first, int n);
-/* Bytes of a snapshot, and taking and restoring one: afterwards the batch goes on bit for bit as it did. */
+/* Bytes of a snapshot, and taking and restoring one: afterwards the batch goes on bit for bit as it did. A
+ * snapshot may come from a file: one that holds no states of the world is an error, and the batch must be
+ * reset before it is used. */
 size_t lud_batch_snapshot_bytes(const lud_batch *batch);
 void lud_batch_save(const lud_batch *batch, void *snapshot);
-void lud_batch_load(lud_batch *batch, const void *snapshot);
+lud_status lud_batch_load(lud_batch *batch, const void *snapshot, lud_error *error);

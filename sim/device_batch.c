@@ -110,7 +110,7 @@ void lud_device_batch_reset(lud_device_batch *shown, const lud_batch_out *out) {
 void lud_device_batch_step(lud_device_batch *shown, lud_actions actions, const lud_batch_out *out) {
     whole_batch *b = (whole_batch *)shown;
     if (b->host) {
-        b->host->auto_reset = shown->auto_reset;
+        b->host->end = shown->auto_reset ? LUD_END_RESETS : LUD_END_GOES_ON;
         lud_batch_step(b->host, actions, out);
         return;
     }

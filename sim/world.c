@@ -9,6 +9,17 @@ int lud_measure_find(const lud_layout *layout, const char *name) {
     return -1;
 }
 
+lud_status lud_world_check_states(const lud_model *model, int64_t n, const uint8_t *states,
+                                  lud_error *error) {
+    if (!model->world->check_state) return LUD_OK;
+    for (int64_t i = 0; i < n; i++) {
+        const lud_status status =
+            model->world->check_state(model, states + (size_t)i * model->layout.state_bytes, error);
+        if (status) return lud_fail_context(error, "state %lld of %lld", (long long)i + 1, (long long)n);
+    }
+    return LUD_OK;
+}
+
 int32_t lud_joint_action_count(const lud_layout *layout) {
     int64_t count = 1;
     for (int i = 0; i < layout->n_agents; i++) {

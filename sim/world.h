@@ -60,11 +60,12 @@ typedef struct lud_observation_part {
 
 /* A number that an episode is judged by, read from its last state; of many episodes the mean counts. */
 typedef struct lud_measure {
-    const char *name;   /* row of tables, key of JSON, column of metrics */
-    const char *format; /* of the mean in progress lines, for printf; null: not shown there */
-    const char *help;   /* a few words behind the number */
-    bool absent;        /* models of this world have it, this one has not: its values say nothing */
-    const char *curve;  /* what it is called where it is drawn over the episode; null: it is not */
+    const char *name;    /* row of tables, key of JSON, column of metrics */
+    const char *format;  /* of the mean in progress lines, for printf; null: not shown there */
+    const char *help;    /* a few words behind the number */
+    bool absent;         /* models of this world have it, this one has not: its values say nothing */
+    const char *curve;   /* what it is called where it is drawn over the episode; null: it is not */
+    const char *caption; /* said of an episode that ends with 1; null: nothing */
 } lud_measure;
 
 typedef struct lud_layout {
@@ -160,6 +161,10 @@ struct lud_world {
     lud_status (*successors)(const lud_model *model, const uint8_t *state, const int32_t *joint_action,
                              lud_successors *out, lud_error *error);
     bool (*is_terminal)(const lud_model *model, const uint8_t *state);
+    /* Whether bytes from elsewhere (a file) are a state that the other functions may be given: what is out of
+     * range is LUD_ERROR_INPUT and named. States of reset, step and successors always pass. Null: any bytes
+     * are a state. */
+    lud_status (*check_state)(const lud_model *model, const uint8_t *state, lud_error *error);
     /* Steps since the reset, for worlds whose states say so; null: they do not. */
     int (*elapsed)(const lud_model *model, const uint8_t *state);
 
@@ -180,6 +185,9 @@ struct lud_world {
     void (*describe_agent)(const lud_model *model, const uint8_t *state, int agent, lud_text *out);
     /* What all agents of a team are told, the same in every state: what they are, want and may do. */
     void (*describe_team)(const lud_model *model, int team, lud_text *out);
+    /* What the numbers are called that a learner's weights belong to, a line each: a run that was trained on
+     * other names is refused. Null: numbers mean the same in every model. */
+    void (*names)(const lud_model *model, lud_text *out);
     /* Whether the agent still takes part in the episode; its actions count for nothing else. Null: all do. */
     bool (*is_alive)(const lud_model *model, const uint8_t *state, int agent);
     /* For worlds whose actions mean something else in every state, null where the layout's names tell all:
@@ -200,6 +208,9 @@ struct lud_world {
 const lud_world *lud_world_find(const char *name);
 /* All of them (sim/registry.c); *n is their number. */
 const lud_world *const *lud_worlds(int *n);
+
+/* Whether states[n][state_bytes] from elsewhere are states of the model; the error tells which is not. */
+lud_status lud_world_check_states(const lud_model *model, int64_t n, const uint8_t *states, lud_error *error);
 
 /* Index of the measure of that name; -1: this model has none. */
 int lud_measure_find(const lud_layout *layout, const char *name);

@@ -171,16 +171,31 @@ static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) 
 
 /* ---- checkpoints ---- */
 
-static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
+static void visit_policy(lud_learner *learner, lud_checkpoint *checkpoint) {
     cloning *c = (cloning *)learner;
     lud_clone_data *d = &c->data;
     uint64_t kind = d->normalisation.kind;
-    lud_clone_update_visit(&c->update, checkpoint);
+    lud_parameters_visit(c->update.networks.base->parameters, "", checkpoint);
     lud_normalisation_visit(d->columns, d->shape->n_continuous, &kind, checkpoint);
+    lud_clone_visit_semantics(checkpoint);
+}
+
+static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
+    cloning *c = (cloning *)learner;
+    lud_clone_data *d = &c->data;
+    visit_policy(learner, checkpoint);
+    lud_clone_update_visit(&c->update, checkpoint);
     lud_checkpoint_u64(checkpoint, "clone.updates", &c->updates);
     lud_checkpoint_u64(checkpoint, "clone.rounds", &c->rounds);
-    lud_clone_visit_semantics(checkpoint);
+    lud_checkpoint_limit(checkpoint, "clone.updates", c->updates, LUD_CHECKPOINT_MOST);
     lud_clone_data_visit(d, checkpoint);
+    /* room was taken for those of all rounds */
+    const uint64_t most = c->rounds * (uint64_t)c->options.dagger.labels;
+    lud_checkpoint_limit(checkpoint, "clone.rounds", c->rounds, (uint64_t)c->options.dagger.rounds);
+    lud_checkpoint_limit(checkpoint, "clone.label.n", (uint64_t)d->n_labels,
+                         d->choices ? LUD_CLONE_DRAWS * most : most);
+    lud_checkpoint_limit(checkpoint, "clone.label.frames", (uint64_t)(d->n_frames - d->first_labelled_frame),
+                         most);
     if (!lud_checkpoint_loading(checkpoint) || lud_checkpoint_status(checkpoint, NULL)) return;
     lud_error error = {0};
     if (take_labels(c, d->first_labelled_row, false, &error))
@@ -197,4 +212,6 @@ const lud_learner_kind lud_clone_learner = {
     .iterate = iterate,
     .evaluate = evaluate,
     .visit = visit,
+    .visit_policy = visit_policy,
+    .score = {"evaluation/return"},
     .join = lud_clone_join};

@@ -62,7 +62,8 @@ static const lud_option dagger_options[] = {
         "actions of the expert asked for in a round, in states visited meanwhile"),
     INT(environments, "4", 1, 1000000,
         "in which these states are visited; labels over them and their agents should last an episode"),
-    TREE(expert, "who is asked: a RUN (of ludus solve, too), or a policy such as {type: heuristic}"),
+    TREE(expert, "who is asked: a RUN (of ludus solve, too), or a policy such as {type: heuristic}",
+         .names = LUD_NAMES_POLICY),
 };
 static const lud_option_table dagger_table = OPTION_TABLE(
     "dagger", "labels for states that the clone itself visits (Ross et al., 2011)", dagger_options);
@@ -88,7 +89,8 @@ static const lud_option_table network_table =
 #define OPTIONS lud_clone_options
 static const lud_option clone_options[] = {
     TEXT(type, NULL, "clone"),
-    TEXTS(data, "[]", "recorded episodes: files of ludus record, or Minari's; may be empty with dagger"),
+    TEXTS(data, "[]", "recorded episodes: files of ludus record, or Minari's; may be empty with dagger",
+          .names = LUD_NAMES_FILE),
     REALS(weights, "[]", 1e-9, 1e9, "of the files; empty: all alike"),
     BOOL(balance, "true", "weights are multiplied by the numbers of samples"),
     REAL(val_fraction, "0.02", 0, 0.9, "share of episodes that are held out"),
@@ -174,12 +176,12 @@ static lud_status find_paths(lud_arena *arena, const lud_scenario *scenario, lud
                              lud_error *error) {
     bool whole = true;
     for (size_t i = 0; i < o->data.n; i++) {
-        o->data.items[i] = lud_mappo_find_path(arena, scenario->path, o->data.items[i]);
+        o->data.items[i] = lud_path_find(arena, scenario->path, o->data.items[i]);
         whole = whole && o->data.items[i];
     }
     lud_tree *expert = o->dagger.expert;
     if (expert && expert->kind == LUD_TREE_SCALAR) {
-        const char *path = lud_mappo_find_path(arena, scenario->path, expert->text);
+        const char *path = lud_path_find(arena, scenario->path, expert->text);
         whole = whole && path;
         if (path && lud_folder_exists(path)) {
             expert->text = path;

@@ -8,7 +8,9 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "learn/clone/clone.h"
 #include "learn/nn/arrays.h"
+#include "learn/store/parameters.h"
 
 enum { ROWS = 256 };
 
@@ -228,23 +230,19 @@ void lud_clone_visit_semantics(lud_checkpoint *checkpoint) {
 }
 
 static lud_status load(core *c, const char *folder, lud_error *error) {
-    lud_text path = {0};
-    lud_text_append(&path, "%s/checkpoint.safetensors", folder);
-    if (path.failed) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
     lud_checkpoint *checkpoint = NULL;
     const int64_t n = c->networks.base->shape.n_continuous;
     uint64_t normalisation = 0;
-    lud_status status = lud_checkpoint_open(path.bytes, &checkpoint, error);
+    lud_status status = lud_run_parameters(folder, lud_clone_learner.name, NULL, &checkpoint, NULL, error);
     if (!status) {
         lud_parameters_visit(c->networks.base->parameters, "", checkpoint);
         lud_normalisation_visit(c->columns, n, &normalisation, checkpoint);
         lud_clone_visit_semantics(checkpoint);
         status = lud_checkpoint_status(checkpoint, error);
-        if (status) lud_fail_context(error, "%s: the run's clone does not fit this scenario", path.bytes);
+        if (status) lud_fail_context(error, "%s: the run's clone does not fit this scenario", folder);
         c->normalisation = lud_normalisation_of((lud_normalisation_kind)normalisation, c->columns);
     }
     lud_checkpoint_destroy(checkpoint);
-    lud_text_free(&path);
     return status;
 }
 

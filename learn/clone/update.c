@@ -182,8 +182,8 @@ void lud_clone_update_deviation(lud_clone_update *u) {
 }
 
 void lud_clone_update_visit(lud_clone_update *u, lud_checkpoint *checkpoint) {
-    lud_parameters_visit(u->networks.base->parameters, "", checkpoint);
     lud_optimiser_visit(u->optimiser, "optimiser.", checkpoint);
     lud_checkpoint_u64(checkpoint, "clone.epoch", &u->cursor.epoch);
     lud_checkpoint_u64(checkpoint, "clone.position", &u->cursor.position);
+    lud_checkpoint_limit(checkpoint, "clone.epoch", u->cursor.epoch, UINT32_MAX);
 }

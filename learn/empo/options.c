@@ -33,9 +33,10 @@ static const lud_option options[] = {
     TEXT(type, "empo-phase2", "empo-phase2"),
     LUD_AUTOMATIC_ROW,
     LUD_EMPO_THEORY_OPTIONS(theory),
-    TREE(human_prior, "how people act: `exact` (solved first), `{type: learned, run: RUN}`, or a policy; "
-                      "left out: exact where the world has at most exact_max_states states, else {type: "
-                      "heuristic}"),
+    TREE(human_prior,
+         "how people act: `exact` (solved first), `{type: learned, run: RUN}`, or a policy; "
+         "left out: exact where the world has at most exact_max_states states, else {type: heuristic}",
+         .names = LUD_NAMES_POLICY),
 
     INT(environments, "8", 1, 65536, "environments side by side"),
     INT(steps_per_episode, "50", 0, STEPS, "0: until the world ends the episode", AUTO),

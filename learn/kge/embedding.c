@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "learn/store/parameters.h"
 
 /* FNV-1a over all names in order, their ends included. */
 static uint64_t names_hash(const lud_proof_base *base) {
@@ -51,11 +51,7 @@ static const float *read_table(const lud_checkpoint *checkpoint, const char *nam
 
 lud_status lud_kge_load(const char *folder, const lud_proof_base *base, lud_kge *kge, lud_error *error) {
     *kge = (lud_kge){.n_entities = base->n_constants, .n_relations = base->n_predicates};
-    lud_text path = {0};
-    lud_text_append(&path, "%s/checkpoint.safetensors", folder);
-    if (path.failed) return lud_no_memory(error, "a path");
-    lud_status status = lud_checkpoint_open(path.bytes, &kge->checkpoint, error);
-    lud_text_free(&path);
+    lud_status status = lud_run_parameters(folder, NULL, NULL, &kge->checkpoint, NULL, error);
     if (status) return status;
     const lud_checkpoint *c = kge->checkpoint;
     const uint64_t scorer = read_number(c, "kge.scorer"), dimension = read_number(c, "kge.dimension"),
@@ -72,9 +68,11 @@ lud_status lud_kge_load(const char *folder, const lud_proof_base *base, lud_kge 
             (lud_kge_shape){.scorer = (int)scorer, .norm = (int64_t)norm, .dimension = (int64_t)dimension};
         memcpy(&kge->shape.margin, &margin, sizeof kge->shape.margin);
         const int64_t width = lud_kge_entity_width(&kge->shape);
-        kge->entities = read_table(c, "best.entity", kge->n_entities, width);
-        kge->relations =
-            read_table(c, "best.relation", kge->n_relations, lud_kge_relation_width(&kge->shape));
+        const bool best =
+            lud_checkpoint_find(c, "best.entity") != NULL; /* a checkpoint has the last ones too */
+        kge->entities = read_table(c, best ? "best.entity" : "entity", kge->n_entities, width);
+        kge->relations = read_table(c, best ? "best.relation" : "relation", kge->n_relations,
+                                    lud_kge_relation_width(&kge->shape));
         kge->query = malloc((size_t)width * sizeof *kge->query);
         if (!kge->entities || !kge->relations)
             status = lud_invalid(error, "%s: the embeddings have another shape", folder);

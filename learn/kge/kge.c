@@ -542,18 +542,28 @@ static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) 
 
 /* ---- saving ---- */
 
-static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
+static void visit_policy(lud_learner *learner, lud_checkpoint *checkpoint) {
     kge *k = (kge *)learner;
     lud_kge_visit_shape(&k->options.shape, k->model->base, checkpoint);
+    lud_parameters_visit(k->parameters, "", checkpoint);
+    if (lud_checkpoint_loading(checkpoint)) lud_parameters_copy(k->best, k->parameters);
+}
+
+static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
+    kge *k = (kge *)learner;
+    visit_policy(learner, checkpoint);
     lud_checkpoint_u64(checkpoint, "kge.epoch", &k->epoch);
     lud_checkpoint_real(checkpoint, "kge.best_mrr", &k->best_mrr);
-    lud_parameters_visit(k->parameters, "", checkpoint);
     lud_parameters_visit(k->best, "best.", checkpoint);
     lud_optimiser_visit(k->optimiser, "optimiser.", checkpoint);
     /* only of an epoch that was broken off */
     static const char sums[] = "kge.sums";
     const int64_t n = N_SUMS;
     const bool loading = lud_checkpoint_loading(checkpoint);
+    lud_checkpoint_limit(checkpoint, "kge.epoch", k->epoch, UINT32_MAX);
+    if (loading && k->best_mrr > 1.0)
+        lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "'kge.best_mrr' of the checkpoint is %g",
+                            k->best_mrr);
     if (loading) {
         k->batch = 0;
         memset(k->sums, 0, sizeof k->sums);
@@ -577,4 +587,6 @@ const lud_learner_kind lud_learner_kge = {
     .iterate = iterate,
     .evaluate = evaluate,
     .visit = visit,
+    .visit_policy = visit_policy,
+    .score = {"valid/mrr"},
 };

@@ -13,10 +13,12 @@ static const char *const weight_names[] = {"float32", "bfloat16", NULL};
 #define OPTIONS lud_language_options
 static const lud_option options[] = {
     TEXT(pretrained, NULL,
-         "folder with config.json and safetensors of a Llama model; a new model unless given"),
+         "folder with config.json and safetensors of a Llama model; a new model unless given",
+         .names = LUD_NAMES_FOLDER),
     CHOICE(tokenizer, "words", tokenizer_names,
            "words of the world and of its actions; bytes; or file, a tokenizer.json"),
-    TEXT(tokenizer_file, NULL, "that file; tokenizer.json of the pretrained folder unless given"),
+    TEXT(tokenizer_file, NULL, "that file; tokenizer.json of the pretrained folder unless given",
+         .names = LUD_NAMES_FILE),
     INT(vocabulary, "1024", 0, 1e6, "words: at most so many, the most frequent ones"),
     INT(vocabulary_states, "64", 1, 1e6, "words: found in so many states of a game played at random"),
     INT(width, "128", 1, 65536, "of the residual stream"),
@@ -56,7 +58,7 @@ static lud_status find_shape(lud_language_model *l, lud_arena *arena, const char
     lud_transformer_shape *s = &l->shape;
     if (o->pretrained) {
         lud_text path = {0};
-        const char *folder = file ? lud_path_beside(arena, file, o->pretrained) : o->pretrained;
+        const char *folder = lud_path_find(arena, file, o->pretrained);
         lud_text_append(&path, "%s/config.json", folder ? folder : o->pretrained);
         lud_status status = path.failed ? LUD_ERROR_MEMORY : lud_pretrained_shape(path.bytes, s, error);
         lud_text_free(&path);
@@ -102,7 +104,7 @@ static lud_status read_tokenizer(lud_language_model *l, lud_arena *arena, const 
         lud_text_append(&path, "%s/tokenizer.json", o->pretrained);
     else
         return lud_invalid(error, "tokenizer file: which one? expected tokenizer_file");
-    const char *beside = path.failed ? NULL : file ? lud_path_beside(arena, file, path.bytes) : path.bytes;
+    const char *beside = path.failed ? NULL : lud_path_find(arena, file, path.bytes);
     const lud_status status =
         beside ? lud_tokenizer_read(beside, &l->tokenizer, error) : lud_no_memory(error, "a tokeniser");
     lud_text_free(&path);
@@ -122,7 +124,7 @@ lud_status lud_language_model_build(lud_language_model *l, const char *file, uin
     const char *folder = l->options.pretrained;
     if (status || !folder) return status;
     lud_arena *arena = lud_arena_create(0);
-    if (file && arena) folder = lud_path_beside(arena, file, folder);
+    if (arena) folder = lud_path_find(arena, file, folder);
     status = arena && folder ? lud_pretrained_load(folder, &l->shape, l->parameters, error)
                              : lud_no_memory(error, "a transformer");
     lud_arena_destroy(arena);

@@ -232,7 +232,7 @@ lud_status lud_prompt_vocabulary(const lud_model *model, int n_states, const cha
     if (status) return status;
     lud_batch *batch = NULL;
     LUD_TRY(lud_batch_create(model, 1, 0, 0, &batch, error));
-    batch->auto_reset = true;
+    batch->end = LUD_END_RESETS;
     lud_text text = {0};
     int32_t *actions = calloc((size_t)model->layout.n_agents, sizeof *actions);
     add_answers(model, mark, vocabulary);

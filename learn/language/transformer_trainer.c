@@ -23,11 +23,11 @@ struct lud_transformer_trainer {
     size_t layer_bytes, other_bytes; /* memory of the layers' networks, and of all else */
     float *kept;    /* checkpointing: what went into each layer, [layers][max_tokens][width] */
     float *carried; /* the gradient between two layers, [max_tokens][width] */
-    float *log_prob, *dlog_prob, *dentropy; /* [HEAD_ROWS] on the device */
-    int32_t *rows, *targets;                /* [HEAD_ROWS] on the device */
-    int32_t *offsets, *lengths;             /* on the device */
-    lud_packing packing;                    /* on the host */
-    float *host_log_prob, *host_entropy;    /* [HEAD_ROWS] */
+    float *log_prob, *dlog_prob, *dentropy;                       /* [HEAD_ROWS] on the device */
+    int32_t *rows, *targets;                                      /* [HEAD_ROWS] on the device */
+    int32_t *offsets, *lengths, *prefix_offsets, *prefix_lengths; /* on the device */
+    lud_packing packing;                                          /* on the host */
+    float *host_log_prob, *host_entropy;                          /* [HEAD_ROWS] */
     lud_arrays arrays;
 };
 
@@ -124,10 +124,14 @@ static bool take(lud_transformer_trainer *t) {
     LUD_TAKE_ON_DEVICE(a, t->targets, HEAD_ROWS);
     LUD_TAKE_ON_DEVICE(a, t->offsets, tokens + 1);
     LUD_TAKE_ON_DEVICE(a, t->lengths, tokens);
+    LUD_TAKE_ON_DEVICE(a, t->prefix_offsets, tokens);
+    LUD_TAKE_ON_DEVICE(a, t->prefix_lengths, tokens);
     LUD_TAKE(a, t->packing.tokens, tokens);
     LUD_TAKE(a, t->packing.positions, tokens);
     LUD_TAKE(a, t->packing.offsets, tokens + 1);
     LUD_TAKE(a, t->packing.lengths, tokens);
+    LUD_TAKE(a, t->packing.prefix_offsets, tokens);
+    LUD_TAKE(a, t->packing.prefix_lengths, tokens);
     LUD_TAKE(a, t->packing.rows, tokens);
     LUD_TAKE(a, t->packing.targets, tokens);
     LUD_TAKE(a, t->packing.owner, tokens);
@@ -210,11 +214,17 @@ static void run_layer(lud_transformer_trainer *t, int64_t layer) {
 static void forward(lud_transformer_trainer *t) {
     const lud_packing *p = &t->packing;
     lud_device *device = t->device;
-    const size_t tokens = (size_t)p->n_inputs * sizeof(int32_t), rows = (size_t)p->n_sequences;
+    const size_t tokens = (size_t)p->n_inputs * sizeof(int32_t), rows = (size_t)p->n_rows;
     lud_device_upload(device, t->offsets, p->offsets, (rows + 1) * sizeof(int32_t));
     lud_device_upload(device, t->lengths, p->lengths, rows * sizeof(int32_t));
+    if (p->shares) {
+        lud_device_upload(device, t->prefix_offsets, p->prefix_offsets, rows * sizeof(int32_t));
+        lud_device_upload(device, t->prefix_lengths, p->prefix_lengths, rows * sizeof(int32_t));
+    }
+    t->attention.prefix_offsets = p->shares ? t->prefix_offsets : NULL;
+    t->attention.prefix_lengths = p->shares ? t->prefix_lengths : NULL;
     lud_device_upload(device, lud_nn_value(t->embedding, t->token), p->tokens, tokens);
-    t->attention.n_rows = p->n_sequences;
+    t->attention.n_rows = p->n_rows;
     t->attention.n_tokens = p->n_inputs;
     t->n_inputs += p->n_inputs;
     lud_nn_forward(t->embedding, p->n_inputs, true);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "learn/mappo/automatic.h"
 #include "learn/mappo/policy.h"
 #include "learn/mappo/stability/stability.h"
@@ -108,7 +109,7 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
     if (!status) status = lud_mappo_choose(s, m->arena, o, &m->base, error);
     if (!status) status = lud_mappo_options_end(s->learner, o, error);
     if (status) return status;
-    if (o->start && !(o->start = lud_mappo_find_path(m->arena, s->path, o->start)))
+    if (o->start && !(o->start = lud_path_find(m->arena, s->path, o->start)))
         return lud_no_memory(error, "a learner");
     const int64_t n_agents = s->model->layout.n_agents,
                   envs = m->base.n_environments > 0 ? m->base.n_environments : s->run.environments;
@@ -225,6 +226,22 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
 
 /* --- checkpoints --- */
 
+static void visit_policy(lud_learner *learner, lud_checkpoint *checkpoint) {
+    lud_mappo_ppo_visit_policy(&((mappo *)learner)->ppo, checkpoint);
+}
+
+/* What is seen follows from the states, so it is not taken from a file. A GPU's own real numbers may differ
+ * from these in their last bit: they stay, being finite. */
+static void observe_again(mappo *m) {
+    const lud_mappo_buffer *b = &m->training.buffer;
+    const lud_layout *layout = &m->scenario->model->layout;
+    const bool same = m->device->backend->host_memory;
+    void *parts[LUD_MAX_OBSERVATION_PARTS] = {0};
+    for (int p = 0; p < layout->n_parts; p++)
+        if (same || layout->parts[p].dtype != LUD_F32) parts[p] = b->parts[p];
+    lud_batch_observe(m->training.batch, parts);
+}
+
 static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     mappo *m = (mappo *)learner;
     const lud_mappo_buffer *b = &m->training.buffer;
@@ -257,10 +274,16 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     const int64_t bytes = (int64_t)lud_batch_snapshot_bytes(batch);
     void *place = lud_checkpoint_place(checkpoint, "mappo.worlds", LUD_TENSOR_U8, 1, &bytes);
     if (!place) return;
-    if (lud_checkpoint_loading(checkpoint))
-        lud_batch_load(batch, place);
-    else
+    if (!lud_checkpoint_loading(checkpoint)) {
         lud_batch_save(batch, place);
+        return;
+    }
+    lud_checkpoint_limit(checkpoint, "mappo.iteration", m->iteration, LUD_CHECKPOINT_MOST);
+    if (!m->started || lud_checkpoint_status(checkpoint, NULL)) return; /* nobody has begun an episode */
+    lud_error error = {0};
+    const lud_status status = lud_batch_load(batch, place, &error);
+    lud_checkpoint_require(checkpoint, "mappo.worlds", status, &error);
+    if (!status) observe_again(m);
 }
 
 static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) {
@@ -283,6 +306,9 @@ const lud_learner_kind lud_mappo_learner = {
     .iterate = iterate,
     .evaluate = evaluate,
     .visit = visit,
+    .visit_policy = visit_policy,
+    .score = {"evaluation/return"},
+    .training_score = {"return"},
     .join = lud_mappo_join,
     .report = report,
     .honours = LUD_HONOURS_CURVES | LUD_HONOURS_AGAINST,

@@ -78,7 +78,8 @@ static const lud_option_table optimiser_table =
 static const lud_option mappo_options[] = {
     TEXT(type, NULL, "graph-mappo"),
     LUD_AUTOMATIC_ROW,
-    TEXT(start, NULL, "a RUN of clone, whose actor training begins with; not read when a run is resumed"),
+    TEXT(start, NULL, "a RUN of clone, whose actor training begins with; not read when a run is resumed",
+         .names = LUD_NAMES_RUN),
     LUD_MAPPO_ENCODER_ROW(),
     CHOICE(control, "direct", control_names,
            "the action: direct, base controller + magnitude * direction (mad), base controller + direction "
@@ -169,13 +170,4 @@ lud_status lud_mappo_options_end(const lud_tree *learner, lud_mappo_options *o, 
 int64_t lud_mappo_state_width(const lud_mappo_options *options) {
     if (options->control != LUD_MAPPO_MAD) return 0;
     return (options->mad.drive == LUD_DRIVE_CENTRAL ? 4 : 2) * options->mad.state_size;
-}
-
-const char *lud_mappo_find_path(lud_arena *arena, const char *scenario, const char *path) {
-    const char *beside = lud_path_beside(arena, scenario, path);
-    char *real = beside ? realpath(beside, NULL) : NULL;
-    if (!real && beside) real = realpath(path, NULL);
-    const char *found = real ? lud_arena_text(arena, real, strlen(real)) : beside;
-    free(real);
-    return found;
 }

@@ -92,10 +92,6 @@ lud_status lud_mappo_options_begin(lud_arena *arena, lud_tree *learner, lud_mapp
                                    lud_error *error);
 lud_status lud_mappo_options_end(const lud_tree *learner, lud_mappo_options *options, lud_error *error);
 
-/* A path as it is beside the scenario's file, else in the present folder; absolute, as a RUN keeps it
- * elsewhere. What is nowhere stays, for the message of who opens it. Null when memory is out. */
-const char *lud_mappo_find_path(lud_arena *arena, const char *scenario, const char *path);
-
 /* Numbers of the magnitude's state that one row carries from step to step; 0: none. */
 int64_t lud_mappo_state_width(const lud_mappo_options *options);
 

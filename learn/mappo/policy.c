@@ -11,6 +11,7 @@
 #include "learn/mappo/mappo.h"
 #include "learn/mappo/stability/mad.h"
 #include "learn/policy_gradient/value_normaliser.h"
+#include "learn/store/parameters.h"
 
 enum { ROWS = 1024, MOST_NODES = 512 };
 
@@ -286,19 +287,15 @@ static lud_status load_critic(core *c, const lud_model *model, lud_checkpoint *c
 }
 
 static lud_status load(core *c, const lud_model *model, const char *folder, lud_error *error) {
-    lud_text path = {0};
-    lud_text_append(&path, "%s/checkpoint.safetensors", folder);
-    if (path.failed) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
     lud_checkpoint *checkpoint = NULL;
-    lud_status status = lud_checkpoint_open(path.bytes, &checkpoint, error);
+    lud_status status = lud_run_parameters(folder, lud_mappo_learner.name, model, &checkpoint, NULL, error);
     if (!status) {
         lud_parameters_visit(c->networks->parameters, "", checkpoint);
         status = lud_checkpoint_status(checkpoint, error);
-        if (status) lud_fail_context(error, "%s: the run's policy does not fit this scenario", path.bytes);
+        if (status) lud_fail_context(error, "%s: the run's policy does not fit this scenario", folder);
     }
     if (!status) status = load_critic(c, model, checkpoint, error);
     lud_checkpoint_destroy(checkpoint);
-    lud_text_free(&path);
     return status;
 }
 

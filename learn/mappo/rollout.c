@@ -177,7 +177,7 @@ lud_status lud_mappo_step(mappo *m, lud_mappo_stepping *s, int64_t t, int64_t *l
                                .final_states = m->final_states};
     const int32_t *discrete = b->actions ? b->actions + t * b->n_rows : NULL;
     lud_batch_step(s->batch, (lud_actions){discrete, b->actions ? NULL : m->actions}, &out);
-    if (!s->batch->auto_reset) { /* nothing begins anew, so nothing has ended */
+    if (s->batch->end != LUD_END_RESETS) { /* nothing begins anew, so nothing has ended */
         memset(m->terminated, 0, (size_t)b->n_envs);
         memset(m->truncated, 0, (size_t)b->n_envs);
     }

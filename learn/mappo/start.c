@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "learn/episodes/statistics.h"
+#include "learn/store/parameters.h"
 
 static bool has_shape(const lud_tensor *tensor, const lud_parameter *parameter) {
     if (tensor->type != LUD_TENSOR_F32 || tensor->n_dimensions != parameter->n_dimensions) return false;
@@ -78,13 +78,9 @@ static lud_status take(lud_mappo_networks *t, lud_checkpoint *checkpoint, const 
 }
 
 lud_status lud_mappo_begin_with(lud_mappo_networks *networks, const char *folder, lud_error *error) {
-    lud_text path = {0};
     lud_checkpoint *checkpoint = NULL;
-    lud_text_append(&path, "%s/checkpoint.safetensors", folder);
-    lud_status status =
-        path.failed ? lud_no_memory(error, "a start") : lud_checkpoint_open(path.bytes, &checkpoint, error);
-    if (!status) status = take(networks, checkpoint, path.bytes, error);
+    lud_status status = lud_run_parameters(folder, NULL, NULL, &checkpoint, NULL, error);
+    if (!status) status = take(networks, checkpoint, folder, error);
     lud_checkpoint_destroy(checkpoint);
-    lud_text_free(&path);
     return status ? lud_fail_context(error, "learner.start") : LUD_OK;
 }

@@ -119,10 +119,14 @@ void lud_mappo_ppo_set_rates(lud_mappo_ppo *p, const lud_mappo_options *o, doubl
     p->core.groups[p->critic].rate = factor * o->critic_learning_rate;
 }
 
-void lud_mappo_ppo_visit(lud_mappo_ppo *p, lud_checkpoint *checkpoint) {
+void lud_mappo_ppo_visit_policy(lud_mappo_ppo *p, lud_checkpoint *checkpoint) {
     lud_parameters_visit(p->networks->parameters, "", checkpoint);
     lud_checkpoint_tensor(checkpoint, "normaliser", LUD_TENSOR_F32, 1,
                           (const int64_t[]){LUD_NORMALISER_FIELDS}, p->normaliser.state);
+}
+
+void lud_mappo_ppo_visit(lud_mappo_ppo *p, lud_checkpoint *checkpoint) {
+    lud_mappo_ppo_visit_policy(p, checkpoint);
     lud_optimiser_visit(p->optimiser, "optimiser.", checkpoint);
     lud_update_visit(&p->core, checkpoint);
 }

@@ -30,7 +30,9 @@ void lud_mappo_ppo_destroy(lud_mappo_ppo *ppo);
 void lud_mappo_ppo_set_rates(lud_mappo_ppo *ppo, const lud_mappo_options *options, double factor);
 /* Adds the gradients of a slice whose inputs and fields are filled (host views), and its sums. */
 void lud_mappo_ppo_add_slice(lud_mappo_ppo *ppo);
-/* Weights, moments, statistics. */
+/* Weights, and what values are measured in. */
+void lud_mappo_ppo_visit_policy(lud_mappo_ppo *ppo, lud_checkpoint *checkpoint);
+/* These, moments, statistics. */
 void lud_mappo_ppo_visit(lud_mappo_ppo *ppo, lud_checkpoint *checkpoint);
 
 /* Returns, advantages, all epochs, then slot T to slot 0. */

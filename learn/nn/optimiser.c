@@ -401,6 +401,13 @@ static void visit_state(lud_optimiser *optimiser, const char *prefix, const char
     for (int i = 0; i < n_dimensions; i++) n *= (size_t)dimensions[i];
     if (!place || n == 0) return;
     char *memory = (char *)optimiser->state + (size_t)at * bytes;
+    if (lud_checkpoint_loading(checkpoint) && what[0] == 'v')
+        for (size_t i = 0; i < n; i++)
+            if (bytes == sizeof(double) ? ((const double *)place)[i] < 0 : ((const float *)place)[i] < 0) {
+                lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT,
+                                    "'%s' of the checkpoint, a mean of squares, is negative", full);
+                return;
+            }
     if (lud_checkpoint_loading(checkpoint))
         lud_device_upload(optimiser->parameters->device, memory, place, n * bytes);
     else

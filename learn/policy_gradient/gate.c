@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const lud_gate_priority_names[] = {"delight",  "advantage", "abs_advantage", "surprisal",
-                                               "additive", "uniform",   "abs_delight",   NULL};
+const char *const lud_gate_priority_names[] = {"delight",     "advantage", "abs_advantage",
+                                               "surprisal",   "additive",  "uniform",
+                                               "abs_delight", "gradient",  NULL};
 
 lud_gate lud_gate_default(void) {
     return (lud_gate){.mode = LUD_GATE_THRESHOLD,
@@ -49,6 +50,9 @@ void lud_gate_priorities(int priority, double alpha, int64_t n, const float *adv
             break;
         case LUD_PRIORITY_ABS_DELIGHT:
             out[i] = fabsf(a * surprisal);
+            break;
+        case LUD_PRIORITY_GRADIENT:
+            out[i] = fabsf(a) * -expm1f(-surprisal);
             break;
         case LUD_PRIORITY_ABS_ADVANTAGE:
             out[i] = fabsf(a);
@@ -133,17 +137,18 @@ static float sigmoid(double x) {
  * distributions", Technometrics 1995). */
 static const double drawn_anyway = 0.1;
 
-static void sample_by_size(double rate, int64_t n, const float *delight, const float *uniform, float *weight,
-                           float *probability) {
-    double total = 0;
-    for (int64_t i = 0; i < n; ++i) total += isfinite(delight[i]) ? fabs((double)delight[i]) : 0;
+void lud_gate_sample(double rate, int64_t n, const float *size, float start, float *weight,
+                     float *probability) {
+    double total = 0, sum = (double)start;
+    for (int64_t i = 0; i < n; ++i) total += isfinite(size[i]) ? fabs((double)size[i]) : 0;
     for (int64_t i = 0; i < n; ++i) {
-        double size = isfinite(delight[i]) ? fabs((double)delight[i]) : 0;
+        double own = isfinite(size[i]) ? fabs((double)size[i]) : 0;
         double share =
-            total > 0 ? (1 - drawn_anyway) * size / total + drawn_anyway / (double)n : 1 / (double)n;
-        double p = fmin(rate * (double)n * share, 1);
+            total > 0 ? (1 - drawn_anyway) * own / total + drawn_anyway / (double)n : 1 / (double)n;
+        double p = fmin(rate * (double)n * share, 1), before = floor(sum);
+        sum += p;
         if (probability) probability[i] = (float)p;
-        weight[i] = (double)uniform[i] < p ? (float)(rate / p) : 0;
+        weight[i] = floor(sum) > before ? (float)(rate / p) : 0;
     }
 }
 
@@ -152,7 +157,7 @@ float lud_gate_weights(const lud_gate *gate, int64_t n, const float *delight, co
     float price = gate->fixed_price ? (float)gate->price : 0;
     if (n == 0) return price;
     if (gate->mode == LUD_GATE_IMPORTANCE) {
-        sample_by_size(gate->rate, n, delight, uniform, weight, probability);
+        lud_gate_sample(gate->rate, n, delight, uniform[0], weight, probability);
         return 0;
     }
     if (gate->mode == LUD_GATE_TOP_K)

@@ -24,8 +24,8 @@ typedef enum lud_gate_mode {
     LUD_GATE_DELIGHT,   /* sigmoid(delight / temperature) without a price; temperature 0: 1 if delight > price
                          */
     LUD_GATE_TOP_K,     /* exactly k rows, by delight, then by index */
-    LUD_GATE_IMPORTANCE /* rate / p if a draw is below p, else 0; p in proportion to |delight|, on average the
-                           rate: in expectation the gradient of all rows */
+    LUD_GATE_IMPORTANCE /* rate / p if drawn, else 0 (lud_gate_sample); p in proportion to |delight|: in
+                           expectation the gradient of all rows */
 } lud_gate_mode;
 
 typedef enum lud_gate_priority {
@@ -33,9 +33,10 @@ typedef enum lud_gate_priority {
     LUD_PRIORITY_ADVANTAGE,
     LUD_PRIORITY_ABS_ADVANTAGE,
     LUD_PRIORITY_SURPRISAL,
-    LUD_PRIORITY_ADDITIVE,   /* (1 - alpha) advantage + alpha surprisal */
-    LUD_PRIORITY_UNIFORM,    /* a draw */
-    LUD_PRIORITY_ABS_DELIGHT /* |delight|: bad surprises beside good ones, so that luck evens out */
+    LUD_PRIORITY_ADDITIVE,    /* (1 - alpha) advantage + alpha surprisal */
+    LUD_PRIORITY_UNIFORM,     /* a draw */
+    LUD_PRIORITY_ABS_DELIGHT, /* |delight|: bad surprises beside good ones, so that luck evens out */
+    LUD_PRIORITY_GRADIENT /* |advantage| (1 - probability): about the size of the gradient by the logits */
 } lud_gate_priority;
 extern const char *const lud_gate_priority_names[]; /* null-terminated */
 
@@ -83,12 +84,20 @@ float lud_gate_quantile(int64_t n, const float *delight, double rate, float *scr
 /* The k-th largest of delight[n], 1 <= k <= n; NaN counts as -infinity. scratch[n]. */
 float lud_gate_kth_largest(int64_t n, const float *delight, int64_t k, float *scratch);
 
+/* Draws about rate n of n rows, each with a probability p in proportion to |size| (never below a tenth of the
+ * rate, so that no weight passes ten; 1 at most): weight[n] is rate / p for those drawn, else 0,
+ * probability[n] (may be null) p. Systematic sampling (Madow, "On the theory of systematic sampling II",
+ * 1949): `start` in [0, 1) is the only draw, rows are taken at equal steps of the sum of p, so their number
+ * is the sum of p rounded down or up, and neighbours, agents of one world, seldom go together. */
+void lud_gate_sample(double rate, int64_t n, const float *size, float start, float *weight,
+                     float *probability);
+
 /* How many rows a top-k gate keeps of n: rate n rounded (to even), at least min_keep, at most n. */
 int64_t lud_gate_top_count(const lud_gate *gate, int64_t n);
 
 /* weight[n] of every row, and probability[n] = sigmoid((delight - price) / temperature) (may be null).
- * Returns the price in force (0 where there is none). uniform[n] is read by BERNOULLI and IMPORTANCE only.
- * scratch[n]. n = 0 is allowed. */
+ * Returns the price in force (0 where there is none). uniform[n] is read by BERNOULLI, its first number by
+ * IMPORTANCE. scratch[n]. n = 0 is allowed. */
 float lud_gate_weights(const lud_gate *gate, int64_t n, const float *delight, const float *uniform,
                        float *weight, float *probability, float *scratch);
 

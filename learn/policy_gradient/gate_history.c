@@ -39,7 +39,10 @@ void lud_gate_history_visit(lud_gate_history *h, lud_checkpoint *checkpoint, con
     char key[256];
     if (h->capacity == 0) return;
     snprintf(key, sizeof key, "%s.delights", name);
-    lud_checkpoint_tensor(checkpoint, key, LUD_TENSOR_F32, 1, (int64_t[]){h->capacity}, h->delight);
+    lud_checkpoint_any_tensor(checkpoint, key, LUD_TENSOR_F32, 1, (int64_t[]){h->capacity}, h->delight);
+    for (int64_t i = 0; i < h->capacity && lud_checkpoint_loading(checkpoint); i++)
+        if (isnan(h->delight[i]))
+            lud_checkpoint_fail(checkpoint, LUD_ERROR_NUMERIC, "'%s' is no number", key);
     snprintf(key, sizeof key, "%s.pushed", name);
     lud_checkpoint_u64(checkpoint, key, &h->n_pushed);
 }

@@ -68,7 +68,7 @@ TABLE(entropy_table, "entropy", "coefficient of the entropy bonus",
 #define OPTIONS lud_proof_fusion
 TABLE(
     fusion_table, "kge", "ranking by embeddings beside proofs",
-    TEXT(run, NULL, "folder of a run of learner kge on the same files"),
+    TEXT(run, NULL, "folder of a run of learner kge on the same files", .names = LUD_NAMES_RUN),
     CHOICE_AT("fusion", kind, "hybrid", lud_proof_fusions,
               "with a run: none, hybrid (weight lk + proof, or - penalty), paper (2 lk + log-probability, or "
               "lk - 100), linear (alpha times the proof's score + (1 - alpha) lk), gated (the same with "

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "base/file.h"
 #include "learn/proof_ppo/automatic.h"
 #include "learn/proof_ppo/policy.h"
 #include "learn/proof_ppo/query.h"
@@ -102,11 +103,15 @@ static lud_status build(prover *p, lud_error *error) {
     LUD_TRY(lud_proof_ppo_choose(p->scenario, p->model, p->arena, &p->options, &p->base.chosen, error));
     LUD_TRY(lud_proof_ppo_options_end(p->scenario->learner, &p->options, error));
     const lud_proof_ppo_options *o = &p->options;
+    const char **embeddings = &p->options.evaluation.rank.fusion.run;
+    if (*embeddings && !(*embeddings = lud_path_find(p->arena, p->scenario->path, *embeddings)))
+        return lud_no_memory(error, "a path");
     LUD_TRY(name_columns(p, error));
     if (o->evaluation.rank.score == LUD_PROOF_SCORE_ODDS && !p->model->limits.end_action)
         return lud_invalid_at(error, p->scenario->learner->place,
                               "evaluation: score: odds is that of giving up, which this world does not offer "
                               "(proof.limits.end_action)");
+    p->base.keeps_last = !o->evaluation.keep_best;
     const int n_threads = (int)p->scenario->run.threads;
     if (o->n_envs * o->n_steps > INT32_MAX / 4)
         return lud_fail(error, LUD_ERROR_LIMIT, "n_envs x n_steps is too large");
@@ -221,13 +226,19 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
 
 /* ---- saving ---- */
 
+static void visit_policy(lud_learner *learner, lud_checkpoint *checkpoint) {
+    prover *p = (prover *)learner;
+    lud_parameters_visit(p->parameters, "", checkpoint);
+    if (lud_checkpoint_loading(checkpoint)) p->best_mrr = -1.0; /* nothing else is the best */
+}
+
 static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     prover *p = (prover *)learner;
+    visit_policy(learner, checkpoint);
     lud_checkpoint_u64(checkpoint, "proof_ppo.iteration", &p->iteration);
     lud_checkpoint_u64(checkpoint, "proof_ppo.env_steps", &p->env_steps);
     lud_checkpoint_u64(checkpoint, "proof_ppo.n_updates", &p->update.n_steps);
     lud_checkpoint_real(checkpoint, "proof_ppo.best_mrr", &p->best_mrr);
-    lud_parameters_visit(p->parameters, "", checkpoint);
     lud_parameters_visit(p->best, "best.", checkpoint);
     lud_optimiser_visit(p->optimiser, "optimiser.", checkpoint);
     lud_update_visit(&p->update, checkpoint);
@@ -235,8 +246,16 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     if (!loading) lud_proof_batch_save(p->batch, p->snapshot);
     lud_checkpoint_bytes(checkpoint, "proof_ppo.environments", p->snapshot,
                          lud_proof_batch_snapshot_bytes(p->batch));
-    if (loading && lud_checkpoint_status(checkpoint, NULL) == LUD_OK)
-        lud_proof_batch_load(p->batch, p->snapshot);
+    lud_checkpoint_limit(checkpoint, "proof_ppo.iteration", p->iteration, LUD_CHECKPOINT_MOST);
+    lud_checkpoint_limit(checkpoint, "proof_ppo.env_steps", p->env_steps, LUD_CHECKPOINT_MOST);
+    lud_checkpoint_limit(checkpoint, "proof_ppo.n_updates", p->update.n_steps, LUD_CHECKPOINT_MOST);
+    if (!loading || lud_checkpoint_status(checkpoint, NULL)) return;
+    lud_error error = {0};
+    const lud_status status = lud_proof_batch_load(p->batch, p->snapshot, &error);
+    lud_checkpoint_require(checkpoint, "proof_ppo.environments", status, &error);
+    if (p->best_mrr > 1.0)
+        lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "'proof_ppo.best_mrr' of the checkpoint is %g",
+                            p->best_mrr);
 }
 
 static void report(lud_learner *learner, lud_text *out) {
@@ -253,7 +272,7 @@ static void report(lud_learner *learner, lud_text *out) {
         lud_text_append(out,
                         "replayed from recorded graphs: %" PRIu64 " of %" PRIu64 " pieces of device work\n",
                         replayed, pieces);
-    lud_text_append(out, "\nbest validation MRR %.4f; ludus eval RUN ranks the test queries\n", p->best_mrr);
+    lud_text_append(out, "\nludus eval RUN ranks the test queries\n");
 }
 
 static lud_status acting(lud_learner *learner, lud_policy **policy, lud_error *error) {
@@ -271,6 +290,8 @@ const lud_learner_kind lud_learner_proof_ppo = {
     .destroy = destroy,
     .iterate = iterate,
     .visit = visit,
+    .visit_policy = visit_policy,
+    .score = {"valid/mrr"},
     .report = report,
     .policy = acting,
     .honours = LUD_HONOURS_SPLIT | LUD_HONOURS_QUERIES,

@@ -105,6 +105,10 @@ lud_status lud_checkpoint_status(const lud_checkpoint *checkpoint, lud_error *er
     return LUD_OK;
 }
 
+void lud_checkpoint_forgive(lud_checkpoint *checkpoint) {
+    checkpoint->error = (lud_error){0};
+}
+
 static void out_of_memory(lud_checkpoint *checkpoint) {
     lud_checkpoint_fail(checkpoint, LUD_ERROR_MEMORY, "checkpoint: memory is out");
 }
@@ -241,8 +245,32 @@ static void *place_for_saving(lud_checkpoint *checkpoint, const lud_tensor *tens
     return checkpoint->data + start;
 }
 
-void *lud_checkpoint_place(lud_checkpoint *checkpoint, const char *name, lud_tensor_type type,
-                           int n_dimensions, const int64_t *dimensions) {
+/* Index of the first number that is infinite or no number; -1: all are finite. Reads bit patterns, whatever
+ * the type: exponents of ones. */
+static int64_t first_unreal(const lud_tensor *tensor) {
+    static const struct {
+        lud_tensor_type type;
+        uint64_t exponent;
+    } reals[] = {{LUD_TENSOR_F64, UINT64_C(0x7ff0000000000000)},
+                 {LUD_TENSOR_F32, 0x7f800000},
+                 {LUD_TENSOR_F16, 0x7c00},
+                 {LUD_TENSOR_BF16, 0x7f80}};
+    const size_t bytes = tensor_types[tensor->type].bytes;
+    for (size_t k = 0; k < sizeof reals / sizeof *reals; k++) {
+        if (reals[k].type != tensor->type) continue;
+        for (size_t at = 0; at < tensor->bytes; at += bytes) {
+            uint64_t pattern = 0;
+            memcpy(&pattern, (const char *)tensor->data + at, bytes);
+            if ((pattern & reals[k].exponent) == reals[k].exponent) return (int64_t)(at / bytes);
+        }
+    }
+    return -1;
+}
+
+/* Saving: room for a tensor. Loading: the stored one of that name, type and shape; `any`: its numbers need
+ * not be finite. */
+static void *find_place(lud_checkpoint *checkpoint, const char *name, lud_tensor_type type, int n_dimensions,
+                        const int64_t *dimensions, bool any) {
     if (checkpoint->error.status) return NULL;
     assert(n_dimensions <= LUD_TENSOR_MAX_DIMENSIONS);
     lud_tensor wanted = {.name = name, .type = type, .n_dimensions = n_dimensions};
@@ -267,12 +295,23 @@ void *lud_checkpoint_place(lud_checkpoint *checkpoint, const char *name, lud_ten
                             shape_text(n_dimensions, dimensions, needs));
         return NULL;
     }
+    const int64_t unreal = any ? -1 : first_unreal(found);
+    if (unreal >= 0) {
+        lud_checkpoint_fail(checkpoint, LUD_ERROR_NUMERIC,
+                            "tensor '%s' of the checkpoint is not finite at number %" PRId64, name, unreal);
+        return NULL;
+    }
     return (void *)(uintptr_t)found->data;
 }
 
-void lud_checkpoint_tensor(lud_checkpoint *checkpoint, const char *name, lud_tensor_type type,
-                           int n_dimensions, const int64_t *dimensions, void *data) {
-    void *place = lud_checkpoint_place(checkpoint, name, type, n_dimensions, dimensions);
+void *lud_checkpoint_place(lud_checkpoint *checkpoint, const char *name, lud_tensor_type type,
+                           int n_dimensions, const int64_t *dimensions) {
+    return find_place(checkpoint, name, type, n_dimensions, dimensions, false);
+}
+
+static void copy_tensor(lud_checkpoint *checkpoint, const char *name, lud_tensor_type type, int n_dimensions,
+                        const int64_t *dimensions, bool any, void *data) {
+    void *place = find_place(checkpoint, name, type, n_dimensions, dimensions, any);
     if (!place) return;
     size_t bytes = 0;
     shape_bytes(type, n_dimensions, dimensions, &bytes);
@@ -281,6 +320,28 @@ void lud_checkpoint_tensor(lud_checkpoint *checkpoint, const char *name, lud_ten
         memcpy(data, place, bytes);
     else
         memcpy(place, data, bytes);
+}
+
+void lud_checkpoint_tensor(lud_checkpoint *checkpoint, const char *name, lud_tensor_type type,
+                           int n_dimensions, const int64_t *dimensions, void *data) {
+    copy_tensor(checkpoint, name, type, n_dimensions, dimensions, false, data);
+}
+
+void lud_checkpoint_any_tensor(lud_checkpoint *checkpoint, const char *name, lud_tensor_type type,
+                               int n_dimensions, const int64_t *dimensions, void *data) {
+    copy_tensor(checkpoint, name, type, n_dimensions, dimensions, true, data);
+}
+
+void lud_checkpoint_limit(lud_checkpoint *checkpoint, const char *name, uint64_t value, uint64_t most) {
+    if (checkpoint->loading && value > most)
+        lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT,
+                            "'%s' of the checkpoint is %" PRIu64 ", at most %" PRIu64 " can be", name, value,
+                            most);
+}
+
+void lud_checkpoint_require(lud_checkpoint *checkpoint, const char *name, lud_status status,
+                            const lud_error *error) {
+    if (status) lud_checkpoint_fail(checkpoint, status, "'%s' of the checkpoint: %s", name, error->text);
 }
 
 void lud_checkpoint_bytes(lud_checkpoint *checkpoint, const char *name, void *data, size_t n) {

@@ -50,6 +50,9 @@ typedef struct lud_tensor {
     const void *data;
 } lud_tensor;
 
+/* No count of steps, updates or episodes is larger; sums and products with options do not overflow. */
+#define LUD_CHECKPOINT_MOST (UINT64_C(1) << 48)
+
 typedef struct lud_checkpoint lud_checkpoint;
 
 /* An empty checkpoint to save into. Null when memory is out. */
@@ -69,17 +72,28 @@ lud_status lud_checkpoint_parse(const char *name, const void *bytes, size_t leng
 /* Visiting. True while loading, false while saving. */
 bool lud_checkpoint_loading(const lud_checkpoint *checkpoint);
 /* Saves data[dimensions...] under the name, or fills it from the tensor of that name, type and shape.
- * Failures (missing tensor, other shape, memory) stick; later calls do nothing; see lud_checkpoint_status. */
+ * Failures (missing tensor, other shape, memory) stick; later calls do nothing; see lud_checkpoint_status.
+ *
+ * A file may be anybody's: real numbers that are loaded are finite, what else they say is checked by their
+ * owner, in release builds too (lud_checkpoint_limit, lud_world_check_states). */
 void lud_checkpoint_tensor(lud_checkpoint *checkpoint, const char *name, lud_tensor_type type,
                            int n_dimensions, const int64_t *dimensions, void *data);
 /* Saving: room for the tensor's bytes, which the caller fills before its next call on the checkpoint.
  * Loading: the stored bytes. Null after a failure. For data that does not lie in host memory. */
 void *lud_checkpoint_place(lud_checkpoint *checkpoint, const char *name, lud_tensor_type type,
                            int n_dimensions, const int64_t *dimensions);
+/* lud_checkpoint_tensor for real numbers that may be infinite or not numbers. */
+void lud_checkpoint_any_tensor(lud_checkpoint *checkpoint, const char *name, lud_tensor_type type,
+                               int n_dimensions, const int64_t *dimensions, void *data);
 /* `n` plain bytes (a U8 vector). */
 void lud_checkpoint_bytes(lud_checkpoint *checkpoint, const char *name, void *data, size_t n);
 void lud_checkpoint_u64(lud_checkpoint *checkpoint, const char *name, uint64_t *value);
 void lud_checkpoint_real(lud_checkpoint *checkpoint, const char *name, double *value);
+/* Makes loading fail when a whole number that was read as `name` is above `most`. */
+void lud_checkpoint_limit(lud_checkpoint *checkpoint, const char *name, uint64_t value, uint64_t most);
+/* Makes the visit fail with the error of a check of what was read as `name`; LUD_OK: nothing. */
+void lud_checkpoint_require(lud_checkpoint *checkpoint, const char *name, lud_status status,
+                            const lud_error *error);
 /* A text in the metadata; both are copied. Only while saving. */
 void lud_checkpoint_set_text(lud_checkpoint *checkpoint, const char *key, const char *text);
 /* Makes the visit fail with a message of the owner (a field that makes no sense). */
@@ -87,6 +101,9 @@ void lud_checkpoint_fail(lud_checkpoint *checkpoint, lud_status status, const ch
     __attribute__((format(printf, 3, 4)));
 /* LUD_OK, or the first failure of the visit. */
 lud_status lud_checkpoint_status(const lud_checkpoint *checkpoint, lud_error *error);
+
+/* Forgets a failure, so that the checkpoint can be visited again. */
+void lud_checkpoint_forgive(lud_checkpoint *checkpoint);
 
 /* Looking inside. A text or tensor that is not there is null. */
 const char *lud_checkpoint_text(const lud_checkpoint *checkpoint, const char *key);
@@ -102,15 +119,25 @@ lud_status lud_checkpoint_write(lud_checkpoint *checkpoint, const char *path, lu
 /* `a/b.safetensors` -> `a/b.previous.safetensors`. Caller frees; null when memory is out. */
 char *lud_checkpoint_previous_path(const char *path);
 
-/* A thread that writes checkpoints beside the training, which stops only to copy its fields out. */
+/* A thread that writes checkpoints beside the training, which stops only to copy its fields out. It has one
+ * file or several, numbered in the order in which they are written. */
 typedef struct lud_checkpoint_writer lud_checkpoint_writer;
-/* Also removes partial files that killed processes left beside `path`. */
-lud_status lud_checkpoint_writer_create(const char *path, lud_checkpoint_writer **writer, lud_error *error);
-/* An empty checkpoint to fill, or null while the one before is still being written (try again later). */
-lud_checkpoint *lud_checkpoint_writer_begin(lud_checkpoint_writer *writer);
-/* Hands the filled checkpoint over; a failed visit is reported here and nothing is written. */
+lud_status lud_checkpoint_writer_create(const char *const *paths, int n, lud_checkpoint_writer **writer,
+                                        lud_error *error);
+/* Whether something is being written. */
+bool lud_checkpoint_writer_busy(lud_checkpoint_writer *writer);
+/* An empty checkpoint to fill for a file, or null while the one before is still being written (try again
+ * later). */
+lud_checkpoint *lud_checkpoint_writer_begin(lud_checkpoint_writer *writer, int file);
+/* Takes a filled checkpoint for a file and gives another, to be filled, in its place. Only while it is not
+ * busy. */
+void lud_checkpoint_writer_exchange(lud_checkpoint_writer *writer, int file, lud_checkpoint **filled);
+/* Hands the filled checkpoints over; a failed visit is reported here and nothing is written. What could not
+ * be written is written at the next time, with what is new then. */
 lud_status lud_checkpoint_writer_submit(lud_checkpoint_writer *writer, lud_error *error);
 /* Waits until nothing is being written; reports a failure of the last write once. */
 lud_status lud_checkpoint_writer_wait(lud_checkpoint_writer *writer, lud_error *error);
+/* Reports it without waiting: LUD_OK while nothing is known. */
+lud_status lud_checkpoint_writer_failure(lud_checkpoint_writer *writer, lud_error *error);
 /* Waits and frees. Null is allowed. */
 void lud_checkpoint_writer_destroy(lud_checkpoint_writer *writer);

@@ -1,24 +1,40 @@
 /* The thread that writes checkpoints beside the training. */
 #include "learn/store/checkpoint.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+enum { MOST_FILES = 2 };
+
+/* One of the files. Its checkpoint is filled by the training and written by the thread; one of them owns it
+ * at a time. */
+typedef struct slot {
+    char *path;
+    lud_checkpoint *checkpoint;
+    bool filled; /* and not yet in the file */
+} slot;
 
 struct lud_checkpoint_writer {
-    char *path;
-    lud_checkpoint
-        *checkpoint; /* filled by the training, written by the thread; one of them owns it at a time */
+    slot slots[MOST_FILES];
+    int n;
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool busy, stop;
     lud_error error; /* of the last write */
 };
+
+/* In order: a file is not written when one before it could not be, which is tried again the next time. */
+static void write_all(lud_checkpoint_writer *writer, lud_error *error) {
+    for (int i = 0; i < writer->n; i++) {
+        slot *s = &writer->slots[i];
+        if (!s->filled) continue;
+        if (lud_checkpoint_write(s->checkpoint, s->path, error)) return;
+        s->filled = false;
+    }
+}
 
 static void *write_loop(void *argument) {
     lud_checkpoint_writer *writer = argument;
@@ -28,7 +44,7 @@ static void *write_loop(void *argument) {
         if (!writer->busy) break;
         pthread_mutex_unlock(&writer->mutex);
         lud_error error = {0};
-        lud_checkpoint_write(writer->checkpoint, writer->path, &error);
+        write_all(writer, &error);
         pthread_mutex_lock(&writer->mutex);
         writer->error = error;
         writer->busy = false;
@@ -38,36 +54,24 @@ static void *write_loop(void *argument) {
     return NULL;
 }
 
-/* Removes `NAME.partial-PID` and `NAME.previous.EXT.partial-PID` of processes that no longer exist. */
-static void remove_leftovers(const char *path) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    char *previous = lud_checkpoint_previous_path(name);
-    DIR *directory = folder && previous ? opendir(folder) : NULL;
-    const struct dirent *entry;
-    while (directory && (entry = readdir(directory))) {
-        const char *mark = strstr(entry->d_name, ".partial-");
-        if (!mark) continue;
-        const size_t stem = (size_t)(mark - entry->d_name);
-        const bool ours = (stem == strlen(name) && memcmp(entry->d_name, name, stem) == 0) ||
-                          (stem == strlen(previous) && memcmp(entry->d_name, previous, stem) == 0);
-        const long pid = strtol(mark + strlen(".partial-"), NULL, 10);
-        if (ours && pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
-            unlinkat(dirfd(directory), entry->d_name, 0);
+static void free_slots(lud_checkpoint_writer *writer) {
+    for (int i = 0; i < writer->n; i++) {
+        lud_checkpoint_destroy(writer->slots[i].checkpoint);
+        free(writer->slots[i].path);
     }
-    if (directory) closedir(directory);
-    free(previous);
-    free(folder);
+    free(writer);
 }
 
-lud_status lud_checkpoint_writer_create(const char *path, lud_checkpoint_writer **writer, lud_error *error) {
+lud_status lud_checkpoint_writer_create(const char *const *paths, int n, lud_checkpoint_writer **writer,
+                                        lud_error *error) {
     *writer = NULL;
     lud_checkpoint_writer *created = calloc(1, sizeof *created);
-    if (created) {
-        created->path = strdup(path);
-        created->checkpoint = lud_checkpoint_create();
+    bool ok = created && n <= MOST_FILES;
+    for (int i = 0; ok && i < n; i++) {
+        created->n++;
+        created->slots[i] = (slot){.path = strdup(paths[i]), .checkpoint = lud_checkpoint_create()};
+        ok = created->slots[i].path && created->slots[i].checkpoint;
     }
-    bool ok = created && created->path && created->checkpoint;
     if (ok) {
         pthread_mutex_init(&created->mutex, NULL);
         pthread_cond_init(&created->changed, NULL);
@@ -79,29 +83,43 @@ lud_status lud_checkpoint_writer_create(const char *path, lud_checkpoint_writer 
         pthread_sigmask(SIG_SETMASK, &old, NULL);
     }
     if (!ok) {
-        if (created) {
-            lud_checkpoint_destroy(created->checkpoint);
-            free(created->path);
-        }
-        free(created);
-        return lud_fail(error, LUD_ERROR_MEMORY, "%s: cannot start the checkpoint writer", path);
+        if (created) free_slots(created);
+        return lud_fail(error, LUD_ERROR_MEMORY, "%s: cannot start the checkpoint writer", paths[0]);
     }
-    remove_leftovers(path);
     *writer = created;
     return LUD_OK;
 }
 
-lud_checkpoint *lud_checkpoint_writer_begin(lud_checkpoint_writer *writer) {
+bool lud_checkpoint_writer_busy(lud_checkpoint_writer *writer) {
     pthread_mutex_lock(&writer->mutex);
     const bool busy = writer->busy;
     pthread_mutex_unlock(&writer->mutex);
-    if (busy) return NULL;
-    lud_checkpoint_clear(writer->checkpoint);
-    return writer->checkpoint;
+    return busy;
+}
+
+lud_checkpoint *lud_checkpoint_writer_begin(lud_checkpoint_writer *writer, int file) {
+    if (lud_checkpoint_writer_busy(writer)) return NULL;
+    slot *s = &writer->slots[file];
+    lud_checkpoint_clear(s->checkpoint);
+    s->filled = true;
+    return s->checkpoint;
+}
+
+void lud_checkpoint_writer_exchange(lud_checkpoint_writer *writer, int file, lud_checkpoint **filled) {
+    slot *s = &writer->slots[file];
+    lud_checkpoint *own = s->checkpoint;
+    s->checkpoint = *filled;
+    s->filled = true;
+    *filled = own;
 }
 
 lud_status lud_checkpoint_writer_submit(lud_checkpoint_writer *writer, lud_error *error) {
-    LUD_TRY(lud_checkpoint_status(writer->checkpoint, error));
+    lud_status status = LUD_OK;
+    for (int i = 0; i < writer->n && !status; i++) {
+        slot *s = &writer->slots[i];
+        if (s->filled && (status = lud_checkpoint_status(s->checkpoint, error))) s->filled = false;
+    }
+    if (status) return status;
     pthread_mutex_lock(&writer->mutex);
     writer->busy = true;
     pthread_cond_broadcast(&writer->changed);
@@ -109,14 +127,20 @@ lud_status lud_checkpoint_writer_submit(lud_checkpoint_writer *writer, lud_error
     return LUD_OK;
 }
 
+lud_status lud_checkpoint_writer_failure(lud_checkpoint_writer *writer, lud_error *error) {
+    pthread_mutex_lock(&writer->mutex);
+    const lud_error last = writer->error;
+    if (!writer->busy) writer->error = (lud_error){0};
+    const bool known = !writer->busy && last.status;
+    pthread_mutex_unlock(&writer->mutex);
+    return known ? lud_fail(error, last.status, "%s", last.text) : LUD_OK;
+}
+
 lud_status lud_checkpoint_writer_wait(lud_checkpoint_writer *writer, lud_error *error) {
     pthread_mutex_lock(&writer->mutex);
     while (writer->busy) pthread_cond_wait(&writer->changed, &writer->mutex);
-    const lud_error last = writer->error;
-    writer->error = (lud_error){0};
     pthread_mutex_unlock(&writer->mutex);
-    if (last.status) return lud_fail(error, last.status, "%s", last.text);
-    return LUD_OK;
+    return lud_checkpoint_writer_failure(writer, error);
 }
 
 void lud_checkpoint_writer_destroy(lud_checkpoint_writer *writer) {
@@ -128,7 +152,5 @@ void lud_checkpoint_writer_destroy(lud_checkpoint_writer *writer) {
     pthread_join(writer->thread, NULL);
     pthread_mutex_destroy(&writer->mutex);
     pthread_cond_destroy(&writer->changed);
-    lud_checkpoint_destroy(writer->checkpoint);
-    free(writer->path);
-    free(writer);
+    free_slots(writer);
 }

@@ -9,17 +9,6 @@
 #include "base/file.h"
 #include "learn/train.h"
 
-static const char checkpoint[] = "checkpoint.safetensors";
-
-static lud_status holds(const char *folder, const char *name, bool *there, lud_error *error) {
-    lud_text path = {0};
-    lud_text_append(&path, "%s/%s", folder, name);
-    *there = !path.failed && lud_file_exists(path.bytes);
-    const bool failed = path.failed;
-    lud_text_free(&path);
-    return failed ? lud_no_memory(error, "a run") : LUD_OK;
-}
-
 /* A scenario's file where a RUN was expected. */
 static lud_status no_folder(const char *path, const lud_scenario *scenario, lud_error *error) {
     const lud_learner_kind *kind = NULL;
@@ -29,30 +18,45 @@ static lud_status no_folder(const char *path, const lud_scenario *scenario, lud_
                        trains ? "train" : "solve", path);
 }
 
-lud_status lud_run_kind(const char *folder, const lud_scenario *scenario, const lud_learner_kind **kind,
-                        lud_error *error) {
+static lud_status kind_in_folder(const char *run, const char *folder, const lud_scenario *scenario,
+                                 const lud_learner_kind **kind, lud_error *error) {
     int n;
     const lud_learner_kind *const *kinds = lud_learners(&n);
     bool there = false;
-    lud_status status = LUD_OK;
-    for (int i = 0; i < n && !status && !there; i++)
-        if (kinds[i]->file && !(status = holds(folder, kinds[i]->file, &there, error))) *kind = kinds[i];
-    if (status || there) return status;
-    if ((status = holds(folder, checkpoint, &there, error))) return status;
-    if (there && scenario->learner && (status = lud_learner_kind_of(scenario, kind, error))) return status;
+    for (int i = 0; i < n && !there && !lud_run_file(run); i++)
+        if (kinds[i]->file) {
+            LUD_TRY(lud_run_holds(folder, kinds[i]->file, &there, error));
+            if (there) *kind = kinds[i];
+        }
+    if (there) return LUD_OK;
+    LUD_TRY(lud_run_has_parameters(run, &there, error));
+    if (there && scenario->learner) LUD_TRY(lud_learner_kind_of(scenario, kind, error));
     if (there && scenario->learner && (*kind)->create) return LUD_OK;
-    if (!lud_folder_exists(folder)) return no_folder(folder, scenario, error);
+    if (!lud_folder_exists(folder)) return no_folder(run, scenario, error);
     lud_text files = {0};
     for (int i = 0; i < n; i++)
         if (kinds[i]->file) lud_text_append(&files, " or %s", kinds[i]->file);
-    status =
+    const lud_status status =
         lud_invalid(error,
-                    "%s: expected a RUN, a folder with %s of its learner%s; a training that was ended before "
+                    "%s: expected a RUN, a folder with policy.safetensors or checkpoint.safetensors of its "
+                    "learner%s; a training that was ended before "
                     "its first checkpoint has none and begins anew",
-                    folder, checkpoint, files.bytes ? files.bytes : "");
+                    run, files.bytes ? files.bytes : "");
     lud_text_free(&files);
     return status;
 }
+
+lud_status lud_run_kind(const char *run, const lud_scenario *scenario, const lud_learner_kind **kind,
+                        lud_error *error) {
+    char *folder = lud_run_folder(run);
+    const lud_status status = folder
+                                  ? kind_in_folder(run, lud_run_is(run) ? folder : run, scenario, kind, error)
+                                  : lud_no_memory(error, "a run");
+    free(folder);
+    return status;
+}
+
+/* ---- scenarios ---- */
 
 /* A message for a file that is not there, with the nearest name of its folder. */
 static lud_status missing_file(const char *path, lud_error *error) {
@@ -112,24 +116,26 @@ static lud_status no_run(const char *folder, lud_error *error) {
 }
 
 /* Of a RUN; overrides may be null. */
-static lud_status load_scenario(const char *folder, const lud_scenario_overrides *overrides,
+static lud_status load_scenario(const char *run, const lud_scenario_overrides *overrides,
                                 lud_scenario **scenario, lud_error *error) {
     const lud_scenario_overrides none = {.run = lud_run_as_written};
+    char *folder = lud_run_folder(run);
     lud_text path = {0};
-    lud_text_append(&path, "%s/scenario.yaml", folder);
+    lud_text_append(&path, "%s/scenario.yaml", folder ? folder : "");
     const lud_status status =
-        path.failed ? lud_no_memory(error, "a run")
+        path.failed || !folder ? lud_no_memory(error, "a run")
         : !lud_file_exists(path.bytes) && lud_folder_exists(folder)
             ? no_run(folder, error)
             : lud_scenario_load_with(path.bytes, overrides ? overrides : &none, NULL, scenario, error);
     lud_text_free(&path);
+    free(folder);
     return status;
 }
 
 lud_status lud_run_scenario(const char *path, const lud_scenario_overrides *overrides,
                             lud_scenario **scenario, lud_error *error) {
     *scenario = NULL;
-    LUD_TRY(lud_folder_exists(path) ? load_scenario(path, overrides, scenario, error)
+    LUD_TRY(lud_run_is(path)        ? load_scenario(path, overrides, scenario, error)
             : lud_file_exists(path) ? lud_scenario_load_with(path, overrides, NULL, scenario, error)
                                     : missing_file(path, error));
     if ((*scenario)->run.threads > 0) omp_set_num_threads((int)(*scenario)->run.threads);
@@ -154,6 +160,22 @@ static lud_status join_scenarios(const char *folder, const lud_learner_kind *kin
     return LUD_OK;
 }
 
+/* Of a run of before, which has nothing but its checkpoint, all that this holds is loaded: what its learner
+ * kept as the best lies there too. */
+lud_status lud_run_load(const char *run, lud_learner *learner, const lud_model *model, lud_kept *kept,
+                        lud_error *error) {
+    lud_checkpoint *saved = NULL;
+    LUD_TRY(lud_run_parameters(run, learner->kind->name, model, &saved, kept, error));
+    const char *format = lud_checkpoint_text(saved, "format");
+    if (lud_run_file(run) || (format && strcmp(format, "ludus-policy-1") == 0))
+        learner->kind->visit_policy(learner, saved);
+    else
+        learner->kind->visit(learner, saved);
+    const lud_status status = lud_checkpoint_status(saved, error);
+    lud_checkpoint_destroy(saved);
+    return status ? lud_fail_context(error, "%s", run) : LUD_OK;
+}
+
 lud_status lud_learned_open(const char *folder, const lud_scenario *scenario, const char *device,
                             const lud_learner_kind *kind, lud_learned *learned, lud_error *error) {
     *learned = (lud_learned){0};
@@ -164,7 +186,7 @@ lud_status lud_learned_open(const char *folder, const lud_scenario *scenario, co
     if (!status && kind && learned->learner->kind != kind)
         status = lud_invalid(error, "%s: trained by %s; expected a run of %s", folder,
                              learned->learner->kind->name, kind->name);
-    if (!status) status = lud_train_load(learned->learner, folder, &learned->iterations, error);
+    if (!status) status = lud_run_load(folder, learned->learner, scenario->model, &learned->kept, error);
     if (status) lud_learned_close(learned);
     return status;
 }
@@ -304,21 +326,15 @@ lud_status lud_run_overlay(const char *folder, const lud_scenario *scenario, con
     return kind->overlay(folder, scenario, cast, overlay, error);
 }
 
-lud_status lud_run_iterations(const char *folder, uint64_t *iterations, lud_error *error) {
+lud_status lud_run_iterations(const char *run, uint64_t *iterations, lud_error *error) {
     lud_checkpoint *saved = NULL;
+    lud_kept kept = {0};
     bool there = false;
     *iterations = 0;
-    lud_status status = holds(folder, checkpoint, &there, error);
-    if (status || !there) return status;
-    lud_text path = {0};
-    lud_text_append(&path, "%s/%s", folder, checkpoint);
-    status = path.failed ? lud_no_memory(error, "a run") : lud_checkpoint_open(path.bytes, &saved, error);
-    if (!status) {
-        lud_checkpoint_u64(saved, "iterations", iterations);
-        status = lud_checkpoint_status(saved, error);
-    }
+    lud_status status = lud_run_has_parameters(run, &there, error);
+    if (!status && there) status = lud_run_parameters(run, NULL, NULL, &saved, &kept, error);
+    if (!status) *iterations = kept.iteration;
     lud_checkpoint_destroy(saved);
-    lud_text_free(&path);
     return status;
 }
 

@@ -36,6 +36,12 @@ void lud_tick_imitation_visit(lud_tick_learner *l, lud_checkpoint *checkpoint) {
     if (m->cast && m->hidden_bytes > 0)
         lud_checkpoint_bytes(checkpoint, "ticks.imitation_hidden", m->hidden,
                              (size_t)l->training.n_envs * m->hidden_bytes);
+    if (!m->cast || m->done == 0 || !lud_checkpoint_loading(checkpoint) ||
+        lud_checkpoint_status(checkpoint, NULL))
+        return;
+    lud_error error = {0};
+    const lud_status status = lud_cast_check_hidden(m->cast, (int)l->training.n_envs, m->hidden, &error);
+    lud_checkpoint_require(checkpoint, "ticks.imitation_hidden", status, &error);
 }
 
 /* A new episode of one environment for those who are imitated. */

@@ -11,7 +11,17 @@
 #include "learn/ticks/token_policy.h"
 
 /* Arrays of one number a row that go to the device in a lesson, come back, and stay there. */
-enum { COEFFICIENT, ENTROPY, TARGET, SENT, LOSS = SENT, FETCHED = 1, NORMALISED = SENT + FETCHED, KEPT = 1 };
+enum {
+    COEFFICIENT,
+    ENTROPY,
+    TARGET,
+    WEIGHT,
+    SENT,
+    LOSS = SENT,
+    FETCHED = 1,
+    NORMALISED = SENT + FETCHED,
+    KEPT = 1
+};
 
 /* Rows of a pass of learning where memory is no question: they stay in caches, and gradients are the same on
  * every device. */
@@ -182,7 +192,7 @@ static void learn_actions(vector *v, const lud_tick_lesson *lesson) {
         float *coefficient = lud_row_host(&v->rows, COEFFICIENT), *dentropy = lud_row_host(&v->rows, ENTROPY);
         for (int64_t k = 0; k < n; k++) {
             coefficient[k] = lesson->coefficient[first + k];
-            dentropy[k] = entropy;
+            dentropy[k] = lesson->entropy_weight ? entropy * lesson->entropy_weight[first + k] : entropy;
             if (t->shape.n_discrete > 0)
                 action[k] = v->action[row[k]];
             else
@@ -201,11 +211,16 @@ static double learn_values(vector *v, const lud_tick_lesson *lesson) {
     lud_mappo_networks *t = v->learning;
     double total = 0.0;
     const double scale = lesson->value_coefficient / (double)lesson->n_valued;
-    lud_value_normaliser_update(&v->normaliser, lesson->n_valued, v->in_order, lesson->target);
+    const bool apart = lesson->n_seen > 0;
+    lud_value_normaliser_update(&v->normaliser, apart ? lesson->n_seen : lesson->n_valued, v->in_order,
+                                apart ? lesson->seen : lesson->target);
     for (int64_t first = 0, n; first < lesson->n_valued; first += n) {
         n = lesson->n_valued - first < v->base.learn_rows ? lesson->n_valued - first : v->base.learn_rows;
         feed_lesson(v, lesson->rows, lesson->valued + first, n);
         memcpy(lud_row_host(&v->rows, TARGET), lesson->target + first, (size_t)n * sizeof *lesson->target);
+        if (lesson->value_weight)
+            memcpy(lud_row_host(&v->rows, WEIGHT), lesson->value_weight + first,
+                   (size_t)n * sizeof *lesson->value_weight);
         lud_row_arrays_send(&v->rows);
         lud_mappo_net_forward(&t->critic, true);
         const float *target =
@@ -214,11 +229,12 @@ static double learn_values(vector *v, const lud_tick_lesson *lesson) {
         const float *got = lud_nn_value(t->critic.nn, t->critic.out);
         float *gradient = lud_nn_gradient(t->critic.nn, t->critic.out),
               *loss = lud_row_device(&v->rows, LOSS);
+        const float *weight = lesson->value_weight ? lud_row_device(&v->rows, WEIGHT) : NULL;
         if (v->huber_delta > 0.0)
-            t->device->ops->huber_loss(t->device, n, v->huber_delta, got, target, NULL, scale, loss, gradient,
-                                       false);
+            t->device->ops->huber_loss(t->device, n, v->huber_delta, got, target, weight, scale, loss,
+                                       gradient, false);
         else
-            t->device->ops->mse_loss(t->device, n, got, target, NULL, scale, loss, gradient, false);
+            t->device->ops->mse_loss(t->device, n, got, target, weight, scale, loss, gradient, false);
         lud_nn_backward(t->critic.nn);
         lud_row_arrays_fetch(&v->rows);
         const float *of_rows = lud_row_host(&v->rows, LOSS);

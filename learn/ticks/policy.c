@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "agents/shared_policy.h"
+#include "learn/store/parameters.h"
 #include "learn/ticks/ticks.h"
 
 enum { ROWS = 1024, REMEMBERED = 1024 };
@@ -343,11 +344,8 @@ static const lud_policy_kind kind = {.name = "ticks",
 /* ---- opening ---- */
 
 static lud_status load(core *c, const char *folder, lud_error *error) {
-    lud_text path = {0};
-    lud_text_append(&path, "%s/checkpoint.safetensors", folder);
-    if (path.failed) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
     lud_checkpoint *checkpoint = NULL;
-    lud_status status = lud_checkpoint_open(path.bytes, &checkpoint, error);
+    lud_status status = lud_run_parameters(folder, lud_learner_ticks.name, NULL, &checkpoint, NULL, error);
     if (!status) {
         lud_parameters_visit(c->policy->parameters, "", checkpoint);
         if (c->policy->kind->visit) c->policy->kind->visit(c->policy, checkpoint);
@@ -355,10 +353,9 @@ static lud_status load(core *c, const char *folder, lud_error *error) {
         lud_checkpoint_real(checkpoint, "ticks.square", &c->square);
         lud_checkpoint_real(checkpoint, "ticks.square_weight", &c->square_weight);
         status = lud_checkpoint_status(checkpoint, error);
-        if (status) lud_fail_context(error, "%s: the run's policy does not fit this scenario", path.bytes);
+        if (status) lud_fail_context(error, "%s: the run's policy does not fit this scenario", folder);
     }
     lud_checkpoint_destroy(checkpoint);
-    lud_text_free(&path);
     return status;
 }
 

@@ -30,6 +30,7 @@ lud_status lud_state_critic_build(lud_state_critic *c, const lud_tick_options *o
     LUD_TAKE_ON_DEVICE(a, c->target, PASS);
     LUD_TAKE_ON_DEVICE(a, c->normalised, PASS);
     LUD_TAKE_ON_DEVICE(a, c->loss, PASS);
+    LUD_TAKE_ON_DEVICE(a, c->weight, PASS);
     LUD_TAKE(a, c->host_loss, PASS);
     LUD_TAKE(a, c->in_order, (size_t)n_learning + 1);
     for (int64_t i = 0; i < n_learning && c->in_order; i++) c->in_order[i] = (int32_t)i;
@@ -56,30 +57,36 @@ void lud_state_critic_values(lud_state_critic *c, int64_t n, const float *state,
     lud_value_normaliser_denormalise(&c->normaliser, n, value);
 }
 
-double lud_state_critic_learn(lud_state_critic *c, int64_t n, const int32_t *row, const float *state,
-                              const float *target, double coefficient) {
+double lud_state_critic_learn(lud_state_critic *c, const lud_tick_lesson *lesson, const float *state) {
     const lud_ops *ops = c->device->ops;
-    const double scale = coefficient / (double)n;
+    const int64_t n = lesson->n_valued;
+    const bool apart = lesson->n_seen > 0;
+    const double scale = lesson->value_coefficient / (double)n;
     double total = 0.0;
-    lud_value_normaliser_update(&c->normaliser, n, c->in_order, target);
+    lud_value_normaliser_update(&c->normaliser, apart ? lesson->n_seen : n, c->in_order,
+                                apart ? lesson->seen : lesson->target);
     for (int64_t first = 0, m; first < n; first += m) {
         m = n - first < PASS ? n - first : PASS;
+        const size_t bytes = (size_t)m * sizeof(float);
         float *to = lud_nn_value(c->net, c->state);
         for (int64_t i = 0; i < m; i++)
-            lud_device_upload(c->device, to + i * c->width, state + row[first + i] * c->width,
+            lud_device_upload(c->device, to + i * c->width, state + lesson->valued[first + i] * c->width,
                               (size_t)c->width * sizeof *state);
-        lud_device_upload(c->device, c->target, target + first, (size_t)m * sizeof *target);
+        lud_device_upload(c->device, c->target, lesson->target + first, bytes);
+        const float *weight = lesson->value_weight ? c->weight : NULL;
+        if (weight) lud_device_upload(c->device, c->weight, lesson->value_weight + first, bytes);
         lud_nn_forward(c->net, m, true);
         const float *wanted =
             lud_value_normaliser_targets(&c->normaliser, c->device, m, c->target, c->normalised);
         const float *got = lud_nn_value(c->net, c->value);
         float *gradient = lud_nn_gradient(c->net, c->value);
         if (c->huber_delta > 0.0)
-            ops->huber_loss(c->device, m, c->huber_delta, got, wanted, NULL, scale, c->loss, gradient, false);
+            ops->huber_loss(c->device, m, c->huber_delta, got, wanted, weight, scale, c->loss, gradient,
+                            false);
         else
-            ops->mse_loss(c->device, m, got, wanted, NULL, scale, c->loss, gradient, false);
+            ops->mse_loss(c->device, m, got, wanted, weight, scale, c->loss, gradient, false);
         lud_nn_backward(c->net);
-        lud_device_download(c->device, c->host_loss, c->loss, (size_t)m * sizeof *c->host_loss);
+        lud_device_download(c->device, c->host_loss, c->loss, bytes);
         for (int64_t i = 0; i < m; i++) total += (double)c->host_loss[i];
     }
     return total / (double)n;

@@ -6,6 +6,7 @@
 #include "learn/nn/nn.h"
 #include "learn/policy_gradient/value_normaliser.h"
 #include "learn/ticks/options.h"
+#include "learn/ticks/tick_policy.h"
 
 typedef struct lud_state_critic {
     lud_device *device;
@@ -14,7 +15,7 @@ typedef struct lud_state_critic {
     int64_t width;
     double huber_delta;
     lud_value_normaliser normaliser;
-    float *target, *normalised, *loss; /* [rows of a pass] on the device */
+    float *target, *normalised, *loss, *weight; /* [rows of a pass] on the device */
     float *host_loss;
     int32_t *in_order; /* [n_learning] 0, 1, ... */
     lud_arrays arrays;
@@ -29,7 +30,6 @@ lud_status lud_state_critic_build(lud_state_critic *critic, const lud_tick_optio
 void lud_state_critic_destroy(lud_state_critic *critic);
 /* value[n] in units of reward of state[n][width], on the host. */
 void lud_state_critic_values(lud_state_critic *critic, int64_t n, const float *state, float *value);
-/* Adds the gradient of coefficient / n times the sum of losses against target[n] (in units of reward), after
- * the normaliser took them in; returns the mean loss. States are row `row[i]` of state. */
-double lud_state_critic_learn(lud_state_critic *critic, int64_t n, const int32_t *row, const float *state,
-                              const float *target, double coefficient);
+/* Adds the gradient of the values of a lesson, after the normaliser took in the targets; returns the mean
+ * loss. What a valued row saw is that row of state[][width]. */
+double lud_state_critic_learn(lud_state_critic *critic, const lud_tick_lesson *lesson, const float *state);

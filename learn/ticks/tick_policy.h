@@ -53,8 +53,8 @@ typedef struct lud_tick_choices {
 
 /* What is to be learned: adds to the gradients of the parameters those of
  *
- *     sum_i coefficient[i] lp(row[i]) - entropy_coefficient / n sum_i H(row[i])
- *         + value_coefficient / n_valued sum_j loss(V(valued[j]) - target[j])
+ *     sum_i coefficient[i] lp(row[i]) - entropy_coefficient / n sum_i entropy_weight[i] H(row[i])
+ *         + value_coefficient / n_valued sum_j value_weight[j] loss(V(valued[j]) - target[j])
  *
  * lp the log-probability as in lud_tick_choices, H the entropy (a policy may leave that term out where it
  * has no entropy to tell), V the critic of policies that have one. Rows are numbers of rows of the last act.
@@ -65,10 +65,14 @@ typedef struct lud_tick_lesson {
     const int32_t *row;       /* [n] ascending */
     const float *coefficient; /* [n] of the loss by lp: -weight advantage / normaliser */
     double entropy_coefficient;
+    const float *entropy_weight; /* [n] null: 1 */
     int64_t n_valued;
-    const int32_t *valued; /* [n_valued] ascending */
-    const float *target;   /* [n_valued] in units of reward */
+    const int32_t *valued;     /* [n_valued] ascending */
+    const float *target;       /* [n_valued] in units of reward */
+    const float *value_weight; /* [n_valued] null: 1 */
     double value_coefficient;
+    int64_t n_seen; /* of the targets that the statistics of a normaliser follow; 0: those above */
+    const float *seen;
 } lud_tick_lesson;
 
 /* What learn has seen on the way, for metrics. */
@@ -93,6 +97,9 @@ typedef struct lud_tick_policy_kind {
     lud_status (*value)(lud_tick_policy *policy, const lud_tick_rows *rows, float *value, lud_error *error);
     lud_status (*learn)(lud_tick_policy *policy, const lud_tick_lesson *lesson, lud_tick_losses *losses,
                         lud_error *error);
+    /* The prompts that were read since the last call and the lines that they had no room for. Null: none are.
+     */
+    void (*lines)(lud_tick_policy *policy, int64_t *n_prompts, int64_t *n_left_out);
     /* As act, but with the choices given, discrete[n]: what follows may learn from these rows. Null: the
      * policy cannot imitate. */
     lud_status (*assume)(lud_tick_policy *policy, const lud_tick_rows *rows, const int32_t *discrete,

@@ -33,6 +33,7 @@ static const lud_metric columns[LUD_TICK_COLUMNS] = {
     [LUD_TICK_RATE] = {"gate_rate", NULL, "in force, mean over ticks"},
     [LUD_TICK_PRICE] = {"price", NULL, "mean over ticks"},
     [LUD_TICK_FAILURES] = {"failures", NULL, "share of replies that meant no action"},
+    [LUD_TICK_LEFT_OUT] = {"left_out", NULL, "lines that prompts had no room for, of a prompt"},
     [LUD_TICK_SKIPPED_UNTRAINED] = {"skipped/no_trainable", NULL, "ticks in which no training team acted"},
     [LUD_TICK_SKIPPED_SILENT] = {"skipped/no_tokens", NULL, "ticks in which none of it said anything"},
     [LUD_TICK_SKIPPED_GATED] = {"skipped/gated_all", NULL, "ticks in which nothing was worth its price"},
@@ -181,6 +182,7 @@ static lud_status name_columns(ticks *l, lud_error *error) {
     l->base.columns = row;
     l->base.n_columns = n;
     l->base.evaluation_columns = evaluation;
+    l->base.keeps_last = n_teams > 1; /* what one of several teams wins another loses */
     l->base.n_evaluation_columns = m;
     row += LUD_TICK_COLUMNS;
     evaluation += LUD_TICK_EVALUATION_COLUMNS;
@@ -262,6 +264,14 @@ static double mean(double sum, double n) {
     return n > 0.0 ? sum / n : NAN;
 }
 
+/* Prompts of this iteration and lines that they had no room for. */
+static void count_lines(ticks *l) {
+    int64_t n_prompts = 0, n_left_out = 0;
+    if (l->policy->kind->lines) l->policy->kind->lines(l->policy, &n_prompts, &n_left_out);
+    l->sums.read = (double)n_prompts;
+    l->sums.left_out = (double)n_left_out;
+}
+
 static void write_sums(const ticks *l, double *row) {
     const lud_tick_sums *s = &l->sums;
     const lud_tick_episodes *episodes = &l->training.episodes;
@@ -284,6 +294,7 @@ static void write_sums(const ticks *l, double *row) {
     row[LUD_TICK_RATE] = mean(s->rates, s->gated);
     row[LUD_TICK_PRICE] = mean(s->prices, s->gated);
     row[LUD_TICK_FAILURES] = mean(s->failures, s->rows);
+    row[LUD_TICK_LEFT_OUT] = mean(s->left_out, s->read);
     for (int end = LUD_TICK_NO_TRAINABLE; end <= LUD_TICK_NO_SIGNAL; end++)
         row[LUD_TICK_SKIPPED_UNTRAINED + end - LUD_TICK_NO_TRAINABLE] = s->ends[end];
 }
@@ -308,6 +319,7 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     double before[LUD_TICK_STAGES];
     for (int k = 0; k < LUD_TICK_STAGES; k++) before[k] = l->profile.seconds[k];
     clear_sums(l);
+    count_lines(l); /* evaluations read prompts too */
     const uint64_t each = (uint64_t)l->options.ticks_per_iteration,
                    left = (uint64_t)l->options.ticks - l->iteration * each, n = left < each ? left : each;
     for (uint64_t t = 0; t < n; t++) {
@@ -315,6 +327,7 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
         LUD_TRY(lud_tick_run(l, error));
     }
     l->iteration++;
+    count_lines(l);
     write_sums(l, row);
     write_world(l, row + LUD_TICK_COLUMNS);
     const double done = (double)((l->iteration - 1) * each + n), envs = (double)l->training.n_envs;
@@ -334,6 +347,7 @@ static void visit_counters(ticks *l, lud_checkpoint *checkpoint) {
     lud_checkpoint_u64(checkpoint, "ticks.experiences", &l->experiences);
     lud_checkpoint_u64(checkpoint, "ticks.started", &started);
     l->started = started != 0;
+    lud_checkpoint_limit(checkpoint, "ticks.iteration", l->iteration, LUD_CHECKPOINT_MOST);
     for (int k = 0; k < l->n_teams; k++) {
         lud_tick_team *team = &l->teams[k];
         const struct {
@@ -370,18 +384,30 @@ static void visit_environments(ticks *l, lud_checkpoint *checkpoint) {
     const int64_t bytes = (int64_t)lud_batch_snapshot_bytes(s->batch);
     void *place = lud_checkpoint_place(checkpoint, "ticks.worlds", LUD_TENSOR_U8, 1, &bytes);
     if (!place) return;
-    if (lud_checkpoint_loading(checkpoint)) {
-        lud_batch_load(s->batch, place);
-        lud_tick_look(s);
-    } else {
+    if (!lud_checkpoint_loading(checkpoint)) {
         lud_batch_save(s->batch, place);
+        return;
     }
+    if (!l->started) return; /* nobody has begun an episode */
+    lud_error error = {0};
+    const lud_status status = lud_batch_load(s->batch, place, &error);
+    lud_checkpoint_require(checkpoint, "ticks.worlds", status, &error);
+    if (status) return;
+    lud_batch_observe(s->batch, sight->parts); /* follows from the states, so it is not taken from a file */
+    lud_tick_look(s);
+}
+
+/* The baseline and the mean square say what a moment is worth, which a picture of the policy shows. */
+static void visit_policy(lud_learner *learner, lud_checkpoint *checkpoint) {
+    ticks *l = (ticks *)learner;
+    lud_parameters_visit(l->policy->parameters, "", checkpoint);
+    if (l->policy->kind->visit) l->policy->kind->visit(l->policy, checkpoint);
+    lud_tick_scoring_visit_policy(&l->scoring, checkpoint);
 }
 
 static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     ticks *l = (ticks *)learner;
-    lud_parameters_visit(l->policy->parameters, "", checkpoint);
-    if (l->policy->kind->visit) l->policy->kind->visit(l->policy, checkpoint);
+    visit_policy(learner, checkpoint);
     lud_optimiser_visit(l->optimiser, "optimiser.", checkpoint);
     lud_tick_scoring_visit(&l->scoring, checkpoint, l->training.n_rows);
     lud_tick_imitation_visit(l, checkpoint);
@@ -419,5 +445,8 @@ const lud_learner_kind lud_learner_ticks = {
     .iterate = iterate,
     .evaluate = evaluate,
     .visit = visit,
+    .visit_policy = visit_policy,
+    .score = {"evaluation/return"},
+    .training_score = {"return"},
     .join = lud_tick_join,
     .report = report};

@@ -43,6 +43,7 @@ typedef struct lud_tick_team {
 typedef struct lud_tick_sums {
     double ticks, ends[LUD_TICK_ENDS];
     double rows, reward, entropy, failures;             /* everybody who acted */
+    double read, left_out;                              /* prompts, and the lines that they had no room for */
     double scored, selected, delights;                  /* what training teams did */
     double rates, prices, gated;                        /* of ticks with a gate's decision */
     double loss, norm, value_loss, critic_norm, valued; /* of ticks with an update */
@@ -108,6 +109,7 @@ typedef enum lud_tick_column {
     LUD_TICK_RATE,
     LUD_TICK_PRICE,
     LUD_TICK_FAILURES,
+    LUD_TICK_LEFT_OUT,
     LUD_TICK_SKIPPED_UNTRAINED,
     LUD_TICK_SKIPPED_SILENT,
     LUD_TICK_SKIPPED_GATED,

@@ -24,7 +24,8 @@ typedef struct tokens {
     const lud_model *model;
     bool stale; /* the parameters have changed since they were published */
     int64_t most_prompt, most_reply;
-    int64_t kept; /* rows of the last act */
+    int64_t kept;              /* rows of the last act */
+    int64_t written, left_out; /* since the last time somebody asked: prompts, lines not in them */
     /* of the last act, [n_acting]: prompts and replies, each with room for the most */
     int32_t *prompts, *replies;
     int64_t *prompt_lengths, *reply_lengths;
@@ -151,9 +152,13 @@ static void write_choices(tokens *t, const lud_tick_rows *rows, const lud_tick_c
 static lud_status write_prompts(tokens *t, const lud_tick_rows *rows, lud_error *error) {
     assert(rows->n <= t->base.n_acting);
     t->kept = rows->n;
-    return lud_prompt_write_all(t->prompter, t->base.device->n_threads, rows->n, rows->states,
-                                rows->environment, rows->agent, t->prompts, t->prompt_lengths,
-                                &t->counts.lines_left_out, error);
+    const int64_t before = t->counts.lines_left_out;
+    LUD_TRY(lud_prompt_write_all(t->prompter, t->base.device->n_threads, rows->n, rows->states,
+                                 rows->environment, rows->agent, t->prompts, t->prompt_lengths,
+                                 &t->counts.lines_left_out, error));
+    t->written += rows->n;
+    t->left_out += t->counts.lines_left_out - before;
+    return LUD_OK;
 }
 
 static void publish(tokens *t) {
@@ -211,19 +216,19 @@ static lud_status learn(lud_tick_policy *policy, const lud_tick_lesson *lesson, 
                         lud_error *error) {
     tokens *t = (tokens *)policy;
     assert(t->trainer && (lesson->n_valued == 0 || policy->has_critic));
-    if (lesson->n_valued > 0)
-        losses->value = lud_state_critic_learn(&t->critic, lesson->n_valued, lesson->valued, t->states,
-                                               lesson->target, lesson->value_coefficient);
+    if (lesson->n_valued > 0) losses->value = lud_state_critic_learn(&t->critic, lesson, t->states);
     const int64_t room = t->most_prompt + t->most_reply;
     for (int64_t k = 0; k < lesson->n; k++) {
         const int64_t row = lesson->row[k], prompt = t->prompt_lengths[row], reply = t->reply_lengths[row];
         int32_t *to = t->sequence_tokens + k * room;
         memcpy(to, t->prompts + row * t->most_prompt, (size_t)prompt * sizeof *to);
         memcpy(to + prompt, t->replies + row * t->most_reply, (size_t)reply * sizeof *to);
-        t->sequences[k] = (lud_sequence){to, prompt, reply};
+        const int64_t shared = lud_prompt_shared(t->prompter, lesson->rows->agent[row]);
+        t->sequences[k] = (lud_sequence){to, prompt, reply, t->language.options.share_prefixes ? shared : 0};
         const double tokens_of = reply > 0 ? (double)reply : 1.0;
         t->coefficient[k] = (float)((double)lesson->coefficient[k] / tokens_of);
-        t->entropy[k] = (float)(-lesson->entropy_coefficient / (double)lesson->n / tokens_of);
+        const double weight = lesson->entropy_weight ? (double)lesson->entropy_weight[k] : 1.0;
+        t->entropy[k] = (float)(-weight * lesson->entropy_coefficient / (double)lesson->n / tokens_of);
     }
     if (lesson->n > 0)
         lud_transformer_gradient(t->trainer, lesson->n, t->sequences, t->coefficient,
@@ -292,6 +297,13 @@ lud_token_counts lud_tick_tokens_counts(lud_tick_policy *policy) {
     return counts;
 }
 
+static void lines(lud_tick_policy *policy, int64_t *n_prompts, int64_t *n_left_out) {
+    tokens *t = (tokens *)policy;
+    *n_prompts = t->written;
+    *n_left_out = t->left_out;
+    t->written = t->left_out = 0;
+}
+
 static const lud_tick_policy_kind kind = {.name = "tokens",
                                           .actor = "", /* all that is not the critic's */
                                           .critic = "critic.",
@@ -300,6 +312,7 @@ static const lud_tick_policy_kind kind = {.name = "tokens",
                                           .value = value,
                                           .learn = learn,
                                           .assume = assume,
+                                          .lines = lines,
                                           .visit = visit,
                                           .describe = describe};
 

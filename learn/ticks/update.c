@@ -33,6 +33,8 @@ lud_status lud_tick_scoring_create(const lud_tick_learner *l, lud_tick_scoring *
     LUD_TAKE(a, s->row, n);
     LUD_TAKE(a, s->valued_row, n);
     LUD_TAKE(a, s->target, n);
+    LUD_TAKE(a, s->entropy_weight, n);
+    LUD_TAKE(a, s->value_weight, n);
     LUD_TAKE(a, s->environment, n);
     LUD_TAKE(a, s->agent, n);
     LUD_TAKE(a, s->found, n);
@@ -52,12 +54,17 @@ void lud_tick_scoring_destroy(lud_tick_scoring *s) {
     *s = (lud_tick_scoring){0};
 }
 
-void lud_tick_scoring_visit(lud_tick_scoring *s, lud_checkpoint *checkpoint, int64_t n_rows) {
-    uint64_t valued = s->valued;
+void lud_tick_scoring_visit_policy(lud_tick_scoring *s, lud_checkpoint *checkpoint) {
     lud_baseline_visit(&s->baseline, checkpoint, "ticks.baseline");
-    lud_gate_history_visit(&s->history, checkpoint, "ticks.history");
     lud_checkpoint_real(checkpoint, "ticks.square", &s->square);
     lud_checkpoint_real(checkpoint, "ticks.square_weight", &s->square_weight);
+    if (lud_checkpoint_loading(checkpoint) && (s->square < 0 || s->square_weight < 0))
+        lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "'ticks.square' of the checkpoint is negative");
+}
+
+void lud_tick_scoring_visit(lud_tick_scoring *s, lud_checkpoint *checkpoint, int64_t n_rows) {
+    uint64_t valued = s->valued;
+    lud_gate_history_visit(&s->history, checkpoint, "ticks.history");
     lud_checkpoint_u64(checkpoint, "ticks.valued", &valued);
     s->valued = valued != 0;
     lud_checkpoint_tensor(checkpoint, "ticks.values", LUD_TENSOR_F32, 1, &n_rows, s->values);
@@ -219,6 +226,11 @@ static double value_rate(const lud_tick_learner *l) {
     return drops && !gate->fixed_price ? fmin(2.0 * l->scoring.selection.rate, 1.0) : 1.0;
 }
 
+/* Whether the critic's rows are drawn by the size of what surprised it, and weighted back. */
+static bool critic_is_weighed(const lud_tick_learner *l) {
+    return l->options.gate.mode == LUD_GATE_IMPORTANCE && value_rate(l) < 1.0;
+}
+
 /* The rows that the critic learns from. */
 static void choose_valued(lud_tick_learner *l) {
     lud_tick_scoring *s = &l->scoring;
@@ -226,11 +238,18 @@ static void choose_valued(lud_tick_learner *l) {
     const double rate = value_rate(l);
     s->n_valued = 0;
     if (!l->policy->has_critic) return;
-    const bool kept = l->options.gate.critic == LUD_GATE_CRITIC_KEPT;
+    const bool kept = l->options.gate.critic == LUD_GATE_CRITIC_KEPT, weighs = critic_is_weighed(l);
+    if (weighs && !kept)
+        lud_gate_sample(rate, c->n, c->advantage, lud_unit_float(draw(l, s->scored[0]).v[1]), c->scratch,
+                        NULL);
     for (int64_t k = 0; k < (kept ? c->n_kept : c->n); k++) {
         const int64_t i = kept ? c->kept[k] : k;
-        if (!kept && rate < 1.0 && !(lud_unit(draw(l, s->scored[i]).v[1]) < rate)) continue;
+        const bool drawn = kept || rate >= 1.0 ? true
+                           : weighs            ? c->scratch[i] > 0.0f
+                                               : lud_unit(draw(l, s->scored[i]).v[1]) < rate;
+        if (!drawn) continue;
         s->valued_row[s->n_valued] = s->scored[i];
+        s->value_weight[s->n_valued] = kept ? c->weight[i] : c->scratch[i];
         s->target[s->n_valued++] = s->scored_reward[i];
     }
 }
@@ -238,16 +257,24 @@ static void choose_valued(lud_tick_learner *l) {
 static lud_status learn(lud_tick_learner *l, lud_error *error) {
     lud_tick_scoring *s = &l->scoring;
     const lud_tick_selection *c = &s->selection;
-    for (int64_t k = 0; k < c->n_kept; k++) s->row[k] = s->scored[c->kept[k]];
+    const bool weighs = l->options.gate.mode == LUD_GATE_IMPORTANCE;
+    for (int64_t k = 0; k < c->n_kept; k++) {
+        s->row[k] = s->scored[c->kept[k]];
+        s->entropy_weight[k] = c->weight[c->kept[k]];
+    }
     choose_valued(l);
     const lud_tick_lesson lesson = {.rows = &l->training.rows,
                                     .n = c->n_kept,
                                     .row = s->row,
                                     .coefficient = c->coefficient,
                                     .entropy_coefficient = l->options.entropy_coefficient,
+                                    .entropy_weight = weighs ? s->entropy_weight : NULL,
                                     .n_valued = s->n_valued,
                                     .valued = s->valued_row,
                                     .target = s->target,
+                                    .value_weight = critic_is_weighed(l) ? s->value_weight : NULL,
+                                    .n_seen = c->n,
+                                    .seen = s->scored_reward,
                                     .value_coefficient = l->options.value_coefficient};
     lud_tick_losses losses = {0};
     lud_profile_begin(&l->profile, LUD_TICK_STAGE_LEARN);

@@ -25,7 +25,8 @@ typedef struct lud_tick_scoring {
     float *scored_advantage, *scored_log_prob, *scored_reward, *uniform; /* [selection.n] */
     int32_t *row, *valued_row; /* [n_kept], [n_valued] rows of the last act that are learned from */
     int64_t n_valued;
-    float *target; /* [n_valued] */
+    float *target;                        /* [n_valued] */
+    float *entropy_weight, *value_weight; /* [kept], [n_valued] of gates that draw by size */
     /* what the worlds ended in, and what was seen there */
     void *final_parts[LUD_MAX_OBSERVATION_PARTS];
     int32_t *environment, *agent; /* [n_rows] */
@@ -38,7 +39,9 @@ lud_status lud_tick_scoring_create(const lud_tick_learner *learner, lud_tick_sco
                                    lud_error *error);
 /* Safe on a zeroed struct. */
 void lud_tick_scoring_destroy(lud_tick_scoring *scoring);
-/* Saves or loads what later ticks depend on. */
+/* Saves or loads what says how much a moment is worth. */
+void lud_tick_scoring_visit_policy(lud_tick_scoring *scoring, lud_checkpoint *checkpoint);
+/* Saves or loads what else later ticks depend on. */
 void lud_tick_scoring_visit(lud_tick_scoring *scoring, lud_checkpoint *checkpoint, int64_t n_rows);
 
 /* The critic's values of the present, where the learner has one. */

@@ -28,17 +28,18 @@ void lud_shape_ring(uint8_t *mask, int width, int height, float cx, float cy, fl
         }
 }
 
-static float distance_to_segment(float px, float py, const float a[2], const float b[2]) {
+static float squared_distance_to_segment(float px, float py, const float a[2], const float b[2]) {
     float vx = b[0] - a[0], vy = b[1] - a[1], wx = px - a[0], wy = py - a[1];
     float length = vx * vx + vy * vy;
     float t = length > 0 ? fminf(fmaxf((wx * vx + wy * vy) / length, 0), 1) : 0;
-    return hypotf(wx - t * vx, wy - t * vy);
+    const float dx = wx - t * vx, dy = wy - t * vy;
+    return dx * dx + dy * dy;
 }
 
 void lud_shape_polyline(uint8_t *mask, int width, int height, const float (*points)[2], int n,
                         float line_width) {
     memset(mask, 0, (size_t)width * (size_t)height);
-    float half = line_width * 0.5f, reach = half + 1;
+    const float half = line_width * 0.5f, reach = half + 1, outside = (half + 0.5f) * (half + 0.5f);
     for (int k = 0; k + 1 < n; k++) {
         const float *a = points[k], *b = points[k + 1];
         int x0 = (int)floorf(fminf(a[0], b[0]) - reach), x1 = (int)ceilf(fmaxf(a[0], b[0]) + reach);
@@ -49,7 +50,9 @@ void lud_shape_polyline(uint8_t *mask, int width, int height, const float (*poin
         if (y1 > height) y1 = height;
         for (int y = y0; y < y1; y++)
             for (int x = x0; x < x1; x++) {
-                uint8_t c = coverage(distance_to_segment((float)x + 0.5f, (float)y + 0.5f, a, b) - half);
+                const float squared = squared_distance_to_segment((float)x + 0.5f, (float)y + 0.5f, a, b);
+                if (squared >= outside) continue; /* most of the box of a long line */
+                const uint8_t c = coverage(sqrtf(squared) - half);
                 if (c > mask[y * width + x]) mask[y * width + x] = c;
             }
     }
@@ -61,12 +64,13 @@ void lud_shape_polygon(uint8_t *mask, int width, int height, const float (*point
             float px = (float)x + 0.5f, py = (float)y + 0.5f, nearest = 1e9f;
             int inside = 0;
             for (int i = 0, j = n - 1; i < n; j = i++) {
-                nearest = fminf(nearest, distance_to_segment(px, py, points[j], points[i]));
+                nearest = fminf(nearest, squared_distance_to_segment(px, py, points[j], points[i]));
                 if ((points[i][1] > py) != (points[j][1] > py) &&
                     px < (points[j][0] - points[i][0]) * (py - points[i][1]) / (points[j][1] - points[i][1]) +
                              points[i][0])
                     inside = !inside;
             }
+            nearest = sqrtf(nearest);
             mask[y * width + x] = coverage(inside ? -nearest : nearest);
         }
 }

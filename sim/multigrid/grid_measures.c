@@ -9,12 +9,17 @@ bool lud_grid_compile_measures(lud_grid_model *m) {
     if (!measures) return false;
     const lud_grid_rewards *rewards = &m->spec.rewards;
     const bool no_goals = m->goal_begin[m->n_agents] == 0, unpaid = rewards->goal == 0 && !rewards->goal_ends;
-    measures[AT_GOALS] =
-        (lud_measure){"at_goals", "%.3f", "of the agents with goals are in one at the end", no_goals, NULL};
-    measures[ALL_AT_GOALS] =
-        (lud_measure){"all_at_goals", NULL, "episodes in which all of them are", no_goals, NULL};
-    measures[ON_GOAL] = (lud_measure){
-        "on_goal", NULL, "of the agents stand on a goal object of theirs at the end", unpaid, NULL};
+    measures[AT_GOALS] = (lud_measure){.name = "at_goals",
+                                       .format = "%.3f",
+                                       .help = "of the agents with goals are in one at the end",
+                                       .absent = no_goals};
+    measures[ALL_AT_GOALS] = (lud_measure){.name = "all_at_goals",
+                                           .help = "episodes in which all of them are",
+                                           .absent = no_goals,
+                                           .caption = "goal reached"};
+    measures[ON_GOAL] = (lud_measure){.name = "on_goal",
+                                      .help = "of the agents stand on a goal object of theirs at the end",
+                                      .absent = unpaid};
     m->model.layout.measures = measures;
     m->model.layout.n_measures = m->model.layout.n_columns = N_MEASURES;
     return true;

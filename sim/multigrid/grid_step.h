@@ -13,3 +13,5 @@ void lud_grid_step(const lud_model *model, lud_range range, uint8_t *states, lud
 lud_status lud_grid_successors(const lud_model *model, const uint8_t *state, const int32_t *joint_action,
                                lud_successors *out, lud_error *error);
 bool lud_grid_is_terminal(const lud_model *model, const uint8_t *state);
+/* lud_world's check_state of this world (grid_check.c). */
+lud_status lud_grid_check_state(const lud_model *model, const uint8_t *state, lud_error *error);

@@ -63,6 +63,7 @@ const lud_world lud_multigrid_world = {
     .observe = lud_grid_observe,
     .successors = lud_grid_successors,
     .is_terminal = lud_grid_is_terminal,
+    .check_state = lud_grid_check_state,
     .elapsed = elapsed,
     .n_goals = n_goals,
     .goal_weight = goal_weight,

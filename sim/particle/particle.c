@@ -148,6 +148,34 @@ static void describe(const lud_model *model, const uint8_t *state, lud_text *out
     lud_text_append(out, "collisions %g, reward %.6g\n", metrics.collisions, metrics.reward);
 }
 
+/* A whole number in a word, from `least` to `most`. */
+static lud_status check_count(const lud_particle_model *m, const uint8_t *state, int row, double least,
+                              double most, const char *what, lud_error *error) {
+    const double value = lud_particle_word(m, state, row);
+    if (value >= least && value <= most && value == __builtin_floor(value)) return LUD_OK;
+    return lud_invalid(error, "%s is %g, expected a whole number from %g to %g", what, value, least, most);
+}
+
+static lud_status check_state(const lud_model *model, const uint8_t *state, lud_error *error) {
+    const lud_particle_model *m = model_of(model);
+    const double most = 16777216; /* the largest count that single precision holds exactly */
+    for (int w = 0; w < m->n_words; w++)
+        if (!__builtin_isfinite(lud_particle_word(m, state, w)))
+            return lud_invalid(error, "number %d of %d is %g", w, m->n_words, lud_particle_word(m, state, w));
+    for (int c = 0; c < m->n_choices; c++) {
+        const particle_choice *choice = &m->choices[c];
+        for (int s = 0; s < choice->n_slots; s++)
+            LUD_TRY(check_count(m, state, m->slot_row + choice->first_slot + s, choice->first_entity,
+                                choice->first_entity + choice->n_candidates - 1, choice->name, error));
+    }
+    LUD_TRY(check_count(m, state, m->step_row, 0, most, "the step", error));
+    for (int i = 0; i < m->n_items; i++)
+        LUD_TRY(check_count(m, state, m->reached_row + i, -1, most, "the step of reaching a body", error));
+    for (int a = 0; a < 2 * m->n_agents; a++)
+        LUD_TRY(check_count(m, state, m->agent_hit_row + a, 0, most, "a count of collisions", error));
+    return LUD_OK;
+}
+
 static int elapsed(const lud_model *model, const uint8_t *state) {
     return lud_particle_step_count(model_of(model), state);
 }
@@ -173,6 +201,7 @@ const lud_world lud_particle_world = {.name = "particle",
                                       .step = step,
                                       .observe = observe,
                                       .is_terminal = is_terminal,
+                                      .check_state = check_state,
                                       .elapsed = elapsed,
                                       .measure = lud_particle_measure,
                                       .describe = describe,

@@ -10,15 +10,21 @@ lud_status lud_particle_compile_measures(lud_particle_model *m, lud_error *error
     lud_measure *measures = lud_arena_take_array(m->arena, (size_t)n, sizeof *measures);
     if (!measures) return lud_no_memory(error, "a particle task");
     const bool succeeds = lud_particle_has_success(m);
-    measures[SUCCESS] = (lud_measure){"success", "%.3f", "episodes that succeeded", !succeeds, NULL};
-    measures[FRACTION] =
-        (lud_measure){"fraction", NULL, "mean share of the episode until goals are met", !succeeds, NULL};
-    measures[COLLISIONS] = (lud_measure){"collisions", NULL, "in an episode", false, NULL};
-    measures[ERROR] =
-        (lud_measure){"error", NULL, "error norm at the end", !lud_particle_has_goals(m), "error norm"};
+    measures[SUCCESS] = (lud_measure){.name = "success",
+                                      .format = "%.3f",
+                                      .help = "episodes that succeeded",
+                                      .absent = !succeeds,
+                                      .caption = "everybody has arrived"};
+    measures[FRACTION] = (lud_measure){
+        .name = "fraction", .help = "mean share of the episode until goals are met", .absent = !succeeds};
+    measures[COLLISIONS] = (lud_measure){.name = "collisions", .help = "in an episode"};
+    measures[ERROR] = (lud_measure){.name = "error",
+                                    .help = "error norm at the end",
+                                    .absent = !lud_particle_has_goals(m),
+                                    .curve = "error norm"};
     for (int k = 0; k < m->n_reward_rows; k++)
         measures[FIRST_REWARD + k] =
-            (lud_measure){m->reward_names[k], NULL, "return of this reward, mean over agents", false, NULL};
+            (lud_measure){.name = m->reward_names[k], .help = "return of this reward, mean over agents"};
     m->base.layout.measures = measures;
     m->base.layout.n_measures = n;
     m->base.layout.n_columns = FIRST_REWARD;

@@ -393,11 +393,44 @@ void lud_proof_batch_save(const lud_proof_batch *batch, void *snapshot) {
     lud_snapshot_save(parts, N_PARTS, snapshot);
 }
 
-void lud_proof_batch_load(lud_proof_batch *batch, const void *snapshot) {
+/* Whether a slot stands at a query that it can be given, and in a state that a search can be in. */
+static lud_status check_slot(const lud_proof_batch *batch, int slot, lud_error *error) {
+    const lud_proof_batch_options *o = &batch->options;
+    const bool ranged = o->order == LUD_PROOF_IN_RANGES;
+    const int32_t first = ranged ? o->range_begin[slot] : 0,
+                  end = ranged ? o->range_begin[slot + 1] : o->pool.n;
+    if (batch->resting[slot] > 1)
+        return lud_invalid(error, "slot %d rests %d times", slot, batch->resting[slot]);
+    if (!batch->resting[slot] && (batch->pointer[slot] < first || batch->pointer[slot] >= end))
+        return lud_invalid(error, "slot %d plays query %d, expected %d to %d", slot, batch->pointer[slot],
+                           first, end - 1);
+    if (batch->n_negative[slot] < 0 || batch->n_negative[slot] > o->negatives)
+        return lud_invalid(error, "slot %d is at corruption %d of %d", slot, batch->n_negative[slot],
+                           o->negatives);
+    if (batch->n_corrupted[slot] < 0 || batch->n_corrupted[slot] == INT32_MAX)
+        return lud_invalid(error, "slot %d counts %d corruptions", slot, batch->n_corrupted[slot]);
+    if (!__builtin_isfinite(batch->cumulated[slot]) || !__builtin_isfinite(batch->rewards[slot]))
+        return lud_invalid(error, "slot %d has a reward that is not finite", slot);
+    if (batch->resting[slot] && head_of(batch, slot)->query.predicate == 0) return LUD_OK; /* never begun */
+    if (lud_proof_check_state(batch->model, state_of(batch, slot), error))
+        return lud_fail_context(error, "slot %d", slot);
+    /* results are stored by this number */
+    return head_of(batch, slot)->query_index < o->pool.n
+               ? LUD_OK
+               : lud_invalid(error, "slot %d plays query %d of %d", slot, head_of(batch, slot)->query_index,
+                             o->pool.n);
+}
+
+lud_status lud_proof_batch_load(lud_proof_batch *batch, const void *snapshot, lud_error *error) {
     lud_snapshot_part parts[N_PARTS];
     list_parts(batch, parts);
     lud_snapshot_load(parts, N_PARTS, snapshot);
+    if (batch->next_once < 0 || batch->next_once > batch->options.pool.n)
+        return lud_invalid(error, "%d queries were handed out, there are %d", batch->next_once,
+                           batch->options.pool.n);
+    for (int slot = 0; slot < batch->n_slots; slot++) LUD_TRY(check_slot(batch, slot, error));
     advance(batch, NULL, RESTORE);
+    return LUD_OK;
 }
 
 bool lud_proof_batch_is_done(const lud_proof_batch *batch) {

@@ -99,9 +99,10 @@ void lud_proof_batch_step(lud_proof_batch *batch, const int32_t *actions);
 /* The same, and finished slots begin their next query at once; every slot is expanded exactly once. */
 void lud_proof_batch_step_reset(lud_proof_batch *batch, const int32_t *actions);
 /* Bytes of a snapshot, and taking and restoring one (into a batch of the same model, slots and pool):
- * afterwards the batch goes on bit for bit as it did. Counts of cuts are not part of it. */
+ * afterwards the batch goes on bit for bit as it did. Counts of cuts are not part of it. A snapshot may come
+ * from a file: one that cannot be is an error, and the batch must be reset before it is used. */
 size_t lud_proof_batch_snapshot_bytes(const lud_proof_batch *batch);
 void lud_proof_batch_save(const lud_proof_batch *batch, void *snapshot);
-void lud_proof_batch_load(lud_proof_batch *batch, const void *snapshot);
+lud_status lud_proof_batch_load(lud_proof_batch *batch, const void *snapshot, lud_error *error);
 /* Whether every slot rests (only with LUD_PROOF_ONCE). */
 bool lud_proof_batch_is_done(const lud_proof_batch *batch);

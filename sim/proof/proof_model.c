@@ -91,7 +91,8 @@ static bool build_layout(lud_proof_model *model) {
     layout->max_steps = model->max_depth;
     layout->actions = actions;
     layout->roles = roles;
-    static const lud_measure measures[] = {{"proved", "%.3f", "episodes that found a proof", false, NULL}};
+    static const lud_measure measures[] = {
+        {.name = "proved", .format = "%.3f", .help = "episodes that found a proof", .caption = "proved"}};
     layout->n_measures = layout->n_columns = 1;
     layout->measures = measures;
     layout->n_parts = 3;
@@ -191,6 +192,80 @@ void lud_proof_start(const lud_proof_model *model, const lud_proof_atom *query, 
     s->excluded = lud_proof_find_fact(model->base, &s->query, lud_proof_atom_hash(&s->query));
     set_goals(model, state, &s->query, 1);
     record(model, state, 0);
+}
+
+/* Whether an atom has a predicate of the base, terminal ones included, and as many terms as that takes, with
+ * variables numbered in order of appearance; *n_variables have appeared before it. */
+static bool is_atom(const lud_proof_base *base, const lud_proof_atom *atom, int32_t *n_variables) {
+    if (atom->predicate < 1 || atom->predicate > lud_proof_end(base)) return false;
+    for (int i = 0; i < LUD_PROOF_MAX_ARITY; i++) {
+        const int32_t term = atom->terms[i];
+        if (i >= base->arity[atom->predicate]) {
+            if (term != 0) return false;
+        } else if (term < 1 || term > base->n_constants + *n_variables + 1) {
+            return false;
+        } else if (term == base->n_constants + *n_variables + 1) {
+            (*n_variables)++;
+        }
+    }
+    return true;
+}
+
+static bool is_blank(const lud_proof_atom *atom) {
+    static const lud_proof_atom blank;
+    return memcmp(atom, &blank, sizeof blank) == 0;
+}
+
+static lud_status check_goals(const lud_proof_model *model, const uint8_t *state, lud_error *error) {
+    const lud_proof_state *s = (const lud_proof_state *)(const void *)state;
+    const lud_proof_base *base = model->base;
+    const lud_proof_atom *goals = lud_proof_goals_const(state);
+    const bool running = s->outcome == LUD_PROOF_RUNNING;
+    int32_t n_variables = 0, of_query = 0;
+    if (s->n_goals < 0 || s->n_goals > model->limits.max_goals || (running && s->n_goals == 0))
+        return lud_invalid(error, "%d goals, at most %d can be", s->n_goals, model->limits.max_goals);
+    for (int32_t g = 0; g < model->limits.max_goals; g++) {
+        const bool known = g < s->n_goals ? is_atom(base, &goals[g], &n_variables) : is_blank(&goals[g]);
+        const bool ends = known && g < s->n_goals && lud_proof_is_terminal(base, &goals[g]);
+        if (!known || (ends && (running || s->n_goals != 1)))
+            return lud_invalid(error, "goal %d is no atom of the knowledge base", g);
+    }
+    if (!is_blank(&s->query) &&
+        (!is_atom(base, &s->query, &of_query) || lud_proof_is_terminal(base, &s->query)))
+        return lud_invalid(error, "the query is no atom of the knowledge base");
+    return running && is_blank(&s->query) ? lud_invalid(error, "a search without a query") : LUD_OK;
+}
+
+static lud_status check_path(const lud_proof_model *model, const uint8_t *state, lud_error *error) {
+    const lud_proof_state *s = (const lud_proof_state *)(const void *)state;
+    const int32_t *path = lud_proof_path(model, state);
+    const uint64_t *memory = (const uint64_t *)(const void *)(state + model->memory_offset);
+    const int64_t each = model->options.limits.skip_unary ? 1 + LUD_PROOF_SKIPS : 1;
+    if (s->n_path < 0 || s->n_path > each * (s->depth + 1))
+        return lud_invalid(error, "a way of %d moves in %d steps", s->n_path, s->depth);
+    for (int32_t i = 0; i < model->path_capacity; i++) {
+        const bool used = i < s->n_path;
+        if (used ? path[i] > model->base->n_rules || path[i] < -model->base->n_facts : path[i] != 0)
+            return lud_invalid(error, "move %d is by no rule or fact of the knowledge base", i);
+        if (!used && model->options.limits.memory && memory[i] != 0)
+            return lud_invalid(error, "more states are remembered than were visited");
+    }
+    return LUD_OK;
+}
+
+lud_status lud_proof_check_state(const lud_proof_model *model, const uint8_t *state, lud_error *error) {
+    const lud_proof_state *s = (const lud_proof_state *)(const void *)state;
+    const bool running = s->outcome == LUD_PROOF_RUNNING;
+    if (s->outcome < LUD_PROOF_RUNNING || s->outcome > LUD_PROOF_TRUNCATED)
+        return lud_invalid(error, "%d is no outcome of a search", s->outcome);
+    if (s->depth < 0 || s->depth > model->max_depth || (running && s->depth == model->max_depth))
+        return lud_invalid(error, "step %d of at most %d", s->depth, model->max_depth);
+    if (s->label < 0 || s->label > 1) return lud_invalid(error, "the label is %d, expected 0 or 1", s->label);
+    if (s->excluded < -1 || s->excluded >= model->base->n_facts)
+        return lud_invalid(error, "fact %d, there are %d", s->excluded, model->base->n_facts);
+    if (s->query_index < -1) return lud_invalid(error, "query %d", s->query_index);
+    LUD_TRY(check_goals(model, state, error));
+    return check_path(model, state, error);
 }
 
 void lud_proof_successors_of(const lud_proof_model *model, const uint8_t *state, lud_proof_successors *out,

@@ -121,6 +121,8 @@ static inline const int32_t *lud_proof_path(const lud_proof_model *model, const 
 /* The state at the start of a query (which may hold variables). A blank query fails at once. */
 void lud_proof_start(const lud_proof_model *model, const lud_proof_atom *query, int32_t label,
                      int32_t query_index, uint8_t *state);
+/* Whether bytes from elsewhere are a state of the model; else what is out of range. */
+lud_status lud_proof_check_state(const lud_proof_model *model, const uint8_t *state, lud_error *error);
 /* Successors of a state under the model's limits and the state's memory; a finished state has none. */
 void lud_proof_successors_of(const lud_proof_model *model, const uint8_t *state, lud_proof_successors *out,
                              lud_proof_cuts *cuts);

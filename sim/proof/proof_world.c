@@ -20,8 +20,9 @@ static const char *const known_names[] = {"all", "filtered", NULL};
 
 #define OPTIONS struct lud_proof_query_options
 TABLE(query_table, "queries", "what is to be proved",
-      TEXT(train, NULL, "file of training queries, with or without depths"),
-      TEXT(valid, NULL, "file of validation queries"), TEXT(test, NULL, "file of test queries"),
+      TEXT(train, NULL, "file of training queries, with or without depths", .names = LUD_NAMES_FILE),
+      TEXT(valid, NULL, "file of validation queries", .names = LUD_NAMES_FILE),
+      TEXT(test, NULL, "file of test queries", .names = LUD_NAMES_FILE),
       CHOICE(play, "train", split_names, "the list that single episodes (run, view, record) draw from"),
       INTS(depths, "[]", -1, BIG, "training queries kept by the depth their file states; empty: all"),
       BOOL(with_rules, "true", "drop training queries whose predicate heads no rule"),
@@ -54,7 +55,7 @@ TABLE(negative_table, "negatives", "corrupted queries mixed into training",
 #undef OPTIONS
 #define OPTIONS struct lud_proof_score_options
 TABLE(score_table, "scores", "scores of triples from elsewhere",
-      TEXT(file, NULL, "file of `p(a,b) score rank` lines"),
+      TEXT(file, NULL, "file of `p(a,b) score rank` lines", .names = LUD_NAMES_FILE),
       BOOL(as_facts, "false",
            "add the best of them to the facts; note that they may contain valid and test queries"),
       INT(top_k, "10", 0, BIG, "largest rank added as a fact"),
@@ -67,9 +68,10 @@ TABLE(score_table, "scores", "scores of triples from elsewhere",
 #define OPTIONS lud_proof_options
 static const lud_option proof_options[] = {
     TEXT(folder, NULL, "folder of the files named here; without it they are looked for beside the scenario"),
-    TEXT(facts, NULL, "file of facts; required"),
-    TEXT(rules, NULL, "file of rules; required"),
-    TEXT(domains, NULL, "file of domains, to corrupt a query within its argument's domain"),
+    TEXT(facts, NULL, "file of facts; required", .names = LUD_NAMES_FILE),
+    TEXT(rules, NULL, "file of rules; required", .names = LUD_NAMES_FILE),
+    TEXT(domains, NULL, "file of domains, to corrupt a query within its argument's domain",
+         .names = LUD_NAMES_FILE),
     CHOICE(syntax, "triples", syntax_names,
            "triples: two arguments, other lines of a Prolog file skipped; relations: one to four arguments"),
     CHOICE(format, "auto", format_names,
@@ -354,6 +356,10 @@ static bool is_terminal(const lud_model *model, const uint8_t *state) {
     return head(state)->outcome != LUD_PROOF_RUNNING;
 }
 
+static lud_status check_state(const lud_model *model, const uint8_t *state, lud_error *error) {
+    return lud_proof_check_state(proof_model(model), state, error);
+}
+
 static int elapsed(const lud_model *model, const uint8_t *state) {
     (void)model;
     return head(state)->depth;
@@ -442,6 +448,20 @@ static void describe(const lud_model *model, const uint8_t *state, lud_text *out
 
 static const lud_option_table *const option_tables[] = {&lud_proof_option_table, NULL};
 
+/* Embeddings belong to constants and predicates, choices to rules. */
+static void names(const lud_model *model, lud_text *out) {
+    const lud_proof_base *base = proof_model(model)->base;
+    for (int32_t i = 1; i <= base->n_constants; i++)
+        lud_text_append(out, "constant %s\n", base->constants[i]);
+    for (int32_t i = 1; i <= base->n_predicates; i++)
+        lud_text_append(out, "predicate %s/%d\n", base->predicates[i], base->arity[i]);
+    for (int32_t i = 0; i < base->n_rules; i++) {
+        lud_text_append(out, "rule ");
+        lud_proof_print_rule(base, &base->rules[i], out);
+        lud_text_append(out, "\n");
+    }
+}
+
 const lud_world lud_proof_world = {
     .name = "proof",
     .about = "a knowledge graph: prove queries from facts by rules, one resolution step at a time",
@@ -454,8 +474,10 @@ const lud_world lud_proof_world = {
     .observe = observe,
     .successors = successors,
     .is_terminal = is_terminal,
+    .check_state = check_state,
     .elapsed = elapsed,
     .measure = measure,
     .describe = describe,
     .describe_action = describe_action,
+    .names = names,
 };

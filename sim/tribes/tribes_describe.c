@@ -65,6 +65,20 @@ typedef struct teller {
     uint16_t distance[LUD_TRIBES_MAX_CELLS + 1], queue[LUD_TRIBES_MAX_CELLS];
 } teller;
 
+/* " 2 grain 1 ore", or " nothing". */
+static void tell_units(const teller *t, const uint32_t units[LUD_RESOURCES]) {
+    bool any = false;
+    for (int k = 0; k < LUD_RESOURCES; k++) {
+        if (units[k]) lud_text_append(t->out, " %u %s", units[k], lud_resource_names[k]);
+        any |= units[k] > 0;
+    }
+    if (!any) lud_text_append(t->out, " nothing");
+}
+
+static void tell_load(const teller *t, const uint8_t *load) {
+    tell_units(t, (const uint32_t[]){load[LUD_GRAIN], load[LUD_WOOD], load[LUD_ORE]});
+}
+
 /* " 2 east 1 south", or " here". */
 static void tell_place(const teller *t, int to) {
     const int width = t->m->spec.width, x = to % width - t->cell % width, y = to / width - t->cell / width;
@@ -73,26 +87,29 @@ static void tell_place(const teller *t, int to) {
     if (!x && !y) lud_text_append(t->out, " here");
 }
 
-/* ", go east": the first step of the way, if one is free that leads nearer. */
+/* ", go east or south": the free steps that lead nearer, if there are any. */
 static void tell_way(const teller *t, const uint16_t *distance) {
+    const char *before = ", go";
     for (int d = 0; d < N_DIRECTIONS; d++)
         if (t->mask[LUD_TRIBES_EAST + d] &&
             distance[lud_tribes_neighbour(t->m, t->cell, d)] < distance[t->cell]) {
-            lud_text_append(t->out, ", go %s", directions[d]);
-            return;
+            lud_text_append(t->out, "%s %s", before, directions[d]);
+            before = " or";
         }
 }
 
 static void tell_store(const teller *t, int team) {
     const lud_tribes_map *map = lud_tribes_map_of(t->m, t->state);
     const uint16_t *way = map->way_home + team * (t->m->n_cells + 1);
+    uint32_t units[LUD_RESOURCES];
     if (team == t->m->team[t->agent])
         lud_text_append(t->out, "home");
     else
         lud_text_append(t->out, "store of %s", t->m->spec.teams[team].name);
     tell_place(t, lud_tribes_nearest_house(t->m, map, t->cell, team));
-    lud_text_append(t->out, ", holds ");
-    append_store(t->m, t->state, team, t->out);
+    lud_text_append(t->out, ", holds");
+    for (int k = 0; k < LUD_RESOURCES; k++) units[k] = lud_tribes_stored(t->m, t->state, team, k);
+    tell_units(t, units);
     tell_way(t, way);
     lud_text_append(t->out, "\n");
 }
@@ -120,13 +137,10 @@ static void tell_agents(const teller *t, bool own_team) {
     const int n = lud_tribes_in_sight(t->m, t->state, t->at, t->agent, own_team,
                                       own_team ? MAX_FRIENDS : MAX_OTHERS, agents);
     for (int i = 0; i < n; i++) {
-        if (own_team)
-            lud_text_append(t->out, "friend %d", agents[i]);
-        else
-            lud_text_append(t->out, "%s %d", t->m->spec.teams[t->m->team[agents[i]]].name, agents[i]);
+        lud_text_append(t->out, "%s", own_team ? "friend" : t->m->spec.teams[t->m->team[agents[i]]].name);
         tell_place(t, lud_tribes_cell(t->m, t->state, agents[i]));
-        lud_text_append(t->out, ", carries ");
-        append_load(lud_tribes_load(t->m, t->state, agents[i]), t->out);
+        lud_text_append(t->out, ", carries");
+        tell_load(t, lud_tribes_load(t->m, t->state, agents[i]));
         if (!own_team && lud_tribes_pays(t->m, t->state, t->agent, agents[i]))
             lud_text_append(t->out, ", a swap pays");
         lud_text_append(t->out, "\n");
@@ -137,11 +151,10 @@ static void tell(teller *t) {
     const lud_tribes_model *m = t->m;
     const int team = m->team[t->agent];
     const uint8_t *load = lud_tribes_load(m, t->state, t->agent);
-    lud_text_append(t->out, "step %d of %d\nyou are agent %d of %s at %d,%d\n",
+    lud_text_append(t->out, "step %d of %d\nyou are agent %d of %s\nyou carry",
                     lud_tribes_step_count(m, t->state), (int)m->spec.max_steps, t->agent,
-                    m->spec.teams[team].name, t->cell % m->spec.width, t->cell / m->spec.width);
-    lud_text_append(t->out, "you carry ");
-    append_load(load, t->out);
+                    m->spec.teams[team].name);
+    tell_load(t, load);
     lud_text_append(t->out, ", room for %d\n", (int)m->spec.carry - lud_tribes_loaded(load));
     if (m->spec.health > 0)
         lud_text_append(t->out, "your health is %d of %d\n", lud_tribes_health(m, t->state, t->agent),
@@ -180,27 +193,44 @@ void lud_tribes_describe_agent(const lud_model *model, const uint8_t *state, int
     free(t);
 }
 
+/* "grain 1, wood 2, ore 3.\n" */
+static void tell_numbers(lud_text *out, const int64_t numbers[LUD_RESOURCES]) {
+    for (int k = 0; k < LUD_RESOURCES; k++)
+        lud_text_append(out, "%s %d%s", lud_resource_names[k], (int)numbers[k],
+                        k + 1 < LUD_RESOURCES ? ", " : ".\n");
+}
+
+/* What can happen: of skills only those that are not certain, of strangers only where there are any. */
 void lud_tribes_describe_team(const lud_model *model, int team, lud_text *out) {
     const lud_tribes_model *m = lud_tribes_of(model);
     const lud_tribes_team *own = &m->spec.teams[team];
-    lud_text_append(out, "You are of the team %s. A unit is worth to you: grain %d, wood %d, ore %d.\n",
-                    own->name, (int)own->value[LUD_GRAIN], (int)own->value[LUD_WOOD],
-                    (int)own->value[LUD_ORE]);
-    lud_text_append(out, "Of a hundred tries to gather succeed: grain %d, wood %d, ore %d.\n",
-                    (int)(100 * own->skill[LUD_GRAIN] + 0.5), (int)(100 * own->skill[LUD_WOOD] + 0.5),
-                    (int)(100 * own->skill[LUD_ORE] + 0.5));
+    int64_t percent[LUD_RESOURCES];
+    bool certain = true;
+    for (int k = 0; k < LUD_RESOURCES; k++) {
+        percent[k] = (int64_t)(100 * own->skill[k] + 0.5);
+        certain &= own->skill[k] >= 1.0;
+    }
+    lud_text_append(out, "You are of the team %s. A unit is worth to you: ", own->name);
+    tell_numbers(out, own->value);
+    if (!certain) {
+        lud_text_append(out, "Of a hundred tries to gather succeed: ");
+        tell_numbers(out, percent);
+    }
     for (int t = 0; t < m->spec.n_teams; t++)
-        if (t != team)
-            lud_text_append(out, "To the team %s it is worth: grain %d, wood %d, ore %d.\n",
-                            m->spec.teams[t].name, (int)m->spec.teams[t].value[LUD_GRAIN],
-                            (int)m->spec.teams[t].value[LUD_WOOD], (int)m->spec.teams[t].value[LUD_ORE]);
+        if (t != team) {
+            lud_text_append(out, "To the team %s it is worth: ", m->spec.teams[t].name);
+            tell_numbers(out, m->spec.teams[t].value);
+        }
     lud_text_append(out, "You carry at most %d units. Bring them home.\n", (int)m->spec.carry);
-    lud_text_append(
-        out, "wait: do nothing\n"
-             "east, south, west, north: one step, if nobody stands there\n"
-             "gather: take a unit from the field under you\n"
-             "deposit: put all you carry into your storehouse beside you\n"
-             "trade: swap a unit with somebody of another team beside you who trades too, if both gain\n"
-             "steal: take a unit from another team's agent or storehouse beside you\n"
-             "defend: keep thieves from you, your friends and your storehouse beside you\n");
+    lud_text_append(out, "wait: do nothing\n"
+                         "east, south, west, north: one step, if nobody stands there\n"
+                         "gather: take a unit from the field under you\n"
+                         "deposit: put all you carry into your storehouse beside you\n");
+    if (m->spec.n_teams == 1)
+        lud_text_append(out, "trade, steal, defend: of no use without other teams\n");
+    else
+        lud_text_append(
+            out, "trade: swap a unit with somebody of another team beside you who trades too, if both gain\n"
+                 "steal: take a unit from another team's agent or storehouse beside you\n"
+                 "defend: keep thieves from you, your friends and your storehouse beside you\n");
 }

@@ -15,6 +15,7 @@ void lud_tribes_step(const lud_model *model, lud_range range, uint8_t *states, l
 lud_status lud_tribes_successors(const lud_model *model, const uint8_t *state, const int32_t *joint_action,
                                  lud_successors *out, lud_error *error);
 bool lud_tribes_is_terminal(const lud_model *model, const uint8_t *state);
+lud_status lud_tribes_check_state(const lud_model *model, const uint8_t *state, lud_error *error);
 bool lud_tribes_is_alive(const lud_model *model, const uint8_t *state, int agent);
 void lud_tribes_observe(const lud_model *model, lud_range range, const uint8_t *states, void *const *parts);
 void lud_tribes_measure(const lud_model *model, int n, const uint8_t *states, double *values);

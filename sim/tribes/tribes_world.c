@@ -60,6 +60,7 @@ const lud_world lud_tribes_world = {
     .observe = lud_tribes_observe,
     .successors = lud_tribes_successors,
     .is_terminal = lud_tribes_is_terminal,
+    .check_state = lud_tribes_check_state,
     .elapsed = elapsed,
     .n_goals = n_goals,
     .goal_weight = goal_weight,

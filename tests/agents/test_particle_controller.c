@@ -39,7 +39,7 @@ static outcome roll_out(const char *section, const char *policy_text, int steps)
     if (lud_policy_create(model, read_text(arena, policy_text), "test", &policy, &error))
         fail_msg("%s", error.text);
     assert_int_equal(lud_batch_create(model, ENVS, 5, 0, &batch, &error), LUD_OK);
-    batch->auto_reset = false;
+    batch->end = LUD_END_GOES_ON;
     lud_batch_reset(batch, NULL);
     int n = model->layout.n_agents, agents[16];
     int32_t *discrete = calloc((size_t)(ENVS * n), sizeof *discrete);

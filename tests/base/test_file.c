@@ -11,9 +11,11 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "full_disk.h"
 
 static char folder[] = "/tmp/ludus-file-XXXXXX";
 static lud_arena *arena;
@@ -103,18 +105,17 @@ static void test_failures(void **state) {
     assert_string_equal(error.text, expected);
     assert_int_equal(lud_file_read(arena, path, 10, &bytes, &length, &error), LUD_OK);
     /* a full disk: nothing of the old file is lost, and nothing is left behind */
-    if (lud_file_exists("/dev/full")) {
-        const char *full = in_folder("full");
-        char partial[400];
-        snprintf(partial, sizeof partial, "%s.partial-%ld", full, (long)getpid());
-        assert_int_equal(lud_file_write(full, "old", 3, &error), LUD_OK);
-        assert_int_equal(symlink("/dev/full", partial), 0);
-        assert_int_equal(lud_file_write(full, "new", 3, &error), LUD_ERROR_IO);
-        snprintf(expected, sizeof expected, "%s: cannot be written: No space left on device", full);
-        assert_string_equal(error.text, expected);
-        assert_false(lud_file_exists(partial));
-        expect_content(full, "old");
-    }
+    const char *full = in_folder("full");
+    char partial[400];
+    snprintf(partial, sizeof partial, "%s.partial-%ld", full, (long)getpid());
+    assert_int_equal(lud_file_write(full, "old", 3, &error), LUD_OK);
+    full_disk(2);
+    assert_int_equal(lud_file_write(full, "new", 3, &error), LUD_ERROR_IO);
+    empty_disk();
+    snprintf(expected, sizeof expected, "%s: cannot be written: " FULL_DISK, full);
+    assert_string_equal(error.text, expected);
+    assert_false(lud_file_exists(partial));
+    expect_content(full, "old");
     /* a folder stands where the file should be */
     assert_int_equal(lud_folder_make(in_folder("d/e"), &error), LUD_OK);
     assert_int_equal(lud_file_write(in_folder("d"), "x", 1, &error), LUD_ERROR_IO);
@@ -195,15 +196,73 @@ static void test_system_errors(void **state) {
     expect_message(&error, path, "its folder cannot be flushed to disk: ");
     expect_content(path, "2");
     /* more bytes than a stream holds back */
-    if (lud_file_exists("/dev/full")) {
-        static char much[1 << 20];
-        char partial[400];
-        snprintf(partial, sizeof partial, "%s.partial-%ld", path, (long)getpid());
-        assert_int_equal(symlink("/dev/full", partial), 0);
-        assert_int_equal(lud_file_write(path, much, sizeof much, &error), LUD_ERROR_IO);
-        expect_message(&error, path, "cannot be written: No space left on device");
-        expect_content(path, "2");
+    static char much[1 << 20];
+    full_disk(1 << 16);
+    assert_int_equal(lud_file_write(path, much, sizeof much, &error), LUD_ERROR_IO);
+    empty_disk();
+    expect_message(&error, path, "cannot be written: " FULL_DISK);
+    expect_content(path, "2");
+}
+
+/* Somebody has laid links where files will be written: what they lead to stays as it is. */
+static void test_links(void **state) {
+    (void)state;
+    lud_error error = {0};
+    char partial[400];
+    const char *path = in_folder("linked"), *treasure = in_folder("treasure");
+    assert_int_equal(lud_file_write(treasure, "gold", 4, &error), LUD_OK);
+    snprintf(partial, sizeof partial, "%s.partial-%ld", path, (long)getpid());
+    assert_int_equal(symlink(treasure, partial), 0);
+    assert_int_equal(symlink(treasure, path), 0);
+    assert_int_equal(lud_file_write(path, "lead", 4, &error), LUD_OK);
+    expect_content(path, "lead");
+    expect_content(treasure, "gold");
+    struct stat info;
+    assert_int_equal(lstat(path, &info), 0);
+    assert_true(S_ISREG(info.st_mode));
+}
+
+/* Files that killed processes left behind go; those of the living, and what only looks alike, stay. */
+static void test_leftovers(void **state) {
+    (void)state;
+    lud_error error = {0};
+    char dead[400], alive[400], own[400];
+    assert_int_equal(lud_folder_make(in_folder("run"), &error), LUD_OK);
+    const pid_t gone = fork(), child = gone ? fork() : 0;
+    if (gone == 0) _exit(0);
+    if (child == 0) {
+        pause();
+        _exit(0);
     }
+    assert_int_equal(waitpid(gone, NULL, 0), gone);
+    const char *path = in_folder("run/a.bin");
+    snprintf(dead, sizeof dead, "%s.partial-%ld", path, (long)gone);
+    snprintf(alive, sizeof alive, "%s.partial-%ld", path, (long)child);
+    snprintf(own, sizeof own, "%s.partial-%ld", path, (long)getpid());
+    const char *const files[] = {dead, alive, in_folder("run/notes.partial-by-hand"), in_folder("run/a.bin"),
+                                 in_folder("run/.partial-1")};
+    for (int i = 0; i < 5; i++) assert_int_equal(lud_file_write(files[i], "x", 1, &error), LUD_OK);
+    lud_file_writer writer; /* this process is at it */
+    assert_int_equal(lud_file_write_begin(&writer, path, &error), LUD_OK);
+    assert_int_equal(lud_folder_remove_leftovers(in_folder("run"), "b.bin"), 0);
+    assert_int_equal(lud_folder_remove_leftovers(in_folder("run"), NULL), 1);
+    assert_false(lud_file_exists(dead));
+    for (int i = 1; i < 5; i++) assert_true(lud_file_exists(files[i]));
+    assert_true(lud_file_exists(own));
+    assert_int_equal(lud_file_write_commit(&writer, &error), LUD_OK);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    /* a folder that was being copied goes with all that is in it */
+    snprintf(dead, sizeof dead, "%s.partial-%ld", in_folder("run/files"), (long)gone);
+    assert_int_equal(lud_folder_make(dead, &error), LUD_OK);
+    char deep[440];
+    snprintf(deep, sizeof deep, "%s/deep/er", dead);
+    assert_int_equal(lud_folder_make(deep, &error), LUD_OK);
+    strcat(deep, "/file");
+    assert_int_equal(lud_file_write(deep, "x", 1, &error), LUD_OK);
+    assert_int_equal(lud_folder_remove_leftovers(in_folder("run"), NULL), 2);
+    assert_false(lud_folder_exists(dead));
+    assert_false(lud_file_exists(alive));
 }
 
 static void test_stamp(void **state) {
@@ -239,8 +298,9 @@ static void test_pipe(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_replace), cmocka_unit_test(test_failures),
-                                       cmocka_unit_test(test_folders), cmocka_unit_test(test_system_errors),
-                                       cmocka_unit_test(test_stamp),   cmocka_unit_test(test_pipe)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_replace),   cmocka_unit_test(test_failures),
+                                       cmocka_unit_test(test_folders),   cmocka_unit_test(test_links),
+                                       cmocka_unit_test(test_leftovers), cmocka_unit_test(test_system_errors),
+                                       cmocka_unit_test(test_stamp),     cmocka_unit_test(test_pipe)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

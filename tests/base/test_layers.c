@@ -47,6 +47,7 @@ static const struct room {
     {"learn/nn/", EVERYBODY},              /* networks, optimisers */
     {"learn/policy_gradient/", EVERYBODY}, /* what PPO learners share */
     {"learn/learner.", EVERYBODY},         /* the interface */
+    {"learn/best.", EVERYBODY},            /* the best parameters of a training */
     {"learn/train.", EVERYBODY},           /* the loop */
     {"learn/store/run.", EVERYBODY},       /* opening a RUN of any learner */
     {"learn/episodes/", EVERYBODY},        /* data sets of recorded episodes, windows */

@@ -82,7 +82,7 @@ static void keep(rig *r, int64_t i, const lud_texts *texts, int64_t at) {
     int32_t *to = r->written + i * (PROMPT + NEW);
     memcpy(to, r->tokens + i * PROMPT, PROMPT * sizeof *to);
     memcpy(to + PROMPT, texts->tokens + at * texts->most, (size_t)texts->lengths[at] * sizeof *to);
-    r->sequences[i] = (lud_sequence){to, PROMPT, texts->lengths[at]};
+    r->sequences[i] = (lud_sequence){to, PROMPT, texts->lengths[at], 0};
     r->coefficient[i] = -1.0f / NEW;
 }
 
@@ -227,7 +227,7 @@ static lud_status measure_learning(rig *r, lud_bench_report *report, lud_error *
     double rates[2] = {0, 0};
     fill_prompts(r, LEARNED);
     for (int64_t i = 0; i < LEARNED; i++) {
-        r->sequences[i] = (lud_sequence){r->tokens + i * PROMPT, PROMPT - NEW, NEW};
+        r->sequences[i] = (lud_sequence){r->tokens + i * PROMPT, PROMPT - NEW, NEW, 0};
         r->coefficient[i] = -1.0f;
     }
     for (int k = 0;

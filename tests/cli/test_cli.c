@@ -61,6 +61,10 @@ static void test_mistakes(void **state) {
     check_failure(LUDUS("record", RESCUE, "-o", "x.mp4", "--theme", "drak"), 2,
                   "--theme: expected light or dark, found 'drak', did you mean 'dark'?");
     check_failure(LUDUS("record", RESCUE, "-o", "x.avi"), 2, "mp4");
+    check_failure(LUDUS("record", RESCUE, "-o", "x.mp4", "--caption", "x", "--no-caption"), 2,
+                  "expected one of them");
+    check_failure(LUDUS("record", RESCUE, "-o", "x.h5", "--no-caption"), 2,
+                  "--no-caption: is about pictures");
 }
 
 #define SWEEP LUDUS("sweep", "scenarios/empo/fetch_the_key.yaml", "-o", "/tmp/ludus-never-written.csv",

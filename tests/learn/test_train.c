@@ -88,10 +88,14 @@ static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) 
     return LUD_OK;
 }
 
+static void visit_policy(lud_learner *learner, lud_checkpoint *checkpoint) {
+    lud_parameters_visit(((regression *)learner)->parameters, "", checkpoint);
+}
+
 static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     regression *r = (regression *)learner;
     lud_checkpoint_u64(checkpoint, "regression.iteration", &r->iteration);
-    lud_parameters_visit(r->parameters, "", checkpoint);
+    visit_policy(learner, checkpoint);
     lud_optimiser_visit(r->optimiser, "optimiser.", checkpoint);
 }
 
@@ -111,7 +115,10 @@ static const lud_learner_kind regression_kind = {.name = "regression",
                                                  .destroy = destroy,
                                                  .iterate = iterate,
                                                  .evaluate = evaluate,
-                                                 .visit = visit};
+                                                 .visit = visit,
+                                                 .visit_policy = visit_policy,
+                                                 .score = {"evaluation/loss", .least = true},
+                                                 .training_score = {"loss", .least = true}};
 
 static lud_learner *make(lud_optimiser_kind kind) {
     regression *r = calloc(1, sizeof *r);

@@ -134,13 +134,13 @@ static void test_snapshot_continues_bit_for_bit(void **state) {
     void *snapshot = malloc(lud_batch_snapshot_bytes(batch));
     lud_batch_save(batch, snapshot);
     run(batch, 0, 40, 60, t);
-    lud_batch_load(batch, snapshot);
+    assert_int_equal(lud_batch_load(batch, snapshot, NULL), LUD_OK);
     run(batch, 0, 40, STEPS, t);
     assert_memory_equal(t, whole, sizeof *t);
     /* and in a batch that never ran */
     lud_batch *other;
     assert_int_equal(lud_batch_create(&walk->model, ENVS, SEED, 0, &other, NULL), LUD_OK);
-    lud_batch_load(other, snapshot);
+    assert_int_equal(lud_batch_load(other, snapshot, NULL), LUD_OK);
     memset(t->states[40], 0, sizeof *t->states * (STEPS - 40));
     run(other, 0, 40, STEPS, t);
     assert_memory_equal(t, whole, sizeof *t);
@@ -182,7 +182,7 @@ static void test_final_states_and_counters(void **state) {
     lud_batch_destroy(batch);
 
     assert_int_equal(lud_batch_create(&walk->model, 1, 1, 0, &batch, NULL), LUD_OK);
-    batch->auto_reset = false;
+    batch->end = LUD_END_GOES_ON;
     lud_batch_reset(batch, NULL);
     for (int s = 0; s < 4; s++) lud_batch_step(batch, (lud_actions){.discrete = actions}, NULL);
     assert_memory_equal(batch->states, expected, 4); /* stays at its end */

@@ -37,7 +37,7 @@ static lud_status run_batch(const lud_model *model, uint64_t *result, lud_error 
     assert_true(n <= 1024 && n * (size_t)lud_max_continuous(&model->layout) <= 1024);
     for (size_t i = 0; i < n; i++) discrete[i] = 0;
     batch->n_threads = 1;
-    batch->auto_reset = true;
+    batch->end = LUD_END_RESETS;
     lud_batch_reset(batch, NULL);
     for (int t = 0; t < STEPS; t++)
         lud_batch_step(batch, (lud_actions){.discrete = discrete, .continuous = continuous}, NULL);

@@ -212,7 +212,11 @@ static void visit(lud_learner *base, lud_checkpoint *checkpoint) {
                           (const int64_t[]){l->options.states, l->n_agents, l->width}, l->q);
     lud_checkpoint_tensor(checkpoint, "returns", LUD_TENSOR_F64, 1, (const int64_t[]){l->n_envs}, l->returns);
     lud_checkpoint_bytes(checkpoint, "worlds", l->snapshot, lud_batch_snapshot_bytes(l->batch));
-    if (loading && !lud_checkpoint_status(checkpoint, NULL)) lud_batch_load(l->batch, l->snapshot);
+    lud_checkpoint_limit(checkpoint, "n_states", l->n_states, (uint64_t)l->options.states);
+    if (!loading || lud_checkpoint_status(checkpoint, NULL)) return;
+    lud_error error = {0};
+    const lud_status status = lud_batch_load(l->batch, l->snapshot, &error);
+    lud_checkpoint_require(checkpoint, "worlds", status, &error);
 }
 
 /* ---- acting as has been learned ---- */

@@ -10,6 +10,7 @@
 #include "learn/empo/evaluation/report.h"
 #include "learn/empo/exact/solution_policy.h"
 #include "learn/empo/overlay.h"
+#include "learn/store/origin.h"
 #include "learn/store/run.h"
 
 enum { ROLLOUTS = 64 }; /* of each goal in every state of an episode, where a policy has to be played */
@@ -18,8 +19,13 @@ static lud_status open_in(const char *folder, lud_empo_solution **solution, lud_
     *solution = NULL;
     lud_text file = {0};
     lud_text_append(&file, "%s/%s", folder, lud_empo_exact.file);
-    const lud_status status =
+    lud_status status =
         file.failed ? lud_no_memory(error, "a path") : lud_empo_solution_open(file.bytes, solution, error);
+    if (!status &&
+        (status = lud_origin_check_key(lud_empo_solution_key(*solution), NULL, file.bytes, folder, error))) {
+        lud_empo_solution_close(*solution);
+        *solution = NULL;
+    }
     lud_text_free(&file);
     return status;
 }

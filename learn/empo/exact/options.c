@@ -9,8 +9,10 @@
 static const lud_option options[] = {
     TEXT(type, "empo-exact", "empo-exact"),
     LUD_EMPO_THEORY_OPTIONS(theory),
-    TREE(habit, "policy that people follow by habit with weight nu_h, e.g. {type: heuristic}"),
-    TREE(belief, "policy that people think other people follow; left out: any action, equally likely"),
+    TREE(habit, "policy that people follow by habit with weight nu_h, e.g. {type: heuristic}",
+         .names = LUD_NAMES_POLICY),
+    TREE(belief, "policy that people think other people follow; left out: any action, equally likely",
+         .names = LUD_NAMES_POLICY),
 };
 
 const lud_option_table lud_empo_exact_table =

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,6 +11,7 @@
 
 #include <xxhash.h>
 
+enum { KEY_BYTES = 64 };
 enum { PAGE = 4096, VERSION = 1, BYTE_ORDER_MARK = 0x01020304 };
 static const char magic[8] = "LUDEMPO";
 
@@ -162,14 +164,24 @@ static lud_status write_new(lud_empo_solution *s, const lud_empo_problem *proble
         return io_error(s, "reserve its space", error);
     }
     LUD_TRY(map_file(s, header->file_bytes, error));
-    *s->header = *header;
-    s->header->first_level = (int64_t)header->n_layers;
-    find_parts(s);
     memcpy((uint8_t *)s->header + header->layers_at, problem->space->layer_begin,
            (header->n_layers + 1) * sizeof(uint64_t));
     memcpy((uint8_t *)s->header + header->states_at, problem->space->states,
            header->n_states * header->state_bytes);
+    /* last, and on the disk after what it describes: a file that has it is whole */
+    if (msync(s->header, s->bytes, MS_SYNC) != 0) return io_error(s, "write", error);
+    *s->header = *header;
+    s->header->first_level = (int64_t)header->n_layers;
+    find_parts(s);
     return LUD_OK;
+}
+
+/* Whether the file's writer came as far as the header. */
+static bool has_header(int descriptor) {
+    char found[sizeof magic];
+    static const char nothing[sizeof magic];
+    return pread(descriptor, found, sizeof found, 0) == (ssize_t)sizeof found &&
+           memcmp(found, nothing, sizeof found) != 0;
 }
 
 static lud_status take_up(lud_empo_solution *s, const lud_empo_header *header, uint64_t bytes,
@@ -196,14 +208,16 @@ lud_status lud_empo_solution_create(const char *path, const lud_empo_problem *pr
     char *partial = partial_path(path);
     lud_status status = s && partial ? LUD_OK : lud_no_memory(error, "the solution");
     if (status == LUD_OK) {
-        s->descriptor = open(partial, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        s->descriptor = open(partial, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (s->descriptor < 0 && errno == ELOOP && unlink(partial) == 0) /* a link is not written through */
+            s->descriptor = open(partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (s->descriptor < 0) status = io_error(s, "write", error);
     }
     struct stat file = {0};
     if (status == LUD_OK && fstat(s->descriptor, &file) != 0) status = io_error(s, "look at it", error);
     if (status == LUD_OK)
-        status = resume && file.st_size > 0 ? take_up(s, &header, (uint64_t)file.st_size, error)
-                                            : write_new(s, problem, &header, error);
+        status = resume && has_header(s->descriptor) ? take_up(s, &header, (uint64_t)file.st_size, error)
+                                                     : write_new(s, problem, &header, error);
     free(partial);
     if (status == LUD_OK)
         *solution = s;
@@ -230,7 +244,17 @@ void lud_empo_solution_release(lud_empo_solution *solution, uint64_t layer) {
     if (begin < end) madvise((uint8_t *)solution->header + begin, end - begin, MADV_DONTNEED);
 }
 
-lud_status lud_empo_solution_commit(lud_empo_solution *solution, lud_error *error) {
+static char *key_of(const lud_empo_solution *solution) {
+    return (char *)solution->header + PAGE - KEY_BYTES;
+}
+
+const char *lud_empo_solution_key(const lud_empo_solution *solution) {
+    const char *key = key_of(solution);
+    return memchr(key, 0, KEY_BYTES) ? key : "";
+}
+
+lud_status lud_empo_solution_commit(lud_empo_solution *solution, const char *key, lud_error *error) {
+    snprintf(key_of(solution), KEY_BYTES, "%s", key ? key : "");
     LUD_TRY(lud_empo_solution_finish_level(solution, 0, error));
     char *partial = partial_path(solution->path);
     if (!partial) return lud_fail(error, LUD_ERROR_MEMORY, "no memory to rename the solution");

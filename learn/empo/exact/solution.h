@@ -1,9 +1,9 @@
 /* The solution of a world as one file, mapped into memory.
  *
- *   bytes 0..4095   header (struct lud_empo_header, little endian)
- *   layer_begin     uint64[n_layers + 1]
- *   states          uint8[n_states][state_bytes], sorted within each layer
- *   records         double[n_states][record_doubles], parts at the offsets that the header names
+ *   bytes 0..4095   header (struct lud_empo_header, little endian); the last 64 are a text, the key of the
+ * settings that made it (learn/store/settings.h), empty where it is not known layer_begin     uint64[n_layers
+ * + 1] states          uint8[n_states][state_bytes], sorted within each layer records
+ * double[n_states][record_doubles], parts at the offsets that the header names
  *
  * Every part begins at a multiple of 4096. While a solution is computed the file is called FILE.partial and
  * its header says which levels are finished; it is renamed when all are. */
@@ -37,15 +37,18 @@ typedef struct lud_empo_solution {
 } lud_empo_solution;
 
 /* A new file PATH.partial of full size with header and states in place, no level finished. With `resume` an
- * existing partial file of the same problem is taken up instead (one of another problem is an error). */
+ * existing partial file of the same problem is taken up instead (one of another problem is an error; one
+ * whose writer was ended before it had its header is begun anew). */
 lud_status lud_empo_solution_create(const char *path, const lud_empo_problem *problem, bool resume,
                                     lud_empo_solution **solution, lud_error *error);
 /* Notes in the file that levels from `level` on are finished, after their records have reached the disk. */
 lud_status lud_empo_solution_finish_level(lud_empo_solution *solution, int level, lud_error *error);
 /* The records of a layer are not needed in memory for now: they stay in the file and come back when read. */
 void lud_empo_solution_release(lud_empo_solution *solution, uint64_t layer);
-/* All levels are done: flushes and renames. */
-lud_status lud_empo_solution_commit(lud_empo_solution *solution, lud_error *error);
+/* All levels are done: flushes and renames. `key` of the settings that made it; null: not known. */
+lud_status lud_empo_solution_commit(lud_empo_solution *solution, const char *key, lud_error *error);
+/* That key, empty where the file has none. */
+const char *lud_empo_solution_key(const lud_empo_solution *solution);
 /* Maps a complete file for reading; a truncated, foreign or damaged one is an error that says so. */
 lud_status lud_empo_solution_open(const char *path, lud_empo_solution **solution, lud_error *error);
 /* One more owner, who closes it too. */

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "learn/empo/exact/open_goals.h"
 #include "learn/empo/exact/options.h"
+#include "learn/store/begin.h"
 
 static lud_status create_policies(lud_empo_case *c, lud_error *error) {
     const lud_scenario *s = c->scenario;
@@ -31,6 +32,8 @@ lud_status lud_empo_case_open(const lud_scenario *scenario, const lud_empo_solve
         status = lud_empo_check_open_goals(scenario->model, &c->policies.layout, (uint64_t)scenario->run.seed,
                                            error);
     if (status == LUD_OK && options->run) status = lud_folder_make(options->run, error);
+    if (status == LUD_OK && options->run) status = lud_run_lock_take(options->run, &c->lock, error);
+    if (status == LUD_OK && options->run) lud_folder_remove_leftovers(options->run, NULL);
     double started = lud_clock_seconds();
     lud_statespace_options space = {.seed = (uint64_t)scenario->run.seed,
                                     .memory_limit = options->memory_limit,
@@ -49,15 +52,18 @@ void lud_empo_case_close(lud_empo_case *c) {
     lud_statespace_destroy(c->space);
     lud_policy_destroy(c->policies.habit);
     lud_policy_destroy(c->policies.belief);
+    lud_run_lock_release(&c->lock);
     lud_arena_destroy(c->arena);
     *c = (lud_empo_case){0};
 }
 
 /* ---- solving into a folder ---- */
 
-static lud_status write_scenario(const lud_scenario *scenario, const lud_empo_exact_options *values,
-                                 const char *path, lud_error *error) {
+/* The folder becomes that of this scenario's RUN; what another left there is set aside. */
+static lud_status begin_run(const lud_scenario *scenario, const lud_empo_exact_options *values,
+                            const char *folder, char key[LUD_KEY_BYTES], lud_error *error) {
     lud_arena *arena = lud_arena_create(0);
+    lud_carried carried = {0};
     lud_tree *root = NULL;
     char *text = NULL;
     size_t length = 0;
@@ -69,8 +75,11 @@ static lud_status write_scenario(const lud_scenario *scenario, const lud_empo_ex
         status = learner ? lud_options_write(&lud_empo_exact_table, arena, values, learner, error)
                          : lud_fail(error, LUD_ERROR_MEMORY, "no memory to write the scenario");
     }
+    if (status == LUD_OK)
+        status = lud_carried_plan(scenario, &lud_empo_exact_table, folder, true, root, &carried, error);
     if (status == LUD_OK) status = lud_tree_write(arena, root, &text, &length, error);
-    if (status == LUD_OK) status = lud_file_write(path, text, length, error);
+    if (status == LUD_OK) status = lud_run_begin_again(folder, text, &carried, key, error);
+    lud_carried_free(&carried);
     lud_arena_destroy(arena);
     return status;
 }
@@ -95,10 +104,10 @@ lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *o
                                lud_empo_solution **solution, lud_error *error) {
     *solution = NULL;
     lud_status status = LUD_OK;
-    lud_text scenario_path = {0}, solution_path = {0};
-    lud_text_append(&scenario_path, "%s/scenario.yaml", options->run);
+    char key[LUD_KEY_BYTES];
+    lud_text solution_path = {0};
     lud_text_append(&solution_path, "%s/solution.empo", options->run);
-    if (scenario_path.failed || solution_path.failed) status = lud_no_memory(error, "a path");
+    if (solution_path.failed) status = lud_no_memory(error, "a path");
     lud_empo_solution *s = NULL;
     if (status == LUD_OK)
         status = lud_empo_solution_create(solution_path.bytes, c->problem, options->resume, &s, error);
@@ -120,17 +129,17 @@ lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *o
         c->solve_seconds = lud_clock_seconds() - started;
     }
     /* last, so that what is unfinished does not look like a RUN and does not change what was one */
-    if (status == LUD_OK) status = write_scenario(c->scenario, &c->options, scenario_path.bytes, error);
-    if (status == LUD_OK) status = lud_empo_solution_commit(s, error);
+    if (status == LUD_OK) status = begin_run(c->scenario, &c->options, options->run, key, error);
+    if (status == LUD_OK) status = lud_empo_solution_commit(s, key, error);
     if (status == LUD_ERROR_INPUT || status == LUD_ERROR_NUMERIC) { /* going on would fail again */
         lud_empo_solution_discard(s);
+        lud_run_lock_release(&c->lock);
         rmdir(options->run); /* where it is empty */
     }
     if (status == LUD_OK)
         *solution = s;
     else
         lud_empo_solution_close(s);
-    lud_text_free(&scenario_path);
     lud_text_free(&solution_path);
     return status;
 }

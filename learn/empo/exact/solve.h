@@ -5,6 +5,7 @@
 
 #include "learn/empo/exact/options.h"
 #include "learn/empo/exact/solution.h"
+#include "learn/store/lock.h"
 #include "sim/scenario.h"
 
 typedef struct lud_empo_solve_options {
@@ -28,6 +29,7 @@ typedef struct lud_empo_case {
     lud_statespace *space;
     lud_empo_problem *problem;
     double graph_seconds, solve_seconds;
+    lud_run_lock lock; /* of RUN */
 } lud_empo_case;
 
 /* Reads the options and builds the graph (the slow part: progress, Ctrl-C, memory limit). */

@@ -365,4 +365,6 @@ void lud_empo_novelty_visit(lud_empo_novelty *v, lud_checkpoint *checkpoint) {
     }
     lud_checkpoint_tensor(checkpoint, "rnd.statistics", LUD_TENSOR_F64, 1, (const int64_t[]){3},
                           v->statistics);
+    if (lud_checkpoint_loading(checkpoint) && (v->statistics[0] < 0 || v->statistics[2] < 0))
+        lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "'rnd.statistics' of the checkpoint is negative");
 }

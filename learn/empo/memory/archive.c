@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include "base/arena.h"
+#include "learn/empo/memory/environments.h"
 #include "learn/nn/arrays.h"
 
 enum { FIRST_ROOM = 256 };
@@ -100,7 +101,8 @@ const uint8_t *lud_empo_archive_draw(lud_empo_archive *a, int n, const double *u
     return state_of(a, best);
 }
 
-void lud_empo_archive_visit(lud_empo_archive *a, const char *prefix, lud_checkpoint *checkpoint) {
+void lud_empo_archive_visit(lud_empo_archive *a, const lud_model *model, const char *prefix,
+                            lud_checkpoint *checkpoint) {
     char text[128];
     uint64_t n = (uint64_t)a->n;
     snprintf(text, sizeof text, "%sn", prefix);
@@ -120,6 +122,8 @@ void lud_empo_archive_visit(lud_empo_archive *a, const char *prefix, lud_checkpo
     }
     snprintf(text, sizeof text, "%sstates", prefix);
     lud_checkpoint_bytes(checkpoint, text, a->states, (size_t)n * a->state_bytes);
+    if (model && lud_checkpoint_loading(checkpoint) && !lud_checkpoint_status(checkpoint, NULL))
+        lud_empo_check_states(model, (int64_t)n, a->states, text, checkpoint);
     snprintf(text, sizeof text, "%sstarts", prefix);
     lud_checkpoint_bytes(checkpoint, text, a->starts, (size_t)n * sizeof *a->starts);
     if (!lud_checkpoint_loading(checkpoint) || lud_checkpoint_status(checkpoint, NULL)) return;

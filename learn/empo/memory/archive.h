@@ -5,6 +5,7 @@
 #pragma once
 
 #include "learn/store/checkpoint.h"
+#include "sim/world.h"
 
 typedef struct lud_empo_archive lud_empo_archive;
 
@@ -22,4 +23,6 @@ uint32_t lud_empo_archive_starts(const lud_empo_archive *archive, int64_t index)
  * with n = 1 a uniform draw, with n = 2 and more starts are nearly even (Azar et al., "Balanced allocations",
  * SIAM J. Comput. 29, 1999). The archive must not be empty; valid until the next add. */
 const uint8_t *lud_empo_archive_draw(lud_empo_archive *archive, int n, const double *uniform);
-void lud_empo_archive_visit(lud_empo_archive *archive, const char *prefix, lud_checkpoint *checkpoint);
+/* What is loaded must be states of the model in which the world goes on; any bytes without one (null). */
+void lud_empo_archive_visit(lud_empo_archive *archive, const lud_model *model, const char *prefix,
+                            lud_checkpoint *checkpoint);

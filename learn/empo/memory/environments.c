@@ -63,6 +63,37 @@ lud_status lud_empo_environments_check(const lud_empo_environments *v, lud_error
     return LUD_OK;
 }
 
+void lud_empo_check_states(const lud_model *model, int64_t n, const uint8_t *states, const char *name,
+                           lud_checkpoint *checkpoint) {
+    lud_error error = {0};
+    lud_status status = lud_world_check_states(model, n, states, &error);
+    for (int64_t i = 0; i < n && !status; i++)
+        if (model->world->is_terminal(model, states + (size_t)i * model->layout.state_bytes))
+            status =
+                lud_invalid(&error, "the world ends in state %lld of %lld", (long long)i + 1, (long long)n);
+    lud_checkpoint_require(checkpoint, name, status, &error);
+}
+
+void lud_empo_check_credit(lud_checkpoint *checkpoint, double credit) {
+    if (lud_checkpoint_loading(checkpoint) && !(credit >= 0.0 && credit <= 1e9))
+        lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT,
+                            "'credit' of the checkpoint is %g, expected 0 to 1e9", credit);
+}
+
+static void check(const lud_empo_environments *v, const char *prefix, lud_checkpoint *checkpoint) {
+    const lud_empo_layout *layout = &v->features->layout;
+    char text[128];
+    snprintf(text, sizeof text, "%sstates", prefix);
+    lud_empo_check_states(v->model, v->n, v->states, text, checkpoint);
+    snprintf(text, sizeof text, "%sepisode_step", prefix);
+    for (int e = 0; e < v->n; e++)
+        lud_checkpoint_limit(checkpoint, text, (uint64_t)v->episode_step[e], LUD_CHECKPOINT_MOST);
+    snprintf(text, sizeof text, "%sgoals", prefix);
+    for (int i = 0; i < v->n * layout->n_humans; i++)
+        lud_checkpoint_limit(checkpoint, text, (uint64_t)v->goals[i],
+                             (uint64_t)lud_empo_goals_of(layout, i % layout->n_humans) - 1);
+}
+
 void lud_empo_environments_visit(lud_empo_environments *v, const char *prefix, lud_checkpoint *checkpoint) {
     const struct {
         const char *name;
@@ -79,4 +110,6 @@ void lud_empo_environments_visit(lud_empo_environments *v, const char *prefix, l
         lud_checkpoint_tensor(checkpoint, text, fields[i].type, 2, (const int64_t[]){v->n, fields[i].width},
                               fields[i].data);
     }
+    if (lud_checkpoint_loading(checkpoint) && !lud_checkpoint_status(checkpoint, NULL))
+        check(v, prefix, checkpoint);
 }

@@ -49,6 +49,12 @@ int32_t *lud_empo_environments_encode(lud_empo_environments *environments, int e
 void lud_empo_environments_encode_all(lud_empo_environments *environments);
 /* An error when some state is terminal, after all episodes have begun for the first time. */
 lud_status lud_empo_environments_check(const lud_empo_environments *environments, lud_error *error);
+/* Makes loading fail when states[n] that were read as `name` are none of the model, or the world ends there.
+ */
+void lud_empo_check_states(const lud_model *model, int64_t n, const uint8_t *states, const char *name,
+                           lud_checkpoint *checkpoint);
+/* Makes loading fail when there is a debt of training steps, or more of them than can be. */
+void lud_empo_check_credit(lud_checkpoint *checkpoint, double credit);
 /* Tensors states, tick, episode_step, goals under `prefix`. */
 void lud_empo_environments_visit(lud_empo_environments *environments, const char *prefix,
                                  lud_checkpoint *checkpoint);

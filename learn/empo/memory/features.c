@@ -74,6 +74,16 @@ void lud_empo_features_encode(const lud_empo_features *f, const uint8_t *state, 
     lud_grid_encode_words(f->grid, state, false, f->height, f->width, record + f->grid_at);
 }
 
+bool lud_empo_features_is_record(const lud_empo_features *f, const int32_t *record) {
+    enum { MOST = 1 << 24 }; /* whole numbers that single precision holds exactly */
+    const float *reals = (const float *)(const void *)record;
+    for (int i = 0; i < f->grid_at; i++)
+        if (!(reals[i] >= -MOST && reals[i] <= MOST)) return false;
+    for (int i = f->grid_at; i < f->words; i++)
+        if (!lud_grid_code_is_word(record[i])) return false;
+    return true;
+}
+
 const float *lud_empo_features_agent(const lud_empo_features *f, const int32_t *record, int agent) {
     return (const float *)(const void *)record + f->agents_at + LUD_GRID_AGENT_FEATURES * f->place[agent];
 }

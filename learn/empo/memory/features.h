@@ -27,6 +27,9 @@ lud_status lud_empo_features_create(const lud_model *model, bool step_count, lud
 /* Safe on a zeroed struct. */
 void lud_empo_features_free(lud_empo_features *features);
 
+/* Whether record[words] from elsewhere can be one: numbers that are finite and of a size that positions and
+ * counts can have, words that say what a cell can hold. */
+bool lud_empo_features_is_record(const lud_empo_features *features, const int32_t *record);
 /* record[words] */
 void lud_empo_features_encode(const lud_empo_features *features, const uint8_t *state, int32_t *record);
 /* The 13 features of an agent in a record. */

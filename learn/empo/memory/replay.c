@@ -327,10 +327,76 @@ static bool follows(const lud_empo_replay *r, int64_t index) {
            (number > r->dropped + (uint64_t)index && number < r->dropped + (uint64_t)r->count);
 }
 
+static bool all_below(const int32_t *values, int32_t n, int32_t bound) {
+    for (int32_t i = 0; i < n; i++)
+        if (values[i] < 0 || values[i] >= bound) return false;
+    return true;
+}
+
+/* Whether they are probabilities. */
+static bool all_likely(const float *values, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (!(values[i] >= 0.0f && values[i] <= 1.001f)) return false;
+    return true;
+}
+
+static bool offsets_are_sound(const lud_empo_replay *r, const lud_empo_transition *t) {
+    if (t->offsets[0] != 0 || t->offsets[r->n_actions] != t->n_links) return false;
+    for (int a = 0; a < r->n_actions; a++)
+        if (t->offsets[a + 1] < t->offsets[a]) return false;
+    return true;
+}
+
+static bool records_are_sound(const lud_empo_replay *r, const lud_empo_replay_bounds *b,
+                              const lud_empo_transition *t) {
+    bool sound = lud_empo_features_is_record(b->features, t->state);
+    for (int32_t s = 0; s < t->n_successors && sound; s++)
+        sound = t->terminal[s] <= 1 &&
+                lud_empo_features_is_record(b->features, t->successor + (int64_t)s * r->words);
+    return sound && (!r->trajectories || lud_empo_features_is_record(b->features, t->next_record));
+}
+
+/* Whether every number of a transition is one that its use can bear. */
+static bool transition_is_sound(const lud_empo_replay *r, const lud_empo_replay_bounds *b, int64_t index) {
+    const lud_empo_transition t = lud_empo_replay_get(r, index);
+    if (t.inserted < (index ? header_of(r, index - 1)->inserted : 0) || t.inserted > b->step) return false;
+    if (t.robot_action < 0 || t.robot_action >= r->n_actions) return false;
+    if (t.next < -1 || t.next >= t.n_successors || !offsets_are_sound(r, &t)) return false;
+    for (int h = 0; h < r->n_humans; h++) {
+        if (t.goals[h] < 0 || t.goals[h] >= b->n_goals[h]) return false;
+        if (r->trajectories && (t.behaviour_goals[h] < 0 || t.behaviour_goals[h] >= b->n_goals[h]))
+            return false;
+    }
+    if (r->trajectories &&
+        (t.explored < 0 || t.explored > (LUD_EMPO_ROBOTS_EXPLORED | LUD_EMPO_PEOPLE_EXPLORED) ||
+         t.next_terminal < 0 || t.next_terminal > 1))
+        return false;
+    if (r->n_policies && !all_below(t.profile, t.n_links, b->n_profiles)) return false;
+    return all_below(t.link, t.n_links, t.n_successors) && all_likely(t.probability, t.n_links) &&
+           all_likely(t.policies, r->n_policies) && all_likely(t.likelihood, r->n_likelihoods) &&
+           records_are_sound(r, b, &t);
+}
+
+/* Whether places lie as pushes leave them: one behind the other, beginning anew at most once and then before
+ * the oldest, so that what is pushed next overwrites nobody. */
+static bool places_are_in_order(const lud_empo_replay *r) {
+    bool anew = false;
+    for (int64_t i = 1; i < r->count; i++) {
+        const place *before = place_of(r, i - 1), *own = place_of(r, i);
+        if (own->offset != before->offset + before->bytes) {
+            if (own->offset != 0 || anew) return false;
+            anew = true;
+        }
+        if (anew && own->offset + own->bytes > place_of(r, 0)->offset) return false;
+    }
+    const place *newest = r->count ? place_of(r, r->count - 1) : NULL;
+    return !newest || r->write == newest->offset + newest->bytes;
+}
+
 /* Whether what was loaded can be walked through. */
-static bool sound(const lud_empo_replay *r) {
+static bool sound(const lud_empo_replay *r, const lud_empo_replay_bounds *bounds) {
     if (r->first < 0 || r->first >= r->capacity || r->count < 0 || r->count > r->capacity ||
-        r->write > r->pool_bytes)
+        r->write > r->pool_bytes || r->write % 8)
         return false;
     uint64_t total = 0;
     for (int64_t i = 0; i < r->count; i++) {
@@ -342,12 +408,16 @@ static bool sound(const lud_empo_replay *r) {
         if (r->n_environments && (h->environment >= (uint32_t)r->n_environments || !follows(r, i)))
             return false;
         if (h->n_links < 0 || h->n_successors < 0) return false;
-        if (bytes_of(r, h->n_links, h->n_successors) != p->bytes) return false;
+        if ((uint64_t)h->n_links > p->bytes || (uint64_t)h->n_successors > p->bytes ||
+            bytes_of(r, h->n_links, h->n_successors) != p->bytes)
+            return false;
+        if (bounds && !transition_is_sound(r, bounds, i)) return false;
+        if (!(r->priority[(r->first + i) % r->capacity] >= 0.0f)) return false;
         total += p->bytes;
     }
     for (int e = 0; e < r->n_environments; e++)
         if (r->newest[e] != NOBODY && r->newest[e] >= r->dropped + (uint64_t)r->count) return false;
-    return total == r->stored_bytes;
+    return total == r->stored_bytes && places_are_in_order(r);
 }
 
 static void visit_lives(lud_empo_replay *r, const char *prefix, lud_checkpoint *checkpoint) {
@@ -359,7 +429,8 @@ static void visit_lives(lud_empo_replay *r, const char *prefix, lud_checkpoint *
     lud_checkpoint_bytes(checkpoint, text, r->newest, (size_t)r->n_environments * sizeof *r->newest);
 }
 
-void lud_empo_replay_visit(lud_empo_replay *r, const char *prefix, lud_checkpoint *checkpoint) {
+void lud_empo_replay_visit(lud_empo_replay *r, const lud_empo_replay_bounds *bounds, const char *prefix,
+                           lud_checkpoint *checkpoint) {
     uint64_t first = (uint64_t)r->first, count = (uint64_t)r->count, used = r->used, write = r->write;
     visit_u64(checkpoint, prefix, "first", &first);
     visit_u64(checkpoint, prefix, "count", &count);
@@ -384,7 +455,7 @@ void lud_empo_replay_visit(lud_empo_replay *r, const char *prefix, lud_checkpoin
     lud_checkpoint_bytes(checkpoint, text, r->pool, used);
     if (r->n_environments) visit_lives(r, prefix, checkpoint);
     if (lud_checkpoint_loading(checkpoint) && lud_checkpoint_status(checkpoint, NULL) == LUD_OK &&
-        !sound(r)) {
+        !sound(r, bounds)) {
         lud_empo_replay_clear(r);
         lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "the replay memory of the checkpoint is damaged");
     }

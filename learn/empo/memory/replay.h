@@ -2,7 +2,7 @@
  *
  * A transition keeps the successors of every joint robot action under the human actions that were drawn, as
  * CSR rows into a list of distinct successor records (learn/empo/memory/features.h). Nothing in it refers to
- * a world, so transitions of different maps stand side by side. When either the number of transitions or the
+ * a state, so transitions of different maps stand side by side. When either the number of transitions or the
  * memory is used up, the oldest ones go.
  *
  * A memory of trajectories (lud_empo_replay_keep_trajectories) also keeps what really happened, which need
@@ -10,6 +10,7 @@
  * and hindsight read that. */
 #pragma once
 
+#include "learn/empo/memory/features.h"
 #include "learn/store/checkpoint.h"
 
 typedef struct lud_empo_transition {
@@ -80,5 +81,14 @@ void lud_empo_replay_contest(const lud_empo_replay *replay, int64_t n, int64_t k
 void lud_empo_replay_set_priority(lud_empo_replay *replay, int64_t index, float priority);
 /* Bytes taken by a transition, mean over those stored. */
 double lud_empo_replay_mean_bytes(const lud_empo_replay *replay);
-/* Saves or loads everything, so that what follows is the same bit for bit. */
-void lud_empo_replay_visit(lud_empo_replay *replay, const char *prefix, lud_checkpoint *checkpoint);
+/* What the numbers of stored transitions refer to: what is loaded is checked against it. */
+typedef struct lud_empo_replay_bounds {
+    const lud_empo_features *features;
+    int32_t n_goals[LUD_EMPO_MAX_AGENTS]; /* [n_humans] goals[h] is below */
+    int32_t n_profiles;                   /* joint actions of people */
+    int64_t step;                         /* present training step */
+} lud_empo_replay_bounds;
+/* Saves or loads everything, so that what follows is the same bit for bit. Without bounds (null) only that
+ * the memory can be walked through is checked. */
+void lud_empo_replay_visit(lud_empo_replay *replay, const lud_empo_replay_bounds *bounds, const char *prefix,
+                           lud_checkpoint *checkpoint);

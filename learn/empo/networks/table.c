@@ -154,6 +154,7 @@ void lud_empo_table_visit(lud_empo_table *t, const char *name, lud_checkpoint *c
     lud_checkpoint_tensor(checkpoint, text, LUD_TENSOR_U64, 1, shape, t->visits);
     snprintf(text, sizeof text, "%s.rows", name);
     lud_checkpoint_tensor(checkpoint, text, LUD_TENSOR_F32, 2, shape, t->rows);
+    if (lud_checkpoint_status(checkpoint, NULL)) return;
     int64_t taken = 0; /* a full table would be searched for ever */
     for (int64_t i = 0; i < t->capacity; i++) taken += t->keys[i] != 0;
     if (taken != t->n)

@@ -1,11 +1,9 @@
 #include "learn/empo/people/prior.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "agents/kinds.h"
+#include "base/file.h"
 #include "base/option_rows.h"
 
 typedef struct prior_options {
@@ -14,23 +12,24 @@ typedef struct prior_options {
 
 #define OPTIONS prior_options
 TABLE(table, "human_prior", "people learned by networks", TEXT(type, "learned", "learned"),
-      TEXT(run, NULL, "folder of a run of empo-phase1"));
+      TEXT(run, NULL, "folder of a run of empo-phase1", .names = LUD_NAMES_RUN));
 
-static lud_status open_learned(lud_arena *arena, lud_tree *prior, lud_device *device, const lud_model *model,
-                               lud_empo_human_net *net, lud_policy **policy, lud_error *error) {
+static lud_status open_learned(lud_arena *arena, lud_tree *prior, const char *file, lud_device *device,
+                               const lud_model *model, lud_empo_human_net *net, lud_policy **policy,
+                               lud_error *error) {
     prior_options o;
     LUD_TRY(lud_options_read(&table, arena, prior, &o, error));
     if (!o.run)
         return lud_invalid_at(error, prior->place,
                               "learned people need `run:`, the folder of a run of empo-phase1");
     lud_tree *run = lud_tree_get(prior, "run");
-    char absolute[PATH_MAX];
-    if (!realpath(o.run, absolute))
-        return lud_invalid_at(error, run->place, "%s: %s", o.run, strerror(errno));
-    const char *kept = lud_arena_text(arena, absolute, strlen(absolute));
-    if (!kept) return lud_no_memory(error, "a path");
-    run->text = kept;
-    lud_status status = lud_empo_human_net_open(device, model, absolute, net, error);
+    const char *found = lud_path_find(arena, file, o.run);
+    if (!found) return lud_no_memory(error, "a path");
+    if (!lud_folder_exists(found))
+        return lud_invalid_at(error, run->place, "%s: no such folder; expected a run of empo-phase1", o.run);
+    run->text = found;
+    run->text_length = strlen(found);
+    lud_status status = lud_empo_human_net_open(device, model, found, net, error);
     if (status == LUD_OK) status = lud_empo_human_policy_create(net, model, policy, error);
     if (status) {
         lud_empo_human_net_free(net);
@@ -46,7 +45,7 @@ lud_status lud_empo_prior_open(lud_arena *arena, lud_tree *tree, const lud_scena
     lud_tree *type = tree && tree->kind == LUD_TREE_MAPPING ? lud_tree_get(tree, "type") : NULL;
     if (type && type->text && strcmp(type->text, "learned") == 0) {
         prior->network = net;
-        return open_learned(arena, tree, device, model, net, &prior->policy, error);
+        return open_learned(arena, tree, scenario->path, device, model, net, &prior->policy, error);
     }
     if (!tree) {
         tree = lud_tree_add_mapping(arena, NULL, NULL);

@@ -1,4 +1,5 @@
 #include "learn/empo/phase1/networks.h"
+#include "learn/store/parameters.h"
 
 #include <assert.h>
 #include <math.h>
@@ -171,35 +172,33 @@ static lud_status read_options(const lud_checkpoint *checkpoint, lud_arena *aren
 lud_status lud_empo_human_net_open(lud_device *device, const lud_model *model, const char *folder,
                                    lud_empo_human_net *n, lud_error *error) {
     *n = (lud_empo_human_net){0};
-    lud_text path = {0};
     lud_checkpoint *checkpoint = NULL;
     lud_arena *arena = lud_arena_create(0);
-    lud_text_append(&path, "%s/checkpoint.safetensors", folder);
-    lud_status status = arena && !path.failed ? lud_checkpoint_open(path.bytes, &checkpoint, error)
-                                              : lud_no_memory(error, "a run");
+    lud_status status = arena ? lud_run_parameters(folder, NULL, NULL, &checkpoint, NULL, error)
+                              : lud_no_memory(error, "a run");
     lud_empo_phase1_options options = {0};
     if (status == LUD_OK) status = read_options(checkpoint, arena, &options, error);
     options.type = "empo-phase1"; /* the other text would end with the arena */
     if (status == LUD_OK) status = lud_empo_human_net_create(device, model, &options, 0, n, error);
     if (status == LUD_OK) {
-        lud_empo_human_net_visit(n, "", checkpoint);
+        lud_empo_human_net_visit_policy(n, checkpoint);
         status = lud_checkpoint_status(checkpoint, error);
         if (status) lud_empo_human_net_free(n);
     }
     if (status) lud_fail_context(error, "%s", folder);
     lud_checkpoint_destroy(checkpoint);
     lud_arena_destroy(arena);
-    lud_text_free(&path);
     return status;
 }
 
-void lud_empo_human_net_visit(lud_empo_human_net *n, const char *prefix, lud_checkpoint *checkpoint) {
-    char text[128];
-    snprintf(text, sizeof text, "%sonline.", prefix);
-    lud_parameters_visit(n->q, text, checkpoint);
-    if (n->marginal) lud_parameters_visit(n->marginal, text, checkpoint);
-    snprintf(text, sizeof text, "%starget.", prefix);
-    lud_parameters_visit(n->q_target, text, checkpoint);
+void lud_empo_human_net_visit_policy(lud_empo_human_net *n, lud_checkpoint *checkpoint) {
+    lud_parameters_visit(n->q, "online.", checkpoint);
+    if (n->marginal) lud_parameters_visit(n->marginal, "online.", checkpoint);
+}
+
+void lud_empo_human_net_visit(lud_empo_human_net *n, lud_checkpoint *checkpoint) {
+    lud_empo_human_net_visit_policy(n, checkpoint);
+    lud_parameters_visit(n->q_target, "target.", checkpoint);
 }
 
 /* ---- inference ---- */

@@ -38,8 +38,9 @@ void lud_empo_human_net_free(lud_empo_human_net *net);
  * agents, actions and cells. Only what acting needs is loaded. */
 lud_status lud_empo_human_net_open(lud_device *device, const lud_model *model, const char *folder,
                                    lud_empo_human_net *net, lud_error *error);
-/* Visits the parameters only. */
-void lud_empo_human_net_visit(lud_empo_human_net *net, const char *prefix, lud_checkpoint *checkpoint);
+/* Visits the parameters that act, and all. */
+void lud_empo_human_net_visit_policy(lud_empo_human_net *net, lud_checkpoint *checkpoint);
+void lud_empo_human_net_visit(lud_empo_human_net *net, lud_checkpoint *checkpoint);
 
 /* What to evaluate: for each state's record, entries begin[i] .. begin[i + 1] - 1, each a person and one of
  * its goals. */

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "learn/empo/memory/environments.h"
+
 typedef lud_empo_phase1_learner phase1;
 
 #define COLUMNS(X)                                                                                           \
@@ -113,16 +115,25 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
 
 /* ---- saving and reporting ---- */
 
+static void visit_policy(lud_learner *learner, lud_checkpoint *checkpoint) {
+    lud_empo_human_net_visit_policy(&((phase1 *)learner)->net, checkpoint);
+}
+
 static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     phase1 *p = (phase1 *)learner;
     uint64_t step = (uint64_t)p->step;
     lud_checkpoint_u64(checkpoint, "step", &step);
     lud_checkpoint_real(checkpoint, "credit", &p->credit);
+    lud_checkpoint_limit(checkpoint, "step", step, LUD_CHECKPOINT_MOST);
+    lud_empo_check_credit(checkpoint, p->credit);
     p->step = (int64_t)step;
-    lud_empo_human_net_visit(&p->net, "", checkpoint);
+    lud_empo_human_net_visit(&p->net, checkpoint);
     lud_empo_phase1_update_visit(p->update, checkpoint);
     lud_empo_phase1_rollout_visit(p->rollout, "actor.", checkpoint);
-    lud_empo_replay_visit(p->replay, "replay.", checkpoint);
+    /* a transition is one person's, whose number stands in place of goals */
+    const lud_empo_replay_bounds bounds = {
+        .features = &p->net.features, .n_goals = {p->net.features.layout.n_humans}, .step = p->step};
+    lud_empo_replay_visit(p->replay, &bounds, "replay.", checkpoint);
 }
 
 static void report(lud_learner *learner, lud_text *out) {
@@ -149,6 +160,8 @@ const lud_learner_kind lud_empo_phase1 = {
     .iterate = iterate,
     .evaluate = lud_empo_phase1_evaluate,
     .visit = visit,
+    .visit_policy = visit_policy,
+    .score = {"exact/policy_divergence", .least = true},
     .policy = policy,
     .report = report,
 };

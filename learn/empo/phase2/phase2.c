@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learn/empo/memory/environments.h"
 #include "learn/empo/phase2/automatic.h"
 #include "learn/empo/phase2/evaluation.h"
 
@@ -342,11 +343,17 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
 
 /* ---- saving and reporting ---- */
 
+static void visit_policy(lud_learner *learner, lud_checkpoint *checkpoint) {
+    lud_empo_values_visit_policy(&((phase2 *)learner)->values, checkpoint);
+}
+
 static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     phase2 *p = (phase2 *)learner;
     uint64_t step = (uint64_t)p->step;
     lud_checkpoint_u64(checkpoint, "step", &step);
     lud_checkpoint_real(checkpoint, "credit", &p->credit);
+    lud_checkpoint_limit(checkpoint, "step", step, LUD_CHECKPOINT_MOST);
+    lud_empo_check_credit(checkpoint, p->credit);
     p->step = (int64_t)step;
     lud_empo_values_visit(&p->values, checkpoint);
     lud_empo_update_visit(p->update, checkpoint);
@@ -358,7 +365,11 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
         lud_empo_async_visit(p->async, checkpoint);
     }
     if (p->novelty) lud_empo_novelty_visit(p->novelty, checkpoint);
-    lud_empo_replay_visit(p->replay, "replay.", checkpoint);
+    const lud_empo_layout *layout = &p->features.layout;
+    lud_empo_replay_bounds bounds = {
+        .features = &p->features, .n_profiles = layout->n_human_profiles, .step = p->step};
+    for (int h = 0; h < layout->n_humans; h++) bounds.n_goals[h] = lud_empo_goals_of(layout, h);
+    lud_empo_replay_visit(p->replay, &bounds, "replay.", checkpoint);
 }
 
 static void report(lud_learner *learner, lud_text *out) {
@@ -405,6 +416,8 @@ const lud_learner_kind lud_empo_phase2 = {
     .iterate = iterate,
     .evaluate = lud_empo_phase2_evaluate,
     .visit = visit,
+    .visit_policy = visit_policy,
+    .score = {"exact/regret", .least = true},
     .policy = policy,
     .report = report,
     .overlay = lud_empo_phase2_overlay,

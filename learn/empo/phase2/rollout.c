@@ -611,9 +611,13 @@ void lud_empo_rollout_visit(lud_empo_rollout *a, const char *prefix, lud_checkpo
         lud_checkpoint_tensor(checkpoint, text, fields[i].type, 2, (const int64_t[]){n, fields[i].width},
                               fields[i].data);
     }
+    snprintf(text, sizeof text, "%slast_step", prefix);
+    for (int e = 0; e < a->n && !lud_checkpoint_status(checkpoint, NULL); e++)
+        lud_checkpoint_limit(checkpoint, text, (uint64_t)a->last_step[e], LUD_CHECKPOINT_MOST);
     snprintf(text, sizeof text, "%scounts", prefix);
     lud_checkpoint_bytes(checkpoint, text, &a->counts, sizeof a->counts);
+    lud_checkpoint_limit(checkpoint, text, a->counts.steps, LUD_CHECKPOINT_MOST);
     lud_empo_curiosity_visit(a->curiosity, prefix, checkpoint);
     snprintf(text, sizeof text, "%sarchive.", prefix);
-    if (a->archive) lud_empo_archive_visit(a->archive, text, checkpoint);
+    if (a->archive) lud_empo_archive_visit(a->archive, a->model, text, checkpoint);
 }

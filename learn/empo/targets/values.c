@@ -523,12 +523,14 @@ lud_status lud_empo_values_power(lud_empo_values *v, int64_t n, const int32_t *c
 }
 
 void lud_empo_values_visit(lud_empo_values *v, lud_checkpoint *checkpoint) {
+    if (v->online) lud_parameters_visit(v->online, "online.", checkpoint);
+    lud_empo_values_visit_policy(v, checkpoint);
+}
+
+void lud_empo_values_visit_policy(lud_empo_values *v, lud_checkpoint *checkpoint) {
     static const char *const names[LUD_EMPO_NETS] = {"table.v_h_e", "table.x_h", "table.y", "table.q_r",
                                                      "table.v_r"};
-    if (v->online) {
-        lud_parameters_visit(v->online, "online.", checkpoint);
-        lud_parameters_visit(v->target, "target.", checkpoint);
-    }
+    if (v->target) lud_parameters_visit(v->target, "target.", checkpoint);
     for (int net = 0; net < LUD_EMPO_NETS; net++)
         if (v->tables[net]) lud_empo_table_visit(v->tables[net], names[net], checkpoint);
 }

@@ -108,4 +108,6 @@ int lud_empo_values_rows_of(const lud_empo_values *values, int net);
 uint64_t lud_empo_values_row_key(const lud_empo_values *values, int net, uint64_t state_key, int k,
                                  const int32_t *goals);
 
+/* All parameters and tables; and those that values are read from. */
 void lud_empo_values_visit(lud_empo_values *values, lud_checkpoint *checkpoint);
+void lud_empo_values_visit_policy(lud_empo_values *values, lud_checkpoint *checkpoint);

@@ -144,7 +144,7 @@ static lud_status open_loop(closed_loop *c, const lud_scenario *trained, const l
     if (!status)
         status = lud_runner_create(model, c->cast, LUD_MAPPO_LOOP_ENVIRONMENTS, (uint64_t)scenario->run.seed,
                                    FIRST_LOOP, &c->runner, error);
-    if (!status) c->runner.batch->auto_reset = false; /* beyond the length of an episode */
+    if (!status) c->runner.batch->end = LUD_END_GOES_ON; /* beyond the length of an episode */
     return status;
 }
 

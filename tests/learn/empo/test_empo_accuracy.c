@@ -280,14 +280,14 @@ static void archive_keeps_each_state_once(void **state) {
     assert_int_equal(drawn[0] + 256 * drawn[1], 900);
     /* a copy by way of a checkpoint goes on as this one does */
     lud_checkpoint *saved = lud_checkpoint_create();
-    lud_empo_archive_visit(archive, "a.", saved);
+    lud_empo_archive_visit(archive, NULL, "a.", saved);
     lud_error error = {0};
     assert_int_equal(lud_checkpoint_write(saved, path, &error), LUD_OK);
     lud_checkpoint_destroy(saved);
     assert_int_equal(lud_checkpoint_open(path, &saved, &error), LUD_OK);
     lud_empo_archive *copy = lud_empo_archive_create(BYTES, CAPACITY),
                      *small = lud_empo_archive_create(BYTES, 9);
-    lud_empo_archive_visit(copy, "a.", saved);
+    lud_empo_archive_visit(copy, NULL, "a.", saved);
     assert_int_equal(lud_checkpoint_status(saved, NULL), LUD_OK);
     assert_int_equal(lud_empo_archive_count(copy), CAPACITY);
     for (int i = 0; i < CAPACITY; i++)
@@ -295,7 +295,7 @@ static void archive_keeps_each_state_once(void **state) {
     const uint8_t known[BYTES] = {3, 2, 7, 7, 7};
     assert_true(lud_empo_archive_add(copy, known));
     assert_int_equal(lud_empo_archive_count(copy), CAPACITY);
-    lud_empo_archive_visit(small, "a.", saved);
+    lud_empo_archive_visit(small, NULL, "a.", saved);
     assert_int_not_equal(lud_checkpoint_status(saved, NULL), LUD_OK);
     lud_checkpoint_destroy(saved);
     remove(path);

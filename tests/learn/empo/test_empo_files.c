@@ -51,7 +51,7 @@ static void write_solution(const support_solved *s) {
     memcpy(solution->records, s->records,
            s->space->n_states * solution->header->record_doubles * sizeof(double));
     lud_error error = {0};
-    assert_int_equal(lud_empo_solution_commit(solution, &error), LUD_OK);
+    assert_int_equal(lud_empo_solution_commit(solution, NULL, &error), LUD_OK);
     lud_empo_solution_close(solution);
 }
 
@@ -194,7 +194,7 @@ static void failing_disks_are_told(void **context) {
         const bool later = i >= 4;
         if (later) solution = create(&s, false);
         refused_call = cases[i].call;
-        const lud_status status = later ? lud_empo_solution_commit(solution, &error)
+        const lud_status status = later ? lud_empo_solution_commit(solution, NULL, &error)
                                         : lud_empo_solution_create(path, s.problem, false, &solution, &error);
         refused_call = NULL;
         assert_int_equal(status, LUD_ERROR_IO);
@@ -208,7 +208,7 @@ static void failing_disks_are_told(void **context) {
     lud_empo_solution *solution = create(&s, false);
     unlink(path);
     assert_int_equal(mkdir(path, 0700), 0);
-    assert_int_equal(lud_empo_solution_commit(solution, &error), LUD_ERROR_IO);
+    assert_int_equal(lud_empo_solution_commit(solution, NULL, &error), LUD_ERROR_IO);
     snprintf(expected, sizeof expected, "%s.partial: cannot rename: Is a directory", path);
     assert_string_equal(error.text, expected);
     lud_empo_solution_close(solution);
@@ -258,7 +258,7 @@ static void unfinished_files_are_taken_up(void **context) {
     lud_empo_run run = {.records = solution->records, .first_level = last - 2};
     assert_int_equal(lud_empo_solve(s.problem, &run, &error), LUD_OK);
     assert_memory_equal(solution->records, s.records, bytes);
-    assert_int_equal(lud_empo_solution_commit(solution, &error), LUD_OK);
+    assert_int_equal(lud_empo_solution_commit(solution, NULL, &error), LUD_OK);
     lud_empo_solution_close(solution);
     assert_int_equal(lud_empo_solution_open(path, &solution, &error), LUD_OK);
     lud_empo_solution_close(solution);

@@ -151,12 +151,12 @@ static void the_memory_knows_what_followed(void **state) {
             if (i == PUSHES / 3) lud_empo_replay_clear(replays[0]); /* what follows begins anew */
             if (i != PUSHES / 2) continue;
             lud_checkpoint *saved = lud_checkpoint_create();
-            lud_empo_replay_visit(replays[0], "r.", saved);
+            lud_empo_replay_visit(replays[0], NULL, "r.", saved);
             lud_error error = {0};
             assert_int_equal(lud_checkpoint_write(saved, path, &error), LUD_OK);
             lud_checkpoint_destroy(saved);
             assert_int_equal(lud_checkpoint_open(path, &saved, &error), LUD_OK);
-            lud_empo_replay_visit(replays[1], "r.", saved);
+            lud_empo_replay_visit(replays[1], NULL, "r.", saved);
             if (lud_checkpoint_status(saved, &error)) fail_msg("%s", error.text);
             lud_checkpoint_destroy(saved);
             remove(path);

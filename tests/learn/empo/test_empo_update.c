@@ -176,12 +176,12 @@ static void replay_keeps_the_youngest(void **state) {
             if (i != PUSHES / 2) continue;
             /* a copy by way of a checkpoint goes on as this one does */
             lud_checkpoint *saved = lud_checkpoint_create();
-            lud_empo_replay_visit(replay, "r.", saved);
+            lud_empo_replay_visit(replay, NULL, "r.", saved);
             lud_error error = {0};
             assert_int_equal(lud_checkpoint_write(saved, path, &error), LUD_OK);
             lud_checkpoint_destroy(saved);
             assert_int_equal(lud_checkpoint_open(path, &saved, &error), LUD_OK);
-            lud_empo_replay_visit(copy, "r.", saved);
+            lud_empo_replay_visit(copy, NULL, "r.", saved);
             if (lud_checkpoint_status(saved, &error)) fail_msg("%s", error.text);
             lud_checkpoint_destroy(saved);
             remove(path);

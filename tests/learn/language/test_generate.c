@@ -224,7 +224,7 @@ static void log_probabilities(void **state) {
             memcpy(tokens + n, t.tokens[i], (size_t)t.lengths[i] * sizeof *tokens);
             assert_int_equal(t.lengths[i], MOST);
             float expected[MOST];
-            lud_transformer_log_probs(trainer, 1, &(lud_sequence){tokens, n, MOST}, expected);
+            lud_transformer_log_probs(trainer, 1, &(lud_sequence){tokens, n, MOST, 0}, expected);
             for (int64_t j = 0; j < MOST; j++)
                 worst = fmax(worst, fabs((double)(t.log_probs[i][j] - expected[j])));
         }

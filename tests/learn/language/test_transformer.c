@@ -56,7 +56,7 @@ enum { N = 5, LONGEST = 40 };
 static void make_sequences(lud_sequence *sequences, int32_t *tokens) {
     static const int64_t prompts[N] = {7, 1, 12, 3, 20}, responses[N] = {5, 1, 0, 9, 3};
     for (int i = 0; i < N; i++) {
-        sequences[i] = (lud_sequence){tokens + i * LONGEST, prompts[i], responses[i]};
+        sequences[i] = (lud_sequence){tokens + i * LONGEST, prompts[i], responses[i], 0};
         for (int64_t j = 0; j < prompts[i] + responses[i]; j++)
             tokens[i * LONGEST + j] = (int32_t)((i * 31 + j * j * 7 + j) % small.vocabulary);
     }
@@ -96,7 +96,7 @@ static void batches_are_singles(void **state) {
     double sum = 0.0;
     for (int32_t last = 0; last < small.vocabulary; last++) {
         int32_t text[4] = {3, 1, 4, last};
-        const lud_sequence one = {text, 3, 1};
+        const lud_sequence one = {text, 3, 1, 0};
         lud_transformer_log_probs(trainer, 1, &one, single);
         sum += exp((double)single[0]);
     }
@@ -195,6 +195,42 @@ static void checkpointing(void **state) {
     lud_parameters_destroy(parameters);
 }
 
+/* What sequences begin with is an input once for all of them, with the same log-probabilities and gradient.
+ * Two teams' beginnings take turns; one sequence shares nothing, one is nearly nothing else. */
+static void shared_beginnings(void **state) {
+    (void)state;
+    static const int64_t prompts[N] = {17, 9, 14, 3, 10}, responses[N] = {3, 2, 2, 9, 3},
+                         shared[N] = {12, 8, 12, 0, 8};
+    static const float coefficient[N] = {1, -2, 0.5f, 1, 1}, entropy[N] = {0.1f, 0.1f, 0, 0.3f, 0};
+    static int32_t tokens[N * LONGEST];
+    lud_sequence sequences[N];
+    for (int i = 0; i < N; i++) {
+        sequences[i] = (lud_sequence){tokens + i * LONGEST, prompts[i], responses[i], 0};
+        for (int64_t j = 0; j < prompts[i] + responses[i]; j++) {
+            const int64_t own = j < shared[i] ? shared[i] : 31 * i;
+            tokens[i * LONGEST + j] = (int32_t)((own + j * j * 7 + j) % small.vocabulary);
+        }
+    }
+    lud_parameters *parameters = make(&small, 3);
+    lud_transformer_trainer *trainer = train(&small, parameters, 128, false);
+    const size_t n = (size_t)parameters->size;
+    float *apart = malloc(n * sizeof *apart), expected[64], got[64];
+    assert_non_null(apart);
+    lud_parameters_zero_gradients(parameters);
+    lud_transformer_gradient(trainer, N, sequences, coefficient, entropy, expected);
+    memcpy(apart, parameters->gradients, n * sizeof *apart);
+    const int64_t inputs = lud_transformer_trainer_inputs(trainer);
+    for (int i = 0; i < N; i++) sequences[i].shared = shared[i];
+    lud_parameters_zero_gradients(parameters);
+    lud_transformer_gradient(trainer, N, sequences, coefficient, entropy, got);
+    assert_int_equal(lud_transformer_trainer_inputs(trainer) - inputs, inputs - 12 - 8);
+    near(got, expected, count_targets(sequences), 1e-5, "log-probability");
+    near(parameters->gradients, apart, (int64_t)n, 2e-5, "gradient");
+    free(apart);
+    lud_transformer_trainer_destroy(trainer);
+    lud_parameters_destroy(parameters);
+}
+
 /* --- models of others --- */
 
 static const char *golden(const char *model, const char *file) {
@@ -224,7 +260,7 @@ static void check_pretrained(const char *name, bool half_cache) {
     lud_transformer_trainer *trainer = train(&shape, parameters, 64, false);
     const double tolerance = half_cache ? 0.1 : 2e-5;
     float logits[64], log_probs[64];
-    lud_transformer_log_probs(trainer, 1, &(lud_sequence){tokens, 1, n - 1}, log_probs);
+    lud_transformer_log_probs(trainer, 1, &(lud_sequence){tokens, 1, n - 1, 0}, log_probs);
     for (int64_t i = 0; i < n; i++) {
         const json_t *row = json_array_get(rows, (size_t)i);
         float expected[64];
@@ -346,13 +382,11 @@ static void halves(void **state) {
 int main(void) {
     lud_error error = {0};
     if (lud_device_open("cpu", 2, &device, &error)) return 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(batches_are_singles),
-                                       cmocka_unit_test(gradients),
-                                       cmocka_unit_test(checkpointing),
-                                       cmocka_unit_test(logits_of_pytorch),
-                                       cmocka_unit_test(refusals),
-                                       cmocka_unit_test(wrong_weights),
-                                       cmocka_unit_test(halves)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(batches_are_singles), cmocka_unit_test(gradients),
+        cmocka_unit_test(checkpointing),       cmocka_unit_test(shared_beginnings),
+        cmocka_unit_test(logits_of_pytorch),   cmocka_unit_test(refusals),
+        cmocka_unit_test(wrong_weights),       cmocka_unit_test(halves)};
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     lud_device_close(device);
     return failed;

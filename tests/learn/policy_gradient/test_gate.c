@@ -153,49 +153,57 @@ static void test_modes(void **state) {
 static void test_priorities(void **state) {
     (void)state;
     const float advantage[3] = {1.5f, -2, 0}, log_prob[3] = {-0.5f, -1, -3}, uniform[3] = {0.1f, 0.2f, 0.3f};
-    const float expected[][3] = {{0.75f, -2, 0},         {1.5f, -2, 0},      {1.5f, 2, 0}, {0.5f, 1, 3},
-                                 {1.25f, -1.25f, 0.75f}, {0.1f, 0.2f, 0.3f}, {0.75f, 2, 0}};
-    for (int priority = 0; priority <= LUD_PRIORITY_ABS_DELIGHT; ++priority) {
+    const float expected[][3] = {
+        {0.75f, -2, 0},         {1.5f, -2, 0},      {1.5f, 2, 0},  {0.5f, 1, 3},
+        {1.25f, -1.25f, 0.75f}, {0.1f, 0.2f, 0.3f}, {0.75f, 2, 0}, {0.590204f, 1.264241f, 0}};
+    for (int priority = 0; priority <= LUD_PRIORITY_GRADIENT; ++priority) {
         float out[3];
         lud_gate_priorities(priority, 0.25, 3, advantage, log_prob, uniform, out);
         for (int i = 0; i < 3; ++i) assert_true(fabsf(out[i] - expected[priority][i]) < 1e-6f);
     }
 }
 
-/* Drawn rows weigh back: on average every row counts as without the gate, times the rate, and as many are
- * drawn as the rate says; large ones are drawn more often. */
+/* Drawn rows weigh back: on average every row counts as without the gate, times the rate; large ones are
+ * drawn more often; the number of rows is that of the rate, not one more or less. */
 static void test_importance(void **state) {
     (void)state;
     enum { N = 50, TRIALS = 20000 };
-    const lud_gate gate = {.mode = LUD_GATE_IMPORTANCE, .rate = 0.1, .min_keep = 1};
+    const lud_gate gate = {.mode = LUD_GATE_IMPORTANCE, .rate = 0.11, .min_keep = 1};
     float delight[N], uniform[N], weight[N], probability[N], scratch[N];
-    double mean[N] = {0}, square[N] = {0}, drawn[N] = {0}, all = 0;
+    double mean[N] = {0}, square[N] = {0}, drawn[N] = {0};
+    int64_t together = 0;
     for (int i = 0; i < N; i++) delight[i] = i % 5 == 0 ? 0.0f : (i % 2 ? 1.0f : -1.0f) * (float)i / N;
     assert_true(lud_gate_draws(&gate));
     for (uint32_t t = 0; t < TRIALS; t++) {
-        for (uint32_t i = 0; i < N; i++) uniform[i] = number(t, i, 2);
+        uniform[0] = number(t, 0, 2);
         lud_gate_weights(&gate, N, delight, uniform, weight, probability, scratch);
+        int n = 0;
         for (int i = 0; i < N; i++) {
             assert_true(weight[i] == 0.0f || fabsf(weight[i] * probability[i] - (float)gate.rate) < 1e-6f);
             mean[i] += (double)weight[i] / TRIALS;
             square[i] += (double)(weight[i] * weight[i]) / TRIALS;
             drawn[i] += weight[i] > 0.0f;
-            all += weight[i] > 0.0f;
+            n += weight[i] > 0.0f;
+            together += i > 0 && weight[i] > 0.0f && weight[i - 1] > 0.0f;
         }
+        assert_true(n == 5 || n == 6); /* 5.5 on average */
     }
     for (int i = 0; i < N; i++) {
         const double error = sqrt((square[i] - mean[i] * mean[i]) / TRIALS);
         assert_true(fabs(mean[i] - gate.rate) < 5.0 * error);
     }
-    assert_true(fabs(all / TRIALS - 0.1 * N) < 0.05);
     assert_true(drawn[49] > 3.0 * drawn[11] && drawn[11] > drawn[10]); /* 10 has no delight */
-    const lud_gate_batch batch = {
-        .n = N, .delight = delight, .uniform = uniform, .weight = weight, .scratch = scratch};
-    for (int i = 0; i < N; i++) uniform[i] = 0.9999f;
-    assert_int_equal(lud_gate_decide(&gate, &batch).n_kept, 0); /* nothing is kept to make a number full */
+    assert_int_equal(together, 0);
     for (int i = 0; i < N; i++) delight[i] = i % 2 ? NAN : 0.0f;
     lud_gate_weights(&gate, N, delight, uniform, weight, probability, scratch);
-    for (int i = 0; i < N; i++) assert_true(fabsf(probability[i] - 0.1f) < 1e-6f);
+    for (int i = 0; i < N; i++) assert_true(fabsf(probability[i] - 0.11f) < 1e-6f);
+    /* a row that is all there is goes with certainty and weighs as little as it must */
+    for (int i = 0; i < N; i++) delight[i] = i == 7 ? 1.0f : 0.0f;
+    for (uint32_t t = 0; t < 100; t++) {
+        lud_gate_sample(0.11, N, delight, number(t, 0, 2), weight, probability);
+        assert_true(weight[7] == 0.11f && probability[7] == 1.0f);
+        for (int i = 0; i < N; i++) assert_true(weight[i] <= 10.001f);
+    }
 }
 
 static void test_check(void **state) {

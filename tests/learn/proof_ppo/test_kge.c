@@ -17,6 +17,7 @@
 #include "learn/kge/embedding.h"
 #include "learn/kge/kge.h"
 #include "learn/proof_ppo/support_proof.h"
+#include "learn/store/run.h"
 #include "learn/train.h"
 
 static char folder[] = "kge_XXXXXX";
@@ -295,7 +296,7 @@ static void embeddings_rank(void **state) {
     lud_error error = {0};
     snprintf(path, sizeof path, "%s/whole", folder);
     trained t = make(small, 1, 1);
-    assert_int_equal(lud_train_load(t.learner, path, NULL, &error), LUD_OK);
+    assert_int_equal(lud_run_load(path, t.learner, NULL, NULL, &error), LUD_OK);
     double row[16];
     assert_int_equal(t.learner->kind->evaluate(t.learner, row, &error), LUD_OK);
     print_message("MRR %.3f among 20 corruptions of each argument\n", row[0]);
@@ -447,7 +448,7 @@ static void other_runs_are_refused(void **state) {
     const char *other = "learner={type: kge, scorer: distmult, dimension: 24}";
     trained t = make(&other, 1, 1);
     snprintf(path, sizeof path, "%s/whole", folder);
-    assert_int_equal(lud_train_load(t.learner, path, NULL, &error), LUD_ERROR_INPUT);
+    assert_int_equal(lud_run_load(path, t.learner, NULL, NULL, &error), LUD_ERROR_INPUT);
     assert_non_null(strstr(error.text, "kge.scorer: the run was trained with another setting"));
     drop(&t);
 }

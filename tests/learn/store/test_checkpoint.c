@@ -277,9 +277,10 @@ static void a_full_disk_changes_nothing(void **state) {
 
     /* a folder that is not there, told by the thread at the next wait */
     lud_checkpoint_writer *writer = NULL;
-    assert_int_equal(lud_checkpoint_writer_create("/tmp/ludus-no-such-folder/c.safetensors", &writer, &error),
+    assert_int_equal(lud_checkpoint_writer_create((const char *[]){"/tmp/ludus-no-such-folder/c.safetensors"},
+                                                  1, &writer, &error),
                      LUD_OK);
-    visit(&s, lud_checkpoint_writer_begin(writer));
+    visit(&s, lud_checkpoint_writer_begin(writer, 0));
     assert_int_equal(lud_checkpoint_writer_submit(writer, &error), LUD_OK);
     assert_int_equal(lud_checkpoint_writer_wait(writer, &error), LUD_ERROR_IO);
     assert_int_equal(lud_checkpoint_writer_wait(writer, &error), LUD_OK);
@@ -297,10 +298,10 @@ static double seconds_of_a_write(int n, double *numbers) {
     enum { WRITES = 5 };
     const double start = lud_clock_seconds();
     lud_checkpoint_writer *writer = NULL;
-    assert_int_equal(lud_checkpoint_writer_create(path, &writer, NULL), LUD_OK);
+    assert_int_equal(lud_checkpoint_writer_create((const char *[]){path}, 1, &writer, NULL), LUD_OK);
     for (uint64_t i = 0; i < WRITES; i++) {
         assert_int_equal(lud_checkpoint_writer_wait(writer, NULL), LUD_OK);
-        lud_checkpoint *checkpoint = lud_checkpoint_writer_begin(writer);
+        lud_checkpoint *checkpoint = lud_checkpoint_writer_begin(writer, 0);
         uint64_t iteration = 0;
         lud_checkpoint_u64(checkpoint, "iteration", &iteration);
         lud_checkpoint_tensor(checkpoint, "block", LUD_TENSOR_F64, 1, (int64_t[]){n}, numbers);
@@ -330,10 +331,10 @@ static void killed_writers_leave_a_readable_file(void **state) {
         assert_true(child >= 0);
         if (child == 0) {
             lud_checkpoint_writer *writer = NULL;
-            if (lud_checkpoint_writer_create(path, &writer, NULL)) _exit(1);
+            if (lud_checkpoint_writer_create((const char *[]){path}, 1, &writer, NULL)) _exit(1);
             for (uint64_t i = last + 1;; i++) {
                 lud_checkpoint_writer_wait(writer, NULL);
-                lud_checkpoint *checkpoint = lud_checkpoint_writer_begin(writer);
+                lud_checkpoint *checkpoint = lud_checkpoint_writer_begin(writer, 0);
                 for (int k = 0; k < NUMBERS; k++) block[k] = (double)i;
                 lud_checkpoint_u64(checkpoint, "iteration", &i);
                 lud_checkpoint_tensor(checkpoint, "block", LUD_TENSOR_F64, 1, (int64_t[]){NUMBERS}, block);
@@ -367,9 +368,7 @@ static void killed_writers_leave_a_readable_file(void **state) {
         lud_checkpoint_destroy(checkpoint);
     }
     assert_true(written > 0); /* some got through, so others died in the middle */
-    lud_checkpoint_writer *writer = NULL;
-    assert_int_equal(lud_checkpoint_writer_create(path, &writer, NULL), LUD_OK);
-    lud_checkpoint_writer_destroy(writer);
+    lud_folder_remove_leftovers(folder, NULL);
     char command[160];
     snprintf(command, sizeof command, "test -z \"$(ls %s | grep partial)\"", folder);
     assert_int_equal(system(command), 0);
@@ -382,25 +381,25 @@ static void writing_does_not_stall_training(void **state) {
     enum { NUMBERS = 1 << 19 };
     double *block = calloc(NUMBERS, sizeof *block);
     lud_checkpoint_writer *writer = NULL;
-    assert_int_equal(lud_checkpoint_writer_create(path, &writer, NULL), LUD_OK);
+    assert_int_equal(lud_checkpoint_writer_create((const char *[]){path}, 1, &writer, NULL), LUD_OK);
     char partial[200];
     snprintf(partial, sizeof partial, "%s.partial-%ld", path, (long)getpid());
     assert_int_equal(mkfifo(partial, 0600), 0);
-    lud_checkpoint *checkpoint = lud_checkpoint_writer_begin(writer);
+    lud_checkpoint *checkpoint = lud_checkpoint_writer_begin(writer, 0);
     assert_non_null(checkpoint);
     lud_checkpoint_tensor(checkpoint, "block", LUD_TENSOR_F64, 1, (int64_t[]){NUMBERS}, block);
     assert_int_equal(lud_checkpoint_writer_submit(writer, NULL), LUD_OK);
-    assert_null(lud_checkpoint_writer_begin(writer));
+    assert_null(lud_checkpoint_writer_begin(writer, 0));
     FILE *pipe = fopen(partial, "rb"); /* waits for the thread to begin */
     assert_non_null(pipe);
     assert_true(fgetc(pipe) != EOF);
-    assert_null(lud_checkpoint_writer_begin(writer)); /* 4 MB do not fit into a pipe */
+    assert_null(lud_checkpoint_writer_begin(writer, 0)); /* 4 MB do not fit into a pipe */
     fclose(pipe);
     lud_error error = {0};
     assert_int_equal(lud_checkpoint_writer_wait(writer, &error), LUD_ERROR_IO);
     assert_non_null(strstr(error.text, path));
     assert_false(lud_file_exists(partial));
-    assert_non_null(lud_checkpoint_writer_begin(writer)); /* and goes on */
+    assert_non_null(lud_checkpoint_writer_begin(writer, 0)); /* and goes on */
     lud_checkpoint_writer_destroy(writer);
     free(block);
 }

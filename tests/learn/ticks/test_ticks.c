@@ -30,6 +30,8 @@ typedef struct witness {
     uint64_t acted_with, taught_with; /* weights at the last act and the last lesson */
     uint32_t clock_at_act, clock_at_lesson;
     int64_t n_rows, n_taught, n_valued;
+    double entropy_weights, value_weights; /* sums; below 0: a lesson had none */
+    int64_t n_seen;
     bool disagrees; /* a log-probability was not that of the weights at the act */
 } witness;
 
@@ -66,6 +68,12 @@ static lud_status note_lesson(lud_tick_policy *policy, const lud_tick_lesson *le
     w->clock_at_lesson = w->s->learner->training.batch->tick[0];
     w->n_taught = lesson->n;
     w->n_valued = lesson->n_valued;
+    w->n_seen = lesson->n_seen;
+    w->entropy_weights = w->value_weights = -1.0;
+    for (int64_t k = 0; k < lesson->n && lesson->entropy_weight; k++)
+        w->entropy_weights = fmax(w->entropy_weights, 0.0) + (double)lesson->entropy_weight[k];
+    for (int64_t k = 0; k < lesson->n_valued && lesson->value_weight; k++)
+        w->value_weights = fmax(w->value_weights, 0.0) + (double)lesson->value_weight[k];
     return w->other->kind->learn(w->other, lesson, losses, error);
 }
 
@@ -330,6 +338,79 @@ static void rates_and_prices_are_those_in_force(void **state) {
     close_with_witness(&s);
 }
 
+/* A gate that draws by size weighs what it drew, the critic's rows as well, so that on average all count
+ * alike. */
+static void drawn_rows_weigh_back(void **state) {
+    (void)state;
+    enum { TICKS = 400 };
+    support_ticks s;
+    double rows = 0.0, entropy_weights = 0.0, value_weights = 0.0, taught = 0.0, valued = 0.0;
+    open_with_witness(AGENTS, TEAMS, ENVS,
+                      "gate: {mode: importance, rate: 0.25, warmup_experiences: 0}, value_rate: 0.5, "
+                      "learning_rate: 0, critic_learning_rate: 0",
+                      &s);
+    for (int t = 0; t < TICKS; t++) {
+        support_ticks_run(&s, 1);
+        const double n = (double)s.learner->scoring.selection.n;
+        assert_int_equal(seen.n_seen, s.learner->scoring.selection.n);
+        assert_true((double)seen.n_taught < 0.25 * n + 1.0 && (double)seen.n_valued < 0.5 * n + 1.0);
+        assert_true(seen.entropy_weights > 0.0 && seen.value_weights > 0.0);
+        rows += n;
+        taught += (double)seen.n_taught;
+        valued += (double)seen.n_valued;
+        entropy_weights += seen.entropy_weights;
+        value_weights += seen.value_weights;
+    }
+    near(entropy_weights / rows, 0.25, 0.01);
+    near(value_weights / rows, 0.5, 0.02);
+    assert_true(taught > 0.2 * rows && valued > 0.4 * rows);
+    close_with_witness(&s);
+    open_with_witness(AGENTS, TEAMS, ENVS, "gate: {mode: top_k, rate: 0.25}, value_rate: 0.5", &s);
+    support_ticks_run(&s, 1);
+    assert_true(seen.entropy_weights < 0.0 && seen.value_weights < 0.0); /* nothing to weigh back */
+    close_with_witness(&s);
+}
+
+/* A row of weight 2 beside one of weight 0 is the first alone. */
+static void weights_of_a_lesson(void **state) {
+    (void)state;
+    support_ticks s = support_ticks_open(AGENTS, TEAMS, ENVS, "normaliser: none, policy: {output_gain: 1}");
+    lud_tick_learner *l = s.learner;
+    lud_error error = {0};
+    support_ticks_run(&s, 4);
+    assert_int_equal(lud_tick_act(l, &l->training, false, &error), LUD_OK);
+    const int32_t rows[2] = {3, 7};
+    const float nothing[2] = {0, 0}, weight[2] = {2, 0}, target[2] = {5, -3};
+    lud_parameters *parameters = l->policy->parameters;
+    float *alone = calloc((size_t)parameters->size, sizeof *alone);
+    double size = 0.0;
+    for (int pass = 0; pass < 2; pass++) {
+        const lud_tick_lesson lesson = {.rows = &l->training.rows,
+                                        .n = pass + 1,
+                                        .row = rows,
+                                        .coefficient = nothing,
+                                        .entropy_coefficient = 1,
+                                        .entropy_weight = pass ? weight : NULL,
+                                        .n_valued = pass + 1,
+                                        .valued = rows,
+                                        .target = target,
+                                        .value_weight = pass ? weight : NULL,
+                                        .value_coefficient = 1};
+        lud_tick_losses losses;
+        lud_parameters_zero_gradients(parameters);
+        assert_int_equal(l->policy->kind->learn(l->policy, &lesson, &losses, &error), LUD_OK);
+        for (int64_t i = 0; i < (int64_t)parameters->size; i++) {
+            const float gradient = ((const float *)parameters->gradients)[i];
+            if (pass) near(gradient, alone[i], 1e-5);
+            alone[i] = gradient;
+            size += fabs((double)gradient);
+        }
+    }
+    assert_true(size > 1e-2);
+    free(alone);
+    support_ticks_close(&s);
+}
+
 /* One agent alone: its own quantile lets everything pass, the history of delights does not. */
 static void a_stream_has_a_price(void **state) {
     (void)state;
@@ -458,9 +539,11 @@ static void passes_of_few_rows_change_nothing(void **state) {
 static void resuming_changes_no_bit(void **state) {
     (void)state;
     static const char *const options[] = {
-        "ticks: 1000", "baseline: {type: warmup_then_ema, warmup: 400}, gate: {mode: top_k, rate: 0.2}",
+        "ticks: 1000",
+        "baseline: {type: warmup_then_ema, warmup: 400}, gate: {mode: top_k, rate: 0.2}",
         "baseline: {type: group_mean}, gate: {mode: bernoulli, rate: 0.2, temperature: 1}",
         "baseline: {type: expected_confidence}, optimiser: {type: apollo, rank: 2}",
+        "gate: {mode: importance, rate: 0.2}, value_rate: 0.4",
         "value_rate: 0.3, normaliser: popart, training_teams: [blue], gate: {mode: threshold, rate: 0.3, "
         "history: 50, "
         "history_min: 10}"};
@@ -668,6 +751,8 @@ int main(void) {
                                        cmocka_unit_test(only_training_teams_are_learned_from),
                                        cmocka_unit_test(the_silent_are_not_scored_but_their_rewards_count),
                                        cmocka_unit_test(rates_and_prices_are_those_in_force),
+                                       cmocka_unit_test(drawn_rows_weigh_back),
+                                       cmocka_unit_test(weights_of_a_lesson),
                                        cmocka_unit_test(a_stream_has_a_price),
                                        cmocka_unit_test(dropped_rows_are_out_of_the_backward_pass),
                                        cmocka_unit_test(the_critic_stands_for_what_follows),

@@ -25,7 +25,7 @@ static double farthest(const lud_model *model, uint64_t seed, bool *crossed_inne
     lud_batch *batch = NULL;
     lud_error error = {0};
     assert_int_equal(lud_batch_create(model, ENVS, seed, 0, &batch, &error), LUD_OK);
-    batch->auto_reset = false;
+    batch->end = LUD_END_GOES_ON;
     lud_batch_out out = {0};
     lud_batch_reset(batch, &out);
     const int n_agents = model->layout.n_agents, width = lud_max_continuous(&model->layout);

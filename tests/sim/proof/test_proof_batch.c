@@ -406,7 +406,7 @@ static void test_snapshot(void **state) {
         }
         choose(second, 7, actions);
         lud_proof_batch_step_reset(second, actions);
-        lud_proof_batch_load(second, snapshot);
+        assert_int_equal(lud_proof_batch_load(second, snapshot, NULL), LUD_OK);
         for (uint32_t t = 41; t < 100; t++) {
             choose(second, t, actions);
             lud_proof_batch_step_reset(second, actions);

@@ -127,7 +127,7 @@ static void test_play(void **state) {
     lud_error error = {0};
     lud_batch *batch = NULL;
     assert_int_equal(lud_batch_create(model, N, 4, 0, &batch, &error), LUD_OK);
-    batch->auto_reset = true;
+    batch->end = LUD_END_RESETS;
     void *parts[3];
     for (int p = 0; p < 3; p++) parts[p] = malloc(N * layout->parts[p].bytes);
     float rewards[N];

@@ -158,13 +158,13 @@ static void test_description_of_an_agent(void **unused) {
     tribes_put_store(model, state, 1, LUD_ORE, 7);
     lud_tribes_world.describe_agent(model, state, 0, &text);
     assert_string_equal(text.bytes, "step 0 of 50\n"
-                                    "you are agent 0 of red at 2,1\n"
-                                    "you carry grain 1 wood 0 ore 0, room for 3\n"
-                                    "home 2 west 1 north, holds grain 0 wood 0 ore 0, go west\n"
+                                    "you are agent 0 of red\n"
+                                    "you carry 1 grain, room for 3\n"
+                                    "home 2 west 1 north, holds nothing, go west or north\n"
                                     "grain 1 north, 5 units, go north\n"
-                                    "blue 2 1 east, carries grain 0 wood 2 ore 0, a swap pays\n"
-                                    "friend 1 1 west 1 south, carries grain 0 wood 0 ore 0\n"
-                                    "store of blue 1 east 1 south, holds grain 0 wood 0 ore 7, go south\n"
+                                    "blue 1 east, carries 2 wood, a swap pays\n"
+                                    "friend 1 west 1 south, carries nothing\n"
+                                    "store of blue 1 east 1 south, holds 7 ore, go south\n"
                                     "you can wait south west north trade steal defend\n");
     lud_text_clear(&text);
     lud_tribes_world.describe_team(model, 0, &text);
