@@ -12,7 +12,8 @@
  * OPTIONS is the struct that the rows fill. A row names its field, which is its key too; the form _AT is for
  * a key of another name and for fields inside of fields. Behind the field stand the default as YAML text
  * (NULL: see base/options.h), for numbers and lists of them the least and the largest value, for choices the
- * names; then the help and, where there is one, the unit. A field of the wrong type does not compile. */
+ * names; then the help and, where there is one, the unit. A field of the wrong type does not compile. AUTO
+ * behind the help: an option that follows from the world where nobody gives it (base/automatic.h). */
 #pragma once
 
 #include <stddef.h>
@@ -24,6 +25,7 @@
         .key = name, .type = kind,                                                                           \
         .offset = offsetof(OPTIONS, field) + _Generic(((OPTIONS *)0)->field, c_type : 0), __VA_ARGS__        \
     }
+#define AUTO .automatic = true
 /* the help is followed by the unit, in the order of lud_option */
 #define OPTION_PLAIN(name, kind, c_type, field, preset, ...)                                                 \
     OPTION_ROW(name, kind, c_type, field, .default_value = preset, .help = __VA_ARGS__)

@@ -123,6 +123,10 @@ static bool may_be_empty(const lud_option *option) {
            (option->type == LUD_OPTION_TEXT && !option->default_value);
 }
 
+bool lud_option_is_auto(const lud_option *option, const lud_tree *node) {
+    return option->automatic && node && node->kind == LUD_TREE_SCALAR && strcmp(node->text, "auto") == 0;
+}
+
 static bool has_key(const lud_option_table *table, const char *key) {
     for (int i = 0; i < table->n; i++)
         if (!strcmp(table->options[i].key, key)) return true;
@@ -163,6 +167,7 @@ lud_status lud_options_read(const lud_option_table *table, lud_arena *arena, lud
         const lud_option *option = &table->options[i];
         lud_tree *node = mapping ? lud_tree_get(mapping, option->key) : NULL;
         if (node && node->kind == LUD_TREE_NULL && may_be_empty(option)) node = NULL;
+        if (lud_option_is_auto(option, node)) node = NULL;
         if (!node && option->type == LUD_OPTION_SECTION) /* its required keys are missed all the same */
             LUD_TRY(lud_options_read(option->section, arena, NULL, (char *)values + option->offset, error));
         else if (!node && is_required(option))
@@ -316,7 +321,9 @@ static void print_help(const lud_option_table *table, int indent, FILE *out) {
         if (option->unit) fprintf(out, " [%s]", option->unit);
         fputs(" (", out);
         print_type(option, out);
-        if (option->default_value)
+        if (option->automatic)
+            fprintf(out, "; default auto [%s]", option->default_value);
+        else if (option->default_value)
             fprintf(out, "; default %s", *option->default_value ? option->default_value : "\"\"");
         else if (is_required(option))
             fputs("; required", out);
@@ -335,7 +342,9 @@ static void print_markdown(const lud_option_table *table, const char *prefix, FI
         const lud_option *option = &table->options[i];
         fprintf(out, "| `%s%s` | ", prefix, option->key);
         print_type(option, out);
-        if (option->default_value)
+        if (option->automatic)
+            fprintf(out, " | `auto` [%s] | ", option->default_value);
+        else if (option->default_value)
             fprintf(out, " | `%s` | ", *option->default_value ? option->default_value : "\"\"");
         else
             fputs(is_required(option) ? " | required | " : " | | ", out);

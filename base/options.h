@@ -54,6 +54,8 @@ typedef struct lud_option {
     const char *help; /* one line */
     const char *unit; /* for the help line, or null */
     lud_option_names names;
+    bool automatic;   /* may be `auto`, which it is where nobody gives it: it has its default until who reads
+                         the section finds a value for it (base/automatic.h) */
 } lud_option;
 
 struct lud_option_table {
@@ -67,6 +69,8 @@ struct lud_option_table {
 /* Fills `values` (table->bytes) with the defaults; a required option is left zero. */
 lud_status lud_options_default(const lud_option_table *table, lud_arena *arena, void *values,
                                lud_error *error);
+/* Whether the node says `auto` to an option that may be it. */
+bool lud_option_is_auto(const lud_option *option, const lud_tree *node);
 /* Defaults, then the mapping's values (`mapping` may be null: defaults only). Unknown keys, wrong types,
  * values out of range and missing required keys are errors with place, expectation and nearest key. */
 lud_status lud_options_read(const lud_option_table *table, lud_arena *arena, lud_tree *mapping, void *values,

@@ -46,6 +46,14 @@ static void set_defaults(void *data) {
     values->checkpoint_minutes = 5.0;
 }
 
+/* What follows from the world, and how to have it otherwise. */
+static void print_chosen(const lud_learner *learner) {
+    if (!learner->chosen || !*learner->chosen) return;
+    printf("chosen for this world (learner.KEY; --set learner.KEY=VALUE has it otherwise):\n%s\n",
+           learner->chosen);
+    fflush(stdout);
+}
+
 /* ---- settings that are meant ---- */
 
 enum { MOST_RUN_KEYS = 8 };
@@ -160,6 +168,7 @@ static lud_status train_with(const train_values *values, const char *path, const
     lud_text figures = {0};
     options.figures = &figures;
     lud_train_result result;
+    if (!values->quiet) print_chosen(learner);
     lud_interrupt_install();
     const lud_status status = lud_train(learner, &options, &result, error);
     if (status == LUD_OK || status == LUD_INTERRUPTED)

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 const lud_learner_kind *lud_learner_find(const char *name) {
@@ -83,6 +84,11 @@ lud_status lud_learner_create(const lud_scenario *scenario, lud_device *device, 
 
 lud_status lud_learner_write(const lud_learner *learner, lud_arena *arena, lud_tree *root, lud_error *error) {
     const lud_option_table *options = learner->kind->options;
+    if (learner->n_environments > 0) {
+        char assignment[64];
+        snprintf(assignment, sizeof assignment, "run.environments=%lld", (long long)learner->n_environments);
+        LUD_TRY(lud_tree_set(arena, root, assignment, error));
+    }
     if (!options) return LUD_OK;
     lud_tree *section = lud_tree_get(root, "learner");
     assert(section);       /* the learner was made from it */

@@ -121,6 +121,8 @@ struct lud_learner {
     const lud_metric *evaluation_columns;
     int n_evaluation_columns;
     uint64_t n_iterations;  /* after which training ends */
+    const char *chosen;     /* what automatic options were set to and why, a line each; null or empty: none */
+    int64_t n_environments; /* 0: as the scenario's run.environments, else what stands in its place */
     bool keeps_last;        /* no parameters are better than the last ones, whatever their score */
     lud_progress *progress; /* of the training in hand, for lud_progress_beat; or null */
 };
@@ -138,7 +140,8 @@ const lud_learner_kind *const *lud_learners(int *n);
 lud_status lud_learner_create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
                               lud_error *error);
 /* Writes the `learner` section of the scenario in `root` with every option of the kind at its value in
- * effect; kept as it stands when the kind has no options. */
+ * effect, and run.environments where the learner has chosen them; the section is kept as it stands when the
+ * kind has no options. */
 lud_status lud_learner_write(const lud_learner *learner, lud_arena *arena, lud_tree *root, lud_error *error);
 /* Null is allowed. */
 void lud_learner_destroy(lud_learner *learner);

@@ -12,7 +12,9 @@ const char *const lud_precision_names[] = {
 
 #define OPTIONS lud_run_options
 static const lud_option run_options[] = {
-    INT(environments, "16", 1, 1 << 20, "environments that run side by side"),
+    INT(environments, "16", 1, 1 << 20,
+        "environments that run side by side; auto: as many as suits a learner that chooses them, else 16",
+        AUTO),
     INT(seed, "1", 0, 1e19, "decides every random draw, random maps included"),
     INT(episodes, "100", 1, 1e12, "episodes to run or record"),
     INT(steps, "0", 0, 1e15,
@@ -40,6 +42,13 @@ static const lud_option view_options[] = {
 };
 const lud_option_table lud_view_section_table =
     OPTION_TABLE("view", "how it is shown at first; flags of view and record come before", view_options);
+
+/* Whether the file, or what is set in it, says how many environments run. */
+static bool says_environments(const lud_scenario *s) {
+    lud_tree *run = lud_tree_get(s->root, "run");
+    const lud_tree *node = run && run->kind == LUD_TREE_MAPPING ? lud_tree_get(run, "environments") : NULL;
+    return node && !lud_option_is_auto(&run_options[0], node);
+}
 
 /* Numbers that somebody asks for take the place of those of the file. */
 static void override_run(lud_run_options *run, const lud_run_options *wanted) {
@@ -191,6 +200,7 @@ static lud_status read_root(lud_scenario *s, const lud_scenario_overrides *o, lu
         status = lud_options_read(&lud_view_section_table, s->arena, section(s, "view"), &s->view, error);
     if (status) return status;
     override_run(&s->run, &o->run);
+    s->environments_given = o->run.environments >= 0 || says_environments(s);
     s->policies = section(s, "policies");
     s->learner = section(s, "learner");
     return s->world->parse(s->root, s->path, (uint64_t)s->run.seed, &s->model, error);

@@ -48,6 +48,7 @@ typedef struct lud_scenario {
     const lud_world *world;
     lud_model *model;
     lud_run_options run;
+    bool environments_given; /* by the file or an override; else a learner may choose their number */
     lud_view_section view;
     lud_tree *root;     /* the whole file after includes and overrides */
     lud_tree *policies; /* section trees for the folders above; null when absent */

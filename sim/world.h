@@ -75,7 +75,9 @@ typedef struct lud_layout {
     const lud_action_space *actions; /* [n_agents] */
     const lud_role *roles;           /* [n_agents] */
     const int *idle; /* [n_agents] the choice that does nothing, -1: none; null: nobody has one */
-    int n_teams;     /* 0: the world knows no teams */
+    bool agents_alike; /* all see, act and are paid by the same rules, each from its own place; false: they
+                          may differ */
+    int n_teams;       /* 0: the world knows no teams */
     const char *const *team_names; /* [n_teams] */
     const int *teams;              /* [n_agents] the team of each; null where there are none */
     int n_components;              /* weighted parts that a reward is the sum of; 0: it has none */

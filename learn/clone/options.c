@@ -78,8 +78,8 @@ static const lud_option_table optimiser_table =
 #define OPTIONS lud_mappo_options
 static const lud_option network_options[] = {
     LUD_MAPPO_ENCODER_ROW(),
-    LUD_MAPPO_IDENTIFY_ROW(),
-    LUD_MAPPO_LAYER_ROWS(),
+    LUD_MAPPO_IDENTIFY_ROW(, false),
+    LUD_MAPPO_LAYER_ROWS(, false),
     SECTION(graph, lud_mappo_graph_table, "graph networks"),
 };
 static const lud_option_table network_table =

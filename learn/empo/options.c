@@ -1,5 +1,6 @@
 #include "learn/empo/options.h"
 
+#include "base/automatic.h"
 #include "base/option_rows.h"
 
 static const char *const restart_names[] = {"visited", "successors", NULL};
@@ -10,12 +11,12 @@ static const char *const restart_names[] = {"visited", "successors", NULL};
     LINE(v_h_e, LUD_NET_V_H_E), LINE(x_h, LUD_NET_X_H), LINE(u_r, LUD_NET_U_R), LINE(q_r, LUD_NET_Q_R),      \
         LINE(v_r, LUD_NET_V_R)
 #define DECAY(net, n)                                                                                        \
-    REAL_AT(#net "_weight_decay", weight_decay[n], "-1", -1, 1, "of this network; -1: as `optimiser`")
+    REAL_AT(#net "_weight_decay", weight_decay[n], "-1", -1, 1, "of this network; -1: as `optimiser`", AUTO)
 #define CLIP(net, n)                                                                                         \
     REAL_AT(#net "_grad_clip", stages.clip[n], "10", 0, 1e12, "largest gradient norm; 0: no limit")
 #define INTERVAL(net, n)                                                                                     \
     INT_AT(#net "_target_update_interval", target_interval[n], "100", 1, STEPS,                              \
-           "training steps between copies to the target network")
+           "training steps between copies to the target network", AUTO)
 #define DROPOUT(net, n)                                                                                      \
     REAL_AT(#net "_dropout", head_dropout[n], "-1", -1, 0.99, "of this head; -1: as `dropout`")
 
@@ -30,35 +31,37 @@ TABLE(optimiser_table, "optimiser", LUD_OPTIMISER_HELP, LUD_OPTIMISER_ROWS("1e-8
 #define OPTIONS lud_empo_learner_options
 static const lud_option options[] = {
     TEXT(type, "empo-phase2", "empo-phase2"),
+    LUD_AUTOMATIC_ROW,
     LUD_EMPO_THEORY_OPTIONS(theory),
     TREE(human_prior,
          "how people act: `exact` (solved first), `{type: learned, run: RUN}`, or a policy; "
-         "left out: {type: heuristic}",
+         "left out: exact where the world has at most exact_max_states states, else {type: heuristic}",
          .names = LUD_NAMES_POLICY),
 
     INT(environments, "8", 1, 65536, "environments side by side"),
-    INT(steps_per_episode, "50", 0, STEPS, "0: until the world ends the episode"),
-    INT(buffer_size, "100000", 1, 1e9, "transitions kept"),
+    INT(steps_per_episode, "50", 0, STEPS, "0: until the world ends the episode", AUTO),
+    INT(buffer_size, "100000", 1, 1e9, "transitions kept", AUTO),
     INT(buffer_mebibytes, "256", 1, 1e6, "memory for them; the oldest go first"),
-    REAL(training_steps_per_env_step, "1", 1e-6, 1e6, "updates for one step of one environment"),
+    REAL(training_steps_per_env_step, "1", 1e-6, 1e6, "updates for one step of one environment", AUTO),
     REAL(goal_resample_prob, "0.01", 0, 1, "chance per step to redraw all goals"),
     BOOL(fresh_goals, "true",
          "targets use goals and actions of people drawn anew in each state; false: those acted on"),
     BOOL(expected_people, "false",
-         "targets are expectations over all goals and actions of people instead of one draw"),
+         "targets are expectations over all goals and actions of people instead of one draw", AUTO),
     REAL(restart_prob, "0", 0, 1,
-         "chance that an episode begins in a state met before, not where the world resets to"),
+         "chance that an episode begins in a state met before, not where the world resets to", AUTO),
     CHOICE(restart_from, "visited", restart_names,
-           "states that are kept to restart from: those visited, or all successors of those visited"),
-    INT(restart_choices, "2", 1, 16, "kept states drawn, of which the one restarted from least is taken"),
-    INT(restart_steps, "0", 0, STEPS, "length of such episodes; 0: until the world ends them"),
+           "states that are kept to restart from: those visited, or all successors of those visited", AUTO),
+    INT(restart_choices, "2", 1, 16, "kept states drawn, of which the one restarted from least is taken",
+        AUTO),
+    INT(restart_steps, "0", 0, STEPS, "length of such episodes; 0: until the world ends them", AUTO),
     INT(restart_states, "1000000", 1, 1e8, "most states kept"),
     REAL_AT("epsilon_r_start", stages.epsilon_r_start, "1", 0, 1, "robot exploration at first"),
-    REAL_AT("epsilon_r_end", stages.epsilon_r_end, "0.01", 0, 1, "robot exploration after its decay"),
-    INT_AT("epsilon_r_decay_steps", stages.epsilon_r_steps, "10000", 0, STEPS, "length of the decay"),
+    REAL_AT("epsilon_r_end", stages.epsilon_r_end, "0.01", 0, 1, "robot exploration after its decay", AUTO),
+    INT_AT("epsilon_r_decay_steps", stages.epsilon_r_steps, "10000", 0, STEPS, "length of the decay", AUTO),
     REAL_AT("epsilon_h_start", stages.epsilon_h_start, "1", 0, 1, "human exploration at first"),
-    REAL_AT("epsilon_h_end", stages.epsilon_h_end, "0.01", 0, 1, "human exploration after its decay"),
-    INT_AT("epsilon_h_decay_steps", stages.epsilon_h_steps, "10000", 0, STEPS, "length of the decay"),
+    REAL_AT("epsilon_h_end", stages.epsilon_h_end, "0.01", 0, 1, "human exploration after its decay", AUTO),
+    INT_AT("epsilon_h_decay_steps", stages.epsilon_h_steps, "10000", 0, STEPS, "length of the decay", AUTO),
     BOOL(use_count_based_curiosity, "false", "robots prefer successors seen rarely"),
     REAL(count_curiosity_scale, "1", 0, 1e6, "factor of that bonus"),
     BOOL(count_curiosity_use_ucb, "false", "bonus sqrt(ln N / (n + 1)) instead of 1 / sqrt(n + 1)"),
@@ -105,9 +108,9 @@ static const lud_option options[] = {
     INT(async_queue_size, "10000", 1, 1e9,
         "transitions on their way to the memory; when they are so many, actors wait"),
 
-    INT_AT("num_training_steps", stages.total, "100000", 1, STEPS, "updates in all"),
+    INT_AT("num_training_steps", stages.total, "100000", 1, STEPS, "updates in all", AUTO),
     INT(updates_per_iteration, "100", 1, STEPS, "updates for a line of metrics"),
-    INT(batch_size, "64", 1, 65536, "transitions for an update"),
+    INT(batch_size, "64", 1, 65536, "transitions for an update", AUTO),
     INT(replay_contest, "1", 1, 64,
         "transitions drawn for each one used: that whose targets were missed by most; 1: uniform"),
     CHOICE(v_h_e_target_mode, "one_step", target_modes,
@@ -125,28 +128,31 @@ static const lud_option options[] = {
          "chance that a goal of V_h^e is replaced by one that the person achieved later in the episode"),
     BOOL_AT("hindsight_keeps_frequencies", hindsight_whole, "false",
             "weigh such goals so that each counts in all as often as it is drawn"),
-    INT_AT("warmup_v_h_e_steps", stages.warmup[LUD_NET_V_H_E], "10000", 0, STEPS, "length of stage 0"),
-    INT_AT("warmup_x_h_steps", stages.warmup[LUD_NET_X_H], "10000", 0, STEPS, "length of stage 1"),
-    INT_AT("warmup_u_r_steps", stages.warmup[LUD_NET_U_R], "5000", 0, STEPS, "length of stage 2"),
-    INT_AT("warmup_q_r_steps", stages.warmup[LUD_NET_Q_R], "10000", 0, STEPS, "length of stage 3"),
-    INT_AT("warmup_v_r_steps", stages.warmup[LUD_NET_V_R], "5000", 0, STEPS, "length of stage 4"),
-    INT_AT("beta_r_rampup_steps", stages.beta_r_ramp, "20000", 0, STEPS, "length of stage 5; 0: a jump"),
+    INT_AT("warmup_v_h_e_steps", stages.warmup[LUD_NET_V_H_E], "10000", 0, STEPS, "length of stage 0", AUTO),
+    INT_AT("warmup_x_h_steps", stages.warmup[LUD_NET_X_H], "10000", 0, STEPS, "length of stage 1", AUTO),
+    INT_AT("warmup_u_r_steps", stages.warmup[LUD_NET_U_R], "5000", 0, STEPS, "length of stage 2", AUTO),
+    INT_AT("warmup_q_r_steps", stages.warmup[LUD_NET_Q_R], "10000", 0, STEPS, "length of stage 3", AUTO),
+    INT_AT("warmup_v_r_steps", stages.warmup[LUD_NET_V_R], "5000", 0, STEPS, "length of stage 4", AUTO),
+    INT_AT("beta_r_rampup_steps", stages.beta_r_ramp, "20000", 0, STEPS, "length of stage 5; 0: a jump",
+           AUTO),
     BOOL_AT("gamma_h_curriculum", stages.gamma_h_curriculum, "false", "gamma_h rises from gamma_h_start"),
-    INT_AT("gamma_h_rampup_steps", stages.gamma_h_ramp, "5000", 0, STEPS, "from step 0, within stage 0"),
+    INT_AT("gamma_h_rampup_steps", stages.gamma_h_ramp, "5000", 0, STEPS, "from step 0, within stage 0",
+           AUTO),
     REAL_AT("gamma_h_start", stages.gamma_h_start, "0", 0, 1, "where it starts"),
     BOOL_AT("gamma_r_curriculum", stages.gamma_r_curriculum, "false", "gamma_r rises from gamma_r_start"),
-    INT_AT("gamma_r_rampup_steps", stages.gamma_r_ramp, "5000", 0, STEPS, "from stage 3 on, within it"),
+    INT_AT("gamma_r_rampup_steps", stages.gamma_r_ramp, "5000", 0, STEPS, "from stage 3 on, within it", AUTO),
     REAL_AT("gamma_r_start", stages.gamma_r_start, "0", 0, 1, "where it starts"),
-    REAL_AT("lr_v_h_e", stages.lr[LUD_NET_V_H_E], "1e-3", 0, 10, "base learning rate of V_h^e"),
+    REAL_AT("lr_v_h_e", stages.lr[LUD_NET_V_H_E], "1e-3", 0, 10, "base learning rate of V_h^e", AUTO),
     REAL_AT("lr_x_h", stages.lr[LUD_NET_X_H], "1e-4", 0, 10, "of X_h"),
     REAL_AT("lr_u_r", stages.lr[LUD_NET_U_R], "1e-4", 0, 10, "of U_r"),
-    REAL_AT("lr_q_r", stages.lr[LUD_NET_Q_R], "1e-4", 0, 10, "of Q_r"),
+    REAL_AT("lr_q_r", stages.lr[LUD_NET_Q_R], "1e-4", 0, 10, "of Q_r", AUTO),
     REAL_AT("lr_v_r", stages.lr[LUD_NET_V_R], "1e-4", 0, 10, "of V_r"),
     BOOL_AT("use_sqrt_lr_decay", stages.decay_lr, "true", "rates decay at the end; false: constant"),
-    REAL_AT("lr_constant_fraction", stages.constant_fraction, "0.7", 0, 1, "share of all updates before"),
+    REAL_AT("lr_constant_fraction", stages.constant_fraction, "0.7", 0, 1, "share of all updates before",
+            AUTO),
     BOOL_AT("constant_lr_then_1_over_t", stages.inverse_decay, "true", "decay 1 / t; false: 1 / sqrt t"),
     BOOL_AT("cosine_lr_decay", stages.cosine_decay, "false",
-            "decay along half a cosine to 0 at the last update instead"),
+            "decay along half a cosine to 0 at the last update instead", AUTO),
     SECTION(optimiser, optimiser_table, LUD_OPTIMISER_HELP),
     PER_NET(DECAY),
     PER_NET(CLIP),
@@ -161,42 +167,44 @@ static const lud_option options[] = {
     BOOL_AT("use_z_space_transform", z_space, "false", "Q_r and V_r networks emit z = (-Q)^(-1/(eta xi))"),
     BOOL_AT("use_z_based_loss", stages.z_loss, "false", "errors in z while the rate is constant"),
     BOOL_AT("use_log_space_transform", log_space, "false",
-            "Q_r and V_r networks emit ln(-value), errors in ln(1 - value): relative errors count alike"),
+            "Q_r and V_r networks emit ln(-value), errors in ln(1 - value): relative errors count alike",
+            AUTO),
     BOOL_AT("q_r_dueling", dueling, "false",
-            "the Q_r network has one stream for the state and one for the joint robot actions"),
+            "the Q_r network has one stream for the state and one for the joint robot actions", AUTO),
     BOOL_AT("q_r_advantage_weighted_loss", advantage_loss, "false",
             "weight the errors of actions by pi (1 - pi)"),
     REAL_AT("q_r_advantage_weight_floor", advantage_floor, "0", 0, 1e6, "added to those weights"),
     INT(x_h_goals, "0", 0, 1e6,
         "goals drawn for a target of X_h, or for X_h itself without its network; 0: all goals"),
-    BOOL_AT("x_h_use_network", stages.x_h_network, "true", "learn X_h instead of computing it from V_h^e"),
+    BOOL_AT("x_h_use_network", stages.x_h_network, "true", "learn X_h instead of computing it from V_h^e",
+            AUTO),
     BOOL_AT("u_r_use_network", stages.u_r_network, "false", "learn U_r instead of computing it from X_h"),
     BOOL_AT("v_r_use_network", stages.v_r_network, "false",
             "learn V_r instead of computing it from U_r and Q_r"),
     BOOL(include_step_count, "true", "remaining steps are part of a state"),
 
-    INT(hidden_dim, "256", 4, 65536, "width F of heads and state features"),
+    INT(hidden_dim, "256", 4, 65536, "width F of heads and state features", AUTO),
     INT(goal_feature_dim, "64", 1, 65536, "width of the goal encoder"),
     INT(agent_embedding_dim, "16", 1, 65536, "width of an agent's embedding"),
     INT(agent_position_feature_dim, "32", 1, 65536, "of its place"),
     INT(agent_feature_dim, "32", 1, 65536, "of its features"),
-    REAL(dropout, "0.5", 0, 0.99, "of the hidden layers of all heads"),
+    REAL(dropout, "0.5", 0, 0.99, "of the hidden layers of all heads", AUTO),
     PER_NET(DROPOUT),
     REAL(x_h_floor, "0", 0, 1, "least value of X_h; 0: the smallest weight of a goal"),
 
-    BOOL(use_lookup_tables, "false", "tables instead of networks"),
+    BOOL(use_lookup_tables, "false", "tables instead of networks", AUTO),
     BOOL_AT("use_lookup_v_h_e", use_lookup[LUD_NET_V_H_E], "true", "V_h^e by a table"),
     BOOL_AT("use_lookup_x_h", use_lookup[LUD_NET_X_H], "true", "X_h by a table, when x_h_use_network is on"),
     BOOL_AT("use_lookup_u_r", use_lookup[LUD_NET_U_R], "true", "U_r by a table, when u_r_use_network is on"),
     BOOL_AT("use_lookup_q_r", use_lookup[LUD_NET_Q_R], "true", "Q_r by a table"),
     BOOL_AT("use_lookup_v_r", use_lookup[LUD_NET_V_R], "true", "V_r by a table, when v_r_use_network is on"),
-    REAL_AT("lookup_default_v_h_e", lookup_default[LUD_NET_V_H_E], "0", 0, 1, "starting value"),
+    REAL_AT("lookup_default_v_h_e", lookup_default[LUD_NET_V_H_E], "0", 0, 1, "starting value", AUTO),
     REAL_AT("lookup_default_x_h", lookup_default[LUD_NET_X_H], "1e-10", 1e-30, 1, "starting value"),
     REAL_AT("lookup_default_y", lookup_default[LUD_NET_U_R], "2", 1e-30, 1e30, "starting value of y"),
     REAL_AT("lookup_default_q_r", lookup_default[LUD_NET_Q_R], "-1", -1e30, -1e-30, "starting value"),
     REAL_AT("lookup_default_v_r", lookup_default[LUD_NET_V_R], "-1", -1e30, -1e-30, "starting value"),
     BOOL(lookup_use_adaptive_lr, "false", "rate n^-power at an entry's n-th update; false: lookup_lr"),
-    REAL(lookup_lr, "0.1", 0, 1, "constant rate of table entries"),
+    REAL(lookup_lr, "0.1", 0, 1, "constant rate of table entries", AUTO),
     REAL(lookup_adaptive_lr_min, "1e-6", 0, 1, "least adaptive rate"),
     REAL(lookup_adaptive_lr_power, "1", 0.5, 1, "its power"),
 
@@ -242,9 +250,12 @@ lud_status lud_empo_learning_check(lud_empo_theory *theory, lud_optimiser_option
     return LUD_OK;
 }
 
-lud_status lud_empo_learner_options_read(lud_arena *arena, lud_tree *learner, lud_empo_learner_options *o,
-                                         lud_error *error) {
-    LUD_TRY(lud_options_read(&lud_empo_learner_table, arena, learner, o, error));
+lud_status lud_empo_learner_options_begin(lud_arena *arena, lud_tree *learner, lud_empo_learner_options *o,
+                                          lud_error *error) {
+    return lud_options_read(&lud_empo_learner_table, arena, learner, o, error);
+}
+
+lud_status lud_empo_learner_options_end(lud_tree *learner, lud_empo_learner_options *o, lud_error *error) {
     const lud_place place = learner ? learner->place : (lud_place){0};
     LUD_TRY(lud_empo_learning_check(&o->theory, &o->optimiser, o->batch_size, o->buffer_size,
                                     "empo-phase2 takes what people do from human_prior", learner, error));

@@ -21,6 +21,7 @@ typedef enum lud_empo_target_mode {
 
 typedef struct lud_empo_learner_options {
     const char *type; /* empo-phase2 */
+    bool automatic;
     lud_empo_theory theory;
     lud_empo_stages stages; /* its beta_r, gamma_h and gamma_r are taken from the theory */
     lud_tree *human_prior;  /* `exact`, or a policy; null: heuristic */
@@ -90,6 +91,9 @@ bool lud_empo_learner_keeps_trajectories(const lud_empo_learner_options *options
 lud_status lud_empo_learning_check(lud_empo_theory *theory, lud_optimiser_options *optimiser,
                                    int64_t batch_size, int64_t buffer_size, const char *instead,
                                    lud_tree *learner, lud_error *error);
-/* Reads the section and checks what ranges alone cannot say. */
-lud_status lud_empo_learner_options_read(lud_arena *arena, lud_tree *learner,
-                                         lud_empo_learner_options *options, lud_error *error);
+/* Reads the section; then, when automatic options are chosen (phase2/automatic.h), checks what ranges alone
+ * cannot say and resolves what follows. */
+lud_status lud_empo_learner_options_begin(lud_arena *arena, lud_tree *learner,
+                                          lud_empo_learner_options *options, lud_error *error);
+lud_status lud_empo_learner_options_end(lud_tree *learner, lud_empo_learner_options *options,
+                                        lud_error *error);

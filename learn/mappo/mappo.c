@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "learn/mappo/automatic.h"
 #include "learn/mappo/policy.h"
 #include "learn/mappo/stability/stability.h"
 #include "learn/mappo/start.h"
@@ -104,12 +105,14 @@ static lud_status build_networks(mappo *m, int64_t n_agents, lud_error *error) {
 
 static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud_error *error) {
     lud_mappo_options *o = &m->options;
-    lud_status status = lud_mappo_options_read(m->arena, s->learner, o, error);
+    lud_status status = lud_mappo_options_begin(m->arena, s->learner, o, error);
+    if (!status) status = lud_mappo_choose(s, m->arena, o, &m->base, error);
+    if (!status) status = lud_mappo_options_end(s->learner, o, error);
     if (status) return status;
     if (o->start && !(o->start = lud_path_find(m->arena, s->path, o->start)))
         return lud_no_memory(error, "a learner");
-    if (s->run.steps > 0) o->steps = s->run.steps;
-    const int64_t n_agents = s->model->layout.n_agents, envs = s->run.environments;
+    const int64_t n_agents = s->model->layout.n_agents,
+                  envs = m->base.n_environments > 0 ? m->base.n_environments : s->run.environments;
     const int64_t evaluated = envs < LUD_MAPPO_MAX_EVALUATED ? envs : LUD_MAPPO_MAX_EVALUATED;
     m->seed = (uint64_t)s->run.seed;
     const int64_t most = device->backend->rows_per_run;

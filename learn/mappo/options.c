@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/automatic.h"
 #include "base/file.h"
 #include "base/option_rows.h"
 #include "learn/policy_gradient/value_normaliser.h"
@@ -15,23 +16,29 @@ static const char *const entropy_names[] = {"pathwise", "replayed", NULL};
 static const char *const drive_names[] = {"goal", "disturbance", "central", NULL};
 
 #define OPTIONS lud_mappo_graph_options
-static const lud_option graph_options[] = {
-    INT(embedding_size, "2", 1, 64, "numbers that stand for the type of an entity"),
-    INT(embed_hidden_size, "16", 1, 4096, "width of messages along edges"),
-    INT(embed_layers, "1", 0, 16, "layers of a message after the first"),
-    BOOL(embed_relu, "true", "ReLU in messages, else tanh"),
-    INT(hidden_size, "16", 1, 1024, "channels of an attention head"),
-    INT(heads, "3", 1, 64, "attention heads"),
-    BOOL(concatenate_heads, "false", "concatenate heads instead of their mean"),
-    INT(layers, "2", 0, 16, "attention layers after the first"),
-    BOOL(relu, "true", "ReLU after attention, else tanh"),
-    CHOICE(pooling, "mean", pooling_names, "how the critic combines the nodes of a graph"),
-    BOOL(actor_pools, "false", "the actor sees the pooled graph instead of its own node"),
-    BOOL(ego_critic, "false",
-         "the critic sees its agent's observation and node, as the actor does, instead of the pooled graph"),
-};
+#define GRAPH_ROWS(chosen)                                                                                   \
+    {                                                                                                        \
+        INT(embedding_size, "2", 1, 64, "numbers that stand for the type of an entity"),                     \
+            INT(embed_hidden_size, "16", 1, 4096, "width of messages along edges"),                          \
+            INT(embed_layers, "1", 0, 16, "layers of a message after the first"),                            \
+            BOOL(embed_relu, "true", "ReLU in messages, else tanh"),                                         \
+            INT(hidden_size, "16", 1, 1024, "channels of an attention head"),                                \
+            INT(heads, "3", 1, 64, "attention heads"),                                                       \
+            BOOL(concatenate_heads, "false", "concatenate heads instead of their mean"),                     \
+            INT(layers, "2", 0, 16, "attention layers after the first", .automatic = chosen),                \
+            BOOL(relu, "true", "ReLU after attention, else tanh"),                                           \
+            CHOICE(pooling, "mean", pooling_names, "how the critic combines the nodes of a graph"),          \
+            BOOL(actor_pools, "false", "the actor sees the pooled graph instead of its own node"),           \
+            BOOL(ego_critic, "false",                                                                        \
+                 "the critic sees its agent's observation and node, as the actor does, instead of the "      \
+                 "pooled graph",                                                                             \
+                 .automatic = chosen),                                                                       \
+    }
+static const lud_option graph_options[] = GRAPH_ROWS(false), chosen_graph_options[] = GRAPH_ROWS(true);
 const lud_option_table lud_mappo_graph_table =
     OPTION_TABLE("graph", "networks over the graph of entities", graph_options);
+static const lud_option_table chosen_graph_table =
+    OPTION_TABLE("graph", "networks over the graph of entities", chosen_graph_options);
 
 #undef OPTIONS
 #define OPTIONS lud_mappo_mad_options
@@ -70,6 +77,7 @@ static const lud_option_table optimiser_table =
 #define OPTIONS lud_mappo_options
 static const lud_option mappo_options[] = {
     TEXT(type, NULL, "graph-mappo"),
+    LUD_AUTOMATIC_ROW,
     TEXT(start, NULL, "a RUN of clone, whose actor training begins with; not read when a run is resumed",
          .names = LUD_NAMES_RUN),
     LUD_MAPPO_ENCODER_ROW(),
@@ -77,34 +85,47 @@ static const lud_option mappo_options[] = {
            "the action: direct, base controller + magnitude * direction (mad), base controller + direction "
            "(base)"),
     BOOL(centralised, "true",
-         "the critic sees the observations of all agents (MAPPO), else its own only (IPPO)"),
-    LUD_MAPPO_IDENTIFY_ROW(),
+         "the critic sees the observations of all agents (MAPPO), else its own only (IPPO)", AUTO),
+    LUD_MAPPO_IDENTIFY_ROW(, true),
     BOOL(factored, "false",
-         "of agents that move and speak: a move and a word are drawn independently, else one of all pairs"),
-    BOOL(recurrent, "true", "gated recurrent units in actor and critic"),
-    INT(steps, "2000000", 1, 1000000000000000.0, "environment steps of the whole training"),
-    INT(rollout_length, "25", 1, 100000, "steps of every environment between two updates"),
-    LUD_MAPPO_LAYER_ROWS(),
+         "of agents that move and speak: a move and a word are drawn independently, else one of all pairs",
+         AUTO),
+    BOOL(recurrent, "true", "gated recurrent units in actor and critic", AUTO),
+    INT(steps, "2000000", 1, 1000000000000000.0, "environment steps of the whole training", AUTO),
+    INT(rollout_length, "25", 1, 100000, "steps of every environment between two updates", AUTO),
+    LUD_MAPPO_LAYER_ROWS(, true),
     REAL(log_std, "0", -10, 5, "log standard deviation of continuous actions at the start"),
     INT(chunk_length, "10", 1, 100000, "steps over which recurrent units are unrolled in an update"),
-    REAL(learning_rate, "0.0005", 0, 10, "of the actor"),
-    REAL(critic_learning_rate, "0.0005", 0, 10, "of the critic"),
-    BOOL(decay_learning_rate, "false", "both fall linearly to 0 over the training"),
+    REAL(learning_rate, "0.0005", 0, 10, "of the actor", AUTO),
+    REAL(critic_learning_rate, "0.0005", 0, 10, "of the critic", AUTO),
+    BOOL(decay_learning_rate, "false", "both fall linearly to 0 over the training", AUTO),
     SECTION(optimiser, optimiser_table, LUD_OPTIMISER_HELP),
-    INT_AT("epochs", update.epochs, "15", 1, 1000, "passes over the rollout in an update"),
-    INT(minibatches, "1", 0, 1000000, "parts of an epoch; 0: as minibatch_size says"),
+    INT_AT("epochs", update.epochs, "15", 1, 1000, "passes over the rollout in an update", AUTO),
+    INT(minibatches, "1", 0, 1000000, "parts of an epoch; 0: as minibatch_size says", AUTO),
     INT(minibatch_size, "32", 1, 1000000000, "samples of a minibatch when minibatches is 0"),
     REAL_AT("clip", update.clip, "0.2", 0, 100, "clipping of ratios, and of values"),
     BOOL(clip_value, "true", "clip the change of values"),
-    REAL_AT("entropy_coefficient", update.entropy_coefficient, "0.01", -10, 10, "weight of the entropy"),
+    REAL_AT("entropy_coefficient", update.entropy_coefficient, "0.01", -10, 10, "weight of the entropy",
+            AUTO),
+    BOOL(decay_entropy, "false", "that weight falls linearly to a tenth over the training", AUTO),
+    REAL_AT("target_kl", update.target_kl, "0", 0, 1e9,
+            "an update ends when a minibatch's divergence from the policy that acted passes 1.5 of it; 0: "
+            "never",
+            AUTO),
+    REAL_AT(
+        "advantage_floor", update.advantage_floor, "0", 0, 1e6,
+        "advantages are divided by their deviation over the rollout, or by this share of the returns' root "
+        "mean square where that is more: noise around what the critic explains is not blown up to full size",
+        AUTO),
     REAL_AT("value_coefficient", update.value_coefficient, "1", 0, 1000, "weight of the value loss"),
     REAL(max_norm, "10", 0, 1000000000.0, "largest norm of each gradient; 0: no clipping"),
-    REAL_AT("discount", update.gamma, "0.99", 0, 1, "gamma"),
+    REAL_AT("discount", update.gamma, "0.99", 0, 1, "gamma", AUTO),
     REAL_AT("lambda", update.lambda, "0.95", 0, 1, "of generalised advantage estimation"),
     BOOL_AT("gae", update.gae, "true", "generalised advantage estimation, else discounted sums"),
     CHOICE_AT("time_limits", update.time_limits, "terminal", lud_time_limit_names,
               "an episode cut off by its length: terminal as any end; discard, its last step gives no "
-              "advantage; bootstrap, the critic's value of what was seen last stands for the rest"),
+              "advantage; bootstrap, the critic's value of what was seen last stands for the rest",
+              AUTO),
     REAL_AT("huber_delta", update.huber_delta, "10", 0, 1000000000.0,
             "where the value loss turns linear; 0: squared loss"),
     CHOICE(normaliser, "valuenorm", lud_value_normaliser_names,
@@ -114,7 +135,7 @@ static const lud_option mappo_options[] = {
     BOOL(deterministic, "true", "evaluate with the likeliest action instead of drawing"),
     SECTION_AT("gate", update.gate, lud_gate_table, "which samples give gradients"),
     SECTION_AT("baseline", update.baseline, lud_critic_baseline_table, "what returns are compared with"),
-    SECTION(graph, lud_mappo_graph_table, "graph networks"),
+    SECTION(graph, chosen_graph_table, "graph networks"),
     SECTION(mad, mad_table, "magnitude and direction"),
 };
 const lud_option_table lud_mappo_option_table =
@@ -122,15 +143,22 @@ const lud_option_table lud_mappo_option_table =
 
 lud_status lud_mappo_options_read(lud_arena *arena, lud_tree *learner, lud_mappo_options *o,
                                   lud_error *error) {
-    lud_status status = lud_options_read(&lud_mappo_option_table, arena, learner, o, error);
-    if (!status) status = lud_optimiser_options_check(&o->optimiser, learner, error);
-    if (status) return status;
+    LUD_TRY(lud_mappo_options_begin(arena, learner, o, error));
+    return lud_mappo_options_end(learner, o, error);
+}
+
+lud_status lud_mappo_options_begin(lud_arena *arena, lud_tree *learner, lud_mappo_options *o,
+                                   lud_error *error) {
+    LUD_TRY(lud_options_read(&lud_mappo_option_table, arena, learner, o, error));
+    return lud_optimiser_options_check(&o->optimiser, learner, error);
+}
+
+lud_status lud_mappo_options_end(const lud_tree *learner, lud_mappo_options *o, lud_error *error) {
     const lud_place place = learner ? learner->place : (lud_place){0};
     o->update.value_clip = o->clip_value ? o->update.clip : 0.0;
     o->update.value_clipped = false;
     o->update.of_returns = true;
     o->update.scale = LUD_ADVANTAGE_OF_ROLLOUT;
-    o->update.target_kl = 0.0;
     if (!o->recurrent) o->chunk_length = 1;
     if (o->chunk_length > o->rollout_length) o->chunk_length = o->rollout_length;
     if (o->mad.r_min >= o->mad.r_max || o->mad.r_max >= 1.0)

@@ -57,6 +57,7 @@ typedef struct lud_mappo_heads {
 
 typedef struct lud_mappo_options {
     const char *type, *start;
+    bool automatic;
     int encoder, control;
     bool centralised, recurrent, identify, factored;
     int64_t steps, rollout_length;
@@ -65,7 +66,7 @@ typedef struct lud_mappo_options {
     double output_gain, log_std;
     double learning_rate, critic_learning_rate;
     lud_optimiser_options optimiser;
-    bool decay_learning_rate;
+    bool decay_learning_rate, decay_entropy;
     int64_t minibatches, minibatch_size;
     double max_norm;
     bool clip_value;
@@ -82,26 +83,36 @@ typedef struct lud_mappo_options {
 extern const lud_option_table lud_mappo_option_table, lud_mappo_graph_table; /* the section `graph` */
 extern const char *const lud_mappo_encoder_names[];                          /* null-terminated */
 
-/* Reads a `learner:` section of type graph-mappo (null: defaults) and checks it. Texts live in the arena. */
+/* Reads a `learner:` section of type graph-mappo (null: defaults) and checks it. Texts live in the arena.
+ * Automatic options that nobody gave have the values that they have where there is no world to choose by. */
 lud_status lud_mappo_options_read(lud_arena *arena, lud_tree *learner, lud_mappo_options *options,
                                   lud_error *error);
+/* Its two halves: what stands there, and, when automatic options are chosen, what follows from it. */
+lud_status lud_mappo_options_begin(lud_arena *arena, lud_tree *learner, lud_mappo_options *options,
+                                   lud_error *error);
+lud_status lud_mappo_options_end(const lud_tree *learner, lud_mappo_options *options, lud_error *error);
 
 /* Numbers of the magnitude's state that one row carries from step to step; 0: none. */
 int64_t lud_mappo_state_width(const lud_mappo_options *options);
 
-/* Rows of the option tables of those who act with these networks. The fields are those of a lud_mappo_options
- * behind `in`, as `network.`; nothing where the table fills one itself. Needs base/option_rows.h. */
+/* Rows of the option tables of those who act with these networks; `chosen`: whether who reads the table
+ * chooses the values that can follow from the world (base/automatic.h). The fields are those of a
+ * lud_mappo_options behind `in`, as `network.`; nothing where the table fills one itself. Needs
+ * base/option_rows.h. */
 #define LUD_MAPPO_ENCODER_ROW(in)                                                                            \
     CHOICE_AT("encoder", in encoder, "auto", lud_mappo_encoder_names,                                        \
               "what sees the world; auto: graph where edges are observed, grid in multigrid, else mlp")
-#define LUD_MAPPO_IDENTIFY_ROW(in)                                                                           \
+#define LUD_MAPPO_IDENTIFY_ROW(in, chosen)                                                                   \
     BOOL_AT("identify", in identify, "false",                                                                \
-            "observations carry the number of the agent (one-hot); fixes the number of agents")
-#define LUD_MAPPO_LAYER_ROWS(in)                                                                             \
+            "observations carry the number of the agent (one-hot); fixes the number of agents",              \
+            .automatic = chosen)
+#define LUD_MAPPO_LAYER_ROWS(in, chosen)                                                                     \
     INT_AT("hidden_size", in hidden_size, "64", 1, 8192, "width of hidden layers"),                          \
         INT_AT("layers", in layers, "1", 0, 16, "hidden layers after the first"),                            \
-        INT_AT("channels", in channels, "16", 1, 1024, "channels of the convolutions over a grid"),          \
-        INT_AT("convolutions", in convolutions, "2", 1, 16, "3 x 3 convolutions over a grid"),               \
+        INT_AT("channels", in channels, "16", 1, 1024, "channels of the convolutions over a grid",           \
+               .automatic = chosen),                                                                         \
+        INT_AT("convolutions", in convolutions, "2", 1, 16, "3 x 3 convolutions over a grid",                \
+               .automatic = chosen),                                                                         \
         BOOL_AT("tanh", in tanh, "false", "tanh in hidden layers instead of ReLU"),                          \
         BOOL_AT("orthogonal", in orthogonal, "true", "orthogonal initial weights, else Xavier uniform"),     \
         BOOL_AT("feature_normalisation", in feature_normalisation, "true",                                   \

@@ -209,6 +209,7 @@ lud_status lud_mappo_update(mappo *m, lud_error *error) {
     u->n_minibatches = parts < u->n_chunks ? parts : u->n_chunks;
     const double done = (double)m->iteration / (double)m->base.n_iterations;
     lud_mappo_ppo_set_rates(&m->ppo, o, o->decay_learning_rate ? 1.0 - done : 1.0);
+    if (o->decay_entropy) u->ppo.entropy_coefficient = (1.0 - 0.9 * done) * o->update.entropy_coefficient;
     u->progress = m->base.progress;
     u->part_begin = LUD_MAPPO_ROLLOUT_PART;
     u->part_end = 1.0;

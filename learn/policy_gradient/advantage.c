@@ -8,6 +8,18 @@ int64_t lud_returns_numbers(int64_t n_steps, int64_t n) {
     return N_ARRAYS * (n_steps + 1) * n;
 }
 
+static void find_moments(int64_t n, const float *x, double *mean, double *deviation) {
+    double square = 0.0;
+    *mean = 0.0;
+    for (int64_t i = 0; i < n; i++) *mean += (double)x[i];
+    *mean /= (double)n;
+    for (int64_t i = 0; i < n; i++) {
+        const double d = (double)x[i] - *mean;
+        square += d * d;
+    }
+    *deviation = sqrt(square / (double)n);
+}
+
 void lud_returns_estimate(const lud_returns *r, const lud_policy_gradient_options *o) {
     lud_device *device = r->device;
     const int64_t n = r->n_steps * r->n, slots = n + r->n;
@@ -46,18 +58,16 @@ void lud_returns_estimate(const lud_returns *r, const lud_policy_gradient_option
         for (int64_t i = 0; i < n && discard; i++)
             if (r->cut[i + r->n] == 0.0f) r->advantage[i] = 0.0f;
     }
-    if (o->scale == LUD_ADVANTAGE_OF_ROLLOUT) lud_advantage_normalise(n, r->advantage);
+    if (o->scale != LUD_ADVANTAGE_OF_ROLLOUT) return;
+    double mean = 0.0, deviation = 0.0;
+    if (o->advantage_floor > 0.0) find_moments(n, r->returns, &mean, &deviation);
+    lud_advantage_normalise(n, o->advantage_floor * hypot(mean, deviation), r->advantage);
 }
 
-void lud_advantage_normalise(int64_t n, float *advantage) {
-    double mean = 0.0, square = 0.0;
-    for (int64_t i = 0; i < n; i++) mean += (double)advantage[i];
-    mean /= (double)n;
-    for (int64_t i = 0; i < n; i++) {
-        const double d = (double)advantage[i] - mean;
-        square += d * d;
-    }
-    const double scale = 1.0 / (sqrt(square / (double)n) + 1e-5);
+void lud_advantage_normalise(int64_t n, double least, float *advantage) {
+    double mean = 0.0, deviation = 0.0;
+    find_moments(n, advantage, &mean, &deviation);
+    const double scale = 1.0 / ((deviation > least ? deviation : least) + 1e-5);
     for (int64_t i = 0; i < n; i++) advantage[i] = (float)(((double)advantage[i] - mean) * scale);
 }
 

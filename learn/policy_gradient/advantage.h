@@ -33,8 +33,9 @@ typedef struct lud_returns {
 int64_t lud_returns_numbers(int64_t n_steps, int64_t n);
 /* Fills advantage and returns; advantages are normalised when the options say so of the rollout. */
 void lud_returns_estimate(const lud_returns *r, const lud_policy_gradient_options *options);
-/* (A - mean) / (deviation + 1e-5), over all n. */
-void lud_advantage_normalise(int64_t n, float *advantage);
+/* (A - mean) / (max(deviation, least) + 1e-5), over all n. What is left of advantages where the critic
+ * explains nearly all is noise, which `least` keeps from being blown up to full size. */
+void lud_advantage_normalise(int64_t n, double least, float *advantage);
 /* Mean of advantage[row[i]], i < n, and their deviation (of a sample of the whole) + 1e-8, n > 1; else 0 and
  * 1. */
 void lud_advantage_moments(int64_t n, const int32_t *row, const float *advantage, double *mean,

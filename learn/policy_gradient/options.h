@@ -29,6 +29,8 @@ typedef struct lud_policy_gradient_options {
     bool of_returns; /* the advantage is the return less the value instead of its own sum: the same but for
                         rounding */
     int scale;       /* lud_advantage_scale */
+    double advantage_floor; /* OF_ROLLOUT: the deviation counts as at least this share of the size of returns,
+                               the root of their mean square */
     /* losses */
     double clip;        /* of ratios */
     double value_clip;  /* of changes of values, 0: none */

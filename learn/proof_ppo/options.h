@@ -94,6 +94,7 @@ extern const char *const lud_proof_tie_rules[];
 
 typedef struct lud_proof_ppo_options {
     const char *type;
+    bool automatic;
     lud_proof_net_options network;
     int64_t total_steps, n_envs, n_steps, batch_size;
     lud_policy_gradient_options update;
@@ -124,6 +125,10 @@ extern const lud_option_table lud_proof_ppo_table;
 /* Reads a `learner:` section of type proof-ppo (null: defaults). Texts live in the arena. */
 lud_status lud_proof_ppo_options_read(lud_arena *arena, lud_tree *learner, lud_proof_ppo_options *values,
                                       lud_error *error);
+/* Its two halves: what stands there, and, when automatic options are chosen, what is checked and follows. */
+lud_status lud_proof_ppo_options_begin(lud_arena *arena, lud_tree *learner, lud_proof_ppo_options *values,
+                                       lud_error *error);
+lud_status lud_proof_ppo_options_end(lud_tree *learner, lud_proof_ppo_options *values, lud_error *error);
 /* The two schedules over steps 0 .. n_updates - 1. */
 lud_schedule lud_proof_ppo_learning_rate(const lud_proof_ppo_options *options, double n_updates);
 lud_schedule lud_proof_ppo_entropy(const lud_proof_ppo_options *options, double n_updates);

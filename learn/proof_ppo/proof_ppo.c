@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "learn/proof_ppo/automatic.h"
 #include "learn/proof_ppo/policy.h"
 #include "learn/proof_ppo/query.h"
 #include "learn/proof_ppo/report.h"
@@ -98,7 +99,9 @@ static lud_status name_columns(prover *p, lud_error *error) {
 }
 
 static lud_status build(prover *p, lud_error *error) {
-    LUD_TRY(lud_proof_ppo_options_read(p->arena, p->scenario->learner, &p->options, error));
+    LUD_TRY(lud_proof_ppo_options_begin(p->arena, p->scenario->learner, &p->options, error));
+    LUD_TRY(lud_proof_ppo_choose(p->scenario, p->model, p->arena, &p->options, &p->base.chosen, error));
+    LUD_TRY(lud_proof_ppo_options_end(p->scenario->learner, &p->options, error));
     const lud_proof_ppo_options *o = &p->options;
     const char **embeddings = &p->options.evaluation.rank.fusion.run;
     if (*embeddings && !(*embeddings = lud_path_find(p->arena, p->scenario->path, *embeddings)))
@@ -109,7 +112,6 @@ static lud_status build(prover *p, lud_error *error) {
                               "evaluation: score: odds is that of giving up, which this world does not offer "
                               "(proof.limits.end_action)");
     p->base.keeps_last = !o->evaluation.keep_best;
-    if (p->scenario->run.steps > 0) p->options.total_steps = p->scenario->run.steps;
     const int n_threads = (int)p->scenario->run.threads;
     if (o->n_envs * o->n_steps > INT32_MAX / 4)
         return lud_fail(error, LUD_ERROR_LIMIT, "n_envs x n_steps is too large");

@@ -13,11 +13,11 @@ static const lud_option policy_options[] = {
     LUD_MAPPO_ENCODER_ROW(network.),
     BOOL_AT("centralised", network.centralised, "false",
             "the critic sees the observations of all agents, else its own only"),
-    LUD_MAPPO_IDENTIFY_ROW(network.),
+    LUD_MAPPO_IDENTIFY_ROW(network., false),
     BOOL_AT(
         "factored", network.factored, "false",
         "of agents that move and speak: a move and a word are drawn independently, else one of all pairs"),
-    LUD_MAPPO_LAYER_ROWS(network.),
+    LUD_MAPPO_LAYER_ROWS(network., false),
     REAL_AT("log_std", network.log_std, "0", -10, 5,
             "log standard deviation of continuous actions at the start"),
     SECTION_AT("graph", network.graph, lud_mappo_graph_table, "graph networks"),

@@ -413,6 +413,8 @@ static lud_status compile_layout(lud_particle_model *m, lud_error *error) {
     int n = m->n_entities;
     layout->n_agents = m->n_agents;
     layout->max_steps = (int)m->options.episode_length;
+    layout->agents_alike = true;
+    for (int a = 1; a < m->n_agents; a++) layout->agents_alike &= m->kind_of[a] == m->kind_of[0];
     layout->state_bytes = (size_t)m->n_words * m->code->word_bytes;
     m->part_observation = m->part_nodes = m->part_edge_begin = m->part_edge_source = m->part_edge_length =
         m->part_distances = m->part_disturbance = -1;

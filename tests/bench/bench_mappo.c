@@ -63,13 +63,13 @@ static lud_status run_published(lud_bench_report *report, lud_error *error) {
         snprintf(rollout, sizeof rollout, "%s, rollout", cases[i].label);
         snprintf(update, sizeof update, "%s, update", cases[i].label);
         if (!lud_bench_wants(report, rollout) && !lud_bench_wants(report, update)) continue;
-        snprintf(
-            text, sizeof text,
-            "ludus: 1\nname: bench\nworld: particle\n"
-            "particle: {task: navigation_graph, actions: continuous}\nrun: {environments: %d, seed: 1}\n"
-            "learner: {type: graph-mappo, centralised: false, tanh: true, rollout_length: %d, epochs: 10, "
-            "minibatches: 0, minibatch_size: 128, %s}\n",
-            ENVS, STEPS, cases[i].learner);
+        snprintf(text, sizeof text,
+                 "ludus: 1\nname: bench\nworld: particle\n"
+                 "particle: {task: navigation_graph, actions: continuous}\nrun: {environments: %d, seed: 1}\n"
+                 "learner: {type: graph-mappo, automatic: false, centralised: false, tanh: true, "
+                 "rollout_length: %d, epochs: 10, "
+                 "minibatches: 0, minibatch_size: 128, %s}\n",
+                 ENVS, STEPS, cases[i].learner);
         training t;
         status = open_training(text, device, &t, error);
         if (!status) status = measure((lud_mappo_learner_state *)t.learner, rollout, update, report, error);
@@ -90,7 +90,8 @@ static lud_status measure_training(const char *label, const char *where, const c
              "ludus: 1\nname: bench\nworld: particle\n"
              "particle: {task: navigation_graph, collaborative: false, actions: continuous}\n"
              "run: {environments: %d, seed: 1}\n"
-             "learner: {type: graph-mappo, centralised: false, recurrent: false, time_limits: bootstrap, "
+             "learner: {type: graph-mappo, automatic: false, centralised: false, recurrent: false, "
+             "time_limits: bootstrap, "
              "rollout_length: %d, epochs: 3, minibatches: 6, graph: {layers: 1, ego_critic: true}, %s}\n",
              n_envs, STEPS, learner);
     training t;

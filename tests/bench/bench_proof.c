@@ -166,8 +166,9 @@ static lud_status ranking_rows(lud_bench_report *report, const lud_proof_ranker 
  * candidates each. The iteration is measured once in either precision: it takes about a minute. */
 static lud_status learner_rows(lud_bench_report *report, lud_error *error) {
     enum { N_QUERIES = 20, N_CANDIDATES = 100 };
-    static const char *const set[] = {"learner={type: proof-ppo, n_steps: 128, evaluation: {queries: 1, "
-                                      "candidates: 1, every: 0}, total_steps: 1000000}"};
+    static const char *const set[] = {
+        "learner={type: proof-ppo, automatic: false, n_steps: 128, evaluation: {queries: 1, "
+        "candidates: 1, every: 0}, total_steps: 1000000}"};
     lud_scenario *scenario = NULL;
     lud_device *device = NULL;
     lud_learner *learner = NULL;
@@ -221,7 +222,8 @@ static lud_status device_step_rows(lud_bench_report *report, lud_device *device,
     char set[160];
     const char *const sets[] = {set};
     snprintf(set, sizeof set,
-             "learner={type: proof-ppo, n_envs: %d, n_steps: %d, evaluation: {queries: 1, candidates: 1}}",
+             "learner={type: proof-ppo, automatic: false, n_envs: %d, n_steps: %d, evaluation: {queries: 1, "
+             "candidates: 1}}",
              DEVICE_ENVS, DEVICE_STEPS);
     lud_scenario *scenario = NULL;
     lud_learner *learner = NULL;

@@ -22,8 +22,8 @@
 #define BALLS  LUDUS_SOURCE_DIR "/scenarios/multigrid/collect_balls.yaml"
 #define PARTICLE(section, learner)                                                                           \
     "ludus: 1\nname: t\nworld: particle\nparticle: {" section ", episode_length: 4}\n"                       \
-    "run: {environments: 3, seed: 5}\nlearner: {type: graph-mappo, rollout_length: 6, steps: 54, " learner   \
-    "}\n"
+    "run: {environments: 3, seed: 5}\nlearner: {type: graph-mappo, automatic: false, rollout_length: 6, "    \
+    "steps: 54, " learner "}\n"
 #define NAVIGATION(actions) "task: navigation_graph, agents: 3, obstacles: 1, actions: " actions
 #define DISTURBED           NAVIGATION("continuous") ", graph: {nodes: relative, edges: true}, disturbance: {std: 0.1}"
 #define SMALL                                                                                                \
@@ -31,7 +31,8 @@
     "embed_hidden_size: 8, layers: 1}"
 #define MAD_SMALL "state_size: 6, hidden_size: 8"
 #define GRID_SMALL                                                                                           \
-    "type: graph-mappo, rollout_length: 5, hidden_size: 16, channels: 4, steps: 20, epochs: 2, "             \
+    "type: graph-mappo, automatic: false, rollout_length: 5, hidden_size: 16, channels: 4, steps: 20, "      \
+    "epochs: 2, "                                                                                            \
     "evaluation_episodes: 2"
 #define PROOF_SET                                                                                            \
     "learner.n_envs=8", "learner.n_steps=8", "learner.batch_size=24", "learner.n_epochs=2",                  \
@@ -45,7 +46,8 @@
     "goals: [{cell: [1, 1]}, {cell: [2, 1]}, {cell: [3, 1]}, {cell: [2, 2]}]\n"
 #define EMPO(more)                                                                                           \
     CORRIDOR                                                                                                 \
-    "learner:\n  type: empo-phase2\n  zeta: 2\n  eta: 1.1\n  gamma_h: 0.95\n  gamma_r: 0.97\n  beta_r: 3\n"  \
+    "learner:\n  type: empo-phase2\n  automatic: false\n  zeta: 2\n  eta: 1.1\n  gamma_h: 0.95\n  gamma_r: " \
+    "0.97\n  beta_r: 3\n"                                                                                    \
     "  num_training_steps: 24\n  updates_per_iteration: 8\n  batch_size: 6\n"                                \
     "  warmup_v_h_e_steps: 4\n  warmup_x_h_steps: 4\n  warmup_u_r_steps: 4\n  warmup_q_r_steps: 4\n"         \
     "  warmup_v_r_steps: 2\n  beta_r_rampup_steps: 2\n  v_h_e_target_update_interval: 3\n"                   \

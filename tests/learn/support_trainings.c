@@ -22,7 +22,8 @@
     "  actions: small\n"                                                                                     \
     "goals: [{cell: [1, 1]}, {cell: [2, 1]}, {cell: [3, 1]}, {cell: [2, 2]}]\n"
 #define EMPO                                                                                                 \
-    "learner:\n  type: empo-phase2\n  zeta: 2\n  eta: 1.1\n  gamma_h: 0.95\n  gamma_r: 0.97\n  beta_r: 3\n"  \
+    "learner:\n  type: empo-phase2\n  automatic: false\n  zeta: 2\n  eta: 1.1\n  gamma_h: 0.95\n  gamma_r: " \
+    "0.97\n  beta_r: 3\n"                                                                                    \
     "  human_prior: {type: random}\n  num_training_steps: 12\n  updates_per_iteration: 4\n  batch_size: 6\n" \
     "  warmup_v_h_e_steps: 2\n  warmup_x_h_steps: 2\n  warmup_u_r_steps: 2\n  warmup_q_r_steps: 2\n"         \
     "  warmup_v_r_steps: 2\n  beta_r_rampup_steps: 0\n  v_h_e_target_update_interval: 3\n"                   \
@@ -89,44 +90,49 @@ const support_training support_trainings[] = {
     {"empo tables", CORRIDOR EMPO "  use_lookup_tables: true\n", NULL, {NULL}, false, 1e-4},
     {"mappo, magnitude and direction",
      NAVIGATION("continuous",
-                "2") "learner: {type: graph-mappo, control: mad, rollout_length: 6, "
+                "2") "learner: {type: graph-mappo, automatic: false, control: mad, rollout_length: 6, "
                      "chunk_length: 5, centralised: false, mad: {state_size: 6, hidden_size: 8}, " MAPPO,
      NULL,
      {NULL},
      true,
      1e-3},
     {"mappo, continuous, recurrent",
-     NAVIGATION("continuous", "3") "learner: {type: graph-mappo, rollout_length: 6, chunk_length: 3, "
-                                   "recurrent: true, " MAPPO,
+     NAVIGATION("continuous",
+                "3") "learner: {type: graph-mappo, automatic: false, rollout_length: 6, chunk_length: 3, "
+                     "recurrent: true, " MAPPO,
      NULL,
      {NULL},
      true,
      1e-3},
     {"mappo, discrete",
-     NAVIGATION("discrete", "3") "learner: {type: graph-mappo, rollout_length: 6, recurrent: false, " MAPPO,
+     NAVIGATION(
+         "discrete",
+         "3") "learner: {type: graph-mappo, automatic: false, rollout_length: 6, recurrent: false, " MAPPO,
      NULL,
      {NULL},
      false,
      1e-3},
     {"mappo, gated",
-     NAVIGATION("discrete", "3") "learner: {type: graph-mappo, rollout_length: 6, chunk_length: 3, "
-                                 "gate: {mode: top_k, rate: 0.3, warmup_experiences: 0, history: 20, "
-                                 "history_min: 5}, baseline: {type: ema_only}, " MAPPO,
+     NAVIGATION("discrete",
+                "3") "learner: {type: graph-mappo, automatic: false, rollout_length: 6, chunk_length: 3, "
+                     "gate: {mode: top_k, rate: 0.3, warmup_experiences: 0, history: 20, "
+                     "history_min: 5}, baseline: {type: ema_only}, " MAPPO,
      NULL,
      {NULL},
      false,
      1e-3},
     {"mappo, magnitude of disturbances",
-     DISTURBED "learner: {type: graph-mappo, control: mad, rollout_length: 6, chunk_length: 4, "
-               "mad: {state_size: 4, hidden_size: 6, input: disturbance}, " MAPPO,
+     DISTURBED
+     "learner: {type: graph-mappo, automatic: false, control: mad, rollout_length: 6, chunk_length: 4, "
+     "mad: {state_size: 4, hidden_size: 6, input: disturbance}, " MAPPO,
      NULL,
      {NULL},
      true,
      1e-3},
     {"mappo, central magnitude",
-     DISTURBED
-     "learner: {type: graph-mappo, control: mad, encoder: mlp, rollout_length: 6, recurrent: false, "
-     "mad: {state_size: 4, hidden_size: 6, input: central}, " MAPPO,
+     DISTURBED "learner: {type: graph-mappo, automatic: false, control: mad, encoder: mlp, rollout_length: "
+               "6, recurrent: false, "
+               "mad: {state_size: 4, hidden_size: 6, input: central}, " MAPPO,
      NULL,
      {NULL},
      true,
@@ -134,7 +140,7 @@ const support_training support_trainings[] = {
     {"mappo, unlike agents, cut off by length",
      "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple_world_comm, agents: 1, adversaries: 1, "
      "episode_length: 4}\nrun: {environments: 3, seed: 5}\n"
-     "learner: {type: graph-mappo, rollout_length: 6, chunk_length: 3, identify: true, "
+     "learner: {type: graph-mappo, automatic: false, rollout_length: 6, chunk_length: 3, identify: true, "
      "time_limits: bootstrap, " MAPPO,
      NULL,
      {NULL},
@@ -143,7 +149,8 @@ const support_training support_trainings[] = {
     {"mappo, words and moves",
      "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple_reference, episode_length: 4}\n"
      "run: {environments: 3, seed: 5}\n"
-     "learner: {type: graph-mappo, rollout_length: 6, recurrent: false, factored: true, " MAPPO,
+     "learner: {type: graph-mappo, automatic: false, rollout_length: 6, recurrent: false, factored: "
+     "true, " MAPPO,
      NULL,
      {NULL},
      false,
@@ -151,8 +158,9 @@ const support_training support_trainings[] = {
     {"mappo on a grid",
      NULL,
      LUDUS_SOURCE_DIR "/scenarios/multigrid/collect_balls.yaml",
-     {"run.environments=2", "learner={type: graph-mappo, rollout_length: 4, hidden_size: 16, steps: 16, "
-                            "epochs: 1, minibatches: 1, evaluation_episodes: 2}"},
+     {"run.environments=2",
+      "learner={type: graph-mappo, automatic: false, rollout_length: 4, hidden_size: 16, steps: 16, "
+      "epochs: 1, minibatches: 1, evaluation_episodes: 2}"},
      false,
      1e-3},
     {"ticks, a graph",

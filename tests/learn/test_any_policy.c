@@ -26,7 +26,9 @@
     "2}]\nrun: {environments: 4, seed: 3}\n"
 #define SOLVER                                                                                               \
     "learner: {type: empo-exact, gamma_h: 0.9, gamma_r: 0.8, beta_h: 3, zeta: 1.5, xi: 1.2, eta: 1.1}\n"
-#define MAPPO "type: graph-mappo, hidden_size: 8, steps: 40, rollout_length: 5, epochs: 2, output_gain: 1"
+#define MAPPO                                                                                                \
+    "type: graph-mappo, automatic: false, hidden_size: 8, steps: 40, rollout_length: 5, epochs: 2, "         \
+    "output_gain: 1"
 
 static char folder[] = "/tmp/ludus-policy-XXXXXX";
 

@@ -310,7 +310,8 @@ static void test_start_of_mappo(void **state) {
     const lud_train_options options = {.folder = run, .configuration = "ludus: 1\n"};
     if (lud_train(b.learner, &options, &result, &error)) fail_msg("%s", error.text);
     snprintf(text, sizeof text,
-             "%slearner: {type: graph-mappo, start: %s, recurrent: false, encoder: mlp, hidden_size: 32, "
+             "%slearner: {type: graph-mappo, automatic: false, start: %s, recurrent: false, encoder: mlp, "
+             "hidden_size: 32, "
              "steps: 64, rollout_length: 8, evaluation_episodes: 4}\n",
              WORLD("continuous"), run);
     bed m = {.scenario = read_scenario(text)};

@@ -92,7 +92,8 @@ static void test_learner(const char *name, const char *text) {
 }
 
 #define PHASE2                                                                                               \
-    "learner:\n  type: empo-phase2\n  hidden_dim: 8\n  goal_feature_dim: 4\n  num_training_steps: 4\n"       \
+    "learner:\n  type: empo-phase2\n  automatic: false\n  hidden_dim: 8\n  goal_feature_dim: 4\n  "          \
+    "num_training_steps: 4\n"                                                                                \
     "  updates_per_iteration: 2\n  batch_size: 4\n  warmup_v_h_e_steps: 0\n  warmup_x_h_steps: 0\n"          \
     "  warmup_u_r_steps: 0\n  warmup_q_r_steps: 0\n  warmup_v_r_steps: 0\n  beta_r_rampup_steps: 0\n"        \
     "  buffer_size: 16\n  environments: 2\n"
@@ -135,7 +136,8 @@ static void empo_people(void **state) {
     "particle: {task: navigation_graph, agents: 2, obstacles: 1, actions: continuous, episode_length: 4}\n"  \
     "run: {environments: 2, seed: 5}\n"
 #define MAPPO                                                                                                \
-    "learner: {type: graph-mappo, rollout_length: 4, chunk_length: 2, hidden_size: 8, steps: 8, "            \
+    "learner: {type: graph-mappo, automatic: false, rollout_length: 4, chunk_length: 2, hidden_size: 8, "    \
+    "steps: 8, "                                                                                             \
     "epochs: 1, minibatches: 1, evaluation_episodes: 2, "                                                    \
     "graph: {hidden_size: 4, heads: 1, embed_hidden_size: 4, layers: 1}"
 
@@ -226,11 +228,12 @@ static const char *proof_text(const char *learner) {
 
 static void proof_ppo(void **state) {
     (void)state;
-    test_learner("proof-ppo",
-                 proof_text("learner:\n  type: proof-ppo\n  network: {embedding_size: 4, hidden: "
-                            "4, layers: 1, dropout: 0, states: concat}\n"
-                            "  n_envs: 4\n  n_steps: 4\n  batch_size: 8\n  total_steps: 16\n"
-                            "  evaluation: {every: 1, queries: 2, candidates: 2, slots: 3}\n"));
+    test_learner(
+        "proof-ppo",
+        proof_text("learner:\n  type: proof-ppo\n  automatic: false\n  network: {embedding_size: 4, hidden: "
+                   "4, layers: 1, dropout: 0, states: concat}\n"
+                   "  n_envs: 4\n  n_steps: 4\n  batch_size: 8\n  total_steps: 16\n"
+                   "  evaluation: {every: 1, queries: 2, candidates: 2, slots: 3}\n"));
 }
 
 static void kge(void **state) {

@@ -52,6 +52,17 @@ static lud_status build_space(lud_empo_reference *r, const lud_model *model, uin
     return status;
 }
 
+lud_status lud_empo_count_states(const lud_model *model, uint64_t seed, uint64_t max_states, int n_threads,
+                                 uint64_t *n, lud_error *error) {
+    lud_empo_reference r = {0};
+    lud_error large = {0};
+    const lud_status status = build_space(&r, model, seed, max_states, n_threads, &large);
+    *n = status == LUD_OK ? r.space->n_states : 0;
+    lud_empo_reference_free(&r);
+    if (status == LUD_OK || status == LUD_ERROR_LIMIT) return LUD_OK;
+    return lud_fail(error, status, "%s", large.text);
+}
+
 /* Who acts. */
 typedef struct actors {
     lud_empo_policies people; /* first: their hooks read nothing else */

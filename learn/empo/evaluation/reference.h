@@ -24,6 +24,10 @@ typedef struct lud_empo_reference {
 lud_status lud_empo_reference_create(const lud_model *model, const lud_empo_theory *theory,
                                      lud_policy *people, uint64_t seed, uint64_t max_states, int n_threads,
                                      lud_empo_reference *reference, lud_error *error);
+/* How many states the world has, from all starts that resets find; 0: more than max_states. LUD_ERROR_MEMORY.
+ */
+lud_status lud_empo_count_states(const lud_model *model, uint64_t seed, uint64_t max_states, int n_threads,
+                                 uint64_t *n, lud_error *error);
 /* For comparison: solves a scenario's world when this has not been tried yet (0 states at most: never). A
  * world of more than max_states states is no error but `too_large`; memory that runs out is one. */
 lud_status lud_empo_reference_ensure(const lud_scenario *scenario, const lud_empo_theory *theory,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "learn/empo/memory/environments.h"
+#include "learn/empo/phase2/automatic.h"
 #include "learn/empo/phase2/evaluation.h"
 
 typedef lud_empo_phase2_learner phase2;
@@ -92,6 +93,7 @@ static lud_status make_prior(phase2 *p, lud_error *error) {
         return lud_empo_prior_open(p->arena, tree, p->scenario, p->device, &p->human_net, &p->prior, error);
     const uint64_t most = p->options.exact_max_states ? (uint64_t)p->options.exact_max_states : 1;
     p->prior.reference = &p->reference;
+    if (p->reference.solved) return LUD_OK;
     return lud_empo_reference_create(p->scenario->model, &p->options.theory, NULL,
                                      (uint64_t)p->scenario->run.seed, most, (int)p->scenario->run.threads,
                                      &p->reference, error)
@@ -149,8 +151,12 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
     p->device = device;
     p->arena = lud_arena_create(0);
     lud_status status = p->arena
-                            ? lud_empo_learner_options_read(p->arena, scenario->learner, &p->options, error)
+                            ? lud_empo_learner_options_begin(p->arena, scenario->learner, &p->options, error)
                             : lud_no_memory(error, "a learner");
+    const char *chosen = NULL;
+    if (status == LUD_OK)
+        status = lud_empo_phase2_choose(scenario, p->arena, &p->options, &p->reference, &chosen, error);
+    if (status == LUD_OK) status = lud_empo_learner_options_end(scenario->learner, &p->options, error);
     if (status == LUD_OK)
         status =
             lud_empo_features_create(scenario->model, p->options.include_step_count, &p->features, error);
@@ -166,7 +172,8 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
                             .n_columns = N_COLUMNS,
                             .evaluation_columns = lud_empo_phase2_evaluation_columns,
                             .n_evaluation_columns = lud_empo_phase2_n_evaluation_columns,
-                            .n_iterations = (uint64_t)((p->options.stages.total + each - 1) / each)};
+                            .n_iterations = (uint64_t)((p->options.stages.total + each - 1) / each),
+                            .chosen = chosen};
     *learner = &p->base;
     return LUD_OK;
 }

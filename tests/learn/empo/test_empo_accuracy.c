@@ -34,7 +34,7 @@ static int remove_folder(void **state) {
 }
 
 static const char networks[] = "learner:\n"
-                               "  type: empo-phase2\n"
+                               "  type: empo-phase2\n  automatic: false\n"
                                "  zeta: 2\n"
                                "  eta: 1.1\n"
                                "  gamma_h: 0.95\n"
@@ -58,7 +58,7 @@ static const char networks[] = "learner:\n"
                                "  exact_max_states: 0\n";
 
 static const char tables[] = "learner:\n"
-                             "  type: empo-phase2\n"
+                             "  type: empo-phase2\n  automatic: false\n"
                              "  zeta: 2\n"
                              "  eta: 1.1\n"
                              "  gamma_h: 0.95\n"

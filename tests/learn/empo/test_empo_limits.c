@@ -18,7 +18,7 @@
 #include "learn/empo/support_table_world.h"
 
 static const char section[] = "learner:\n"
-                              "  type: empo-phase2\n"
+                              "  type: empo-phase2\n  automatic: false\n"
                               "  human_prior: {type: heuristic}\n"
                               "  hidden_dim: 8\n"
                               "  goal_feature_dim: 4\n"

@@ -24,7 +24,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 }
 
 static const char learner[] = "learner:\n"
-                              "  type: empo-phase2\n"
+                              "  type: empo-phase2\n  automatic: false\n"
                               "  hidden_dim: 8\n"
                               "  goal_feature_dim: 4\n"
                               "  num_training_steps: 60\n"

@@ -329,7 +329,8 @@ static void phase_2_takes_learned_people(void **state) {
     lud_text prior = {0}, text = {0};
     lud_text_append(&prior, "learner.human_prior={type: learned, run: %s}", folder);
     lud_text_append(&text, "%s%s", corridor,
-                    "learner: {type: empo-phase2, hidden_dim: 8, num_training_steps: 12, batch_size: 4,\n"
+                    "learner: {type: empo-phase2, automatic: false, hidden_dim: 8, num_training_steps: 12, "
+                    "batch_size: 4,\n"
                     "  updates_per_iteration: 6, environments: 2, epsilon_h_start: 0, epsilon_h_end: 0}\n");
     const char *const set[] = {prior.bytes};
     lud_scenario *scenario = NULL;

@@ -36,7 +36,7 @@ static double unit(uint32_t a, uint32_t b) {
 }
 
 static const char networks[] = "learner:\n"
-                               "  type: empo-phase2\n"
+                               "  type: empo-phase2\n  automatic: false\n"
                                "  zeta: 2\n"
                                "  eta: 1.1\n"
                                "  gamma_h: 0.95\n"
@@ -416,7 +416,7 @@ static void lives_of_threads_are_told_apart(void **state) {
 /* ---- what they converge to ---- */
 
 static const char tables[] = "learner:\n"
-                             "  type: empo-phase2\n"
+                             "  type: empo-phase2\n  automatic: false\n"
                              "  zeta: 2\n"
                              "  eta: 1.1\n"
                              "  gamma_h: 0.95\n"

@@ -36,7 +36,7 @@ static double unit(uint32_t a, uint32_t b) {
 }
 
 static const char tables[] = "learner:\n"
-                             "  type: empo-phase2\n"
+                             "  type: empo-phase2\n  automatic: false\n"
                              "  zeta: 2\n"
                              "  eta: 1.1\n"
                              "  gamma_h: 0.95\n"
@@ -63,7 +63,7 @@ static const char tables[] = "learner:\n"
                              "  epsilon_h_end: 0.3\n";
 
 static const char networks[] = "learner:\n"
-                               "  type: empo-phase2\n"
+                               "  type: empo-phase2\n  automatic: false\n"
                                "  zeta: 2\n"
                                "  eta: 1.1\n"
                                "  gamma_h: 0.95\n"
@@ -549,7 +549,8 @@ static void stored_transitions_are_complete(void **state) {
 /* Without a human_prior people follow the heuristic; the effective options read back as the same. */
 static void defaults_are_written_back(void **state) {
     (void)state;
-    static const char bare[] = "learner: {type: empo-phase2, num_training_steps: 10, hidden_dim: 8}\n";
+    static const char bare[] =
+        "learner: {type: empo-phase2, automatic: false, num_training_steps: 10, hidden_dim: 8}\n";
     support_empo r;
     support_empo_open(&r, support_empo_corridor, bare, 0, NULL);
     assert_string_equal(r.learner->prior.policy->kind->name, "heuristic");

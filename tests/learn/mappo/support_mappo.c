@@ -12,7 +12,8 @@ const char *const support_mappo_mad =
     "ludus: 1\nname: t\nworld: particle\n"
     "particle: {task: navigation_graph, agents: 2, obstacles: 1, actions: continuous, episode_length: 4}\n"
     "run: {environments: 3, seed: 5}\n"
-    "learner: {type: graph-mappo, control: mad, rollout_length: 6, chunk_length: 5, centralised: false, "
+    "learner: {type: graph-mappo, automatic: false, control: mad, rollout_length: 6, chunk_length: 5, "
+    "centralised: false, "
     "mad: {state_size: 6, hidden_size: 8}, " SUPPORT_MAPPO_SMALL "}\n";
 
 support_mappo support_mappo_open(const char *text) {

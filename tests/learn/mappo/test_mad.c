@@ -126,13 +126,14 @@ static void untrained_agents_reach_their_goals(void **state) {
     double last[2];
     for (int direct = 0; direct < 2; direct++) {
         char text[700];
-        snprintf(text, sizeof text,
-                 "ludus: 1\nname: t\nworld: particle\n"
-                 "particle: {task: navigation_graph, agents: 3, obstacles: 0, actions: continuous, "
-                 "episode_length: 0}\nrun: {environments: 16, seed: 2}\n"
-                 "learner: {type: graph-mappo, control: %s, rollout_length: 60, centralised: "
-                 "false, " SUPPORT_MAPPO_SMALL "}\n",
-                 direct ? "direct" : "mad");
+        snprintf(
+            text, sizeof text,
+            "ludus: 1\nname: t\nworld: particle\n"
+            "particle: {task: navigation_graph, agents: 3, obstacles: 0, actions: continuous, "
+            "episode_length: 0}\nrun: {environments: 16, seed: 2}\n"
+            "learner: {type: graph-mappo, automatic: false, control: %s, rollout_length: 60, centralised: "
+            "false, " SUPPORT_MAPPO_SMALL "}\n",
+            direct ? "direct" : "mad");
         support_mappo b = support_mappo_open(text);
         assert_int_equal(support_mappo_collect(&b), LUD_OK);
         last[direct] = error_norm(b.learner);
@@ -209,12 +210,14 @@ static double gain_by_steps(const lud_parameters *p, double *largest_modulus) {
 }
 
 static const char *loop_text(char *text, size_t size, int agents, const char *control) {
-    snprintf(text, size,
-             "ludus: 1\nname: t\nworld: particle\n"
-             "particle: {task: navigation_graph, agents: %d, obstacles: 0, actions: continuous, disturbance: "
-             "{std: 0.1}}\nrun: {environments: 8, seed: 2}\n"
-             "learner: {type: graph-mappo, control: %s, centralised: false, " SUPPORT_MAPPO_SMALL "}\n",
-             agents, control);
+    snprintf(
+        text, size,
+        "ludus: 1\nname: t\nworld: particle\n"
+        "particle: {task: navigation_graph, agents: %d, obstacles: 0, actions: continuous, disturbance: "
+        "{std: 0.1}}\nrun: {environments: 8, seed: 2}\n"
+        "learner: {type: graph-mappo, automatic: false, control: %s, centralised: false, " SUPPORT_MAPPO_SMALL
+        "}\n",
+        agents, control);
     return text;
 }
 
@@ -315,7 +318,8 @@ static support_mappo open_disturbed(const char *mad, const char *others) {
              "ludus: 1\nname: t\nworld: particle\n"
              "particle: {task: navigation_graph, agents: 2, obstacles: 1, actions: continuous, disturbance: "
              "{std: 0.1}}\nrun: {environments: 3, seed: 5}\n"
-             "learner: {type: graph-mappo, control: mad, rollout_length: 6, centralised: false, recurrent: "
+             "learner: {type: graph-mappo, automatic: false, control: mad, rollout_length: 6, centralised: "
+             "false, recurrent: "
              "false, %smad: {state_size: 6, hidden_size: 8, %s}, " SUPPORT_MAPPO_SMALL "}\n",
              others, mad);
     return support_mappo_open(text);

@@ -186,12 +186,13 @@ static void chunks_keep_to_episodes(void **state) {
 /* --- invariances --- */
 
 static const char *graph_text(char *text, size_t size, int obstacles) {
-    snprintf(text, size,
-             "ludus: 1\nname: t\nworld: particle\n"
-             "particle: {task: navigation_graph, agents: 3, obstacles: %d}\nrun: {environments: 1, seed: 3}\n"
-             "learner: {type: graph-mappo, rollout_length: 2, centralised: false, output_gain: "
-             "1, " SUPPORT_MAPPO_SMALL "}\n",
-             obstacles);
+    snprintf(
+        text, size,
+        "ludus: 1\nname: t\nworld: particle\n"
+        "particle: {task: navigation_graph, agents: 3, obstacles: %d}\nrun: {environments: 1, seed: 3}\n"
+        "learner: {type: graph-mappo, automatic: false, rollout_length: 2, centralised: false, output_gain: "
+        "1, " SUPPORT_MAPPO_SMALL "}\n",
+        obstacles);
     return text;
 }
 
@@ -287,11 +288,11 @@ static void scan_equals_step(void **state) {
 
 static void popart_keeps_values_and_trains(void **state) {
     (void)state;
-    support_mappo b =
-        support_mappo_open("ludus: 1\nname: t\nworld: particle\nparticle: {task: simple}\n"
-                           "run: {environments: 4, seed: 1}\n"
-                           "learner: {type: graph-mappo, recurrent: false, normaliser: popart, steps: 1000, "
-                           "normaliser_beta: 0.9}\n");
+    support_mappo b = support_mappo_open(
+        "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple}\n"
+        "run: {environments: 4, seed: 1}\n"
+        "learner: {type: graph-mappo, automatic: false, recurrent: false, normaliser: popart, steps: 1000, "
+        "normaliser_beta: 0.9}\n");
     assert_int_equal(support_mappo_collect(&b), LUD_OK);
     lud_mappo_networks *u = b.learner->update;
     lud_mappo_ppo *ppo = &b.learner->ppo;
@@ -341,7 +342,8 @@ static void runs_publish_values(void **state) {
             double row[64], value;
             snprintf(text, sizeof text,
                      "ludus: 1\nname: t\nworld: particle\nparticle: {task: navigation_graph, agents: %d}\n"
-                     "run: {environments: 2, seed: 1}\nlearner: {type: graph-mappo, rollout_length: 6, %s"
+                     "run: {environments: 2, seed: 1}\nlearner: {type: graph-mappo, automatic: false, "
+                     "rollout_length: 6, %s"
                      "encoder: graph, %s, " SUPPORT_MAPPO_SMALL "}\n",
                      n, recurrent ? "" : "recurrent: false, ", learners[k]);
             support_mappo b = support_mappo_open(text);
@@ -389,12 +391,13 @@ static void runs_publish_values(void **state) {
 
 static void training_improves(void **state) {
     (void)state;
-    support_mappo b = support_mappo_open(
-        "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple}\n"
-        "run: {environments: 32, seed: 1}\n"
-        "learner: {type: graph-mappo, recurrent: false, hidden_size: 32, steps: 1000000, epochs: "
-        "5, minibatches: 4, learning_rate: 0.003, critic_learning_rate: 0.003, "
-        "evaluation_episodes: 64}\n");
+    support_mappo b =
+        support_mappo_open("ludus: 1\nname: t\nworld: particle\nparticle: {task: simple}\n"
+                           "run: {environments: 32, seed: 1}\n"
+                           "learner: {type: graph-mappo, automatic: false, recurrent: false, hidden_size: "
+                           "32, steps: 1000000, epochs: "
+                           "5, minibatches: 4, learning_rate: 0.003, critic_learning_rate: 0.003, "
+                           "evaluation_episodes: 64}\n");
     lud_learner *l = &b.learner->base;
     double before[8], after[8], row[64];
     lud_error error = {0};
@@ -445,24 +448,30 @@ static void other_worlds_train(void **state) {
     (void)state;
     static const char *const texts[] = {
         "world: particle\nparticle: {task: simple_tag}\n"
-        "learner: {type: graph-mappo, identify: true, hidden_size: 8, steps: 100, rollout_length: 3, epochs: "
+        "learner: {type: graph-mappo, automatic: false, identify: true, hidden_size: 8, steps: 100, "
+        "rollout_length: 3, epochs: "
         "1}\n",
         "world: particle\nparticle: {task: simple_speaker_listener}\n"
-        "learner: {type: graph-mappo, identify: true, hidden_size: 8, steps: 100, rollout_length: 3, epochs: "
+        "learner: {type: graph-mappo, automatic: false, identify: true, hidden_size: 8, steps: 100, "
+        "rollout_length: 3, epochs: "
         "1}\n",
         "world: particle\nparticle: {task: simple_spread, actions: continuous}\n"
-        "learner: {type: graph-mappo, hidden_size: 8, steps: 100, rollout_length: 3, epochs: 1, huber_delta: "
+        "learner: {type: graph-mappo, automatic: false, hidden_size: 8, steps: 100, rollout_length: 3, "
+        "epochs: 1, huber_delta: "
         "0, gae: false, time_limits: discard, normaliser: none}\n",
         "world: particle\nparticle: {task: navigation_graph, actions: continuous, disturbance: {std: 0.1}}\n"
-        "learner: {type: graph-mappo, control: mad, hidden_size: 8, steps: 100, rollout_length: 3, epochs: "
+        "learner: {type: graph-mappo, automatic: false, control: mad, hidden_size: 8, steps: 100, "
+        "rollout_length: 3, epochs: "
         "1, "
         "mad: {input: disturbance}}\n",
         "world: particle\nparticle: {task: navigation_graph, actions: continuous}\n"
-        "learner: {type: graph-mappo, control: base, hidden_size: 8, steps: 100, rollout_length: 3, epochs: "
+        "learner: {type: graph-mappo, automatic: false, control: base, hidden_size: 8, steps: 100, "
+        "rollout_length: 3, epochs: "
         "1}\n",
         "world: multigrid\nmultigrid:\n  map: |\n    We We We We We\n    We Ar .. .. We\n    We .. Ag Gg We\n"
         "    We We We We We\n  observation: {view: partial, size: 5}\n  max_steps: 20\n"
-        "learner: {type: graph-mappo, hidden_size: 8, channels: 4, steps: 100, rollout_length: 3, epochs: "
+        "learner: {type: graph-mappo, automatic: false, hidden_size: 8, channels: 4, steps: 100, "
+        "rollout_length: 3, epochs: "
         "1}\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         char text[1200];
@@ -492,8 +501,8 @@ static void words_and_moves_are_drawn_apart(void **state) {
     support_mappo b = support_mappo_open(
         "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple_reference, speech_size: 11}\n"
         "run: {environments: 3, seed: 5}\n"
-        "learner: {type: graph-mappo, rollout_length: 4, factored: true, output_gain: 1, " SUPPORT_MAPPO_SMALL
-        "}\n");
+        "learner: {type: graph-mappo, automatic: false, rollout_length: 4, factored: true, output_gain: "
+        "1, " SUPPORT_MAPPO_SMALL "}\n");
     assert_int_equal(support_mappo_collect(&b), LUD_OK);
     const lud_mappo_net *actor = &b.learner->rollout->actor;
     assert_int_equal(actor->out_width, 55);
@@ -566,7 +575,7 @@ static void wrong_options_are_told(void **state) {
         char text[400];
         snprintf(text, sizeof text,
                  "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple}\n"
-                 "learner: {type: graph-mappo, %s}\n",
+                 "learner: {type: graph-mappo, automatic: false, %s}\n",
                  cases[i].learner);
         lud_device *device = NULL;
         lud_scenario *scenario = NULL;

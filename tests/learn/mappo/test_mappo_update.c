@@ -101,13 +101,13 @@ static void returns_match_the_definition(void **state) {
     static const char *const limits[] = {"terminal", "discard", "bootstrap"};
     for (int kind = 0; kind < 3; kind++) {
         char text[600];
-        snprintf(
-            text, sizeof text,
-            "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple_spread}\n"
-            "run: {environments: 5, seed: 1}\nlearner: {type: graph-mappo, rollout_length: 23, recurrent: "
-            "false, normaliser: none, discount: 0.9, lambda: 0.8, time_limits: %s, " SUPPORT_MAPPO_SMALL
-            "}\n",
-            limits[kind]);
+        snprintf(text, sizeof text,
+                 "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple_spread}\n"
+                 "run: {environments: 5, seed: 1}\nlearner: {type: graph-mappo, automatic: false, "
+                 "rollout_length: 23, recurrent: "
+                 "false, normaliser: none, discount: 0.9, lambda: 0.8, time_limits: %s, " SUPPORT_MAPPO_SMALL
+                 "}\n",
+                 limits[kind]);
         support_mappo b = support_mappo_open(text);
         lud_mappo_buffer *buffer = &b.learner->training.buffer;
         const int64_t rows = buffer->n_rows, steps = buffer->n_steps;
@@ -177,7 +177,8 @@ static void cut_episodes_keep_their_value(void **state) {
                      "ludus: 1\nname: t\nworld: particle\n"
                      "particle: {task: navigation_graph, agents: 2, obstacles: 1, episode_length: %d}\n"
                      "run: {environments: 3, seed: 5}\n"
-                     "learner: {type: graph-mappo, rollout_length: 5, recurrent: %s, centralised: false, "
+                     "learner: {type: graph-mappo, automatic: false, rollout_length: 5, recurrent: %s, "
+                     "centralised: false, "
                      "time_limits: bootstrap, " SUPPORT_MAPPO_SMALL "}\n",
                      k == 0 ? 4 : 0, recurrent ? "true" : "false");
             *(k == 0 ? &limited : &endless) = support_mappo_open(text);
@@ -205,7 +206,7 @@ static void samples_are_used_once_an_epoch(void **state) {
     support_mappo b = support_mappo_open(
         "ludus: 1\nname: t\nworld: particle\n"
         "particle: {task: navigation_graph, agents: 2, obstacles: 1, episode_length: 4}\n"
-        "run: {environments: 3, seed: 5}\nlearner: {type: graph-mappo, rollout_length: 7, "
+        "run: {environments: 3, seed: 5}\nlearner: {type: graph-mappo, automatic: false, rollout_length: 7, "
         "chunk_length: 3, centralised: false, steps: 1000, epochs: 3, minibatches: 4, hidden_size: 8, "
         "graph: {hidden_size: 4, heads: 1, embed_hidden_size: 4, layers: 0}}\n");
     collect(&b);
@@ -279,7 +280,7 @@ static void gradients_match_the_objective(void **state) {
     enum { ROWS = 40, DIRECTIONS = 6 };
     support_mappo b = support_mappo_open(
         "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple_tag}\n"
-        "run: {environments: 5, seed: 9}\nlearner: {type: graph-mappo, rollout_length: 2, "
+        "run: {environments: 5, seed: 9}\nlearner: {type: graph-mappo, automatic: false, rollout_length: 2, "
         "identify: true, recurrent: false, tanh: true, entropy_coefficient: 0.3, huber_delta: 1, "
         "output_gain: 1, " SUPPORT_MAPPO_SMALL "}\n");
     collect(&b);
@@ -354,8 +355,8 @@ static void features_are_scaled(void **state) {
         "    We We We We We We We We We\n    We Ar .. Ky .. .. Ag Ky We\n"
         "    We We We We We We We We We\n  max_steps: 500\n  observation: {view: partial, size: 3}\n"
         "run: {environments: 8, seed: 1}\n"
-        "learner: {type: graph-mappo, rollout_length: 40, identify: true, channels: 4, " SUPPORT_MAPPO_SMALL
-        "}\n");
+        "learner: {type: graph-mappo, automatic: false, rollout_length: 40, identify: true, channels: "
+        "4, " SUPPORT_MAPPO_SMALL "}\n");
     collect(&b);
     lud_mappo_learner_state *m = b.learner;
     lud_error error = {0};
@@ -391,13 +392,14 @@ static void running_allocates_nothing(void **state) {
     if (!COUNTS_ALLOCATIONS) skip();
     static const char *const texts[] = {
         "world: particle\nparticle: {task: navigation_graph, actions: continuous, disturbance: {std: 0.1}}\n"
-        "learner: {type: graph-mappo, control: mad, mad: {input: disturbance}, ",
+        "learner: {type: graph-mappo, automatic: false, control: mad, mad: {input: disturbance}, ",
         "world: particle\nparticle: {task: navigation_graph}\n"
-        "learner: {type: graph-mappo, centralised: false, recurrent: false, ",
-        "world: particle\nparticle: {task: simple_world_comm}\nlearner: {type: graph-mappo, identify: true, ",
+        "learner: {type: graph-mappo, automatic: false, centralised: false, recurrent: false, ",
+        "world: particle\nparticle: {task: simple_world_comm}\nlearner: {type: graph-mappo, automatic: "
+        "false, identify: true, ",
         "world: multigrid\nmultigrid:\n  map: |\n    We We We We We\n    We Ar .. .. We\n    We .. Ag Gg We\n"
         "    We We We We We\n  observation: {view: partial, size: 5}\n  max_steps: 7\n"
-        "learner: {type: graph-mappo, channels: 4, identify: true, recurrent: false, "};
+        "learner: {type: graph-mappo, automatic: false, channels: 4, identify: true, recurrent: false, "};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         char text[1200];
         snprintf(text, sizeof text,

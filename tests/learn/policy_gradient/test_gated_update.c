@@ -17,7 +17,8 @@
 
 #define TAG(gate, more)                                                                                      \
     "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple_tag, episode_length: 5}\n"                  \
-    "run: {environments: 5, seed: 9}\nlearner: {type: graph-mappo, rollout_length: 8, identify: true, "      \
+    "run: {environments: 5, seed: 9}\nlearner: {type: graph-mappo, automatic: false, rollout_length: 8, "    \
+    "identify: true, "                                                                                       \
     "normaliser: none, output_gain: 1, gate: {warmup_experiences: 0, " gate "}, " more                       \
     ", " SUPPORT_MAPPO_SMALL "}\n"
 
@@ -341,7 +342,8 @@ static void resuming_gives_the_same_bytes(void **state) {
     (void)state;
     static const char *const text =
         "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple_spread, episode_length: 5}\n"
-        "run: {environments: 4, seed: 9}\nlearner: {type: graph-mappo, rollout_length: 6, chunk_length: 3, "
+        "run: {environments: 4, seed: 9}\nlearner: {type: graph-mappo, automatic: false, rollout_length: 6, "
+        "chunk_length: 3, "
         "gate: {mode: threshold, rate: 0.2, warmup_experiences: 100, history: 50, history_min: 10}, "
         "baseline: {type: warmup_then_ema, warmup: 100}, hidden_size: 8, steps: 96, epochs: 2, minibatches: "
         "2, graph: {hidden_size: 4, heads: 2, embed_hidden_size: 8, layers: 1}}\n";
@@ -401,7 +403,8 @@ static void returns_are_compared_with_their_group(void **state) {
         char text[600];
         snprintf(text, sizeof text,
                  "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple_spread, episode_length: 5}\n"
-                 "run: {environments: 4, seed: 9}\nlearner: {type: graph-mappo, rollout_length: 6, "
+                 "run: {environments: 4, seed: 9}\nlearner: {type: graph-mappo, automatic: false, "
+                 "rollout_length: 6, "
                  "baseline: {type: %s}, " SUPPORT_MAPPO_SMALL "}\n",
                  types[k]);
         support_mappo b = support_mappo_open(text);
@@ -426,8 +429,9 @@ static void returns_are_compared_with_their_group(void **state) {
 
 static void a_baseline_without_its_numbers_is_refused(void **state) {
     (void)state;
-    static const char *const text = "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple}\nlearner: "
-                                    "{type: graph-mappo, baseline: {type: expected_confidence}}\n";
+    static const char *const text =
+        "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple}\nlearner: "
+        "{type: graph-mappo, automatic: false, baseline: {type: expected_confidence}}\n";
     lud_device *device;
     lud_scenario *scenario;
     lud_learner *learner = NULL;

@@ -333,11 +333,11 @@ static void fusions_follow_their_formulas(void **state) {
     snprintf(rules_file, sizeof rules_file, "%s/%s/rules.txt", here, folder);
     assert_int_equal(lud_file_write(rules_file, rules, sizeof rules - 1, &error), LUD_OK);
     snprintf(rules_file, sizeof rules_file, "proof.rules=%s/%s/rules.txt", here, folder);
-    const char *set[] = {
-        "learner={type: proof-ppo, network: {states: concat, embedding_size: 16, hidden: 16, "
-        "layers: 1}, n_envs: 8, "
-        "n_steps: 8, evaluation: {queries: 4}}",
-        rules_file};
+    const char *set[] = {"learner={type: proof-ppo, automatic: false, network: {states: concat, "
+                         "embedding_size: 16, hidden: 16, "
+                         "layers: 1}, n_envs: 8, "
+                         "n_steps: 8, evaluation: {queries: 4}}",
+                         rules_file};
     trained t = make(set, 2, 1);
     const lud_proof_model *model = (const lud_proof_model *)(const void *)t.scenario->model;
     lud_kge kge;
