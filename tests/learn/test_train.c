@@ -336,13 +336,15 @@ typedef struct fault {
     const char *there; /* what has to be there before; null: nothing */
 } fault;
 
-static void fill_disk(void *context, lud_learner *learner) {
+static bool fill_disk(void *context, const lud_learner *learner, uint64_t iterations,
+                      const lud_metric *columns, int n_columns, const double *row) {
     fault *f = context;
-    (void)learner;
+    (void)learner, (void)iterations, (void)columns, (void)n_columns, (void)row;
     f->now++;
     while (f->there && f->now == f->first && !lud_file_exists(f->there)) usleep(1000);
     if (f->now == f->first) full_disk(8000); /* rows of metrics fit, checkpoints do not */
     if (f->now == f->last) empty_disk();
+    return true;
 }
 
 static lud_status train_with_fault(const char *name, bool resume, fault f, lud_error *error) {
@@ -449,10 +451,11 @@ static void the_best_parameters_are_kept(void **state) {
 }
 
 /* Another training of the same folder while one is at it. */
-static void begin_another(void *context, lud_learner *learner) {
+static bool begin_another(void *context, const lud_learner *learner, uint64_t iterations,
+                          const lud_metric *columns, int n_columns, const double *row) {
     lud_error error = {0};
     lud_train_result result;
-    (void)learner;
+    (void)learner, (void)iterations, (void)columns, (void)n_columns, (void)row;
     const lud_train_options options = {.folder = context, .overwrite = true, .configuration = "ludus: 1\n"};
     lud_learner *other = make(LUD_OPTIMISER_ADAM);
     char expected[200];
@@ -462,6 +465,7 @@ static void begin_another(void *context, lud_learner *learner) {
              (long)getpid(), (long)getpid());
     assert_string_equal(error.text, expected);
     lud_learner_destroy(other);
+    return true;
 }
 
 static void one_folder_has_one_writer(void **state) {
