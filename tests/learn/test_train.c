@@ -337,9 +337,9 @@ typedef struct fault {
 } fault;
 
 static bool fill_disk(void *context, const lud_learner *learner, uint64_t iterations,
-                      const lud_metric *columns, int n_columns, const double *row) {
+                      const lud_metric *metrics, int n_metrics, const double *row) {
     fault *f = context;
-    (void)learner, (void)iterations, (void)columns, (void)n_columns, (void)row;
+    (void)learner, (void)iterations, (void)metrics, (void)n_metrics, (void)row;
     f->now++;
     while (f->there && f->now == f->first && !lud_file_exists(f->there)) usleep(1000);
     if (f->now == f->first) full_disk(8000); /* rows of metrics fit, checkpoints do not */
@@ -452,10 +452,10 @@ static void the_best_parameters_are_kept(void **state) {
 
 /* Another training of the same folder while one is at it. */
 static bool begin_another(void *context, const lud_learner *learner, uint64_t iterations,
-                          const lud_metric *columns, int n_columns, const double *row) {
+                          const lud_metric *metrics, int n_metrics, const double *row) {
     lud_error error = {0};
     lud_train_result result;
-    (void)learner, (void)iterations, (void)columns, (void)n_columns, (void)row;
+    (void)learner, (void)iterations, (void)metrics, (void)n_metrics, (void)row;
     const lud_train_options options = {.folder = context, .overwrite = true, .configuration = "ludus: 1\n"};
     lud_learner *other = make(LUD_OPTIMISER_ADAM);
     char expected[200];
