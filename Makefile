@@ -4,7 +4,7 @@ CTEST  := ctest --output-on-failure -j$(shell nproc)
 export OMP_WAIT_POLICY ?= passive
 
 .PHONY: all install-deps install-deps-test python-readers build program demo test test-all test-format test-long test-readers test-tidy \
-  test-sanitize test-threads test-fuzz bench clean
+  test-sanitize test-threads test-fuzz test-fuzz-night test-strangers bench clean
 
 all: build
 
@@ -68,6 +68,21 @@ test-threads: install-deps-test
 	@cmake --build --preset tsan
 	TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=1" \
 	$(CTEST) --test-dir build/tsan -L threads
+
+# Every target for an hour, from what earlier nights have found: ten million inputs and more for most of them.
+test-fuzz-night: install-deps-test
+	@cmake --preset fuzz >/dev/null
+	@cmake --build --preset fuzz
+	@bash cmake/fuzz.sh build/fuzz 100000000 3600
+
+# Checkpoints of every learner with numbers changed inside, in release and under sanitizers; refused allocations. Minutes.
+test-strangers: build
+	LUDUS_STRANGERS=400 $(BUILD)/learn_test_strangers
+	LUDUS_STARVED=400 $(BUILD)/cli_test_starved
+	@cmake --preset asan-ubsan >/dev/null
+	@cmake --build build/asan-ubsan --target learn_test_strangers
+	LUDUS_STRANGERS=50 LSAN_OPTIONS=suppressions=$(CURDIR)/cmake/leaks.supp:print_suppressions=0 \
+	build/asan-ubsan/learn_test_strangers
 
 test-fuzz: install-deps-test
 	@cmake --preset fuzz >/dev/null

@@ -26,14 +26,21 @@ lud_status lud_file_read(lud_arena *arena, const char *path, size_t limit, char 
         return lud_fail(error, errno == ENOENT || errno == ENOTDIR ? LUD_ERROR_INPUT : LUD_ERROR_IO, "%s: %s",
                         path, errno == ENOENT || errno == ENOTDIR ? "no such file" : strerror(errno));
     if (S_ISDIR(info.st_mode)) return lud_invalid(error, "%s: expected a file, found a folder", path);
-    if (S_ISREG(info.st_mode) && (size_t)info.st_size > limit)
+    if (!S_ISREG(info.st_mode)) /* nobody knows when it ends, or whether it begins */
+        return lud_invalid(error, "%s: expected a regular file, found a pipe, a socket or a device", path);
+    if ((size_t)info.st_size > limit)
         return lud_invalid(error, "%s: expected at most %zu bytes, found %lld", path, limit,
                            (long long)info.st_size);
-    FILE *stream = fopen(path, "rb");
-    if (!stream) return system_error(error, path, "cannot be opened");
-    /* A pipe has no size beforehand, and a file may grow while it is read: read on until the end or the
-     * limit. */
-    size_t capacity = S_ISREG(info.st_mode) ? (size_t)info.st_size + 1 : 65536, used = 0;
+    /* should another thing be there by now, nothing waits for it */
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    FILE *stream = descriptor < 0 ? NULL : fdopen(descriptor, "rb");
+    if (!stream) {
+        const lud_status status = system_error(error, path, "cannot be opened");
+        if (descriptor >= 0) close(descriptor);
+        return status;
+    }
+    /* a file may grow while it is read: read on until the end or the limit */
+    size_t capacity = (size_t)info.st_size + 1, used = 0;
     char *buffer = NULL;
     lud_status status = LUD_OK;
     for (bool end = false; !end && !status;) {
@@ -127,6 +134,19 @@ int lud_folder_remove_leftovers(const char *folder, const char *name) {
             n += remove_all(dirfd(directory), entry->d_name);
     }
     if (directory) closedir(directory);
+    return n;
+}
+
+void lud_file_remove_link(const char *path) {
+    struct stat info;
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) unlink(path);
+}
+
+int lud_file_remove_leftovers(const char *path) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+    const int n = folder && *name ? lud_folder_remove_leftovers(folder, name) : 0;
+    free(folder);
     return n;
 }
 

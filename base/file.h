@@ -31,9 +31,14 @@ void lud_file_write_abandon(lud_file_writer *writer);
 /* Begin, write `length` bytes, commit. */
 lud_status lud_file_write(const char *path, const void *bytes, size_t length, lud_error *error);
 
-/* Removes what killed processes left in a folder: files and folders `NAME.partial-<pid>` (null: of any name) that no
- * living process writes, this one's too, which it could neither complete nor remove. Returns how many. */
+/* Removes what killed processes left in a folder: files and folders `NAME.partial-<pid>` (null: of any name)
+ * that no living process writes, this one's too, which it could neither complete nor remove. Returns how
+ * many. */
 int lud_folder_remove_leftovers(const char *folder, const char *name);
+/* The same of the file `path` only, beside it. */
+int lud_file_remove_leftovers(const char *path);
+/* Removes the name when it is a symbolic link, so that what is opened next is not written through one. */
+void lud_file_remove_link(const char *path);
 /* Makes a folder and its parents; an existing folder is fine. */
 lud_status lud_folder_make(const char *path, lud_error *error);
 bool lud_file_exists(const char *path);

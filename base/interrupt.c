@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 
-static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t interrupted, came; /* `came`: the first signal */
 static _Atomic int64_t asked, asked_for;
 
 /* Some send a signal twice at once, to the program and to its group (timeout, batch systems): a second one
@@ -17,7 +17,10 @@ static void on_interrupt(int signal_number) {
     static const double twice = 0.3; /* seconds */
     static double first;
     const double now = lud_clock_seconds();
-    if (!interrupted) first = now;
+    if (!interrupted) {
+        first = now;
+        came = signal_number;
+    }
     if (interrupted && now - first > twice) {
         signal(signal_number, SIG_DFL);
         raise(signal_number);
@@ -71,6 +74,14 @@ bool lud_interrupted(void) {
         atomic_load_explicit(&asked_for, memory_order_relaxed))
         interrupted = 1;
     return interrupted != 0;
+}
+
+void lud_interrupt_set(bool stop) {
+    interrupted = stop;
+}
+
+int lud_interrupt_signal(void) {
+    return came;
 }
 
 lud_status lud_interrupt_check(lud_error *error) {

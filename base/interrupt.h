@@ -16,8 +16,13 @@
 void lud_interrupt_install(void);
 /* Whether a signal came. Any thread may ask. */
 bool lud_interrupted(void);
+/* Its number, 0: none came. */
+int lud_interrupt_signal(void);
 /* LUD_INTERRUPTED, with a message, when one came. */
 lud_status lud_interrupt_check(lud_error *error);
+
+/* Sets or clears the flag without a signal, for programs that Ludus is a library of. */
+void lud_interrupt_set(bool stop);
 
 /* For tests: the flag is cleared, and the n-th question from now on, of any thread, sets it, as a signal that
  * came just then; 0: no question does. */

@@ -16,6 +16,12 @@ lud_log_level lud_log_get_level(void) {
     return (lud_log_level)shown_level;
 }
 
+static void (*sink)(lud_log_level level, const char *message);
+
+void lud_log_set_sink(void (*new_sink)(lud_log_level level, const char *message)) {
+    sink = new_sink;
+}
+
 void lud_log(FILE *copy, lud_log_level level, const char *format, ...) {
     static const char *const prefix[] = {"error: ", "warning: ", "", "debug: "};
     static const char *const colour[] = {"\033[1;31m", "\033[1;33m", "", "\033[2m"};
@@ -24,7 +30,9 @@ void lud_log(FILE *copy, lud_log_level level, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    if (level <= lud_log_get_level()) {
+    if (sink) {
+        sink(level, message);
+    } else if (level <= lud_log_get_level()) {
         bool terminal = isatty(STDERR_FILENO);
         /* one call for one line: lines of several threads do not mix */
         fprintf(stderr, "%sludus: %s%s%s%s\n", terminal ? "\r\033[K" : "", terminal ? colour[level] : "",

@@ -135,11 +135,17 @@ static lud_status read_alias(reader *r, struct fy_event *event, int depth, lud_t
                           name ? (int)(length < 60 ? length : 60) : 0, name ? name : "");
 }
 
+/* Whether a scalar must have a text: libfyaml hands back an empty one when it has no memory for it. */
+static bool has_text(struct fy_token *token) {
+    const struct fy_mark *start = fy_token_start_mark(token), *end = fy_token_end_mark(token);
+    return fy_token_scalar_style(token) == FYSS_PLAIN && start && end && end->input_pos > start->input_pos;
+}
+
 static lud_status scalar_text(reader *r, struct fy_token *token, lud_place place, const char **text,
                               size_t *length) {
     *length = 0;
     const char *bytes = token ? fy_token_get_text(token, length) : "";
-    if (!bytes) return out_of_memory(r);
+    if (!bytes || (*length == 0 && token && has_text(token))) return out_of_memory(r);
     if (memchr(bytes, 0, *length))
         return lud_invalid_at(r->error, place, "expected text, found a zero byte in it");
     *text = lud_arena_text(r->arena, bytes, *length);
@@ -350,6 +356,9 @@ static size_t valid_utf8(const char *text, size_t length) {
     return length;
 }
 
+/* Memory that a parse must find: a little, and more for every byte of the text than it mostly takes. */
+enum { PARSE_BYTES = 1 << 18, PARSE_FACTOR = 64 };
+
 static void swallow(struct fy_diag *diag, void *user, const char *bytes, size_t length) {
     (void)diag, (void)user, (void)bytes, (void)length;
 }
@@ -370,6 +379,10 @@ lud_status lud_yaml_parse(lud_arena *arena, const char *name, const char *text, 
     reader r = {.arena = arena, .source = text, .length = length, .one_place = one_place, .error = error};
     r.name = lud_arena_text(arena, name, strlen(name));
     if (!r.name) return lud_out_of_memory(error);
+    /* libfyaml aborts, or forgets, where memory ends in the middle: what it takes must be there before */
+    void *room = malloc(PARSE_BYTES + PARSE_FACTOR * length);
+    if (!room) return out_of_memory(&r);
+    free(room);
     struct fy_diag_cfg diagnostics;
     fy_diag_cfg_default(&diagnostics);
     diagnostics.fp = NULL;

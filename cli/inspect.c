@@ -6,6 +6,7 @@
 
 #include "agents/cast.h"
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/progress.h"
 #include "cli/cli.h"
 #include "cli/data_report.h"
@@ -89,12 +90,13 @@ static lud_status find_state(const lud_scenario *s, const inspect_values *values
         batch->end = LUD_END_GOES_ON;
         lud_batch_reset(batch, &out);
         lud_cast_reset(cast, range, batch->states, hidden);
-        for (int64_t step = 0; step < values->after; step++) {
+        for (int64_t step = 0; step < values->after && !status; step++) {
+            if ((status = lud_interrupt_check(error))) break;
             lud_cast_act(cast, range, batch->states, observations, hidden, discrete, continuous);
             lud_batch_step(batch, (lud_actions){discrete, continuous}, &out);
         }
         memcpy(state, batch->states, layout->state_bytes);
-        status = lud_cast_check(cast, error);
+        if (!status) status = lud_cast_check(cast, error);
     }
     for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) free(observations[p]);
     free(discrete);

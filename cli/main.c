@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/interrupt.h"
+#include "base/json_memory.h"
 #include "base/log.h"
 #include "cli/cli.h"
 
@@ -43,6 +44,8 @@ static int exit_code(lud_status status) {
     case LUD_ERROR_INPUT:
     case LUD_ERROR_UNSUPPORTED:
         return 2;
+    case LUD_INTERRUPTED: /* as a shell says of what a signal ended: 130 for Ctrl-C, 143 for SIGTERM */
+        return lud_interrupt_signal() ? 128 + lud_interrupt_signal() : 1;
     default:
         return 1;
     }
@@ -84,6 +87,8 @@ int main(int n_words, char **words) {
     lud_error error = {0};
     lud_interrupt_install();
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of writing, not a sudden end */
+    signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not become larger */
+    lud_json_watch();
     if (n_words == 2 && (strcmp(words[1], "--version") == 0 || strcmp(words[1], "-V") == 0)) {
         printf("ludus %s\n", LUDUS_VERSION);
         return exit_code(lud_flush_output(NULL));

@@ -1,6 +1,7 @@
 #include <jansson.h>
 
 #include "base/file.h"
+#include "base/json_memory.h"
 #include "cli/cli.h"
 #include "learn/learner.h"
 #include "learn/store/parameters.h"
@@ -52,7 +53,10 @@ lud_status lud_run_open_with(const char *path, const lud_scenario_flags *flags, 
     return status && policy ? lud_fail_context(error, "--policy") : status;
 }
 
+static bool incomplete; /* a text that was printed is not whole: there was no memory for it */
+
 void lud_print_text(lud_text *text) {
+    incomplete |= text->failed;
     if (text->bytes) fputs(text->bytes, stdout);
     lud_text_free(text);
 }
@@ -67,14 +71,16 @@ lud_status lud_print_report(lud_status status, lud_report *report, lud_error *er
 }
 
 lud_status lud_print_json(json_t *root, lud_error *error) {
-    if (!root) return lud_out_of_memory(error);
-    json_dumpf(root, stdout, JSON_INDENT(2)); /* what cannot be written is seen by the stream */
-    putchar('\n');
+    char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
+    const bool whole = text && !lud_json_failed();
     json_decref(root);
-    return lud_flush_output(error);
+    if (whole) puts(text); /* what cannot be written is seen by the stream */
+    free(text);
+    return whole ? lud_flush_output(error) : lud_no_memory(error, "the results as JSON");
 }
 
 lud_status lud_flush_output(lud_error *error) {
+    if (incomplete) return lud_no_memory(error, "the results as text");
     if (fflush(stdout) == 0 && !ferror(stdout)) return LUD_OK;
     return lud_fail(error, LUD_ERROR_IO, "could not write the results to standard output");
 }

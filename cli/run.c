@@ -122,10 +122,12 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     /* what was finished before an interruption is worth showing */
     if (status == LUD_OK || status == LUD_INTERRUPTED) {
         lud_error ignored = {0};
+        lud_status printed = LUD_OK;
         if (values->json)
-            (void)print_json(opened.scenario, opened.cast, &result, status ? &ignored : error);
+            printed = print_json(opened.scenario, opened.cast, &result, status ? &ignored : error);
         else
             print_table(opened.scenario, opened.cast, &result);
+        if (!status) status = printed;
     }
     lud_rollout_free(&result);
     lud_run_close(&opened);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json_memory.h"
 #include "base/progress.h"
 #include "cli/cli.h"
 #include "cli/proof_solve.h"
@@ -150,8 +151,9 @@ static lud_status write_summary(const char *run, const json_t *root, bool print,
     char *text = json_dumps(root, JSON_INDENT(2));
     lud_text path = {0};
     lud_text_append(&path, "%s/summary.json", run);
-    lud_status status = text && !path.failed ? lud_file_write(path.bytes, text, strlen(text), error)
-                                             : lud_no_memory(error, "the summary");
+    lud_status status = text && !path.failed && !lud_json_failed()
+                            ? lud_file_write(path.bytes, text, strlen(text), error)
+                            : lud_no_memory(error, "the summary");
     if (!status && print) {
         puts(text);
         status = lud_flush_output(error);

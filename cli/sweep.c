@@ -230,6 +230,7 @@ static lud_status write_rows(const char *path, const lud_text *header, const lud
     lud_file_writer writer = {0};
     FILE *out = stdout;
     if (path) {
+        lud_file_remove_leftovers(path);
         LUD_TRY(lud_file_write_begin(&writer, path, error));
         out = writer.stream;
     }

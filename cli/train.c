@@ -46,22 +46,6 @@ static void set_defaults(void *data) {
     values->checkpoint_minutes = 5.0;
 }
 
-/* The effective configuration as YAML, the learner's section with all its defaults; what it names, as copies
- * in the run's folder. */
-static lud_status effective(const lud_scenario *scenario, const lud_learner *learner,
-                            const lud_train_options *options, lud_arena *arena, lud_carried *carried,
-                            char **text, lud_error *error) {
-    lud_tree *root = NULL;
-    size_t length = 0;
-    const bool resumes = options->resume || options->resume_previous;
-    lud_status status = lud_scenario_effective(scenario, arena, &root, error);
-    if (status == LUD_OK) status = lud_learner_write(learner, arena, root, error);
-    if (status == LUD_OK)
-        status = lud_carried_plan(scenario, learner->kind->options, options->folder, resumes, root, carried,
-                                  error);
-    return status ? status : lud_tree_write(arena, root, text, &length, error);
-}
-
 /* What follows from the world, and how to have it otherwise. */
 static void print_chosen(const lud_learner *learner) {
     if (!learner->chosen || !*learner->chosen) return;
@@ -101,6 +85,11 @@ static lud_status find_meant(const train_values *values, const char *path, const
         if (!(m->paths[m->base.n++] = key_of(arena, given->set.items[i]))) return lud_out_of_memory(error);
     for (size_t i = 0; i < sizeof run / sizeof *run; i++)
         if (run[i].set) m->paths[m->base.n++] = run[i].path;
+    /* the length in the learner's own section follows from that one */
+    bool longer = false;
+    for (int i = 0; i < m->base.n; i++) longer = longer || strcmp(m->paths[i], "run.steps") == 0;
+    if (longer) m->paths[m->base.n++] = "learner.steps";
+    if (longer) m->paths[m->base.n++] = "learner.total_steps";
     m->base.paths = m->paths;
     if (m->base.n == 0) return LUD_OK;
     lud_scenario *plain = NULL;
@@ -110,7 +99,9 @@ static lud_status find_meant(const train_values *values, const char *path, const
     /* a file that says nothing without what is set has no settings of its own */
     lud_status status = lud_run_scenario(path, NULL, &plain, NULL);
     if (!status) status = lud_learner_create(plain, (lud_device *)(uintptr_t)device, &learner, NULL);
-    if (!status) status = effective(plain, learner, &values->options, arena, &carried, &text, NULL);
+    if (!status)
+        status = lud_train_configuration(plain, learner, values->options.folder, true, arena, &carried, &text,
+                                         NULL);
     if (!status) m->base.plain = text;
     /* its texts lie in the arena of what is carried no more: lud_tree_write has copied them */
     lud_carried_free(&carried);
@@ -164,9 +155,10 @@ static lud_status train_with(const train_values *values, const char *path, const
     lud_train_options options = values->options;
     char *configuration = NULL;
     meant m = {0};
-    LUD_TRY(effective(scenario, learner, &options, arena, carried, &configuration, error));
-    if (options.resume || options.resume_previous)
-        LUD_TRY(find_meant(values, path, device, arena, &m, error));
+    const bool resumes = options.resume || options.resume_previous;
+    LUD_TRY(lud_train_configuration(scenario, learner, options.folder, resumes, arena, carried,
+                                    &configuration, error));
+    if (resumes) LUD_TRY(find_meant(values, path, device, arena, &m, error));
     options.checkpoint_seconds = 60.0 * values->checkpoint_minutes;
     options.progress = values->quiet ? NULL : stderr;
     options.configuration = configuration;

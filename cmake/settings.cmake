@@ -2,7 +2,7 @@
 # contraction or fast-math so that results do not depend on the optimiser.
 function(ludus_settings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-    -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror -ffp-contract=off
+    $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes> -Wvla -Werror -ffp-contract=off
     -fno-math-errno -fno-semantic-interposition
     # clang warns where it does not follow a wish to vectorise, as at low optimisation or with sanitizers
     $<$<C_COMPILER_ID:Clang>:-Wno-pass-failed>)
@@ -26,7 +26,7 @@ function(ludus_library name)
   cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
   set(sources)
   foreach(folder IN LISTS arg_UNPARSED_ARGUMENTS)
-    file(GLOB found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+    file(GLOB found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
     list(APPEND sources ${found})
   endforeach()
   if(sources)

@@ -48,6 +48,7 @@ typedef struct session {
     /* The state before the iteration in hand and what acts of it; null: a learner that goes on within. */
     lud_checkpoint *before, *policy_before;
     bool broken;    /* the iteration was broken off: that is what can be saved */
+    bool stopped; /* the caller asked for it */
     uint64_t ended; /* iterations whose row was written by this session */
     bool pending; /* the last iteration is done and counted, its evaluation and its row in the metrics not */
 } session;
@@ -97,6 +98,18 @@ static void visit_policy(session *s, const lud_kept *kept, lud_checkpoint *check
 static char *run_path(const char *folder, const char *name) {
     char *path = NULL;
     return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
+}
+
+lud_status lud_train_configuration(const lud_scenario *scenario, const lud_learner *learner,
+                                   const char *folder, bool resumes, lud_arena *arena, lud_carried *carried,
+                                   char **text, lud_error *error) {
+    lud_tree *root = NULL;
+    size_t length = 0;
+    *carried = (lud_carried){0};
+    LUD_TRY(lud_scenario_effective(scenario, arena, &root, error));
+    LUD_TRY(lud_learner_write(learner, arena, root, error));
+    LUD_TRY(lud_carried_plan(scenario, learner->kind->options, folder, resumes, root, carried, error));
+    return lud_tree_write(arena, root, text, &length, error);
 }
 
 /* ---- going on ---- */
@@ -316,6 +329,7 @@ static lud_status save_last(session *s, lud_error *error) {
     const double start = lud_clock_seconds();
     lud_error failure = {0};
     if (lud_checkpoint_writer_wait(s->writer, &failure)) tell_failure(s, &failure, true);
+    look_after_writer(s);
     lud_status status = lud_metrics_flush(s->metrics, error), written;
     if (s->broken) {
         if (s->best.unsaved)
@@ -346,6 +360,8 @@ static lud_status iterate(session *s, lud_error *error) {
         lud_checkpoint_clear(s->before);
         visit(s, s->before);
         LUD_TRY(lud_checkpoint_status(s->before, error));
+        if (lud_checkpoint_check_finite(s->before, error))
+            return lud_fail_context(error, "after iteration %llu", (unsigned long long)s->iterations);
     }
     if (s->before && !s->best.kept.scored) {
         lud_checkpoint_clear(s->policy_before);
@@ -355,6 +371,8 @@ static lud_status iterate(session *s, lud_error *error) {
     for (int i = 0; i < s->n_columns; i++) s->row[i] = NAN;
     const lud_status status = l->kind->iterate(l, s->row, error);
     s->broken = status && status != LUD_ERROR_NUMERIC && s->before;
+    if (status == LUD_ERROR_NUMERIC)
+        return lud_fail_context(error, "iteration %llu", (unsigned long long)s->iterations + 1);
     if (status) return status;
     s->iterations++;
     s->pending = true;
@@ -384,7 +402,8 @@ static lud_status end_iteration(session *s, lud_progress *progress, lud_error *e
     if (status) return status;
     s->pending = false;
     s->ended++;
-    if (o->after_iteration) o->after_iteration(o->context, l);
+    if (o->after_iteration)
+        s->stopped = !o->after_iteration(o->context, l, s->iterations, s->columns, s->n_columns, s->row);
 
     lud_text note = {0};
     lud_metrics_print(s->columns, s->n_columns, s->row, &note);
@@ -421,7 +440,7 @@ static lud_status run(session *s, lud_error *error) {
     bool stop = false;
     while (!status && !stop && (s->pending || s->iterations < l->n_iterations)) {
         status = one_iteration(s, &progress, error);
-        stop = lud_interrupted() || (o->stop_after && s->iterations - first >= o->stop_after);
+        stop = s->stopped || lud_interrupted() || (o->stop_after && s->iterations - first >= o->stop_after);
     }
     l->progress = NULL;
     lud_progress_finish(&progress);

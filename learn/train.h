@@ -25,8 +25,10 @@ typedef struct lud_train_options {
     const lud_carried *carried;
     const lud_run_meant *meant;
     const lud_model *model; /* of the scenario, for the names of what is learned; may be null */
-    /* Called after every iteration on the training thread (snapshots for a viewer); may be null. */
-    void (*after_iteration)(void *context, lud_learner *learner);
+    /* Called after every iteration on the training thread with its row[n_columns], what was not measured in
+     * it NaN; false: stop, as an interrupt does. May be null. */
+    bool (*after_iteration)(void *context, const lud_learner *learner, uint64_t iterations,
+                            const lud_metric *columns, int n_columns, const double *row);
     void *context;
 } lud_train_options;
 
@@ -37,6 +39,13 @@ typedef struct lud_train_result {
     bool finished;        /* all iterations of the learner are done */
     lud_kept kept;        /* what policy.safetensors holds */
 } lud_train_result;
+
+/* What a training in a folder is configured by: the effective configuration as YAML, the learner's section
+ * with all its defaults, and what it names as copies in the folder, which `carried` gets (free with
+ * lud_carried_free, also on failure). With `resumes` it is one that goes on. The text lives in the arena. */
+lud_status lud_train_configuration(const lud_scenario *scenario, const lud_learner *learner,
+                                   const char *folder, bool resumes, lud_arena *arena, lud_carried *carried,
+                                   char **text, lud_error *error);
 
 /* Trains until the learner's iterations are done or the user interrupts (LUD_INTERRUPTED, after saving). A
  * run's folder gets scenario.yaml with the files that it names, metrics.csv, a TensorBoard event file,

@@ -30,6 +30,17 @@ static bool is_point(const lud_plot_curve *curve, int i) {
     return isfinite(curve->x[i]) && isfinite(curve->y[i]);
 }
 
+/* Numbers near the largest that there are: a range between two of them would be infinite. */
+static double kept(double value) {
+    return fmax(-1e300, fmin(value, 1e300));
+}
+
+/* Of an axis: 1 where all is the same, and wide enough for its marks to be different numbers. */
+static double least_range(double first, double last) {
+    const double size = fmax(fabs(first), fabs(last));
+    return first == last ? fmax(1.0, 1e-6 * size) : 1e-9 * size;
+}
+
 /* The ends of both axes, on ticks. */
 static void find_axes(drawer *d, const lud_plot_panel *panel) {
     d->x0 = d->y0 = 0.0;
@@ -37,13 +48,13 @@ static void find_axes(drawer *d, const lud_plot_panel *panel) {
     for (int c = 0; c < panel->n_curves; c++)
         for (int i = 0; i < panel->curves[c].n; i++) {
             if (!is_point(&panel->curves[c], i)) continue;
-            d->x0 = fmin(d->x0, panel->curves[c].x[i]);
-            d->x1 = fmax(d->x1, panel->curves[c].x[i]);
-            d->y0 = fmin(d->y0, panel->curves[c].y[i]);
-            d->y1 = fmax(d->y1, panel->curves[c].y[i]);
+            d->x0 = fmin(d->x0, kept(panel->curves[c].x[i]));
+            d->x1 = fmax(d->x1, kept(panel->curves[c].x[i]));
+            d->y0 = fmin(d->y0, kept(panel->curves[c].y[i]));
+            d->y1 = fmax(d->y1, kept(panel->curves[c].y[i]));
         }
-    if (!(d->x1 > d->x0)) d->x1 = d->x0 + 1.0;
-    if (!(d->y1 > d->y0)) d->y1 = d->y0 + 1.0;
+    d->x1 = fmax(d->x1, d->x0 + least_range(d->x0, d->x1));
+    d->y1 = fmax(d->y1, d->y0 + least_range(d->y0, d->y1));
     d->along = lud_plot_step(d->x1 - d->x0, 5);
     d->up = lud_plot_step(d->y1 - d->y0, 5);
     d->y0 = floor(d->y0 / d->up) * d->up;
@@ -51,10 +62,10 @@ static void find_axes(drawer *d, const lud_plot_panel *panel) {
 }
 
 static float x_of(const drawer *d, double x) {
-    return d->box.x + d->box.w * (float)((x - d->x0) / (d->x1 - d->x0));
+    return d->box.x + d->box.w * (float)((kept(x) - d->x0) / (d->x1 - d->x0));
 }
 static float y_of(const drawer *d, double y) {
-    return d->box.y + d->box.h * (float)((d->y1 - y) / (d->y1 - d->y0));
+    return d->box.y + d->box.h * (float)((d->y1 - kept(y)) / (d->y1 - d->y0));
 }
 
 static void number_text(double value, char text[24]) {

@@ -110,16 +110,17 @@ static int open_encoder(lud_video *v, const AVCodec *codec) {
         c->color_range = AVCOL_RANGE_MPEG;
         c->gop_size = v->options.fps * 4;
     }
-    if (!strcmp(codec->name, "libx264")) {
-        av->av_opt_set(c->priv_data, "preset", "veryfast", 0);
-        av->av_opt_set(c->priv_data, "tune", "animation", 0);
-        av->av_opt_set(c->priv_data, "crf", "18", 0);
-    } else if (!strncmp(codec->name, "libvpx", 6)) {
-        av->av_opt_set(c->priv_data, "deadline", "good", 0);
-        av->av_opt_set(c->priv_data, "cpu-used", "5", 0);
-        av->av_opt_set(c->priv_data, "crf", "24", 0);
-        av->av_opt_set(c->priv_data, "row-mt", "0", 0);
-        c->bit_rate = 0;
+    static const struct {
+        const char *encoder, *key, *value;
+    } settings[] = {{"libx264", "preset", "veryfast"}, {"libx264", "tune", "animation"},
+                    {"libx264", "crf", "18"},          {"libvpx", "deadline", "good"},
+                    {"libvpx", "cpu-used", "5"},       {"libvpx", "crf", "24"},
+                    {"libvpx", "row-mt", "0"}};
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        if (strncmp(codec->name, settings[i].encoder, strlen(settings[i].encoder)) != 0) continue;
+        const int set = av->av_opt_set(c->priv_data, settings[i].key, settings[i].value, 0);
+        if (set < 0 && set != AVERROR_OPTION_NOT_FOUND) return set; /* versions differ in what they offer */
+        c->bit_rate = !strncmp(codec->name, "libvpx", 6) ? 0 : c->bit_rate;
     }
     int code = av->avcodec_open2(c, codec, NULL);
     if (code >= 0) code = av->avcodec_parameters_from_context(v->stream->codecpar, c);
@@ -162,6 +163,7 @@ static lud_status open_stream(lud_video *v, lud_error *error) {
     if (!codec)
         return lud_fail(error, LUD_ERROR_UNSUPPORTED, "%s: libavcodec on this machine has no encoder %s",
                         v->path, v->format->encoders[0]);
+    lud_file_remove_leftovers(v->path);
     LUD_TRY(lud_file_write_begin(&v->writer, v->path, error));
     uint8_t *buffer = av->av_malloc(IO_BYTES);
     v->io = buffer ? av->avio_alloc_context(buffer, IO_BYTES, 1, v, NULL, write_bytes, seek_to) : NULL;

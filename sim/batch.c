@@ -196,6 +196,15 @@ void lud_batch_step(lud_batch *shown, lud_actions actions, const lud_batch_out *
     }
 }
 
+void lud_batch_put(lud_batch *batch, int first, int n, const uint8_t *states) {
+    const lud_model *model = batch->model;
+    const size_t bytes = model->layout.state_bytes;
+    memmove(state_of(batch, first), states, (size_t)n * bytes);
+    memset(((whole_batch *)batch)->ended + first, 0, (size_t)n);
+    for (int e = first; e < first + n; e++)
+        batch->episode_step[e] = model->world->elapsed ? model->world->elapsed(model, state_of(batch, e)) : 0;
+}
+
 void lud_batch_observe(lud_batch *shown, void *const *observations) {
     const lud_batch_out out = {.observations = observations};
     const int size = piece_of(shown), n_pieces = pieces_of(shown);

@@ -53,6 +53,9 @@ void lud_batch_reset(lud_batch *batch, const lud_batch_out *out);
 void lud_batch_reset_some(lud_batch *batch, const uint8_t *chosen, const lud_batch_out *out);
 /* One step of every environment; see the world's step for the shape of actions. */
 void lud_batch_step(lud_batch *batch, lud_actions actions, const lud_batch_out *out);
+/* Puts environments first..first+n-1 to states[n][state_bytes], which the caller has checked; the steps of
+ * their episodes follow where states say them, else are 0. */
+void lud_batch_put(lud_batch *batch, int first, int n, const uint8_t *states);
 /* Writes the observations of the present states, as after a step. */
 void lud_batch_observe(lud_batch *batch, void *const *observations);
 /* n environments from `first` on, for calls that take ranges; with `seeds` one at a time. */

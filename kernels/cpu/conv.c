@@ -38,7 +38,7 @@ struct lud_cpu_conv_cache {
 lud_cpu_conv_cache *lud_cpu_conv_cache_create(void) {
     lud_cpu_conv_cache *cache = calloc(1, sizeof *cache);
     if (!cache) return 0;
-    if (dnnl_engine_create(&cache->engine, dnnl_cpu, 0) != dnnl_success) {
+    if (lud_onednn.engine_create(&cache->engine, dnnl_cpu, 0) != dnnl_success) {
         lud_cpu_conv_cache_destroy(cache);
         return 0;
     }
@@ -48,14 +48,14 @@ lud_cpu_conv_cache *lud_cpu_conv_cache_create(void) {
 static void conv_destroy(conv_primitive *conv) {
     for (int i = 0; i < OPERANDS; ++i) {
         conv_operand *o = &conv->operand[i];
-        if (o->reorder) dnnl_primitive_destroy(o->reorder);
-        if (o->blocked && o->blocked != o->plain) dnnl_memory_destroy(o->blocked);
-        if (o->plain) dnnl_memory_destroy(o->plain);
+        if (o->reorder) lud_onednn.primitive_destroy(o->reorder);
+        if (o->blocked && o->blocked != o->plain) lud_onednn.memory_destroy(o->blocked);
+        if (o->plain) lud_onednn.memory_destroy(o->plain);
         free(o->buffer);
     }
-    if (conv->primitive) dnnl_primitive_destroy(conv->primitive);
-    if (conv->stream) dnnl_stream_destroy(conv->stream);
-    if (conv->scratch) dnnl_memory_destroy(conv->scratch);
+    if (conv->primitive) lud_onednn.primitive_destroy(conv->primitive);
+    if (conv->stream) lud_onednn.stream_destroy(conv->stream);
+    if (conv->scratch) lud_onednn.memory_destroy(conv->scratch);
     free(conv->scratch_buffer);
     free(conv);
 }
@@ -67,7 +67,7 @@ void lud_cpu_conv_cache_destroy(lud_cpu_conv_cache *cache) {
         conv_destroy(cache->first);
         cache->first = next;
     }
-    if (cache->engine) dnnl_engine_destroy(cache->engine);
+    if (cache->engine) lud_onednn.engine_destroy(cache->engine);
     free(cache);
 }
 
@@ -82,14 +82,16 @@ static bool buffer_create(lud_device *device, const dnnl_memory_desc_t *descript
     *buffer = aligned_alloc(64, bytes);
     if (!*buffer)
         lud_cpu_fail(device, LUD_ERROR_MEMORY, "out of memory: a convolution needs %zu bytes", bytes);
-    return *buffer && LUD_ONEDNN(device, dnnl_memory_create(memory, description, engine_of(device), *buffer));
+    return *buffer &&
+           LUD_ONEDNN(device, lud_onednn.memory_create(memory, description, engine_of(device), *buffer));
 }
 
 /* Memory objects and the reorder of one operand. `written`: by the pass. */
 static bool operand_create(lud_device *device, conv_operand *o, const dnnl_memory_desc_t *plain,
                            const dnnl_memory_desc_t *preferred, bool written) {
     const dnnl_engine_t engine = engine_of(device);
-    if (!LUD_ONEDNN(device, dnnl_memory_create(&o->plain, plain, engine, DNNL_MEMORY_NONE))) return false;
+    if (!LUD_ONEDNN(device, lud_onednn.memory_create(&o->plain, plain, engine, DNNL_MEMORY_NONE)))
+        return false;
     if (dnnl_memory_desc_equal(plain, preferred)) {
         o->blocked = o->plain;
         return true;
@@ -97,10 +99,11 @@ static bool operand_create(lud_device *device, conv_operand *o, const dnnl_memor
     dnnl_primitive_desc_t reorder = 0;
     const bool ok =
         buffer_create(device, preferred, &o->buffer, &o->blocked) &&
-        LUD_ONEDNN(device, dnnl_reorder_primitive_desc_create(&reorder, written ? preferred : plain, engine,
-                                                              written ? plain : preferred, engine, 0)) &&
-        LUD_ONEDNN(device, dnnl_primitive_create(&o->reorder, reorder));
-    if (reorder) dnnl_primitive_desc_destroy(reorder);
+        LUD_ONEDNN(device,
+                   lud_onednn.reorder_primitive_desc_create(&reorder, written ? preferred : plain, engine,
+                                                            written ? plain : preferred, engine, 0)) &&
+        LUD_ONEDNN(device, lud_onednn.primitive_create(&o->reorder, reorder));
+    if (reorder) lud_onednn.primitive_desc_destroy(reorder);
     return ok;
 }
 
@@ -115,9 +118,10 @@ static bool operands_describe(lud_device *device, const lud_conv *s, dnnl_memory
         {s->n, s->channels_out, lud_conv_height_out(s), lud_conv_width_out(s)}};
     for (int i = 0; i < OPERANDS; ++i) {
         const int n = i == BIAS ? 1 : 4;
-        if (!LUD_ONEDNN(device, dnnl_memory_desc_init_by_tag(&plain[i], n, dims[i], dnnl_f32, tags[i])) ||
-            !LUD_ONEDNN(device, dnnl_memory_desc_init_by_tag(&any[i], n, dims[i], dnnl_f32,
-                                                             i == BIAS ? dnnl_x : dnnl_format_tag_any)))
+        if (!LUD_ONEDNN(device,
+                        lud_onednn.memory_desc_init_by_tag(&plain[i], n, dims[i], dnnl_f32, tags[i])) ||
+            !LUD_ONEDNN(device, lud_onednn.memory_desc_init_by_tag(&any[i], n, dims[i], dnnl_f32,
+                                                                   i == BIAS ? dnnl_x : dnnl_format_tag_any)))
             return false;
     }
     return true;
@@ -132,29 +136,30 @@ static dnnl_primitive_desc_t pass_describe(lud_device *device, const conv_key *k
     dnnl_convolution_desc_t forward, backward;
     dnnl_primitive_attr_t attributes = 0;
     dnnl_primitive_desc_t description = 0, hint = 0;
-    bool ok = LUD_ONEDNN(device, dnnl_convolution_forward_desc_init(
+    bool ok = LUD_ONEDNN(device, lud_onednn.convolution_forward_desc_init(
                                      &forward, dnnl_forward_training, dnnl_convolution_direct, &any[INPUT],
                                      &any[WEIGHTS], key->has_bias ? &any[BIAS] : 0, &any[OUTPUT], strides,
                                      padding, padding)) &&
               lud_onednn_attributes(device, key->relu, false, &attributes) &&
-              LUD_ONEDNN(device, dnnl_primitive_desc_create(&hint, &forward, attributes, engine, 0));
+              LUD_ONEDNN(device, lud_onednn.primitive_desc_create(&hint, &forward, attributes, engine, 0));
     if (key->pass == LUD_CONV_FORWARD) {
         description = hint;
         hint = 0;
     } else {
         if (key->pass == LUD_CONV_DATA)
-            ok = ok && LUD_ONEDNN(device, dnnl_convolution_backward_data_desc_init(
+            ok = ok && LUD_ONEDNN(device, lud_onednn.convolution_backward_data_desc_init(
                                               &backward, dnnl_convolution_direct, &any[INPUT], &any[WEIGHTS],
                                               &any[OUTPUT], strides, padding, padding));
         else
-            ok = ok && LUD_ONEDNN(device, dnnl_convolution_backward_weights_desc_init(
+            ok = ok && LUD_ONEDNN(device, lud_onednn.convolution_backward_weights_desc_init(
                                               &backward, dnnl_convolution_direct, &any[INPUT], &any[WEIGHTS],
                                               0, &any[OUTPUT], strides, padding, padding));
         if (ok)
-            LUD_ONEDNN(device, dnnl_primitive_desc_create(&description, &backward, attributes, engine, hint));
+            LUD_ONEDNN(device,
+                       lud_onednn.primitive_desc_create(&description, &backward, attributes, engine, hint));
     }
-    if (hint) dnnl_primitive_desc_destroy(hint);
-    if (attributes) dnnl_primitive_attr_destroy(attributes);
+    if (hint) lud_onednn.primitive_desc_destroy(hint);
+    if (attributes) lud_onednn.primitive_attr_destroy(attributes);
     return description;
 }
 
@@ -171,9 +176,9 @@ static bool conv_make(lud_device *device, conv_primitive *conv) {
     if (!operands_describe(device, &key->shape, plain, any)) return false;
     dnnl_primitive_desc_t description = pass_describe(device, key, any);
     if (!description) return false;
-    bool ok =
-        LUD_ONEDNN(device, dnnl_primitive_create(&conv->primitive, description)) &&
-        LUD_ONEDNN(device, dnnl_stream_create(&conv->stream, engine_of(device), dnnl_stream_default_flags));
+    bool ok = LUD_ONEDNN(device, lud_onednn.primitive_create(&conv->primitive, description)) &&
+              LUD_ONEDNN(device, lud_onednn.stream_create(&conv->stream, engine_of(device),
+                                                          dnnl_stream_default_flags));
     const dnnl_memory_desc_t *scratch =
         dnnl_primitive_desc_query_md(description, dnnl_query_scratchpad_md, 0);
     if (ok && scratch && dnnl_memory_desc_get_size(scratch) > 0)
@@ -184,7 +189,7 @@ static bool conv_make(lud_device *device, conv_primitive *conv) {
             dnnl_primitive_desc_query_md(description, queries[key->pass][i], i == BIAS ? 1 : 0);
         ok = operand_create(device, &conv->operand[i], &plain[i], preferred, i == written_by[key->pass]);
     }
-    dnnl_primitive_desc_destroy(description);
+    lud_onednn.primitive_desc_destroy(description);
     return ok;
 }
 
@@ -215,7 +220,7 @@ static conv_primitive *conv_find(lud_device *device, const conv_key *key) {
 static bool reorder_run(lud_device *device, const conv_primitive *conv, const conv_operand *o, bool written) {
     dnnl_exec_arg_t arguments[2] = {{DNNL_ARG_FROM, written ? o->blocked : o->plain},
                                     {DNNL_ARG_TO, written ? o->plain : o->blocked}};
-    return LUD_ONEDNN(device, dnnl_primitive_execute(o->reorder, conv->stream, 2, arguments));
+    return LUD_ONEDNN(device, lud_onednn.primitive_execute(o->reorder, conv->stream, 2, arguments));
 }
 
 static void conv_run(lud_device *device, conv_primitive *conv, float *const data[OPERANDS]) {
@@ -229,16 +234,17 @@ static void conv_run(lud_device *device, conv_primitive *conv, float *const data
     for (int i = 0; i < OPERANDS; ++i) {
         conv_operand *o = &conv->operand[i];
         if (!o->plain) continue;
-        if (!LUD_ONEDNN(device, dnnl_memory_set_data_handle(o->plain, data[i]))) return;
+        if (!LUD_ONEDNN(device, lud_onednn.memory_set_data_handle(o->plain, data[i]))) return;
         if (o->reorder && i != written_by[pass] && !reorder_run(device, conv, o, false)) return;
         arguments[n].arg = names[pass][i];
         arguments[n++].memory = o->blocked;
     }
     if (conv->scratch) arguments[n++] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, conv->scratch};
-    if (!LUD_ONEDNN(device, dnnl_primitive_execute(conv->primitive, conv->stream, n, arguments))) return;
+    if (!LUD_ONEDNN(device, lud_onednn.primitive_execute(conv->primitive, conv->stream, n, arguments)))
+        return;
     const conv_operand *result = &conv->operand[written_by[pass]];
     if (result->reorder) reorder_run(device, conv, result, true);
-    LUD_ONEDNN(device, dnnl_stream_wait(conv->stream));
+    LUD_ONEDNN(device, lud_onednn.stream_wait(conv->stream));
 }
 
 /* Images are run in pieces, at most so many whole ones and the rest in powers of two; a piece is worth a

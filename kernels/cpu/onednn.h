@@ -5,6 +5,7 @@
 #include <omp.h>
 
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/onednn_calls.h"
 
 /* Whether a call of the library went well; else the device has failed. */
 static inline bool lud_onednn_check(lud_device *device, dnnl_status_t status, const char *what) {
@@ -21,17 +22,19 @@ static inline bool lud_onednn_check(lud_device *device, dnnl_status_t status, co
  * scratch memory belongs to the thread that makes the primitive. */
 static inline bool lud_onednn_attributes(lud_device *device, bool relu, bool add,
                                          dnnl_primitive_attr_t *attributes) {
-    if (!LUD_ONEDNN(device, dnnl_primitive_attr_create(attributes)) ||
-        !LUD_ONEDNN(device, dnnl_primitive_attr_set_scratchpad_mode(*attributes, dnnl_scratchpad_mode_user)))
+    if (!LUD_ONEDNN(device, lud_onednn.primitive_attr_create(attributes)) ||
+        !LUD_ONEDNN(device,
+                    lud_onednn.primitive_attr_set_scratchpad_mode(*attributes, dnnl_scratchpad_mode_user)))
         return false;
     if (!relu && !add) return true;
     dnnl_post_ops_t after = 0;
     const bool ok =
-        LUD_ONEDNN(device, dnnl_post_ops_create(&after)) &&
-        (!relu || LUD_ONEDNN(device, dnnl_post_ops_append_eltwise(after, 1, dnnl_eltwise_relu, 0, 0))) &&
-        (!add || LUD_ONEDNN(device, dnnl_post_ops_append_sum(after, 1))) &&
-        LUD_ONEDNN(device, dnnl_primitive_attr_set_post_ops(*attributes, after));
-    if (after) dnnl_post_ops_destroy(after);
+        LUD_ONEDNN(device, lud_onednn.post_ops_create(&after)) &&
+        (!relu ||
+         LUD_ONEDNN(device, lud_onednn.post_ops_append_eltwise(after, 1, dnnl_eltwise_relu, 0, 0))) &&
+        (!add || LUD_ONEDNN(device, lud_onednn.post_ops_append_sum(after, 1))) &&
+        LUD_ONEDNN(device, lud_onednn.primitive_attr_set_post_ops(*attributes, after));
+    if (after) lud_onednn.post_ops_destroy(after);
     return ok;
 }
 

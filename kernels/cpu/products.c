@@ -31,8 +31,8 @@ static void product_job(lud_device *device, const product_shape *s, int64_t job,
     b += s->transpose_b ? j * s->ldb + first_k : first_k * s->ldb + j;
     c += piece * s->m * s->n + i * ldc + j; /* pieces lie behind each other */
     const lud_onednn_settings before = lud_onednn_enter();
-    LUD_ONEDNN(device, dnnl_sgemm(s->transpose_a ? 'T' : 'N', s->transpose_b ? 'T' : 'N', rows, columns,
-                                  end_k - first_k, alpha, a, s->lda, b, s->ldb, beta, c, ldc));
+    LUD_ONEDNN(device, lud_onednn.sgemm(s->transpose_a ? 'T' : 'N', s->transpose_b ? 'T' : 'N', rows, columns,
+                                        end_k - first_k, alpha, a, s->lda, b, s->ldb, beta, c, ldc));
     lud_onednn_leave(before);
 }
 

@@ -57,8 +57,8 @@ struct lud_cpu_bf16 {
 static void primitive_destroy(product_primitive *p) {
     dnnl_memory_t memory[] = {p->a, p->b, p->c, p->scratch};
     for (int i = 0; i < 4; ++i)
-        if (memory[i]) dnnl_memory_destroy(memory[i]);
-    if (p->primitive) dnnl_primitive_destroy(p->primitive);
+        if (memory[i]) lud_onednn.memory_destroy(memory[i]);
+    if (p->primitive) lud_onednn.primitive_destroy(p->primitive);
     free(p);
 }
 
@@ -75,10 +75,10 @@ void lud_cpu_bf16_destroy(lud_cpu_bf16 *bf16) {
     if (!bf16) return;
     for (int i = 0; i < bf16->n_slots; ++i) {
         primitives_destroy(&bf16->slots[i]);
-        dnnl_stream_destroy(bf16->slots[i].stream);
+        lud_onednn.stream_destroy(bf16->slots[i].stream);
         free(bf16->slots[i].scratch);
     }
-    dnnl_engine_destroy(bf16->engine);
+    lud_onednn.engine_destroy(bf16->engine);
     free(bf16->slots);
     free(bf16);
 }
@@ -94,7 +94,7 @@ static lud_cpu_bf16 *state_of(lud_device *device) {
     if (!cpu->bf16) {
         lud_cpu_bf16 *made = calloc(1, sizeof *made);
         if (!made) return out_of_memory(device);
-        if (!LUD_ONEDNN(device, dnnl_engine_create(&made->engine, dnnl_cpu, 0))) {
+        if (!LUD_ONEDNN(device, lud_onednn.engine_create(&made->engine, dnnl_cpu, 0))) {
             free(made);
             return 0;
         }
@@ -108,7 +108,8 @@ static lud_cpu_bf16 *state_of(lud_device *device) {
         for (; bf16->n_slots < device->n_threads; ++bf16->n_slots) {
             slot *s = &slots[bf16->n_slots];
             *s = (slot){0};
-            if (!LUD_ONEDNN(device, dnnl_stream_create(&s->stream, bf16->engine, dnnl_stream_default_flags)))
+            if (!LUD_ONEDNN(device,
+                            lud_onednn.stream_create(&s->stream, bf16->engine, dnnl_stream_default_flags)))
                 return 0;
         }
     }
@@ -118,7 +119,7 @@ static lud_cpu_bf16 *state_of(lud_device *device) {
 static bool matrix(lud_device *device, int64_t rows, int64_t columns, int64_t ld, bool transposed,
                    dnnl_data_type_t type, dnnl_memory_desc_t *description) {
     const dnnl_dims_t dims = {rows, columns}, strides = {transposed ? 1 : ld, transposed ? ld : 1};
-    return LUD_ONEDNN(device, dnnl_memory_desc_init_by_strides(description, 2, dims, type, strides));
+    return LUD_ONEDNN(device, lud_onednn.memory_desc_init_by_strides(description, 2, dims, type, strides));
 }
 
 static bool scratch_grow(lud_device *device, slot *s, size_t bytes) {
@@ -139,24 +140,25 @@ static bool primitive_make(lud_device *device, dnnl_engine_t engine, slot *s, pr
     dnnl_matmul_desc_t product;
     dnnl_primitive_attr_t attributes = 0;
     dnnl_primitive_desc_t description = 0;
-    bool ok = matrix(device, key->m, key->k, key->lda, key->transpose_a, dnnl_bf16, &a) &&
-              matrix(device, key->k, key->n, key->ldb, key->transpose_b, dnnl_bf16, &b) &&
-              matrix(device, key->m, key->n, key->ldc, false, dnnl_f32, &c) &&
-              LUD_ONEDNN(device, dnnl_matmul_desc_init(&product, &a, &b, 0, &c)) &&
-              lud_onednn_attributes(device, false, key->add, &attributes) &&
-              LUD_ONEDNN(device, dnnl_primitive_desc_create(&description, &product, attributes, engine, 0)) &&
-              LUD_ONEDNN(device, dnnl_primitive_create(&p->primitive, description)) &&
-              LUD_ONEDNN(device, dnnl_memory_create(&p->a, &a, engine, DNNL_MEMORY_NONE)) &&
-              LUD_ONEDNN(device, dnnl_memory_create(&p->b, &b, engine, DNNL_MEMORY_NONE)) &&
-              LUD_ONEDNN(device, dnnl_memory_create(&p->c, &c, engine, DNNL_MEMORY_NONE));
+    bool ok =
+        matrix(device, key->m, key->k, key->lda, key->transpose_a, dnnl_bf16, &a) &&
+        matrix(device, key->k, key->n, key->ldb, key->transpose_b, dnnl_bf16, &b) &&
+        matrix(device, key->m, key->n, key->ldc, false, dnnl_f32, &c) &&
+        LUD_ONEDNN(device, lud_onednn.matmul_desc_init(&product, &a, &b, 0, &c)) &&
+        lud_onednn_attributes(device, false, key->add, &attributes) &&
+        LUD_ONEDNN(device, lud_onednn.primitive_desc_create(&description, &product, attributes, engine, 0)) &&
+        LUD_ONEDNN(device, lud_onednn.primitive_create(&p->primitive, description)) &&
+        LUD_ONEDNN(device, lud_onednn.memory_create(&p->a, &a, engine, DNNL_MEMORY_NONE)) &&
+        LUD_ONEDNN(device, lud_onednn.memory_create(&p->b, &b, engine, DNNL_MEMORY_NONE)) &&
+        LUD_ONEDNN(device, lud_onednn.memory_create(&p->c, &c, engine, DNNL_MEMORY_NONE));
     const dnnl_memory_desc_t *scratch =
         ok ? dnnl_primitive_desc_query_md(description, dnnl_query_scratchpad_md, 0) : 0;
     const size_t bytes = scratch ? dnnl_memory_desc_get_size(scratch) : 0;
     if (bytes > 0)
-        ok = LUD_ONEDNN(device, dnnl_memory_create(&p->scratch, scratch, engine, DNNL_MEMORY_NONE)) &&
+        ok = LUD_ONEDNN(device, lud_onednn.memory_create(&p->scratch, scratch, engine, DNNL_MEMORY_NONE)) &&
              scratch_grow(device, s, bytes);
-    if (description) dnnl_primitive_desc_destroy(description);
-    if (attributes) dnnl_primitive_attr_destroy(attributes);
+    if (description) lud_onednn.primitive_desc_destroy(description);
+    if (attributes) lud_onednn.primitive_attr_destroy(attributes);
     return ok;
 }
 
@@ -182,17 +184,18 @@ static void primitive_run(lud_device *device, slot *s, const product_key *key, u
     while (p && (p->key.m != key->m || p->key.k != key->k || memcmp(&p->key, key, sizeof *key) != 0))
         p = p->next;
     if (!p) p = primitive_create(device, s, key);
-    if (!p || !LUD_ONEDNN(device, dnnl_memory_set_data_handle(p->a, a)) ||
-        !LUD_ONEDNN(device, dnnl_memory_set_data_handle(p->b, b)) ||
-        !LUD_ONEDNN(device, dnnl_memory_set_data_handle(p->c, c)) ||
-        (p->scratch && !LUD_ONEDNN(device, dnnl_memory_set_data_handle(p->scratch, s->scratch))))
+    if (!p || !LUD_ONEDNN(device, lud_onednn.memory_set_data_handle(p->a, a)) ||
+        !LUD_ONEDNN(device, lud_onednn.memory_set_data_handle(p->b, b)) ||
+        !LUD_ONEDNN(device, lud_onednn.memory_set_data_handle(p->c, c)) ||
+        (p->scratch && !LUD_ONEDNN(device, lud_onednn.memory_set_data_handle(p->scratch, s->scratch))))
         return;
     const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, p->a},
                                          {DNNL_ARG_WEIGHTS, p->b},
                                          {DNNL_ARG_DST, p->c},
                                          {DNNL_ARG_SCRATCHPAD, p->scratch}};
-    if (LUD_ONEDNN(device, dnnl_primitive_execute(p->primitive, s->stream, p->scratch ? 4 : 3, arguments)))
-        LUD_ONEDNN(device, dnnl_stream_wait(s->stream));
+    if (LUD_ONEDNN(device,
+                   lud_onednn.primitive_execute(p->primitive, s->stream, p->scratch ? 4 : 3, arguments)))
+        LUD_ONEDNN(device, lud_onednn.stream_wait(s->stream));
 }
 
 /* ---- rounding ---- */

@@ -213,5 +213,5 @@ const lud_learner_kind lud_clone_learner = {
     .evaluate = evaluate,
     .visit = visit,
     .visit_policy = visit_policy,
-    .score = {"evaluation/return"},
+    .score = {.column = "evaluation/return"},
     .join = lud_clone_join};

@@ -1,6 +1,7 @@
 #include "learn/clone/data.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,6 +127,15 @@ static lud_clone_track *add_track(lud_clone_data *d, int64_t frame, int32_t leng
     return track;
 }
 
+/* Frames that came from a file. */
+static lud_status check_frames(const lud_clone_data *d, int64_t first, int64_t n, lud_error *error) {
+    const lud_layout *layout = &d->shape->model->layout;
+    const void *parts[LUD_MAX_OBSERVATION_PARTS] = {0};
+    for (int p = 0; p < layout->n_parts; p++)
+        if (d->parts[p]) parts[p] = (const uint8_t *)d->parts[p] + (size_t)first * layout->parts[p].bytes;
+    return lud_mappo_check_frames(d->shape, parts, n, error);
+}
+
 static lud_status read_frames(lud_clone_data *d, lud_data_set *set, int64_t episode, lud_error *error) {
     const lud_layout *layout = &d->shape->model->layout;
     const int64_t n = n_frames_of(d, set, episode);
@@ -136,8 +146,27 @@ static lud_status read_frames(lud_clone_data *d, lud_data_set *set, int64_t epis
         uint8_t *to = (uint8_t *)d->parts[p] + (size_t)d->n_frames * layout->parts[p].bytes;
         status = lud_data_set_read(set, LUD_DATA_OBSERVATION, part, episode, 0, (int32_t)n, to, error);
     }
+    if (!status && (status = check_frames(d, d->n_frames, n, error)))
+        status =
+            lud_fail_context(error, "%s: episode %lld", lud_data_set_info(set)->path, (long long)episode);
     d->n_frames += n;
     return status;
+}
+
+/* Actions that came from a file: choices that the agent has, numbers that are finite. */
+static lud_status check_actions(const lud_clone_data *d, const lud_clone_track *track, lud_error *error) {
+    const int n_choices = d->shape->model->layout.actions[track->agent].n_discrete;
+    const int64_t width = d->shape->n_continuous;
+    for (int64_t t = track->first; t < track->first + track->length; t++) {
+        if (d->choices && (d->choices[t] < 0 || d->choices[t] >= n_choices))
+            return lud_invalid(error, "step %lld: agent %d chose %d of %d", (long long)(t - track->first),
+                               track->agent, d->choices[t], n_choices);
+        for (int64_t k = 0; k < width; k++)
+            if (!isfinite(d->numbers[t * width + k]))
+                return lud_invalid(error, "step %lld: agent %d's action is not finite",
+                                   (long long)(t - track->first), track->agent);
+    }
+    return LUD_OK;
 }
 
 /* The imitated agents' columns of an episode's joint actions; `joint` has room for its rows. */
@@ -147,7 +176,7 @@ static lud_status read_actions(lud_clone_data *d, lud_data_set *set, int64_t epi
     const int64_t recorded = lud_data_set_info(set)->n_continuous;
     const int32_t length = lud_data_set_episode(set, episode)->length;
     const lud_data_array array = d->choices ? LUD_DATA_DISCRETE : LUD_DATA_CONTINUOUS;
-    const lud_status status = lud_data_set_read(set, array, 0, episode, 0, length, joint, error);
+    lud_status status = lud_data_set_read(set, array, 0, episode, 0, length, joint, error);
     for (int64_t i = first_track; i < d->n_tracks && !status; i++) {
         const lud_clone_track *track = d->tracks + i;
         for (int64_t t = 0; t < track->length; t++) {
@@ -159,7 +188,11 @@ static lud_status read_actions(lud_clone_data *d, lud_data_set *set, int64_t epi
                        (size_t)width * sizeof(float));
         }
     }
-    return status;
+    for (int64_t i = first_track; i < d->n_tracks && !status; i++)
+        status = check_actions(d, d->tracks + i, error);
+    return status
+               ? lud_fail_context(error, "%s: episode %lld", lud_data_set_info(set)->path, (long long)episode)
+               : LUD_OK;
 }
 
 /* In data that has as many frames as actions nobody knows the last action: it is a zero there. */
@@ -405,6 +438,7 @@ void lud_clone_data_visit(lud_clone_data *d, lud_checkpoint *checkpoint) {
         return;
     }
     const int64_t n = (int64_t)n_labels;
+    lud_error error = {0};
     d->n_asked = (int64_t)n_asked;
     int32_t *agent = zeros(3 * n, sizeof *agent), *frame = agent + n, *choice = frame + n;
     float *numbers = zeros(n * d->shape->n_continuous, sizeof *numbers);
@@ -425,6 +459,8 @@ void lud_clone_data_visit(lud_clone_data *d, lud_checkpoint *checkpoint) {
         if (loading && !labels_fit(d, n, (int64_t)n_frames, agent, frame, choice))
             lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT,
                                 "labels that the scenario has no agent or choice for");
+        else if (loading && check_frames(d, d->first_labelled_frame, (int64_t)n_frames, &error))
+            lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "labels: %s", error.text);
         else if (loading) {
             d->n_frames = d->first_labelled_frame + (int64_t)n_frames;
             restore(d, n, agent, frame, choice, numbers);

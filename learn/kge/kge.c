@@ -588,5 +588,5 @@ const lud_learner_kind lud_learner_kge = {
     .evaluate = evaluate,
     .visit = visit,
     .visit_policy = visit_policy,
-    .score = {"valid/mrr"},
+    .score = {.column = "valid/mrr"},
 };

@@ -185,6 +185,10 @@ static lud_status fill(loader *l, const char *file, const lud_tensor *tensor, in
             return lud_fail(error, LUD_ERROR_UNSUPPORTED,
                             "%s: tensor '%.200s' is of type %s, expected F32, BF16 or F16", file,
                             tensor->name, lud_tensor_type_name(tensor->type));
+        for (int64_t k = 0; k < columns; k++)
+            if (!isfinite(l->row[k]))
+                return lud_fail(error, LUD_ERROR_NUMERIC, "%s: tensor '%.200s' is not finite at [%lld, %lld]",
+                                file, tensor->name, (long long)row, (long long)k);
         lud_device_upload(l->parameters->device, to + row * columns, l->row,
                           (size_t)columns * sizeof *l->row);
     }

@@ -1,10 +1,12 @@
 #include "learn/mappo/inputs.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agents/policy.h"
+#include "kernels/grid_code.h"
 
 static int part_named(const lud_layout *layout, const char *name, lud_dtype dtype) {
     for (int p = 0; p < layout->n_parts; p++)
@@ -394,6 +396,54 @@ void lud_mappo_inputs_observe(lud_mappo_inputs *inputs, const void *const *parts
     if (inputs->items[LUD_MAPPO_EGO].host) observe_graph(inputs, parts, n, place, agent);
     observe_entities(inputs, parts, LUD_MAPPO_DISTURBANCE, shape->disturbance, n, place, agent);
     observe_entities(inputs, parts, LUD_MAPPO_EVERYTHING, shape->nodes, n, place, agent);
+}
+
+static lud_status check_edges(const lud_mappo_shape *shape, const int32_t *begin, const int32_t *source,
+                              lud_error *error) {
+    const int64_t v = shape->n_nodes, most = v * (v - 1);
+    bool sound = begin[0] == 0 && begin[v] <= most;
+    for (int64_t k = 0; k < v && sound; k++) sound = begin[k + 1] >= begin[k];
+    for (int32_t e = 0; sound && e < begin[v]; e++) sound = source[e] >= 0 && source[e] < v;
+    return sound ? LUD_OK : lud_invalid(error, "edges that are none between its %lld entities", (long long)v);
+}
+
+/* One part of one frame. */
+static lud_status check_part(const lud_mappo_shape *shape, int p, const void *data, lud_error *error) {
+    const lud_observation_part *part = &shape->model->layout.parts[p];
+    const int64_t n = (int64_t)part->bytes / (part->dtype == LUD_U8 ? 1 : 4);
+    for (int64_t i = 0; part->dtype == LUD_F32 && i < n; i++) {
+        const float value = ((const float *)data)[i];
+        if (!isfinite(value)) return lud_invalid(error, "number %lld is not finite", (long long)i);
+        if (p == shape->nodes && i % LUD_MAPPO_NODE_WIDTH == LUD_MAPPO_NODE_NUMBERS &&
+            !(value >= 0 && value < LUD_MAPPO_NODE_TYPES))
+            return lud_invalid(error, "number %lld, a kind of entity, is %g", (long long)i, (double)value);
+    }
+    for (int64_t i = 0; p == shape->grid && i < n; i++)
+        if (!lud_grid_code_is_word(((const int32_t *)data)[i]))
+            return lud_invalid(error, "cell %lld is %d", (long long)i, ((const int32_t *)data)[i]);
+    for (int64_t i = 0; p == shape->choices && i < n; i++)
+        if (((const uint8_t *)data)[i] > 1)
+            return lud_invalid(error, "entry %lld is %d, expected 0 or 1", (long long)i,
+                               ((const uint8_t *)data)[i]);
+    return LUD_OK;
+}
+
+lud_status lud_mappo_check_frames(const lud_mappo_shape *shape, const void *const *parts, int64_t n,
+                                  lud_error *error) {
+    const lud_layout *layout = &shape->model->layout;
+    for (int64_t t = 0; t < n; t++) {
+        for (int p = 0; p < layout->n_parts; p++)
+            if (parts[p] &&
+                check_part(shape, p, (const char *)parts[p] + (size_t)t * layout->parts[p].bytes, error))
+                return lud_fail_context(error, "frame %lld, %s", (long long)t, layout->parts[p].name);
+        if (shape->n_nodes == 0 || shape->edge_begin < 0 || !parts[shape->edge_begin]) continue;
+        const int64_t v = shape->n_nodes;
+        const lud_status status =
+            check_edges(shape, (const int32_t *)parts[shape->edge_begin] + t * (v + 1),
+                        (const int32_t *)parts[shape->edge_source] + t * v * (v - 1), error);
+        if (status) return lud_fail_context(error, "frame %lld, edge_begin", (long long)t);
+    }
+    return LUD_OK;
 }
 
 static lud_status remember_rows(lud_mappo_array *item, const char *what, int64_t n, const int32_t *row,

@@ -91,6 +91,11 @@ lud_status lud_mappo_inputs_create(lud_device *device, const lud_mappo_shape *sh
                                    const lud_mappo_options *options, int64_t max_rows,
                                    lud_mappo_inputs *inputs, lud_error *error);
 void lud_mappo_inputs_destroy(lud_mappo_inputs *inputs);
+/* Whether n frames of observations from elsewhere, parts[p][n][part p] (those of parts that are not read may
+ * be null), are what the networks can read: finite numbers, words of a grid, edges between entities, 0 and 1.
+ */
+lud_status lud_mappo_check_frames(const lud_mappo_shape *shape, const void *const *parts, int64_t n,
+                                  lud_error *error);
 /* Row i is agent[i] of environment place[i] in parts[p][place][part p] (arrays of one or more steps). */
 void lud_mappo_inputs_observe(lud_mappo_inputs *inputs, const void *const *parts, int64_t n,
                               const int32_t *place, const int32_t *agent);

@@ -218,6 +218,7 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     row[LUD_MAPPO_CRITIC_NORM] = u->groups[m->ppo.critic].norm / n_stepped;
     row[LUD_MAPPO_SPEED] = steps / (lud_clock_seconds() - began);
     lud_profile_call(&m->profile);
+    LUD_TRY(lud_device_check(m->device, error));
     if (!isfinite(l->policy_loss) || !isfinite(l->value_loss) || !isfinite(actor_norm))
         return lud_fail(error, LUD_ERROR_NUMERIC,
                         "graph-mappo: a loss is not finite; try a smaller learning_rate or max_norm");
@@ -307,8 +308,8 @@ const lud_learner_kind lud_mappo_learner = {
     .evaluate = evaluate,
     .visit = visit,
     .visit_policy = visit_policy,
-    .score = {"evaluation/return"},
-    .training_score = {"return"},
+    .score = {.column = "evaluation/return"},
+    .training_score = {.column = "return"},
     .join = lud_mappo_join,
     .report = report,
     .honours = LUD_HONOURS_CURVES | LUD_HONOURS_AGAINST,

@@ -277,11 +277,40 @@ bool lud_optimiser_records(const lud_optimiser *optimiser) {
     return optimiser->n_matrices == 0;
 }
 
+/* The parameter of the group whose gradient is not finite; -1: none is, so their squares overflow. */
+static int first_unreal(const lud_optimiser *optimiser) {
+    const lud_parameters *p = optimiser->parameters;
+    for (int i = 0; i < p->n; i++) {
+        const void *gradient = lud_parameters_gradient(p, i);
+        for (int64_t k = 0; k < p->items[i].n; k++)
+            if (!isfinite(p->real_bytes == sizeof(float) ? (double)((const float *)gradient)[k]
+                                                         : ((const double *)gradient)[k]))
+                return i;
+    }
+    return -1;
+}
+
+/* Where the host can look at no cost: a gradient that is not finite has spoiled the weights by now, and is
+ * the first that anybody sees of it. */
+static void check_norm(const lud_optimiser *optimiser, int index) {
+    const group *g = &optimiser->groups[index];
+    const double norm = lud_optimiser_norm(optimiser, index);
+    if (isfinite(norm)) return;
+    const int first = first_unreal(optimiser);
+    lud_error failure = {0};
+    lud_fail(&failure, LUD_ERROR_NUMERIC,
+             "in update %" PRIu64 " the gradient of %s became %s; try a smaller learning_rate or max_norm",
+             g->updates, first < 0 ? "a group of weights" : optimiser->parameters->items[first].name,
+             isnan(norm) ? "no number" : "infinite");
+    lud_device_keep(optimiser->parameters->device, &failure);
+}
+
 void lud_optimiser_apply(lud_optimiser *optimiser, int index) {
     if (optimiser->parameters->real_bytes == sizeof(float))
         apply_group_f32(optimiser, index);
     else
         apply_group_f64(optimiser, index);
+    if (optimiser->parameters->device->backend->host_memory) check_norm(optimiser, index);
 }
 
 void lud_optimiser_step(lud_optimiser *optimiser, int index, double lr) {

@@ -84,7 +84,9 @@ int lud_optimiser_group(lud_optimiser *optimiser, const char *prefix, const lud_
                         bool always_low_rank);
 /* Takes the memory of the moments. `seed` keys the random projections. */
 lud_status lud_optimiser_build(lud_optimiser *optimiser, uint64_t seed, lud_error *error);
-/* One update of a group with learning rate `lr`: clips, steps, and uses the gradients up (zero them). */
+/* One update of a group with learning rate `lr`: clips, steps, and uses the gradients up (zero them). A
+ * gradient that is not finite becomes the device's failure (lud_device_check), where its memory is the
+ * host's. */
 void lud_optimiser_step(lud_optimiser *optimiser, int group, double lr);
 /* The same in two parts, for recorded updates (learn/nn/capture.h): the first counts the update and sends its
  * rates to the device, the second only queues operations. */

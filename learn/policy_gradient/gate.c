@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const lud_gate_priority_names[] = {"delight",     "advantage", "abs_advantage",
-                                               "surprisal",   "additive",  "uniform",
-                                               "abs_delight", "gradient",  NULL};
+const char *const lud_gate_priority_names[] = {"delight",  "advantage", "abs_advantage", "surprisal",
+                                               "additive", "uniform",   "abs_delight",   NULL};
 
 lud_gate lud_gate_default(void) {
     return (lud_gate){.mode = LUD_GATE_THRESHOLD,
@@ -50,9 +49,6 @@ void lud_gate_priorities(int priority, double alpha, int64_t n, const float *adv
             break;
         case LUD_PRIORITY_ABS_DELIGHT:
             out[i] = fabsf(a * surprisal);
-            break;
-        case LUD_PRIORITY_GRADIENT:
-            out[i] = fabsf(a) * -expm1f(-surprisal);
             break;
         case LUD_PRIORITY_ABS_ADVANTAGE:
             out[i] = fabsf(a);

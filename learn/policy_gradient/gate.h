@@ -33,10 +33,9 @@ typedef enum lud_gate_priority {
     LUD_PRIORITY_ADVANTAGE,
     LUD_PRIORITY_ABS_ADVANTAGE,
     LUD_PRIORITY_SURPRISAL,
-    LUD_PRIORITY_ADDITIVE,    /* (1 - alpha) advantage + alpha surprisal */
-    LUD_PRIORITY_UNIFORM,     /* a draw */
-    LUD_PRIORITY_ABS_DELIGHT, /* |delight|: bad surprises beside good ones, so that luck evens out */
-    LUD_PRIORITY_GRADIENT /* |advantage| (1 - probability): about the size of the gradient by the logits */
+    LUD_PRIORITY_ADDITIVE,   /* (1 - alpha) advantage + alpha surprisal */
+    LUD_PRIORITY_UNIFORM,    /* a draw */
+    LUD_PRIORITY_ABS_DELIGHT /* |delight|: bad surprises beside good ones, so that luck evens out */
 } lud_gate_priority;
 extern const char *const lud_gate_priority_names[]; /* null-terminated */
 

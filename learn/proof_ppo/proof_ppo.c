@@ -291,7 +291,7 @@ const lud_learner_kind lud_learner_proof_ppo = {
     .iterate = iterate,
     .visit = visit,
     .visit_policy = visit_policy,
-    .score = {"valid/mrr"},
+    .score = {.column = "valid/mrr"},
     .report = report,
     .policy = acting,
     .honours = LUD_HONOURS_SPLIT | LUD_HONOURS_QUERIES,

@@ -222,7 +222,7 @@ lud_status lud_proof_play(lud_proof_ranker *r, const lud_proof_atom *atoms, int3
 double lud_proof_rank_first(const double *score, const double *draw, int32_t n, double *mean_rank) {
     int32_t above = 0, equal = 0, lost = 0;
     for (int32_t i = 1; i < n; i++) {
-        above += score[i] > score[0];
+        above += !(score[i] <= score[0]); /* what cannot be compared is above too */
         equal += score[i] == score[0];
         lost += score[i] == score[0] && draw[i] > draw[0];
     }

@@ -74,5 +74,6 @@ lud_proof_ranking_summary lud_proof_ranking_summarise(const lud_proof_rank_optio
                                                       const lud_proof_ranking_query *queries, int32_t n,
                                                       const uint8_t *keep);
 
-/* The rank of score[0] among score[n]; draw[n] decide between equal ones. mean_rank may be null. */
+/* The rank of score[0] among score[n]; draw[n] decide between equal ones; what cannot be
+ * compared is above. mean_rank may be null. */
 double lud_proof_rank_first(const double *score, const double *draw, int32_t n, double *mean_rank);

@@ -57,19 +57,15 @@ static bool is_named(const void *context, const char *path) {
     return false;
 }
 
-/* Differences that nobody has asked for: those of the configuration itself, as it is without what is set.
- * What is otherwise only then follows from what is set. */
+/* Differences that nobody has asked for: neither is their path set, nor do they follow from what is. */
 static lud_status check_meant(const char *folder, const lud_settings *own, const char *configuration,
                               const lud_run_meant *meant, lud_error *error) {
     static const lud_run_meant nothing = {0};
     const lud_run_meant *m = meant ? meant : &nothing;
     lud_text told = {0};
     int n = 0;
-    lud_status status =
-        lud_settings_differences(own->text, configuration, "the run", 0, NULL, NULL, &told, &n, error);
-    if (!status && n > 0)
-        status = lud_settings_differences(own->text, m->n && m->plain ? m->plain : configuration, "the run",
-                                          MOST_TOLD, is_named, m, &told, &n, error);
+    lud_status status = lud_settings_differences(own->text, configuration, m->n ? m->plain : NULL, "the run",
+                                                 MOST_TOLD, is_named, m, &told, &n, error);
     if (!status && n > 0)
         status = lud_invalid(
             error,
@@ -85,8 +81,8 @@ static lud_status note_change(const lud_settings *own, const char *configuration
                               bool *changed, lud_text *comments, lud_error *error) {
     lud_text told = {0};
     int n = 0;
-    LUD_TRY(
-        lud_settings_differences(own->text, configuration, "it", MOST_WRITTEN, NULL, NULL, &told, &n, error));
+    LUD_TRY(lud_settings_differences(own->text, configuration, NULL, "it", MOST_WRITTEN, NULL, NULL, &told,
+                                     &n, error));
     lud_text_append(comments, "%s", own->comments);
     if (n > 0)
         lud_text_append(comments, "# until iteration %" PRIu64 " with other settings, key %s: %s%s\n",
@@ -146,8 +142,8 @@ lud_status lud_run_begin_again(const char *folder, const char *configuration, co
     int n = 1;
     lud_status status = read_own(folder, &own, &there, error);
     if (!status && there)
-        status =
-            lud_settings_differences(own.text, configuration, "the run", 0, NULL, NULL, &told, &n, error);
+        status = lud_settings_differences(own.text, configuration, NULL, "the run", 0, NULL, NULL, &told, &n,
+                                          error);
     lud_settings_free(&own);
     lud_text_free(&told);
     if (status) return status;

@@ -273,7 +273,7 @@ static void *find_place(lud_checkpoint *checkpoint, const char *name, lud_tensor
                         const int64_t *dimensions, bool any) {
     if (checkpoint->error.status) return NULL;
     assert(n_dimensions <= LUD_TENSOR_MAX_DIMENSIONS);
-    lud_tensor wanted = {.name = name, .type = type, .n_dimensions = n_dimensions};
+    lud_tensor wanted = {.name = name, .type = type, .n_dimensions = n_dimensions, .any = any};
     for (int i = 0; i < n_dimensions; i++) wanted.dimensions[i] = dimensions[i];
     const bool possible = shape_bytes(type, n_dimensions, dimensions, &wanted.bytes);
     assert(possible);
@@ -355,6 +355,19 @@ void lud_checkpoint_u64(lud_checkpoint *checkpoint, const char *name, uint64_t *
 
 void lud_checkpoint_real(lud_checkpoint *checkpoint, const char *name, double *value) {
     lud_checkpoint_tensor(checkpoint, name, LUD_TENSOR_F64, 0, NULL, value);
+}
+
+lud_status lud_checkpoint_check_finite(const lud_checkpoint *checkpoint, lud_error *error) {
+    for (int i = 0; i < lud_checkpoint_n_tensors(checkpoint); i++) {
+        const lud_tensor *tensor = lud_checkpoint_get(checkpoint, i);
+        const int64_t unreal = tensor->any ? -1 : first_unreal(tensor);
+        if (unreal >= 0)
+            return lud_fail(error, LUD_ERROR_NUMERIC,
+                            "'%s' is not finite, first at number %" PRId64
+                            ": the training has diverged; try a smaller learning_rate or max_norm",
+                            tensor->name, unreal);
+    }
+    return LUD_OK;
 }
 
 /* --- reading --- */
@@ -564,7 +577,9 @@ lud_status lud_checkpoint_open(const char *path, lud_checkpoint **checkpoint, lu
     if (status == LUD_OK) return LUD_OK;
     char *previous = lud_checkpoint_previous_path(path);
     lud_checkpoint *older = NULL;
-    if (previous && open_one(previous, &older, NULL) == LUD_OK)
+    const char *format = NULL; /* from parameters that act training cannot go on */
+    if (previous && open_one(previous, &older, NULL) == LUD_OK) format = lud_checkpoint_text(older, "format");
+    if (older && !(format && strcmp(format, "ludus-policy-1") == 0))
         lud_fail(error, status,
                  "%s; the previous checkpoint %s is readable, --resume-previous goes on from it", first.text,
                  previous);

@@ -48,6 +48,7 @@ typedef struct lud_tensor {
     int64_t dimensions[LUD_TENSOR_MAX_DIMENSIONS];
     size_t bytes;
     const void *data;
+    bool any; /* of real numbers: they need not be finite; known of tensors that are saved */
 } lud_tensor;
 
 /* No count of steps, updates or episodes is larger; sums and products with options do not overflow. */
@@ -114,6 +115,10 @@ const lud_tensor *lud_checkpoint_get(const lud_checkpoint *checkpoint, int index
 const char *lud_tensor_type_name(lud_tensor_type type);
 size_t lud_tensor_type_bytes(lud_tensor_type type);
 
+/* LUD_ERROR_NUMERIC when a tensor to be saved holds a real number that is not finite and is not one of those
+ * that may; the message names it. */
+lud_status lud_checkpoint_check_finite(const lud_checkpoint *checkpoint, lud_error *error);
+
 /* Writes the file now, keeping the one it replaces as the previous one. */
 lud_status lud_checkpoint_write(lud_checkpoint *checkpoint, const char *path, lud_error *error);
 /* `a/b.safetensors` -> `a/b.previous.safetensors`. Caller frees; null when memory is out. */
@@ -132,7 +137,8 @@ lud_checkpoint *lud_checkpoint_writer_begin(lud_checkpoint_writer *writer, int f
 /* Takes a filled checkpoint for a file and gives another, to be filled, in its place. Only while it is not
  * busy. */
 void lud_checkpoint_writer_exchange(lud_checkpoint_writer *writer, int file, lud_checkpoint **filled);
-/* Hands the filled checkpoints over; a failed visit is reported here and nothing is written. What could not
+/* Hands the filled checkpoints over; a failed visit, and what became infinite or no number, is reported here
+ * and nothing is written. What could not
  * be written is written at the next time, with what is new then. */
 lud_status lud_checkpoint_writer_submit(lud_checkpoint_writer *writer, lud_error *error);
 /* Waits until nothing is being written; reports a failure of the last write once. */

@@ -117,7 +117,10 @@ lud_status lud_checkpoint_writer_submit(lud_checkpoint_writer *writer, lud_error
     lud_status status = LUD_OK;
     for (int i = 0; i < writer->n && !status; i++) {
         slot *s = &writer->slots[i];
-        if (s->filled && (status = lud_checkpoint_status(s->checkpoint, error))) s->filled = false;
+        if (!s->filled) continue;
+        status = lud_checkpoint_status(s->checkpoint, error);
+        if (!status) status = lud_checkpoint_check_finite(s->checkpoint, error);
+        s->filled = !status;
     }
     if (status) return status;
     pthread_mutex_lock(&writer->mutex);

@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 /* Field numbers and wire types of the protocol buffers, from tensorflow/core/util/event.proto and
  * tensorflow/core/framework/summary.proto. */
 enum {
@@ -138,6 +140,7 @@ lud_status lud_events_open(const char *folder, lud_events *events, lud_error *er
     if (asprintf(&events->path, "%s/events.out.tfevents.%.0f.%s.%ld", folder, wall_clock(), host,
                  (long)getpid()) < 0)
         return lud_fail(error, LUD_ERROR_MEMORY, "%s: memory is out", folder);
+    lud_file_remove_link(events->path);
     events->stream = fopen(events->path, "ab");
     if (!events->stream) {
         lud_status status = write_failed(events, error);

@@ -26,8 +26,8 @@ lud_status lud_origin_check_key(const char *key, const char *configuration, cons
     if (!status && lud_file_exists(scenario.bytes)) status = lud_settings_read(folder, &own, error);
     if (!status && own.text && !lud_settings_made(&own, key)) {
         enum { MOST_TOLD = 4 };
-        status = lud_settings_differences(configuration ? configuration : own.text, own.text, "what made it",
-                                          MOST_TOLD, NULL, NULL, &told, &n, error);
+        status = lud_settings_differences(configuration ? configuration : own.text, own.text, NULL,
+                                          "what made it", MOST_TOLD, NULL, NULL, &told, &n, error);
         if (!status)
             status = lud_invalid(error, "%s: was not made with the settings of %s%s%s", path, scenario.bytes,
                                  n > 0           ? ": "
@@ -64,9 +64,9 @@ lud_status lud_origin_check(const lud_checkpoint *checkpoint, const char *path, 
                             const char *learner, const lud_model *model, lud_error *error) {
     const char *by = lud_checkpoint_text(checkpoint, "learner"),
                *names = lud_checkpoint_text(checkpoint, key_of_names);
-    if (learner && (!by || strcmp(by, learner) != 0))
-        return lud_invalid(error, "%s: a checkpoint of learner '%s', this scenario trains '%s'", path,
-                           by ? by : "?", learner);
+    if (learner && by && strcmp(by, learner) != 0)
+        return lud_invalid(error, "%s: a checkpoint of learner '%s', this scenario trains '%s'", path, by,
+                           learner);
     LUD_TRY(lud_origin_check_key(lud_checkpoint_text(checkpoint, key_of_key),
                                  lud_checkpoint_text(checkpoint, "configuration"), path, folder, error));
     if (!names || !model || !model->world->names) return LUD_OK;

@@ -1,5 +1,6 @@
 #include "learn/store/parameters.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,6 +73,13 @@ lud_status lud_run_parameters(const char *run, const char *learner, const lud_mo
                                         : names[0]);
     lud_status status = folder && !path.failed ? lud_checkpoint_open(path.bytes, checkpoint, error)
                                                : lud_no_memory(error, "a run");
+    bool last = false;
+    if (status == LUD_ERROR_INPUT && name == names[0] && !lud_run_holds(folder, names[1], &last, NULL) &&
+        last && error) {
+        const size_t n = strlen(error->text);
+        snprintf(error->text + n, sizeof error->text - n,
+                 "; %s/%s in the place of %s has the last parameters", folder, names[1], run);
+    }
     if (!status) status = lud_origin_check(*checkpoint, path.bytes, folder, learner, model, error);
     if (!status && kept) lud_kept_read(*checkpoint, kept);
     if (status) {

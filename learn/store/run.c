@@ -134,7 +134,9 @@ static lud_status load_scenario(const char *run, const lud_scenario_overrides *o
 
 lud_status lud_run_scenario(const char *path, const lud_scenario_overrides *overrides,
                             lud_scenario **scenario, lud_error *error) {
+    const lud_scenario_overrides none = {.run = lud_run_as_written};
     *scenario = NULL;
+    if (!overrides) overrides = &none;
     LUD_TRY(lud_run_is(path)        ? load_scenario(path, overrides, scenario, error)
             : lud_file_exists(path) ? lud_scenario_load_with(path, overrides, NULL, scenario, error)
                                     : missing_file(path, error));

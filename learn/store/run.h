@@ -12,8 +12,9 @@ typedef struct lud_device lud_device;
 typedef struct lud_learner lud_learner;
 typedef struct lud_learner_kind lud_learner_kind;
 
-/* Loads the scenario of a file or of a RUN, which stands for the one it was made from, and sets OpenMP's
- * number of threads to it. A missing file is reported with the nearest name in its folder. */
+/* Loads the scenario of a file or of a RUN, which stands for the one it was made from (overrides may be
+ * null), and sets OpenMP's number of threads to it. A missing file is reported with the nearest name in its
+ * folder. */
 lud_status lud_run_scenario(const char *path, const lud_scenario_overrides *overrides,
                             lud_scenario **scenario, lud_error *error);
 

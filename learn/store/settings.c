@@ -241,38 +241,62 @@ static void append_value(lud_text *out, const char *value) {
     lud_text_append(out, "%s%s", shown, strlen(value) > MOST_SHOWN ? "..." : "");
 }
 
-/* Settings of `to` that `from` has otherwise, or (`missing`) not at all. */
-static void compare(const leaves *from, const leaves *to, bool forward, const char *where, int most,
-                    bool (*skip)(const void *context, const char *path), const void *context, lud_text *out,
-                    int *n) {
-    for (size_t i = 0; i < to->n; i++) {
-        const char *path = to->items[i].path, *other = value_of(from, path);
-        const bool differs = forward ? !other || strcmp(other, to->items[i].text) != 0 : !other;
-        if (!differs || is_of_no_account(path) || (skip && skip(context, path))) continue;
-        if ((*n)++ >= most) continue;
-        lud_text_append(out, "%s%s: ", out->length ? "; " : "", path);
-        append_value(out, forward ? other : to->items[i].text);
-        lud_text_append(out, " in %s, ", where);
-        append_value(out, forward ? to->items[i].text : NULL);
-        lud_text_append(out, " now");
+/* What is compared, and what is said of it. */
+typedef struct comparison {
+    const leaves *plain; /* null: none */
+    const char *where;
+    int most;
+    bool (*skip)(const void *context, const char *path);
+    const void *context;
+    lud_text *out;
+    int n;
+} comparison;
+
+static bool same_value(const char *a, const char *b) {
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* Whether a path is that of a copy in RUN/files of what another names: runs of before named the files
+ * themselves. */
+static bool is_copy(const char *was, const char *is) {
+    const char *slash = was ? strrchr(was, '/') : NULL;
+    return is && strncmp(is, "files/", 6) == 0 && slash && strcmp(slash + 1, is + 6) == 0;
+}
+
+/* Settings of `now` that were otherwise `before`; with `gone` those that are not there any more. */
+static void compare(const leaves *before, const leaves *now, bool gone, comparison *c) {
+    const leaves *from = gone ? before : now;
+    for (size_t i = 0; i < from->n; i++) {
+        const char *path = from->items[i].path, *was = value_of(before, path), *is = value_of(now, path);
+        if (same_value(was, is) || is_copy(was, is) || (gone && is) || is_of_no_account(path)) continue;
+        if ((c->skip && c->skip(c->context, path)) || (c->plain && !same_value(value_of(c->plain, path), is)))
+            continue;
+        if (c->n++ >= c->most) continue;
+        lud_text_append(c->out, "%s%s: ", c->out->length ? "; " : "", path);
+        append_value(c->out, was);
+        lud_text_append(c->out, " in %s, ", c->where);
+        append_value(c->out, is);
+        lud_text_append(c->out, " now");
     }
 }
 
-lud_status lud_settings_differences(const char *old_text, const char *new_text, const char *where, int most,
+lud_status lud_settings_differences(const char *old_text, const char *new_text, const char *plain_text,
+                                    const char *where, int most,
                                     bool (*skip)(const void *context, const char *path), const void *context,
                                     lud_text *out, int *n, lud_error *error) {
     lud_arena *arena = lud_arena_create(0);
-    leaves before = {0}, now = {0};
-    *n = 0;
+    leaves before = {0}, now = {0}, plain = {0};
     lud_status status = arena ? find_leaves(arena, where, old_text, &before, error)
                               : lud_no_memory(error, "a run's settings");
     if (!status) status = find_leaves(arena, "the scenario", new_text, &now, error);
+    if (!status && plain_text) status = find_leaves(arena, "the scenario", plain_text, &plain, error);
+    comparison c = {plain_text ? &plain : NULL, where, most, skip, context, out, 0};
     if (!status) {
-        compare(&before, &now, true, where, most, skip, context, out, n);
-        compare(&now, &before, false, where, most, skip, context, out, n);
+        compare(&before, &now, false, &c);
+        compare(&before, &now, true, &c);
     }
-    free(before.items);
-    free(now.items);
+    *n = c.n;
+    LUD_FREE(before.items, now.items, plain.items);
     lud_arena_destroy(arena);
     return status ? status : out->failed ? lud_no_memory(error, "a run's settings") : LUD_OK;
 }

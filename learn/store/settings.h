@@ -30,7 +30,10 @@ void lud_settings_free(lud_settings *settings);
 bool lud_settings_made(const lud_settings *settings, const char *key);
 
 /* Appends `path: OLD in WHERE, NEW now`, `; ` between them, for each setting in which two configurations
- * differ, at most `most`, and counts all. Paths for which `skip` is true are left out; it may be null. */
-lud_status lud_settings_differences(const char *old_text, const char *new_text, const char *where, int most,
+ * differ, at most `most`, and counts all. Left out are paths for which `skip` (may be null) is true, and
+ * those in which the new one differs from `plain_text` too (null: not asked), the same configuration as
+ * nobody has changed it. */
+lud_status lud_settings_differences(const char *old_text, const char *new_text, const char *plain_text,
+                                    const char *where, int most,
                                     bool (*skip)(const void *context, const char *path), const void *context,
                                     lud_text *out, int *n, lud_error *error);

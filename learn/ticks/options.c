@@ -51,9 +51,15 @@ static const lud_option options[] = {
     SECTION(policy, policy_table, "who acts"),
     SECTION(imitation, imitation_table, "learning from what others do, before ticks"),
     INT(ticks, "20000", 1, 1e15, "of the whole training: steps of every environment"),
+    INT(critic_ticks, "0", 0, 1e15,
+        "before the policy learns from rewards, behind an imitation if there is one, in which only its "
+        "critic "
+        "does"),
     INT(ticks_per_iteration, "100", 1, 1e9, "ticks that share a row of metrics"),
     TEXTS(training_teams, "[]",
           "teams whose experiences give gradients; the others act with the same weights. All unless said"),
+    REAL(failure_cost, "0", 0, 1e9,
+         "what a reply that means no action is worth less to who learns from it; returns do not tell of it"),
     REAL(discount, "0.95", 0, 1,
          "baseline critic: what the value of the next observation counts; 0: a reward stands for itself"),
     CHOICE(time_limits, "bootstrap", lud_time_limit_names,

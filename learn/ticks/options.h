@@ -27,9 +27,9 @@ typedef struct lud_tick_options {
     const char *type;
     lud_tick_policy_options policy;
     lud_tick_imitation_options imitation;
-    int64_t ticks, ticks_per_iteration;
+    int64_t ticks, critic_ticks, ticks_per_iteration;
     lud_text_list training_teams; /* names; none: all */
-    double discount;
+    double failure_cost, discount;
     int time_limits; /* lud_time_limits */
     double learning_rate, critic_learning_rate;
     bool decay_learning_rate;

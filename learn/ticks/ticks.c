@@ -446,7 +446,7 @@ const lud_learner_kind lud_learner_ticks = {
     .evaluate = evaluate,
     .visit = visit,
     .visit_policy = visit_policy,
-    .score = {"evaluation/return"},
-    .training_score = {"return"},
+    .score = {.column = "evaluation/return"},
+    .training_score = {.column = "return"},
     .join = lud_tick_join,
     .report = report};

@@ -154,7 +154,8 @@ static void list_trained(lud_tick_learner *l) {
         s->expected[s->n_trained] = l->policy->has_critic   ? s->values[at]
                                     : t->choices.confidence ? t->choices.confidence[i]
                                                             : 0.0f;
-        s->reward[s->n_trained++] = t->rewards[at];
+        s->reward[s->n_trained++] =
+            t->choices.failed[i] ? t->rewards[at] - (float)l->options.failure_cost : t->rewards[at];
     }
     l->experiences += (uint64_t)t->rows.n;
     l->sums.rows += (double)t->rows.n;
@@ -254,8 +255,15 @@ static void choose_valued(lud_tick_learner *l) {
     }
 }
 
+/* Whether the critic is still alone to learn. A policy that has been taught loses what it knows to the
+ * advantages of a critic that knows nothing. */
+static bool policy_waits(const lud_tick_learner *l) {
+    return (int64_t)l->training.tick < l->options.imitation.ticks + l->options.critic_ticks;
+}
+
 static lud_status learn(lud_tick_learner *l, lud_error *error) {
     lud_tick_scoring *s = &l->scoring;
+    const bool waits = policy_waits(l);
     const lud_tick_selection *c = &s->selection;
     const bool weighs = l->options.gate.mode == LUD_GATE_IMPORTANCE;
     for (int64_t k = 0; k < c->n_kept; k++) {
@@ -264,7 +272,7 @@ static lud_status learn(lud_tick_learner *l, lud_error *error) {
     }
     choose_valued(l);
     const lud_tick_lesson lesson = {.rows = &l->training.rows,
-                                    .n = c->n_kept,
+                                    .n = waits ? 0 : c->n_kept,
                                     .row = s->row,
                                     .coefficient = c->coefficient,
                                     .entropy_coefficient = l->options.entropy_coefficient,
@@ -285,12 +293,12 @@ static lud_status learn(lud_tick_learner *l, lud_error *error) {
     const double done = (double)l->iteration / (double)l->base.n_iterations,
                  factor = l->options.decay_learning_rate ? 1.0 - done : 1.0;
     lud_profile_begin(&l->profile, LUD_TICK_STAGE_STEP);
-    lud_optimiser_step(l->optimiser, l->actor_group, factor * l->options.learning_rate);
+    if (!waits) lud_optimiser_step(l->optimiser, l->actor_group, factor * l->options.learning_rate);
     if (s->n_valued > 0)
         lud_optimiser_step(l->optimiser, l->critic_group, factor * l->options.critic_learning_rate);
     lud_profile_end(&l->profile, LUD_TICK_STAGE_STEP);
     l->version++;
-    const double norm = lud_optimiser_norm(l->optimiser, l->actor_group);
+    const double norm = waits ? 0.0 : lud_optimiser_norm(l->optimiser, l->actor_group);
     l->sums.loss += c->loss;
     l->sums.norm += norm;
     l->sums.valued += (double)s->n_valued;
@@ -298,10 +306,11 @@ static lud_status learn(lud_tick_learner *l, lud_error *error) {
         l->sums.value_loss += losses.value;
         l->sums.critic_norm += lud_optimiser_norm(l->optimiser, l->critic_group);
     }
+    LUD_TRY(lud_device_check(l->device, error));
     if (!isfinite(c->loss) || !isfinite(norm) || !isfinite(losses.value))
         return lud_fail(error, LUD_ERROR_NUMERIC,
                         "ticks: a loss is not finite; try a smaller learning_rate or max_norm");
-    return lud_device_check(l->device, error);
+    return LUD_OK;
 }
 
 /* Why there is nothing to learn from, or LUD_TICK_UPDATED. */

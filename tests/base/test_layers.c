@@ -16,11 +16,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { BASE, KERNELS, SIM, AGENTS, LEARN, RENDER, BENCH, CLI, N_LAYERS };
-static const char *const folders[N_LAYERS] = {"base",  "kernels", "sim",         "agents",
-                                              "learn", "render",  "tests/bench", "cli"};
-static const char *const libraries[N_LAYERS] = {"lud_base",  "lud_kernels", "lud_sim",   "lud_agents",
-                                                "lud_learn", "lud_render",  "lud_bench", NULL};
+enum { BASE, KERNELS, SIM, AGENTS, LEARN, RENDER, LIBRARY, BENCH, CLI, N_LAYERS };
+static const char *const folders[N_LAYERS] = {"base",   "kernels", "sim",         "agents", "learn",
+                                              "render", "library", "tests/bench", "cli"};
+static const char *const libraries[N_LAYERS] = {
+    "lud_base", "lud_kernels", "lud_sim", "lud_agents", "lud_learn", "lud_render", NULL, "lud_bench", NULL};
 
 static bool may_use(int from, int to) {
     if (from == to) return true;

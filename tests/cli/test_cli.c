@@ -283,10 +283,10 @@ static void test_run_limits(void **state) {
     assert_int_equal(number(root, "episodes"), 0);
     json_decref(root);
     program_free(&r);
-    /* Ctrl-C: what was finished is shown, exit code 1 */
+    /* Ctrl-C: what was finished is shown, exit code 130 */
     const char *const words[] = {"run", RESCUE, "--episodes", "1000000000", "--json", NULL};
     r = program_run_interrupted(words);
-    assert_int_equal(r.exit_code, 1);
+    assert_int_equal(r.exit_code, 130);
     assert_contains(r.err, "interrupted after");
     root = json_loads(r.out, 0, NULL);
     assert_non_null(root);
@@ -400,7 +400,8 @@ static void test_too_many_joint_actions(void **state) {
 
 static void test_interrupted_bench(void **state) {
     (void)state;
-    check_failure(program_run_interrupted((const char *const[]){"bench", "update", NULL}), 1, "interrupted");
+    check_failure(program_run_interrupted((const char *const[]){"bench", "update", NULL}), 130,
+                  "interrupted");
 }
 
 /* What was learned in pictures: error norms as curves, and frames with attention and the error norm beside.

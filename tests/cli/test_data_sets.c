@@ -139,7 +139,7 @@ static void test_interrupted(void **state) {
                            "-q",         "--no-views",
                            NULL};
     program_result result = program_run_interrupted(words);
-    assert_int_equal(result.exit_code, 1);
+    assert_int_equal(result.exit_code, 130);
     program_free(&result);
     json_t *report = parsed(LUDUS("inspect", "i.h5", "--verify", "--json"));
     assert_true(json_is_true(json_object_get(report, "complete")));

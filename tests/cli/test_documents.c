@@ -276,7 +276,7 @@ static void run_command(const command *c) {
         r = program_run_at_most(folder, (const char *const *)c->words, wait);
     }
     const bool interrupted =
-        r.exit_code == 1 && (strstr(r.err, "interrupted") || strstr(r.err, "stopped after"));
+        r.exit_code == 130 && (strstr(r.err, "interrupted") || strstr(r.err, "stopped after"));
     if (r.exit_code != 0 && !interrupted)
         fail_msg("%s: `ludus %s` ended with %d: %s", c->page, c->text, r.exit_code, r.err);
     n_run++;

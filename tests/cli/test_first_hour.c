@@ -209,7 +209,7 @@ static void test_unsolved(void **state) {
     program_free(&r);
     const char *const words[] = {"solve", KEY, "-o", run, "-q", NULL};
     r = program_run_interrupted(words);
-    assert_int_equal(r.exit_code, 1);
+    assert_int_equal(r.exit_code, 130);
     program_free(&r);
     if (lud_folder_exists(run)) refused(LUDUS("run", run), run);
     done(LUDUS("solve", KEY, "-o", run, "-q"), "1.59 k");
@@ -235,7 +235,7 @@ static void test_training(void **state) {
                                  "learner.evaluation_episodes=2",
                                  NULL};
     program_result r = program_run_interrupted(words);
-    assert_int_equal(r.exit_code, 1);
+    assert_int_equal(r.exit_code, 130);
     assert_contains(r.err, "stopped after 0 of 4 iterations, the state is saved; --resume continues");
     char next[200];
     snprintf(next, sizeof next, "ludus train %s --resume", run);
@@ -245,7 +245,7 @@ static void test_training(void **state) {
     if (r.exit_code != 0) fail_msg("%s", r.err);
     assert_contains(r.out, "graph-mappo, 4 of 4 iterations");
     assert_contains(r.out, "evaluation/return");
-    assert_contains(r.out, "holds scenario.yaml, metrics.csv, checkpoint.safetensors");
+    assert_contains(r.out, "policy.safetensors: parameters of iteration 4");
     snprintf(next, sizeof next, "ludus eval %s\n", run);
     assert_contains(r.out, next);
     program_free(&r);

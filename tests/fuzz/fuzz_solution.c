@@ -17,7 +17,7 @@ enum { PAGE = 4096 };
 /* A small header whose sizes agree, changed by the input, and a right checksum, so that mutations get past
  * the first checks. */
 static size_t seal(const uint8_t *bytes, size_t length, uint8_t *file, size_t capacity) {
-    lud_empo_header h = {.magic = "LUDEMPO", .version = 1, .byte_order = 0x01020304};
+    lud_empo_header h = {.magic = "LUDEMPO", .version = 2, .byte_order = 0x01020304};
     h.n_states = 1 + (length ? bytes[0] % 16 : 0);
     h.n_layers = 1;
     h.state_bytes = 1 + (length > 1 ? bytes[1] % 8 : 0);
@@ -33,7 +33,9 @@ static size_t seal(const uint8_t *bytes, size_t length, uint8_t *file, size_t ca
     h.q_r = 5;
     h.pi_r = 6;
     h.policies = 7;
-    h.file_bytes = h.records_at + h.n_states * h.record_doubles * sizeof(double);
+    h.block_bytes = 1 << 20;
+    h.checksums_at = 4 * PAGE;
+    h.file_bytes = h.checksums_at + sizeof(uint64_t);
     size_t n = (size_t)h.file_bytes;
     if (n > capacity) return 0;
     memset(file, 0, n);
@@ -42,7 +44,19 @@ static size_t seal(const uint8_t *bytes, size_t length, uint8_t *file, size_t ca
     for (size_t i = 2; i < length && i < (size_t)2 * PAGE; i++) file[2 * PAGE + i - 2] = bytes[i];
     h.states_hash = XXH3_64bits_withSeed(file + 2 * PAGE, h.n_states * h.state_bytes,
                                          XXH3_64bits(file + PAGE, sizeof layers));
+    const size_t from_input = length < 600 ? length : 600; /* what the records say: mostly no values at all */
+    memcpy(file + 3 * PAGE, bytes, from_input);
+    if (length && bytes[length - 1] & 1) memset(file + 3 * PAGE, 0, PAGE);
+    const uint64_t checksum = XXH3_64bits(file + 3 * PAGE, h.n_states * h.record_doubles * sizeof(double));
+    memcpy(file + 4 * PAGE, &checksum, sizeof checksum);
+    h.checksums_hash = XXH3_64bits(&checksum, sizeof checksum);
+    memset(file + 3 * PAGE + h.n_states * h.record_doubles * sizeof(double), 0,
+           PAGE - h.n_states * h.record_doubles * sizeof(double));
     memcpy(file, &h, sizeof h);
+    if (length > 10 && bytes[10] & 1) { /* a right checksum, or the changes below are found by it */
+        h.header_hash = XXH3_64bits(file, PAGE);
+        memcpy(file, &h, sizeof h);
+    }
     for (size_t i = 2; i + 1 < length && i < 10; i += 2) /* a few bytes of the header come from the input */
         file[bytes[i] % sizeof h] ^= bytes[i + 1];
     return n;

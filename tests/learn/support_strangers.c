@@ -135,6 +135,7 @@ bool support_stranger_play(support_stranger *s) {
     if (!status && kind->evaluate) status = kind->evaluate(b.learner, row, &s->error);
     if (!status) status = act(&b, &s->error);
     if (status && !s->error.text[0]) fail_msg("%s: no message", s->training->name);
+    if (status) b.device->failure = (lud_error){0}; /* it was told */
     support_bed_close(&b);
     return status == LUD_OK;
 }

@@ -32,6 +32,7 @@ static void every_learner_bears_any_numbers(void **state) {
     int64_t refused = 0, ran = 0;
     for (int k = 0; k < n_support_trainings; k++) {
         support_stranger s = support_stranger_open(&support_trainings[k]);
+        if (n > FEW) print_message("%s\n", support_trainings[k].name);
         for (int64_t i = 0; i < n; i++) {
             const lud_random_key key = {(uint64_t)seed, (uint32_t)(k * 100003 + i)};
             support_stranger_change(&s, key);

@@ -16,8 +16,10 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/random.h"
+#include "full_disk.h"
 #include "learn/nn/nn.h"
 #include "learn/nn/optimiser.h"
+#include "learn/store/parameters.h"
 #include "learn/train.h"
 
 enum { ROWS = 16, INPUTS = 6, HIDDEN = 24, ITERATIONS = 40 };
@@ -117,8 +119,8 @@ static const lud_learner_kind regression_kind = {.name = "regression",
                                                  .evaluate = evaluate,
                                                  .visit = visit,
                                                  .visit_policy = visit_policy,
-                                                 .score = {"evaluation/loss", .least = true},
-                                                 .training_score = {"loss", .least = true}};
+                                                 .score = {.column = "evaluation/loss", .least = true},
+                                                 .training_score = {.column = "loss", .least = true}};
 
 static lud_learner *make(lud_optimiser_kind kind) {
     regression *r = calloc(1, sizeof *r);
@@ -328,6 +330,161 @@ static void faults_are_told(void **state) {
     lud_learner_destroy(learner);
 }
 
+/* A disk that is full between two iterations, which `context` points to. */
+typedef struct fault {
+    uint64_t now, first, last;
+    const char *there; /* what has to be there before; null: nothing */
+} fault;
+
+static bool fill_disk(void *context, const lud_learner *learner, uint64_t iterations,
+                      const lud_metric *columns, int n_columns, const double *row) {
+    fault *f = context;
+    (void)learner, (void)iterations, (void)columns, (void)n_columns, (void)row;
+    f->now++;
+    while (f->there && f->now == f->first && !lud_file_exists(f->there)) usleep(1000);
+    if (f->now == f->first) full_disk(8000); /* rows of metrics fit, checkpoints do not */
+    if (f->now == f->last) empty_disk();
+    return true;
+}
+
+static lud_status train_with_fault(const char *name, bool resume, fault f, lud_error *error) {
+    char path[96];
+    lud_train_result result;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    const lud_train_options options = {.folder = path,
+                                       .resume = resume,
+                                       .checkpoint_every = 3,
+                                       .evaluate_every = 10,
+                                       .configuration = "ludus: 1\n",
+                                       .after_iteration = fill_disk,
+                                       .context = &f};
+    lud_learner *learner = make(LUD_OPTIMISER_ADAM);
+    const lud_status status = lud_train(learner, &options, &result, error);
+    empty_disk();
+    lud_learner_destroy(learner);
+    return status;
+}
+
+static void expect_no_partial_files(const char *name) {
+    char command[160];
+    snprintf(command, sizeof command, "! ls -a %s/%s | grep -q -e partial -e '^.lock$'", folder, name);
+    assert_int_equal(system(command), 0);
+}
+
+/* A checkpoint that fails in the middle costs nothing; one that fails at the end is told, with what is saved.
+ */
+static void the_last_checkpoint_is_always_tried(void **state) {
+    (void)state;
+    lud_error error = {0};
+    assert_int_equal(train_with_fault("well", false, (fault){0}, &error), LUD_OK);
+    assert_int_equal(train_with_fault("middle", false, (fault){0, 5, 21, NULL}, &error), LUD_OK);
+    compare_checkpoints("well", "middle");
+    expect_no_partial_files("middle");
+    /* from the first iteration to beyond the last */
+    assert_int_equal(train_with_fault("never", false, (fault){0, 1, 100, NULL}, &error), LUD_ERROR_IO);
+    assert_non_null(strstr(error.text, FULL_DISK));
+    assert_non_null(strstr(error.text, "the training is not saved"));
+    expect_no_partial_files("never");
+    char path[128];
+    snprintf(path, sizeof path, "%s/end/checkpoint.safetensors", folder);
+    assert_int_equal(train_with_fault("end", false, (fault){0, 20, 100, path}, &error), LUD_ERROR_IO);
+    static const char saved[] = "; what is saved is of iteration ";
+    const char *told = strstr(error.text, saved);
+    assert_non_null(told);
+    lud_checkpoint *checkpoint;
+    uint64_t iterations = 0;
+    assert_int_equal(lud_checkpoint_open(path, &checkpoint, &error), LUD_OK);
+    lud_checkpoint_u64(checkpoint, "iterations", &iterations);
+    lud_checkpoint_destroy(checkpoint);
+    assert_int_equal(iterations, strtoull(told + sizeof saved - 1, NULL, 10));
+    expect_no_partial_files("end");
+    assert_int_equal(train_with_fault("end", true, (fault){0}, &error), LUD_OK);
+    compare_checkpoints("well", "end");
+}
+
+/* Column k of a row of metrics.csv, behind the iteration and the clock; NaN where it is empty. */
+static double column_of(const char *row, int k) {
+    for (k += 1; k > 0; k--) row = strchr(row, ',') + 1;
+    return *row == ',' || *row == 0 || *row == '\n' ? NAN : strtod(row, NULL);
+}
+
+/* What the file of parameters says of itself, and what the rows say: the evaluation, else means of ten. */
+static void the_best_parameters_are_kept(void **state) {
+    (void)state;
+    for (int evaluated = 0; evaluated < 2; evaluated++) {
+        char path[128];
+        lud_error error = {0};
+        lud_train_result result;
+        snprintf(path, sizeof path, "%s/best%d", folder, evaluated);
+        const lud_train_options options = {
+            .folder = path, .evaluate_every = evaluated ? 4 : 0, .configuration = "ludus: 1\n"};
+        lud_learner *learner = make(LUD_OPTIMISER_ADAM);
+        assert_int_equal(lud_train(learner, &options, &result, &error), LUD_OK);
+        lud_learner_destroy(learner);
+        lud_arena *arena = lud_arena_create(0);
+        char name[16], *text, *line;
+        snprintf(name, sizeof name, "best%d", evaluated);
+        text = rows_of(arena, name);
+        double least = INFINITY, sum = 0.0;
+        uint64_t best = 0;
+        line = strchr(text, '\n') + 1;
+        for (uint64_t i = 1; *line; i++, line = strchr(line, '\n') + 1) {
+            sum += column_of(line, 0);
+            const double score = evaluated ? column_of(line, 2) : i % 10 ? NAN : sum / 10.0;
+            if (i % 10 == 0) sum = 0.0;
+            if (score <= least) best = i;
+            if (score <= least) least = score;
+        }
+        lud_arena_destroy(arena);
+        assert_int_equal(result.kept.iteration, best);
+        assert_true(result.kept.scored && fabs(result.kept.score - least) <= 1e-6 * least);
+        assert_string_equal(result.kept.column, evaluated ? "evaluation/loss" : "loss");
+        lud_checkpoint *policy = NULL;
+        lud_kept kept = {0};
+        assert_int_equal(lud_run_parameters(path, "regression", NULL, &policy, &kept, &error), LUD_OK);
+        assert_memory_equal(&kept.score, &result.kept.score, sizeof kept.score);
+        assert_int_equal(kept.iteration, best);
+        assert_null(lud_checkpoint_find(policy, "optimiser.m.a.weight")); /* only what acts */
+        assert_non_null(lud_checkpoint_find(policy, "a.weight"));
+        lud_checkpoint_destroy(policy);
+    }
+}
+
+/* Another training of the same folder while one is at it. */
+static bool begin_another(void *context, const lud_learner *learner, uint64_t iterations,
+                          const lud_metric *columns, int n_columns, const double *row) {
+    lud_error error = {0};
+    lud_train_result result;
+    (void)learner, (void)iterations, (void)columns, (void)n_columns, (void)row;
+    const lud_train_options options = {.folder = context, .overwrite = true, .configuration = "ludus: 1\n"};
+    lud_learner *other = make(LUD_OPTIMISER_ADAM);
+    char expected[200];
+    assert_int_equal(lud_train(other, &options, &result, &error), LUD_ERROR_INPUT);
+    snprintf(expected, sizeof expected,
+             "%s: process %ld is writing this run; wait for it, or end it (kill %ld)", (const char *)context,
+             (long)getpid(), (long)getpid());
+    assert_string_equal(error.text, expected);
+    lud_learner_destroy(other);
+    return true;
+}
+
+static void one_folder_has_one_writer(void **state) {
+    (void)state;
+    char path[96];
+    lud_error error = {0};
+    lud_train_result result;
+    snprintf(path, sizeof path, "%s/shared", folder);
+    const lud_train_options options = {.folder = path,
+                                       .stop_after = 2,
+                                       .configuration = "ludus: 1\n",
+                                       .after_iteration = begin_another,
+                                       .context = path};
+    lud_learner *learner = make(LUD_OPTIMISER_ADAM);
+    assert_int_equal(lud_train(learner, &options, &result, &error), LUD_INTERRUPTED);
+    lud_learner_destroy(learner);
+    expect_no_partial_files("shared");
+}
+
 /* A zero gradient is no update by default; the reference's freeze is an option. */
 static void zero_gradients_skip_low_rank_matrices(void **state) {
     (void)state;
@@ -372,6 +529,9 @@ int main(void) {
         cmocka_unit_test(resume_equals_no_interruption),
         cmocka_unit_test(training_learns),
         cmocka_unit_test(faults_are_told),
+        cmocka_unit_test(the_last_checkpoint_is_always_tried),
+        cmocka_unit_test(the_best_parameters_are_kept),
+        cmocka_unit_test(one_folder_has_one_writer),
         cmocka_unit_test(zero_gradients_skip_low_rank_matrices),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -201,18 +201,23 @@ static lud_status iterate(lud_learner *base, double *row, lud_error *error) {
 }
 
 /* One function saves and loads: a field is named once. */
-static void visit(lud_learner *base, lud_checkpoint *checkpoint) {
+static void visit_policy(lud_learner *base, lud_checkpoint *checkpoint) {
     learner *l = (learner *)base;
-    const bool loading = lud_checkpoint_loading(checkpoint);
-    if (!loading) lud_batch_save(l->batch, l->snapshot);
-    lud_checkpoint_u64(checkpoint, "iteration", &l->iteration);
     lud_checkpoint_u64(checkpoint, "n_states", &l->n_states);
     lud_checkpoint_tensor(checkpoint, "key", LUD_TENSOR_U64, 1, &l->options.states, l->key);
     lud_checkpoint_tensor(checkpoint, "q", LUD_TENSOR_F64, 3,
                           (const int64_t[]){l->options.states, l->n_agents, l->width}, l->q);
+    lud_checkpoint_limit(checkpoint, "n_states", l->n_states, (uint64_t)l->options.states);
+}
+
+static void visit(lud_learner *base, lud_checkpoint *checkpoint) {
+    learner *l = (learner *)base;
+    const bool loading = lud_checkpoint_loading(checkpoint);
+    visit_policy(base, checkpoint);
+    if (!loading) lud_batch_save(l->batch, l->snapshot);
+    lud_checkpoint_u64(checkpoint, "iteration", &l->iteration);
     lud_checkpoint_tensor(checkpoint, "returns", LUD_TENSOR_F64, 1, (const int64_t[]){l->n_envs}, l->returns);
     lud_checkpoint_bytes(checkpoint, "worlds", l->snapshot, lud_batch_snapshot_bytes(l->batch));
-    lud_checkpoint_limit(checkpoint, "n_states", l->n_states, (uint64_t)l->options.states);
     if (!loading || lud_checkpoint_status(checkpoint, NULL)) return;
     lud_error error = {0};
     const lud_status status = lud_batch_load(l->batch, l->snapshot, &error);
@@ -270,4 +275,6 @@ const lud_learner_kind q_learning = {.name = "q-learning",
                                      .destroy = destroy,
                                      .iterate = iterate,
                                      .visit = visit,
+                                     .visit_policy = visit_policy,
+                                     .training_score = {.column = "episode/return"},
                                      .policy = policy_of};

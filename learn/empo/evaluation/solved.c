@@ -200,6 +200,8 @@ static lud_status evaluate_run(const lud_report_request *request, lud_report *re
     if (request->episodes && !request->policy)
         return lud_invalid(error, "--episodes is to play the policy of --policy");
     lud_status status = open_in(request->folder, &solution, error);
+    if (!status && request->policy)
+        status = lud_empo_solution_verify(solution, error); /* all of it is read */
     if (!status)
         status = request->policy ? evaluate(request, solution, report, error)
                                  : report_start(request->scenario, solution, request->json, report, error);
@@ -212,7 +214,12 @@ static lud_status describe_state(const lud_report_request *request, lud_report *
     lud_empo_layout layout;
     lud_empo_solution *solution = NULL;
     LUD_TRY(lud_empo_layout_find(model, &layout, error));
-    LUD_TRY(open_in(request->folder, &solution, error));
+    lud_status status = open_in(request->folder, &solution, error);
+    if (!status) status = lud_empo_solution_verify(solution, error);
+    if (status) {
+        lud_empo_solution_close(solution);
+        return status;
+    }
     const uint64_t index = lud_empo_solution_find(solution, request->state);
     const double *record = index == UINT64_MAX ? NULL : lud_empo_solution_record(solution, index);
     if (request->json) {

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +13,8 @@
 
 #include <xxhash.h>
 
+enum { PAGE = 4096, VERSION = 2, BYTE_ORDER_MARK = 0x01020304, BLOCK = 1 << 20, READ_AT_ONCE = 64 << 20 };
 enum { KEY_BYTES = 64 };
-enum { PAGE = 4096, VERSION = 1, BYTE_ORDER_MARK = 0x01020304 };
 static const char magic[8] = "LUDEMPO";
 
 static uint64_t round_up(uint64_t bytes) {
@@ -23,6 +25,14 @@ static uint64_t hash_states(const uint64_t *layer_begin, uint64_t n_layers, cons
                             uint64_t bytes) {
     return XXH3_64bits_withSeed(states, bytes,
                                 XXH3_64bits(layer_begin, (n_layers + 1) * sizeof *layer_begin));
+}
+
+static uint64_t record_bytes(const lud_empo_header *h) {
+    return h->n_states * h->record_doubles * sizeof(double);
+}
+
+static uint64_t n_blocks(const lud_empo_header *h) {
+    return (record_bytes(h) + h->block_bytes - 1) / h->block_bytes;
 }
 
 static void fill_header(const lud_empo_problem *problem, lud_empo_header *h) {
@@ -40,7 +50,9 @@ static void fill_header(const lud_empo_problem *problem, lud_empo_header *h) {
     h->layers_at = PAGE;
     h->states_at = h->layers_at + round_up((h->n_layers + 1) * sizeof(uint64_t));
     h->records_at = h->states_at + round_up(h->n_states * h->state_bytes);
-    h->file_bytes = h->records_at + h->n_states * h->record_doubles * sizeof(double);
+    h->block_bytes = BLOCK;
+    h->checksums_at = h->records_at + round_up(record_bytes(h));
+    h->file_bytes = h->checksums_at + n_blocks(h) * sizeof(uint64_t);
     h->states_hash =
         hash_states(space->layer_begin, h->n_layers, space->states, h->n_states * h->state_bytes);
     h->n_humans = (uint32_t)layout->n_humans;
@@ -111,11 +123,36 @@ static void find_parts(lud_empo_solution *s) {
     s->records = (double *)(void *)(file + s->header->records_at);
 }
 
+static uint64_t *checksums_of(const lud_empo_solution *s) {
+    return (uint64_t *)(void *)((uint8_t *)s->header + s->header->checksums_at);
+}
+
+static uint64_t hash_block(const lud_empo_solution *s, uint64_t block) {
+    const uint64_t bytes = record_bytes(s->header), from = block * s->header->block_bytes;
+    const uint64_t left = bytes - from,
+                   length = left < s->header->block_bytes ? left : s->header->block_bytes;
+    return XXH3_64bits((const uint8_t *)s->records + from, length);
+}
+
+/* Of the whole first page, whatever stands in the place of the result. */
+static uint64_t hash_header(const lud_empo_header *header) {
+    uint8_t page[PAGE];
+    memcpy(page, header, PAGE);
+    memset(page + offsetof(lud_empo_header, header_hash), 0, sizeof header->header_hash);
+    return XXH3_64bits(page, PAGE);
+}
+
 /* Everything that later reads rely on; nothing of the file is trusted before. */
 static lud_status check_file(const lud_empo_solution *s, uint64_t bytes, lud_error *error) {
     const lud_empo_header *h = s->header;
     if (memcmp(h->magic, magic, sizeof magic) != 0)
         return lud_invalid(error, "%s: not an EMPO solution (its first bytes are not LUDEMPO)", s->path);
+    if (h->version == 1 && h->byte_order == BYTE_ORDER_MARK)
+        return lud_invalid(
+            error,
+            "%s: version 1 of the format, which has no checksums of its values; solve the world "
+            "again: ludus solve RUN/scenario.yaml -o RUN",
+            s->path);
     if (h->version != VERSION || h->byte_order != BYTE_ORDER_MARK)
         return lud_invalid(error, "%s: version %u of the format or a foreign byte order; expected version %d",
                            s->path, h->version, VERSION);
@@ -135,7 +172,8 @@ static lud_status check_file(const lud_empo_solution *s, uint64_t bytes, lud_err
         sane &= part_ends[i] <= h->record_doubles;
     sane = sane && h->states_at == h->layers_at + round_up((h->n_layers + 1) * sizeof(uint64_t)) &&
            h->records_at == h->states_at + round_up(h->n_states * h->state_bytes) &&
-           h->file_bytes == h->records_at + h->n_states * h->record_doubles * sizeof(double);
+           h->block_bytes == BLOCK && h->checksums_at == h->records_at + round_up(record_bytes(h)) &&
+           h->file_bytes == h->checksums_at + n_blocks(h) * sizeof(uint64_t);
     if (!sane) return lud_invalid(error, "%s: damaged header", s->path);
     if (h->file_bytes != bytes)
         return lud_invalid(error, "%s: truncated: %llu bytes, expected %llu", s->path,
@@ -150,6 +188,65 @@ static lud_status check_layers(const lud_empo_solution *s, lud_error *error) {
     if (!rising ||
         hash_states(s->layer_begin, h->n_layers, s->states, h->n_states * h->state_bytes) != h->states_hash)
         return lud_invalid(error, "%s: damaged: the states do not match their checksum", s->path);
+    return LUD_OK;
+}
+
+static bool all_zero(const uint8_t *bytes, uint64_t begin, uint64_t end) {
+    for (uint64_t i = begin; i < end; i++)
+        if (bytes[i]) return false;
+    return true;
+}
+
+/* The header, the checksums and what lies between the parts. */
+static lud_status check_frame(const lud_empo_solution *s, lud_error *error) {
+    const lud_empo_header *h = s->header;
+    const uint8_t *file = (const uint8_t *)h;
+    if (hash_header(h) != h->header_hash)
+        return lud_invalid(error, "%s: damaged: the header does not match its checksum", s->path);
+    if (XXH3_64bits(checksums_of(s), n_blocks(h) * sizeof(uint64_t)) != h->checksums_hash)
+        return lud_invalid(error, "%s: damaged: the checksums of its values do not match theirs", s->path);
+    if (!all_zero(file, h->layers_at + (h->n_layers + 1) * sizeof(uint64_t), h->states_at) ||
+        !all_zero(file, h->states_at + h->n_states * h->state_bytes, h->records_at) ||
+        !all_zero(file, h->records_at + record_bytes(h), h->checksums_at))
+        return lud_invalid(error, "%s: damaged: something stands between its parts", s->path);
+    return LUD_OK;
+}
+
+/* What is wrong in a record; null: nothing. Values of robots may be minus infinity where people have no
+ * power. */
+static const char *wrong_in(const lud_empo_header *h, const double *record) {
+    const double most = 1.0 + 1e-9;
+    for (uint64_t i = 0; i < h->record_doubles; i++)
+        if (isnan(record[i]) || record[i] == INFINITY) return "a value that is no number or infinite";
+    for (uint32_t i = 0; i < h->n_humans; i++)
+        if (record[h->x_h + i] < 0) return "a power X_h below 0";
+    for (uint32_t i = 0; i < h->n_goals; i++)
+        if (!(record[h->v_h_e + i] >= 0 && record[h->v_h_e + i] <= most)) return "a V_h^e outside 0 to 1";
+    double sum = 0;
+    for (uint32_t i = 0; i < h->n_robot_actions; i++) {
+        if (!(record[h->pi_r + i] >= 0 && record[h->pi_r + i] <= most)) return "a pi_r outside 0 to 1";
+        sum += record[h->pi_r + i];
+    }
+    if (sum != 0 && fabs(sum - 1.0) > 1e-6) return "chances pi_r that do not sum to 1";
+    for (uint32_t i = 0; i < h->n_policies; i++)
+        if (!(record[h->policies + i] >= 0 && record[h->policies + i] <= most))
+            return "a chance outside 0 to 1";
+    return NULL;
+}
+
+lud_status lud_empo_solution_verify(const lud_empo_solution *s, lud_error *error) {
+    const lud_empo_header *h = s->header;
+    const uint64_t *checksums = checksums_of(s);
+    for (uint64_t b = 0; b < n_blocks(h); b++)
+        if (hash_block(s, b) != checksums[b])
+            return lud_invalid(error, "%s: damaged: values from byte %llu on do not match their checksum",
+                               s->path, (unsigned long long)(h->records_at + b * h->block_bytes));
+    for (uint64_t i = 0; i < h->n_states; i++) {
+        const char *wrong = wrong_in(h, lud_empo_solution_record(s, i));
+        if (wrong)
+            return lud_fail(error, LUD_ERROR_NUMERIC, "%s: state %llu has %s", s->path, (unsigned long long)i,
+                            wrong);
+    }
     return LUD_OK;
 }
 
@@ -191,6 +288,8 @@ static lud_status take_up(lud_empo_solution *s, const lud_empo_header *header, u
     LUD_TRY(map_file(s, bytes, error));
     lud_empo_header expected = *header;
     expected.first_level = s->header->first_level;
+    expected.checksums_hash = s->header->checksums_hash; /* written just before the file is renamed */
+    expected.header_hash = s->header->header_hash;
     if (memcmp(&expected, s->header, sizeof expected) != 0 || expected.first_level < 0 ||
         expected.first_level > (int64_t)expected.n_layers)
         return lud_invalid(
@@ -244,6 +343,17 @@ void lud_empo_solution_release(lud_empo_solution *solution, uint64_t layer) {
     if (begin < end) madvise((uint8_t *)solution->header + begin, end - begin, MADV_DONTNEED);
 }
 
+/* The checksums of what was computed. */
+static void seal(lud_empo_solution *s) {
+    lud_empo_header *h = s->header;
+    uint64_t *checksums = checksums_of(s);
+    const int64_t n = (int64_t)n_blocks(h);
+#pragma omp parallel for schedule(static)
+    for (int64_t b = 0; b < n; b++) checksums[b] = hash_block(s, (uint64_t)b);
+    h->checksums_hash = XXH3_64bits(checksums, (uint64_t)n * sizeof *checksums);
+    h->header_hash = hash_header(h);
+}
+
 static char *key_of(const lud_empo_solution *solution) {
     return (char *)solution->header + PAGE - KEY_BYTES;
 }
@@ -256,6 +366,8 @@ const char *lud_empo_solution_key(const lud_empo_solution *solution) {
 lud_status lud_empo_solution_commit(lud_empo_solution *solution, const char *key, lud_error *error) {
     snprintf(key_of(solution), KEY_BYTES, "%s", key ? key : "");
     LUD_TRY(lud_empo_solution_finish_level(solution, 0, error));
+    seal(solution);
+    if (msync(solution->header, solution->bytes, MS_SYNC) != 0) return io_error(solution, "write", error);
     char *partial = partial_path(solution->path);
     if (!partial) return lud_fail(error, LUD_ERROR_MEMORY, "no memory to rename the solution");
     const bool renamed = fsync(solution->descriptor) == 0 && rename(partial, solution->path) == 0;
@@ -283,6 +395,9 @@ lud_status lud_empo_solution_open(const char *path, lud_empo_solution **solution
         find_parts(s);
         status = check_layers(s, error);
     }
+    if (status == LUD_OK) status = check_frame(s, error);
+    if (status == LUD_OK && record_bytes(s->header) <= READ_AT_ONCE)
+        status = lud_empo_solution_verify(s, error);
     if (status == LUD_OK)
         *solution = s;
     else

@@ -3,17 +3,19 @@
  *   bytes 0..4095   header (struct lud_empo_header, little endian); the last 64 are a text, the key of the
  * settings that made it (learn/store/settings.h), empty where it is not known layer_begin     uint64[n_layers
  * + 1] states          uint8[n_states][state_bytes], sorted within each layer records
- * double[n_states][record_doubles], parts at the offsets that the header names
+ * double[n_states][record_doubles], parts at the offsets that the header names checksums uint64[blocks], XXH3
+ * of each block of block_bytes of the records, the last may be shorter
  *
- * Every part begins at a multiple of 4096. While a solution is computed the file is called FILE.partial and
- * its header says which levels are finished; it is renamed when all are. */
+ * Every part begins at a multiple of 4096, with zeros between them. Opening checks everything but the records
+ * of large files, which lud_empo_solution_verify does. While a solution is computed the file is called
+ * FILE.partial and its header says which levels are finished; it is renamed when all are. */
 #pragma once
 
 #include "learn/empo/exact/exact.h"
 
 typedef struct lud_empo_header {
     char magic[8];                /* "LUDEMPO" and a zero byte */
-    uint32_t version, byte_order; /* 1, 0x01020304 */
+    uint32_t version, byte_order; /* 2, 0x01020304 */
     uint64_t n_states, n_layers, state_bytes, record_doubles;
     uint64_t layers_at, states_at, records_at, file_bytes; /* offsets and length in bytes */
     uint64_t states_hash; /* XXH3 of layer_begin and states: resuming needs the same ones */
@@ -22,6 +24,9 @@ typedef struct lud_empo_header {
     uint32_t v_r, u_r, x_h, v_h_e, v_h_m, q_r, pi_r, policies; /* offsets into a record, in doubles */
     uint32_t optimistic, aggregate, reward_weight;
     double beta_h, gamma_h, nu_h, gamma_r, beta_r, zeta, xi, eta, terminal_value;
+    uint64_t checksums_at, block_bytes;
+    uint64_t checksums_hash; /* XXH3 of the checksums, once all levels are finished */
+    uint64_t header_hash;    /* XXH3 of the first 4096 bytes with zeros in its place, likewise */
 } lud_empo_header;
 
 typedef struct lud_empo_solution {
@@ -49,8 +54,12 @@ void lud_empo_solution_release(lud_empo_solution *solution, uint64_t layer);
 lud_status lud_empo_solution_commit(lud_empo_solution *solution, const char *key, lud_error *error);
 /* That key, empty where the file has none. */
 const char *lud_empo_solution_key(const lud_empo_solution *solution);
-/* Maps a complete file for reading; a truncated, foreign or damaged one is an error that says so. */
+/* Maps a complete file for reading; a truncated, foreign or damaged one is an error that says so. Records of
+ * more than 64 MiB are not looked at. */
 lud_status lud_empo_solution_open(const char *path, lud_empo_solution **solution, lud_error *error);
+/* Reads all records: whether they are as they were written, and whether their values can be: none is NaN,
+ * chances are between 0 and 1, power is not negative. */
+lud_status lud_empo_solution_verify(const lud_empo_solution *solution, lud_error *error);
 /* One more owner, who closes it too. */
 lud_empo_solution *lud_empo_solution_share(lud_empo_solution *solution);
 /* Removes the unfinished file. Null is allowed. */

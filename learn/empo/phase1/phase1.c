@@ -138,8 +138,10 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
 
 static void report(lud_learner *learner, lud_text *out) {
     const phase1 *p = (const phase1 *)learner;
-    lud_text_append(out, "a stored state takes %zu bytes, with its successors %.0f\n",
-                    (size_t)p->net.features.words * sizeof(int32_t), lud_empo_replay_mean_bytes(p->replay));
+    const double bytes = lud_empo_replay_mean_bytes(p->replay);
+    if (bytes > 0.0) /* parameters of a run come without a memory */
+        lud_text_append(out, "a stored state takes %zu bytes, with its successors %.0f\n",
+                        (size_t)p->net.features.words * sizeof(int32_t), bytes);
     lud_empo_phase1_report_evaluation(p, out);
 }
 
@@ -161,7 +163,7 @@ const lud_learner_kind lud_empo_phase1 = {
     .evaluate = lud_empo_phase1_evaluate,
     .visit = visit,
     .visit_policy = visit_policy,
-    .score = {"exact/policy_divergence", .least = true},
+    .score = {.column = "exact/policy_divergence", .least = true},
     .policy = policy,
     .report = report,
 };

@@ -379,6 +379,10 @@ static void report(lud_learner *learner, lud_text *out) {
     lud_text_append(out, "stage  name            steps      end  learning\n");
     lud_empo_stages_print(&p->options.stages, out);
     lud_text_append(out, "\n");
+    if (counts.steps == 0) { /* nobody has trained: parameters of a run, whose evaluation says more */
+        lud_empo_phase2_report_evaluation(p, out);
+        return;
+    }
     lud_profile_print(&p->profile, out);
     const lud_capture *capture = &p->values.capture;
     const lud_empo_update_figures update = lud_empo_update_get(p->update);
@@ -417,7 +421,7 @@ const lud_learner_kind lud_empo_phase2 = {
     .evaluate = lud_empo_phase2_evaluate,
     .visit = visit,
     .visit_policy = visit_policy,
-    .score = {"exact/regret", .least = true},
+    .score = {.column = "exact/regret", .least = true},
     .policy = policy,
     .report = report,
     .overlay = lud_empo_phase2_overlay,

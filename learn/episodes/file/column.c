@@ -139,8 +139,15 @@ lud_status lud_column_queue_write(lud_column_queue *queue, lud_error *error) {
     for (int k = 0; k < queue->n; k++) compress_job(&queue->jobs[k], queue->level);
     bool good = true;
     lud_hdf5_lock();
-    for (int k = 0; k < queue->n && good; k++) good = write_job(&queue->jobs[k]);
-    const lud_status status = good ? LUD_OK : lud_hdf5_write_error("data set", error);
+    int done = 0;
+    for (; done < queue->n && good; done++) good = write_job(&queue->jobs[done]);
+    lud_status status = LUD_OK;
+    if (!good) {
+        char reason[256], path[4096] = "a data set";
+        lud_hdf5_reason(reason, sizeof reason); /* before another call forgets it */
+        (void)H5Fget_name(queue->jobs[done - 1].column->dataset, path, sizeof path);
+        status = lud_fail(error, LUD_ERROR_IO, "%s: cannot be written: %s", path, reason);
+    }
     lud_hdf5_unlock();
     queue->n = 0;
     return status;

@@ -13,6 +13,8 @@
 
 #include <xxhash.h>
 
+#include "base/file.h"
+
 #if H5_VERSION_GE(1, 13, 2)
 #include <H5FDdevelop.h>
 #endif
@@ -119,6 +121,7 @@ static bool put(FILE *stream, XXH3_state_t *hash, const void *bytes, size_t n) {
 }
 
 static bool write_journal(const commit_file *f) {
+    lud_file_remove_link(f->journal);
     FILE *stream = fopen(f->journal, "wb");
     XXH3_state_t *hash = XXH3_createState();
     const uint64_t n = f->n_pages;

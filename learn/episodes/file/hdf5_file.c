@@ -10,7 +10,12 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 void lud_hdf5_lock(void) {
+    static bool quiet;
     pthread_mutex_lock(&mutex);
+    /* what it does at the program's exit crashes on a file that could not be closed (a full disk); ours are
+     * closed */
+    if (!quiet) H5dont_atexit();
+    quiet = true;
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* a setting of the calling thread */
 }
 

@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "learn/episodes/file/column.h"
 #include "learn/episodes/file/minari.h"
 #include "learn/episodes/file/schema.h"
@@ -191,6 +192,7 @@ static bool describe(lud_data_writer *w) {
 static lud_status make_file(lud_data_writer *w, lud_error *error) {
     lud_hdf5_lock();
     lud_status status = LUD_OK;
+    lud_file_remove_link(w->partial);
     errno = 0;
     w->file = lud_hdf5_create(w->partial);
     const int reason = errno;

@@ -153,10 +153,9 @@ static void test_modes(void **state) {
 static void test_priorities(void **state) {
     (void)state;
     const float advantage[3] = {1.5f, -2, 0}, log_prob[3] = {-0.5f, -1, -3}, uniform[3] = {0.1f, 0.2f, 0.3f};
-    const float expected[][3] = {
-        {0.75f, -2, 0},         {1.5f, -2, 0},      {1.5f, 2, 0},  {0.5f, 1, 3},
-        {1.25f, -1.25f, 0.75f}, {0.1f, 0.2f, 0.3f}, {0.75f, 2, 0}, {0.590204f, 1.264241f, 0}};
-    for (int priority = 0; priority <= LUD_PRIORITY_GRADIENT; ++priority) {
+    const float expected[][3] = {{0.75f, -2, 0},         {1.5f, -2, 0},      {1.5f, 2, 0}, {0.5f, 1, 3},
+                                 {1.25f, -1.25f, 0.75f}, {0.1f, 0.2f, 0.3f}, {0.75f, 2, 0}};
+    for (int priority = 0; priority <= LUD_PRIORITY_ABS_DELIGHT; ++priority) {
         float out[3];
         lud_gate_priorities(priority, 0.25, 3, advantage, log_prob, uniform, out);
         for (int i = 0; i < 3; ++i) assert_true(fabsf(out[i] - expected[priority][i]) < 1e-6f);

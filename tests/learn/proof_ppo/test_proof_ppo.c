@@ -163,6 +163,11 @@ static void ranks_follow_the_rule(void **state) {
     assert_true(lud_proof_rank_first(score, draw, 1, &mean) == 1.0 && mean == 1.0);
     const double equal[] = {0.0, 0.0, 0.0}, lost[] = {0.0, 0.5, 0.6};
     assert_true(lud_proof_rank_first(equal, lost, 3, &mean) == 3.0 && mean == 2.0);
+    /* what cannot be compared counts against the true triple, whoever has it */
+    const double of_true[] = {NAN, 1.0, 2.0}, of_others[] = {1.0, NAN, 0.5, NAN}, nobody[] = {NAN, NAN, NAN};
+    assert_true(lud_proof_rank_first(of_true, lost, 3, &mean) == 3.0 && mean == 3.0);
+    assert_true(lud_proof_rank_first(of_others, draw, 4, &mean) == 3.0 && mean == 3.0);
+    assert_true(lud_proof_rank_first(nobody, lost, 3, &mean) == 3.0 && mean == 3.0);
 }
 
 /* One candidate by itself, step by step, without batches. */

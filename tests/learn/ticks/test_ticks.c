@@ -318,6 +318,33 @@ static void the_silent_are_not_scored_but_their_rewards_count(void **state) {
     close_with_witness(&s);
 }
 
+/* A policy that is not understood where the agent's number is odd. */
+static lud_status act_half_failed(lud_tick_policy *policy, const lud_tick_rows *rows,
+                                  const lud_tick_choices *choices, lud_error *error) {
+    witness *w = (witness *)policy;
+    const lud_status status = w->other->kind->act(w->other, rows, choices, error);
+    for (int64_t i = 0; i < rows->n && choices->failed; i++) choices->failed[i] = rows->agent[i] % 2 == 1;
+    return status;
+}
+
+/* What a failure costs is learned from and told of nowhere else. */
+static void failures_cost_who_learns(void **state) {
+    (void)state;
+    support_ticks s;
+    open_with_witness(4, TEAMS, 1, "baseline: {type: zero}, failure_cost: 3", &s);
+    seen.kind.act = act_half_failed;
+    support_ticks_run(&s, 1);
+    double paid = 0.0;
+    for (int a = 0; a < 4; a++) {
+        const double reward = (double)s.learner->training.rewards[a];
+        near(s.learner->scoring.advantage[a], reward - (a % 2 ? 3.0 : 0.0), 1e-6);
+        paid += reward;
+    }
+    near(s.learner->sums.reward, paid, 1e-6);
+    near(s.learner->training.agent_return[1], s.learner->training.rewards[1], 1e-6);
+    close_with_witness(&s);
+}
+
 /* ---- the gate ---- */
 
 static void rates_and_prices_are_those_in_force(void **state) {
@@ -369,6 +396,19 @@ static void drawn_rows_weigh_back(void **state) {
     support_ticks_run(&s, 1);
     assert_true(seen.entropy_weights < 0.0 && seen.value_weights < 0.0); /* nothing to weigh back */
     close_with_witness(&s);
+}
+
+/* At first the critic learns alone, and the policy afterwards. */
+static void critic_goes_first(void **state) {
+    (void)state;
+    support_ticks s = support_ticks_open(AGENTS, TEAMS, ENVS, "critic_ticks: 5");
+    const uint64_t actor = support_ticks_hash(&s, "actor."), critic = support_ticks_hash(&s, "critic.");
+    support_ticks_run(&s, 5);
+    assert_true(support_ticks_hash(&s, "actor.") == actor);
+    assert_true(support_ticks_hash(&s, "critic.") != critic);
+    support_ticks_run(&s, 1);
+    assert_true(support_ticks_hash(&s, "actor.") != actor);
+    support_ticks_close(&s);
 }
 
 /* A row of weight 2 beside one of weight 0 is the first alone. */
@@ -749,10 +789,12 @@ int main(void) {
                                        cmocka_unit_test(I6_a_tick_may_change_nothing),
                                        cmocka_unit_test(the_dead_are_left_out),
                                        cmocka_unit_test(only_training_teams_are_learned_from),
+                                       cmocka_unit_test(failures_cost_who_learns),
                                        cmocka_unit_test(the_silent_are_not_scored_but_their_rewards_count),
                                        cmocka_unit_test(rates_and_prices_are_those_in_force),
                                        cmocka_unit_test(drawn_rows_weigh_back),
                                        cmocka_unit_test(weights_of_a_lesson),
+                                       cmocka_unit_test(critic_goes_first),
                                        cmocka_unit_test(a_stream_has_a_price),
                                        cmocka_unit_test(dropped_rows_are_out_of_the_backward_pass),
                                        cmocka_unit_test(the_critic_stands_for_what_follows),

@@ -1,0 +1,128 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/episodes/file/minari.h"
+#include "learn/episodes/recorder.h"
+#include "learn/store/run.h"
+#include "library/handles.h"
+#include "render/record.h"
+
+struct ludus_renderer {
+    const ludus_scenario *scenario;
+    const lud_theme *theme;
+    lud_drawing *drawing;
+    lud_canvas *canvas;
+};
+
+void ludus_renderer_free(ludus_renderer *renderer) {
+    if (!renderer) return;
+    lud_canvas_destroy(renderer->canvas);
+    lud_drawing_destroy(renderer->drawing);
+    free(renderer);
+}
+
+ludus_status ludus_renderer_create(const ludus_scenario *scenario, int width, int height, const char *theme,
+                                   ludus_renderer **renderer, ludus_error *error) {
+    LUDUS_REQUIRE(renderer, error);
+    *renderer = NULL;
+    LUDUS_REQUIRE(scenario, error);
+    LUDUS_REQUIRE(width >= 16 && width <= 4096 && (height == 0 || (height >= 16 && height <= 4096)), error);
+    lud_theme_name name = LUD_THEME_LIGHT;
+    lud_error inner = {0};
+    lud_status status = theme ? lud_theme_find(theme, &name, &inner) : LUD_OK;
+    if (status) return ludus_lift(status, &inner, error);
+    ludus_renderer *r = calloc(1, sizeof *r);
+    if (!r) return ludus_no_memory(error);
+    r->scenario = scenario;
+    r->theme = lud_theme_get(name);
+    status = lud_drawing_create(scenario->inner->model, &r->drawing, &inner);
+    if (!status && !height) lud_picture_size(r->drawing, width, &width, &height);
+    if (!status) status = lud_canvas_create_offscreen(width, height, 1, &r->canvas, &inner);
+    if (status)
+        ludus_renderer_free(r);
+    else
+        *renderer = r;
+    return ludus_lift(status, &inner, error);
+}
+
+void ludus_renderer_size(const ludus_renderer *renderer, int *width, int *height) {
+    if (width) *width = renderer ? lud_canvas_width(renderer->canvas) : 0;
+    if (height) *height = renderer ? lud_canvas_height(renderer->canvas) : 0;
+}
+
+ludus_status ludus_render(ludus_renderer *renderer, const uint8_t *state, const uint8_t *before,
+                          uint8_t *rgba, ludus_error *error) {
+    LUDUS_REQUIRE(renderer && rgba, error);
+    ludus_status status = ludus_state_check(renderer->scenario, state, error);
+    if (!status && before) status = ludus_state_check(renderer->scenario, before, error);
+    if (status) return status;
+    const lud_moment moment = {.state = state, .came_from = before, .progress = 1, .selected_agent = -1};
+    lud_draw_frame(renderer->drawing, renderer->canvas, renderer->theme, &moment);
+    int pitch;
+    const char *row = (const char *)lud_canvas_pixels(renderer->canvas, &pitch);
+    const int width = lud_canvas_width(renderer->canvas), height = lud_canvas_height(renderer->canvas);
+    for (int y = 0; y < height; y++, row += pitch)
+        for (int x = 0; x < width; x++, rgba += 4) {
+            uint32_t word; /* 0xxxRRGGBB */
+            memcpy(&word, row + 4 * (size_t)x, sizeof word);
+            rgba[0] = (uint8_t)(word >> 16);
+            rgba[1] = (uint8_t)(word >> 8);
+            rgba[2] = (uint8_t)word;
+            rgba[3] = 255;
+        }
+    return ludus_lift(LUD_OK, NULL, error);
+}
+
+ludus_status ludus_record_video(const ludus_scenario *scenario, const char *run, const char *path,
+                                int episodes, uint64_t seed, const char *caption, ludus_error *error) {
+    LUDUS_REQUIRE(scenario && path, error);
+    LUDUS_REQUIRE(episodes >= 1, error);
+    const lud_scenario *s = scenario->inner;
+    lud_error inner = {0};
+    lud_cast *cast = NULL;
+    ludus_status opened = ludus_open_cast(scenario, run, &cast, error);
+    if (opened) return opened;
+    lud_record_options options = lud_record_defaults();
+    options.path = path;
+    options.episodes = episodes;
+    options.seed = seed;
+    options.theme = (lud_theme_name)s->view.theme;
+    options.still = !s->view.motion;
+    options.goals = s->view.goals;
+    options.labels = s->view.labels;
+    options.caption.title = caption ? caption : s->about && *s->about ? s->about : s->name;
+    lud_status status = LUD_OK;
+    if (run) status = lud_run_overlay(run, s, cast, &options.source, &inner);
+    options.overlay = LUD_OVERLAY_ALL;
+    if (!status) status = lud_record(s->model, cast, &options, NULL, &inner);
+    lud_cast_destroy(cast);
+    return ludus_lift(status, &inner, error);
+}
+
+ludus_status ludus_record_data(const ludus_scenario *scenario, const char *run, const char *path,
+                               int64_t episodes, ludus_error *error) {
+    LUDUS_REQUIRE(scenario && path, error);
+    LUDUS_REQUIRE(episodes >= 1, error);
+    lud_cast *cast = NULL;
+    ludus_status opened = ludus_open_cast(scenario, run, &cast, error);
+    if (opened) return opened;
+    lud_error inner = {0};
+    lud_data_target target = {0};
+    uint64_t iterations = 0;
+    lud_recording_result result;
+    lud_status status = lud_data_target_of(path, &target, &inner);
+    if (!status) status = lud_data_target_prepare(&target, &inner);
+    if (!status && run) status = lud_run_iterations(run, &iterations, &inner);
+    const lud_recording_options options = {.path = target.file.bytes,
+                                           .policy = run ? run : "of the scenario",
+                                           .policy_version = (uint32_t)iterations,
+                                           .episodes = episodes,
+                                           .frames = true,
+                                           .views = true,
+                                           .level = LUD_RECORDING_LEVEL};
+    if (!status) status = lud_record_data(scenario->inner, cast, &options, &result, &inner);
+    if (!status) status = lud_data_target_describe(&target, &inner);
+    lud_data_target_free(&target);
+    lud_cast_destroy(cast);
+    return ludus_lift(status, &inner, error);
+}

@@ -1,0 +1,59 @@
+/* The state space of a world, what may follow its first state, its exact solution, and the best robot in a
+ * picture. */
+#include <ludus/ludus.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void need(ludus_status status, const ludus_error *error) {
+    if (!status) return;
+    fprintf(stderr, "%s\n", error->message);
+    exit(1);
+}
+
+int main(int argc, char **argv) {
+    ludus_error error;
+    ludus_scenario *scenario;
+    ludus_scenario_info info;
+    ludus_statespace *space;
+    ludus_statespace_info states;
+    ludus_solution *solution;
+    ludus_solution_info solved;
+    if (argc != 3) return fprintf(stderr, "usage: %s SCENARIO RUN\n", argv[0]), 2;
+    need(ludus_scenario_load(argv[1], NULL, 0, &scenario, &error), &error);
+    ludus_scenario_get_info(scenario, &info);
+
+    need(ludus_statespace_build(scenario, 0, 0, &space, &error), &error);
+    ludus_statespace_get_info(space, &states);
+    printf("%llu states, %llu transitions\n", (unsigned long long)states.n_states,
+           (unsigned long long)states.n_transitions);
+    int64_t *offsets = malloc((states.n_states + 1) * sizeof *offsets);
+    if (!offsets) return 1;
+    need(ludus_statespace_matrix(space, 0, offsets, NULL, NULL, &error), &error);
+    printf("%lld entries in the matrix of joint action 0\n", (long long)offsets[states.n_states]);
+
+    int32_t *idle = calloc((size_t)info.n_agents, sizeof *idle);
+    size_t n;
+    if (!idle) return 1;
+    need(ludus_state_successors(scenario, states.states, idle, 0, NULL, NULL, &n, &error), &error);
+    printf("%zu states may follow the first one\n", n);
+
+    need(ludus_solve(scenario, argv[2], 0, 0, &solution, &error), &error);
+    ludus_solution_get_info(solution, &solved);
+    printf("V_r %.4f, power of person 0 %.4f\n", solved.records[solved.v_r], solved.records[solved.x_h]);
+
+    ludus_renderer *renderer;
+    int width, height;
+    need(ludus_renderer_create(scenario, 320, 0, "light", &renderer, &error), &error);
+    ludus_renderer_size(renderer, &width, &height);
+    uint8_t *rgba = malloc((size_t)width * (size_t)height * 4);
+    if (!rgba) return 1;
+    need(ludus_render(renderer, states.states, NULL, rgba, &error), &error);
+    printf("a picture of %d x %d, its first pixel %d %d %d\n", width, height, rgba[0], rgba[1], rgba[2]);
+
+    free(rgba), free(idle), free(offsets);
+    ludus_renderer_free(renderer);
+    ludus_solution_free(solution);
+    ludus_statespace_free(space);
+    ludus_scenario_free(scenario);
+    return 0;
+}

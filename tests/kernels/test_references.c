@@ -1,0 +1,785 @@
+/* Operations against a few plain lines each, written from the formulas of ops_table.h and from nothing else,
+ * in double. The variants of an operation come from one file and are compared with each other elsewhere: a
+ * wrong formula in it is wrong in all of them, and shows here. Gradients are compared with differences of
+ * these values (test_operations.c). Behind every array that is written stand numbers that must stay. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/random.h"
+#include "kernels/device.h"
+
+enum { ROWS = 19, WIDTH = 37, MOST = 4096, GUARD = 32, ARRAYS = 8, OUTPUTS = 4 };
+static const float untouched = 777.5f;
+
+static lud_device *device;
+static float in[ARRAYS][MOST], out[OUTPUTS][MOST + GUARD];
+static const char *what; /* the operation in hand */
+
+/* Uniform numbers in [low, high). */
+static float *numbers(int k, int64_t n, double low, double high) {
+    for (int64_t i = 0; i < n; i++) {
+        const lud_words w =
+            lud_draw((lud_random_key){(uint64_t)k + 31, 7}, (uint32_t)i, 0, LUD_PURPOSE_USER, 0);
+        in[k][i] = (float)(low + (high - low) * lud_unit53(w.v[0], w.v[1]));
+    }
+    return in[k];
+}
+
+static float *fresh(int k) {
+    for (int i = 0; i < MOST + GUARD; i++) out[k][i] = untouched;
+    return out[k];
+}
+
+static void close_to(float found, double expected, double size, int64_t at) {
+    if (!(fabs((double)found - expected) <= 2e-5 * (size + fabs(expected)) + 1e-30))
+        fail_msg("%s: number %lld is %.9g, expected %.9g", what, (long long)at, (double)found, expected);
+}
+
+/* n numbers of output k, and nothing behind them. */
+static void check(int k, int64_t n, const double *expected, double size) {
+    for (int64_t i = 0; i < n; i++) close_to(out[k][i], expected[i], size, i);
+    for (int64_t i = n; i < n + GUARD; i++)
+        if (out[k][i] != untouched)
+            fail_msg("%s: wrote number %lld of %lld", what, (long long)i, (long long)n);
+}
+
+static double expected[MOST];
+static const lud_ops *ops;
+
+/* ---- elementwise, sums ---- */
+
+static void elementwise(void **state) {
+    (void)state;
+    const int64_t n = ROWS * WIDTH;
+    const float *a = numbers(0, n, -2, 2), *b = numbers(1, n, -3, 3), *factor = numbers(2, n, -1, 1);
+    what = "combine";
+    for (int64_t i = 0; i < n; i++) expected[i] = 0.3 * (double)a[i] - 1.7 * (double)b[i];
+    ops->combine(device, n, 0.3, a, -1.7, b, fresh(0));
+    check(0, n, expected, 1);
+    what = "multiply";
+    for (int64_t i = 0; i < n; i++) expected[i] = (double)a[i] * (double)b[i];
+    ops->multiply(device, n, a, b, fresh(0));
+    check(0, n, expected, 0);
+    what = "fill";
+    for (int64_t i = 0; i < n; i++) expected[i] = -4.25;
+    ops->fill(device, n, -4.25, fresh(0));
+    check(0, n, expected, 0);
+    what = "transpose";
+    for (int r = 0; r < ROWS; r++)
+        for (int c = 0; c < WIDTH; c++) expected[c * ROWS + r] = (double)a[r * WIDTH + c];
+    ops->transpose(device, 1, ROWS, WIDTH, a, fresh(0));
+    check(0, n, expected, 0);
+    what = "scale_rows";
+    for (int64_t i = 0; i < n; i++) expected[i] = (double)a[i] * (double)factor[i / WIDTH];
+    ops->scale_rows(device, ROWS, WIDTH, a, factor, fresh(0));
+    check(0, n, expected, 0);
+    what = "scale_columns";
+    for (int64_t i = 0; i < n; i++) expected[i] = (double)a[i] * (double)factor[i % WIDTH];
+    ops->scale_columns(device, ROWS, WIDTH, a, factor, fresh(0));
+    check(0, n, expected, 0);
+    what = "copy_block";
+    for (int64_t i = 0; i < ROWS * 9; i++) expected[i] = i % 9 < 5 ? (double)a[i / 9 * WIDTH + i % 9] : 777.5;
+    ops->copy_block(device, ROWS, 5, a, WIDTH, fresh(0), 9, false);
+    check(0, ROWS * 9, expected, 0);
+}
+
+static double map_of(lud_map m, double x) {
+    switch (m.kind) {
+    case LUD_MAP_IDENTITY:
+        return x;
+    case LUD_MAP_RELU:
+        return x > 0 ? x : 0;
+    case LUD_MAP_GELU:
+        return x * 0.5 * erfc(-x / sqrt(2));
+    case LUD_MAP_SILU:
+        return x / (1 + exp(-x));
+    case LUD_MAP_TANH:
+        return tanh(x);
+    case LUD_MAP_SIGMOID:
+        return 1 / (1 + exp(-x));
+    case LUD_MAP_SOFTPLUS:
+        return log1p(exp(x));
+    case LUD_MAP_SOFTPLUS_SHIFTED:
+        return log1p(exp(x)) - log(2);
+    case LUD_MAP_NEG_SOFTPLUS:
+        return -log1p(exp(x));
+    case LUD_MAP_NEG_SOFTPLUS_NEG:
+        return -log1p(exp(-x));
+    case LUD_MAP_EXP:
+        return exp(x);
+    case LUD_MAP_ONE_PLUS_EXP:
+        return 1 + exp(x);
+    case LUD_MAP_NEG_POWER:
+        return -pow(x, m.a);
+    case LUD_MAP_POWER:
+        return pow(x, m.a);
+    case LUD_MAP_LOG:
+        return log(x);
+    case LUD_MAP_LOG_NEGATED:
+        return log(-x);
+    case LUD_MAP_SQUARE:
+        return x * x;
+    case LUD_MAP_AFFINE:
+        return m.a * x + m.b;
+    case LUD_MAP_CLAMP:
+        return fmin(fmax(x, m.a), m.b);
+    case LUD_MAP_ABS_CLAMP:
+        return fmin(fmax(fabs(x), m.a), m.b);
+    case LUD_MAP_SOFT_CLAMP: {
+        const double r = m.b - m.a;
+        return x > m.b   ? m.b + r * (1 - exp(-(x - m.b) / r))
+               : x < m.a ? m.a - r * (1 - exp((x - m.a) / r))
+                         : x;
+    }
+    default:
+        return NAN;
+    }
+}
+
+static void maps(void **state) {
+    (void)state;
+    static char name[32];
+    for (int kind = 0; kind < LUD_MAP_KINDS; kind++) {
+        const lud_map m = {(lud_map_kind)kind, kind == LUD_MAP_POWER || kind == LUD_MAP_NEG_POWER ? 1.7 : 0.2,
+                           0.9};
+        const bool above = kind == LUD_MAP_POWER || kind == LUD_MAP_NEG_POWER || kind == LUD_MAP_LOG;
+        const float *x = numbers(0, ROWS * WIDTH, above ? 0.1 : -4, kind == LUD_MAP_LOG_NEGATED ? -0.1 : 4);
+        snprintf(name, sizeof name, "map %d", kind);
+        what = name;
+        for (int64_t i = 0; i < ROWS * WIDTH; i++) expected[i] = map_of(m, (double)x[i]);
+        ops->map(device, m, ROWS * WIDTH, x, fresh(0));
+        check(0, ROWS * WIDTH, expected, 1);
+    }
+}
+
+static void sums(void **state) {
+    (void)state;
+    const int64_t n = ROWS * WIDTH;
+    const float *a = numbers(0, n, -2, 3), *b = numbers(1, n, -3, 3);
+    double total = 0, squares = 0, product = 0, columns[WIDTH] = {0}, column_squares[WIDTH] = {0},
+           row_squares[ROWS] = {0};
+    for (int64_t i = 0; i < n; i++) {
+        const double x = (double)a[i];
+        total += x;
+        squares += x * x;
+        product += x * (double)b[i];
+        columns[i % WIDTH] += x;
+        column_squares[i % WIDTH] += x * x;
+        row_squares[i / WIDTH] += x * x;
+    }
+    what = "sum";
+    ops->sum(device, n, a, fresh(0), false);
+    check(0, 1, &total, 1);
+    what = "sum_squares";
+    ops->sum_squares(device, n, a, fresh(0), false);
+    check(0, 1, &squares, 1);
+    what = "dot";
+    ops->dot(device, n, a, b, fresh(0), false);
+    check(0, 1, &product, 10);
+    what = "column_sum";
+    ops->column_sum(device, ROWS, WIDTH, a, fresh(0), false);
+    check(0, WIDTH, columns, 1);
+    what = "row_norms";
+    for (int i = 0; i < ROWS; i++) expected[i] = sqrt(row_squares[i]);
+    ops->row_norms(device, ROWS, WIDTH, a, fresh(0));
+    check(0, ROWS, expected, 0);
+    what = "column_norms";
+    for (int i = 0; i < WIDTH; i++) expected[i] = sqrt(column_squares[i]);
+    ops->column_norms(device, ROWS, WIDTH, a, fresh(0));
+    check(0, WIDTH, expected, 0);
+    what = "sum_groups"; /* 19 rows of 37 read as [19][37][1] and as [1][19][37] */
+    for (int i = 0; i < WIDTH; i++) expected[i] = 0.25 * columns[i];
+    ops->sum_groups(device, 1, ROWS, WIDTH, 0.25, a, fresh(0), false);
+    check(0, WIDTH, expected, 1);
+    what = "broadcast_groups";
+    for (int64_t i = 0; i < n; i++) expected[i] = 0.5 * (double)a[i % WIDTH];
+    ops->broadcast_groups(device, 1, ROWS, WIDTH, 0.5, a, fresh(0), false);
+    check(0, n, expected, 0);
+    what = "moments";
+    const float *weight = numbers(2, ROWS, 0, 2);
+    double sum = 0, mean[WIDTH] = {0}, mean_square[WIDTH] = {0};
+    for (int i = 0; i < ROWS; i++) sum += (double)weight[i];
+    for (int64_t i = 0; i < n; i++) {
+        mean[i % WIDTH] += (double)weight[i / WIDTH] * (double)a[i] / sum;
+        mean_square[i % WIDTH] += (double)weight[i / WIDTH] * (double)a[i] * (double)a[i] / sum;
+    }
+    ops->moments(device, ROWS, WIDTH, a, weight, fresh(0), fresh(1));
+    check(0, WIDTH, mean, 1);
+    check(1, WIDTH, mean_square, 0);
+}
+
+/* ---- products ---- */
+
+static void products(void **state) {
+    (void)state;
+    enum { M = 11, N = 23, K = 29 };
+    for (int form = 0; form < 4; form++) {
+        const bool ta = form & 1, tb = form & 2;
+        const float *a = numbers(0, M * K, -1, 1), *b = numbers(1, K * N, -1, 1);
+        what = "matmul";
+        for (int i = 0; i < M; i++)
+            for (int j = 0; j < N; j++) {
+                double s = 0;
+                for (int k = 0; k < K; k++)
+                    s += (double)(ta ? a[k * M + i] : a[i * K + k]) *
+                         (double)(tb ? b[j * K + k] : b[k * N + j]);
+                expected[i * N + j] = 0.7 * s;
+            }
+        ops->matmul(device, ta, tb, M, N, K, 0.7, a, ta ? M : K, b, tb ? K : N, 0.0, fresh(0), N);
+        check(0, M * N, expected, 1);
+    }
+    what = "linear";
+    const float *x = numbers(0, M * K, -1, 1), *w = numbers(1, N * K, -1, 1), *bias = numbers(2, N, -1, 1);
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            double s = (double)bias[j];
+            for (int k = 0; k < K; k++) s += (double)x[i * K + k] * (double)w[j * K + k];
+            expected[i * N + j] = tanh(s);
+        }
+    ops->linear(device, (lud_map){LUD_MAP_TANH, 0, 0}, M, K, N, x, w, bias, fresh(1), fresh(0));
+    check(0, M * N, expected, 1);
+    what = "linear_packed";
+    float *packed = calloc((size_t)lud_pack_numbers(N, K), sizeof *packed);
+    for (int i = 0; i < M * N; i++) {
+        expected[i] = 0;
+        for (int k = 0; k < K; k++) expected[i] += (double)x[i / N * K + k] * (double)w[i % N * K + k];
+    }
+    ops->pack_weights(device, false, N, K, w, packed);
+    ops->linear_packed(device, false, M, K, N, x, packed, fresh(0), false);
+    check(0, M * N, expected, 1);
+    free(packed);
+}
+
+static void images(void **state) {
+    (void)state;
+    const lud_conv shape = {.n = 2,
+                            .channels_in = 3,
+                            .height = 7,
+                            .width = 6,
+                            .channels_out = 4,
+                            .kernel = 3,
+                            .stride = 1,
+                            .padding = 1};
+    const float *x = numbers(0, 2 * 3 * 42, -1, 1), *w = numbers(1, 4 * 3 * 9, -1, 1),
+                *b = numbers(2, 4, -1, 1);
+    what = "conv2d";
+    for (int i = 0; i < 2 * 4 * 42; i++) {
+        const int image = i / 168, channel = i / 42 % 4, row = i / 6 % 7, column = i % 6;
+        double s = (double)b[channel];
+        for (int c = 0; c < 3; c++)
+            for (int k = 0; k < 9; k++) {
+                const int y = row + k / 3 - 1, z = column + k % 3 - 1;
+                if (y < 0 || y >= 7 || z < 0 || z >= 6) continue;
+                s += (double)x[(image * 3 + c) * 42 + y * 6 + z] * (double)w[(channel * 3 + c) * 9 + k];
+            }
+        expected[i] = s > 0 ? s : 0;
+    }
+    ops->conv2d(device, (lud_map){LUD_MAP_RELU, 0, 0}, &shape, x, w, b, fresh(1), fresh(0));
+    check(0, 2 * 4 * 42, expected, 1);
+    what = "max_pool";
+    for (int i = 0; i < 6 * 9; i++) {
+        expected[i] = -INFINITY;
+        for (int k = 0; k < 4; k++)
+            expected[i] = fmax(expected[i],
+                               (double)x[i / 9 * 42 + (2 * (i / 3 % 3) + k / 2) * 6 + 2 * (i % 3) + k % 2]);
+    }
+    ops->max_pool(device, 6, 7, 6, 2, x, fresh(0), NULL);
+    check(0, 6 * 9, expected, 0);
+}
+
+/* ---- rows and segments ---- */
+
+static void rows(void **state) {
+    (void)state;
+    const float *x = numbers(0, ROWS * WIDTH, -1, 1);
+    int32_t index[ROWS];
+    for (int i = 0; i < ROWS; i++) index[i] = i % 5 == 4 ? -1 : i * 7 % ROWS;
+    what = "gather_rows";
+    for (int i = 0; i < ROWS * WIDTH; i++)
+        expected[i] = index[i / WIDTH] < 0 ? 0 : (double)x[index[i / WIDTH] * WIDTH + i % WIDTH];
+    ops->gather_rows(device, ROWS, WIDTH, x, index, fresh(0));
+    check(0, ROWS * WIDTH, expected, 0);
+    what = "scatter_rows";
+    for (int i = 0; i < ROWS * WIDTH; i++) expected[i] = 777.5;
+    for (int i = 0; i < ROWS * WIDTH; i++)
+        if (index[i / WIDTH] >= 0) expected[index[i / WIDTH] * WIDTH + i % WIDTH] = (double)x[i];
+    ops->scatter_rows(device, ROWS, WIDTH, x, index, fresh(0));
+    check(0, ROWS * WIDTH, expected, 0);
+    what = "scatter_add";
+    for (int i = 0; i < ROWS; i++) index[i] = i % 6 == 5 ? -1 : i % 4;
+    const float *weight = numbers(1, ROWS, -1, 1);
+    for (int i = 0; i < 4 * WIDTH; i++) expected[i] = 1.5;
+    for (int i = 0; i < ROWS * WIDTH; i++)
+        if (index[i / WIDTH] >= 0)
+            expected[index[i / WIDTH] * WIDTH + i % WIDTH] += (double)weight[i / WIDTH] * (double)x[i];
+    fresh(0);
+    for (int i = 0; i < 4 * WIDTH; i++) out[0][i] = 1.5f;
+    ops->scatter_add(device, ROWS, WIDTH, 4, x, weight, index, out[0]);
+    check(0, 4 * WIDTH, expected, 1);
+    static const int32_t offsets[] = {0, 3, 3, 4, 12, ROWS};
+    for (int kind = 0; kind < 3; kind++) {
+        what = kind == 0 ? "segment sum" : kind == 1 ? "segment mean" : "segment max";
+        for (int i = 0; i < 5 * WIDTH; i++) {
+            const int first = offsets[i / WIDTH], end = offsets[i / WIDTH + 1];
+            double value = first < end && kind == 2 ? -INFINITY : 0;
+            for (int e = first; e < end; e++) {
+                const double v = (double)x[e * WIDTH + i % WIDTH];
+                value = kind == 2 ? fmax(value, v) : value + (kind == 1 ? v / (end - first) : v);
+            }
+            expected[i] = value;
+        }
+        ops->segment_reduce(device, (lud_reduce)kind, 5, WIDTH, offsets, NULL, x, fresh(0), NULL);
+        check(0, 5 * WIDTH, expected, 1);
+    }
+    what = "segment_softmax";
+    for (int s = 0; s < 5; s++)
+        for (int j = 0; j < WIDTH; j++) {
+            double sum = 0;
+            for (int e = offsets[s]; e < offsets[s + 1]; e++) sum += exp((double)x[e * WIDTH + j]);
+            for (int e = offsets[s]; e < offsets[s + 1]; e++)
+                expected[e * WIDTH + j] = exp((double)x[e * WIDTH + j]) / sum;
+        }
+    ops->segment_softmax(device, 5, WIDTH, offsets, x, fresh(0));
+    check(0, ROWS * WIDTH, expected, 0);
+}
+
+static void norms(void **state) {
+    (void)state;
+    const float *x = numbers(0, ROWS * WIDTH, -3, 5), *gain = numbers(1, WIDTH, 0.5, 2),
+                *bias = numbers(2, WIDTH, -1, 1);
+    double rms[ROWS * WIDTH];
+    for (int i = 0; i < ROWS; i++) {
+        double mean = 0, square = 0, variance = 0;
+        for (int j = 0; j < WIDTH; j++) mean += (double)x[i * WIDTH + j] / WIDTH;
+        for (int j = 0; j < WIDTH; j++) square += pow((double)x[i * WIDTH + j], 2) / WIDTH;
+        for (int j = 0; j < WIDTH; j++) variance += pow((double)x[i * WIDTH + j] - mean, 2) / WIDTH;
+        for (int j = 0; j < WIDTH; j++) {
+            const double v = (double)x[i * WIDTH + j];
+            expected[i * WIDTH + j] = (v - mean) / sqrt(variance + 1e-5) * (double)gain[j] + (double)bias[j];
+            rms[i * WIDTH + j] = v / sqrt(square + 1e-6) * (double)gain[j];
+        }
+    }
+    what = "layer_norm";
+    ops->layer_norm(device, ROWS, WIDTH, 1e-5, x, gain, bias, fresh(0), NULL, NULL);
+    check(0, ROWS * WIDTH, expected, 1);
+    what = "rms_norm";
+    ops->rms_norm(device, ROWS, WIDTH, 1e-6, x, gain, fresh(0), NULL);
+    check(0, ROWS * WIDTH, rms, 1);
+}
+
+/* Rows of very different size side by side: each is its own. */
+static void softmaxes(void **state) {
+    (void)state;
+    for (int masked = 0; masked < 2; masked++) {
+        static const double sizes[] = {1, 80, 0.001, 1000, 10, 1e-20};
+        float *x = numbers(0, ROWS * WIDTH, -1, 1);
+        uint8_t mask[ROWS * WIDTH];
+        double logs[ROWS * WIDTH];
+        for (int i = 0; i < ROWS * WIDTH; i++) {
+            x[i] *= (float)sizes[i / WIDTH % 6];
+            x[i] += i / WIDTH % 4 == 3 ? 500.0f : 0.0f;
+            mask[i] = (i * 7919 % 5) != 0;
+        }
+        for (int i = 0; i < ROWS; i++) {
+            double largest = -INFINITY, sum = 0;
+            for (int j = i * WIDTH; j < (i + 1) * WIDTH; j++)
+                if (!masked || mask[j]) largest = fmax(largest, 0.5 * (double)x[j]);
+            for (int j = i * WIDTH; j < (i + 1) * WIDTH; j++)
+                if (!masked || mask[j]) sum += exp(0.5 * (double)x[j] - largest);
+            for (int j = i * WIDTH; j < (i + 1) * WIDTH; j++) {
+                const bool in_it = !masked || mask[j];
+                expected[j] = in_it ? exp(0.5 * (double)x[j] - largest) / sum : 0;
+                logs[j] = in_it ? 0.5 * (double)x[j] - largest - log(sum) : -3.4028234663852886e38;
+            }
+        }
+        what = masked ? "softmax, masked" : "softmax";
+        ops->softmax(device, ROWS, WIDTH, 0.5, x, masked ? mask : NULL, fresh(0));
+        check(0, ROWS * WIDTH, expected, 1e-3);
+        what = masked ? "log_softmax, masked" : "log_softmax";
+        ops->log_softmax(device, ROWS, WIDTH, 0.5, x, masked ? mask : NULL, fresh(0));
+        check(0, ROWS * WIDTH, logs, 50);
+    }
+}
+
+static void distributions(void **state) {
+    (void)state;
+    const float *logits = numbers(0, ROWS * WIDTH, -3, 3), *u = numbers(1, ROWS, 0, 1);
+    int32_t action[ROWS + 1], wanted[ROWS];
+    double log_prob[ROWS], entropy[ROWS];
+    for (int i = 0; i < ROWS; i++) {
+        double sum = 0, below = 0;
+        for (int j = 0; j < WIDTH; j++) sum += exp((double)logits[i * WIDTH + j]);
+        wanted[i] = -1;
+        entropy[i] = 0;
+        for (int j = 0; j < WIDTH; j++) {
+            const double p = exp((double)logits[i * WIDTH + j]) / sum;
+            below += p;
+            if (wanted[i] < 0 && below > (double)u[i]) wanted[i] = j;
+            entropy[i] -= p * log(p);
+        }
+        log_prob[i] = (double)logits[i * WIDTH + wanted[i]] - log(sum);
+    }
+    what = "categorical_sample";
+    action[ROWS] = 4711;
+    ops->categorical_sample(device, ROWS, WIDTH, logits, NULL, NULL, u, action, fresh(0));
+    for (int i = 0; i < ROWS; i++) assert_int_equal(action[i], wanted[i]);
+    assert_int_equal(action[ROWS], 4711);
+    check(0, ROWS, log_prob, 1);
+    what = "categorical_log_prob";
+    ops->categorical_log_prob(device, ROWS, WIDTH, logits, NULL, wanted, fresh(0), fresh(1));
+    check(0, ROWS, log_prob, 1);
+    check(1, ROWS, entropy, 1);
+    what = "gaussian_log_prob";
+    const float *mean = numbers(2, ROWS * 3, -1, 1), *log_std = numbers(3, 3, -1, 0.5),
+                *taken = numbers(4, ROWS * 3, -2, 2);
+    for (int i = 0; i < ROWS; i++) {
+        log_prob[i] = entropy[i] = 0;
+        for (int j = 0; j < 3; j++) {
+            const double s = exp((double)log_std[j]),
+                         z = ((double)taken[i * 3 + j] - (double)mean[i * 3 + j]) / s;
+            log_prob[i] += -0.5 * z * z - log(s) - 0.5 * log(2 * M_PI);
+            entropy[i] += 0.5 + 0.5 * log(2 * M_PI) + log(s);
+        }
+    }
+    ops->gaussian_log_prob(device, ROWS, 3, mean, log_std, 0, taken, fresh(0), fresh(1));
+    check(0, ROWS, log_prob, 1);
+    check(1, ROWS, entropy, 1);
+    what = "gaussian_sample";
+    for (int i = 0; i < ROWS * 3; i++)
+        expected[i] = (double)mean[i] + exp((double)log_std[i % 3]) * (double)taken[i];
+    ops->gaussian_sample(device, ROWS, 3, mean, log_std, 0, NULL, taken, fresh(0), NULL);
+    check(0, ROWS * 3, expected, 1);
+}
+
+/* ---- losses ---- */
+
+static double huber(double e, double delta) {
+    return delta == 0 ? e * e : fabs(e) <= delta ? e * e / 2 : delta * (fabs(e) - delta / 2);
+}
+
+/* Weights or none; sizes around a block and a vector of each. */
+static void losses(void **state) {
+    (void)state;
+    static const int64_t sizes[] = {1, 7, 16, 17, 703};
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+        for (int weighted = 0; weighted < 2; weighted++) {
+            const int64_t n = sizes[k];
+            const float *x = numbers(0, n, -2, 2), *old = numbers(1, n, -2, 2),
+                        *target = numbers(2, n, -2, 2);
+            const float *weight = weighted ? numbers(3, n, 0, 2) : NULL;
+            double slope[MOST];
+            what = "mse_loss";
+            for (int64_t i = 0; i < n; i++) {
+                const double e = (double)x[i] - (double)target[i];
+                expected[i] = e * e;
+                slope[i] = 0.3 * (weight ? (double)weight[i] : 1) * 2 * e;
+            }
+            ops->mse_loss(device, n, x, target, weight, 0.3, fresh(0), fresh(1), false);
+            check(0, n, expected, 1);
+            check(1, n, slope, 1);
+            what = "huber_loss";
+            for (int64_t i = 0; i < n; i++) {
+                const double e = (double)x[i] - (double)target[i];
+                expected[i] = huber(e, 0.7);
+                slope[i] = 0.3 * (weight ? (double)weight[i] : 1) * fmax(-0.7, fmin(e, 0.7));
+            }
+            ops->huber_loss(device, n, 0.7, x, target, weight, 0.3, fresh(0), fresh(1), false);
+            check(0, n, expected, 1);
+            check(1, n, slope, 1);
+            for (int form = 0; form < 4; form++) {
+                const double delta = form & 1 ? 0.6 : 0;
+                const bool clipped_only = form & 2;
+                what = "ppo_value_loss";
+                for (int64_t i = 0; i < n; i++) {
+                    const double change = fmax(-0.4, fmin((double)x[i] - (double)old[i], 0.4));
+                    const double plain = (double)x[i] - (double)target[i],
+                                 clipped = (double)old[i] + change - (double)target[i];
+                    const bool takes = clipped_only || huber(clipped, delta) > huber(plain, delta);
+                    const double e = takes ? clipped : plain;
+                    const double rate = delta == 0 ? 2 * e : fmax(-delta, fmin(e, delta));
+                    const bool inside = fabs((double)x[i] - (double)old[i]) <= 0.4;
+                    expected[i] = huber(e, delta);
+                    slope[i] = takes && !inside ? 0 : 0.3 * (weight ? (double)weight[i] : 1) * rate;
+                }
+                ops->ppo_value_loss(device, n, 0.4, delta, clipped_only, x, old, target, weight, 0.3,
+                                    fresh(0), fresh(1), false);
+                check(0, n, expected, 1);
+                check(1, n, slope, 1);
+            }
+            what = "ppo_policy_loss";
+            for (int64_t i = 0; i < n; i++) {
+                const double ratio = exp((double)x[i] - (double)old[i]), a = (double)target[i];
+                const double kept = fmax(0.8, fmin(ratio, 1.2));
+                expected[i] = -fmin(ratio * a, kept * a);
+                slope[i] = ratio * a <= kept * a ? -0.3 * (weight ? (double)weight[i] : 1) * ratio * a : 0;
+            }
+            ops->ppo_policy_loss(device, n, 0.2, x, old, target, weight, 0.3, fresh(0), NULL, fresh(1),
+                                 false);
+            check(0, n, expected, 5);
+            check(1, n, slope, 5);
+        }
+    what = "cross_entropy_loss";
+    const float *logits = numbers(0, ROWS * WIDTH, -3, 3);
+    int32_t target[ROWS];
+    for (int i = 0; i < ROWS; i++) {
+        double sum = 0;
+        target[i] = i % 4 == 3 ? -1 : i * 5 % WIDTH;
+        for (int j = 0; j < WIDTH; j++) sum += exp((double)logits[i * WIDTH + j]);
+        expected[i] = target[i] < 0 ? 0 : log(sum) - (double)logits[i * WIDTH + target[i]];
+    }
+    ops->cross_entropy_loss(device, ROWS, WIDTH, logits, NULL, target, NULL, 1, fresh(0), NULL, false);
+    check(0, ROWS, expected, 1);
+}
+
+/* ---- returns ---- */
+
+static void returns(void **state) {
+    (void)state;
+    enum { T = 9, N = 5 };
+    const float *reward = numbers(0, T * N, -1, 1), *value = numbers(1, (T + 1) * N, -1, 1);
+    float *mask = numbers(2, (T + 1) * N, 0, 1), *bad = numbers(3, (T + 1) * N, 0, 1);
+    for (int i = 0; i < (T + 1) * N; i++) {
+        mask[i] = mask[i] < 0.25f ? 0.0f : 1.0f;
+        bad[i] = bad[i] < 0.2f ? 0.0f : 1.0f;
+    }
+    double advantage[T * N], total[T * N], discounted[T * N], n_step[T * N];
+    for (int e = 0; e < N; e++) {
+        double a = 0, r = (double)value[T * N + e];
+        for (int t = T - 1; t >= 0; t--) {
+            const int at = t * N + e, next = at + N;
+            const double m = (double)mask[next], b = (double)bad[next];
+            const double delta = (double)reward[at] + 0.9 * (double)value[next] * m - (double)value[at];
+            a = (delta + 0.9 * 0.8 * m * a) * b;
+            advantage[at] = a;
+            total[at] = a + (double)value[at];
+            r = ((double)reward[at] + 0.9 * m * r) * b + (1 - b) * (double)value[at];
+            discounted[at] = r;
+        }
+        for (int t = 0; t < T; t++) {
+            double sum = 0, factor = 1;
+            int s = t;
+            bool over = false;
+            for (; s < T && s < t + 4 && !over; s++) {
+                sum += factor * (double)reward[s * N + e];
+                factor *= 0.9;
+                over = mask[(s + 1) * N + e] == 0.0f;
+            }
+            n_step[t * N + e] = sum + (over ? 0 : factor * (double)value[s * N + e]);
+        }
+    }
+    what = "gae";
+    ops->gae(device, T, N, 0.9, 0.8, reward, value, mask, bad, fresh(0), fresh(1));
+    check(0, T * N, advantage, 1);
+    check(1, T * N, total, 1);
+    what = "discounted_returns";
+    ops->discounted_returns(device, T, N, 0.9, reward, value, mask, bad, fresh(0));
+    check(0, T * N, discounted, 1);
+    what = "n_step_returns";
+    ops->n_step_returns(device, T, N, 4, 0.9, reward, value, mask, fresh(0));
+    check(0, T * N, n_step, 1);
+}
+
+/* ---- attention and recurrences ---- */
+
+static void attention(void **state) {
+    (void)state;
+    enum { TOKENS = 9, HEADS = 2, KV = 1, D = 4 };
+    static const int32_t offsets[] = {0, 5, 9}, keys[] = {0, 5}, lengths[] = {5, 4};
+    const lud_attention shape = {.n_rows = 2,
+                                 .n_tokens = TOKENS,
+                                 .heads = HEADS,
+                                 .kv_heads = KV,
+                                 .head_dim = D,
+                                 .max_keys = 5,
+                                 .scale = 0.5,
+                                 .causal = true,
+                                 .query_offsets = offsets,
+                                 .key_offsets = keys,
+                                 .key_lengths = lengths};
+    const float *q = numbers(0, TOKENS * HEADS * D, -2, 2), *k = numbers(1, TOKENS * KV * D, -2, 2),
+                *v = numbers(2, TOKENS * KV * D, -2, 2);
+    for (int t = 0; t < TOKENS; t++)
+        for (int h = 0; h < HEADS; h++) {
+            const int first = t < 5 ? 0 : 5;
+            double sum = 0, value[D] = {0};
+            for (int s = first; s <= t; s++) {
+                double score = 0;
+                for (int d = 0; d < D; d++)
+                    score += 0.5 * (double)q[(t * HEADS + h) * D + d] * (double)k[s * D + d];
+                sum += exp(score);
+                for (int d = 0; d < D; d++) value[d] += exp(score) * (double)v[s * D + d];
+            }
+            for (int d = 0; d < D; d++) expected[(t * HEADS + h) * D + d] = value[d] / sum;
+        }
+    what = "attention";
+    ops->attention(device, &shape, q, k, v, fresh(0), NULL);
+    check(0, TOKENS * HEADS * D, expected, 1);
+    what = "rotary";
+    int32_t position[TOKENS];
+    for (int t = 0; t < TOKENS; t++) position[t] = 3 * t;
+    for (int i = 0; i < TOKENS * HEADS * D; i += 2) {
+        const double angle = position[i / (HEADS * D)] * pow(100.0, -(double)(i % D) / D);
+        expected[i] = (double)q[i] * cos(angle) - (double)q[i + 1] * sin(angle);
+        expected[i + 1] = (double)q[i] * sin(angle) + (double)q[i + 1] * cos(angle);
+    }
+    ops->rotary(device, TOKENS, HEADS, D, 100.0, position, false, q, fresh(0));
+    check(0, TOKENS * HEADS * D, expected, 1);
+    what = "graph_attention"; /* no features of edges; the last node has none */
+    enum { NODES = 4, EDGES = 6, C = 3 };
+    static const int32_t into[] = {0, 2, 3, 6, 6}, from[] = {1, 2, 0, 0, 1, 3};
+    const lud_edges edges = {.n_nodes = NODES, .n_edges = EDGES, .offsets = into, .source = from};
+    for (int i = 0; i < NODES; i++)
+        for (int h = 0; h < 2; h++) {
+            double sum = 1e-16, value[C] = {0}, largest = -INFINITY, scores[EDGES];
+            for (int e = into[i]; e < into[i + 1]; e++) {
+                scores[e] = 0;
+                for (int c = 0; c < C; c++)
+                    scores[e] +=
+                        (double)q[(i * 2 + h) * C + c] * (double)k[(from[e] * 2 + h) * C + c] / sqrt(C);
+                largest = fmax(largest, scores[e]);
+            }
+            for (int e = into[i]; e < into[i + 1]; e++) sum += exp(scores[e] - largest);
+            for (int e = into[i]; e < into[i + 1]; e++)
+                for (int c = 0; c < C; c++)
+                    value[c] += exp(scores[e] - largest) / sum * (double)v[(from[e] * 2 + h) * C + c];
+            for (int c = 0; c < C; c++) expected[(i * 2 + h) * C + c] = value[c];
+        }
+    ops->graph_attention(device, &edges, 2, C, 0, q, k, v, NULL, NULL, fresh(1), fresh(0));
+    check(0, NODES * 2 * C, expected, 1);
+}
+
+static void recurrences(void **state) {
+    (void)state;
+    enum { T = 6, N = 3, S = 4 };
+    const float *nu = numbers(0, S, -2, 0), *theta = numbers(1, S, -1, 1), *gamma = numbers(2, S, -1, 0),
+                *v = numbers(3, T * N * S * 2, -1, 1), *h0 = numbers(4, N * S * 2, -1, 1);
+    float *mask = numbers(5, T * N, 0, 1);
+    for (int i = 0; i < T * N; i++) mask[i] = mask[i] < 0.3f ? 0.0f : 1.0f;
+    for (int e = 0; e < N; e++)
+        for (int s = 0; s < S; s++) {
+            const double size = exp(-exp((double)nu[s])), angle = exp((double)theta[s]);
+            double re = (double)h0[(e * S + s) * 2], im = (double)h0[(e * S + s) * 2 + 1];
+            for (int t = 0; t < T; t++) {
+                const double m = (double)mask[t * N + e], a = m * re, b = m * im, g = exp((double)gamma[s]);
+                const int at = ((t * N + e) * S + s) * 2;
+                expected[at] = re = size * (cos(angle) * a - sin(angle) * b) + g * (double)v[at];
+                expected[at + 1] = im = size * (sin(angle) * a + cos(angle) * b) + g * (double)v[at + 1];
+            }
+        }
+    what = "lru";
+    ops->lru(device, T, N, S, nu, theta, gamma, v, h0, mask, fresh(0));
+    check(0, T * N * S * 2, expected, 1);
+    what = "gru";
+    const float *i = numbers(3, T * N * 3 * S, -1, 1), *wh = numbers(0, 3 * S * S, -1, 1),
+                *bh = numbers(1, 3 * S, -1, 1);
+    for (int e = 0; e < N; e++) {
+        double h[S];
+        for (int s = 0; s < S; s++) h[s] = (double)h0[e * S + s];
+        for (int t = 0; t < T; t++) {
+            double g[3 * S], next[S];
+            for (int s = 0; s < S; s++) h[s] *= (double)mask[t * N + e];
+            for (int r = 0; r < 3 * S; r++) {
+                g[r] = (double)bh[r];
+                for (int s = 0; s < S; s++) g[r] += (double)wh[r * S + s] * h[s];
+            }
+            const float *own = i + (t * N + e) * 3 * S;
+            for (int s = 0; s < S; s++) {
+                const double r = 1 / (1 + exp(-((double)own[s] + g[s]))),
+                             z = 1 / (1 + exp(-((double)own[S + s] + g[S + s])));
+                next[s] = (1 - z) * tanh((double)own[2 * S + s] + r * g[2 * S + s]) + z * h[s];
+            }
+            for (int s = 0; s < S; s++) expected[(t * N + e) * S + s] = h[s] = next[s];
+        }
+    }
+    ops->gru(device, T, N, S, i, wh, bh, h0, mask, fresh(0), fresh(1));
+    check(0, T * N * S, expected, 1);
+}
+
+/* ---- optimisers, statistics ---- */
+
+static void updates(void **state) {
+    (void)state;
+    enum { N = 203 };
+    const float *g = numbers(0, N, -1, 1), *m0 = numbers(1, N, -1, 1), *v0 = numbers(2, N, 0, 1),
+                *w0 = numbers(3, N, -1, 1);
+    const float schedule[3] = {0.01f, 1.5f, 0.02f}, sgd[2] = {0.01f, 0.02f}, scale = 0.5f;
+    double m[N], v[N], w[N];
+    for (int late = 0; late < 2; late++) {
+        const lud_adam adam = {.beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-3, .l2 = 0.1, .decay_after = late};
+        for (int i = 0; i < N; i++) {
+            const double d = 0.5 * (double)g[i] + 0.1 * (double)w0[i], kept = 1 - (double)schedule[2];
+            m[i] = 0.9 * (double)m0[i] + 0.1 * d;
+            v[i] = 0.99 * (double)v0[i] + 0.01 * d * d;
+            const double step = (double)schedule[0] * m[i] / (1.5 * sqrt(v[i]) + 1e-3);
+            w[i] = late ? ((double)w0[i] - step) * kept : (double)w0[i] * kept - step;
+        }
+        what = "adam_step";
+        memcpy(fresh(0), m0, sizeof *m0 * N);
+        memcpy(fresh(1), v0, sizeof *v0 * N);
+        memcpy(fresh(2), w0, sizeof *w0 * N);
+        ops->adam_step(device, N, &adam, schedule, &scale, g, out[0], out[1], out[2]);
+        check(0, N, m, 1);
+        check(1, N, v, 1);
+        check(2, N, w, 1);
+    }
+    what = "sgd_step";
+    for (int i = 0; i < N; i++) {
+        m[i] = 0.7 * (double)m0[i] + 0.5 * (double)g[i] + 0.1 * (double)w0[i];
+        w[i] = (double)w0[i] * (1 - (double)sgd[1]) - (double)sgd[0] * m[i];
+    }
+    memcpy(fresh(0), m0, sizeof *m0 * N);
+    memcpy(fresh(2), w0, sizeof *w0 * N);
+    ops->sgd_step(device, N, 0.7, 0.1, sgd, &scale, g, out[0], out[2]);
+    check(0, N, m, 1);
+    check(2, N, w, 1);
+    what = "clip_scale";
+    const float squares = 25.0f;
+    const double norm = 5, scaled = 2 / (5 + 1e-6);
+    ops->clip_scale(device, 2.0, &squares, fresh(0), fresh(1));
+    check(0, 1, &norm, 0);
+    check(1, 1, &scaled, 0);
+    what = "normalise";
+    const float statistics[3] = {0.6f, 1.2f, 0.8f};
+    const double mean = 0.75, deviation = sqrt(1.5 - 0.75 * 0.75);
+    for (int i = 0; i < N; i++) expected[i] = ((double)g[i] - mean) / deviation;
+    ops->normalise(device, N, 1, statistics, false, g, fresh(0));
+    check(0, N, expected, 1);
+    what = "normaliser_update";
+    const float batch_mean = 2.0f, batch_square = 9.0f;
+    const double after[3] = {0.9 * (double)0.6f + 0.2, 0.9 * (double)1.2f + 0.9, 0.9 * (double)0.8f + 0.1};
+    memcpy(fresh(0), statistics, sizeof statistics);
+    ops->normaliser_update(device, 1, 0.9, &batch_mean, &batch_square, out[0]);
+    check(0, 3, after, 0);
+}
+
+static int set_up(void **state) {
+    (void)state;
+    lud_error error = {0};
+    if (lud_device_open("cpu", 1, &device, &error)) fail_msg("%s", error.text);
+    ops = device->ops;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    lud_device_close(device);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(elementwise), cmocka_unit_test(maps),      cmocka_unit_test(sums),
+        cmocka_unit_test(products),    cmocka_unit_test(images),    cmocka_unit_test(rows),
+        cmocka_unit_test(norms),       cmocka_unit_test(softmaxes), cmocka_unit_test(distributions),
+        cmocka_unit_test(losses),      cmocka_unit_test(returns),   cmocka_unit_test(attention),
+        cmocka_unit_test(recurrences), cmocka_unit_test(updates)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

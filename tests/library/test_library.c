@@ -1,0 +1,335 @@
+/* The public interface: it does what the layers below do, says what is wrong with a call, and survives any
+ * call. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <ludus/ludus.h>
+
+#include "base/random.h"
+#include "sim/batch.h"
+#include "sim/scenario.h"
+
+#define SCENARIO(name) LUDUS_SOURCE_DIR "/scenarios/" name
+
+static const char *const worlds[] = {SCENARIO("multigrid/rescue.yaml"),
+                                     SCENARIO("multigrid/unsteady_ground.yaml"),
+                                     SCENARIO("particle/simple_spread.yaml"), SCENARIO("tribes/small.yaml"),
+                                     SCENARIO("proof/family_tree.yaml")};
+enum { N_WORLDS = sizeof worlds / sizeof *worlds };
+
+static ludus_scenario *load(const char *path) {
+    ludus_error error;
+    ludus_scenario *scenario;
+    if (ludus_scenario_load(path, NULL, 0, &scenario, &error)) fail_msg("%s", error.message);
+    return scenario;
+}
+
+static uint32_t draw(uint32_t step, uint32_t agent, size_t below) {
+    return lud_below(lud_draw((lud_random_key){.seed = 5}, step, agent, LUD_PURPOSE_USER, 0).v[0],
+                     (uint32_t)below);
+}
+
+/* Choices that are there, and numbers in range. */
+static void choose(const ludus_scenario *scenario, const ludus_batch *batch, int n, uint32_t step,
+                   int32_t *choices, float *numbers, uint8_t *masks) {
+    ludus_scenario_info info;
+    ludus_error error;
+    assert_int_equal(ludus_scenario_get_info(scenario, &info), LUDUS_OK);
+    assert_int_equal(ludus_batch_masks(batch, masks, &error), LUDUS_OK);
+    for (int i = 0; i < n * info.n_agents; i++) {
+        const uint8_t *mask = masks + (size_t)i * (size_t)info.max_actions;
+        choices[i] = 0;
+        if (info.max_actions) {
+            int choice = (int)draw(step, (uint32_t)i, (size_t)info.max_actions), tried = 0;
+            while (!mask[choice] && tried++ < info.max_actions) choice = (choice + 1) % info.max_actions;
+            choices[i] = mask[choice] ? choice : 0;
+        }
+        for (int k = 0; k < info.max_continuous; k++)
+            numbers[i * info.max_continuous + k] = (float)draw(step, (uint32_t)(i + 7 * k), 2000) / 1000 - 1;
+    }
+}
+
+typedef struct arrays {
+    int32_t *choices;
+    float *numbers, *rewards;
+    uint8_t *terminated, *truncated, *masks;
+} arrays;
+
+static arrays arrays_of(const ludus_scenario_info *info, int n) {
+    const size_t cells = (size_t)n * (size_t)info->n_agents;
+    const arrays a = {
+        calloc(cells, sizeof(int32_t)), calloc(cells * (size_t)(info->max_continuous + 1), sizeof(float)),
+        calloc(cells, sizeof(float)),   calloc((size_t)n, 1),
+        calloc((size_t)n, 1),           calloc(cells * (size_t)(info->max_actions + 1), 1)};
+    assert_true(a.choices && a.numbers && a.rewards && a.terminated && a.truncated && a.masks);
+    return a;
+}
+
+static void free_arrays(arrays a) {
+    LUD_FREE(a.choices, a.numbers, a.rewards, a.terminated, a.truncated, a.masks);
+}
+
+/* A batch of the library and one of the layers below take the same actions: same bytes. */
+static void test_same_as_below(void **state) {
+    (void)state;
+    enum { N = 70, STEPS = 60 };
+    for (int w = 0; w < N_WORLDS; w++) {
+        ludus_error error;
+        ludus_scenario_info info;
+        ludus_batch *batch;
+        ludus_scenario *scenario = load(worlds[w]);
+        assert_int_equal(ludus_scenario_get_info(scenario, &info), LUDUS_OK);
+        const ludus_batch_options options = {.n_environments = N, .seed = 9, .n_threads = 2};
+        assert_int_equal(ludus_batch_create(scenario, &options, &batch, &error), LUDUS_OK);
+        lud_scenario *inner;
+        lud_batch *below;
+        lud_error inner_error = {0};
+        assert_int_equal(lud_scenario_load(worlds[w], NULL, 0, &inner, &inner_error), LUD_OK);
+        assert_int_equal(lud_batch_create(inner->model, N, 9, 0, &below, &inner_error), LUD_OK);
+        arrays a = arrays_of(&info, N);
+        float *rewards = calloc((size_t)N * (size_t)info.n_agents, sizeof *rewards);
+        assert_non_null(rewards);
+        const ludus_out out = {.rewards = a.rewards, .terminated = a.terminated, .truncated = a.truncated};
+        const lud_batch_out out_below = {.rewards = rewards};
+        lud_batch_reset(below, NULL);
+        for (uint32_t step = 0; step < STEPS; step++) {
+            assert_memory_equal(ludus_batch_states(batch), below->states, N * info.state_bytes);
+            choose(scenario, batch, N, step, a.choices, a.numbers, a.masks);
+            const ludus_actions actions = {a.choices, a.numbers};
+            if (ludus_batch_step(batch, &actions, &out, &error)) fail_msg("%s", error.message);
+            lud_batch_step(below, (lud_actions){a.choices, a.numbers}, &out_below);
+            assert_memory_equal(a.rewards, rewards, (size_t)N * (size_t)info.n_agents * sizeof *rewards);
+        }
+        free(rewards);
+        free_arrays(a);
+        lud_batch_destroy(below);
+        lud_scenario_destroy(inner);
+        ludus_batch_free(batch);
+        ludus_scenario_free(scenario);
+    }
+}
+
+/* What becomes of a finished environment, and seeds: environment e with a seed of its own is environment 0 of
+ * a batch of that seed. */
+static void test_ends_and_seeds(void **state) {
+    (void)state;
+    enum { N = 5 };
+    const uint64_t seeds[N] = {3, 1, 4, 1, 5};
+    ludus_error error;
+    ludus_scenario *scenario = load(SCENARIO("empo/fetch_the_key.yaml"));
+    ludus_scenario_info info;
+    ludus_scenario_get_info(scenario, &info);
+    arrays a = arrays_of(&info, N);
+    const ludus_actions actions = {a.choices, a.numbers};
+    const ludus_out out = {.rewards = a.rewards, .terminated = a.terminated, .truncated = a.truncated};
+    for (ludus_end end = LUDUS_END_RESETS; end <= LUDUS_END_STAYS; end++) {
+        ludus_batch *batch, *single;
+        ludus_batch_options options = {.n_environments = N, .seeds = seeds, .end = end};
+        assert_int_equal(ludus_batch_create(scenario, &options, &batch, &error), LUDUS_OK);
+        options = (ludus_batch_options){.n_environments = 1, .seed = seeds[2], .end = end};
+        assert_int_equal(ludus_batch_create(scenario, &options, &single, &error), LUDUS_OK);
+        for (int step = 1; step <= 23; step++) {
+            assert_int_equal(ludus_batch_step(batch, &actions, &out, &error), LUDUS_OK);
+            const int at = ludus_batch_steps(batch)[2];
+            const bool done = a.terminated[2] || a.truncated[2];
+            if (end == LUDUS_END_RESETS) assert_true(at == step % 10 && done == (step % 10 == 0));
+            if (end == LUDUS_END_RESETS_NEXT) assert_true(at == step % 11 && done == (step % 11 == 10));
+            if (end == LUDUS_END_STAYS) assert_true(at == (step < 10 ? step : 10) && done == (step >= 10));
+            assert_int_equal(ludus_batch_step(single, &actions, NULL, &error), LUDUS_OK);
+            assert_memory_equal(ludus_batch_states(batch) + 2 * info.state_bytes, ludus_batch_states(single),
+                                info.state_bytes);
+        }
+        const uint8_t chosen[N] = {0, 0, 1, 0, 0};
+        assert_int_equal(ludus_batch_reset(batch, chosen, NULL, &error), LUDUS_OK);
+        assert_int_equal(ludus_batch_steps(batch)[2], 0);
+        assert_int_equal(ludus_batch_steps(batch)[1], end == LUDUS_END_STAYS    ? 10
+                                                      : end == LUDUS_END_RESETS ? 3
+                                                                                : 1);
+        ludus_batch_free(single);
+        ludus_batch_free(batch);
+    }
+    free_arrays(a);
+    ludus_scenario_free(scenario);
+}
+
+static void test_snapshots_and_states(void **state) {
+    (void)state;
+    ludus_error error;
+    ludus_scenario *scenario = load(SCENARIO("multigrid/unsteady_ground.yaml"));
+    ludus_scenario_info info;
+    ludus_scenario_get_info(scenario, &info);
+    ludus_batch *batch;
+    const ludus_batch_options options = {.n_environments = 8, .seed = 2};
+    assert_int_equal(ludus_batch_create(scenario, &options, &batch, &error), LUDUS_OK);
+    arrays a = arrays_of(&info, 8);
+    const ludus_actions actions = {a.choices, a.numbers};
+    void *snapshot = malloc(ludus_batch_snapshot_bytes(batch)), *after = malloc(8 * info.state_bytes);
+    assert_true(snapshot && after);
+    assert_int_equal(ludus_batch_save(batch, snapshot, &error), LUDUS_OK);
+    for (int step = 0; step < 9; step++)
+        assert_int_equal(ludus_batch_step(batch, &actions, NULL, &error), LUDUS_OK);
+    memcpy(after, ludus_batch_states(batch), 8 * info.state_bytes);
+    assert_int_equal(ludus_batch_load(batch, snapshot, &error), LUDUS_OK);
+    for (int step = 0; step < 9; step++)
+        assert_int_equal(ludus_batch_step(batch, &actions, NULL, &error), LUDUS_OK);
+    assert_memory_equal(after, ludus_batch_states(batch), 8 * info.state_bytes);
+    /* every state that follows is a state; bytes that are none are refused and change nothing */
+    memset(after, 0xff, info.state_bytes);
+    const uint64_t before = ludus_state_hash(scenario, ludus_batch_states(batch));
+    assert_int_equal(ludus_batch_set_states(batch, 0, 1, after, &error), LUDUS_ERROR_INPUT);
+    assert_int_equal(ludus_state_hash(scenario, ludus_batch_states(batch)), before);
+    int32_t joint[64] = {0};
+    size_t n;
+    assert_int_equal(
+        ludus_state_successors(scenario, ludus_batch_states(batch), joint, 0, NULL, NULL, &n, &error),
+        LUDUS_OK);
+    uint8_t *states = malloc((n + 1) * info.state_bytes);
+    double *p = malloc((n + 1) * sizeof *p), sum = 0;
+    assert_true(states && p && n > 0);
+    assert_int_equal(
+        ludus_state_successors(scenario, ludus_batch_states(batch), joint, n, states, p, &n, &error),
+        LUDUS_OK);
+    for (size_t i = 0; i < n; i++) {
+        sum += p[i];
+        assert_int_equal(ludus_state_check(scenario, states + i * info.state_bytes, &error), LUDUS_OK);
+    }
+    assert_true(sum > 1 - 1e-9 && sum < 1 + 1e-9);
+    LUD_FREE(states, p, snapshot, after);
+    free_arrays(a);
+    ludus_batch_free(batch);
+    ludus_scenario_free(scenario);
+}
+
+/* A wrong file is named with its place; a wrong call says what was expected. */
+static void test_errors(void **state) {
+    (void)state;
+    ludus_error error;
+    ludus_scenario *scenario = NULL;
+    static const char text[] =
+        "ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    We We\n  max_stepz: 3\n";
+    assert_int_equal(ludus_scenario_read("mine.yaml", text, sizeof text - 1, NULL, 0, &scenario, &error),
+                     LUDUS_ERROR_INPUT);
+    assert_null(scenario);
+    assert_string_equal(error.file, "mine.yaml");
+    assert_int_equal(error.line, 6);
+    assert_non_null(strstr(error.message, "max_steps"));
+    assert_int_equal(ludus_scenario_load("nowhere.yaml", NULL, 0, &scenario, &error), LUDUS_ERROR_INPUT);
+    assert_int_equal(ludus_scenario_load(NULL, NULL, 0, &scenario, &error), LUDUS_ERROR_INPUT);
+    assert_string_equal(error.message, "ludus_scenario_load: expected path");
+    scenario = load(SCENARIO("multigrid/tiny.yaml"));
+    ludus_batch *batch;
+    const ludus_batch_options options = {.n_environments = 2};
+    assert_int_equal(ludus_batch_create(scenario, &options, &batch, &error), LUDUS_OK);
+    const int32_t wrong[64] = {0, 99};
+    const ludus_actions actions = {wrong, NULL};
+    const uint64_t before = ludus_state_hash(scenario, ludus_batch_states(batch));
+    assert_int_equal(ludus_batch_step(batch, &actions, NULL, &error), LUDUS_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "choice 99"));
+    assert_int_equal(ludus_state_hash(scenario, ludus_batch_states(batch)), before);
+    ludus_batch_free(batch);
+    ludus_scenario_free(scenario);
+}
+
+/* Any order of calls with handles and nulls, in range and out of it. */
+static void test_random_calls(void **state) {
+    (void)state;
+    enum { CALLS = 100000, N = 3 };
+    ludus_error error;
+    ludus_scenario *scenario = load(SCENARIO("multigrid/tiny.yaml"));
+    ludus_scenario_info info;
+    ludus_scenario_get_info(scenario, &info);
+    ludus_batch *batch = NULL;
+    uint8_t *states = calloc(N, info.state_bytes),
+            *masks = calloc(N, (size_t)(info.n_agents * info.max_actions));
+    double p[4], measures[64];
+    int32_t choices[N * 64] = {0};
+    char *text;
+    bool achieved;
+    size_t n;
+    assert_true(states && masks);
+    for (uint32_t call = 0; call < CALLS; call++) {
+#define ANY(below) draw(call, 1 + __LINE__, below)
+        const ludus_scenario *s = ANY(8) ? scenario : NULL;
+        ludus_batch *b = ANY(8) ? batch : NULL;
+        ludus_error *e = ANY(4) ? &error : NULL;
+        const uint8_t *one = ANY(4) ? states : ANY(2) && batch ? ludus_batch_states(batch) : NULL;
+        for (int i = 0; i < N * info.n_agents; i++) choices[i] = (int32_t)draw(call, (uint32_t)i, 9) - 1;
+        const ludus_actions actions = {ANY(8) ? choices : NULL, NULL};
+        switch (ANY(16)) {
+        case 0:
+            if (ANY(50)) break;
+            ludus_batch_free(batch);
+            batch = NULL;
+            break;
+        case 1: {
+            if (batch) break;
+            const ludus_batch_options o = {.n_environments = (int)ANY(3) * N - 3 + (int)ANY(2) * 3,
+                                           .seed = call,
+                                           .n_threads = (int)ANY(4) - 1,
+                                           .end = (ludus_end)ANY(4)};
+            if (o.n_environments == N) ludus_batch_create(s, ANY(8) ? &o : NULL, &batch, e);
+            break;
+        }
+        case 2:
+            ludus_batch_reset(b, NULL, NULL, e);
+            break;
+        case 3:
+        case 4:
+        case 5:
+            ludus_batch_step(b, ANY(8) ? &actions : NULL, NULL, e);
+            break;
+        case 6:
+            ludus_batch_set_states(b, (int)ANY(6) - 1, (int)ANY(4) - 1, ANY(4) ? states : NULL, e);
+            break;
+        case 7:
+            ludus_state_initial(s, call, ANY(9), ANY(4) ? states : NULL, e);
+            break;
+        case 8:
+            states[ANY(info.state_bytes)] ^= (uint8_t)(1u << ANY(8));
+            break;
+        case 9:
+            ludus_state_successors(s, one, ANY(8) ? choices : NULL, 0, NULL, p, &n, e);
+            break;
+        case 10:
+            ludus_state_achieves(s, one, (int)ANY(4) - 1, (int)ANY(4) - 1, &achieved, e);
+            break;
+        case 11:
+            ludus_state_measure(s, one, measures, e);
+            break;
+        case 12:
+            if (ludus_state_describe(s, one, (int)ANY(4) - 1, &text, e) == LUDUS_OK) ludus_free(text);
+            break;
+        case 13:
+            ludus_batch_masks(b, masks, e);
+            break;
+        case 14: {
+            ludus_agent_info agent;
+            ludus_part_info part;
+            ludus_scenario_get_agent(s, (int)ANY(5) - 1, &agent);
+            ludus_scenario_get_part(s, (int)ANY(5) - 1, ANY(8) ? &part : NULL);
+            break;
+        }
+        default:
+            ludus_batch_seed(b, call, NULL, e);
+        }
+#undef ANY
+    }
+    LUD_FREE(states, masks);
+    ludus_batch_free(batch);
+    ludus_scenario_free(scenario);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_as_below),
+                                       cmocka_unit_test(test_ends_and_seeds),
+                                       cmocka_unit_test(test_snapshots_and_states),
+                                       cmocka_unit_test(test_errors), cmocka_unit_test(test_random_calls)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

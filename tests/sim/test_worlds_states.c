@@ -1,0 +1,307 @@
+/* States of every world: those that a world makes are states, whatever else is in a file is refused or can be
+ * gone on from. And properties of worlds that small changes to their code would break. */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/batch.h"
+#include "sim/multigrid/grid_board.h"
+#include "sim/multigrid/grid_observe.h"
+#include "sim/particle/particle.h"
+#include "sim/proof/proof_model.h"
+#include "sim/scenario.h"
+
+enum { ENVS = 3, STEPS = 25, CHANGES = 60, MAX_FILES = 200 };
+
+static char files[MAX_FILES][256];
+static int n_files;
+
+/* Scenarios that ship; those of other worlds need files that do not. */
+static void list_files(const char *folder) {
+    char path[256];
+    snprintf(path, sizeof path, LUDUS_SOURCE_DIR "/scenarios/%s", folder);
+    struct dirent **entries;
+    const int n = scandir(path, &entries, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        const size_t length = strlen(entries[i]->d_name);
+        if (length > 5 && !strcmp(entries[i]->d_name + length - 5, ".yaml") && n_files < MAX_FILES)
+            snprintf(files[n_files++], sizeof files[0], "%.120s/%.120s", path, entries[i]->d_name);
+        free(entries[i]);
+    }
+    if (n >= 0) free(entries);
+}
+
+typedef struct bed {
+    lud_scenario *scenario;
+    const lud_model *model;
+    lud_batch *batch;
+    int32_t *discrete;
+    float *continuous;
+    void *parts[LUD_MAX_OBSERVATION_PARTS];
+} bed;
+
+static bool open_bed(const char *file, bed *b) {
+    *b = (bed){0};
+    if (lud_scenario_load(file, NULL, 0, &b->scenario, NULL)) return false;
+    b->model = b->scenario->model;
+    const lud_layout *layout = &b->model->layout;
+    assert_int_equal(lud_batch_create(b->model, ENVS, 5, 0, &b->batch, NULL), LUD_OK);
+    b->discrete = calloc((size_t)(ENVS * layout->n_agents), sizeof *b->discrete);
+    b->continuous = calloc((size_t)(ENVS * layout->n_agents) * 64, sizeof *b->continuous);
+    for (int p = 0; p < layout->n_parts; p++) b->parts[p] = calloc(ENVS, layout->parts[p].bytes);
+    lud_batch_reset(b->batch, NULL);
+    return true;
+}
+
+static void close_bed(bed *b) {
+    lud_batch_destroy(b->batch);
+    lud_scenario_destroy(b->scenario);
+    free(b->discrete);
+    free(b->continuous);
+    for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) free(b->parts[p]);
+}
+
+static uint32_t draw(uint32_t a, uint32_t c, uint32_t below) {
+    return lud_below(lud_draw((lud_random_key){9, a}, c, 0, LUD_PURPOSE_USER, 0).v[0], below);
+}
+
+static void step(bed *b, uint32_t t) {
+    const lud_layout *layout = &b->model->layout;
+    for (int i = 0; i < ENVS * layout->n_agents; i++) {
+        const lud_action_space *space = &layout->actions[i % layout->n_agents];
+        if (space->n_discrete) b->discrete[i] = (int32_t)draw(t, (uint32_t)i, (uint32_t)space->n_discrete);
+    }
+    const lud_batch_out to = {.observations = b->parts};
+    lud_batch_step(b->batch, (lud_actions){b->discrete, b->continuous}, &to);
+}
+
+static void worlds_make_states(void **state) {
+    (void)state;
+    int n_worlds = 0;
+    for (int k = 0; k < n_files; k++) {
+        bed b;
+        lud_error error = {0};
+        if (!open_bed(files[k], &b)) continue;
+        assert_non_null(b.model->world->check_state);
+        n_worlds++;
+        for (uint32_t t = 0; t < STEPS; t++) {
+            if (lud_world_check_states(b.model, ENVS, b.batch->states, &error))
+                fail_msg("%s, step %u: %s", files[k], t, error.text);
+            step(&b, t);
+        }
+        close_bed(&b);
+    }
+    print_message("%d scenarios\n", n_worlds);
+    assert_true(n_worlds > 40);
+}
+
+static void other_states_are_refused_or_borne(void **state) {
+    (void)state;
+    int refused = 0, borne = 0;
+    for (int k = 0; k < n_files; k++) {
+        bed b;
+        if (!open_bed(files[k], &b)) continue;
+        const size_t bytes = b.model->layout.state_bytes;
+        uint8_t *kept = malloc(bytes * ENVS);
+        for (uint32_t c = 0; c < CHANGES; c++) {
+            step(&b, c);
+            memcpy(kept, b.batch->states, bytes * ENVS);
+            for (uint32_t n = 0; n <= c % 3; n++) {
+                uint8_t *byte = &b.batch->states[draw(c, 100 + n, (uint32_t)bytes)];
+                *byte = draw(c, 200 + n, 2) ? (uint8_t)(*byte + 1) : (uint8_t)draw(c, 300 + n, 256);
+            }
+            lud_error error = {0};
+            if (b.model->world->check_state(b.model, b.batch->states, &error)) {
+                refused++;
+                assert_int_equal(error.status, LUD_ERROR_INPUT);
+                assert_true(error.text[0]);
+                memcpy(b.batch->states, kept, bytes * ENVS);
+                continue;
+            }
+            borne++;
+            lud_text text = {0};
+            b.model->world->describe(b.model, b.batch->states, &text);
+            lud_text_free(&text);
+            lud_batch_observe(b.batch, b.parts);
+            for (uint32_t t = 0; t < 4; t++) step(&b, 1000 + t);
+        }
+        free(kept);
+        close_bed(&b);
+    }
+    print_message("%d changed states: %d refused, %d gone on from\n", refused + borne, refused, borne);
+    assert_true(refused > 100 && borne > 100);
+}
+
+/* A snapshot from a file is checked too. */
+static void snapshots_are_checked(void **state) {
+    (void)state;
+    bed b;
+    assert_true(open_bed(LUDUS_SOURCE_DIR "/scenarios/multigrid/rescue.yaml", &b));
+    uint8_t *snapshot = malloc(lud_batch_snapshot_bytes(b.batch));
+    lud_error error = {0};
+    lud_batch_save(b.batch, snapshot);
+    assert_int_equal(lud_batch_load(b.batch, snapshot, &error), LUD_OK);
+    const lud_grid_model *m = (const lud_grid_model *)b.model;
+    snapshot[b.model->layout.state_bytes + m->at.cell] = 255;
+    assert_int_equal(lud_batch_load(b.batch, snapshot, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, "state 2 of 3: agent 0 is in cell 255"));
+    free(snapshot);
+    close_bed(&b);
+}
+
+/* ---- properties ---- */
+
+static lud_status read_text(const char *text, lud_scenario **s, lud_error *error) {
+    return lud_scenario_read("test.yaml", text, strlen(text), NULL, 0, s, error);
+}
+
+static void chances_are_chances(void **state) {
+    (void)state;
+    static const char *const values[] = {"1.5", "-0.1", "1", "0"};
+    for (int i = 0; i < 4; i++) {
+        char text[512];
+        snprintf(
+            text, sizeof text,
+            "ludus: 1\nname: t\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We\n    We Ay U1 We\n"
+            "    We We We We\n  legend: {U1: {unsteady_ground: {stumble: %s}}}\n",
+            values[i]);
+        lud_scenario *s = NULL;
+        lud_error error = {0};
+        const lud_status status = read_text(text, &s, &error);
+        if ((status == LUD_OK) != (i >= 2)) fail_msg("stumble %s: %s", values[i], error.text);
+        if (i < 2 && !strstr(error.text, "stumble")) fail_msg("%s", error.text);
+        lud_scenario_destroy(s);
+    }
+}
+
+/* An enabled kill button and a disabled one look different. */
+static void buttons_show_their_condition(void **state) {
+    (void)state;
+    bed b;
+    assert_true(open_bed(LUDUS_SOURCE_DIR "/scenarios/multigrid/kill_button.yaml", &b));
+    const lud_grid_model *m = (const lud_grid_model *)b.model;
+    int seen = 0;
+    for (int i = 0; i < m->layers[0].n_fixed; i++) {
+        const lud_grid_fixed *f = &m->layers[0].fixed[i];
+        if (f->type != LUD_KILL_BUTTON) continue;
+        float before[LUD_GRID_INTERACTIVE], after[LUD_GRID_INTERACTIVE];
+        lud_grid_encode_interactive(m, b.batch->states, before);
+        lud_grid_put_condition(m, b.batch->states, f->slot, !lud_grid_condition(m, b.batch->states, f->slot));
+        lud_grid_encode_interactive(m, b.batch->states, after);
+        assert_memory_not_equal(before, after, sizeof before);
+        /* and so does what an agent beside it is shown */
+        size_t differing = 0;
+        for (int p = 0; p < b.model->layout.n_parts; p++) {
+            const size_t bytes = b.model->layout.parts[p].bytes;
+            uint8_t *first = malloc(bytes * ENVS);
+            lud_batch_observe(b.batch, b.parts);
+            memcpy(first, b.parts[p], bytes);
+            lud_grid_put_condition(m, b.batch->states, f->slot,
+                                   !lud_grid_condition(m, b.batch->states, f->slot));
+            lud_batch_observe(b.batch, b.parts);
+            differing += memcmp(first, b.parts[p], bytes) != 0;
+            free(first);
+        }
+        assert_true(differing > 0);
+        seen++;
+    }
+    assert_true(seen > 0);
+    close_bed(&b);
+}
+
+/* Corruptions of `both` are of both ends. */
+static void both_ends_are_corrupted(void **state) {
+    (void)state;
+    lud_scenario *s = NULL;
+    lud_error error = {0};
+    static const char *const set[] = {"proof.negatives={per_positive: 1, corrupt: both}"};
+    if (lud_scenario_load(LUDUS_SOURCE_DIR "/scenarios/proof/family_tree.yaml", set, 1, &s, &error))
+        fail_msg("%s", error.text);
+    const lud_proof_model *m = (const lud_proof_model *)(const void *)s->model;
+    enum { N = 400 };
+    uint8_t *states = calloc(N, s->model->layout.state_bytes);
+    uint32_t tick[N] = {0};
+    s->model->world->reset(s->model, (lud_range){.seed = 3, .n = N, .tick = tick}, states);
+    int heads = 0, tails = 0, whole = 0;
+    for (int e = 0; e < N; e++) {
+        const lud_proof_state *own =
+            (const lud_proof_state *)(const void *)(states + (size_t)e * s->model->layout.state_bytes);
+        const lud_proof_atom *from = &m->pools[m->options.queries.play].atoms[own->query_index];
+        const bool head = own->query.terms[0] != from->terms[0], tail = own->query.terms[1] != from->terms[1];
+        assert_false(head && tail);
+        assert_true(own->label == !(head || tail));
+        heads += head;
+        tails += tail;
+        whole += own->label;
+    }
+    assert_true(heads > N / 8 && tails > N / 8 && whole > N / 4); /* a quarter, a quarter and a half */
+    free(states);
+    lud_scenario_destroy(s);
+}
+
+/* A body that moves and is no agent: it is pushed, and only then it moves. Without a success rule nothing
+ * ends before its time and nothing succeeds. */
+static void bodies_move_when_pushed(void **state) {
+    (void)state;
+    static const char text[] =
+        "ludus: 1\nname: t\nworld: particle\nparticle:\n  episode_length: 40\n  bodies:\n"
+        "    - {name: agent, type: agent, count: 1, radius: 0.2, at: [[-0.3, 0]]}\n"
+        "    - {name: ball, type: landmark, count: 1, radius: 0.2, movable: true, collides: true, at: [[0.3, "
+        "0]]}\n"
+        "  rewards: []\n";
+    lud_scenario *s = NULL;
+    lud_error error = {0};
+    if (read_text(text, &s, &error)) {
+        print_message("%s\n", error.text);
+        fail();
+    }
+    const lud_particle_model *m = (const lud_particle_model *)(const void *)s->model;
+    assert_false(lud_particle_has_success(m));
+    lud_batch *batch;
+    assert_int_equal(lud_batch_create(s->model, 1, 1, 0, &batch, NULL), LUD_OK);
+    batch->end = LUD_END_GOES_ON;
+    lud_batch_reset(batch, NULL);
+    const double start = lud_particle_get_body(m, batch->states, 1).position[0];
+    const int32_t none = 0;
+    uint8_t terminated = 0;
+    const lud_batch_out to = {.terminated = &terminated};
+    lud_batch_step(batch, (lud_actions){.discrete = &none}, &to);
+    assert_true(lud_particle_get_body(m, batch->states, 1).position[0] == start);
+    int32_t right = -1;
+    for (int a = 1; a < s->model->layout.actions[0].n_discrete && right < 0; a++) {
+        lud_batch_reset(batch, NULL);
+        lud_batch_step(batch, (lud_actions){.discrete = &a}, &to);
+        if (lud_particle_get_body(m, batch->states, 0).velocity[0] > 0) right = a;
+    }
+    assert_true(right > 0);
+    lud_batch_reset(batch, NULL);
+    for (int t = 0; t < 39; t++) {
+        lud_batch_step(batch, (lud_actions){.discrete = &right}, &to);
+        assert_false(terminated);
+    }
+    assert_true(lud_particle_get_body(m, batch->states, 1).position[0] > start + 0.05);
+    assert_true(lud_particle_get_metrics(m, batch->states).success == 0);
+    lud_batch_destroy(batch);
+    lud_scenario_destroy(s);
+}
+
+int main(void) {
+    list_files("multigrid");
+    list_files("particle");
+    list_files("proof");
+    list_files("tribes");
+    list_files("empo");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(worlds_make_states),           cmocka_unit_test(other_states_are_refused_or_borne),
+        cmocka_unit_test(snapshots_are_checked),        cmocka_unit_test(chances_are_chances),
+        cmocka_unit_test(buttons_show_their_condition), cmocka_unit_test(both_ends_are_corrupted),
+        cmocka_unit_test(bodies_move_when_pushed)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
