@@ -54,8 +54,8 @@ typedef struct lud_option {
     const char *help; /* one line */
     const char *unit; /* for the help line, or null */
     lud_option_names names;
-    bool automatic;   /* may be `auto`, which it is where nobody gives it: it has its default until who reads
-                         the section finds a value for it (base/automatic.h) */
+    bool automatic; /* may be `auto`, which it is where nobody gives it: it has its default until who reads
+                       the section finds a value for it (base/automatic.h) */
 } lud_option;
 
 struct lud_option_table {

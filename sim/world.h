@@ -74,7 +74,7 @@ typedef struct lud_layout {
     int max_steps;                   /* 0: no limit */
     const lud_action_space *actions; /* [n_agents] */
     const lud_role *roles;           /* [n_agents] */
-    const int *idle; /* [n_agents] the choice that does nothing, -1: none; null: nobody has one */
+    const int *idle;   /* [n_agents] the choice that does nothing, -1: none; null: nobody has one */
     bool agents_alike; /* all see, act and are paid by the same rules, each from its own place; false: they
                           may differ */
     int n_teams;       /* 0: the world knows no teams */

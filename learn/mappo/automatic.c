@@ -47,9 +47,10 @@ static void choose_networks(lud_automatic *a, lud_mappo_options *o, const world_
         lud_automatic_set(a, &o->identify, differ,
                           differ ? "agents differ, and one policy acts for all"
                                  : "agents are alike: any number can act so");
-        lud_automatic_set(a, &o->centralised, !w->graph,
-                          w->graph ? "the graph around an agent holds the others"
-                                   : "the critic sees what all see");
+        const bool apart = differ && !w->graph;
+        lud_automatic_set(a, &o->centralised, apart,
+                          apart ? "agents may see different things; the critic sees all of them"
+                                : "what an agent sees is enough to value it");
     }
     lud_automatic_set(a, &o->factored, w->speaks, w->speaks ? "to move and to speak are two choices" : NULL);
     if (w->graph) {
@@ -99,7 +100,7 @@ static void choose_updates(lud_automatic *a, lud_mappo_options *o, const world_s
     lud_automatic_set(a, &o->update.target_kl, 0.03, "an update that goes too far ends there");
     lud_automatic_set(a, &o->update.advantage_floor, 0.05,
                       "what the critic explains is not blown up to noise");
-    lud_automatic_set(a, &o->update.entropy_coefficient, w->grid ? 0.05 : 0.005,
+    lud_automatic_set(a, &o->update.entropy_coefficient, w->grid ? 0.05 : 0.01,
                       w->grid ? "rare ways to a reward are not forgotten"
                               : "every step tells how good it was");
     lud_automatic_set(a, &o->decay_entropy, 1, "first look around, then do what is best");

@@ -84,7 +84,7 @@ static void agents_on_a_graph(void **state) {
     close_bed(&b);
     static const char *const unlike[] = {"particle={task: simple_tag}"};
     b = open_with(SCENARIO("spread_2"), unlike, 1);
-    assert_true(mappo_options(&b)->identify);
+    assert_true(mappo_options(&b)->identify && mappo_options(&b)->centralised);
     close_bed(&b);
 }
 
