@@ -25,12 +25,14 @@ static char folder[] = "/tmp/ludus-runs-XXXXXX";
 #define SMALL_PROVER                                                                                         \
     "ludus: 1\nname: family\nworld: proof\nproof:\n  folder: kb\n  facts: train.txt\n  rules: rules.txt\n"   \
     "  queries: {train: train_depths.txt, valid: valid_depths.txt, test: test_depths.txt}\n"                 \
-    "run: {threads: 1, seed: 3}\nlearner: {type: proof-ppo, n_envs: 4, n_steps: 8, batch_size: 16,\n"        \
+    "run: {threads: 1, seed: 3}\nlearner: {type: proof-ppo, automatic: false, n_envs: 4, n_steps: 8, "       \
+    "batch_size: 16,\n"                                                                                      \
     "  n_epochs: 1, total_steps: 128, evaluation: {every: 1, queries: 4, candidates: 3, slots: 4},\n"        \
     "  network: {embedding_size: 8, layers: 1}}\n"
 #define SMALL_TEAM                                                                                           \
     "ludus: 1\nname: team\nworld: particle\nparticle: {task: simple_spread, episode_length: 5}\n"            \
-    "run: {threads: 1, environments: 4, seed: 3}\nlearner: {type: graph-mappo, recurrent: false,\n"          \
+    "run: {threads: 1, environments: 4, seed: 3}\nlearner: {type: graph-mappo, automatic: false, "           \
+    "recurrent: false,\n"                                                                                    \
     "  rollout_length: 5, hidden_size: 8, epochs: 1, evaluation_episodes: 4, steps: 600}\n"
 #define CORRIDOR                                                                                             \
     "ludus: 1\nname: corridor\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We We\n"                 \
