@@ -145,7 +145,8 @@ static lud_status report(const lud_record_values *values, const lud_record_resul
     return LUD_OK;
 }
 
-/* The title, and who acts: the RUN by its folder's name, and the kinds of the scenario's policies, each once. */
+/* The title, and who acts: the RUN by its folder's name, and the kinds of the scenario's policies, each once.
+ */
 static lud_caption caption(const char *title, const lud_run *run, lud_text *who) {
     const lud_scenario *scenario = run->scenario;
     if (run->folder) {

@@ -48,7 +48,7 @@ typedef struct session {
     /* The state before the iteration in hand and what acts of it; null: a learner that goes on within. */
     lud_checkpoint *before, *policy_before;
     bool broken;    /* the iteration was broken off: that is what can be saved */
-    bool stopped; /* the caller asked for it */
+    bool stopped;   /* the caller asked for it */
     uint64_t ended; /* iterations whose row was written by this session */
     bool pending; /* the last iteration is done and counted, its evaluation and its row in the metrics not */
 } session;
