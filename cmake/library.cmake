@@ -7,7 +7,10 @@ set_source_files_properties(library/error.c PROPERTIES COMPILE_DEFINITIONS LUDUS
 target_link_libraries(libludus PRIVATE lud_learn lud_render)
 set_target_properties(libludus PROPERTIES OUTPUT_NAME ludus VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
   C_VISIBILITY_PRESET hidden)
-target_link_options(libludus PRIVATE LINKER:--exclude-libs,ALL LINKER:--no-undefined)
+target_link_options(libludus PRIVATE LINKER:--exclude-libs,ALL)
+if(NOT LUDUS_SANITIZE) # else the program brings the sanitizer's functions
+  target_link_options(libludus PRIVATE LINKER:--no-undefined)
+endif()
 
 # The samples, which include one header and link one library.
 file(GLOB sample_sources CONFIGURE_DEPENDS samples/*.c)
@@ -16,9 +19,18 @@ foreach(source IN LISTS sample_sources)
   add_executable(sample_${name} ${source})
   target_compile_options(sample_${name} PRIVATE -Wall -Wextra -Wpedantic -Werror)
   target_link_libraries(sample_${name} PRIVATE libludus m)
+  if(LUDUS_SANITIZE)
+    target_compile_options(sample_${name} PRIVATE -fsanitize=${LUDUS_SANITIZE})
+    target_link_options(sample_${name} PRIVATE -fsanitize=${LUDUS_SANITIZE})
+  endif()
+  list(APPEND ludus_samples sample_${name})
 endforeach()
 
 include(GNUInstallDirs)
 install(TARGETS ludus RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS libludus EXPORT ludus LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES include/ludus/ludus.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ludus)
+install(EXPORT ludus NAMESPACE ludus:: FILE ludus-config.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ludus)
+file(RELATIVE_PATH LUDUS_PREFIX_FROM_PKGCONFIG /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(cmake/ludus.pc.in ${PROJECT_BINARY_DIR}/generated/ludus.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/generated/ludus.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -27,6 +27,7 @@ support_stranger support_stranger_open(const support_training *t) {
     support_bed bed = support_bed_open(t, "cpu", 1);
     support_bed_iterate(t, &bed, row);
     lud_checkpoint *saved = support_bed_save(&bed);
+    unlink(path); /* or it would be kept as the one before */
     if (lud_checkpoint_write(saved, path, &s.error)) fail_msg("%s", s.error.text);
     lud_checkpoint_destroy(saved);
     support_bed_close(&bed);

@@ -1,0 +1,84 @@
+/* The samples run and say what they should; what is installed can be found by pkg-config and built against.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define SCENARIO(name) LUDUS_SOURCE_DIR "/scenarios/" name
+
+static char folder[] = "/tmp/ludus-samples-XXXXXX";
+
+static int make_folder(void **state) {
+    (void)state;
+    return mkdtemp(folder) ? chdir(folder) : -1;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    char command[64];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return chdir("/") || system(command);
+}
+
+/* What a command prints, which has to end with 0 and hold these words. */
+static void prints(const char *command, const char *words) {
+    static char out[1 << 16];
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    const size_t n = fread(out, 1, sizeof out - 1, pipe);
+    out[n] = 0;
+    if (pclose(pipe) || !strstr(out, words)) fail_msg("%s: expected '%s' in '%s'", command, words, out);
+}
+
+static void test_step(void **state) {
+    (void)state;
+    prints(LUDUS_BINARY_DIR "/sample_step " SCENARIO("multigrid/rescue.yaml"),
+           "rescue: 2 agents, 3072 episodes");
+    prints(LUDUS_BINARY_DIR "/sample_step " SCENARIO("particle/simple_spread.yaml"),
+           "simple_spread: 3 agents");
+}
+
+static void test_exact(void **state) {
+    (void)state;
+    prints(LUDUS_BINARY_DIR "/sample_exact " SCENARIO("empo/fetch_the_key.yaml") " solved",
+           "1589 states, 54592 transitions");
+}
+
+static void test_act(void **state) {
+    (void)state;
+    FILE *file = fopen("small.yaml", "w");
+    assert_non_null(file);
+    fputs("ludus: 1\nworld: particle\nparticle: {task: simple_spread, episode_length: 5}\n"
+          "run: {threads: 1, environments: 4}\nlearner: {type: graph-mappo, steps: 400, evaluation_episodes: "
+          "2}\n",
+          file);
+    fclose(file);
+    prints(LUDUS_BINARY_DIR "/sample_act small.yaml trained", "mean reward of a step -");
+    prints(LUDUS_BINARY_DIR "/ludus eval trained", "evaluation");
+}
+
+static void test_install(void **state) {
+    (void)state;
+    prints(CMAKE_PROGRAM " --install " LUDUS_BINARY_DIR " --prefix $PWD/there && echo installed",
+           "installed");
+    prints("there/bin/ludus --version", "ludus ");
+    if (*SANITIZED || system("command -v pkg-config >/dev/null")) skip();
+    prints("export PKG_CONFIG_PATH=$(dirname $(find $PWD/there -name ludus.pc)) && " C_COMPILER
+           " -o step " LUDUS_SOURCE_DIR "/samples/step.c $(pkg-config --cflags --libs ludus) && "
+                                        "LD_LIBRARY_PATH=$(pkg-config --variable=libdir ludus) "
+           "./step " SCENARIO("multigrid/tiny.yaml"),
+           "tiny: 1 agents");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_step), cmocka_unit_test(test_exact),
+                                       cmocka_unit_test(test_act), cmocka_unit_test(test_install)};
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
