@@ -108,12 +108,12 @@ static void damaged_files_are_refused(void **context) {
         refused("not an EMPO solution");
         change(at, 1);
     }
-    change((long)offsetof(lud_empo_header, version), 2 ^ 1);
+    change((long)offsetof(lud_empo_header, version), 0x2 ^ 1);
     refused("version 1 of the format, which has no checksums of its values; solve the world again");
-    change((long)offsetof(lud_empo_header, version), 2 ^ 1);
-    change((long)offsetof(lud_empo_header, version), 2 ^ 7);
+    change((long)offsetof(lud_empo_header, version), 0x2 ^ 1);
+    change((long)offsetof(lud_empo_header, version), 0x2 ^ 7);
     refused("version 7 of the format");
-    change((long)offsetof(lud_empo_header, version), 2 ^ 7);
+    change((long)offsetof(lud_empo_header, version), 0x2 ^ 7);
     /* every byte of the file is under a checksum, or a zero between parts */
     for (long at = 0; at < file.st_size; at += at < (long)sizeof header ? 1 : 17) {
         lud_empo_solution *solution = NULL;
