@@ -87,7 +87,7 @@ test-strangers: build
 test-fuzz: install-deps-test
 	@cmake --preset fuzz >/dev/null
 	@cmake --build --preset fuzz
-	@bash cmake/fuzz.sh build/fuzz 20000 25
+	@bash cmake/fuzz.sh build/fuzz 20000 15
 
 bench: build
 	$(BUILD)/ludus bench

@@ -78,7 +78,7 @@ foreach(source IN LISTS test_sources)
   # Tests find their files by themselves: they run in a folder that stays empty. Threads that wait do not spin, so that
   # a loaded machine is slower and no more.
   add_test(NAME ${folder}/${name} COMMAND ${target} WORKING_DIRECTORY ${nowhere})
-  set_tests_properties(${folder}/${name} PROPERTIES TIMEOUT 900 ENVIRONMENT OMP_WAIT_POLICY=passive)
+  set_tests_properties(${folder}/${name} PROPERTIES TIMEOUT 1500 ENVIRONMENT OMP_WAIT_POLICY=passive)
   if(${folder}/${name} IN_LIST ludus_thread_tests)
     set_tests_properties(${folder}/${name} PROPERTIES LABELS threads)
   endif()
@@ -86,7 +86,7 @@ foreach(source IN LISTS test_sources)
   if(${name} MATCHES "^test_cuda" AND TARGET ludus_cuda_emulated AND
       NOT (LUDUS_SANITIZE AND ${name} MATCHES "^test_cuda_(golden|learners|optimisers)$"))
     add_test(NAME ${folder}/${name}_emulated COMMAND ${target} WORKING_DIRECTORY ${nowhere})
-    set_tests_properties(${folder}/${name}_emulated PROPERTIES TIMEOUT 900
+    set_tests_properties(${folder}/${name}_emulated PROPERTIES TIMEOUT 1500
       ENVIRONMENT "OMP_WAIT_POLICY=passive;LUDUS_CUDA_MODULE=$<TARGET_FILE:ludus_cuda_emulated>")
     add_dependencies(${target} ludus_cuda_emulated)
   endif()
