@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     lud_batch_reset(batch, NULL);
     if (bytes[1] & 1) { /* changes at places */
         for (size_t i = 2; i + 2 < length; i += 3)
-            batch->states[(bytes[i] | bytes[i + 1] << 8) % n] ^= bytes[i + 2];
+            batch->states[(size_t)(bytes[i] | bytes[i + 1] << 8) % n] ^= bytes[i + 2];
     } else { /* all of it */
         memcpy(batch->states, bytes + 2, length - 2 < n ? length - 2 : n);
     }
