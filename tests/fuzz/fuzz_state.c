@@ -25,21 +25,21 @@ static const char *const texts[] = {
     "agents: 2}]\n  health: 3\n",
 };
 enum { TEXTS = sizeof texts / sizeof *texts, ENVS = 1 };
+static lud_scenario *scenarios[TEXTS]; /* kept as long as their models */
 static lud_batch *batches[TEXTS];
 static void *parts[TEXTS][LUD_MAX_OBSERVATION_PARTS];
 
 static void open_all(void) {
     for (int k = 0; k < TEXTS; k++) {
-        lud_scenario *scenario = NULL;
         lud_error error = {0};
-        if (lud_scenario_read("fuzz.yaml", texts[k], strlen(texts[k]), NULL, 0, &scenario, &error)) {
+        if (lud_scenario_read("fuzz.yaml", texts[k], strlen(texts[k]), NULL, 0, &scenarios[k], &error)) {
             fprintf(stderr, "%s\n", error.text);
             abort();
         }
-        if (lud_batch_create(scenario->model, ENVS, 1, 0, &batches[k], NULL)) abort();
+        if (lud_batch_create(scenarios[k]->model, ENVS, 1, 0, &batches[k], NULL)) abort();
         batches[k]->n_threads = 1;
-        for (int p = 0; p < scenario->model->layout.n_parts; p++)
-            parts[k][p] = calloc(ENVS, scenario->model->layout.parts[p].bytes);
+        for (int p = 0; p < scenarios[k]->model->layout.n_parts; p++)
+            parts[k][p] = calloc(ENVS, scenarios[k]->model->layout.parts[p].bytes);
     }
 }
 
