@@ -72,7 +72,7 @@ static void test_install(void **state) {
     if (*SANITIZED || system("command -v pkg-config >/dev/null")) skip();
     prints("export PKG_CONFIG_PATH=$(dirname $(find $PWD/there -name ludus.pc)) && " C_COMPILER
            " -o step " LUDUS_SOURCE_DIR "/samples/step.c $(pkg-config --cflags --libs ludus) && "
-                                        "LD_LIBRARY_PATH=$(pkg-config --variable=libdir ludus) "
+           "LD_LIBRARY_PATH=$(pkg-config --variable=libdir ludus) "
            "./step " SCENARIO("multigrid/tiny.yaml"),
            "tiny: 1 agents");
 }
