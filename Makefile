@@ -4,7 +4,7 @@ CTEST  := ctest --output-on-failure -j$(shell nproc)
 export OMP_WAIT_POLICY ?= passive
 
 .PHONY: all install-deps install-deps-test python-readers build program demo test test-all test-format test-long test-readers test-tidy \
-  test-sanitize test-threads test-fuzz test-fuzz-night test-strangers bench clean
+  test-sanitize test-threads build-fuzz test-fuzz test-fuzz-night test-strangers bench clean
 
 all: build
 
@@ -70,9 +70,11 @@ test-threads: install-deps-test
 	$(CTEST) --test-dir build/tsan -L threads
 
 # Every target for an hour, from what earlier nights have found: ten million inputs and more for most of them.
-test-fuzz-night: install-deps-test
+build-fuzz: install-deps-test
 	@cmake --preset fuzz >/dev/null
 	@cmake --build --preset fuzz
+
+test-fuzz-night: build-fuzz
 	@bash cmake/fuzz.sh build/fuzz 100000000 3600
 
 # Checkpoints of every learner with numbers changed inside, in release and under sanitizers; refused allocations. Minutes.
@@ -84,9 +86,7 @@ test-strangers: build
 	LUDUS_STRANGERS=50 LSAN_OPTIONS=suppressions=$(CURDIR)/cmake/leaks.supp:print_suppressions=0 \
 	build/asan-ubsan/learn_test_strangers
 
-test-fuzz: install-deps-test
-	@cmake --preset fuzz >/dev/null
-	@cmake --build --preset fuzz
+test-fuzz: build-fuzz
 	@bash cmake/fuzz.sh build/fuzz 20000 15
 
 bench: build

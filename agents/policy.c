@@ -62,20 +62,6 @@ int lud_policy_attention(lud_policy *policy, const uint8_t *state, float *weight
     return policy->kind->attention ? policy->kind->attention(policy, state, weights) : 0;
 }
 
-int lud_max_discrete(const lud_layout *layout) {
-    int most = 0;
-    for (int i = 0; i < layout->n_agents; i++)
-        if (layout->actions[i].n_discrete > most) most = layout->actions[i].n_discrete;
-    return most;
-}
-
-int lud_max_continuous(const lud_layout *layout) {
-    int most = 0;
-    for (int i = 0; i < layout->n_agents; i++)
-        if (layout->actions[i].n_continuous > most) most = layout->actions[i].n_continuous;
-    return most;
-}
-
 void lud_policy_choose(const lud_act *act, int e, int slot, const double *p) {
     const lud_layout *layout = &act->model->layout;
     int agent = act->agents[slot], n = layout->actions[agent].n_discrete;

@@ -89,6 +89,3 @@ int lud_policy_attention(lud_policy *policy, const uint8_t *state, float *weight
  * (with purpose LUD_PURPOSE_ACTION) from p, and writes what `act` wants of action and log_prob.
  * p[n_discrete of that agent], sum 1. */
 void lud_policy_choose(const lud_act *act, int e, int slot, const double *p);
-/* The largest n_discrete and n_continuous of the model's agents: the widths of lud_act's arrays. */
-int lud_max_discrete(const lud_layout *layout);
-int lud_max_continuous(const lud_layout *layout);

@@ -255,19 +255,13 @@ static lud_status named_in_policy(lud_tree *node,
     return LUD_OK;
 }
 
-static lud_tree *child_of(const lud_tree *mapping, const char *key) {
-    lud_tree *c = mapping->child;
-    while (c && (!c->key || strcmp(c->key, key) != 0)) c = c->next;
-    return c;
-}
-
 lud_status lud_options_named(const lud_option_table *table, lud_tree *mapping,
                              lud_status (*found)(void *context, lud_option_names names, lud_tree *text,
                                                  lud_error *error),
                              void *context, lud_error *error) {
     for (int i = 0; i < table->n; i++) {
         const lud_option *option = &table->options[i];
-        lud_tree *node = child_of(mapping, option->key);
+        lud_tree *node = lud_tree_find(mapping, option->key);
         if (!node) continue;
         if (option->type == LUD_OPTION_SECTION)
             LUD_TRY(lud_options_named(option->section, node, found, context, error));

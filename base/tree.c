@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "base/yaml.h"
 
-static lud_tree *find(const lud_tree *mapping, const char *key) {
+lud_tree *lud_tree_find(const lud_tree *mapping, const char *key) {
     if (mapping->kind != LUD_TREE_MAPPING) return NULL;
     for (lud_tree *c = mapping->child; c; c = c->next)
         if (!strcmp(c->key, key)) return c;
@@ -58,7 +58,7 @@ static void merge(lud_tree *base, const lud_tree *over) {
     for (lud_tree *c = over->child, *next; c; c = next) {
         next = c->next;
         c->next = NULL;
-        lud_tree *old = find(base, c->key);
+        lud_tree *old = lud_tree_find(base, c->key);
         if (old && old->kind == LUD_TREE_MAPPING && c->kind == LUD_TREE_MAPPING)
             merge(old, c);
         else if (old)
@@ -104,7 +104,7 @@ static lud_status read_with_includes(lud_arena *arena, const char *path, const i
     files->stamps[files->n++] = lud_file_stamp(path);
     LUD_TRY(lud_file_read(arena, path, LUD_TREE_MAX_BYTES, &bytes, &length, error));
     LUD_TRY(lud_yaml_parse(arena, path, bytes, length, false, root, error));
-    lud_tree *include = find(*root, "include");
+    lud_tree *include = lud_tree_find(*root, "include");
     if (!include) return LUD_OK;
 
     char *resolved = realpath(path, NULL);
@@ -150,7 +150,7 @@ lud_status lud_tree_read_text(lud_arena *arena, const char *name, const char *te
                               lud_tree **root, lud_error *error) {
     *root = NULL;
     LUD_TRY(lud_yaml_parse(arena, name, text, length, false, root, error));
-    const lud_tree *include = find(*root, "include");
+    const lud_tree *include = lud_tree_find(*root, "include");
     if (include)
         return lud_invalid_at(error, include->key_place,
                               "expected no include in a text that is not a file, found one");
@@ -189,7 +189,7 @@ static lud_status assign(lud_arena *arena, lud_tree *root, char *path, const cha
         if (node->kind == LUD_TREE_SEQUENCE) {
             LUD_TRY(element(node, segment, name, &child, error));
         } else {
-            child = find(node, segment);
+            child = lud_tree_find(node, segment);
         }
         bool is_container = child && (child->kind == LUD_TREE_MAPPING || child->kind == LUD_TREE_SEQUENCE);
         if (dot && child && !is_container && child->kind != LUD_TREE_NULL)
@@ -259,7 +259,7 @@ lud_status lud_tree_set_real(lud_arena *arena, lud_tree *root, const char *sourc
 /* ---- access ---- */
 
 lud_tree *lud_tree_get(lud_tree *mapping, const char *key) {
-    lud_tree *node = find(mapping, key);
+    lud_tree *node = lud_tree_find(mapping, key);
     if (node) node->used = true;
     return node;
 }

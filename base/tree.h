@@ -71,7 +71,9 @@ lud_status lud_tree_set(lud_arena *arena, lud_tree *root, const char *assignment
 lud_status lud_tree_set_real(lud_arena *arena, lud_tree *root, const char *source, const char *path,
                              double value, lud_error *error);
 
-/* The child of a mapping under `key`, or null. Marks it used. */
+/* The child of a mapping under `key`, or null. */
+lud_tree *lud_tree_find(const lud_tree *mapping, const char *key);
+/* The same, and marks it used. */
 lud_tree *lud_tree_get(lud_tree *mapping, const char *key);
 /* Scalars. Each marks the node used; on a wrong type the error names the place and what was expected. */
 lud_status lud_tree_int(lud_tree *node, int64_t minimum, int64_t maximum, int64_t *value, lud_error *error);

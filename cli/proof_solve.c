@@ -83,9 +83,7 @@ lud_status lud_proof_solve(const lud_scenario *scenario, const char *folder, boo
     static const char *const names[] = {"train", "valid", "test"};
     const lud_proof_model *model = (const lud_proof_model *)(const void *)scenario->model;
     lud_run_lock lock = {0};
-    lud_status status = lud_folder_make(folder, error);
-    if (!status) status = lud_run_lock_take(folder, &lock, error);
-    if (!status) lud_folder_remove_leftovers(folder, NULL);
+    lud_status status = lud_run_lock_take(folder, &lock, error);
     json_t *root = json_object();
     lud_fixpoint *fixpoint = NULL;
     const double start = lud_clock_seconds();

@@ -145,22 +145,18 @@ static lud_status report(const lud_record_values *values, const lud_record_resul
     return LUD_OK;
 }
 
-/* The title, and who acts: the RUN by its folder's name, and the kinds of the scenario's policies, each once.
- */
-static lud_caption caption(const char *title, const lud_run *run, lud_text *who) {
-    const lud_scenario *scenario = run->scenario;
+/* Who acts: the RUN by its folder's name, and the kinds of the scenario's policies, each once. */
+static void tell_who(const lud_run *run, lud_text *who) {
     if (run->folder) {
         const char *slash = strrchr(run->folder, '/');
         lud_text_append(who, "%s", slash && slash[1] ? slash + 1 : run->folder);
     }
-    for (int i = 0; i < scenario->model->layout.n_agents; i++) {
+    for (int i = 0; i < run->scenario->model->layout.n_agents; i++) {
         const lud_policy_kind *kind = lud_cast_get(run->cast, i)->kind;
         bool named = !kind->create; /* a RUN's own */
         for (int j = 0; j < i && !named; j++) named = lud_cast_get(run->cast, j)->kind == kind;
         if (!named) lud_text_append(who, "%s%s", who->length ? ", " : "", kind->name);
     }
-    const char *about = scenario->about && *scenario->about ? scenario->about : scenario->name;
-    return (lud_caption){.title = title ? title : about, .who = who->failed ? NULL : who->bytes};
 }
 
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
@@ -177,12 +173,14 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     LUD_TRY(lud_run_open_with(arguments[0], &values->scenario, values->policy, &opened, error));
     const lud_scenario *scenario = opened.scenario;
     options.seed = (uint64_t)scenario->run.seed;
-    if (!values->theme) options.theme = (lud_theme_name)scenario->view.theme;
-    options.still = options.still || !scenario->view.motion;
-    options.goals = options.goals && scenario->view.goals;
-    options.labels = options.labels || scenario->view.labels;
+    const lud_theme_name theme = options.theme;
+    lud_record_as_shown(scenario, &options);
+    if (values->theme) options.theme = theme;
+    if (values->caption) options.caption.title = values->caption;
+    if (values->no_caption) options.caption.title = NULL;
     lud_text who = {0};
-    if (!values->no_caption) options.caption = caption(values->caption, &opened, &who);
+    tell_who(&opened, &who);
+    options.caption.who = who.failed ? NULL : who.bytes;
     lud_record_result result = {0};
     if (options.overlay && (values->overlay || opened.folder))
         status = lud_run_overlay(opened.folder, scenario, opened.cast, &options.source, error);

@@ -85,22 +85,15 @@ static lud_status print_json(const lud_scenario *s, const lud_cast *cast, const 
 static lud_status answer_query(const char *folder, const run_values *values, lud_error *error) {
     lud_scenario *scenario;
     LUD_TRY(lud_scenario_open(folder, &values->scenario, &scenario, error));
-    const lud_learner_kind *kind = NULL;
     lud_report report = {0};
-    lud_status status = lud_run_kind(folder, scenario, &kind, error);
-    if (status) (void)lud_fail_context(error, "--query");
-    if (!status && !kind->query)
-        status =
-            lud_invalid(error, "--query: %s is a run of %s, which answers no queries", folder, kind->name);
-    if (!status) {
-        const lud_report_request request = {.folder = folder,
-                                            .scenario = scenario,
-                                            .query = values->query,
-                                            .width = values->beam ? values->beam : 32,
-                                            .answers = values->answers ? values->answers : 3,
-                                            .json = values->json};
-        status = kind->query(&request, &report, error);
-    }
+    const lud_report_request request = {.folder = folder,
+                                        .scenario = scenario,
+                                        .query = values->query,
+                                        .width = values->beam ? values->beam : LUD_QUERY_WIDTH,
+                                        .answers = values->answers ? values->answers : LUD_QUERY_ANSWERS,
+                                        .json = values->json};
+    const lud_status status = lud_run_query(&request, &report, error);
+    if (status == LUD_ERROR_INPUT) (void)lud_fail_context(error, "--query");
     lud_scenario_destroy(scenario);
     return lud_print_report(status, &report, error);
 }

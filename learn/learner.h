@@ -37,6 +37,9 @@ typedef struct lud_report_request {
 enum { LUD_HONOURS_POLICY = 1, LUD_HONOURS_SPLIT = 2, LUD_HONOURS_QUERIES = 4, LUD_HONOURS_EPISODES = 8 };
 enum { LUD_HONOURS_CURVES = 16, LUD_HONOURS_AGAINST = 32 };
 
+/* Of query, where nobody says more: paths side by side, and answers that are shown. */
+enum { LUD_QUERY_WIDTH = 32, LUD_QUERY_ANSWERS = 3 };
+
 /* The answer, as text or, where the request says so, as an object, and its curves. Zeroed before; the caller
  * frees text, json and arena, also on failure, when text holds what was found before. */
 typedef struct lud_report {

@@ -205,9 +205,7 @@ static lud_status begin(session *s, lud_error *error) {
 
 static lud_status prepare_folder(session *s, lud_error *error) {
     const lud_train_options *o = s->options;
-    LUD_TRY(lud_folder_make(o->folder, error));
     LUD_TRY(lud_run_lock_take(o->folder, &s->lock, error));
-    lud_folder_remove_leftovers(o->folder, NULL);
     for (int i = 0; i < N_SAVED; i++)
         if (!(s->paths[i] = run_path(o->folder, saved_names[i]))) return lud_out_of_memory(error);
     return o->resume || o->resume_previous ? resume(s, error) : begin(s, error);

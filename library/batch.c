@@ -73,28 +73,44 @@ ludus_status ludus_batch_reset(ludus_batch *batch, const uint8_t *chosen, const 
     return ludus_lift(LUD_OK, NULL, error);
 }
 
-/* Choices in range, numbers that are numbers; the first agent that has none of its own is named. */
+int ludus_wrong_choice(const lud_layout *layout, const int32_t *choices) {
+    for (int i = 0; i < layout->n_agents; i++)
+        if (layout->actions[i].n_discrete && (uint32_t)choices[i] >= (uint32_t)layout->actions[i].n_discrete)
+            return i;
+    return -1;
+}
+
+/* Numbers of one environment that are in range. numbers[n_agents][most] */
+static ludus_status check_numbers(const lud_layout *layout, size_t e, size_t most, const float *numbers,
+                                  ludus_error *error) {
+    for (size_t i = 0; i < (size_t)layout->n_agents; i++) {
+        const lud_action_space *space = &layout->actions[i];
+        for (size_t k = 0; k < (size_t)space->n_continuous; k++) {
+            const float value = numbers[i * most + k];
+            if (!(value >= space->low && value <= space->high))
+                return ludus_invalid(error, "environment %zu, agent %zu: number %zu is %g, expected %g to %g",
+                                     e, i, k, (double)value, (double)space->low, (double)space->high);
+        }
+    }
+    return LUDUS_OK;
+}
+
+/* Choices and numbers in range; the first agent that has none of its own is named. */
 static ludus_status check_actions(const ludus_batch *b, const ludus_actions *actions, ludus_error *error) {
     const lud_layout *layout = &b->inner->model->layout;
     const size_t most = (size_t)b->scenario->max_continuous, n_agents = (size_t)layout->n_agents;
     LUDUS_REQUIRE(actions->discrete || !b->scenario->max_actions, error);
     LUDUS_REQUIRE(actions->continuous || !most, error);
-    for (size_t e = 0; e < (size_t)b->inner->n_envs; e++)
-        for (size_t i = 0; i < n_agents; i++) {
-            const lud_action_space *space = &layout->actions[i];
-            if (space->n_discrete &&
-                (uint32_t)actions->discrete[e * n_agents + i] >= (uint32_t)space->n_discrete)
-                return ludus_invalid(error, "environment %zu, agent %zu: choice %d, expected 0 to %d", e, i,
-                                     (int)actions->discrete[e * n_agents + i], space->n_discrete - 1);
-            for (size_t k = 0; k < (size_t)space->n_continuous; k++) {
-                const float value = actions->continuous[(e * n_agents + i) * most + k];
-                if (!(value >= space->low && value <= space->high))
-                    return ludus_invalid(error,
-                                         "environment %zu, agent %zu: number %zu is %g, expected %g to %g", e,
-                                         i, k, (double)value, (double)space->low, (double)space->high);
-            }
-        }
-    return LUDUS_OK;
+    ludus_status status = LUDUS_OK;
+    for (size_t e = 0; e < (size_t)b->inner->n_envs && !status; e++) {
+        const int32_t *choices = actions->discrete ? actions->discrete + e * n_agents : NULL;
+        const int wrong = b->scenario->max_actions ? ludus_wrong_choice(layout, choices) : -1;
+        if (wrong >= 0)
+            return ludus_invalid(error, "environment %zu, agent %d: choice %d, expected 0 to %d", e, wrong,
+                                 (int)choices[wrong], layout->actions[wrong].n_discrete - 1);
+        if (most) status = check_numbers(layout, e, most, actions->continuous + e * n_agents * most, error);
+    }
+    return status;
 }
 
 /* Last observations of the episodes that the step ended. */

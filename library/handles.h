@@ -30,6 +30,9 @@ ludus_status ludus_no_memory(ludus_error *error);
 /* The text's bytes, for the caller to keep; *out is null and the status says why where that fails. */
 ludus_status ludus_take_text(lud_text *text, char **out, ludus_error *error);
 
+/* The first agent whose choice, of choices[n_agents], it does not have; -1: there is none. */
+int ludus_wrong_choice(const lud_layout *layout, const int32_t *choices);
+
 /* Leaves the function unless `condition` holds: what a caller must not give. */
 #define LUDUS_REQUIRE(condition, error)                                                                      \
     do {                                                                                                     \

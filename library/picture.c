@@ -86,11 +86,8 @@ ludus_status ludus_record_video(const ludus_scenario *scenario, const char *run,
     options.path = path;
     options.episodes = episodes;
     options.seed = seed;
-    options.theme = (lud_theme_name)s->view.theme;
-    options.still = !s->view.motion;
-    options.goals = s->view.goals;
-    options.labels = s->view.labels;
-    options.caption.title = caption ? caption : s->about && *s->about ? s->about : s->name;
+    lud_record_as_shown(s, &options);
+    if (caption) options.caption.title = caption;
     lud_status status = LUD_OK;
     if (run) status = lud_run_overlay(run, s, cast, &options.source, &inner);
     options.overlay = LUD_OVERLAY_ALL;

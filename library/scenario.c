@@ -18,12 +18,8 @@ static ludus_status wrap(lud_status status, lud_scenario *inner, ludus_scenario 
         return ludus_no_memory(error);
     }
     s->inner = inner;
-    const lud_layout *layout = &inner->model->layout;
-    for (int i = 0; i < layout->n_agents; i++) {
-        const lud_action_space *space = &layout->actions[i];
-        if (space->n_discrete > s->max_actions) s->max_actions = space->n_discrete;
-        if (space->n_continuous > s->max_continuous) s->max_continuous = space->n_continuous;
-    }
+    s->max_actions = lud_max_discrete(&inner->model->layout);
+    s->max_continuous = lud_max_continuous(&inner->model->layout);
     *scenario = s;
     return ludus_lift(LUD_OK, NULL, error);
 }

@@ -39,14 +39,6 @@ ludus_status ludus_state_describe(const ludus_scenario *scenario, const uint8_t 
     return ludus_take_text(&words, text, error);
 }
 
-/* Whether every agent has the choice that is named for it. */
-static bool are_choices(const lud_layout *layout, const int32_t *choices) {
-    for (int i = 0; i < layout->n_agents; i++)
-        if (layout->actions[i].n_discrete && (choices[i] < 0 || choices[i] >= layout->actions[i].n_discrete))
-            return false;
-    return true;
-}
-
 ludus_status ludus_state_successors(const ludus_scenario *scenario, const uint8_t *state,
                                     const int32_t *joint_action, size_t room, uint8_t *states,
                                     double *probabilities, size_t *n, ludus_error *error) {
@@ -61,7 +53,7 @@ ludus_status ludus_state_successors(const ludus_scenario *scenario, const uint8_
         return ludus_lift(
             lud_fail(&inner, LUD_ERROR_UNSUPPORTED, "%s has no exact model", scenario->inner->name), &inner,
             error);
-    if (!are_choices(&model->layout, joint_action))
+    if (ludus_wrong_choice(&model->layout, joint_action) >= 0)
         return ludus_invalid(error, "a joint action with a choice that its agent does not have");
     lud_successors successors = {0};
     const lud_status status = model->world->successors(model, state, joint_action, &successors, &inner);

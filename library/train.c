@@ -125,24 +125,19 @@ ludus_status ludus_prove(const char *run, const char *atom, int answers, char **
     LUDUS_REQUIRE(json, error);
     *json = NULL;
     LUDUS_REQUIRE(run && atom && answers >= 1, error);
-    enum { WIDTH = 32 }; /* paths side by side, as in `ludus run --query` */
     lud_error inner = {0};
     lud_scenario *scenario = NULL;
-    const lud_learner_kind *kind = NULL;
     lud_report report = {0};
     const lud_scenario_overrides plain = {.run = lud_run_as_written};
     lud_status status = lud_run_scenario(run, &plain, &scenario, &inner);
-    if (!status) status = lud_run_kind(run, scenario, &kind, &inner);
-    if (!status && !kind->query)
-        status = lud_invalid(&inner, "%s is a run of %s, which answers no queries", run, kind->name);
     if (!status) {
         const lud_report_request request = {.folder = run,
                                             .scenario = scenario,
                                             .json = true,
                                             .query = atom,
-                                            .width = WIDTH,
+                                            .width = LUD_QUERY_WIDTH,
                                             .answers = answers};
-        status = kind->query(&request, &report, &inner);
+        status = lud_run_query(&request, &report, &inner);
     }
     lud_text_free(&report.text);
     lud_arena_destroy(report.arena);

@@ -16,6 +16,14 @@ lud_record_options lud_record_defaults(void) {
         .width = 640, .fps = 30, .frames_per_step = 8, .episodes = 1, .goals = true, .hold = 0.6f};
 }
 
+void lud_record_as_shown(const lud_scenario *scenario, lud_record_options *options) {
+    options->theme = (lud_theme_name)scenario->view.theme;
+    options->still = options->still || !scenario->view.motion;
+    options->goals = options->goals && scenario->view.goals;
+    options->labels = options->labels || scenario->view.labels;
+    options->caption.title = scenario->about && *scenario->about ? scenario->about : scenario->name;
+}
+
 static float margin_of(int width, int height) {
     return roundf(fminf((float)width, (float)height) * 0.025f);
 }
@@ -58,10 +66,11 @@ typedef struct recorder {
     lud_drawing *drawing;
     lud_canvas *canvas;
     lud_video *video;
-    lud_overlay *overlay; /* or null */
-    int panel;            /* width of the overlay's panel beside the world, 0: none */
-    int caption;          /* height of the caption below, 0: none */
-    double *returns;      /* [n_agents] since the episode began */
+    lud_overlay_source *source; /* until the overlay takes it over */
+    lud_overlay *overlay;       /* or null */
+    int panel;                  /* width of the overlay's panel beside the world, 0: none */
+    int caption;                /* height of the caption below, 0: none */
+    double *returns;            /* [n_agents] since the episode began */
     lud_record_result result;
 } recorder;
 
@@ -157,11 +166,8 @@ static lud_status check(const lud_record_options *o, lud_error *error) {
 }
 
 /* A picture that follows the world's shape becomes taller by its caption. */
-static lud_status add_caption(recorder *r, lud_error *error) {
-    lud_canvas *canvas;
-    LUD_TRY(lud_canvas_create_offscreen(16, 16, 1, &canvas, error)); /* knows how high lines are */
-    r->caption = lud_caption_height(canvas);
-    lud_canvas_destroy(canvas);
+static lud_status add_caption(recorder *r, const lud_canvas *measure, lud_error *error) {
+    r->caption = lud_caption_height(measure);
     if (!r->options->height)
         r->result.height += r->caption;
     else if (r->result.height < 3 * r->caption)
@@ -172,15 +178,14 @@ static lud_status add_caption(recorder *r, lud_error *error) {
 
 /* The overlay, and the size of the picture with its panel. A picture as large as asked for is divided between
  * world and panel; one that follows the world's shape becomes wider, and tall enough for the panel. */
-static lud_status add_overlay(recorder *r, lud_error *error) {
+static lud_status add_overlay(recorder *r, const lud_canvas *measure, lud_error *error) {
     const lud_record_options *o = r->options;
     enum { PANEL = 280 };
-    lud_canvas *canvas;
-    LUD_TRY(lud_overlay_create(o->source, r->drawing, &r->overlay, error));
+    lud_overlay_source *source = r->source;
+    r->source = NULL;
+    LUD_TRY(lud_overlay_create(source, r->drawing, &r->overlay, error));
     lud_overlay_show(r->overlay, o->overlay);
-    LUD_TRY(lud_canvas_create_offscreen(16, 16, 1, &canvas, error)); /* knows how high lines are */
-    float height = lud_overlay_panel_height(r->overlay, canvas);
-    lud_canvas_destroy(canvas);
+    float height = lud_overlay_panel_height(r->overlay, measure);
     if (height <= 0) return LUD_OK;
     r->panel = PANEL;
     if (o->height) {
@@ -193,25 +198,30 @@ static lud_status add_overlay(recorder *r, lud_error *error) {
     return LUD_OK;
 }
 
+/* The size of the picture, with the overlay's panel and the caption. */
+static lud_status compose(recorder *r, lud_error *error) {
+    const lud_record_options *o = r->options;
+    lud_canvas *measure; /* knows how high lines are */
+    r->result.width = (o->width + 1) & ~1;
+    r->result.height = (o->height + 1) & ~1;
+    if (!o->height) lud_picture_size(r->drawing, o->width, &r->result.width, &r->result.height);
+    if (!r->source && !o->caption.title) return LUD_OK;
+    LUD_TRY(lud_canvas_create_offscreen(16, 16, 1, &measure, error));
+    lud_status status = r->source ? add_overlay(r, measure, error) : LUD_OK;
+    if (!status && o->caption.title) status = add_caption(r, measure, error);
+    lud_canvas_destroy(measure);
+    return status;
+}
+
 lud_status lud_record(const lud_model *model, lud_cast *cast, const lud_record_options *options,
                       lud_record_result *result, lud_error *error) {
-    recorder r = {.options = options, .theme = lud_theme_get(options->theme)};
+    recorder r = {.options = options, .theme = lud_theme_get(options->theme), .source = options->source};
     double began = lud_clock_seconds();
-    lud_overlay_source *given = options->source;
     lud_status status = check(options, error);
     if (!status) status = lud_drawing_create(model, &r.drawing, error);
-    if (!status) {
-        r.result.width = (options->width + 1) & ~1;
-        r.result.height = (options->height + 1) & ~1;
-        if (!options->height) lud_picture_size(r.drawing, options->width, &r.result.width, &r.result.height);
-        if (options->source) {
-            status = add_overlay(&r, error);
-            given = NULL;
-        }
-        if (!status && options->caption.title) status = add_caption(&r, error);
-        r.returns = calloc((size_t)model->layout.n_agents, sizeof *r.returns);
-        if (!status && !r.returns) status = lud_no_memory(error, "a recording");
-    }
+    if (!status) status = compose(&r, error);
+    if (!status && !(r.returns = calloc((size_t)model->layout.n_agents, sizeof *r.returns)))
+        status = lud_no_memory(error, "a recording");
     if (!status) status = lud_canvas_create_offscreen(r.result.width, r.result.height, 1, &r.canvas, error);
     /* the panel's curves need the episode's states */
     if (!status)
@@ -235,7 +245,7 @@ lud_status lud_record(const lud_model *model, lud_cast *cast, const lud_record_o
     lud_player_destroy(r.player);
     lud_canvas_destroy(r.canvas);
     lud_overlay_destroy(r.overlay);
-    lud_overlay_source_destroy(given);
+    lud_overlay_source_destroy(r.source);
     lud_drawing_destroy(r.drawing);
     free(r.returns);
     r.result.seconds = lud_clock_seconds() - began;

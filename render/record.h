@@ -7,6 +7,7 @@
 #include "render/draw.h"
 #include "render/episode.h"
 #include "render/overlay.h"
+#include "sim/scenario.h"
 
 typedef struct lud_record_options {
     const char *path; /* where to; the ending says the format, see video.h */
@@ -30,6 +31,10 @@ typedef struct lud_record_options {
 
 /* 640 pixels, 30 frames a second, 8 frames a step, one episode. */
 lud_record_options lud_record_defaults(void);
+
+/* What the scenario's `view` section says of pictures is added, its theme taken; what it is about is the
+ * caption. */
+void lud_record_as_shown(const lud_scenario *scenario, lud_record_options *options);
 
 typedef struct lud_record_result {
     int width, height;

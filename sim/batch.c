@@ -37,9 +37,7 @@ lud_status lud_batch_create(const lud_model *model, int n_envs, uint64_t seed, u
     b->terminated = calloc(n, 1);
     b->truncated = calloc(n, 1);
     b->ended = calloc(n, 1);
-    for (int i = 0; i < model->layout.n_agents; i++)
-        if (model->layout.actions[i].n_continuous > b->max_continuous)
-            b->max_continuous = model->layout.actions[i].n_continuous;
+    b->max_continuous = lud_max_continuous(&model->layout);
     for (int p = 0; p < model->layout.n_parts; p++) b->part_bytes[p] = model->layout.parts[p].bytes;
     if (!b->shown.states || !b->shown.tick || !b->shown.episode_step || !b->shown.episode || !b->terminated ||
         !b->truncated || !b->ended) {

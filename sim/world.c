@@ -20,6 +20,20 @@ lud_status lud_world_check_states(const lud_model *model, int64_t n, const uint8
     return LUD_OK;
 }
 
+int lud_max_discrete(const lud_layout *layout) {
+    int most = 0;
+    for (int i = 0; i < layout->n_agents; i++)
+        if (layout->actions[i].n_discrete > most) most = layout->actions[i].n_discrete;
+    return most;
+}
+
+int lud_max_continuous(const lud_layout *layout) {
+    int most = 0;
+    for (int i = 0; i < layout->n_agents; i++)
+        if (layout->actions[i].n_continuous > most) most = layout->actions[i].n_continuous;
+    return most;
+}
+
 int32_t lud_joint_action_count(const lud_layout *layout) {
     int64_t count = 1;
     for (int i = 0; i < layout->n_agents; i++) {

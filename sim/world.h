@@ -215,6 +215,10 @@ lud_status lud_world_check_states(const lud_model *model, int64_t n, const uint8
 /* Index of the measure of that name; -1: this model has none. */
 int lud_measure_find(const lud_layout *layout, const char *name);
 
+/* The largest n_discrete and n_continuous of the model's agents: the widths of arrays of actions. */
+int lud_max_discrete(const lud_layout *layout);
+int lud_max_continuous(const lud_layout *layout);
+
 /* Number of joint actions, product of n_discrete over agents; 0 when an agent has continuous actions or the
  * product passes INT32_MAX. */
 int32_t lud_joint_action_count(const lud_layout *layout);

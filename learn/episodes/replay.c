@@ -20,9 +20,7 @@ bool lud_state_hash_add(lud_state_hash *hash, const uint8_t *state, size_t bytes
 /* What comes from a file may be anything; what a world is given is not checked there. */
 static lud_status check_actions(const lud_replay *r, lud_error *error) {
     const lud_layout *layout = &r->model->layout;
-    int width = 0;
-    for (int i = 0; i < layout->n_agents; i++)
-        if (layout->actions[i].n_continuous > width) width = layout->actions[i].n_continuous;
+    const int width = lud_max_continuous(layout);
     for (int32_t t = 0; t < r->facts->length; t++)
         for (int i = 0; i < layout->n_agents; i++) {
             const lud_action_space *space = &layout->actions[i];
@@ -42,9 +40,7 @@ lud_status lud_replay_states(const lud_replay *r, lud_error *error) {
     const lud_layout *layout = &r->model->layout;
     const size_t state_bytes = layout->state_bytes, n_agents = (size_t)layout->n_agents;
     LUD_TRY(check_actions(r, error));
-    size_t width = 0;
-    for (int i = 0; i < layout->n_agents; i++)
-        if ((size_t)layout->actions[i].n_continuous > width) width = (size_t)layout->actions[i].n_continuous;
+    const size_t width = (size_t)lud_max_continuous(layout);
     const lud_range start = {.seed = r->facts->seed,
                              .first_environment = r->facts->environment,
                              .n = 1,

@@ -138,14 +138,13 @@ lud_status lud_proof_answer_query(const lud_report_request *request, lud_report 
     asking a = {.model = (const lud_proof_model *)(const void *)request->scenario->model,
                 .width = request->width,
                 .report = report};
-    lud_status status = lud_proof_parse_atom(a.model->base, request->query, &a.query, &a.variables, error);
-    if (status) return lud_fail_context(error, "--query");
     lud_learned run;
+    LUD_TRY(lud_proof_parse_atom(a.model->base, request->query, &a.query, &a.variables, error));
     LUD_TRY(lud_learned_open(request->folder, request->scenario, "cpu", &lud_learner_proof_ppo, &run, error));
     a.state = calloc(1, a.model->model.layout.state_bytes);
-    status = a.state ? lud_proof_beam_create(lud_proof_ppo_net(run.learner, true), 1, (int32_t)a.width,
-                                             &a.beam, error)
-                     : lud_no_memory(error, "a search");
+    lud_status status = a.state ? lud_proof_beam_create(lud_proof_ppo_net(run.learner, true), 1,
+                                                        (int32_t)a.width, &a.beam, error)
+                                : lud_no_memory(error, "a search");
     json_t *answers = request->json ? json_array() : NULL;
     int64_t n = 1;
     if (!status)

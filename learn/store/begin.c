@@ -92,23 +92,11 @@ static lud_status note_change(const lud_settings *own, const char *configuration
     return comments->failed ? lud_no_memory(error, "a run") : LUD_OK;
 }
 
-/* The RUN's own settings; *there is false when it has no scenario.yaml. */
-static lud_status read_own(const char *folder, lud_settings *own, bool *there, lud_error *error) {
-    lud_text path = {0};
-    *own = (lud_settings){0};
-    lud_text_append(&path, "%s/scenario.yaml", folder);
-    lud_status status = path.failed ? lud_no_memory(error, "a run") : LUD_OK;
-    *there = !status && lud_file_exists(path.bytes);
-    if (*there) status = lud_settings_read(folder, own, error);
-    lud_text_free(&path);
-    return status;
-}
-
 lud_status lud_run_check_settings(const char *folder, const char *configuration, const lud_run_meant *meant,
                                   lud_error *error) {
     lud_settings own;
     bool there;
-    lud_status status = read_own(folder, &own, &there, error);
+    lud_status status = lud_settings_find(folder, &own, &there, error);
     if (!status && there) status = check_meant(folder, &own, configuration, meant, error);
     lud_settings_free(&own);
     return status;
@@ -120,7 +108,7 @@ lud_status lud_run_continue(const char *folder, const char *configuration, const
     lud_text files = {0}, comments = {0};
     bool there, changed = false;
     lud_text_append(&files, "%s/files", folder);
-    lud_status status = read_own(folder, &own, &there, error);
+    lud_status status = lud_settings_find(folder, &own, &there, error);
     if (!status && files.failed) status = lud_no_memory(error, "a run");
     if (!status && there) status = note_change(&own, configuration, iteration, &changed, &comments, error);
     lud_settings_free(&own);
@@ -140,7 +128,7 @@ lud_status lud_run_begin_again(const char *folder, const char *configuration, co
     lud_text told = {0};
     bool there;
     int n = 1;
-    lud_status status = read_own(folder, &own, &there, error);
+    lud_status status = lud_settings_find(folder, &own, &there, error);
     if (!status && there)
         status = lud_settings_differences(own.text, configuration, NULL, "the run", 0, NULL, NULL, &told, &n,
                                           error);

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "learn/store/parameters.h"
 
 /* Of a RUN that another one names: what acts, what it was made from, and what it names itself. */
 static const char *const parts_of_run[] = {"scenario.yaml", "policy.safetensors", "solution.empo", "files"};
@@ -25,11 +26,8 @@ typedef struct plan {
 } plan;
 
 static bool is_run(const char *path) {
-    lud_text scenario = {0};
-    lud_text_append(&scenario, "%s/scenario.yaml", path);
-    const bool there = !scenario.failed && lud_file_exists(scenario.bytes);
-    lud_text_free(&scenario);
-    return there;
+    bool there = false;
+    return !lud_run_holds(path, "scenario.yaml", &there, NULL) && there;
 }
 
 /* Whether two files hold the same. */
@@ -143,12 +141,6 @@ static lud_status found(void *context, lud_option_names kind, lud_tree *text, lu
     return text->text ? LUD_OK : lud_no_memory(error, "a path");
 }
 
-static lud_tree *section_of(const lud_tree *root, const char *key) {
-    lud_tree *c = root->child;
-    while (c && strcmp(c->key, key) != 0) c = c->next;
-    return c;
-}
-
 lud_status lud_carried_plan(const lud_scenario *scenario, const lud_option_table *learner, const char *folder,
                             bool resume, lud_tree *root, lud_carried *carried, lud_error *error) {
     static const lud_option acting = {
@@ -164,10 +156,10 @@ lud_status lud_carried_plan(const lud_scenario *scenario, const lud_option_table
     char *files = resume ? realpath(own.bytes, NULL) : NULL;
     lud_text_free(&own);
     plan p = {carried, scenario->path, files};
-    lud_tree *section = section_of(root, scenario->world->name);
+    lud_tree *section = lud_tree_find(root, scenario->world->name);
     const lud_option_table *world = scenario->world->options ? scenario->world->options[0] : NULL;
     lud_status status = world && section ? lud_options_named(world, section, found, &p, error) : LUD_OK;
-    section = section_of(root, "learner");
+    section = lud_tree_find(root, "learner");
     if (!status && learner && section) status = lud_options_named(learner, section, found, &p, error);
     if (!status) status = lud_options_named(&top, root, found, &p, error);
     free(files);

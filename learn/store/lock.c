@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 /* Whether the name still stands for the file that was locked: its last holder may have removed it meanwhile.
  */
 static bool is_still(int descriptor, const char *path) {
@@ -38,6 +40,7 @@ static void sign(int descriptor) {
 lud_status lud_run_lock_take(const char *folder, lud_run_lock *lock, lud_error *error) {
     *lock = (lud_run_lock){0};
     char *path = NULL;
+    LUD_TRY(lud_folder_make(folder, error));
     if (asprintf(&path, "%s/.lock", folder) < 0) return lud_no_memory(error, "a run");
     lud_status status = LUD_OK;
     int descriptor = -1;
@@ -58,6 +61,7 @@ lud_status lud_run_lock_take(const char *folder, lud_run_lock *lock, lud_error *
         return status;
     }
     sign(descriptor);
+    lud_folder_remove_leftovers(folder, NULL);
     *lock = (lud_run_lock){path, descriptor};
     return LUD_OK;
 }

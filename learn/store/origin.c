@@ -17,27 +17,26 @@ void lud_origin_write(const lud_origin *origin, lud_checkpoint *checkpoint) {
 
 lud_status lud_origin_check_key(const char *key, const char *configuration, const char *path,
                                 const char *folder, lud_error *error) {
-    lud_text scenario = {0}, told = {0};
-    lud_settings own = {0};
+    lud_text told = {0};
+    lud_settings own;
+    bool there;
     int n = 0;
     if (!key || !*key) return LUD_OK;
-    lud_text_append(&scenario, "%s/scenario.yaml", folder);
-    lud_status status = scenario.failed ? lud_no_memory(error, "a run") : LUD_OK;
-    if (!status && lud_file_exists(scenario.bytes)) status = lud_settings_read(folder, &own, error);
-    if (!status && own.text && !lud_settings_made(&own, key)) {
+    lud_status status = lud_settings_find(folder, &own, &there, error);
+    if (!status && there && !lud_settings_made(&own, key)) {
         enum { MOST_TOLD = 4 };
         status = lud_settings_differences(configuration ? configuration : own.text, own.text, NULL,
                                           "what made it", MOST_TOLD, NULL, NULL, &told, &n, error);
         if (!status)
-            status = lud_invalid(error, "%s: was not made with the settings of %s%s%s", path, scenario.bytes,
-                                 n > 0           ? ": "
-                                 : configuration ? ": the files that it names are others"
-                                                 : "",
-                                 n > 0 ? told.bytes : "");
+            status =
+                lud_invalid(error, "%s: was not made with the settings of %s/scenario.yaml%s%s", path, folder,
+                            n > 0           ? ": "
+                            : configuration ? ": the files that it names are others"
+                                            : "",
+                            n > 0 ? told.bytes : "");
     }
     lud_settings_free(&own);
     lud_text_free(&told);
-    lud_text_free(&scenario);
     return status;
 }
 

@@ -328,6 +328,14 @@ lud_status lud_run_overlay(const char *folder, const lud_scenario *scenario, con
     return kind->overlay(folder, scenario, cast, overlay, error);
 }
 
+lud_status lud_run_query(const lud_report_request *request, lud_report *report, lud_error *error) {
+    const lud_learner_kind *kind = NULL;
+    LUD_TRY(lud_run_kind(request->folder, request->scenario, &kind, error));
+    if (!kind->query)
+        return lud_invalid(error, "%s is a run of %s, which answers no queries", request->folder, kind->name);
+    return kind->query(request, report, error);
+}
+
 lud_status lud_run_iterations(const char *run, uint64_t *iterations, lud_error *error) {
     lud_checkpoint *saved = NULL;
     lud_kept kept = {0};

@@ -11,6 +11,8 @@
 typedef struct lud_device lud_device;
 typedef struct lud_learner lud_learner;
 typedef struct lud_learner_kind lud_learner_kind;
+typedef struct lud_report_request lud_report_request;
+typedef struct lud_report lud_report;
 
 /* Loads the scenario of a file or of a RUN, which stands for the one it was made from (overrides may be
  * null), and sets OpenMP's number of threads to it. A missing file is reported with the nearest name in its
@@ -56,6 +58,10 @@ lud_status lud_run_cast(const char *run, const lud_scenario *scenario, lud_cast 
  * *overlay is null where nothing is known. The scenario and the cast must outlive it. */
 lud_status lud_run_overlay(const char *run, const lud_scenario *scenario, const lud_cast *cast,
                            lud_overlay_source **overlay, lud_error *error);
+
+/* The answer to request->query of the run in request->folder (lud_learner_kind.query); a run of a kind that
+ * answers none is LUD_ERROR_INPUT. */
+lud_status lud_run_query(const lud_report_request *request, lud_report *report, lud_error *error);
 
 /* Iterations after which the parameters of a run were so; 0 for those that are not trained. */
 lud_status lud_run_iterations(const char *run, uint64_t *iterations, lud_error *error);

@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "base/file.h"
+#include "learn/store/parameters.h"
 
 /* Of a file, this much counts, and its length: data sets may be large, and are looked at whenever a RUN is
  * opened. */
@@ -169,6 +170,12 @@ lud_status lud_settings_read(const char *folder, lud_settings *settings, lud_err
     settings->comments = lud_arena_text(settings->arena, text, top);
     if (!settings->comments) return lud_no_memory(error, "a run's settings");
     return lud_settings_key(folder, settings->text, settings->key, error);
+}
+
+lud_status lud_settings_find(const char *folder, lud_settings *settings, bool *there, lud_error *error) {
+    *settings = (lud_settings){0};
+    LUD_TRY(lud_run_holds(folder, "scenario.yaml", there, error));
+    return *there ? lud_settings_read(folder, settings, error) : LUD_OK;
 }
 
 void lud_settings_free(lud_settings *settings) {

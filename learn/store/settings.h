@@ -25,6 +25,8 @@ typedef struct lud_settings {
 } lud_settings;
 /* LUD_ERROR_INPUT when there is no such file. Free with lud_settings_free, also on failure. */
 lud_status lud_settings_read(const char *folder, lud_settings *settings, lud_error *error);
+/* The same of a folder that may have none: then *there is false and that is no error. */
+lud_status lud_settings_find(const char *folder, lud_settings *settings, bool *there, lud_error *error);
 void lud_settings_free(lud_settings *settings);
 /* Whether results with that key belong to these settings, or to those before. */
 bool lud_settings_made(const lud_settings *settings, const char *key);

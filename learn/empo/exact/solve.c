@@ -31,9 +31,7 @@ lud_status lud_empo_case_open(const lud_scenario *scenario, const lud_empo_solve
     if (status == LUD_OK && options->run)
         status = lud_empo_check_open_goals(scenario->model, &c->policies.layout, (uint64_t)scenario->run.seed,
                                            error);
-    if (status == LUD_OK && options->run) status = lud_folder_make(options->run, error);
     if (status == LUD_OK && options->run) status = lud_run_lock_take(options->run, &c->lock, error);
-    if (status == LUD_OK && options->run) lud_folder_remove_leftovers(options->run, NULL);
     double started = lud_clock_seconds();
     lud_statespace_options space = {.seed = (uint64_t)scenario->run.seed,
                                     .memory_limit = options->memory_limit,

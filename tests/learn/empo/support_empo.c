@@ -5,9 +5,26 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+
+static char folder[] = "/tmp/ludus-empo-XXXXXX";
+char support_empo_path[64];
+
+int support_empo_make_folder(void **state) {
+    (void)state;
+    if (!mkdtemp(folder)) return -1;
+    snprintf(support_empo_path, sizeof support_empo_path, "%s/checkpoint.safetensors", folder);
+    return 0;
+}
+
+int support_empo_remove_folder(void **state) {
+    (void)state;
+    return rmdir(folder); /* every test has removed what it wrote */
+}
 
 const char support_empo_corridor[] = "ludus: 1\n"
                                      "name: corridor\n"

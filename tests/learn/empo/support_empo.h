@@ -8,6 +8,12 @@ extern const char support_empo_corridor[];
 /* Two people, two robots, a door with its key, ground on which one stumbles. */
 extern const char support_empo_crowd[];
 
+/* For the tests of a group: a folder of their own, and a checkpoint's path in it. Every test removes what it
+ * has written. */
+extern char support_empo_path[64];
+int support_empo_make_folder(void **state);
+int support_empo_remove_folder(void **state);
+
 typedef struct support_empo {
     lud_scenario *scenario;
     lud_device *device;

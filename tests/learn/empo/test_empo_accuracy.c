@@ -19,20 +19,6 @@
 #include "learn/empo/support_stages.h"
 #include "learn/empo/targets/targets.h"
 
-static char folder[] = "/tmp/ludus-empo-XXXXXX", path[64]; /* of a checkpoint */
-
-static int make_folder(void **state) {
-    (void)state;
-    if (!mkdtemp(folder)) return -1;
-    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    return rmdir(folder); /* every test has removed what it wrote */
-}
-
 static const char networks[] = "learner:\n"
                                "  type: empo-phase2\n  automatic: false\n"
                                "  zeta: 2\n"
@@ -282,9 +268,9 @@ static void archive_keeps_each_state_once(void **state) {
     lud_checkpoint *saved = lud_checkpoint_create();
     lud_empo_archive_visit(archive, NULL, "a.", saved);
     lud_error error = {0};
-    assert_int_equal(lud_checkpoint_write(saved, path, &error), LUD_OK);
+    assert_int_equal(lud_checkpoint_write(saved, support_empo_path, &error), LUD_OK);
     lud_checkpoint_destroy(saved);
-    assert_int_equal(lud_checkpoint_open(path, &saved, &error), LUD_OK);
+    assert_int_equal(lud_checkpoint_open(support_empo_path, &saved, &error), LUD_OK);
     lud_empo_archive *copy = lud_empo_archive_create(BYTES, CAPACITY),
                      *small = lud_empo_archive_create(BYTES, 9);
     lud_empo_archive_visit(copy, NULL, "a.", saved);
@@ -298,7 +284,7 @@ static void archive_keeps_each_state_once(void **state) {
     lud_empo_archive_visit(small, NULL, "a.", saved);
     assert_int_not_equal(lud_checkpoint_status(saved, NULL), LUD_OK);
     lud_checkpoint_destroy(saved);
-    remove(path);
+    remove(support_empo_path);
     lud_empo_archive_destroy(archive);
     lud_empo_archive_destroy(copy);
     lud_empo_archive_destroy(small);
@@ -473,10 +459,10 @@ static void all_of_it_resumes(void **state) {
     static const char *const set[] = {"learner.restart_prob=0.6", "learner.restart_from=successors",
                                       "learner.replay_contest=3", "learner.use_log_space_transform=true",
                                       "learner.cosine_lr_decay=true"};
-    support_empo_assert_resumes(support_empo_crowd, networks, 5, set, path);
+    support_empo_assert_resumes(support_empo_crowd, networks, 5, set, support_empo_path);
     static const char *const lookup[] = {"learner.restart_prob=0.6", "learner.replay_contest=3",
                                          "learner.use_lookup_tables=true"};
-    support_empo_assert_resumes(support_empo_corridor, networks, 3, lookup, path);
+    support_empo_assert_resumes(support_empo_corridor, networks, 3, lookup, support_empo_path);
 }
 
 int main(void) {
@@ -492,5 +478,5 @@ int main(void) {
         cmocka_unit_test(ensembles_are_learned_and_judged),
         cmocka_unit_test(all_of_it_resumes),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, support_empo_make_folder, support_empo_remove_folder);
 }

@@ -17,20 +17,6 @@
 #include "learn/empo/support_empo.h"
 #include "learn/empo/targets/hindsight.h"
 
-static char folder[] = "/tmp/ludus-empo-XXXXXX", path[64]; /* of a checkpoint */
-
-static int make_folder(void **state) {
-    (void)state;
-    if (!mkdtemp(folder)) return -1;
-    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    return rmdir(folder); /* every test has removed what it wrote */
-}
-
 static double unit(uint32_t a, uint32_t b) {
     return lud_unit(lud_draw((lud_random_key){29, a}, b, 0, LUD_PURPOSE_USER, 0).v[0]);
 }
@@ -153,13 +139,13 @@ static void the_memory_knows_what_followed(void **state) {
             lud_checkpoint *saved = lud_checkpoint_create();
             lud_empo_replay_visit(replays[0], NULL, "r.", saved);
             lud_error error = {0};
-            assert_int_equal(lud_checkpoint_write(saved, path, &error), LUD_OK);
+            assert_int_equal(lud_checkpoint_write(saved, support_empo_path, &error), LUD_OK);
             lud_checkpoint_destroy(saved);
-            assert_int_equal(lud_checkpoint_open(path, &saved, &error), LUD_OK);
+            assert_int_equal(lud_checkpoint_open(support_empo_path, &saved, &error), LUD_OK);
             lud_empo_replay_visit(replays[1], NULL, "r.", saved);
             if (lud_checkpoint_status(saved, &error)) fail_msg("%s", error.text);
             lud_checkpoint_destroy(saved);
-            remove(path);
+            remove(support_empo_path);
         }
         assert_true(sizes[s].capacity == 1 || linked > 100);
         for (uint32_t i = PUSHES / 2 + 1; i < PUSHES; i++) {
@@ -663,10 +649,10 @@ static void all_of_it_resumes(void **state) {
     static const char *const steps[] = {"learner.v_h_e_target_mode=n_step", "learner.q_r_target_mode=episode",
                                         "learner.fresh_goals=false", "learner.q_r_dueling=true",
                                         "learner.trajectory_replay_max_age_training_steps=9"};
-    support_empo_assert_resumes(support_empo_crowd, networks, 5, steps, path);
+    support_empo_assert_resumes(support_empo_crowd, networks, 5, steps, support_empo_path);
     static const char *const hindsight[] = {"learner.hindsight_prob=0.5", "learner.q_r_target_mode=n_step",
                                             "learner.use_lookup_tables=true"};
-    support_empo_assert_resumes(support_empo_corridor, networks, 3, hindsight, path);
+    support_empo_assert_resumes(support_empo_corridor, networks, 3, hindsight, support_empo_path);
 }
 
 static void wrong_options_are_told(void **state) {
@@ -702,5 +688,5 @@ int main(void) {
         cmocka_unit_test(all_of_it_resumes),
         cmocka_unit_test(wrong_options_are_told),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, support_empo_make_folder, support_empo_remove_folder);
 }

@@ -17,20 +17,6 @@
 #include "learn/empo/support_empo.h"
 #include "learn/empo/theory.h"
 
-static char folder[] = "/tmp/ludus-empo-XXXXXX", path[64]; /* of a checkpoint */
-
-static int make_folder(void **state) {
-    (void)state;
-    if (!mkdtemp(folder)) return -1;
-    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    return rmdir(folder); /* every test has removed what it wrote */
-}
-
 static double unit(uint32_t a, uint32_t b) {
     return lud_unit(lud_draw((lud_random_key){23, a}, b, 0, LUD_PURPOSE_USER, 0).v[0]);
 }
@@ -178,13 +164,13 @@ static void replay_keeps_the_youngest(void **state) {
             lud_checkpoint *saved = lud_checkpoint_create();
             lud_empo_replay_visit(replay, NULL, "r.", saved);
             lud_error error = {0};
-            assert_int_equal(lud_checkpoint_write(saved, path, &error), LUD_OK);
+            assert_int_equal(lud_checkpoint_write(saved, support_empo_path, &error), LUD_OK);
             lud_checkpoint_destroy(saved);
-            assert_int_equal(lud_checkpoint_open(path, &saved, &error), LUD_OK);
+            assert_int_equal(lud_checkpoint_open(support_empo_path, &saved, &error), LUD_OK);
             lud_empo_replay_visit(copy, NULL, "r.", saved);
             if (lud_checkpoint_status(saved, &error)) fail_msg("%s", error.text);
             lud_checkpoint_destroy(saved);
-            remove(path);
+            remove(support_empo_path);
         }
         for (int i = PUSHES / 2 + 1; i < PUSHES; i++) {
             example e;
@@ -443,7 +429,7 @@ static void resuming_equals_no_interruption(void **state) {
                                             "learner.gradual_buffer_clearing=false"};
     for (int round = 0; round < 2; round++)
         support_empo_assert_resumes(support_empo_crowd, networks, round ? 3 : 5,
-                                    round ? in_tables : everything, path);
+                                    round ? in_tables : everything, support_empo_path);
 }
 
 /* ---- the limit ---- */
@@ -621,5 +607,5 @@ int main(void) {
         cmocka_unit_test(defaults_are_written_back),
         cmocka_unit_test(wrong_options_are_told),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, support_empo_make_folder, support_empo_remove_folder);
 }

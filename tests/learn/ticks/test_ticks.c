@@ -398,59 +398,6 @@ static void drawn_rows_weigh_back(void **state) {
     close_with_witness(&s);
 }
 
-/* At first the critic learns alone, and the policy afterwards. */
-static void critic_goes_first(void **state) {
-    (void)state;
-    support_ticks s = support_ticks_open(AGENTS, TEAMS, ENVS, "critic_ticks: 5");
-    const uint64_t actor = support_ticks_hash(&s, "actor."), critic = support_ticks_hash(&s, "critic.");
-    support_ticks_run(&s, 5);
-    assert_true(support_ticks_hash(&s, "actor.") == actor);
-    assert_true(support_ticks_hash(&s, "critic.") != critic);
-    support_ticks_run(&s, 1);
-    assert_true(support_ticks_hash(&s, "actor.") != actor);
-    support_ticks_close(&s);
-}
-
-/* A row of weight 2 beside one of weight 0 is the first alone. */
-static void weights_of_a_lesson(void **state) {
-    (void)state;
-    support_ticks s = support_ticks_open(AGENTS, TEAMS, ENVS, "normaliser: none, policy: {output_gain: 1}");
-    lud_tick_learner *l = s.learner;
-    lud_error error = {0};
-    support_ticks_run(&s, 4);
-    assert_int_equal(lud_tick_act(l, &l->training, false, &error), LUD_OK);
-    const int32_t rows[2] = {3, 7};
-    const float nothing[2] = {0, 0}, weight[2] = {2, 0}, target[2] = {5, -3};
-    lud_parameters *parameters = l->policy->parameters;
-    float *alone = calloc((size_t)parameters->size, sizeof *alone);
-    double size = 0.0;
-    for (int pass = 0; pass < 2; pass++) {
-        const lud_tick_lesson lesson = {.rows = &l->training.rows,
-                                        .n = pass + 1,
-                                        .row = rows,
-                                        .coefficient = nothing,
-                                        .entropy_coefficient = 1,
-                                        .entropy_weight = pass ? weight : NULL,
-                                        .n_valued = pass + 1,
-                                        .valued = rows,
-                                        .target = target,
-                                        .value_weight = pass ? weight : NULL,
-                                        .value_coefficient = 1};
-        lud_tick_losses losses;
-        lud_parameters_zero_gradients(parameters);
-        assert_int_equal(l->policy->kind->learn(l->policy, &lesson, &losses, &error), LUD_OK);
-        for (int64_t i = 0; i < (int64_t)parameters->size; i++) {
-            const float gradient = ((const float *)parameters->gradients)[i];
-            if (pass) near(gradient, alone[i], 1e-5);
-            alone[i] = gradient;
-            size += fabs((double)gradient);
-        }
-    }
-    assert_true(size > 1e-2);
-    free(alone);
-    support_ticks_close(&s);
-}
-
 /* One agent alone: its own quantile lets everything pass, the history of delights does not. */
 static void a_stream_has_a_price(void **state) {
     (void)state;
@@ -793,8 +740,6 @@ int main(void) {
                                        cmocka_unit_test(the_silent_are_not_scored_but_their_rewards_count),
                                        cmocka_unit_test(rates_and_prices_are_those_in_force),
                                        cmocka_unit_test(drawn_rows_weigh_back),
-                                       cmocka_unit_test(weights_of_a_lesson),
-                                       cmocka_unit_test(critic_goes_first),
                                        cmocka_unit_test(a_stream_has_a_price),
                                        cmocka_unit_test(dropped_rows_are_out_of_the_backward_pass),
                                        cmocka_unit_test(the_critic_stands_for_what_follows),
