@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "agents/kinds.h"
-#include "base/option_rows.h"
+#include "base/options/option_rows.h"
 #include "sim/multigrid/grid_model.h"
 #include "sim/multigrid/grid_view.h"
 

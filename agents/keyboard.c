@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agents/kinds.h"
-#include "base/option_rows.h"
+#include "base/options/option_rows.h"
 
 typedef struct keyboard_options {
     const char *type;

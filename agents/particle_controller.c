@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "agents/kinds.h"
-#include "base/option_rows.h"
+#include "base/options/option_rows.h"
 #include "sim/particle/particle.h"
 
 typedef struct controller_options {

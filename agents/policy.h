@@ -5,7 +5,7 @@
  * like world state. */
 #pragma once
 
-#include "base/options.h"
+#include "base/options/options.h"
 #include "kernels/device.h"
 #include "sim/world.h"
 

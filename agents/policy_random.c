@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "agents/kinds.h"
-#include "base/option_rows.h"
+#include "base/options/option_rows.h"
 
 typedef struct random_policy {
     lud_policy policy;

@@ -5,7 +5,7 @@
 
 #include "agents/kinds.h"
 #include "base/file.h"
-#include "base/option_rows.h"
+#include "base/options/option_rows.h"
 
 typedef struct script_options {
     const char *type;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "agents/kinds.h"
-#include "base/option_rows.h"
+#include "base/options/option_rows.h"
 #include "sim/tribes/tribes.h"
 
 typedef enum craft { CRAFT_MIXED, CRAFT_GATHERER, CRAFT_TRADER, CRAFT_RAIDER, CRAFT_GUARD } craft;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "sim/proof/family_tree.h"
+#include "sim/proof/knowledge/family_tree.h"
 #include "sim/proof/prover.h"
 
 enum { MAX_DEPTH = 5, MAX_GOALS = 6, MAX_STATES = 100000 };

@@ -12,7 +12,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
-#include "learn/store/run.h"
+#include "learn/runs/run.h"
 #include "sim/scenario.h"
 
 typedef enum lud_flag_type {

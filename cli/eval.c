@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "cli/rollout_report.h"
 #include "learn/learner.h"
-#include "learn/store/run.h"
+#include "learn/runs/run.h"
 #include "render/canvas/picture.h"
 #include "render/plot.h"
 

@@ -3,7 +3,7 @@
 #include "agents/policy.h"
 #include "cli/cli.h"
 #include "learn/learner.h"
-#include "sim/multigrid/grid_codes.h"
+#include "sim/multigrid/file/grid_codes.h"
 
 typedef struct help_values {
     bool markdown;

@@ -12,7 +12,7 @@
 #include "cli/data_report.h"
 #include "learn/episodes/data_set.h"
 #include "learn/learner.h"
-#include "learn/store/parameters.h"
+#include "learn/runs/parameters.h"
 #include "sim/batch.h"
 #include "sim/statespace.h"
 

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "base/interrupt.h"
-#include "base/json_memory.h"
 #include "base/log.h"
+#include "base/options/json_memory.h"
 #include "cli/cli.h"
 
 static const lud_verb *const known[] = {

@@ -1,10 +1,10 @@
 #include <jansson.h>
 
 #include "base/file.h"
-#include "base/json_memory.h"
+#include "base/options/json_memory.h"
 #include "cli/cli.h"
 #include "learn/learner.h"
-#include "learn/store/parameters.h"
+#include "learn/runs/parameters.h"
 
 void lud_scenario_flags_default(lud_scenario_flags *flags) {
     *flags = (lud_scenario_flags){.run = lud_run_as_written};

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "learn/store/lock.h"
+#include "learn/runs/lock.h"
 #include "sim/proof/fixpoint.h"
 #include "sim/proof/proof_model.h"
 #include "sim/proof/prover.h"

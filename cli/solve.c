@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/json_memory.h"
+#include "base/options/json_memory.h"
 #include "base/progress.h"
 #include "cli/cli.h"
 #include "cli/proof_solve.h"

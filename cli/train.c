@@ -5,7 +5,7 @@
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "cli/cli.h"
-#include "learn/store/run.h"
+#include "learn/runs/run.h"
 #include "learn/train.h"
 
 typedef struct train_values {

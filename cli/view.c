@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/view_data.h"
-#include "learn/store/run.h"
+#include "learn/runs/run.h"
 #include "render/window.h"
 
 typedef struct view_values {

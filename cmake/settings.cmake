@@ -20,15 +20,11 @@ function(ludus_settings target)
   endif()
 endfunction()
 
-# ludus_library(NAME folder... LINK targets...): static library lud_NAME of all
-# sources in the folders. A folder that does not exist yet adds nothing.
-function(ludus_library name)
+# ludus_library(NAME folder LINK targets...): static library lud_NAME of all sources in the folder and its rooms.
+function(ludus_library name folder)
   cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
-  set(sources)
-  foreach(folder IN LISTS arg_UNPARSED_ARGUMENTS)
-    file(GLOB found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
-    list(APPEND sources ${found})
-  endforeach()
+  set(folder ${PROJECT_SOURCE_DIR}/${folder})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.c ${folder}/*.cc)
   if(sources)
     add_library(lud_${name} STATIC ${sources})
     ludus_settings(lud_${name})

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "learn/learner.h"
-#include "learn/store/kept.h"
+#include "learn/runs/kept.h"
 
 typedef struct lud_best {
     lud_learner *learner;

@@ -12,9 +12,9 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "learn/best.h"
-#include "learn/store/aside.h"
-#include "learn/store/lock.h"
-#include "learn/store/origin.h"
+#include "learn/runs/aside.h"
+#include "learn/runs/lock.h"
+#include "learn/runs/origin.h"
 
 /* Files of the checkpoint writer: the best parameters first, which the checkpoint then says are there. */
 enum { POLICY, CHECKPOINT, N_SAVED };

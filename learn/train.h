@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "learn/learner.h"
-#include "learn/store/begin.h"
-#include "learn/store/kept.h"
+#include "learn/runs/begin.h"
+#include "learn/runs/kept.h"
 
 typedef struct lud_train_options {
     const char *folder;        /* of the run; made when it is missing */

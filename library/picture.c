@@ -3,7 +3,7 @@
 
 #include "learn/episodes/file/minari.h"
 #include "learn/episodes/recorder.h"
-#include "learn/store/run.h"
+#include "learn/runs/run.h"
 #include "library/handles.h"
 #include "render/record.h"
 

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "learn/store/run.h"
+#include "learn/runs/run.h"
 #include "library/handles.h"
 
 struct ludus_policy {

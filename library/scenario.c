@@ -1,8 +1,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/tree.h"
-#include "learn/store/run.h"
+#include "base/options/tree.h"
+#include "learn/runs/run.h"
 #include "library/handles.h"
 
 _Static_assert((int)LUDUS_ROLE_ROBOT == (int)LUD_ROLE_ROBOT && (int)LUDUS_FLOAT32 == (int)LUD_F32 &&

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/store/run.h"
+#include "learn/runs/run.h"
 #include "learn/train.h"
 #include "library/handles.h"
 

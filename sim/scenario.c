@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/option_rows.h"
+#include "base/options/option_rows.h"
 #include "base/text.h"
 
 const char *const lud_precision_names[] = {

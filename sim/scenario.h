@@ -4,7 +4,7 @@
  * for the folders above. Files without a `ludus:` line are read as the reference's multigrid world files. */
 #pragma once
 
-#include "base/options.h"
+#include "base/options/options.h"
 #include "kernels/device.h"
 #include "sim/world.h"
 

@@ -13,11 +13,11 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/options.h"
+#include "base/options/options.h"
+#include "base/options/tree.h"
 #include "base/random.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "base/tree.h"
 
 enum { LUD_MAX_OBSERVATION_PARTS = 16, LUD_MAX_DIMENSIONS = 4 };
 

@@ -3,7 +3,7 @@
 #define LUD_OPS_TYPE  lud_ops_f64
 #define LUD_OPS_TABLE cpu_ops_f64
 #define LUD_OPS_LOCAL static
-#include "kernels/cpu/ops_all.inc"
+#include "kernels/cpu/operations/ops_all.inc"
 
 const lud_ops_f64 *lud_cpu_ops_f64(void) {
     return &cpu_ops_f64;

@@ -1,4 +1,5 @@
-/* What the templates kernels/cpu/ops_*.inc are written in: `real` (float or double) and its functions. */
+/* What the templates kernels/cpu/operations/ops_*.inc are written in: `real` (float or double) and its
+ * functions. */
 #pragma once
 
 #include <assert.h>

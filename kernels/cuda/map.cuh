@@ -1,4 +1,4 @@
-// Elementwise maps on the GPU; the same formulas as kernels/cpu/ops_elementwise.inc.
+// Elementwise maps on the GPU; the same formulas as kernels/cpu/operations/ops_elementwise.inc.
 #pragma once
 
 #include "kernels/cuda/cuda.cuh"

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/interrupt.h"
-#include "learn/store/run.h"
+#include "learn/runs/run.h"
 
 /* Environments that neither training nor evaluation touches; ticks of a round never meet those of another. */
 enum { FIRST_VISITED = 3 << 24, TICKS_OF_ROUND = 1 << 20 };

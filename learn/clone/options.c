@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/option_rows.h"
+#include "base/options/option_rows.h"
 
 static const char *const agent_names[] = {"auto", "robots", "people", "all", NULL};
 static const char *const layout_names[] = {"file", "aligned", NULL};

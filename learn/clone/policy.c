@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "learn/clone/clone.h"
 #include "learn/nn/arrays.h"
-#include "learn/store/parameters.h"
+#include "learn/runs/parameters.h"
 
 enum { ROWS = 256 };
 

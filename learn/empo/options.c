@@ -1,7 +1,7 @@
 #include "learn/empo/options.h"
 
-#include "base/automatic.h"
-#include "base/option_rows.h"
+#include "base/options/automatic.h"
+#include "base/options/option_rows.h"
 
 static const char *const restart_names[] = {"visited", "successors", NULL};
 

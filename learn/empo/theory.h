@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/options.h"
+#include "base/options/options.h"
 
 typedef enum lud_empo_aggregate { LUD_EMPO_MEAN, LUD_EMPO_SUM } lud_empo_aggregate;
 typedef enum lud_empo_reward_weight { LUD_EMPO_BY_DURATION, LUD_EMPO_ONE } lud_empo_reward_weight;
@@ -30,7 +30,8 @@ typedef struct lud_empo_theory {
     int reward_weight;     /* lud_empo_reward_weight: of U_r in equation (9) */
 } lud_empo_theory;
 
-/* The rows of the theory (base/option_rows.h) for the table of a learner; `at` is its lud_empo_theory. */
+/* The rows of the theory (base/options/option_rows.h) for the table of a learner; `at` is its
+ * lud_empo_theory. */
 #define LUD_EMPO_THEORY_OPTIONS(at)                                                                          \
     REAL_AT("beta_h", at.beta_h, "10", 0, INFINITY,                                                          \
             "how sharply people prefer better actions; .inf: the best"),                                     \

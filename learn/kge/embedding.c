@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/store/parameters.h"
+#include "learn/runs/parameters.h"
 
 /* FNV-1a over all names in order, their ends included. */
 static uint64_t names_hash(const lud_proof_base *base) {

@@ -4,7 +4,7 @@
 
 #include "learn/kge/scores.h"
 #include "learn/store/checkpoint.h"
-#include "sim/proof/proof_base.h"
+#include "sim/proof/knowledge/proof_base.h"
 
 typedef struct lud_kge {
     lud_kge_shape shape;

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/option_rows.h"
+#include "base/options/option_rows.h"
 #include "learn/nn/optimiser.h"
 #include "learn/nn/schedule.h"
-#include "learn/proof_ppo/ranking.h"
+#include "learn/proof_ppo/evaluation/ranking.h"
 #include "sim/proof/proof_model.h"
 
 /* ---- options ---- */

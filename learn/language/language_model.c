@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/option_rows.h"
+#include "base/options/option_rows.h"
 #include "learn/language/pretrained.h"
 
 static const char *const tokenizer_names[LUD_TOKENIZER_KINDS + 1] = {"words", "bytes", "file", NULL};

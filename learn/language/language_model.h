@@ -2,7 +2,7 @@
  * new or pretrained. */
 #pragma once
 
-#include "base/options.h"
+#include "base/options/options.h"
 #include "learn/language/generate.h"
 #include "learn/language/parse_action.h"
 #include "learn/language/prompt.h"

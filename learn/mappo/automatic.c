@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/automatic.h"
+#include "base/options/automatic.h"
 
 /* What the rules look at. */
 typedef struct world_size {

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "learn/learner.h"
-#include "learn/mappo/device_rollout.h"
 #include "learn/mappo/evaluation.h"
-#include "learn/mappo/rollout.h"
+#include "learn/mappo/rollout/device_rollout.h"
+#include "learn/mappo/rollout/rollout.h"
 #include "learn/mappo/update.h"
 #include "learn/nn/arrays.h"
 #include "learn/store/profile.h"

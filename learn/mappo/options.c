@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/automatic.h"
 #include "base/file.h"
-#include "base/option_rows.h"
+#include "base/options/automatic.h"
+#include "base/options/option_rows.h"
 #include "learn/policy_gradient/value_normaliser.h"
 
 const char *const lud_mappo_encoder_names[] = {"auto", "mlp", "graph", "grid", NULL};

@@ -96,9 +96,9 @@ lud_status lud_mappo_options_end(const lud_tree *learner, lud_mappo_options *opt
 int64_t lud_mappo_state_width(const lud_mappo_options *options);
 
 /* Rows of the option tables of those who act with these networks; `chosen`: whether who reads the table
- * chooses the values that can follow from the world (base/automatic.h). The fields are those of a
+ * chooses the values that can follow from the world (base/options/automatic.h). The fields are those of a
  * lud_mappo_options behind `in`, as `network.`; nothing where the table fills one itself. Needs
- * base/option_rows.h. */
+ * base/options/option_rows.h. */
 #define LUD_MAPPO_ENCODER_ROW(in)                                                                            \
     CHOICE_AT("encoder", in encoder, "auto", lud_mappo_encoder_names,                                        \
               "what sees the world; auto: graph where edges are observed, grid in multigrid, else mlp")

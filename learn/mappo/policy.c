@@ -11,7 +11,7 @@
 #include "learn/mappo/mappo.h"
 #include "learn/mappo/stability/mad.h"
 #include "learn/policy_gradient/value_normaliser.h"
-#include "learn/store/parameters.h"
+#include "learn/runs/parameters.h"
 
 enum { ROWS = 1024, MOST_NODES = 512 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "learn/episodes/statistics.h"
-#include "learn/store/parameters.h"
+#include "learn/runs/parameters.h"
 
 static bool has_shape(const lud_tensor *tensor, const lud_parameter *parameter) {
     if (tensor->type != LUD_TENSOR_F32 || tensor->n_dimensions != parameter->n_dimensions) return false;

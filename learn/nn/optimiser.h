@@ -4,7 +4,7 @@
  * a group that lie side by side are stepped in one call. Moments are kept in the parameters' precision. */
 #pragma once
 
-#include "base/options.h"
+#include "base/options/options.h"
 #include "base/text.h"
 #include "learn/nn/parameters.h"
 #include "learn/nn/upload_batch.h"
@@ -44,8 +44,8 @@ typedef struct lud_optimiser_options {
  * rank 128, scale 32, channel scaling; APOLLO-Mini: rank 1, scale 128, tensor scaling. */
 lud_optimiser_options lud_optimiser_defaults(lud_optimiser_kind kind);
 
-/* The rows (base/option_rows.h) of a learner's section `optimiser`, which fills a lud_optimiser_options; the
- * defaults of epsilon and weight decay are the learner's. */
+/* The rows (base/options/option_rows.h) of a learner's section `optimiser`, which fills a
+ * lud_optimiser_options; the defaults of epsilon and weight decay are the learner's. */
 #define LUD_OPTIMISER_ROWS(default_epsilon, default_decay)                                                   \
     CHOICE_AT("type", kind, "adam", lud_optimiser_names,                                                     \
               "the apollos keep moments of projections of matrices, the others of every number"),            \

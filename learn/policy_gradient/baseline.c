@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/option_rows.h"
+#include "base/options/option_rows.h"
 
 const char *const lud_baseline_names[] = {"ema_only", "warmup_then_ema", "group_mean", "expected_confidence",
                                           "zero",     "critic",          NULL};

@@ -18,7 +18,7 @@
  *     zero                 nothing: the advantage is the reward */
 #pragma once
 
-#include "base/options.h"
+#include "base/options/options.h"
 #include "learn/store/checkpoint.h"
 
 typedef enum lud_baseline_type {

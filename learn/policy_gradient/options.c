@@ -1,6 +1,6 @@
 #include "learn/policy_gradient/options.h"
 
-#include "base/option_rows.h"
+#include "base/options/option_rows.h"
 
 const char *const lud_time_limit_names[] = {"terminal", "discard", "bootstrap", NULL};
 

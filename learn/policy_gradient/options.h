@@ -1,7 +1,7 @@
 /* What every learner by policy gradient can be told: embedded in its options. */
 #pragma once
 
-#include "base/options.h"
+#include "base/options/options.h"
 #include "learn/policy_gradient/baseline.h"
 #include "learn/policy_gradient/gate.h"
 

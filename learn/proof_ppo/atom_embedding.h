@@ -4,7 +4,7 @@
 
 #include "learn/nn/nn.h"
 #include "learn/proof_ppo/options.h"
-#include "sim/proof/proof_base.h"
+#include "sim/proof/knowledge/proof_base.h"
 
 /* Declares the embedder on the network. parts[n] are the values p, a, b, ... of the predicate and the
  * arguments, each [atoms][embedding_size], 1 < n <= 1 + LUD_PROOF_MAX_ARITY; `counts` one more of that shape

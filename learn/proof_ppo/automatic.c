@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "base/automatic.h"
+#include "base/options/automatic.h"
 
 static double round_to(double x, double unit) {
     return ceil(x / unit) * unit;

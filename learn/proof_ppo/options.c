@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "base/automatic.h"
-#include "base/option_rows.h"
+#include "base/options/automatic.h"
+#include "base/options/option_rows.h"
 #include "learn/proof_ppo/decisions.h"
 
 static const char *const atom_embedders[] = {"transe", "sum",       "concat",      "complex", "rotate",

@@ -1,7 +1,7 @@
 /* Options of the learner `proof-ppo`, as they stand under `learner:`. */
 #pragma once
 
-#include "base/options.h"
+#include "base/options/options.h"
 #include "learn/nn/optimiser.h"
 #include "learn/nn/schedule.h"
 #include "learn/policy_gradient/options.h"
@@ -82,7 +82,7 @@ typedef struct lud_proof_rank_options {
     lud_proof_fusion fusion;
 } lud_proof_rank_options;
 
-/* The rows of an option table (base/option_rows.h) that every learner has which ranks; `at` is its
+/* The rows of an option table (base/options/option_rows.h) that every learner has which ranks; `at` is its
  * lud_proof_rank_options. */
 extern const char *const lud_proof_tie_rules[];
 #define LUD_PROOF_RANK_ROWS(at)                                                                              \

@@ -7,9 +7,9 @@
 
 #include "base/file.h"
 #include "learn/proof_ppo/automatic.h"
+#include "learn/proof_ppo/evaluation/query.h"
+#include "learn/proof_ppo/evaluation/report.h"
 #include "learn/proof_ppo/policy.h"
-#include "learn/proof_ppo/query.h"
-#include "learn/proof_ppo/report.h"
 
 typedef lud_proof_learner_state prover;
 

@@ -5,7 +5,7 @@
 
 #include "learn/learner.h"
 #include "learn/policy_gradient/update.h"
-#include "learn/proof_ppo/evaluation.h"
+#include "learn/proof_ppo/evaluation/evaluation.h"
 #include "learn/proof_ppo/head.h"
 #include "learn/proof_ppo/rollout.h"
 #include "learn/proof_ppo/update.h"

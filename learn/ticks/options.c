@@ -1,6 +1,6 @@
 #include "learn/ticks/options.h"
 
-#include "base/option_rows.h"
+#include "base/options/option_rows.h"
 #include "learn/policy_gradient/value_normaliser.h"
 
 static const char *const policy_names[] = {"vector", "tokens", NULL};

@@ -6,7 +6,7 @@
 #include <xxhash.h>
 
 #include "agents/shared_policy.h"
-#include "learn/store/parameters.h"
+#include "learn/runs/parameters.h"
 #include "learn/ticks/ticks.h"
 
 enum { ROWS = 1024, REMEMBERED = 1024 };

@@ -1,7 +1,7 @@
 /* Whether the files of a scenario have changed on disk. */
 #pragma once
 
-#include "base/tree.h"
+#include "base/options/tree.h"
 
 typedef struct lud_file_watch {
     lud_tree_files files;

@@ -4,7 +4,7 @@
  * in a state, for a thing that is not on the grid. The header also compiles as CUDA. */
 #pragma once
 
-#include "sim/multigrid/grid_spec.h"
+#include "sim/multigrid/file/grid_spec.h"
 
 /* What an action id means. */
 typedef enum lud_grid_verb {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/multigrid/grid_codes.h"
+#include "sim/multigrid/file/grid_codes.h"
 
 /* A present, non-null value of the file. */
 static lud_tree *get(lud_tree *root, const char *key) {

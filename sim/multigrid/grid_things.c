@@ -1,5 +1,5 @@
-#include "base/option_rows.h"
-#include "sim/multigrid/grid_options.h"
+#include "base/options/option_rows.h"
+#include "sim/multigrid/file/grid_options.h"
 
 static const char *const target_names[] = {"kill_button", "pause_switch", "control_button", NULL};
 

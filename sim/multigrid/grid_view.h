@@ -3,7 +3,7 @@
  * A scene is allocated once for a model and filled again and again; filling allocates nothing. */
 #pragma once
 
-#include "sim/multigrid/grid_spec.h"
+#include "sim/multigrid/file/grid_spec.h"
 
 /* One agent. Coordinates count from the north-west corner: x east, y south. */
 typedef struct lud_grid_scene_agent {

@@ -1,11 +1,11 @@
 #include <assert.h>
 
+#include "sim/multigrid/file/grid_options.h"
+#include "sim/multigrid/file/grid_parse.h"
 #include "sim/multigrid/grid_board.h"
 #include "sim/multigrid/grid_describe.h"
 #include "sim/multigrid/grid_measures.h"
 #include "sim/multigrid/grid_observe.h"
-#include "sim/multigrid/grid_options.h"
-#include "sim/multigrid/grid_parse.h"
 #include "sim/multigrid/grid_step.h"
 
 /* --- Goals --- */

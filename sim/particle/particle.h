@@ -12,7 +12,7 @@
  * numbers, held exactly. Entities are numbered agents first, then the others in the order of the table. */
 #pragma once
 
-#include "base/options.h"
+#include "base/options/options.h"
 #include "sim/world.h"
 
 enum { LUD_PARTICLE_MAX_SPEECH = 64 };

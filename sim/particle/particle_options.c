@@ -1,6 +1,6 @@
 /* The option tables of the particle section and of the rows of its tables, and how rows are read. */
 
-#include "base/option_rows.h"
+#include "base/options/option_rows.h"
 #include "sim/particle/particle_rows.h"
 
 #define BIG 1e9

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/proof/relation_rules.h"
+#include "sim/proof/knowledge/relation_rules.h"
 
 /* Square matrices of bits: row x holds the second arguments that stand in the relation to x. */
 typedef uint64_t word;

@@ -12,7 +12,7 @@
  * updates does not grow with the length of proofs. */
 #pragma once
 
-#include "sim/proof/proof_base.h"
+#include "sim/proof/knowledge/proof_base.h"
 
 typedef struct lud_fixpoint lud_fixpoint;
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/proof/proof_builder.h"
+#include "sim/proof/knowledge/proof_builder.h"
 
 enum { UNKNOWN_PREDICATE, OPEN_VARIABLE, UNKNOWN_CONSTANT, KINDS };
 

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "sim/proof/proof_index.h"
+#include "sim/proof/knowledge/proof_index.h"
 
 enum {
     STATE_VARIABLES = LUD_PROOF_MAX_GOALS * LUD_PROOF_MAX_ARITY,

@@ -9,7 +9,7 @@
  * atoms. */
 #pragma once
 
-#include "sim/proof/proof_base.h"
+#include "sim/proof/knowledge/proof_base.h"
 
 enum {
     LUD_PROOF_MAX_GOALS = 16,       /* of one state */

@@ -5,7 +5,7 @@
  * (False), when the agent gives up (Endf), or at the depth limit. */
 #pragma once
 
-#include "base/options.h"
+#include "base/options/options.h"
 #include "sim/proof/proof_expand.h"
 #include "sim/world.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/option_rows.h"
+#include "base/options/option_rows.h"
 #include "sim/proof/proof_model.h"
 #include "sim/proof/proof_tree.h"
 

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "sim/proof/proof_index.h"
+#include "sim/proof/knowledge/proof_index.h"
 
 /* A growing list of numbers. */
 typedef struct list {

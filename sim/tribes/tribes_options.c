@@ -1,6 +1,6 @@
 #include "sim/tribes/tribes_options.h"
 
-#include "base/option_rows.h"
+#include "base/options/option_rows.h"
 
 #define MOST_WEIGHT 1e6
 

@@ -1,7 +1,7 @@
 /* The option tables of tribes files. */
 #pragma once
 
-#include "base/options.h"
+#include "base/options/options.h"
 #include "sim/tribes/tribes.h"
 
 /* Section `tribes`: what the spec takes as it stands, and what is read further. */

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/automatic.h"
-#include "base/option_rows.h"
+#include "base/options/automatic.h"
+#include "base/options/option_rows.h"
 
 typedef struct inner {
     int64_t layers;

@@ -44,12 +44,13 @@ static const struct room {
     int family;
 } rooms[] = {
     {"learn/store/", EVERYBODY},           /* checkpoints, metrics */
+    {"learn/runs/", EVERYBODY},            /* the folder of a training or a solution */
     {"learn/nn/", EVERYBODY},              /* networks, optimisers */
     {"learn/policy_gradient/", EVERYBODY}, /* what PPO learners share */
     {"learn/learner.", EVERYBODY},         /* the interface */
     {"learn/best.", EVERYBODY},            /* the best parameters of a training */
     {"learn/train.", EVERYBODY},           /* the loop */
-    {"learn/store/run.", EVERYBODY},       /* opening a RUN of any learner */
+    {"learn/runs/run.", EVERYBODY},        /* opening a RUN of any learner */
     {"learn/episodes/", EVERYBODY},        /* data sets of recorded episodes, windows */
     {"learn/language/", EVERYBODY},        /* tokens, transformers, generation */
     {"learn/empo/", EMPO},                 /* theory, equations, layout, overlay, options */
@@ -213,11 +214,11 @@ static void test_rules(void **state) {
                 may_use(LEARN, KERNELS));
     assert_false(may_use(BASE, SIM) || may_use(RENDER, LEARN) || may_use(LEARN, RENDER) ||
                  may_use(AGENTS, LEARN));
-    assert_int_equal(layer_of("sim/multigrid/grid_spec.h"), SIM);
+    assert_int_equal(layer_of("sim/multigrid/file/grid_spec.h"), SIM);
     const int nn = room_of("learn/nn/nn.h"), exact = room_of("learn/empo/exact/exact.c"),
               theory = room_of("learn/empo/theory.h"), mappo = room_of("learn/mappo/mappo.c"),
               embedding = room_of("learn/kge/embedding.h"), kge = room_of("learn/kge/kge.c"),
-              prover = room_of("learn/proof_ppo/ranking.h"), all = room_of("learn/registry.c");
+              prover = room_of("learn/proof_ppo/evaluation/ranking.h"), all = room_of("learn/registry.c");
     assert_true(room_may_use(exact, theory) && room_may_use(exact, nn) && room_may_use(prover, embedding) &&
                 room_may_use(kge, prover) && room_may_use(all, mappo) && room_may_use(-1, nn));
     assert_false(room_may_use(theory, exact) || room_may_use(nn, exact) || room_may_use(mappo, exact) ||

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/option_rows.h"
+#include "base/options/option_rows.h"
 
 typedef struct inner {
     double x;

@@ -10,8 +10,8 @@
 
 #include "base/arena.h"
 #include "base/file.h"
-#include "base/option_rows.h"
-#include "base/tree.h"
+#include "base/options/option_rows.h"
+#include "base/options/tree.h"
 #include "out_of_memory.h"
 
 static char folder[] = "/tmp/ludus-memory-XXXXXX";

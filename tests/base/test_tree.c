@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/tree.h"
+#include "base/options/tree.h"
 
 static lud_arena *arena;
 

@@ -15,7 +15,7 @@
 #include "learn/empo/evaluation/policy_estimate.h"
 #include "learn/empo/exact/options.h"
 #include "learn/empo/support_solved.h"
-#include "learn/store/run.h"
+#include "learn/runs/run.h"
 #include "learn/train.h"
 
 #define WORLD                                                                                                \

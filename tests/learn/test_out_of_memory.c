@@ -15,7 +15,7 @@
 #include "learn/empo/evaluation/policy_estimate.h"
 #include "learn/empo/exact/chain.h"
 #include "learn/learner.h"
-#include "learn/store/run.h"
+#include "learn/runs/run.h"
 #include "learn/ticks/ticks.h"
 #include "learn/train.h"
 #include "out_of_memory.h"

@@ -19,7 +19,7 @@
 #include "full_disk.h"
 #include "learn/nn/nn.h"
 #include "learn/nn/optimiser.h"
-#include "learn/store/parameters.h"
+#include "learn/runs/parameters.h"
 #include "learn/train.h"
 
 enum { ROWS = 16, INPUTS = 6, HIDDEN = 24, ITERATIONS = 40 };

@@ -14,7 +14,7 @@
 #include "out_of_memory.h"
 #include "sim/batch.h"
 #include "sim/multigrid/grid_view.h"
-#include "sim/proof/family_tree.h"
+#include "sim/proof/knowledge/family_tree.h"
 #include "sim/proof/proof_batch.h"
 #include "sim/proof/proof_tree.h"
 #include "sim/proof/prover.h"

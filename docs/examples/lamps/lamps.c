@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/option_rows.h"
+#include "base/options/option_rows.h"
 
 #define OPTIONS lamps_options
 static const lud_option rows[] = {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "base/option_rows.h"
+#include "base/options/option_rows.h"
 #include "sim/batch.h"
 
 typedef struct q_options {

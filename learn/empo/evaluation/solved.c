@@ -10,8 +10,8 @@
 #include "learn/empo/evaluation/report.h"
 #include "learn/empo/exact/solution_policy.h"
 #include "learn/empo/overlay.h"
-#include "learn/store/origin.h"
-#include "learn/store/run.h"
+#include "learn/runs/origin.h"
+#include "learn/runs/run.h"
 
 enum { ROLLOUTS = 64 }; /* of each goal in every state of an episode, where a policy has to be played */
 

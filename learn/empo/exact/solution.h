@@ -1,7 +1,7 @@
 /* The solution of a world as one file, mapped into memory.
  *
  *   bytes 0..4095   header (struct lud_empo_header, little endian); the last 64 are a text, the key of the
- * settings that made it (learn/store/settings.h), empty where it is not known layer_begin     uint64[n_layers
+ * settings that made it (learn/runs/settings.h), empty where it is not known layer_begin     uint64[n_layers
  * + 1] states          uint8[n_states][state_bytes], sorted within each layer records
  * double[n_states][record_doubles], parts at the offsets that the header names checksums uint64[blocks], XXH3
  * of each block of block_bytes of the records, the last may be shorter

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "learn/empo/exact/open_goals.h"
 #include "learn/empo/exact/options.h"
-#include "learn/store/begin.h"
+#include "learn/runs/begin.h"
 
 static lud_status create_policies(lud_empo_case *c, lud_error *error) {
     const lud_scenario *s = c->scenario;

@@ -5,7 +5,7 @@
 
 #include "learn/empo/exact/options.h"
 #include "learn/empo/exact/solution.h"
-#include "learn/store/lock.h"
+#include "learn/runs/lock.h"
 #include "sim/scenario.h"
 
 typedef struct lud_empo_solve_options {

@@ -4,7 +4,7 @@
 
 #include "agents/kinds.h"
 #include "base/file.h"
-#include "base/option_rows.h"
+#include "base/options/option_rows.h"
 
 typedef struct prior_options {
     const char *type, *run;

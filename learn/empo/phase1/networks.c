@@ -1,5 +1,5 @@
 #include "learn/empo/phase1/networks.h"
-#include "learn/store/parameters.h"
+#include "learn/runs/parameters.h"
 
 #include <assert.h>
 #include <math.h>

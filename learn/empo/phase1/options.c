@@ -1,6 +1,6 @@
 #include "learn/empo/phase1/options.h"
 
-#include "base/option_rows.h"
+#include "base/options/option_rows.h"
 #include "learn/empo/options.h"
 
 #define STEPS 1e15

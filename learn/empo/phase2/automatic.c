@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "base/automatic.h"
+#include "base/options/automatic.h"
 #include "learn/empo/layout.h"
 
 typedef lud_empo_learner_options options;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "learn/empo/phase2/evaluation.h"
-#include "learn/store/run.h"
+#include "learn/runs/run.h"
 
 typedef struct learned_records {
     lud_learned run;

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "learn/runs/run.h"
 #include "learn/store/history.h"
-#include "learn/store/run.h"
 
 enum { N_STEPS = 200, N_SHOWN = 6, MOST_LOOPS = 16, MOST_CURVES = 8 };
 static const int shown[N_SHOWN] = {0, 10, 25, 50, 99, 199};

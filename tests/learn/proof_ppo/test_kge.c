@@ -17,7 +17,7 @@
 #include "learn/kge/embedding.h"
 #include "learn/kge/kge.h"
 #include "learn/proof_ppo/support_proof.h"
-#include "learn/store/run.h"
+#include "learn/runs/run.h"
 #include "learn/train.h"
 
 static char folder[] = "kge_XXXXXX";

@@ -11,10 +11,10 @@
 
 #include <xxhash.h>
 
-#include "sim/multigrid/grid_codes.h"
-#include "sim/multigrid/grid_generate.h"
+#include "sim/multigrid/file/grid_codes.h"
+#include "sim/multigrid/file/grid_generate.h"
+#include "sim/multigrid/file/grid_parse.h"
 #include "sim/multigrid/grid_model.h"
-#include "sim/multigrid/grid_parse.h"
 #include "sim/statespace.h"
 
 static lud_arena *arena;

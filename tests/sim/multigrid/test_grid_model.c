@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
+#include "sim/multigrid/file/grid_parse.h"
 #include "sim/multigrid/grid_observe.h"
-#include "sim/multigrid/grid_parse.h"
 #include "sim/support_grids.h"
 #include "sim/support_sketch.h"
 

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "sim/multigrid/grid_codes.h"
+#include "sim/multigrid/file/grid_codes.h"
+#include "sim/multigrid/file/grid_parse.h"
 #include "sim/multigrid/grid_model.h"
-#include "sim/multigrid/grid_parse.h"
 
 static lud_arena *arena;
 

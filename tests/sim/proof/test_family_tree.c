@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "sim/proof/family_tree.h"
+#include "sim/proof/knowledge/family_tree.h"
 #include "sim/proof/prover.h"
 #include "sim/proof/support_proof.h"
 

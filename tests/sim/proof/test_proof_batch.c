@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "sim/proof/family_tree.h"
+#include "sim/proof/knowledge/family_tree.h"
 #include "sim/proof/support_proof.h"
 
 static const char *const family_rules = "grandfather_1:1:father(x,z), father(z,y) -> grandfather(x,y)\n"
