@@ -30,6 +30,12 @@ install(FILES include/ludus/ludus.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ludu
 install(TARGETS libludus_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 install(EXPORT ludus NAMESPACE ludus:: FILE ludus-config.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ludus COMPONENT development)
 file(RELATIVE_PATH LUDUS_PREFIX_FROM_PKGCONFIG /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+# What the archive needs besides; not as required packages, whose headers nobody needs who links the shared library.
+list(JOIN SDL2_LDFLAGS " " LUDUS_STATIC_LIBRARIES)
+foreach(flags FYAML_LDFLAGS JANSSON_LDFLAGS XXHASH_LDFLAGS HDF5_LDFLAGS ZLIB_LDFLAGS)
+  list(JOIN ${flags} " " joined)
+  string(APPEND LUDUS_STATIC_LIBRARIES " ${joined}")
+endforeach()
 configure_file(cmake/ludus.pc.in ${PROJECT_BINARY_DIR}/generated/ludus.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/generated/ludus.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
