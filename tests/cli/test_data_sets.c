@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 #include <jansson.h>
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -209,7 +209,7 @@ static void show(FILE *out, int64_t episode, const char *name, lud_data_set *set
     void *rows = malloc(bytes + 1);
     assert_non_null(rows);
     if (lud_data_set_read(set, array, part, episode, 0, n, rows, &error)) fail_msg("%s", error.text);
-    fprintf(out, "%d %s %d %lu\n", (int)episode, name, n, crc32(0, rows, (uInt)bytes));
+    fprintf(out, "%d %s %d %lu\n", (int)episode, name, n, (unsigned long)libdeflate_crc32(0, rows, bytes));
     free(rows);
 }
 

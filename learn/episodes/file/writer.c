@@ -221,10 +221,10 @@ lud_status lud_data_writer_create(const char *path, const lud_data_writing *writ
     w->tracks = calloc((size_t)info->n_agents + 1, sizeof *w->tracks);
     w->returns = calloc((size_t)info->n_agents + 1, sizeof *w->returns);
     w->path = strdup(path);
-    lud_column_queue_begin(&w->queue, writing->n_threads, writing->level);
     if (asprintf(&w->partial, "%s.partial-%ld", path, (long)getpid()) < 0) w->partial = NULL;
-    lud_status status =
-        w->tracks && w->returns && w->path && w->partial ? make_file(w, error) : out_of_memory(w, error);
+    lud_status status = w->tracks && w->returns && w->path && w->partial ? LUD_OK : out_of_memory(w, error);
+    if (!status) status = lud_column_queue_begin(&w->queue, writing->n_threads, writing->level, error);
+    if (!status) status = make_file(w, error);
     if (!status) status = lud_data_writer_commit(w, error);
     if (status)
         lud_data_writer_abandon(w);
