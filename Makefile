@@ -4,7 +4,7 @@ CTEST  := ctest --output-on-failure -j$(shell nproc)
 export OMP_WAIT_POLICY ?= passive
 
 .PHONY: all install-deps install-deps-test python-readers build program demo test test-all test-format test-long test-readers test-tidy \
-  test-sanitize test-threads build-fuzz test-fuzz test-fuzz-night test-strangers bench clean
+  test-sanitize test-threads build-fuzz test-fuzz test-fuzz-night test-strangers bench packages clean
 
 all: build
 
@@ -88,6 +88,11 @@ test-strangers: build
 
 test-fuzz: build-fuzz
 	@bash cmake/fuzz.sh build/fuzz 20000 15
+
+# Debian packages of the program, the library and what programs are built with: build/release/packages/*.deb.
+packages: build
+	@cpack --config $(BUILD)/CPackConfig.cmake -B $(BUILD)/packages >/dev/null
+	@ls $(BUILD)/packages/*.deb
 
 bench: build
 	$(BUILD)/ludus bench

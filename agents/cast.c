@@ -173,9 +173,17 @@ void lud_cast_set(lud_cast *cast, int agent, lud_policy *policy) {
     arrange(cast);
 }
 
+static const member *member_of(const lud_cast *cast, int agent) {
+    const member *own = &cast->members[cast->n_members + agent];
+    return own->policy ? own : &cast->members[cast->scenario_member[agent]];
+}
+
 lud_policy *lud_cast_get(const lud_cast *cast, int agent) {
-    lud_policy *own = cast->members[cast->n_members + agent].policy;
-    return own ? own : cast->members[cast->scenario_member[agent]].policy;
+    return member_of(cast, agent)->policy;
+}
+
+const uint8_t *lud_cast_remembered(const lud_cast *cast, const uint8_t *hidden, int agent) {
+    return hidden + member_of(cast, agent)->hidden_offset;
 }
 
 size_t lud_cast_hidden_bytes(const lud_cast *cast) {

@@ -34,6 +34,8 @@ void lud_cast_act_told(const lud_cast *cast, lud_range range, const uint8_t *sta
 lud_status lud_cast_check(const lud_cast *cast, lud_error *error);
 /* The goal of an agent in one environment's hidden bytes, -1: none. */
 int lud_cast_goal(const lud_cast *cast, const uint8_t *hidden, int agent);
+/* The part of one environment's hidden bytes that the policy of an agent has. */
+const uint8_t *lud_cast_remembered(const lud_cast *cast, const uint8_t *hidden, int agent);
 /* Whether hidden[n][hidden_bytes] from elsewhere can be that of running episodes. Policies must bear any
  * bytes in theirs. */
 lud_status lud_cast_check_hidden(const lud_cast *cast, int n, const uint8_t *hidden, lud_error *error);

@@ -32,13 +32,17 @@ static lud_policy *learned(const cast_source *s, int agent) {
     return policy->kind->create ? NULL : policy;
 }
 
-static bool action_probabilities(lud_overlay_source *source, const uint8_t *state, int agent, int goal,
-                                 double *p) {
+static bool action_probabilities(lud_overlay_source *source, const uint8_t *state, const uint8_t *hidden,
+                                 int agent, int goal, double *p) {
     const cast_source *s = (const cast_source *)source;
     lud_policy *policy = learned(s, agent);
-    return policy && s->model->layout.actions[agent].n_discrete > 0 &&
-           !(s->model->world->is_terminal && s->model->world->is_terminal(s->model, state)) &&
-           lud_policy_distribution(policy, state, agent, goal, p);
+    if (!policy || s->model->layout.actions[agent].n_discrete == 0 ||
+        (s->model->world->is_terminal && s->model->world->is_terminal(s->model, state)))
+        return false;
+    if (policy->hidden_bytes > 0 && policy->kind->recalled_distribution)
+        return hidden && policy->kind->recalled_distribution(
+                             policy, state, lud_cast_remembered(s->cast, hidden, agent), agent, p);
+    return lud_policy_distribution(policy, state, agent, goal, p);
 }
 
 static bool quantity_values(lud_overlay_source *source, const uint8_t *state, double *values) {
@@ -115,9 +119,12 @@ static bool find(cast_source *s) {
     s->measured = lud_arena_take_array(s->arena, n_measures + 1, sizeof *s->measured);
     s->state = lud_arena_take_array(s->arena, layout->state_bytes, 1);
     s->numbers = lud_arena_take_array(s->arena, n_agents + 1, sizeof *s->numbers);
-    if (!s->numbers || !quantities || !p || !s->whose || !s->measured || !s->state) return false;
+    uint8_t *hidden = lud_arena_take_array(s->arena, lud_cast_hidden_bytes(s->cast), 1);
+    if (!hidden || !s->numbers || !quantities || !p || !s->whose || !s->measured || !s->state) return false;
     s->base.quantities = quantities;
-    s->model->world->reset(s->model, (lud_range){.n = 1, .tick = &tick}, s->state);
+    const lud_range first = {.n = 1, .tick = &tick};
+    s->model->world->reset(s->model, first, s->state);
+    lud_cast_reset(s->cast, first, s->state, hidden);
     for (int i = 0; i < layout->n_agents; i++) {
         lud_policy *policy = learned(s, i);
         const lud_policy_kind *kind = lud_cast_get(s->cast, i)->kind;
@@ -131,7 +138,7 @@ static bool find(cast_source *s) {
         if (!policy) continue;
         if (!s->n_entities) s->n_entities = lud_policy_attention(policy, s->state, NULL);
         if (lud_policy_value(policy, s->state, i, p)) add_quantity(s, quantities, i, name, "value");
-        if (action_probabilities(&s->base, s->state, i, -1, p)) s->base.policy_name = "policy";
+        if (action_probabilities(&s->base, s->state, hidden, i, -1, p)) s->base.policy_name = "policy";
     }
     s->n_values = s->base.n_quantities;
     for (int k = 0; s->model->world->measure && k < layout->n_measures; k++) {

@@ -35,9 +35,10 @@ typedef struct lud_overlay_source {
     bool (*choice_probabilities)(struct lud_overlay_source *source, const uint8_t *state, double *values);
     /* values[number of the agent's goals]; false too for agents whose goals have none. */
     bool (*goal_values)(struct lud_overlay_source *source, const uint8_t *state, int agent, double *values);
-    /* probabilities[n_discrete of the agent], when it has this goal (-1: not known). */
-    bool (*action_probabilities)(struct lud_overlay_source *source, const uint8_t *state, int agent, int goal,
-                                 double *probabilities);
+    /* probabilities[n_discrete of the agent], when it has this goal (-1: not known). `hidden`: what the cast
+     * remembers before it acts in that state (agents/cast.h), null where that is not known. */
+    bool (*action_probabilities)(struct lud_overlay_source *source, const uint8_t *state,
+                                 const uint8_t *hidden, int agent, int goal, double *probabilities);
     /* For worlds with a graph of entities: weights[n_entities] is how strongly the agent attends to each, sum
      * at most 1. */
     bool (*attention)(struct lud_overlay_source *source, const uint8_t *state, int agent, float *weights);

@@ -2,16 +2,20 @@
 
 #include "agents/policy.h"
 #include "cli/cli.h"
+#include "cli/manual.h"
 #include "learn/learner.h"
 #include "sim/multigrid/file/grid_codes.h"
 
 typedef struct help_values {
-    bool markdown;
+    bool markdown, manual;
+    const char *completion;
 } help_values;
 
 #define FLAGS help_values
 static const lud_flag flags[] = {
     SWITCH_FLAG("markdown", 0, markdown, "option tables as Markdown"),
+    SWITCH_FLAG("manual", 0, manual, "the manual page of the program, or of the verb that is named, as roff"),
+    TEXT_FLAG("completion", 0, completion, "SHELL", "a script that completes words in bash, zsh or fish"),
 };
 
 static void print_overview(void) {
@@ -111,10 +115,10 @@ static void print_options(bool markdown) {
     for (int i = 0; i < n; i++) print_learner(learners[i], markdown);
 }
 
-/* Everything `ludus help` can be asked about. */
-static lud_status unknown_topic(const char *topic, lud_error *error) {
-    enum { MAX_NAMES = 64 };
-    const char *names[MAX_NAMES];
+enum { MAX_TOPICS = 64 };
+
+/* Everything `ludus help` can be asked about; returns how many. */
+static int list_topics(const char *names[MAX_TOPICS]) {
     int n = 0, count;
     names[n++] = "scenario";
     names[n++] = "options";
@@ -123,11 +127,17 @@ static lud_status unknown_topic(const char *topic, lud_error *error) {
     count = lud_verbs(verbs);
     for (int i = 0; i < count; i++) names[n++] = verbs[i]->name;
     const lud_world *const *worlds = lud_worlds(&count);
-    for (int i = 0; i < count && n < MAX_NAMES; i++) names[n++] = worlds[i]->name;
+    for (int i = 0; i < count && n < MAX_TOPICS; i++) names[n++] = worlds[i]->name;
     const lud_policy_kind *const *policies = lud_policies(&count);
-    for (int i = 0; i < count && n < MAX_NAMES; i++) names[n++] = policies[i]->name;
+    for (int i = 0; i < count && n < MAX_TOPICS; i++) names[n++] = policies[i]->name;
     const lud_learner_kind *const *learners = lud_learners(&count);
-    for (int i = 0; i < count && n < MAX_NAMES; i++) names[n++] = learners[i]->name;
+    for (int i = 0; i < count && n < MAX_TOPICS; i++) names[n++] = learners[i]->name;
+    return n;
+}
+
+static lud_status unknown_topic(const char *topic, lud_error *error) {
+    const char *names[MAX_TOPICS];
+    const int n = list_topics(names);
     const char *near = lud_nearest_name(topic, names, n);
     return lud_invalid(error, "no help on '%s'%s%s%s", topic, near ? ", did you mean 'ludus help " : "",
                        near ? near : "", near ? "'?" : "; 'ludus help' lists what there is");
@@ -143,6 +153,16 @@ static const lud_policy_kind *find_policy(const char *name) {
 
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
     const help_values *values = data;
+    if (values->completion) {
+        const char *names[MAX_TOPICS];
+        return lud_completion_print(values->completion, names, list_topics(names), error);
+    }
+    if (values->manual) {
+        const lud_verb *verb = n_arguments > 0 ? lud_verb_find(arguments[0], error) : NULL;
+        if (n_arguments > 0 && !verb) return LUD_ERROR_INPUT;
+        lud_manual_print(verb);
+        return LUD_OK;
+    }
     if (n_arguments == 0) {
         print_overview();
         return LUD_OK;

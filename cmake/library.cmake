@@ -12,6 +12,17 @@ if(NOT LUDUS_SANITIZE) # else the program brings the sanitizer's functions
   target_link_options(libludus PRIVATE LINKER:--no-undefined)
 endif()
 
+# The same as an archive that holds all layers; what it stands on is told by pkg-config --static.
+set(layers base kernels sim agents learn render)
+add_library(libludus_static STATIC ${library_sources})
+ludus_settings(libludus_static)
+foreach(layer IN LISTS layers)
+  target_sources(libludus_static PRIVATE $<TARGET_OBJECTS:lud_${layer}>)
+endforeach()
+target_include_directories(libludus_static PRIVATE ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(libludus_static PRIVATE lud_learn lud_render)
+set_target_properties(libludus_static PROPERTIES OUTPUT_NAME ludus)
+
 # The samples, which include one header and link one library.
 file(GLOB sample_sources CONFIGURE_DEPENDS samples/*.c)
 foreach(source IN LISTS sample_sources)
@@ -26,11 +37,3 @@ foreach(source IN LISTS sample_sources)
   list(APPEND ludus_samples sample_${name})
 endforeach()
 
-include(GNUInstallDirs)
-install(TARGETS ludus RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS libludus EXPORT ludus LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES include/ludus/ludus.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ludus)
-install(EXPORT ludus NAMESPACE ludus:: FILE ludus-config.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ludus)
-file(RELATIVE_PATH LUDUS_PREFIX_FROM_PKGCONFIG /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-configure_file(cmake/ludus.pc.in ${PROJECT_BINARY_DIR}/generated/ludus.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/generated/ludus.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -33,21 +33,28 @@ static const lud_backend *backend_in(const char *path, lud_error *error) {
     return 0;
 }
 
-/* Looks beside the executable, one folder up (tests in a build's subfolder), in ../lib, then where the loader
- * looks. The handle stays open for the life of the program: devices hold pointers into it. */
+/* Finds the module beside the file `object`, or where it is installed seen from there. */
+static bool module_near(const char *object, char path[4096]) {
+    static const char *const places[] = {
+        "", "../", "ludus/", "../" LUDUS_LIBRARY_FOLDER "/ludus/"}; /* "../": tests in a build's subfolder */
+    const char *slash = strrchr(object, '/');
+    for (size_t i = 0; i < sizeof places / sizeof *places && slash; ++i) {
+        snprintf(path, 4096, "%.*s/%s" CUDA_FILE, (int)(slash - object), object, places[i]);
+        if (access(path, R_OK) == 0) return true;
+    }
+    return false;
+}
+
+/* Looks near the executable, near the library that this is in, then where the loader looks. The handle stays
+ * open for the life of the program: devices hold pointers into it. */
 static const lud_backend *cuda_backend(const char *module, lud_error *error) {
     if (module) return backend_in(module, error);
-    char folder[3072] = "";
-    ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
-    char *slash = length > 0 ? strrchr(folder, '/') : 0;
-    if (slash) *slash = 0;
-    static const char *const places[] = {"/" CUDA_FILE, "/../" CUDA_FILE, "/../lib/" CUDA_FILE,
-                                         "/../lib/ludus/" CUDA_FILE};
-    for (size_t i = 0; i < sizeof places / sizeof *places && slash; ++i) {
-        char path[4096];
-        snprintf(path, sizeof path, "%s%s", folder, places[i]);
-        if (access(path, R_OK) == 0) return backend_in(path, error);
-    }
+    char program[3072] = "", path[4096];
+    Dl_info here;
+    if (readlink("/proc/self/exe", program, sizeof program - 1) > 0 && module_near(program, path))
+        return backend_in(path, error);
+    if (dladdr(&lud_cpu_backend, &here) && here.dli_fname && module_near(here.dli_fname, path))
+        return backend_in(path, error);
     void *library = dlopen(CUDA_FILE, RTLD_NOW | RTLD_LOCAL);
     if (library) return backend_of(library, CUDA_FILE, error);
     lud_fail(error, LUD_ERROR_UNSUPPORTED, "no CUDA backend: %s is not beside the program", CUDA_FILE);

@@ -16,6 +16,7 @@ typedef struct lud_moment {
     float progress;           /* 0..1 of the step's motion, already eased; 1 shows `state` exactly */
     float glow;               /* 1: just changed .. 0: settled */
     float seconds;            /* clock of slow waves and shimmers; constant in still pictures */
+    const uint8_t *hidden;    /* the cast's hidden bytes before it acts in `state`; null: not known */
     const int32_t *goals;     /* [n_agents] goal to be shown for each agent, -1: none; null: none at all */
     int selected_agent;       /* -1: none */
     bool cell_selected;

@@ -286,8 +286,12 @@ const int32_t *lud_player_goals(lud_player *player) {
     return player->goals;
 }
 
+const uint8_t *lud_player_hidden(const lud_player *player) {
+    return moment_at(player, player->position).hidden;
+}
+
 int lud_player_goal(const lud_player *player, int agent) {
-    return lud_cast_goal(player->runner.cast, moment_at(player, player->position).hidden, agent);
+    return lud_cast_goal(player->runner.cast, lud_player_hidden(player), agent);
 }
 
 void lud_player_plan(lud_player *p, const int32_t *chosen, int32_t *actions) {

@@ -75,5 +75,7 @@ double lud_player_return(const lud_player *player, int agent);
 /* The agents' current goals, [n_agents], -1: none; and that of one. */
 const int32_t *lud_player_goals(lud_player *player);
 int lud_player_goal(const lud_player *player, int agent);
+/* What the cast remembers before it acts in the state that is looked at. */
+const uint8_t *lud_player_hidden(const lud_player *player);
 /* The joint action [n_agents] that would be taken now; changes nothing. */
 void lud_player_plan(lud_player *player, const int32_t *chosen, int32_t *actions);

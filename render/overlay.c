@@ -75,11 +75,12 @@ bool lud_overlay_attention(lud_overlay *overlay, const uint8_t *state, int agent
            source->attention(source, state, agent, weights);
 }
 
-const double *lud_overlay_policy(lud_overlay *o, const uint8_t *state, int agent, int goal) {
+const double *lud_overlay_policy(lud_overlay *o, const uint8_t *state, const uint8_t *hidden, int agent,
+                                 int goal) {
     lud_overlay_source *source = o->source;
     bool shown = o->shown & LUD_OVERLAY_BARS && source->policy_name && source->action_probabilities;
     return shown && o->drawing->model->layout.actions[agent].n_discrete > 0 &&
-                   source->action_probabilities(source, state, agent, goal, o->actions)
+                   source->action_probabilities(source, state, hidden, agent, goal, o->actions)
                ? o->actions
                : NULL;
 }
@@ -330,7 +331,8 @@ static void draw_arrows(lud_overlay *o, lud_canvas *canvas, const lud_theme *the
     if (!(o->shown & LUD_OVERLAY_ARROWS) || !kind->action_sign || !source->action_probabilities) return;
     for (int i = 0; i < layout->n_agents; i++) {
         int goal = moment->goals ? moment->goals[i] : -1;
-        if (!source->action_probabilities(source, moment->state, i, goal, o->actions)) continue;
+        if (!source->action_probabilities(source, moment->state, moment->hidden, i, goal, o->actions))
+            continue;
         pen p = {.canvas = canvas,
                  .colour = layout->roles[i] == LUD_ROLE_HUMAN ? theme->caution : theme->accent,
                  .edge = (lud_rgba){30, 34, 42, 255},

@@ -36,7 +36,8 @@ bool lud_overlay_attention(lud_overlay *overlay, const uint8_t *state, int agent
 
 /* The source's probabilities [n_discrete] of an agent's actions when it has this goal, where it publishes
  * bars of them and bars are shown; null when nothing is known. Good until the next call here. */
-const double *lud_overlay_policy(lud_overlay *overlay, const uint8_t *state, int agent, int goal);
+const double *lud_overlay_policy(lud_overlay *overlay, const uint8_t *state, const uint8_t *hidden, int agent,
+                                 int goal);
 
 /* What an agent read and wrote in a state, appended; false where that is not known. */
 bool lud_overlay_agent_text(lud_overlay *overlay, const uint8_t *state, int agent, lud_text *read,

@@ -212,7 +212,8 @@ static bool find_policy(lud_overlay *o, const column *c, const lud_player *playe
     const lud_layout *layout = &o->drawing->model->layout;
     if (!policy_lines(o)) return false;
     for (int i = o->agent >= 0 ? o->agent : 0; i < layout->n_agents && !list->p; i++) {
-        list->p = lud_overlay_policy(o, lud_player_state(player), i, lud_player_goal(player, i));
+        list->p = lud_overlay_policy(o, lud_player_state(player), lud_player_hidden(player), i,
+                                     lud_player_goal(player, i));
         list->n = layout->actions[i].n_discrete;
         list->names = layout->actions[i].names;
         list->colour = layout->roles[i] == LUD_ROLE_HUMAN ? c->theme->caution : c->theme->accent;

@@ -117,6 +117,7 @@ static lud_status add_frame(recorder *r, float progress, bool moving, lud_error 
                          .progress = lud_eased(progress),
                          .glow = since < 0 ? 0 : fmaxf(0, 1 - since / glow_seconds),
                          .seconds = o->still ? 0 : (float)r->result.frames / (float)o->fps,
+                         .hidden = lud_player_hidden(r->player),
                          .goals = o->goals ? lud_player_goals(r->player) : NULL,
                          .selected_agent = -1,
                          .labels = o->labels,

@@ -29,6 +29,7 @@ typedef struct core {
     int32_t place[ROWS], agent[ROWS], nought[ROWS];
     float *out;          /* [ROWS][horizon][width] */
     float *mixed;        /* [width] of one row */
+    float *kept;         /* [remembered] of one row that is asked about */
     double *p, *log_std; /* [width] */
     lud_arrays arrays;
     void *parts[LUD_MAX_OBSERVATION_PARTS]; /* of one state that is asked about */
@@ -101,15 +102,18 @@ static const float *recall(core *c, const float *predicted, float *kept, int n) 
     return prediction_of(c, kept, step, step % c->options.execute);
 }
 
+/* p[n] that a choice is drawn with. */
+static void chances_of(const core *c, int n, const float *logits, double *p) {
+    soften(n, logits, p);
+    if (!c->options.deterministic) return;
+    int likeliest = 0;
+    for (int k = 1; k < n; k++)
+        if (logits[k] > logits[likeliest]) likeliest = k;
+    for (int k = 0; k < n; k++) p[k] = k == likeliest;
+}
+
 static void act_choice(core *c, const lud_act *act, int e, int slot, const float *logits) {
-    const int n = c->networks.base->shape.model->layout.actions[act->agents[slot]].n_discrete;
-    soften(n, logits, c->p);
-    if (c->options.deterministic) {
-        int likeliest = 0;
-        for (int k = 1; k < n; k++)
-            if (logits[k] > logits[likeliest]) likeliest = k;
-        for (int k = 0; k < n; k++) c->p[k] = k == likeliest;
-    }
+    chances_of(c, c->networks.base->shape.model->layout.actions[act->agents[slot]].n_discrete, logits, c->p);
     lud_policy_choose(act, e, slot, c->p);
 }
 
@@ -189,34 +193,40 @@ static void act_in_range(lud_policy *policy, const lud_act *act) {
     }
 }
 
-static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p) {
+/* Of a choice with what the row remembers; null: nothing. */
+static bool choice(lud_policy *policy, const uint8_t *state, const uint8_t *hidden, int agent, double *p) {
     core *c = core_of(policy);
     const lud_model *model = policy->model;
     const int n = model->layout.actions[agent].n_discrete;
     static const uint32_t tick = 0;
-    (void)goal;
-    if (c->remembered > 0 || n == 0) return false;
+    if (n == 0) return false;
     pthread_mutex_lock(&c->shared.lock);
     model->world->observe(model, (lud_range){.n = 1, .tick = &tick}, state, c->parts);
     c->place[0] = 0;
     c->agent[0] = agent;
     predict(c, (const void *const *)c->parts, 1);
-    soften(n, c->out, p);
-    if (c->options.deterministic) {
-        int likeliest = 0;
-        for (int k = 1; k < n; k++)
-            if (c->out[k] > c->out[likeliest]) likeliest = k;
-        for (int k = 0; k < n; k++) p[k] = k == likeliest;
-    }
+    if (hidden) memcpy(c->kept, hidden, (size_t)c->remembered * sizeof *c->kept);
+    chances_of(c, n, recall(c, c->out, c->kept, n), p);
     pthread_mutex_unlock(&c->shared.lock);
     return true;
+}
+
+static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p) {
+    (void)goal;
+    return core_of(policy)->remembered == 0 && choice(policy, state, NULL, agent, p);
+}
+
+static bool recalled_distribution(lud_policy *policy, const uint8_t *state, const uint8_t *hidden, int agent,
+                                  double *p) {
+    return choice(policy, state, hidden, agent, p);
 }
 
 static const lud_policy_kind kind = {.name = "clone",
                                      .about = "the clone of a run",
                                      .destroy = lud_shared_policy_destroy,
                                      .act = act_in_range,
-                                     .distribution = distribution};
+                                     .distribution = distribution,
+                                     .recalled_distribution = recalled_distribution};
 
 /* ---- creation ---- */
 
@@ -254,6 +264,7 @@ static lud_status open_core(core *c, const lud_model *model, lud_parameters *par
     if (c->options.ensemble || c->options.execute > 1) c->remembered = 1 + horizon * horizon * width;
     LUD_TAKE(&c->arrays, c->out, (size_t)(ROWS * horizon * width));
     LUD_TAKE(&c->arrays, c->mixed, (size_t)width);
+    LUD_TAKE(&c->arrays, c->kept, (size_t)(c->remembered + 1));
     LUD_TAKE(&c->arrays, c->p, (size_t)(2 * width));
     LUD_TAKE(&c->arrays, c->log_std, (size_t)width);
     LUD_TAKE(&c->arrays, c->columns, (size_t)width);

@@ -48,8 +48,9 @@ static bool goal_values(lud_overlay_source *source, const uint8_t *state, int ag
     return true;
 }
 
-static bool action_probabilities(lud_overlay_source *source, const uint8_t *state, int agent, int goal,
-                                 double *p) {
+static bool action_probabilities(lud_overlay_source *source, const uint8_t *state, const uint8_t *hidden,
+                                 int agent, int goal, double *p) {
+    (void)hidden; /* everybody's policy follows from the state */
     const records_source *s = (const records_source *)source;
     const lud_empo_layout *layout = &s->layout;
     const double *record = record_of(s, state);

@@ -96,6 +96,13 @@ static void feed(core *c, lud_mappo_networks *t, const void *const *observations
     lud_mappo_inputs_upload(inputs);
 }
 
+/* Puts what a row remembers where the networks read it. */
+static void recall(core *c, int64_t i, const float *kept) {
+    c->masks[i] = kept[0];
+    memcpy(c->hidden + i * c->hidden_width, kept + 1, (size_t)c->hidden_width * sizeof *kept);
+    memcpy(c->states + i * c->state_width, kept + 1 + c->hidden_width, (size_t)c->state_width * sizeof *kept);
+}
+
 /* Rows first .. first + n, of environments whose clocks agree. */
 static void act_rows(core *c, const lud_act *act, int64_t first, int64_t n) {
     lud_mappo_networks *t = c->networks;
@@ -106,12 +113,7 @@ static void act_rows(core *c, const lud_act *act, int64_t first, int64_t n) {
         c->row[i] = (int32_t)i;
         c->environment[i] = act->range.first_environment + (uint32_t)c->place[i];
         c->number[i] = (uint32_t)c->agent[i];
-        if (c->remembered == 0) continue;
-        const float *kept = memory_of(c, act, k);
-        c->masks[i] = kept[0];
-        memcpy(c->hidden + i * c->hidden_width, kept + 1, (size_t)c->hidden_width * sizeof *kept);
-        memcpy(c->states + i * c->state_width, kept + 1 + c->hidden_width,
-               (size_t)c->state_width * sizeof *kept);
+        if (c->remembered > 0) recall(c, i, memory_of(c, act, k));
     }
     feed(c, t, (const void *const *)act->observations, n);
     const lud_draws draws = {.seed = act->range.seed,
@@ -146,9 +148,10 @@ static void act_in_range(lud_policy *policy, const lud_act *act) {
     }
 }
 
-/* Hands networks what agents first .. first + n see in a state, at the start of an episode. */
+/* Hands networks what agents first .. first + n see in a state; `kept`: what the one agent remembers, null:
+ * at the start of an episode. */
 static void look(core *c, lud_mappo_networks *t, const lud_model *model, const uint8_t *state, int first,
-                 int64_t n) {
+                 int64_t n, const float *kept) {
     static const uint32_t tick = 0;
     model->world->observe(model, (lud_range){.n = 1, .tick = &tick}, state, c->parts);
     memset(c->hidden, 0, (size_t)(n * c->hidden_width) * sizeof *c->hidden);
@@ -159,17 +162,18 @@ static void look(core *c, lud_mappo_networks *t, const lud_model *model, const u
         c->row[i] = (int32_t)i;
         c->masks[i] = 0.0f;
     }
+    if (kept) recall(c, 0, kept);
     feed(c, t, (const void *const *)c->parts, n);
 }
 
-static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p) {
+/* Of a choice with what the agent remembers; null: nothing. */
+static bool choice(lud_policy *policy, const uint8_t *state, const float *kept, int agent, double *p) {
     core *c = core_of(policy);
     lud_mappo_networks *t = c->networks;
     const int n = policy->model->layout.actions[agent].n_discrete;
-    (void)goal;
-    if (c->remembered > 0 || n == 0) return false;
+    if (n == 0) return false;
     pthread_mutex_lock(&c->shared.lock);
-    look(c, t, policy->model, state, agent, 1);
+    look(c, t, policy->model, state, agent, 1, kept);
     lud_mappo_net_forward(&t->actor, false);
     const float *logits = lud_nn_value(t->actor.nn, t->actor.out); /* on the CPU, see open_core */
     const uint8_t *allowed = c->networks->inputs.choices;
@@ -188,13 +192,23 @@ static bool distribution(lud_policy *policy, const uint8_t *state, int agent, in
     return true;
 }
 
+static bool distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p) {
+    (void)goal;
+    return core_of(policy)->remembered == 0 && choice(policy, state, NULL, agent, p);
+}
+
+static bool recalled_distribution(lud_policy *policy, const uint8_t *state, const uint8_t *hidden, int agent,
+                                  double *p) {
+    return choice(policy, state, (const float *)(const void *)hidden, agent, p);
+}
+
 /* In units of reward. */
 static bool value(lud_policy *policy, const uint8_t *state, int agent, double *v) {
     core *c = core_of(policy);
     float found;
     if (!c->judging) return false;
     pthread_mutex_lock(&c->shared.lock);
-    look(c, c->judging, policy->model, state, agent, 1);
+    look(c, c->judging, policy->model, state, agent, 1, NULL);
     lud_mappo_value(c->judging, &found);
     lud_value_normaliser_denormalise(&c->normaliser, 1, &found);
     pthread_mutex_unlock(&c->shared.lock);
@@ -238,7 +252,7 @@ static int attention(lud_policy *policy, const uint8_t *state, float *weights) {
     if (t->actor.query < 0 || v > MOST_NODES || n > ROWS) return 0;
     if (!weights) return (int)v;
     pthread_mutex_lock(&c->shared.lock);
-    look(c, t, model, state, 0, n); /* what agents remember does not reach the graph: zeros do */
+    look(c, t, model, state, 0, n, NULL); /* what agents remember does not reach the graph: zeros do */
     lud_mappo_net_forward(&t->actor, false);
     const int edge = lud_parameters_find(t->parameters, t->actor.edge_weight);
     const float *edge_weight = lud_parameters_value(t->parameters, edge);
@@ -255,6 +269,7 @@ static const lud_policy_kind kind = {.name = "trained",
                                      .destroy = lud_shared_policy_destroy,
                                      .act = act_in_range,
                                      .distribution = distribution,
+                                     .recalled_distribution = recalled_distribution,
                                      .value = value,
                                      .attention = attention};
 

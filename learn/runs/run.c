@@ -263,6 +263,7 @@ static lud_status take_part(source *s, lud_cast *cast, int agent, lud_error *err
     own->kind.reset = s->policy->kind->reset ? reset : NULL;
     own->kind.act = act;
     own->kind.distribution = distribution;
+    own->kind.recalled_distribution = NULL; /* learners with such a policy join the cast themselves */
     own->kind.joint = s->policy->kind->joint ? joint : NULL;
     own->kind.value = s->policy->kind->value ? value : NULL;
     own->kind.attention = s->policy->kind->attention ? attention : NULL;

@@ -39,6 +39,7 @@ static lud_status add_frame(lud_recording *r, const lud_stage *stage, const lud_
                          .progress = lud_eased(progress),
                          .glow = since < 0 ? 0 : fmaxf(0, 1 - since / 0.3f),
                          .seconds = shown->motion ? (float)r->frames / RECORD_FPS : 0,
+                         .hidden = lud_player_hidden(player),
                          .goals = shown->goals ? lud_player_goals(player) : NULL,
                          .selected_agent = -1,
                          .labels = shown->labels,

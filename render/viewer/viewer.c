@@ -242,6 +242,7 @@ static lud_moment moment_of(const lud_viewer *v, const uint8_t **trail) {
                         .progress = lud_eased(phase.progress),
                         .glow = phase.glow,
                         .seconds = shown->motion ? (float)fmod(v->playback.clock, 3600) : 0,
+                        .hidden = lud_player_hidden(player),
                         .goals = shown->goals ? lud_player_goals(player) : NULL,
                         .selected_agent = v->selection.agent,
                         .cell_selected = v->selection.cell,

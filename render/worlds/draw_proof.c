@@ -290,7 +290,7 @@ static void draw(lud_drawing *drawing, lud_canvas *canvas, const lud_theme *them
     painter p = {d, model_of(drawing), head(moment->state), canvas, theme, camera, moment};
     const lud_proof_state *s = p.now;
     const double *choices =
-        moment->overlay ? lud_overlay_policy(moment->overlay, moment->state, 0, -1) : NULL;
+        moment->overlay ? lud_overlay_policy(moment->overlay, moment->state, moment->hidden, 0, -1) : NULL;
     d->tree_width = choices ? NARROW_TREE_WIDTH : TREE_WIDTH;
     lud_canvas_rect(canvas, camera->viewport, theme->ground);
     lud_canvas_round_rect(canvas, on_screen(&p, 0, 0, WIDTH, HEIGHT), 0.3f * camera->scale, theme->floor);

@@ -407,21 +407,50 @@ static void a_certain_play_has_no_interval(void **state) {
     lud_scenario_destroy(scenario);
 }
 
-/* What a cast of a run publishes to be drawn: the network's own probabilities; nothing where no run acts, and
- * nothing of what remembers. */
+/* What a policy that remembers shows at a moment are the chances that it then draws with. */
+static void check_recalled(const lud_model *model, const lud_cast *cast) {
+    enum { STEPS = 6 };
+    lud_overlay_source *source;
+    lud_error error = {0};
+    uint8_t *at = calloc(1, model->layout.state_bytes), *hidden = calloc(1, lud_cast_hidden_bytes(cast));
+    void *parts[LUD_MAX_OBSERVATION_PARTS] = {0};
+    for (int k = 0; k < model->layout.n_parts; k++) parts[k] = calloc(1, model->layout.parts[k].bytes);
+    double first[MOST], p[MOST], moved = 0.0;
+    int32_t drawn[TABLE_MAX_AGENTS];
+    float log_probs[TABLE_MAX_AGENTS];
+    assert_int_equal(lud_cast_overlay(model, cast, &source, &error), LUD_OK);
+    assert_non_null(source);
+    for (uint32_t tick = 0; tick < STEPS; tick++) { /* the state stays: what changes is what is remembered */
+        const lud_range range = {.seed = 3, .n = 1, .tick = &tick};
+        if (tick == 0) model->world->reset(model, range, at);
+        if (tick == 0) lud_cast_reset(cast, range, at, hidden);
+        model->world->observe(model, range, at, parts);
+        assert_false(source->action_probabilities(source, at, NULL, 0, -1, p));
+        assert_true(source->action_probabilities(source, at, hidden, 0, -1, p));
+        if (tick == 0) memcpy(first, p, sizeof first);
+        for (int k = 0; k < model->layout.actions[0].n_discrete; k++) moved += fabs(p[k] - first[k]);
+        lud_cast_act_told(cast, range, at, parts, hidden, drawn, NULL, log_probs);
+        assert_true(fabs(log(p[drawn[0]]) - (double)log_probs[0]) < 1e-5);
+    }
+    assert_true(moved > 1e-6);
+    for (int k = 0; k < model->layout.n_parts; k++) free(parts[k]);
+    LUD_FREE(at, hidden);
+    lud_overlay_source_destroy(source);
+}
+
+/* What a cast of a run publishes to be drawn: the network's own probabilities; nothing where no run acts. */
 static void a_run_is_drawn(void **state) {
     (void)state;
     lud_scenario *world = read_text(WORLD SOLVER);
     lud_error error = {0};
     const lud_model *model = world->model;
-    lud_cast *plain = train(world, "drawn", "recurrent: false"), *recurrent = train(world, "remembers", ""),
-             *scripted;
+    lud_cast *plain = train(world, "drawn", "recurrent: false"),
+             *recurrent = train(world, "remembers", "deterministic: false"), *scripted;
     lud_overlay_source *source;
     assert_int_equal(lud_run_cast(NULL, world, &scripted, &error), LUD_OK);
     assert_int_equal(lud_run_overlay(NULL, world, scripted, &source, &error), LUD_OK);
     assert_null(source);
-    assert_int_equal(lud_cast_overlay(model, recurrent, &source, &error), LUD_OK);
-    assert_null(source);
+    check_recalled(model, recurrent);
     assert_int_equal(lud_cast_overlay(model, plain, &source, &error), LUD_OK);
     assert_non_null(source);
     assert_string_equal(source->policy_name, "policy");
@@ -430,13 +459,13 @@ static void a_run_is_drawn(void **state) {
     double shown[MOST], own[MOST];
     model->world->reset(model, (lud_range){.seed = 3, .n = 1, .tick = &tick}, at);
     for (int i = 0; i < model->layout.n_agents; i++) {
-        assert_true(source->action_probabilities(source, at, i, -1, shown));
+        assert_true(source->action_probabilities(source, at, NULL, i, -1, shown));
         assert_true(lud_policy_distribution(lud_cast_get(plain, i), at, i, -1, own));
         assert_memory_equal(shown, own, (size_t)model->layout.actions[i].n_discrete * sizeof *own);
     }
     lud_cast_set(plain, 0, policy_from(model, "{type: random}")); /* somebody takes over */
-    assert_false(source->action_probabilities(source, at, 0, -1, shown));
-    assert_true(source->action_probabilities(source, at, 1, -1, shown));
+    assert_false(source->action_probabilities(source, at, NULL, 0, -1, shown));
+    assert_true(source->action_probabilities(source, at, NULL, 1, -1, shown));
     free(at);
     lud_overlay_source_destroy(source);
     lud_cast_destroy(plain);

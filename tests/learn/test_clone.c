@@ -293,6 +293,19 @@ static void test_acting(void **state) {
     for (int k = 0; k < 5; k++) sum += p[k];
     assert_true(fabs(sum - 1.0) < 1e-9);
     assert_false(lud_policy_distribution(lud_cast_get(mixed, 0), first, 0, -1, p));
+    /* unless it is told what is remembered: with nothing yet it is the plain first prediction */
+    lud_cast *unmixed = cast_of(&b, "deterministic: true");
+    double alone[5];
+    uint8_t *hidden = calloc(1, lud_cast_hidden_bytes(mixed));
+    const lud_policy *mixing = lud_cast_get(mixed, 0);
+    assert_true(lud_policy_distribution(lud_cast_get(unmixed, 0), first, 0, -1, alone));
+    assert_true(mixing->kind->recalled_distribution(lud_cast_get(mixed, 0), first,
+                                                    lud_cast_remembered(mixed, hidden, 0), 0, p));
+    int best = 0;
+    for (int k = 1; k < 5; k++) best = p[k] > p[best] ? k : best;
+    assert_true(alone[best] == 1.0);
+    free(hidden);
+    lud_cast_destroy(unmixed);
     free(first);
     lud_cast_destroy(plain);
     lud_cast_destroy(mixed);

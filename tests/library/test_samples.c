@@ -75,10 +75,49 @@ static void test_install(void **state) {
            "LD_LIBRARY_PATH=$(pkg-config --variable=libdir ludus) "
            "./step " SCENARIO("multigrid/tiny.yaml"),
            "tiny: 1 agents");
+    prints("export PKG_CONFIG_PATH=$(dirname $(find $PWD/there -name ludus.pc)) && " C_COMPILER
+           " -o static " LUDUS_SOURCE_DIR "/samples/step.c $(pkg-config --cflags ludus) "
+           "$(pkg-config --variable=libdir ludus)/libludus.a "
+           "$(pkg-config --static --libs ludus | sed 's/-lludus//') && "
+           "./static " SCENARIO("multigrid/tiny.yaml"),
+           "tiny: 1 agents");
+}
+
+/* What is installed beside the program is written from its tables: pages that roff takes without a warning,
+ * and completions that complete. */
+static void test_pages(void **state) {
+    (void)state;
+    prints("ls there/share/man/man1/ludus-train.1 there/share/zsh/site-functions/_ludus "
+           "there/share/fish/vendor_completions.d/ludus.fish",
+           "ludus.fish");
+    prints("cat there/share/man/man1/*.1", "\\-\\-resume");
+    if (system("command -v groff >/dev/null") == 0)
+        prints("groff -man -Tutf8 -ww -z there/share/man/man1/*.1 2>&1 && echo without a warning",
+               "without a warning");
+    static const char complete[] =
+        "bash -c '. there/share/bash-completion/completions/ludus; COMP_WORDS=(ludus %s); "
+        "COMP_CWORD=%d; _ludus; echo ${COMPREPLY[@]}'";
+    static const struct {
+        const char *words;
+        int at;
+        const char *found;
+    } cases[] = {{"so", 1, "solve"},
+                 {"train --res", 2, "--resume --resume-previous"},
+                 {"help graph", 2, "graph-mappo"}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char command[512];
+        snprintf(command, sizeof command, complete, cases[k].words, cases[k].at);
+        prints(command, cases[k].found);
+    }
+    if (system("command -v zsh >/dev/null") == 0)
+        prints("zsh -n there/share/zsh/site-functions/_ludus && echo read", "read");
+    if (system("command -v fish >/dev/null") == 0)
+        prints("fish -n there/share/fish/vendor_completions.d/ludus.fish && echo read", "read");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_step), cmocka_unit_test(test_exact),
-                                       cmocka_unit_test(test_act), cmocka_unit_test(test_install)};
+                                       cmocka_unit_test(test_act), cmocka_unit_test(test_install),
+                                       cmocka_unit_test(test_pages)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

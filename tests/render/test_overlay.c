@@ -54,9 +54,10 @@ static bool goal_values(lud_overlay_source *source, const uint8_t *state, int ag
     for (int g = 0; g < 2; g++) values[g] = agent == 0 ? (g + 1) / 2.0 : (2 - g) / 4.0;
     return true;
 }
-static bool action_probabilities(lud_overlay_source *source, const uint8_t *state, int agent, int goal,
-                                 double *p) {
+static bool action_probabilities(lud_overlay_source *source, const uint8_t *state, const uint8_t *hidden,
+                                 int agent, int goal, double *p) {
     (void)source;
+    (void)hidden;
     (void)state;
     (void)agent;
     (void)goal;
@@ -289,8 +290,9 @@ typedef struct made_up_prover {
     double first; /* probability of the first choice, the others share the rest */
 } made_up_prover;
 
-static bool successor_probabilities(lud_overlay_source *source, const uint8_t *state, int agent, int goal,
-                                    double *p) {
+static bool successor_probabilities(lud_overlay_source *source, const uint8_t *state, const uint8_t *hidden,
+                                    int agent, int goal, double *p) {
+    (void)hidden;
     const made_up_prover *m = (const made_up_prover *)source;
     (void)goal;
     if (m->model->world->is_terminal(m->model, state)) return false;

@@ -1,0 +1,57 @@
+# What `cmake --install` and `cpack` put where: the program with its manual pages and completions, the library, and what
+# programs are built with.
+
+# Written by the program itself, from its tables of verbs.
+set(manual ${PROJECT_BINARY_DIR}/generated/manual)
+set(verbs run view record train eval solve sweep inspect plot convert bench help)
+set(pages ${manual}/ludus.1 ${manual}/ludus.bash ${manual}/_ludus ${manual}/ludus.fish)
+set(write_pages COMMAND ludus help --manual > ${manual}/ludus.1 COMMAND ludus help --completion bash > ${manual}/ludus.bash
+  COMMAND ludus help --completion zsh > ${manual}/_ludus COMMAND ludus help --completion fish > ${manual}/ludus.fish)
+foreach(verb IN LISTS verbs)
+  list(APPEND pages ${manual}/ludus-${verb}.1)
+  list(APPEND write_pages COMMAND ludus help --manual ${verb} > ${manual}/ludus-${verb}.1)
+endforeach()
+file(MAKE_DIRECTORY ${manual})
+add_custom_command(OUTPUT ${pages} ${write_pages} DEPENDS ludus VERBATIM)
+add_custom_target(manual ALL DEPENDS ${pages})
+
+install(TARGETS ludus RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+install(DIRECTORY ${manual}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program FILES_MATCHING PATTERN "*.1")
+install(FILES ${manual}/ludus.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ludus COMPONENT program)
+install(FILES ${manual}/_ludus DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT program)
+install(FILES ${manual}/ludus.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
+install(DIRECTORY scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/ludus COMPONENT program PATTERN "data" EXCLUDE)
+install(TARGETS libludus EXPORT ludus
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development)
+if(TARGET ludus_cuda)
+  install(TARGETS ludus_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/ludus COMPONENT library)
+endif()
+install(FILES include/ludus/ludus.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ludus COMPONENT development)
+install(TARGETS libludus_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+install(EXPORT ludus NAMESPACE ludus:: FILE ludus-config.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ludus COMPONENT development)
+file(RELATIVE_PATH LUDUS_PREFIX_FROM_PKGCONFIG /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(cmake/ludus.pc.in ${PROJECT_BINARY_DIR}/generated/ludus.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/generated/ludus.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+
+# Debian packages: `make packages`.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME ludus)
+set(CPACK_PACKAGE_VENDOR Ludus)
+set(CPACK_PACKAGE_CONTACT "Ludus <ludus@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "laboratory for multi-agent worlds")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_COMPONENTS_ALL program library development)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME ludus)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libludus${PROJECT_VERSION_MAJOR})
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libludus-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libludus${PROJECT_VERSION_MAJOR} (= ${PROJECT_VERSION})")
+# Videos need FFmpeg's libraries, which are loaded when the first one is opened.
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "libavcodec59, libavformat59, libswscale6, libludus${PROJECT_VERSION_MAJOR}")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "libavcodec59, libavformat59, libswscale6")
+include(CPack)
