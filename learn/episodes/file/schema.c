@@ -244,15 +244,16 @@ lud_status lud_data_schema_read(const char *text, const char *path, lud_arena *a
 
 void lud_data_summarise_choices(const lud_data_info *info, int agent, const int32_t *actions, size_t stride,
                                 int32_t n, lud_text *text) {
-    enum { MOST = 64 }; /* different actions that are told one by one */
+    enum { MOST = 64, SMALL = 256 }; /* different actions that are told one by one; found by their number */
     struct {
         int32_t action, count;
     } used[MOST];
+    uint8_t place[SMALL] = {0}; /* in `used`, from 1 on */
     int n_used = 0, others = 0;
     for (int32_t t = 0; t < n; t++) {
         const int32_t action = actions[(size_t)t * stride];
         if (action < 0) continue;
-        int k = 0;
+        int k = action < SMALL && place[action] ? place[action] - 1 : 0;
         while (k < n_used && used[k].action != action) k++;
         if (k == MOST) {
             others++;
@@ -262,6 +263,7 @@ void lud_data_summarise_choices(const lud_data_info *info, int agent, const int3
             used[k].action = action;
             used[k].count = 0;
             n_used++;
+            if (action < SMALL) place[action] = (uint8_t)n_used;
         }
         used[k].count++;
     }
