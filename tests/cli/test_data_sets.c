@@ -214,7 +214,7 @@ static void show(FILE *out, int64_t episode, const char *name, lud_data_set *set
 }
 
 static int compare_parts(const void *a, const void *b) {
-    return strcmp((*(const lud_data_part *const *)a)->name, (*(const lud_data_part *const *)b)->name);
+    return strcmp((*(const lud_observation_part *const *)a)->name, (*(const lud_observation_part *const *)b)->name);
 }
 
 /* What readers.py prints, from our reader. */
@@ -226,7 +226,7 @@ static char *shown_by_us(const char *path) {
     lud_error error = {0};
     if (lud_data_set_open(path, &set, &error)) fail_msg("%s", error.text);
     const lud_data_info *info = lud_data_set_info(set);
-    const lud_data_part *parts[LUD_MAX_OBSERVATION_PARTS];
+    const lud_observation_part *parts[LUD_MAX_OBSERVATION_PARTS];
     for (int p = 0; p < info->n_parts; p++) parts[p] = &info->parts[p];
     qsort(parts, (size_t)info->n_parts, sizeof *parts, compare_parts);
     for (int64_t e = 0; e < info->n_episodes; e++) {

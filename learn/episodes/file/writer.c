@@ -156,7 +156,7 @@ static void make_frame_columns(maker *m) {
     if (state_bytes) make(m, FRAME_STATE, "states", LUD_NUMBER_U8, 1, &state_bytes);
     const hid_t observations = enter(m, group, "observations");
     for (int p = 0; p < info->n_parts; p++) {
-        const lud_data_part *part = &info->parts[p];
+        const lud_observation_part *part = &info->parts[p];
         int shape[1 + LUD_MAX_DIMENSIONS] = {info->n_agents}, rank = part->per_agent;
         for (int d = 0; d < part->n_dimensions; d++) shape[rank++] = part->dimensions[d];
         make(m, FRAME_OBSERVATION + p, part->name, types[part->dtype], rank, shape);
