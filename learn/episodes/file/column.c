@@ -168,6 +168,10 @@ static void compress_job(lud_column_job *job, lud_column_worker *w, int level) {
         shuffle(job->raw, whole, width, w->shuffled);
         from = w->shuffled;
         job->form = LUD_COLUMN_SHUFFLED;
+        if (level == 1)
+            job->bytes =
+                lud_plane_deflate(from, whole, c->row_bytes, (int)width, w->tokens, job->packed, whole);
+        if (job->bytes) return;
     }
     job->bytes = libdeflate_zlib_compress(w->compressor, from, whole, job->packed, whole - 1);
     if (job->bytes) return;

@@ -13,7 +13,7 @@ enum { END = 256, LENGTH_SYMBOL = 257, SYMBOLS = 286, DISTANCES = 30, FURTHEST =
 enum { LENGTH_KINDS = 19, MOST_BITS = 15, MOST_LENGTH_BITS = 7 };
 
 size_t lud_row_deflate_room(size_t n) {
-    return n / 2 + n / LONGEST + LONGEST;
+    return n / 2 + n / LONGEST + 2 * LONGEST; /* of two planes the last may have a byte more */
 }
 
 /* --- tokens --- */
@@ -52,20 +52,41 @@ static uint16_t *put_match(uint16_t *token, size_t length) {
     return token;
 }
 
-/* Returns the number of tokens; 0: they are too many. */
-static size_t find_tokens(const uint8_t *from, size_t n, size_t row_bytes, uint16_t *tokens) {
+/* Whether bytes are spread so evenly that Huffman's words would save little: two of them are equal hardly
+ * more often than by chance. */
+static bool is_noise(const uint8_t *from, size_t n) {
+    uint32_t count[LITERALS] = {0};
+    double equal = 0.0;
+    for (size_t k = 0; k < n; k++) count[from[k]]++;
+    for (int k = 0; k < LITERALS; k++) equal += (double)count[k] * (double)count[k];
+    return equal * LITERALS < 1.5 * (double)n * (double)n;
+}
+
+/* The share of bytes of an eighth of them that are those of the row before. */
+static double share_alike(const uint8_t *from, size_t n, size_t row_bytes) {
+    size_t equal = 0;
+    const size_t most = n / 8 + 1 < n - row_bytes ? n / 8 + 1 : n - row_bytes;
+    for (size_t k = 0; k < most; k++) equal += from[row_bytes + k] == from[k];
+    return (double)equal / (double)most;
+}
+
+/* Returns the number of tokens, at most half of n where rows have to be alike; 0: they are too many, or an
+ * eighth of the bytes says that there is nothing to be had. */
+static size_t find_tokens(const uint8_t *from, size_t n, size_t row_bytes, bool alike, uint16_t *tokens) {
     uint16_t *token = tokens;
-    const size_t first = row_bytes < n ? row_bytes : n;
-    if (first > n / 2) return 0;
+    if (alike ? row_bytes > n / 2 : is_noise(from, n / 8)) return 0;
+    const double share = row_bytes < n ? share_alike(from, n, row_bytes) : 0.0;
+    if (alike && share < 0.5) return 0;
+    /* where matches are short it takes longer to find them than they save */
+    const size_t first = share < 0.8 && !alike ? n : row_bytes;
     for (size_t at = 0; at < first; at++) *token++ = from[at];
-    for (size_t at = first, check = first + n / 8; at < n;) {
+    for (size_t at = first; at < n;) {
         const size_t length = equal_bytes(from + at, from + at - row_bytes, n - at);
         const size_t literals = length >= SHORTEST ? 0 : length + 1 < n - at ? length + 1 : n - at;
         for (size_t k = 0; k < literals; k++) *token++ = from[at + k];
         if (length >= SHORTEST) token = put_match(token, length);
         at += literals ? literals : length;
-        const size_t so_far = (size_t)(token - tokens);
-        if (so_far > n / 2 || (at > check && so_far - first > (at - first) / 2)) return 0;
+        if (alike && (size_t)(token - tokens) > n / 2) return 0;
     }
     return (size_t)(token - tokens);
 }
@@ -195,7 +216,7 @@ static int shorten(const uint8_t *length, int n, uint8_t *symbols, uint8_t *extr
     return made;
 }
 
-static void put_head(writer *w, const uint8_t *lengths, int n_distances) {
+static void put_head(writer *w, const uint8_t *lengths, int n_distances, bool last) {
     static const uint8_t order[LENGTH_KINDS] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
                                                 11, 4,  12, 3, 13, 2, 14, 1, 15};
     uint8_t symbols[SYMBOLS + DISTANCES], extra[SYMBOLS + DISTANCES], bits[LENGTH_KINDS];
@@ -205,8 +226,7 @@ static void put_head(writer *w, const uint8_t *lengths, int n_distances) {
     for (int k = 0; k < n; k++) count[symbols[k]]++;
     find_lengths(count, LENGTH_KINDS, MOST_LENGTH_BITS, bits);
     find_words(bits, LENGTH_KINDS, words);
-    put(w, (word){0x0178, 16}); /* of RFC 1950: deflate, 32 KiB, fast */
-    put(w, (word){1 | 2 << 1, 3});
+    put(w, (word){(uint64_t)last | 2 << 1, 3});
     put(w, (word){(uint64_t)(SYMBOLS - LENGTH_SYMBOL) | (uint64_t)(n_distances - 1) << 5 |
                       (uint64_t)(LENGTH_KINDS - 4) << 10,
                   14});
@@ -234,36 +254,101 @@ static void find_token_words(const uint8_t *lengths, place distance, word *token
     }
 }
 
-static void put_checksum(writer *w, const uint8_t *from, size_t n) {
+static void align(writer *w) {
     if (w->n) put(w, (word){0, 8 - w->n});
+}
+
+static void put_checksum(writer *w, const uint8_t *from, size_t n) {
+    align(w);
     const uint32_t sum = libdeflate_adler32(1, from, n);
     for (int k = 3; k >= 0; k--) *w->to++ = (uint8_t)(sum >> 8 * k);
 }
 
-size_t lud_row_deflate(const uint8_t *from, size_t n, size_t row_bytes, uint16_t *room, uint8_t *to,
-                       size_t capacity) {
-    enum { HEAD = 512 }; /* more than all before and behind the tokens takes, and what put() writes ahead */
-    uint32_t of_token[TOKENS] = {0}, count[SYMBOLS] = {[END] = 1};
-    uint8_t lengths[SYMBOLS + DISTANCES] = {0};
+/* --- blocks --- */
+
+static const word stream_head = {0x0178, 16}; /* of RFC 1950: deflate, 32 KiB, fast */
+enum {
+    AROUND = 512
+}; /* more bytes than stand before and behind the tokens of a block, and than put() writes ahead */
+
+typedef struct block {
+    size_t n_tokens, bytes; /* bytes: at most, as it will be written */
+    int n_distances;
+    uint8_t lengths[SYMBOLS + DISTANCES];
     word words[TOKENS], end;
-    const size_t n_tokens =
-        row_bytes <= FURTHEST && n <= 1u << 30 ? find_tokens(from, n, row_bytes, room) : 0;
-    if (!n_tokens) return 0;
-    for (size_t k = 0; k < n_tokens; k++) of_token[room[k]]++;
+} block;
+
+/* False: the tokens are too many, see find_tokens. */
+static bool plan_block(const uint8_t *from, size_t n, size_t row_bytes, bool alike, uint16_t *room,
+                       block *b) {
+    uint32_t of_token[TOKENS] = {0}, count[SYMBOLS] = {[END] = 1};
+    b->n_tokens = row_bytes <= FURTHEST && n <= 1u << 30 ? find_tokens(from, n, row_bytes, alike, room) : 0;
+    if (!b->n_tokens) return false;
+    for (size_t k = 0; k < b->n_tokens; k++) of_token[room[k]]++;
     for (uint32_t k = 0; k < TOKENS; k++)
         count[k < LITERALS ? k : place_of_length(k - LITERALS + SHORTEST).symbol] += of_token[k];
     const place distance = place_of_distance((uint32_t)row_bytes);
-    find_lengths(count, SYMBOLS, MOST_BITS, lengths);
-    lengths[SYMBOLS + distance.symbol] = 1;
-    find_token_words(lengths, distance, words, &end);
+    memset(b->lengths, 0, sizeof b->lengths);
+    find_lengths(count, SYMBOLS, MOST_BITS, b->lengths);
+    b->lengths[SYMBOLS + distance.symbol] = 1;
+    b->n_distances = (int)distance.symbol + 1;
+    find_token_words(b->lengths, distance, b->words, &b->end);
     size_t bits = 0;
-    for (uint32_t k = 0; k < TOKENS; k++) bits += (size_t)of_token[k] * words[k].n;
-    const size_t bytes = bits / 8 + HEAD;
-    if (bytes > n / 2 || bytes > capacity) return 0;
+    for (uint32_t k = 0; k < TOKENS; k++) bits += (size_t)of_token[k] * b->words[k].n;
+    b->bytes = bits / 8 + AROUND;
+    return true;
+}
+
+static void put_block(writer *w, const block *b, const uint16_t *tokens, bool last) {
+    put_head(w, b->lengths, b->n_distances, last);
+    for (size_t k = 0; k < b->n_tokens; k++) put(w, b->words[tokens[k]]);
+    put(w, b->end);
+}
+
+/* As they are (RFC 1951, 3.2.4). */
+static void put_bytes(writer *w, const uint8_t *from, size_t n, bool last) {
+    enum { MOST = 65535 };
+    for (size_t at = 0; at < n;) {
+        const size_t some = n - at < MOST ? n - at : MOST;
+        put(w, (word){last && at + some == n, 3});
+        align(w);
+        put(w, (word){some | (~some & MOST) << 16, 32});
+        memcpy(w->to, from + at, some);
+        w->to += some;
+        at += some;
+    }
+}
+
+size_t lud_row_deflate(const uint8_t *from, size_t n, size_t row_bytes, uint16_t *room, uint8_t *to,
+                       size_t capacity) {
+    block b;
+    if (!plan_block(from, n, row_bytes, true, room, &b) || b.bytes > n / 2 || b.bytes > capacity) return 0;
     writer w = {.to = to};
-    put_head(&w, lengths, (int)distance.symbol + 1);
-    for (size_t k = 0; k < n_tokens; k++) put(&w, words[room[k]]);
-    put(&w, end);
+    put(&w, stream_head);
+    put_block(&w, &b, room, true);
+    put_checksum(&w, from, n);
+    return (size_t)(w.to - to);
+}
+
+size_t lud_plane_deflate(const uint8_t *from, size_t n, size_t row_bytes, int n_planes, uint16_t *room,
+                         uint8_t *to, size_t capacity) {
+    const size_t plane = n / (size_t)n_planes;
+    writer w = {.to = to};
+    block b;
+    if (plane == 0 || capacity < AROUND) return 0;
+    put(&w, stream_head);
+    for (int k = 0; k < n_planes; k++) {
+        const uint8_t *at = from + (size_t)k * plane;
+        const bool last = k + 1 == n_planes;
+        const size_t size = last ? n - (size_t)k * plane : plane, left = capacity - (size_t)(w.to - to);
+        const bool tokens =
+            plan_block(at, size, row_bytes / (size_t)n_planes, false, room, &b) && b.bytes < size;
+        if ((tokens ? b.bytes : size + AROUND) > left) return 0;
+        if (tokens)
+            put_block(&w, &b, room, last);
+        else
+            put_bytes(&w, at, size, last);
+    }
     put_checksum(&w, from, n);
     return (size_t)(w.to - to);
 }

@@ -14,3 +14,10 @@ size_t lud_row_deflate_room(size_t n);
  * is longer than deflate looks back (32 KiB): rows that differ too much are for another compressor. */
 size_t lud_row_deflate(const uint8_t *from, size_t n, size_t row_bytes, uint16_t *room, uint8_t *to,
                        size_t capacity);
+
+/* The same for n_planes arrays behind each other, such as the bytes of numbers that HDF5's shuffle has put
+ * apart: each has codes of its own, and those that are noise, as the lower bytes of real numbers often are,
+ * stand there as they are. row_bytes: of a row of all arrays together; n_planes at least 2. Returns 0 where
+ * the result would be more than capacity. */
+size_t lud_plane_deflate(const uint8_t *from, size_t n, size_t row_bytes, int n_planes, uint16_t *room,
+                         uint8_t *to, size_t capacity);
