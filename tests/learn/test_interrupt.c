@@ -131,8 +131,8 @@ static void broken_iterations_go_on(void **state) {
     "episode_length: 6}\nrun: {environments: 4, seed: 5}\n"
 
 static void record(const char *path) {
-    lud_scenario *scenario;
-    lud_cast *cast;
+    lud_scenario *scenario = NULL;
+    lud_cast *cast = NULL;
     lud_error error = {0};
     lud_recording_result result;
     const lud_recording_options options = {
@@ -167,9 +167,9 @@ static void a_clone_of_recorded_episodes_goes_on(void **state) {
     check(&t, whole, 1, asked / 4);
     check(&t, whole, asked - 1, 1);
 
-    lud_scenario *scenario;
-    lud_device *device;
-    lud_learner *learner;
+    lud_scenario *scenario = NULL;
+    lud_device *device = NULL;
+    lud_learner *learner = NULL;
     if (lud_scenario_read("t.yaml", text, strlen(text), NULL, 0, &scenario, &error) ||
         lud_device_open("cpu", 1, &device, &error))
         fail_msg("%s", error.text);
