@@ -214,7 +214,8 @@ static void show(FILE *out, int64_t episode, const char *name, lud_data_set *set
 }
 
 static int compare_parts(const void *a, const void *b) {
-    return strcmp((*(const lud_observation_part *const *)a)->name, (*(const lud_observation_part *const *)b)->name);
+    return strcmp((*(const lud_observation_part *const *)a)->name,
+                  (*(const lud_observation_part *const *)b)->name);
 }
 
 /* What readers.py prints, from our reader. */
