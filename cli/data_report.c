@@ -11,8 +11,7 @@
 #include "cli/cli.h"
 #include "cli/data_report.h"
 #include "learn/episodes/data_set.h"
-
-static const char *const dtype_names[] = {"uint8", "int32", "float32"};
+#include "learn/episodes/file/schema.h"
 
 typedef struct spread {
     lud_mean mean;
@@ -183,19 +182,6 @@ static json_t *agent_json(const lud_data_info *info, const counts *c, int i) {
                      chosen, "continuous", moves);
 }
 
-static json_t *parts_json(const lud_data_info *info) {
-    json_t *parts = json_array();
-    for (int p = 0; p < info->n_parts; p++) {
-        json_t *shape = json_array();
-        for (int d = 0; d < info->parts[p].n_dimensions; d++)
-            json_array_append_new(shape, json_integer(info->parts[p].dimensions[d]));
-        json_array_append_new(parts, json_pack("{s:s, s:s, s:b, s:o}", "name", info->parts[p].name, "dtype",
-                                               dtype_names[info->parts[p].dtype], "per_agent",
-                                               info->parts[p].per_agent, "shape", shape));
-    }
-    return parts;
-}
-
 static json_t *report_json(const lud_data_info *info, const counts *c, const told *t, int64_t episode) {
     json_t *agents = json_array(), *summaries = json_array();
     for (int i = 0; i < info->n_agents; i++) {
@@ -210,8 +196,8 @@ static json_t *report_json(const lud_data_info *info, const counts *c, const tol
                      "world", info->world, "policy", info->policy, "episodes", (json_int_t)info->n_episodes,
                      "steps", (json_int_t)info->n_steps, "length", spread_json(&c->length), "terminated",
                      (json_int_t)c->terminated, "truncated", (json_int_t)c->truncated, "verified",
-                     (json_int_t)c->verified, "observations", parts_json(info), "agents", agents, "shown",
-                     shown);
+                     (json_int_t)c->verified, "observations",
+                     lud_data_schema_parts(info->parts, info->n_parts), "agents", agents, "shown", shown);
 }
 
 static void print_head(const lud_data_info *info, const counts *c, const lud_data_report_options *o) {
@@ -267,8 +253,8 @@ static void print_report(const lud_data_info *info, const counts *c, const told 
     print_head(info, c, o);
     printf("\nobservations\n");
     for (int p = 0; p < info->n_parts; p++) {
-        const lud_data_part *part = &info->parts[p];
-        printf("  %-16s %s [", part->name, dtype_names[part->dtype]);
+        const lud_observation_part *part = &info->parts[p];
+        printf("  %-16s %s [", part->name, lud_dtype_name(part->dtype));
         if (part->per_agent) printf("%d%s", info->n_agents, part->n_dimensions ? ", " : "");
         for (int d = 0; d < part->n_dimensions; d++) printf("%s%d", d ? ", " : "", part->dimensions[d]);
         printf("]\n");

@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/data_report.h"
 #include "learn/episodes/data_set.h"
+#include "learn/episodes/file/schema.h"
 #include "learn/learner.h"
 #include "learn/runs/parameters.h"
 #include "sim/batch.h"
@@ -44,7 +45,6 @@ static void set_defaults(void *values) {
 }
 
 static const char *const role_names[] = {"other", "human", "robot"};
-static const char *const dtype_names[] = {"uint8", "int32", "float32"};
 
 static int hex_digit(char c) {
     return c >= '0' && c <= '9'   ? c - '0'
@@ -144,7 +144,8 @@ static void print_text(const lud_scenario *s, const char *state_text, int64_t af
     printf("\nobservation\n");
     for (int p = 0; p < layout->n_parts; p++) {
         const lud_observation_part *part = &layout->parts[p];
-        printf("  %-12s %s %s[", part->name, dtype_names[part->dtype], part->per_agent ? "each agent " : "");
+        printf("  %-12s %s %s[", part->name, lud_dtype_name(part->dtype),
+               part->per_agent ? "each agent " : "");
         for (int d = 0; d < part->n_dimensions; d++) printf("%s%d", d ? " x " : "", part->dimensions[d]);
         printf("]\n");
     }
@@ -182,22 +183,12 @@ static json_t *scenario_json(const lud_scenario *s, const uint8_t *state, const 
     char *hex = malloc(2 * layout->state_bytes + 1);
     if (!hex) return NULL;
     for (size_t i = 0; i < layout->state_bytes; i++) snprintf(hex + 2 * i, 3, "%02x", state[i]);
-    json_t *parts = json_array();
-    for (int p = 0; p < layout->n_parts; p++) {
-        const lud_observation_part *part = &layout->parts[p];
-        json_t *shape = json_array();
-        for (int d = 0; d < part->n_dimensions; d++)
-            json_array_append_new(shape, json_integer(part->dimensions[d]));
-        json_array_append_new(parts, json_pack("{s:s, s:s, s:b, s:o}", "name", part->name, "dtype",
-                                               dtype_names[part->dtype], "per_agent", part->per_agent,
-                                               "shape", shape));
-    }
-    json_t *root =
-        json_pack("{s:s, s:s?, s:s, s:I, s:i, s:i, s:b, s:o, s:o, s:s, s:s}", "name", s->name, "about",
-                  s->about, "world", s->world->name, "state_bytes", (json_int_t)layout->state_bytes,
-                  "max_steps", layout->max_steps, "joint_actions", (int)lud_joint_action_count(layout),
-                  "exact_model", s->world->successors != NULL, "agents", agents_json(s), "observation", parts,
-                  "state", hex, "description", state_text);
+    json_t *root = json_pack(
+        "{s:s, s:s?, s:s, s:I, s:i, s:i, s:b, s:o, s:o, s:s, s:s}", "name", s->name, "about", s->about,
+        "world", s->world->name, "state_bytes", (json_int_t)layout->state_bytes, "max_steps",
+        layout->max_steps, "joint_actions", (int)lud_joint_action_count(layout), "exact_model",
+        s->world->successors != NULL, "agents", agents_json(s), "observation",
+        lud_data_schema_parts(layout->parts, layout->n_parts), "state", hex, "description", state_text);
     free(hex);
     return root;
 }

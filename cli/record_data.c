@@ -6,8 +6,7 @@
 
 #include "base/progress.h"
 #include "cli/record.h"
-#include "learn/episodes/file/minari.h"
-#include "learn/episodes/recorder.h"
+#include "learn/episodes/record_run.h"
 
 /* A flag that was given, of those that are about pictures. */
 static const char *picture_flag(const lud_record_values *v) {
@@ -41,21 +40,6 @@ static lud_status read_options(const lud_record_values *v, lud_recording_options
     return LUD_OK;
 }
 
-/* "human: heuristic, robot: random", or "random" where all do the same; the run behind it. */
-static void describe_policy(const lud_run *run, lud_text *text) {
-    static const char *const roles[] = {"other", "human", "robot"};
-    const lud_layout *layout = &run->scenario->model->layout;
-    const char *first = lud_cast_get(run->cast, 0)->kind->name;
-    bool same = true;
-    for (int i = 1; i < layout->n_agents; i++)
-        same = same && !strcmp(lud_cast_get(run->cast, i)->kind->name, first);
-    for (int i = 0; i < layout->n_agents && !same; i++)
-        lud_text_append(text, "%s%s %d: %s", i ? ", " : "", roles[layout->roles[i]], i,
-                        lud_cast_get(run->cast, i)->kind->name);
-    if (same) lud_text_append(text, "%s", first);
-    if (run->folder) lud_text_append(text, " (run %s)", run->folder);
-}
-
 static lud_status report(const lud_record_values *v, const lud_data_target *target,
                          const lud_recording_result *r, bool views, lud_error *error) {
     struct stat info;
@@ -79,26 +63,16 @@ static lud_status report(const lud_record_values *v, const lud_data_target *targ
 
 static lud_status record_opened(const lud_record_values *v, const lud_data_target *target, const lud_run *run,
                                 lud_recording_options *options, lud_error *error) {
-    lud_text policy = {0};
     lud_recording_result result = {0};
-    uint64_t iterations = 0;
-    describe_policy(run, &policy);
-    lud_status status = policy.failed ? lud_fail(error, LUD_ERROR_MEMORY, "out of memory")
-                                      : lud_data_target_prepare(target, error);
-    if (!status && run->folder) status = lud_run_iterations(run->folder, &iterations, error);
-    options->path = target->file.bytes;
-    options->policy = policy.bytes;
-    options->policy_version = (uint32_t)iterations;
     options->episodes = run->scenario->run.episodes;
-    if (!status) status = lud_record_data(run->scenario, run->cast, options, &result, error);
+    lud_status status =
+        lud_record_data_of(run->scenario, run->cast, run->folder, target, options, &result, error);
     if (!status || status == LUD_INTERRUPTED) { /* an interrupted data set is complete, only shorter */
         lud_error at_end = {0};
-        lud_status ended = options->views ? lud_data_target_describe(target, &at_end) : LUD_OK;
-        if (!ended) ended = report(v, target, &result, options->views, &at_end);
-        if (ended && !status && error) *error = at_end;
-        if (!status) status = ended;
+        const lud_status told = report(v, target, &result, options->views, &at_end);
+        if (told && !status && error) *error = at_end;
+        if (!status) status = told;
     }
-    lud_text_free(&policy);
     return status;
 }
 

@@ -6,7 +6,7 @@ packages=(
   libsdl2-dev libcglm-dev libstb-dev
   libavcodec-dev libavformat-dev libavutil-dev libswscale-dev
   libfyaml-dev libjansson-dev libxxhash-dev librandom123-dev
-  libdnnl-dev libhdf5-dev zlib1g-dev libcmocka-dev
+  libdnnl-dev libhdf5-dev libdeflate-dev libcmocka-dev
 )
 # what the sanitizer and fuzz builds and the format check need besides
 packages_test=(clang clang-format clang-tidy libomp-dev libclang-rt-14-dev xvfb python3-venv)

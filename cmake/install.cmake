@@ -32,7 +32,7 @@ install(EXPORT ludus NAMESPACE ludus:: FILE ludus-config.cmake DESTINATION ${CMA
 file(RELATIVE_PATH LUDUS_PREFIX_FROM_PKGCONFIG /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 # What the archive needs besides; not as required packages, whose headers nobody needs who links the shared library.
 list(JOIN SDL2_LDFLAGS " " LUDUS_STATIC_LIBRARIES)
-foreach(flags FYAML_LDFLAGS JANSSON_LDFLAGS XXHASH_LDFLAGS HDF5_LDFLAGS ZLIB_LDFLAGS)
+foreach(flags FYAML_LDFLAGS JANSSON_LDFLAGS XXHASH_LDFLAGS HDF5_LDFLAGS DEFLATE_LDFLAGS)
   list(JOIN ${flags} " " joined)
   string(APPEND LUDUS_STATIC_LIBRARIES " ${joined}")
 endforeach()

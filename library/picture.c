@@ -1,8 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/episodes/file/minari.h"
-#include "learn/episodes/recorder.h"
+#include "learn/episodes/record_run.h"
 #include "learn/runs/run.h"
 #include "library/handles.h"
 #include "render/record.h"
@@ -105,20 +104,11 @@ ludus_status ludus_record_data(const ludus_scenario *scenario, const char *run, 
     if (opened) return opened;
     lud_error inner = {0};
     lud_data_target target = {0};
-    uint64_t iterations = 0;
     lud_recording_result result;
+    const lud_recording_options options = {
+        .episodes = episodes, .frames = true, .views = true, .level = LUD_RECORDING_LEVEL};
     lud_status status = lud_data_target_of(path, &target, &inner);
-    if (!status) status = lud_data_target_prepare(&target, &inner);
-    if (!status && run) status = lud_run_iterations(run, &iterations, &inner);
-    const lud_recording_options options = {.path = target.file.bytes,
-                                           .policy = run ? run : "of the scenario",
-                                           .policy_version = (uint32_t)iterations,
-                                           .episodes = episodes,
-                                           .frames = true,
-                                           .views = true,
-                                           .level = LUD_RECORDING_LEVEL};
-    if (!status) status = lud_record_data(scenario->inner, cast, &options, &result, &inner);
-    if (!status) status = lud_data_target_describe(&target, &inner);
+    if (!status) status = lud_record_data_of(scenario->inner, cast, run, &target, &options, &result, &inner);
     lud_data_target_free(&target);
     lud_cast_destroy(cast);
     return ludus_lift(status, &inner, error);

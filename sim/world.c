@@ -3,6 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *lud_dtype_name(lud_dtype dtype) {
+    static const char *const names[LUD_N_DTYPES] = {"uint8", "int32", "float32"};
+    return names[dtype];
+}
+
 int lud_measure_find(const lud_layout *layout, const char *name) {
     for (int k = 0; k < layout->n_measures; k++)
         if (!layout->measures[k].absent && strcmp(layout->measures[k].name, name) == 0) return k;

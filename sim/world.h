@@ -22,7 +22,9 @@
 enum { LUD_MAX_OBSERVATION_PARTS = 16, LUD_MAX_DIMENSIONS = 4 };
 
 typedef enum lud_role { LUD_ROLE_NONE, LUD_ROLE_HUMAN, LUD_ROLE_ROBOT } lud_role;
-typedef enum lud_dtype { LUD_U8, LUD_I32, LUD_F32 } lud_dtype;
+typedef enum lud_dtype { LUD_U8, LUD_I32, LUD_F32, LUD_N_DTYPES } lud_dtype;
+/* As NumPy calls it: "uint8", "int32", "float32". */
+const char *lud_dtype_name(lud_dtype dtype);
 
 /* What one agent may do: one of `n_discrete` choices and/or a vector of `n_continuous` numbers in [low,
  * high]. */

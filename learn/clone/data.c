@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interrupt.h"
+
 bool lud_clone_reads_part(const lud_mappo_shape *shape, int part) {
     for (int k = 0; k < shape->n_pieces; k++)
         if (shape->pieces[k].part == part) return true;
@@ -235,7 +237,9 @@ static lud_status read_file(lud_clone_data *d, lud_data_set *set, int source, ui
     void *joint = zeros(longest, row);
     lud_status status = joint ? LUD_OK : lud_no_memory(error, "actions");
     for (int64_t e = 0; e < info->n_episodes && !status; e++)
-        status = read_episode(d, set, source, e, seed, joint, error);
+        status = lud_interrupted()
+                     ? lud_fail(error, LUD_INTERRUPTED, "interrupted while %s was read", info->path)
+                     : read_episode(d, set, source, e, seed, joint, error);
     free(joint);
     return status;
 }

@@ -24,7 +24,7 @@ static lud_status out_of_memory(lud_error *error) {
 
 /* Names of nested dictionaries become plain ones. */
 static lud_status name_parts(converter *c, lud_arena *arena, lud_error *error) {
-    lud_data_part *parts = lud_arena_take_array(arena, (size_t)c->info.n_parts + 1, sizeof *parts);
+    lud_observation_part *parts = lud_arena_take_array(arena, (size_t)c->info.n_parts + 1, sizeof *parts);
     if (!parts) return out_of_memory(error);
     for (int p = 0; p < c->info.n_parts; p++) {
         parts[p] = c->info.parts[p];

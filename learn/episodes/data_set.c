@@ -119,7 +119,7 @@ static hid_t row_shape(const lud_data_info *info, lud_data_array array, int part
         *shape = (lud_data_shape){.rank = 1, .dimensions = {(hsize_t)info->state_bytes}};
         return H5T_NATIVE_UINT8;
     default: {
-        const lud_data_part *p = &info->parts[part];
+        const lud_observation_part *p = &info->parts[part];
         *shape = (lud_data_shape){.rank = p->per_agent, .dimensions = {n}};
         for (int d = 0; d < p->n_dimensions; d++)
             shape->dimensions[shape->rank++] = (hsize_t)p->dimensions[d];

@@ -35,19 +35,6 @@ typedef enum lud_data_array {
     LUD_DATA_ARRAYS
 } lud_data_array;
 
-/* One array of the observations: those of the layout that it was recorded with, or of a file of Minari's,
- * where the keys of nested dictionaries are joined with '/' and a space without keys has the one part
- * "observation". Numbers that are none of the three types come as the nearest: integers as LUD_I32, others as
- * LUD_F32. */
-typedef struct lud_data_part {
-    const char *name;
-    lud_dtype dtype;
-    bool per_agent; /* a frame has the shape [n_agents][dimensions...], else [dimensions...] */
-    int n_dimensions;
-    int dimensions[LUD_MAX_DIMENSIONS];
-    size_t bytes; /* of one frame, all agents included */
-} lud_data_part;
-
 typedef struct lud_data_info {
     const char *path;
     const char *scenario; /* its text as in effect; null: no file of ours */
@@ -66,7 +53,12 @@ typedef struct lud_data_info {
     const char *const *agent_names;         /* [n_agents] */
     size_t state_bytes;                     /* 0: no states */
     int n_parts;
-    const lud_data_part *parts; /* [n_parts] */
+    /* [n_parts] arrays of the observations: those of the layout that it was recorded with (from a file
+     * without kind, scale and goal), or of a file of Minari's, where the keys of nested dictionaries are
+     * joined with
+     * '/' and a space without keys has the one part "observation". Numbers that are none of the three types
+     * come as the nearest: integers as LUD_I32, others as LUD_F32. */
+    const lud_observation_part *parts;
     int64_t n_episodes, n_steps;
     bool complete;        /* false: the recording was cut off; what is there is whole */
     bool replays_exactly; /* states are to be had: they are in the file, or come again by stepping */

@@ -24,18 +24,18 @@ static hid_t open_episode(const lud_data_set *set, int64_t episode) {
 static lud_status add_part(lud_data_set *set, const char *name, const lud_data_shape *shape,
                            lud_error *error) {
     lud_data_info *info = &set->info;
-    lud_data_part *part = (lud_data_part *)(uintptr_t)&info->parts[info->n_parts];
+    lud_observation_part *part = (lud_observation_part *)(uintptr_t)&info->parts[info->n_parts];
     if (info->n_parts == LUD_MAX_OBSERVATION_PARTS)
         return lud_data_wrong(set, error, "expected at most %d arrays of observations",
                               LUD_MAX_OBSERVATION_PARTS);
     if (shape->rank > LUD_MAX_DIMENSIONS)
         return lud_data_wrong(set, error, "observations/%s: expected at most %d dimensions, found %d", name,
                               LUD_MAX_DIMENSIONS, shape->rank);
-    *part = (lud_data_part){.name = lud_arena_text(set->arena, name, strlen(name)),
-                            .n_dimensions = shape->rank,
-                            .dtype = shape->class == H5T_FLOAT                       ? LUD_F32
-                                     : shape->number_bytes == 1 && !shape->is_signed ? LUD_U8
-                                                                                     : LUD_I32};
+    *part = (lud_observation_part){.name = lud_arena_text(set->arena, name, strlen(name)),
+                                   .n_dimensions = shape->rank,
+                                   .dtype = shape->class == H5T_FLOAT                       ? LUD_F32
+                                            : shape->number_bytes == 1 && !shape->is_signed ? LUD_U8
+                                                                                            : LUD_I32};
     if (!part->name) return out_of_memory(set, error);
     part->bytes = part->dtype == LUD_U8 ? 1 : 4;
     for (int d = 0; d < shape->rank; d++) {
@@ -104,7 +104,7 @@ static lud_status find_parts(lud_data_set *set, hid_t group, const char *prefix,
 
 /* Opens a part of an episode: "a/b" below observations, or observations itself. */
 static hid_t open_part(const lud_data_set *set, hid_t episode, int p, lud_data_shape *shape) {
-    const lud_data_part *part = &set->info.parts[p];
+    const lud_observation_part *part = &set->info.parts[p];
     *shape = (lud_data_shape){.rank = part->n_dimensions};
     for (int d = 0; d < part->n_dimensions; d++) shape->dimensions[d] = (hsize_t)part->dimensions[d];
     hid_t group = lud_data_open_group(episode, "observations");

@@ -233,7 +233,7 @@ static lud_status open_frames(lud_data_set *set, lud_error *error) {
                            (lud_data_shape){.rank = 1, .dimensions = {(hsize_t)info->state_bytes}},
                            H5T_INTEGER, rows, &set->arrays[LUD_DATA_STATES], error);
     for (int p = 0; p < info->n_parts && !status; p++) {
-        const lud_data_part *part = &info->parts[p];
+        const lud_observation_part *part = &info->parts[p];
         lud_data_shape shape = {.rank = part->per_agent, .dimensions = {(hsize_t)info->n_agents}};
         for (int d = 0; d < part->n_dimensions; d++)
             shape.dimensions[shape.rank++] = (hsize_t)part->dimensions[d];

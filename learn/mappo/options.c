@@ -78,8 +78,7 @@ static const lud_option_table optimiser_table =
 static const lud_option mappo_options[] = {
     TEXT(type, NULL, "graph-mappo"),
     LUD_AUTOMATIC_ROW,
-    TEXT(start, NULL, "a RUN of clone, whose actor training begins with; not read when a run is resumed",
-         .names = LUD_NAMES_RUN),
+    LUD_MAPPO_START_ROW,
     LUD_MAPPO_ENCODER_ROW(),
     CHOICE(control, "direct", control_names,
            "the action: direct, base controller + magnitude * direction (mad), base controller + direction "

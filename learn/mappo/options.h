@@ -95,6 +95,12 @@ lud_status lud_mappo_options_end(const lud_tree *learner, lud_mappo_options *opt
 /* Numbers of the magnitude's state that one row carries from step to step; 0: none. */
 int64_t lud_mappo_state_width(const lud_mappo_options *options);
 
+/* What lud_mappo_begin_with reads (start.h). */
+#define LUD_MAPPO_START_ROW                                                                                  \
+    TEXT(start, NULL,                                                                                        \
+         "a RUN of clone, graph-mappo or ticks, whose actor training begins with; not read when a run is "   \
+         "resumed",                                                                                          \
+         .names = LUD_NAMES_RUN)
 /* Rows of the option tables of those who act with these networks; `chosen`: whether who reads the table
  * chooses the values that can follow from the world (base/options/automatic.h). The fields are those of a
  * lud_mappo_options behind `in`, as `network.`; nothing where the table fills one itself. Needs

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "learn/mappo/head.h"
+#include "learn/mappo/start.h"
 #include "learn/nn/arrays.h"
 #include "learn/policy_gradient/row_arrays.h"
 #include "learn/ticks/token_policy.h"
@@ -267,6 +268,11 @@ static void visit(lud_tick_policy *policy, lud_checkpoint *checkpoint) {
                           (const int64_t[]){LUD_NORMALISER_FIELDS}, v->normaliser.state);
 }
 
+/* The critic begins anew. */
+static lud_status begin_with(lud_tick_policy *policy, const char *folder, lud_error *error) {
+    return lud_mappo_begin_with(((vector *)policy)->acting, folder, error);
+}
+
 static const lud_tick_policy_kind kind = {.name = "vector",
                                           .actor = "actor.",
                                           .critic = "critic.",
@@ -277,6 +283,7 @@ static const lud_tick_policy_kind kind = {.name = "vector",
                                           .learn = learn,
                                           .assume = assume,
                                           .probabilities = probabilities,
+                                          .begin_with = begin_with,
                                           .visit = visit};
 
 /* ---- creation ---- */

@@ -48,6 +48,7 @@ static const lud_option_table optimiser_table =
 #define OPTIONS lud_tick_options
 static const lud_option options[] = {
     TEXT(type, NULL, "ticks"),
+    LUD_MAPPO_START_ROW,
     SECTION(policy, policy_table, "who acts"),
     SECTION(imitation, imitation_table, "learning from what others do, before ticks"),
     INT(ticks, "20000", 1, 1e15, "of the whole training: steps of every environment"),

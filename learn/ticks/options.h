@@ -25,6 +25,7 @@ typedef struct lud_tick_imitation_options {
 
 typedef struct lud_tick_options {
     const char *type;
+    const char *start; /* a RUN; null: none */
     lud_tick_policy_options policy;
     lud_tick_imitation_options imitation;
     int64_t ticks, critic_ticks, ticks_per_iteration;

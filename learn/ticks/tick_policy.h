@@ -108,6 +108,8 @@ typedef struct lud_tick_policy_kind {
      * nothing that act has kept. Null: choices do not follow from what is seen alone. */
     lud_status (*probabilities)(lud_tick_policy *policy, const lud_tick_rows *rows, float *p,
                                 lud_error *error);
+    /* Takes over what acts in a RUN, before the first act. Null: the policy cannot. */
+    lud_status (*begin_with)(lud_tick_policy *policy, const char *folder, lud_error *error);
     /* Saves or loads what parameters do not hold (statistics of returns). Null: nothing. */
     void (*visit)(lud_tick_policy *policy, lud_checkpoint *checkpoint);
     /* Appends what it was told and what it said in the last act, for the inspector. Null: nothing. */

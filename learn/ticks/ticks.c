@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "learn/ticks/evaluation.h"
 #include "learn/ticks/policy.h"
 
@@ -114,6 +115,13 @@ static lud_status open_policy(ticks *l, int64_t envs, int64_t evaluated, lud_err
                                              .max_rows = o->max_rows,
                                              .critic = o->baseline.type == LUD_BASELINE_CRITIC};
     LUD_TRY(lud_tick_policy_open(&request, o, l->scenario->path, &l->policy, error));
+    if (o->start && !l->policy->kind->begin_with)
+        return lud_invalid_at(error, l->scenario->learner->place,
+                              "learner.start: expected a policy of networks (vector) that can begin with "
+                              "another's, found one of type %s",
+                              l->policy->kind->name);
+    if (o->start && !(o->start = lud_path_find(l->arena, l->scenario->path, o->start)))
+        return out_of_memory(error);
     if (request.critic && !l->policy->has_critic)
         return lud_invalid_at(error, l->scenario->learner->place,
                               "learner.baseline: a policy of type %s has no critic", l->policy->kind->name);
@@ -233,10 +241,17 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
 
 /* ---- iterations ---- */
 
+/* Not when it is created: a run that goes on needs no start. */
+static lud_status begin(ticks *l, lud_error *error) {
+    if (l->options.start) LUD_TRY(l->policy->kind->begin_with(l->policy, l->options.start, error));
+    lud_tick_reset(&l->training);
+    l->started = true;
+    return LUD_OK;
+}
+
 lud_status lud_tick_run(ticks *l, lud_error *error) {
     lud_status status = LUD_OK;
-    if (!l->started) lud_tick_reset(&l->training);
-    l->started = true;
+    if (!l->started) LUD_TRY(begin(l, error));
     if (l->imitation.done < (uint64_t)l->options.imitation.ticks) return lud_tick_imitate(l, error);
     if (!l->scoring.valued) status = lud_tick_find_values(l, error);
     lud_profile_begin(&l->profile, LUD_TICK_STAGE_ACT);

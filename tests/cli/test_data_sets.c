@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 #include <jansson.h>
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -209,12 +209,13 @@ static void show(FILE *out, int64_t episode, const char *name, lud_data_set *set
     void *rows = malloc(bytes + 1);
     assert_non_null(rows);
     if (lud_data_set_read(set, array, part, episode, 0, n, rows, &error)) fail_msg("%s", error.text);
-    fprintf(out, "%d %s %d %lu\n", (int)episode, name, n, crc32(0, rows, (uInt)bytes));
+    fprintf(out, "%d %s %d %lu\n", (int)episode, name, n, (unsigned long)libdeflate_crc32(0, rows, bytes));
     free(rows);
 }
 
 static int compare_parts(const void *a, const void *b) {
-    return strcmp((*(const lud_data_part *const *)a)->name, (*(const lud_data_part *const *)b)->name);
+    return strcmp((*(const lud_observation_part *const *)a)->name,
+                  (*(const lud_observation_part *const *)b)->name);
 }
 
 /* What readers.py prints, from our reader. */
@@ -226,7 +227,7 @@ static char *shown_by_us(const char *path) {
     lud_error error = {0};
     if (lud_data_set_open(path, &set, &error)) fail_msg("%s", error.text);
     const lud_data_info *info = lud_data_set_info(set);
-    const lud_data_part *parts[LUD_MAX_OBSERVATION_PARTS];
+    const lud_observation_part *parts[LUD_MAX_OBSERVATION_PARTS];
     for (int p = 0; p < info->n_parts; p++) parts[p] = &info->parts[p];
     qsort(parts, (size_t)info->n_parts, sizeof *parts, compare_parts);
     for (int64_t e = 0; e < info->n_episodes; e++) {

@@ -19,6 +19,7 @@
 #include "learn/episodes/recorder.h"
 #include "learn/mappo/mappo.h"
 #include "learn/mappo/start.h"
+#include "learn/runs/parameters.h"
 #include "learn/train.h"
 
 static char folder[] = "/tmp/ludus-clone-XXXXXX";
@@ -378,6 +379,68 @@ static void test_start_of_mappo(void **state) {
     close_bed(&m);
 }
 
+static bed open_ticks(const char *start, const char *options) {
+    char text[2048];
+    lud_error error = {0};
+    snprintf(text, sizeof text,
+             "%slearner: {type: ticks, start: %s, ticks: 8, ticks_per_iteration: 4, evaluation_episodes: 4, "
+             "%s}\n",
+             WORLD("discrete"), start, options);
+    bed b = {.scenario = read_scenario(text)};
+    if (lud_device_open("cpu", 1, &b.device, &error)) fail_msg("%s", error.text);
+    if (lud_learner_create(b.scenario, b.device, &b.learner, &error)) {
+        assert_non_null(strstr(error.text, "learner.start"));
+        b.learner = NULL;
+    }
+    return b;
+}
+
+/* Ticks whose rate is 0 have the very actor of the clone after an iteration; with another rate they learn on.
+ */
+static void test_start_of_ticks(void **state) {
+    (void)state;
+    bed b = open_bed("discrete", choices_file, "steps: 50, windows: {horizon: 2}", 1);
+    char run[64];
+    lud_error error = {0};
+    lud_train_result result;
+    snprintf(run, sizeof run, "%s/start_of_ticks", folder);
+    const lud_train_options options = {.folder = run, .configuration = "ludus: 1\n"};
+    if (lud_train(b.learner, &options, &result, &error)) fail_msg("%s", error.text);
+    lud_checkpoint *cloned;
+    if (lud_run_parameters(run, NULL, NULL, &cloned, NULL, &error)) fail_msg("%s", error.text);
+    for (int moving = 0; moving < 2; moving++) {
+        bed t = open_ticks(run, moving ? "policy: {hidden_size: 32, encoder: mlp}, learning_rate: 0.01"
+                                       : "policy: {hidden_size: 32, encoder: mlp}, learning_rate: 0");
+        assert_non_null(t.learner);
+        iterate(&t, 1);
+        lud_checkpoint *after = save(&t);
+        int same = 0, other = 0;
+        for (int i = 0; i < lud_checkpoint_n_tensors(after); i++) {
+            const lud_tensor *x = lud_checkpoint_get(after, i), *y = lud_checkpoint_find(cloned, x->name);
+            if (strncmp(x->name, "actor.", 6) != 0) continue;
+            assert_non_null(y);
+            assert_int_equal(x->bytes, y->bytes);
+            if (memcmp(x->data, y->data, x->bytes) == 0)
+                same++;
+            else
+                other++;
+        }
+        assert_true(moving ? other > 0 : same > 3 && other == 0);
+        lud_checkpoint_destroy(after);
+        close_bed(&t);
+    }
+    lud_checkpoint_destroy(cloned);
+    bed t = open_ticks(run, "policy: {hidden_size: 16, encoder: mlp}"); /* of another size */
+    double row[64];
+    assert_int_equal(t.learner->kind->iterate(t.learner, row, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, "learner.start"));
+    close_bed(&t);
+    t = open_ticks(run, "policy: {type: tokens}");
+    assert_null(t.learner);
+    close_bed(&t);
+    close_bed(&b);
+}
+
 /* ---- targets ---- */
 
 /* What a minibatch of the first episode's steps learns: targets, and how much each position counts. */
@@ -481,6 +544,7 @@ int main(void) {
         cmocka_unit_test(test_labels_alone),
         cmocka_unit_test(test_acting),
         cmocka_unit_test(test_start_of_mappo),
+        cmocka_unit_test(test_start_of_ticks),
         cmocka_unit_test(test_targets),
         cmocka_unit_test(test_mistakes),
     };

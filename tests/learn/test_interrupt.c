@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/interrupt.h"
+#include "learn/episodes/recorder.h"
 #include "learn/support_trainings.h"
 
 static char folder[] = "/tmp/ludus-interrupt-XXXXXX";
@@ -125,9 +126,65 @@ static void broken_iterations_go_on(void **state) {
     }
 }
 
+#define WORLD                                                                                                \
+    "ludus: 1\nname: t\nworld: particle\nparticle: {task: navigation, agents: 2, obstacles: 0, "             \
+    "episode_length: 6}\nrun: {environments: 4, seed: 5}\n"
+
+static void record(const char *path) {
+    lud_scenario *scenario = NULL;
+    lud_cast *cast = NULL;
+    lud_error error = {0};
+    lud_recording_result result;
+    const lud_recording_options options = {
+        .path = path, .policy = "a test", .episodes = 40, .frames = true, .level = LUD_RECORDING_LEVEL};
+    if (lud_scenario_read("t.yaml", WORLD, strlen(WORLD), NULL, 0, &scenario, &error) ||
+        lud_cast_create(scenario->model, scenario->policies, "t.yaml", &cast, &error) ||
+        lud_record_data(scenario, cast, &options, &result, &error))
+        fail_msg("%s", error.text);
+    lud_cast_destroy(cast);
+    lud_scenario_destroy(scenario);
+}
+
+/* A clone of recorded episodes, which is also asked to stop while it reads them: there is no training yet
+ * that could be saved. */
+static void a_clone_of_recorded_episodes_goes_on(void **state) {
+    (void)state;
+    char data[96], text[1024], whole[96];
+    lud_train_result result;
+    lud_error error = {0};
+    int64_t asked;
+    snprintf(data, sizeof data, "%s/data.h5", folder);
+    snprintf(whole, sizeof whole, "%s/cloned", folder);
+    record(data);
+    snprintf(text, sizeof text,
+             WORLD "learner: {type: clone, data: [%s], steps: 30, report_every: 10, batch: 16, "
+                   "windows: {horizon: 3}, pairs: {weight: 1}, idle_weight: 1, val_fraction: 0.2, "
+                   "evaluation_episodes: 6, network: {hidden_size: 16, encoder: mlp}}\n",
+             data);
+    const support_training t = {.name = "clone, recorded", .text = text};
+    if (train(&t, whole, false, 0, &asked, &result, &error)) fail_msg("%s", error.text);
+    assert_true(asked > 6);
+    check(&t, whole, 1, asked / 4);
+    check(&t, whole, asked - 1, 1);
+
+    lud_scenario *scenario = NULL;
+    lud_device *device = NULL;
+    lud_learner *learner = NULL;
+    if (lud_scenario_read("t.yaml", text, strlen(text), NULL, 0, &scenario, &error) ||
+        lud_device_open("cpu", 1, &device, &error))
+        fail_msg("%s", error.text);
+    lud_interrupt_at(3);
+    assert_int_equal(lud_learner_create(scenario, device, &learner, &error), LUD_INTERRUPTED);
+    lud_interrupt_at(0);
+    assert_non_null(strstr(error.text, "data.h5"));
+    lud_device_close(device);
+    lud_scenario_destroy(scenario);
+}
+
 int main(void) {
     if (!mkdtemp(folder)) return 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(broken_iterations_go_on)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(broken_iterations_go_on),
+                                       cmocka_unit_test(a_clone_of_recorded_episodes_goes_on)};
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     char command[96];
     snprintf(command, sizeof command, "rm -rf %s", folder);

@@ -133,7 +133,7 @@ static bool add_observations(const lud_minari_views *views, hid_t episode, const
     const hid_t group = make_group(views, episode, "observations");
     bool good = group >= 0;
     for (int p = 0; p < info->n_parts && good; p++) {
-        const lud_data_part *part = &info->parts[p];
+        const lud_observation_part *part = &info->parts[p];
         char source[128];
         snprintf(source, sizeof source, "frames/observations/%s", part->name);
         view v = {.name = part->name,
@@ -229,15 +229,15 @@ static json_t *box(const char *dtype, bool whole, double low, double high, int r
                      filled(low, whole, rank, shape), "high", filled(high, whole, rank, shape));
 }
 
-static json_t *part_space(const lud_data_info *info, const lud_data_part *part) {
-    static const char *const names[] = {"uint8", "int32", "float32"};
+static json_t *part_space(const lud_data_info *info, const lud_observation_part *part) {
     static const double low[] = {0, -2147483648.0, -3.4028234663852886e38},
                         high[] = {255, 2147483647.0, 3.4028234663852886e38};
     hsize_t shape[1 + LUD_MAX_DIMENSIONS];
     int rank = 0;
     if (part->per_agent && info->n_agents > 1) shape[rank++] = (hsize_t)info->n_agents;
     for (int d = 0; d < part->n_dimensions; d++) shape[rank++] = (hsize_t)part->dimensions[d];
-    return box(names[part->dtype], part->dtype != LUD_F32, low[part->dtype], high[part->dtype], rank, shape);
+    return box(lud_dtype_name(part->dtype), part->dtype != LUD_F32, low[part->dtype], high[part->dtype], rank,
+               shape);
 }
 
 static json_t *choice_space(const lud_data_info *info) {

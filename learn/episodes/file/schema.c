@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const dtype_names[] = {"uint8", "int32", "float32"};
 static const size_t dtype_bytes[] = {1, 4, 4};
 static const char *const role_names[] = {"agent", "human", "robot"};
 /* Of one file; more is no data set of anything that Ludus runs. */
@@ -66,17 +65,9 @@ lud_status lud_data_schema_of(const lud_scenario *scenario, lud_arena *arena, lu
                             .choices_vary = scenario->world->describe_action != NULL,
                             .state_bytes = layout->state_bytes,
                             .n_parts = layout->n_parts};
-    lud_data_part *parts = lud_arena_take_array(arena, (size_t)layout->n_parts + 1, sizeof *parts);
+    lud_observation_part *parts = lud_arena_take_array(arena, (size_t)layout->n_parts + 1, sizeof *parts);
     if (!parts || !describe_agents(scenario, arena, info)) return out_of_memory(error);
-    for (int p = 0; p < layout->n_parts; p++) {
-        const lud_observation_part *from = &layout->parts[p];
-        parts[p] = (lud_data_part){.name = from->name,
-                                   .dtype = from->dtype,
-                                   .per_agent = from->per_agent,
-                                   .n_dimensions = from->n_dimensions,
-                                   .bytes = from->bytes};
-        memcpy(parts[p].dimensions, from->dimensions, sizeof parts[p].dimensions);
-    }
+    memcpy(parts, layout->parts, (size_t)layout->n_parts * sizeof *parts);
     info->parts = parts;
     return effective_text(scenario, arena, &info->scenario, error);
 }
@@ -88,8 +79,21 @@ static double finite_bound(float bound) {
     return isfinite(bound) ? (double)bound : bound < 0 ? (double)-FLT_MAX : (double)FLT_MAX;
 }
 
+json_t *lud_data_schema_parts(const lud_observation_part *parts, int n) {
+    json_t *list = json_array();
+    for (int p = 0; p < n; p++) {
+        json_t *shape = json_array();
+        for (int d = 0; d < parts[p].n_dimensions; d++)
+            json_array_append_new(shape, json_integer(parts[p].dimensions[d]));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:o}", "name", parts[p].name, "dtype",
+                                              lud_dtype_name(parts[p].dtype), "per_agent", parts[p].per_agent,
+                                              "shape", shape));
+    }
+    return list;
+}
+
 char *lud_data_schema_write(const lud_data_info *info) {
-    json_t *agents = json_array(), *parts = json_array();
+    json_t *agents = json_array();
     for (int i = 0; i < info->n_agents; i++) {
         json_t *choices = json_array();
         const char *const *names = info->choice_names ? info->choice_names[i] : NULL;
@@ -99,19 +103,11 @@ char *lud_data_schema_write(const lud_data_info *info) {
                                                 "n_choices", (int)info->n_choices[i], "idle",
                                                 (int)info->idle[i], "choices", choices));
     }
-    for (int p = 0; p < info->n_parts; p++) {
-        const lud_data_part *part = &info->parts[p];
-        json_t *shape = json_array();
-        for (int d = 0; d < part->n_dimensions; d++)
-            json_array_append_new(shape, json_integer(part->dimensions[d]));
-        json_array_append_new(parts, json_pack("{s:s, s:s, s:b, s:o}", "name", part->name, "dtype",
-                                               dtype_names[part->dtype], "per_agent", part->per_agent,
-                                               "shape", shape));
-    }
     json_t *root =
         json_pack("{s:o, s:i, s:f, s:f, s:b, s:I, s:o}", "agents", agents, "n_continuous", info->n_continuous,
                   "low", finite_bound(info->low), "high", finite_bound(info->high), "choices_vary",
-                  info->choices_vary, "state_bytes", (json_int_t)info->state_bytes, "observations", parts);
+                  info->choices_vary, "state_bytes", (json_int_t)info->state_bytes, "observations",
+                  lud_data_schema_parts(info->parts, info->n_parts));
     char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
     json_decref(root);
     return text;
@@ -176,7 +172,7 @@ static bool read_agents(const json_t *root, lud_arena *arena, lud_data_info *inf
     return true;
 }
 
-static bool read_part(const json_t *from, lud_arena *arena, int n_agents, lud_data_part *part) {
+static bool read_part(const json_t *from, lud_arena *arena, int n_agents, lud_observation_part *part) {
     const json_t *dtype = json_object_get(from, "dtype"), *per_agent = json_object_get(from, "per_agent"),
                  *shape = json_object_get(from, "shape");
     const size_t rank = json_array_size(shape);
@@ -184,8 +180,8 @@ static bool read_part(const json_t *from, lud_arena *arena, int n_agents, lud_da
         !json_is_boolean(per_agent) || !json_is_array(shape) || rank > LUD_MAX_DIMENSIONS)
         return false;
     int k = 0;
-    while (k < 3 && strcmp(dtype_names[k], json_string_value(dtype)) != 0) k++;
-    if (k == 3 || !part->name[0] || strchr(part->name, '/')) return false;
+    while (k < LUD_N_DTYPES && strcmp(lud_dtype_name((lud_dtype)k), json_string_value(dtype)) != 0) k++;
+    if (k == LUD_N_DTYPES || !part->name[0] || strchr(part->name, '/')) return false;
     part->dtype = (lud_dtype)k;
     part->per_agent = json_is_true(per_agent);
     part->n_dimensions = (int)rank;
@@ -206,7 +202,7 @@ static bool read_parts(const json_t *root, lud_arena *arena, lud_data_info *info
     const json_t *parts = json_object_get(root, "observations");
     const size_t n = json_array_size(parts);
     if (!json_is_array(parts) || n > LUD_MAX_OBSERVATION_PARTS) return false;
-    lud_data_part *list = lud_arena_take_array(arena, n + 1, sizeof *list);
+    lud_observation_part *list = lud_arena_take_array(arena, n + 1, sizeof *list);
     if (!list) return false;
     for (size_t p = 0; p < n; p++)
         if (!read_part(json_array_get(parts, p), arena, info->n_agents, &list[p])) return false;
@@ -244,15 +240,16 @@ lud_status lud_data_schema_read(const char *text, const char *path, lud_arena *a
 
 void lud_data_summarise_choices(const lud_data_info *info, int agent, const int32_t *actions, size_t stride,
                                 int32_t n, lud_text *text) {
-    enum { MOST = 64 }; /* different actions that are told one by one */
+    enum { MOST = 64, SMALL = 256 }; /* different actions that are told one by one; found by their number */
     struct {
         int32_t action, count;
     } used[MOST];
+    uint8_t place[SMALL] = {0}; /* in `used`, from 1 on */
     int n_used = 0, others = 0;
     for (int32_t t = 0; t < n; t++) {
         const int32_t action = actions[(size_t)t * stride];
         if (action < 0) continue;
-        int k = 0;
+        int k = action < SMALL && place[action] ? place[action] - 1 : 0;
         while (k < n_used && used[k].action != action) k++;
         if (k == MOST) {
             others++;
@@ -262,6 +259,7 @@ void lud_data_summarise_choices(const lud_data_info *info, int agent, const int3
             used[k].action = action;
             used[k].count = 0;
             n_used++;
+            if (action < SMALL) place[action] = (uint8_t)n_used;
         }
         used[k].count++;
     }

@@ -1,12 +1,16 @@
 /* What a data set says about itself, as text in its file: agents, actions and parts of observations. */
 #pragma once
 
+#include <jansson.h>
+
 #include "learn/episodes/data_set.h"
 #include "sim/scenario.h"
 
 /* The info of what a scenario's world gives, in the arena: everything but path, policy and counts. */
 lud_status lud_data_schema_of(const lud_scenario *scenario, lud_arena *arena, lud_data_info *info,
                               lud_error *error);
+/* The names, types and shapes of parts of observations as a JSON array. */
+json_t *lud_data_schema_parts(const lud_observation_part *parts, int n);
 /* As JSON, to be freed; null when memory is out. */
 char *lud_data_schema_write(const lud_data_info *info);
 /* Fills n_agents, agents, actions, parts and state_bytes from JSON, checked; `path` is for messages. */

@@ -156,7 +156,7 @@ static void make_frame_columns(maker *m) {
     if (state_bytes) make(m, FRAME_STATE, "states", LUD_NUMBER_U8, 1, &state_bytes);
     const hid_t observations = enter(m, group, "observations");
     for (int p = 0; p < info->n_parts; p++) {
-        const lud_data_part *part = &info->parts[p];
+        const lud_observation_part *part = &info->parts[p];
         int shape[1 + LUD_MAX_DIMENSIONS] = {info->n_agents}, rank = part->per_agent;
         for (int d = 0; d < part->n_dimensions; d++) shape[rank++] = part->dimensions[d];
         make(m, FRAME_OBSERVATION + p, part->name, types[part->dtype], rank, shape);
@@ -221,10 +221,10 @@ lud_status lud_data_writer_create(const char *path, const lud_data_writing *writ
     w->tracks = calloc((size_t)info->n_agents + 1, sizeof *w->tracks);
     w->returns = calloc((size_t)info->n_agents + 1, sizeof *w->returns);
     w->path = strdup(path);
-    lud_column_queue_begin(&w->queue, writing->n_threads, writing->level);
     if (asprintf(&w->partial, "%s.partial-%ld", path, (long)getpid()) < 0) w->partial = NULL;
-    lud_status status =
-        w->tracks && w->returns && w->path && w->partial ? make_file(w, error) : out_of_memory(w, error);
+    lud_status status = w->tracks && w->returns && w->path && w->partial ? LUD_OK : out_of_memory(w, error);
+    if (!status) status = lud_column_queue_begin(&w->queue, writing->n_threads, writing->level, error);
+    if (!status) status = make_file(w, error);
     if (!status) status = lud_data_writer_commit(w, error);
     if (status)
         lud_data_writer_abandon(w);

@@ -63,6 +63,15 @@ static bool read_everything(lud_data_set *set) {
     return whole;
 }
 
+/* Files, groups, arrays and attributes that HDF5 holds open for us. */
+static int64_t open_handles(void) {
+    lud_hdf5_lock();
+    const int64_t n = H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL);
+    lud_hdf5_unlock();
+    assert_true(n >= 0);
+    return n;
+}
+
 /* Opens and reads; an error has to say which file. */
 static bool is_whole(const char *name) {
     lud_error error = {0};
@@ -81,12 +90,17 @@ static void test_files_that_are_cut_off(void **state) {
     recording_make(&(recording_call){"multigrid/rescue.yaml", "whole.h5", 2, 4, 1, 9, true, true});
     bytes b = read_file("whole.h5");
     assert_true(is_whole("whole.h5"));
+    const int64_t handles = open_handles();
+    lud_data_set *set = recording_open("whole.h5");
+    assert_true(open_handles() > handles);
+    lud_data_set_close(set);
     for (size_t k = 0; k < 64; k++) {
         write_file("cut.h5", b.data, b.n * k / 64);
         assert_false(is_whole("cut.h5"));
     }
     write_file("cut.h5", b.data, b.n - 1);
     assert_false(is_whole("cut.h5"));
+    assert_int_equal(open_handles(), handles);
     lud_arena_destroy(b.arena);
 }
 
@@ -96,6 +110,8 @@ static void test_files_with_other_bytes(void **state) {
     enum { TRIALS = 400 };
     recording_make(&(recording_call){"multigrid/rescue.yaml", "whole.h5", 2, 3, 1, 9, true, true});
     bytes b = read_file("whole.h5");
+    assert_true(is_whole("whole.h5"));
+    const int64_t handles = open_handles();
     int broken = 0;
     for (uint32_t k = 0; k < TRIALS; k++) {
         const lud_words w = lud_draw((lud_random_key){1, 0}, k, 0, LUD_PURPOSE_USER, 0);
@@ -105,6 +121,7 @@ static void test_files_with_other_bytes(void **state) {
         b.data[at] = (char)(before ^ (char)(1 + lud_below(w.v[1], 255)));
         write_file("other.h5", b.data, b.n);
         broken += !is_whole("other.h5");
+        if (open_handles() != handles) fail_msg("trial %u leaves something open", k);
         b.data[at] = before;
     }
     assert_true(broken > 10);

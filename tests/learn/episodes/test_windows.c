@@ -283,12 +283,53 @@ static void test_texts(void **state) {
     assert_int_equal(text.length, 0);
 }
 
+/* Batches larger than the caches are written past them; their bytes are those of a loop, wherever they lie.
+ */
+static void test_large_batches(void **state) {
+    (void)state;
+    enum { TRACKS = 9001, SHIFTS = 2 };
+    static const struct { int64_t width, horizon; } shapes[] = {{1, 8}, {2, 16}, {3, 8}, {1, 31}, {1, 32}};
+    static int64_t offsets[TRACKS + 1];
+    for (int i = 0; i < TRACKS; i++) offsets[i + 1] = offsets[i] + 1 + (i * 37) % 80;
+    const int64_t n = offsets[TRACKS];
+    const lud_tracks tracks = {.n = TRACKS, .offsets = offsets, .last_action_valid = true};
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        const int64_t width = shapes[s].width, horizon = shapes[s].horizon, full = width * horizon;
+        int32_t *rows = calloc((size_t)(n * width), sizeof *rows);
+        int32_t *out = aligned_alloc(64, (size_t)((n * full + SHIFTS) * 4 + 63) / 64 * 64);
+        assert_true(rows && out && n * full > 1 << 21);
+        for (int64_t i = 0; i < n * width; i++) rows[i] = (int32_t)(i * 2654435761u); /* NaN among them */
+        for (int i = 0; i < 2 * SHIFTS; i++) {
+            lud_window_set set;
+            lud_error error = {0};
+            int32_t *to = out + i / 2;
+            assert_int_equal(lud_window_set_create(devices[i % 2], n, &set, &error), LUD_OK);
+            lud_window_set_all(&set, &tracks, horizon, NULL);
+            memset(to, 0xa5, (size_t)(n * full) * 4);
+            lud_window_set_gather(&set, width * 4, rows, LUD_PAD_LAST, NULL, to);
+            int64_t wrong = 0;
+            for (int64_t track = 0, w = 0; track < TRACKS; track++)
+                for (int64_t t = offsets[track]; t < offsets[track + 1]; t++, w++)
+                    for (int64_t k = 0; k < horizon; k++) {
+                        const int64_t row = t + k < offsets[track + 1] ? t + k : offsets[track + 1] - 1;
+                        wrong +=
+                            memcmp(to + w * full + k * width, rows + row * width, (size_t)width * 4) != 0;
+                    }
+            assert_int_equal(wrong, 0);
+            lud_window_set_destroy(&set);
+        }
+        free(rows);
+        free(out);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_edges),
         cmocka_unit_test(test_against_loop),
         cmocka_unit_test(test_happened),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_large_batches),
         cmocka_unit_test(test_draws),
         cmocka_unit_test(test_horizon_draws),
         cmocka_unit_test(test_merge_is_whole),
