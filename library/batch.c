@@ -77,6 +77,13 @@ ludus_status ludus_batch_reset(ludus_batch *batch, const uint8_t *chosen, const 
                                ludus_error *error) {
     LUDUS_REQUIRE(batch, error);
     const lud_batch_out inner = {.observations = out ? out->observations : NULL};
+    for (int e = 0; e < batch->inner->n_envs; e++) {
+        if (chosen && !chosen[e]) continue;
+        /* an episode that nobody has stepped is not drawn again but for the first, which is the batch's own
+         */
+        if (batch->inner->episode[e] && !batch->inner->episode_step[e]) batch->inner->tick[e]++;
+        batch->inner->episode[e]++;
+    }
     if (chosen)
         lud_batch_reset_some(batch->inner, chosen, &inner);
     else

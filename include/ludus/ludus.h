@@ -216,7 +216,7 @@ LUDUS_API ludus_status ludus_batch_create(const ludus_scenario *scenario, const 
                                           ludus_batch **batch, ludus_error *error);
 LUDUS_API void ludus_batch_free(ludus_batch *batch);
 /* New episodes where chosen[n] is not 0; null: everywhere. `out` may be null; only observations are written.
- */
+ * The first reset gives the states that the batch was created with. */
 LUDUS_API ludus_status ludus_batch_reset(ludus_batch *batch, const uint8_t *chosen, const ludus_out *out,
                                          ludus_error *error);
 /* New seeds[n], or null: `seed` for all; draws begin anew, as in a new batch. Where chosen is not null only
