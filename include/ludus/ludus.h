@@ -171,8 +171,8 @@ LUDUS_API ludus_status ludus_state_successors(const ludus_scenario *scenario, co
 /* Whether a goal of an agent is achieved in a state. */
 LUDUS_API ludus_status ludus_state_achieves(const ludus_scenario *scenario, const uint8_t *state, int agent,
                                             int goal, bool *achieved, ludus_error *error);
-/* values[n_measures] of an episode that is at this state. */
-LUDUS_API ludus_status ludus_state_measure(const ludus_scenario *scenario, const uint8_t *state,
+/* values[n][n_measures] of episodes that are at states[n][state_bytes]. */
+LUDUS_API ludus_status ludus_state_measure(const ludus_scenario *scenario, int n, const uint8_t *states,
                                            double *values, ludus_error *error);
 
 /* ---- Batches: many environments at once ---- */

@@ -72,6 +72,7 @@ class Batch:
         self._error = ffi.new("ludus_error *")
         self._out = ffi.new("ludus_out *")
         self._own_actions = self._actions_of(self.choices, self.numbers)
+        self._choices_type, self._numbers_type = ffi.typeof("int32_t[]"), ffi.typeof("float[]")
         self._given_actions = ffi.new("ludus_actions *")
         self.observations: dict[str, np.ndarray] = {}
         self._parts = ffi.new("void *[]", max(1, len(s.parts)))
@@ -157,10 +158,9 @@ class Batch:
         actions = self._own_actions
         if choices is not None or numbers is not None:
             actions = self._given_actions
-            choices = self._in_place(choices, self.choices)
-            numbers = self._in_place(numbers, self.numbers)
-            actions.discrete = ffi.from_buffer("int32_t[]", choices)
-            actions.continuous = ffi.from_buffer("float[]", numbers) if self.scenario.max_continuous else ffi.NULL
+            actions.discrete = ffi.from_buffer(self._choices_type, self._in_place(choices, self.choices))
+            if self.scenario.max_continuous:
+                actions.continuous = ffi.from_buffer(self._numbers_type, self._in_place(numbers, self.numbers))
         status = lib.ludus_batch_step(self.handle, actions, self._out, self._error)
         if status:
             fail(status, self._error)

@@ -193,12 +193,15 @@ class Scenario:
         call(lib.ludus_state_achieves, self.handle, pointer(state, "uint8_t *"), agent, goal, out)
         return out[0]
 
-    def measure(self, state) -> dict[str, float]:
-        """What an episode that is at this state is judged by."""
-        values = np.zeros(len(self.measures))
-        state = self.state(state)
-        call(lib.ludus_state_measure, self.handle, pointer(state, "uint8_t *"), pointer(values, "double *"))
-        return dict(zip(self.measures, values.tolist()))
+    def measure(self, state) -> dict[str, Any]:
+        """What an episode that is at this state is judged by, by name; of many states [n][state_bytes] float64[n] each."""
+        many = isinstance(state, np.ndarray) and state.ndim == 2
+        states = np.ascontiguousarray(state) if many else self.state(state)[None]
+        if many and (states.dtype != np.uint8 or states.shape[1] != self.state_bytes):
+            raise Error(f"states: expected uint8[n][{self.state_bytes}], found {states.dtype.name}{list(states.shape)}")
+        values = np.zeros((len(states), len(self.measures)))
+        call(lib.ludus_state_measure, self.handle, len(states), pointer(states, "uint8_t *"), pointer(values, "double *"))
+        return dict(zip(self.measures, values.T if many else values[0].tolist()))
 
     def render(self, state, before=None, *, width: int = 640, height: int = 0, theme: str = "light") -> np.ndarray:
         """A picture of a state: uint8[height][width][3]. `before`: the state one step earlier."""

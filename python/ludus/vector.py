@@ -19,6 +19,11 @@ from .scenario import Renderer, Scenario, as_scenario
 END_OF = {AutoresetMode.NEXT_STEP: "resets_next", AutoresetMode.SAME_STEP: "resets", AutoresetMode.DISABLED: "stays"}
 
 
+def any_of(flags):
+    """Whether one of these truths holds; sooner than NumPy says so."""
+    return flags.tobytes().find(1) >= 0
+
+
 class VectorEnv(Base):
     """`num_envs` worlds, stepped by one call of the library with all cores.
 
@@ -34,19 +39,20 @@ class VectorEnv(Base):
             world e, each with its own observation, action and reward; then `num_envs` of this object is the number
             of rows. Agents need the same actions for that.
         copy: ``False`` returns the arrays that the next step writes, without moving a byte; ``True`` copies of them.
+        measures: with ``SAME_STEP``, tell what ended episodes are judged by, in ``info["final_info"]["measures"]``.
         threads: 0: all cores.
         render_mode: ``None`` or ``"rgb_array"``; `render` then returns a picture of each world.
 
     `reset` takes a seed for all, whose draws differ by the number of the world, or a list of one for each world. With
     ``DISABLED``, ``options={"reset_mask": bool[num_envs]}`` resets some. With ``SAME_STEP``, ``info["final_obs"]``
-    has the last observation of rows where ``info["_final_obs"]`` is true, and ``info["final_info"]["measures"]`` what
-    their episodes are judged by.
+    has the last observation of rows where ``info["_final_obs"]`` is true. Where observations are dicts that is an array of
+    dicts, as Gymnasium has it, and with ``copy=False`` a dict of arrays.
     """
 
     def __init__(self, path: str | os.PathLike | Scenario, num_envs: int | None = None, *, seed: int | None = None,
                  overrides: Mapping[str, Any] | None = None,
                  autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP, agents_as_rows: bool = False,
-                 copy: bool = True, threads: int = 0, render_mode: str | None = None, width: int = 320,
+                 copy: bool = True, measures: bool = False, threads: int = 0, render_mode: str | None = None, width: int = 320,
                  theme: str = "light"):
         check_mode(render_mode)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
@@ -56,7 +62,7 @@ class VectorEnv(Base):
         self.render_mode, self._picture, self._renderer = render_mode, (width, theme), None
         final = self.autoreset_mode is AutoresetMode.SAME_STEP
         self.batch = Batch(s, num_envs, threads=threads, end=END_OF[self.autoreset_mode], final=final)
-        self.copy, self.agents_as_rows = copy, agents_as_rows
+        self.copy, self.measures, self.agents_as_rows = copy, measures, agents_as_rows
         self._rows = s.n_agents if agents_as_rows else 1  # of a world
         self.num_worlds = self.batch.n
         self.num_envs = self.num_worlds * self._rows
@@ -68,6 +74,13 @@ class VectorEnv(Base):
         self._views = self._shaped(self.batch.observations)
         self._final_views = self._shaped(self.batch.final_observations) if final else None
         self._waits = np.zeros(self.num_worlds, np.bool_)  # with DISABLED: over and not reset
+        self._next_step = self.autoreset_mode is AutoresetMode.NEXT_STEP
+        self._ones = np.ones(s.n_agents, np.float32)
+        # what a step returns where nothing is copied
+        in_place = not copy and (self._rows == 1 or all(p.per_agent for p in s.parts))
+        self._in_place = self._read(self._views) if in_place else None
+        self._plain = s.n_agents == 1 and not copy
+        self._reward = self.batch.rewards.reshape(-1) if s.n_agents == self._rows else None
 
     # ---- arrays of worlds as arrays of rows ----
 
@@ -120,60 +133,58 @@ class VectorEnv(Base):
         return self._read(self._views), {}
 
     def _put(self, actions):
-        choice, numbers = (actions["choice"], actions["numbers"]) if isinstance(actions, dict) else (actions, actions)
-        b, given = self.batch, [None, None]
-        if self.scenario.max_actions:
-            given[0] = np.asarray(choice).reshape(b.choices.shape)
-        if self.scenario.max_continuous:
-            given[1] = np.asarray(numbers, np.float32)
-            width = self.single_action_space["numbers"].shape if isinstance(actions, dict) else \
-                self.single_action_space.shape
-            if width[-1] == self.scenario.max_continuous:
-                given[1] = given[1].reshape(b.numbers.shape)
+        if isinstance(actions, dict):
+            choice, numbers = actions["choice"], actions["numbers"]
+        else:
+            choice = numbers = actions
+        b, s, given = self.batch, self.scenario, [None, None]
+        if s.max_actions:
+            given[0] = choice if isinstance(choice, np.ndarray) else np.asarray(choice)
+            if given[0].shape != b.choices.shape:
+                given[0] = given[0].reshape(b.choices.shape)
+        if s.max_continuous:
+            given[1] = np.asarray(numbers, np.float32).reshape(b.numbers.shape)
         return given
 
     def step(self, actions):
         """One step of all worlds: observations, rewards [num_envs], terminated and truncated bool[num_envs], info."""
-        if self._waits.any():
-            raise Error(f"world {int(self._waits.argmax())} is over and has not been reset")
         b = self.batch
+        if not self._next_step and self._waits.any():
+            raise Error(f"world {int(self._waits.argmax())} is over and has not been reset")
         _, rewards, terminated, truncated = b.step(*self._put(actions))
         info: dict[str, Any] = {}
-        over = None
-        if self.autoreset_mode is not AutoresetMode.NEXT_STEP:
+        if not self._next_step and (any_of(terminated) or any_of(truncated)):
             over = terminated | truncated
-            if not over.any():
-                over = None
-        if over is not None and self.autoreset_mode is AutoresetMode.DISABLED:
-            self._waits |= over
-        elif over is not None:
-            self._tell_ends(info, over)
-        if self._rows > 1:
-            reward = rewards.reshape(-1)
-        elif self.scenario.n_agents > 1:
-            reward, info["rewards"] = rewards.sum(1), rewards.copy() if self.copy else rewards
+            if self.autoreset_mode is AutoresetMode.DISABLED:
+                self._waits |= over
+            else:
+                self._tell_ends(info, over)
+        if self._plain:
+            return self._in_place, self._reward, terminated, truncated, info
+        if self._reward is not None:
+            reward = self._reward.copy() if self.copy else self._reward
         else:
-            reward = rewards[:, 0]
-        if self.copy and self.scenario.n_agents == self._rows:
-            reward = reward.copy()
-        return self._read(self._views), reward, self._per_row(terminated), self._per_row(truncated), info
+            reward, info["rewards"] = rewards.dot(self._ones), rewards.copy() if self.copy else rewards
+        observations = self._read(self._views) if self._in_place is None else self._in_place
+        return observations, reward, self._per_row(terminated), self._per_row(truncated), info
 
     def _tell_ends(self, info, over):
         rows = np.repeat(over, self._rows) if self._rows > 1 else over
         last = self._read(self._final_views)
-        if isinstance(last, dict):
+        if isinstance(last, dict) and self.copy:
             each = np.full(self.num_envs, None, object)
             for row in np.flatnonzero(rows):
                 each[row] = {name: array[row] for name, array in last.items()}
             last = each
         info["final_obs"], info["_final_obs"] = last, rows
-        names = list(self.scenario.measures)
-        values = np.zeros((self.num_worlds, len(names)))
-        for world in np.flatnonzero(over):
-            values[world] = list(self.scenario.measure(self.batch.final_states[world]).values())
-        measures = {name: np.repeat(values[:, k], self._rows) for k, name in enumerate(names)}
-        info["final_info"] = {"measures": measures, "_measures": rows} if names else {}
-        info["_final_info"] = rows
+        info["final_info"], info["_final_info"] = {}, rows
+        if self.measures:
+            found = self.scenario.measure(self.batch.final_states[over])
+            told = {name: np.zeros(self.num_worlds) for name in found}
+            for name, values in found.items():
+                told[name][over] = values
+            info["final_info"] = {"measures": {name: np.repeat(values, self._rows) for name, values in told.items()},
+                                  "_measures": rows}
 
     def action_masks(self) -> np.ndarray:
         """bool[num_envs][n_actions], or [num_envs][n_agents][n_actions]: which choices are there now."""

@@ -158,7 +158,7 @@ def test_same_step_is_gymnasium(scenario):
     """With SAME_STEP last observations are those of Gymnasium's SyncVectorEnv too, and lengths of episodes."""
     s = scenario("particle/simple")
     seeds = [3, 4]
-    ours = ludus.VectorEnv(s, 2, autoreset_mode=AutoresetMode.SAME_STEP)
+    ours = ludus.VectorEnv(s, 2, autoreset_mode=AutoresetMode.SAME_STEP, measures=True)
     theirs = gymnasium.vector.SyncVectorEnv([lambda: ludus.Env(s)] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
     assert np.array_equal(ours.reset(seed=seeds)[0], theirs.reset(seed=seeds)[0])
     for step in range(60):

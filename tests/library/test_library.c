@@ -385,7 +385,7 @@ static void test_random_calls(void **state) {
             ludus_state_achieves(s, one, (int)ANY(4) - 1, (int)ANY(4) - 1, &achieved, e);
             break;
         case 11:
-            ludus_state_measure(s, one, measures, e);
+            ludus_state_measure(s, (int)ANY(3) - 1, one, measures, e);
             break;
         case 12:
             if (ludus_state_describe(s, one, (int)ANY(4) - 1, &text, e) == LUDUS_OK) ludus_free(text);
