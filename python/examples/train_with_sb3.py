@@ -1,6 +1,6 @@
 """Trains particle/navigation_3 with Stable-Baselines3's PPO and with Ludus, and compares what both reach.
 
-    python train_with_sb3.py [--steps 400000] [--short]
+    python train_with_sb3.py [--steps 128000] [--short]
 
 Every agent of every world is a row of one vector, so one policy learns for all three; `VecRows` is all that
 Stable-Baselines3 needs to see them. Ludus trains the learner that the scenario names, graph MAPPO.
@@ -11,26 +11,27 @@ import tempfile
 import time
 
 import numpy as np
+from gymnasium import spaces
 from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import VecEnv
 
 import ludus
-from gymnasium import spaces
 
 
 class VecRows(VecEnv):
-    """A `ludus.VectorEnv` (SAME_STEP) as Stable-Baselines3's kind of vector, with observations joined to one vector."""
+    """A `ludus.VectorEnv` (SAME_STEP) as Stable-Baselines3's kind of vector: what an agent sees of itself and of all others
+    (the nodes of its graph), joined to one vector."""
+
+    PARTS = "observation", "nodes"
 
     def __init__(self, env):
         self.env = env
-        self.joined = isinstance(env.single_observation_space, spaces.Dict)
-        size = spaces.flatdim(env.single_observation_space)
+        size = sum(int(np.prod(env.single_observation_space[name].shape)) for name in self.PARTS)
         super().__init__(env.num_envs, spaces.Box(-np.inf, np.inf, (size,), np.float32),
                          env.single_action_space)
 
     def flat(self, observation):
-        parts = observation.values() if self.joined else [observation]
-        return np.concatenate([np.asarray(p, np.float32).reshape(self.num_envs, -1) for p in parts], 1)
+        return np.concatenate([observation[name].reshape(self.num_envs, -1) for name in self.PARTS], 1)
 
     def reset(self):
         return self.flat(self.env.reset()[0])
@@ -80,7 +81,7 @@ def success(scenario, act, episodes=500, seed=99):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=400_000, help="environment steps of each")
+    parser.add_argument("--steps", type=int, default=128_000, help="environment steps of each")
     parser.add_argument("--short", action="store_true", help="a moment of each, to see that it runs")
     options = parser.parse_args()
     steps, worlds = (400, 4) if options.short else (options.steps, 32)

@@ -5,7 +5,8 @@
 `Env`, `VectorEnv` need gymnasium, `ParallelEnv` pettingzoo; everything else NumPy alone (`StateSpace.matrix` scipy).
 """
 
-from ._library import Error, version as __version__
+from ._library import Error
+from ._library import version as __version__
 from .batch import Batch
 from .policy import Policy
 from .scenario import Agent, Part, Renderer, Scenario, scenario_path
@@ -14,7 +15,7 @@ _LATER = {"Env": "env", "VectorEnv": "vector", "ParallelEnv": "parallel", "State
           "solve": "exact", "train": "training", "Run": "training", "record": "training", "Proof": "proofs",
           "Answer": "proofs", "KnowledgeGraph": "proofs"}
 
-__all__ = ["Agent", "Batch", "Error", "Part", "Policy", "Renderer", "Scenario", "scenario_path", *_LATER]
+__all__ = ["__version__", "Agent", "Batch", "Error", "Part", "Policy", "Renderer", "Scenario", "scenario_path", *_LATER]
 
 
 def __getattr__(name):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 import gymnasium
 import numpy as np
 
 from . import spaces
-from ._library import Error, fail, ffi, lib, pointer
+from ._library import Error, fail, lib, pointer
 from .batch import Batch
 from .policy import Policy
 from .scenario import Renderer, Scenario, as_scenario

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import os
+from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import Any, Mapping
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -47,11 +47,9 @@ class ParallelEnv(Base):
         self.state_space = gymnasium.spaces.Box(0, 255, (self.scenario.state_bytes,), np.uint8)
         self._seed, self._begun = seed, False
 
-    @functools.lru_cache(maxsize=None)
     def observation_space(self, agent):
         return self.observation_spaces[agent]
 
-    @functools.lru_cache(maxsize=None)
     def action_space(self, agent):
         return self.action_spaces[agent]
 

@@ -22,7 +22,7 @@ class Proof:
     atom: str
     rule: str | None
     rule_name: str | None
-    children: tuple["Proof", ...]
+    children: tuple[Proof, ...]
 
     def __str__(self):
         return "\n".join(self._lines("", ""))
@@ -39,7 +39,7 @@ class Proof:
         return 1 + max((c.depth for c in self.children), default=0) if self.rule else 0
 
     @staticmethod
-    def read(text: str) -> "Proof":
+    def read(text: str) -> Proof:
         """The tree that a text like that of ``str(proof)`` shows."""
         nodes: list[tuple[int, re.Match]] = []
         for line in text.splitlines():
