@@ -31,16 +31,18 @@ test: build python-packages
 	@bash cmake/fuzz.sh $(BUILD) 5000 4
 	@bash cmake/test_summary.sh $(BUILD)
 
-# The Python package, built as a wheel, installed in build/python and tested with everything that its tests know.
-python: install-deps python-packages
-	@build/python/bin/pip install -q --no-deps --no-build-isolation .
-	@build/python/bin/python -m pytest -q python/tests
-	@build/python/bin/python -c 'import ludus; print("ludus", ludus.__version__, "in build/python/bin/python")'
+# The Python package, built as a wheel, installed in build/python-package and tested with everything that its tests know.
+PYTHON := build/python-package/bin/python
+python: python-packages
+	@$(PYTHON) -m pip install -q --no-deps --no-build-isolation --force-reinstall .
+	@$(PYTHON) -m pytest -q python/tests
+	@$(PYTHON) -c 'import ludus; print("ludus", ludus.__version__, "is in $(PYTHON)")'
 
-# What the package and its tests stand on; python/test_package says so where it cannot be had.
+# What the package and its tests stand on; library/test_python says so where it cannot be had.
 python-packages: install-deps
-	@build/python/bin/python -c 'import cffi, gymnasium, matplotlib, numpy, pettingzoo, pytest, scikit_build_core, scipy' 2>/dev/null || \
-	{ python3 -m venv build/python && build/python/bin/pip install -q -r python/requirements.txt; } || \
+	@$(PYTHON) -c 'import cffi, gymnasium, matplotlib, numpy, pettingzoo, pytest, scikit_build_core, scipy' 2>/dev/null || \
+	{ bash cmake/install-deps.sh --python && python3 -m venv build/python-package && \
+	$(PYTHON) -m pip install -q --retries 1 -r python/requirements.txt; } || \
 	echo "python-packages: could not be installed; the tests of the Python package are skipped"
 
 # The rest: format, the long tests, programs that read our data sets, clang-tidy, the suite under address and undefined-behaviour

@@ -1,4 +1,5 @@
-/* The tests of the Python package against this build's library, where build/python has what they stand on
+/* The tests of the Python package against this build's library, where build/python-package has what they
+ * stand on
  * (`make python-packages`). */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +10,7 @@
 
 #include <cmocka.h>
 
-#define PYTHON LUDUS_SOURCE_DIR "/build/python/bin/python"
+#define PYTHON LUDUS_SOURCE_DIR "/build/python-package/bin/python"
 
 static void test_package(void **state) {
     (void)state;
