@@ -1,3 +1,5 @@
+import contextlib
+import functools
 import pickle
 import warnings
 
@@ -237,7 +239,29 @@ def test_masked_seeds(scenario):
     assert np.array_equal(first[1], again[1]) and not np.array_equal(first[0], again[0])
 
 
-def test_deep(scenario):
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_gymnasium_workers(scenario, context):
+    """Environments in processes of their own, forked from one that has used two threads, do as those in one process."""
+    make = functools.partial(ludus.Env, scenario("particle/simple_spread").path)
+    ludus.Batch(make().scenario, 500, threads=2).step()
+    with multiprocessing_vector(make, context) as theirs:
+        ours = gymnasium.vector.SyncVectorEnv([make] * 2)
+        assert np.array_equal(theirs.reset(seed=[1, 2])[0], ours.reset(seed=[1, 2])[0])
+        for step in range(30):
+            actions = np.array([step % 5, step // 2 % 5])
+            for x, y in zip(theirs.step(actions)[:4], ours.step(actions)[:4], strict=True):
+                assert np.array_equal(x, y)
+
+
+@contextlib.contextmanager
+def multiprocessing_vector(make, context):
+    env = gymnasium.vector.AsyncVectorEnv([make] * 2, context=context)
+    yield env
+    env.close()
+
+
+def test_pickled(scenario):
     """Environments are made again from their scenario, as workers do."""
     s = pickle.loads(pickle.dumps(scenario("multigrid/rescue")))
     with warnings.catch_warnings():

@@ -1,4 +1,7 @@
 import gc
+import os
+import signal
+import threading
 
 import numpy as np
 import pytest
@@ -103,6 +106,20 @@ def test_callbacks_raise(small, tmp_path):
     assert len(whole.metrics) > 3
     with pytest.raises(ludus.Error):
         ludus.train(small, tmp_path / "b", device="cpu")  # the folder exists
+
+
+def test_interrupts(scenario):
+    """Ctrl-C ends a long call, and the next one works."""
+    def press():
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(0.3, press)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        while True:  # twenty million states: it never comes to an end before
+            ludus.StateSpace(scenario("multigrid/rescue"), threads=1)
+    timer.join()
+    assert ludus.StateSpace(scenario("empo/fetch_the_key")).n_states == 1589
 
 
 def test_record(scenario, tmp_path):
