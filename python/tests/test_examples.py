@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-NEEDS = {"train_with_sb3": ["stable_baselines3", "gymnasium"], "ppo_in_pytorch": ["torch", "gymnasium"],
+NEEDS = {"spread_on_two_libraries": ["mpe2", "stable_baselines3", "gymnasium"],
+         "train_with_sb3": ["stable_baselines3", "gymnasium"], "ppo_in_pytorch": ["torch", "gymnasium"],
          "solve_and_plot": ["matplotlib"], "rank_a_knowledge_graph": []}
 
 
