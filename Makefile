@@ -3,7 +3,7 @@ BUILD  := build/release
 CTEST  := ctest --output-on-failure -j$(shell nproc)
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: all install-deps install-deps-test python-readers build program demo test test-all test-format test-long test-readers test-tidy \
+.PHONY: all install-deps install-deps-test python-readers python-packages python build program demo test test-all test-format test-long test-readers test-tidy \
   test-sanitize test-threads build-fuzz test-fuzz test-fuzz-night test-strangers bench packages clean
 
 all: build
@@ -26,10 +26,24 @@ demo: program
 	@bash cmake/demo.sh $(BUILD)/ludus
 
 # What a newcomer runs: the build, the suite without its long tests, every fuzz target for a moment. The last line says what passed.
-test: build
+test: build python-packages
 	@$(CTEST) --test-dir $(BUILD) -LE long
 	@bash cmake/fuzz.sh $(BUILD) 5000 4
 	@bash cmake/test_summary.sh $(BUILD)
+
+# The Python package, built as a wheel, installed in build/python-package and tested with everything that its tests know.
+PYTHON := build/python-package/bin/python
+python: python-packages
+	@$(PYTHON) -m pip install -q --no-deps --no-build-isolation --force-reinstall .
+	@$(PYTHON) -m pytest -q python/tests
+	@$(PYTHON) -c 'import ludus; print("ludus", ludus.__version__, "is in $(PYTHON)")'
+
+# What the package and its tests stand on; library/test_python says so where it cannot be had.
+python-packages: install-deps
+	@$(PYTHON) -c 'import cffi, gymnasium, matplotlib, numpy, pettingzoo, pytest, scikit_build_core, scipy' 2>/dev/null || \
+	{ bash cmake/install-deps.sh --python && python3 -m venv build/python-package && \
+	$(PYTHON) -m pip install -q --retries 1 -r python/requirements.txt; } || \
+	echo "python-packages: could not be installed; the tests of the Python package are skipped"
 
 # The rest: format, the long tests, programs that read our data sets, clang-tidy, the suite under address and undefined-behaviour
 # sanitizers, the parallel parts under the thread sanitizer, and libFuzzer on every fuzz target.

@@ -196,6 +196,12 @@ bool lud_cast_needs_observations(const lud_cast *cast) {
     return false;
 }
 
+bool lud_cast_acts_on_observations(const lud_cast *cast) {
+    for (int m = 0; m < cast->n_members + cast->model->layout.n_agents; m++)
+        if (cast->members[m].n_agents && !cast->members[m].policy->reads_no_states) return false;
+    return true;
+}
+
 int lud_cast_goal(const lud_cast *cast, const uint8_t *hidden, int agent) {
     (void)cast;
     return ((const int32_t *)(const void *)hidden)[agent];

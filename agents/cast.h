@@ -19,6 +19,8 @@ lud_policy *lud_cast_get(const lud_cast *cast, int agent);
 size_t lud_cast_hidden_bytes(const lud_cast *cast);
 /* Whether some policy reads observations, so that lud_cast_act must be given them. */
 bool lud_cast_needs_observations(const lud_cast *cast);
+/* Whether observations tell everybody who acts all, and states are not looked at (but for goals achieved). */
+bool lud_cast_acts_on_observations(const lud_cast *cast);
 /* Start of an episode in `n` environments: hidden[n][hidden_bytes]; draws goals. */
 void lud_cast_reset(const lud_cast *cast, lud_range range, const uint8_t *states, uint8_t *hidden);
 /* Chooses everybody's action. observations, continuous may be null. Goals that the states achieve are counted

@@ -73,6 +73,7 @@ struct lud_policy {
     const lud_model *model;
     size_t hidden_bytes; /* per environment */
     bool needs_observations;
+    bool reads_no_states;     /* observations tell it all: lud_act.states is not looked at */
     const lud_device *device; /* what it computes on; null: on none that can fail */
 };
 

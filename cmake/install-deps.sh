@@ -11,6 +11,7 @@ packages=(
 # what the sanitizer and fuzz builds and the format check need besides
 packages_test=(clang clang-format clang-tidy libomp-dev libclang-rt-14-dev xvfb python3-venv)
 [ "${1:-}" = --test ] && packages+=("${packages_test[@]}")
+[ "${1:-}" = --python ] && packages+=(python3-venv) # pip, for the Python package and its tests
 
 missing=()
 for package in "${packages[@]}"; do

@@ -61,3 +61,17 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libludus${PROJECT_VERSION_MAJOR} (
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "libavcodec59, libavformat59, libswscale6, libludus${PROJECT_VERSION_MAJOR}")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "libavcodec59, libavformat59, libswscale6")
 include(CPack)
+
+# In a wheel (pyproject.toml) the library is one file beside the Python package, with the header that cffi reads, the scenarios,
+# and the CUDA module where it is built.
+if(SKBUILD)
+  add_custom_target(wheel DEPENDS libludus)
+  set_target_properties(libludus PROPERTIES VERSION "" SOVERSION "" NO_SONAME ON)
+  install(TARGETS libludus LIBRARY DESTINATION . COMPONENT python)
+  if(TARGET ludus_cuda)
+    add_dependencies(wheel ludus_cuda)
+    install(TARGETS ludus_cuda LIBRARY DESTINATION . COMPONENT python)
+  endif()
+  install(FILES include/ludus/ludus.h DESTINATION . COMPONENT python)
+  install(DIRECTORY scenarios DESTINATION . COMPONENT python PATTERN "data" EXCLUDE)
+endif()

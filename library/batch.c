@@ -54,18 +54,36 @@ ludus_status ludus_batch_create(const ludus_scenario *scenario, const ludus_batc
     return LUDUS_OK;
 }
 
-ludus_status ludus_batch_seed(ludus_batch *batch, uint64_t seed, const uint64_t *seeds, ludus_error *error) {
+ludus_status ludus_batch_seed(ludus_batch *batch, const uint8_t *chosen, uint64_t seed, const uint64_t *seeds,
+                              ludus_error *error) {
     LUDUS_REQUIRE(batch, error);
-    const size_t n = (size_t)batch->inner->n_envs;
-    memset(batch->inner->tick, 0, n * sizeof *batch->inner->tick);
-    memset(batch->inner->episode, 0, n * sizeof *batch->inner->episode);
-    return take_seeds(batch, seed, seeds, error);
+    lud_batch *b = batch->inner;
+    if (chosen && !b->seeds)
+        return ludus_invalid(error,
+                             "some environments get new seeds: expected a batch with seeds of their own");
+    if (!chosen) {
+        const ludus_status status = take_seeds(batch, seed, seeds, error);
+        if (status) return status;
+    }
+    for (int e = 0; e < b->n_envs; e++) {
+        if (chosen && !chosen[e]) continue;
+        if (chosen) batch->seeds[e] = seeds ? seeds[e] : seed;
+        b->tick[e] = b->episode[e] = 0;
+    }
+    return ludus_lift(LUD_OK, NULL, error);
 }
 
 ludus_status ludus_batch_reset(ludus_batch *batch, const uint8_t *chosen, const ludus_out *out,
                                ludus_error *error) {
     LUDUS_REQUIRE(batch, error);
     const lud_batch_out inner = {.observations = out ? out->observations : NULL};
+    for (int e = 0; e < batch->inner->n_envs; e++) {
+        if (chosen && !chosen[e]) continue;
+        /* an episode that nobody has stepped is not drawn again but for the first, which is the batch's own
+         */
+        if (batch->inner->episode[e] && !batch->inner->episode_step[e]) batch->inner->tick[e]++;
+        batch->inner->episode[e]++;
+    }
     if (chosen)
         lud_batch_reset_some(batch->inner, chosen, &inner);
     else
@@ -132,9 +150,9 @@ ludus_status ludus_batch_step(ludus_batch *batch, const ludus_actions *actions, 
     const ludus_status status = check_actions(batch, actions, error);
     if (status) return status;
     const lud_model *model = batch->inner->model;
-    const bool ends =
-        out && out->final_observations && batch->inner->end == LUD_END_RESETS && model->world->observe;
-    if (ends && !batch->final_states &&
+    const bool resets = out && batch->inner->end == LUD_END_RESETS,
+               ends = resets && out->final_observations && model->world->observe;
+    if (ends && !out->final_states && !batch->final_states &&
         !(batch->final_states = malloc((size_t)batch->inner->n_envs * (model->layout.state_bytes + 1))))
         return ludus_no_memory(error);
     lud_batch_out inner = {.terminated = batch->terminated, .truncated = batch->truncated};
@@ -145,7 +163,8 @@ ludus_status ludus_batch_step(ludus_batch *batch, const ludus_actions *actions, 
         if (out->terminated) inner.terminated = out->terminated;
         if (out->truncated) inner.truncated = out->truncated;
     }
-    if (ends) inner.final_states = batch->final_states;
+    if (resets)
+        inner.final_states = out->final_states ? out->final_states : ends ? batch->final_states : NULL;
     lud_batch_step(batch->inner,
                    (lud_actions){.discrete = actions->discrete, .continuous = actions->continuous}, &inner);
     if (ends) observe_ends(batch, &inner, out->final_observations);

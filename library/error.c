@@ -1,3 +1,5 @@
+#include <omp.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,4 +97,14 @@ void ludus_on_warning(void (*callback)(void *context, const char *message), void
 /* A library says nothing on its own. */
 __attribute__((constructor)) static void be_silent(void) {
     lud_log_set_sink(pass_on);
+}
+
+/* OpenMP's threads do not survive a fork: a child that asked for two would wait for one that is not there. It
+ * computes with one thread, whatever it is told to use; results do not depend on that. */
+static void in_child(void) {
+    omp_set_max_active_levels(0);
+}
+
+__attribute__((constructor)) static void watch_forks(void) {
+    pthread_atfork(NULL, NULL, in_child);
 }

@@ -79,12 +79,13 @@ ludus_status ludus_state_achieves(const ludus_scenario *scenario, const uint8_t 
     return LUDUS_OK;
 }
 
-ludus_status ludus_state_measure(const ludus_scenario *scenario, const uint8_t *state, double *values,
+ludus_status ludus_state_measure(const ludus_scenario *scenario, int n, const uint8_t *states, double *values,
                                  ludus_error *error) {
-    const ludus_status status = ludus_state_check(scenario, state, error);
-    if (status) return status;
+    LUDUS_REQUIRE(scenario && states && n >= 0, error);
     const lud_model *model = scenario->inner->model;
     LUDUS_REQUIRE(values || !model->layout.n_measures, error);
-    if (model->world->measure) model->world->measure(model, 1, state, values);
-    return LUDUS_OK;
+    lud_error inner = {0};
+    const lud_status status = lud_world_check_states(model, n, states, &inner);
+    if (!status && model->world->measure) model->world->measure(model, n, states, values);
+    return ludus_lift(status, &inner, error);
 }

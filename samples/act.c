@@ -46,7 +46,7 @@ int main(int argc, char **argv) {
     if (!choices || !numbers || !rewards) return 1;
     double sum = 0;
     for (int step = 0; step < STEPS; step++) {
-        need(ludus_policy_act(policy, choices, numbers, NULL, &error), &error);
+        need(ludus_policy_act(policy, NULL, choices, numbers, NULL, &error), &error);
         const ludus_actions actions = {.discrete = choices, .continuous = numbers};
         const ludus_out out = {.rewards = rewards, .terminated = done[0], .truncated = done[1]};
         need(ludus_batch_step(batch, &actions, &out, &error), &error);

@@ -18,6 +18,7 @@
  * - A function that can fail returns ludus_status and fills *error (which may be null). Nothing is printed,
  * no signal handler is set, the process is never ended. Null and out-of-range arguments are
  * LUDUS_ERROR_INPUT.
+ * - A process that has been forked computes with one thread: the threads of its parent are not in it.
  * - Draws are functions of (seed, environment, step): results do not depend on threads or on the size of
  * batches. */
 #ifndef LUDUS_H
@@ -36,7 +37,7 @@ extern "C" {
 /* ---- Versions and errors ---- */
 
 /* Raised with every change of this header that a program built with an older one would notice. */
-#define LUDUS_ABI 1
+#define LUDUS_ABI 2
 /* The number of the library that is loaded; to be compared with LUDUS_ABI before anything else is called. */
 LUDUS_API int ludus_abi(void);
 /* "0.1.0" */
@@ -170,8 +171,8 @@ LUDUS_API ludus_status ludus_state_successors(const ludus_scenario *scenario, co
 /* Whether a goal of an agent is achieved in a state. */
 LUDUS_API ludus_status ludus_state_achieves(const ludus_scenario *scenario, const uint8_t *state, int agent,
                                             int goal, bool *achieved, ludus_error *error);
-/* values[n_measures] of an episode that is at this state. */
-LUDUS_API ludus_status ludus_state_measure(const ludus_scenario *scenario, const uint8_t *state,
+/* values[n][n_measures] of episodes that are at states[n][state_bytes]. */
+LUDUS_API ludus_status ludus_state_measure(const ludus_scenario *scenario, int n, const uint8_t *states,
                                            double *values, ludus_error *error);
 
 /* ---- Batches: many environments at once ---- */
@@ -200,6 +201,7 @@ typedef struct ludus_out {
     void *const
         *final_observations; /* the same of the last state of the episodes that this step ended and reset
                                 (LUDUS_END_RESETS); rows of other environments are left as they are */
+    uint8_t *final_states;   /* [n][state_bytes] those last states themselves, in the same rows */
     float *rewards;          /* [n][n_agents] */
     float *components;       /* [n][n_agents][n_components] that rewards are the sums of */
     uint8_t *terminated, *truncated; /* [n] ended by the world's rules; by the limit of steps */
@@ -214,12 +216,14 @@ LUDUS_API ludus_status ludus_batch_create(const ludus_scenario *scenario, const 
                                           ludus_batch **batch, ludus_error *error);
 LUDUS_API void ludus_batch_free(ludus_batch *batch);
 /* New episodes where chosen[n] is not 0; null: everywhere. `out` may be null; only observations are written.
- */
+ * The first reset gives the states that the batch was created with. */
 LUDUS_API ludus_status ludus_batch_reset(ludus_batch *batch, const uint8_t *chosen, const ludus_out *out,
                                          ludus_error *error);
-/* New seeds[n], or null: `seed` for all; draws begin anew, as in a new batch. A reset has to follow. */
-LUDUS_API ludus_status ludus_batch_seed(ludus_batch *batch, uint64_t seed, const uint64_t *seeds,
-                                        ludus_error *error);
+/* New seeds[n], or null: `seed` for all; draws begin anew, as in a new batch. Where chosen is not null only
+ * environments with chosen[n] not 0 get theirs, in a batch that has seeds of their own. A reset of the same
+ * has to follow. */
+LUDUS_API ludus_status ludus_batch_seed(ludus_batch *batch, const uint8_t *chosen, uint64_t seed,
+                                        const uint64_t *seeds, ludus_error *error);
 /* One step of every environment. A choice out of range is LUDUS_ERROR_INPUT, and then nothing has moved. */
 LUDUS_API ludus_status ludus_batch_step(ludus_batch *batch, const ludus_actions *actions,
                                         const ludus_out *out, ludus_error *error);
@@ -253,11 +257,12 @@ LUDUS_API void ludus_policy_free(ludus_policy *policy);
 /* New episodes where chosen[n] is not 0 (null: everywhere): after a reset of the batch, and with
  * LUDUS_END_RESETS after a step that ended episodes. */
 LUDUS_API ludus_status ludus_policy_reset(ludus_policy *policy, const uint8_t *chosen, ludus_error *error);
-/* Actions in the batch's present states: discrete[n][n_agents], continuous[n][n_agents][max_continuous] (may
- * be null where there are none), and their log-probabilities [n][n_agents] (may be null; NaN where a policy
- * does not tell). */
-LUDUS_API ludus_status ludus_policy_act(ludus_policy *policy, int32_t *discrete, float *continuous,
-                                        float *log_probs, ludus_error *error);
+/* Actions in the batch's present states, or with observations[n_parts] of the caller's in what they tell (the
+ * batch's states are not looked at then; LUDUS_ERROR_UNSUPPORTED where a policy reads states):
+ * discrete[n][n_agents], continuous[n][n_agents][max_continuous] (may be null where there are none), and
+ * their log-probabilities [n][n_agents] (may be null; NaN where a policy does not tell). */
+LUDUS_API ludus_status ludus_policy_act(ludus_policy *policy, void *const *observations, int32_t *discrete,
+                                        float *continuous, float *log_probs, ludus_error *error);
 
 /* ---- State spaces ---- */
 

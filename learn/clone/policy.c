@@ -280,6 +280,7 @@ static lud_status cast_all(core *c, const lud_model *model, lud_cast *cast, lud_
                                  .model = model,
                                  .hidden_bytes = (size_t)c->remembered * sizeof(float),
                                  .needs_observations = true,
+                                 .reads_no_states = true,
                                  .device = c->device};
         LUD_TRY(lud_shared_policy_set(&c->shared, &base, cast, i, error));
     }

@@ -373,6 +373,7 @@ lud_status lud_mappo_join_as(const lud_scenario *trained, const lud_scenario *sc
                                  .model = scenario->model,
                                  .hidden_bytes = (size_t)c->remembered * sizeof(float),
                                  .needs_observations = true,
+                                 .reads_no_states = true,
                                  .device = c->device};
         status = lud_shared_policy_set(&c->shared, &base, cast, i, error);
     }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -207,6 +208,89 @@ static void test_snapshots_and_states(void **state) {
     ludus_scenario_free(scenario);
 }
 
+/* A child of a process that has used two threads asks for two as well, and gets the same bytes. */
+static void test_forked(void **state) {
+    (void)state;
+    enum { N = 200 };
+    ludus_error error;
+    ludus_scenario *scenario = load(SCENARIO("multigrid/unsteady_ground.yaml"));
+    ludus_scenario_info info;
+    ludus_scenario_get_info(scenario, &info);
+    arrays a = arrays_of(&info, N);
+    const ludus_actions actions = {a.choices, a.numbers};
+    const ludus_batch_options options = {.n_environments = N, .seed = 6, .n_threads = 2};
+    uint64_t hash[2] = {0};
+    pid_t child = -1;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    for (int time = 0; time < 2; time++) {
+        if (time) child = fork();
+        if (child > 0) break;
+        ludus_batch *batch;
+        if (ludus_batch_create(scenario, &options, &batch, &error)) fail_msg("%s", error.message);
+        for (int step = 0; step < 5; step++)
+            if (ludus_batch_step(batch, &actions, NULL, &error)) fail_msg("%s", error.message);
+        for (int e = 0; e < N; e++)
+            hash[time] = 31 * hash[time] +
+                         ludus_state_hash(scenario, ludus_batch_states(batch) + (size_t)e * info.state_bytes);
+        ludus_batch_free(batch);
+        if (!child) _exit(write(ends[1], &hash[1], sizeof hash[1]) != sizeof hash[1]);
+    }
+    int status;
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(read(ends[0], &hash[1], sizeof hash[1]), sizeof hash[1]);
+    assert_int_equal(hash[0], hash[1]);
+    close(ends[0]), close(ends[1]);
+    free_arrays(a);
+    ludus_scenario_free(scenario);
+}
+
+/* Some environments get new seeds: they begin as new ones, the others go on. Last states are told. */
+static void test_some_seeds(void **state) {
+    (void)state;
+    enum { N = 3 };
+    ludus_error error;
+    ludus_scenario *scenario = load(SCENARIO("particle/simple_spread.yaml"));
+    ludus_scenario_info info;
+    ludus_scenario_get_info(scenario, &info);
+    arrays a = arrays_of(&info, N);
+    const ludus_actions actions = {a.choices, a.numbers};
+    const uint64_t seeds[N] = {1, 2, 3}, others[N] = {7, 8, 9};
+    const uint8_t chosen[N] = {0, 1, 0};
+    ludus_batch *batch, *expected;
+    ludus_batch_options options = {.n_environments = N, .seeds = seeds};
+    assert_int_equal(ludus_batch_create(scenario, &options, &batch, &error), LUDUS_OK);
+    options = (ludus_batch_options){.n_environments = 1, .seed = 8};
+    assert_int_equal(ludus_batch_create(scenario, &options, &expected, &error), LUDUS_OK);
+    assert_int_equal(ludus_batch_seed(expected, chosen, 1, NULL, &error), LUDUS_ERROR_INPUT);
+    const uint64_t before = ludus_state_hash(scenario, ludus_batch_states(batch));
+    assert_int_equal(ludus_batch_step(batch, &actions, NULL, &error), LUDUS_OK);
+    const uint64_t after = ludus_state_hash(scenario, ludus_batch_states(batch));
+    assert_int_equal(ludus_batch_seed(batch, chosen, 0, others, &error), LUDUS_OK);
+    assert_int_equal(ludus_batch_reset(batch, chosen, NULL, &error), LUDUS_OK);
+    assert_memory_equal(ludus_batch_states(batch) + info.state_bytes, ludus_batch_states(expected),
+                        info.state_bytes);
+    assert_int_equal(ludus_state_hash(scenario, ludus_batch_states(batch)), after);
+    assert_true(before != after);
+    uint8_t *last = calloc(N, info.state_bytes), *earlier = calloc(N, info.state_bytes);
+    assert_true(last && earlier);
+    const ludus_out out = {.final_states = last, .terminated = a.terminated, .truncated = a.truncated};
+    do {
+        memcpy(earlier, ludus_batch_states(batch), N * info.state_bytes);
+        assert_int_equal(ludus_batch_step(batch, &actions, &out, &error), LUDUS_OK);
+    } while (!a.truncated[0]);
+    assert_int_equal(ludus_state_check(scenario, last, &error), LUDUS_OK);
+    assert_true(memcmp(last, ludus_batch_states(batch), info.state_bytes) != 0);
+    assert_int_equal(ludus_batch_set_states(expected, 0, 1, earlier, &error), LUDUS_OK);
+    LUD_FREE(last, earlier);
+    free_arrays(a);
+    ludus_batch_free(batch);
+    ludus_batch_free(expected);
+    ludus_scenario_free(scenario);
+}
+
 /* A wrong file is named with its place; a wrong call says what was expected. */
 static void test_errors(void **state) {
     (void)state;
@@ -301,7 +385,7 @@ static void test_random_calls(void **state) {
             ludus_state_achieves(s, one, (int)ANY(4) - 1, (int)ANY(4) - 1, &achieved, e);
             break;
         case 11:
-            ludus_state_measure(s, one, measures, e);
+            ludus_state_measure(s, (int)ANY(3) - 1, one, measures, e);
             break;
         case 12:
             if (ludus_state_describe(s, one, (int)ANY(4) - 1, &text, e) == LUDUS_OK) ludus_free(text);
@@ -317,7 +401,7 @@ static void test_random_calls(void **state) {
             break;
         }
         default:
-            ludus_batch_seed(b, call, NULL, e);
+            ludus_batch_seed(b, ANY(4) ? NULL : masks, call, NULL, e);
         }
 #undef ANY
     }
@@ -327,9 +411,10 @@ static void test_random_calls(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_as_below),
-                                       cmocka_unit_test(test_ends_and_seeds),
-                                       cmocka_unit_test(test_snapshots_and_states),
-                                       cmocka_unit_test(test_errors), cmocka_unit_test(test_random_calls)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_as_below),        cmocka_unit_test(test_ends_and_seeds),
+        cmocka_unit_test(test_snapshots_and_states), cmocka_unit_test(test_forked),
+        cmocka_unit_test(test_some_seeds),           cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_random_calls)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

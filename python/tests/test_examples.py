@@ -1,0 +1,38 @@
+"""The examples run in their short forms, where what they use is installed."""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+NEEDS = {"spread_on_two_libraries": ["mpe2", "stable_baselines3", "gymnasium"],
+         "train_with_sb3": ["stable_baselines3", "gymnasium"], "ppo_in_pytorch": ["torch", "gymnasium"],
+         "solve_and_plot": ["matplotlib"], "rank_a_knowledge_graph": []}
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))
+def test_example(name, tmp_path):
+    missing = [package for package in NEEDS[name] if not find_spec(package)]
+    if missing:
+        pytest.skip(f"{' and '.join(missing)} not installed")
+    paths = [str(EXAMPLES.parent)] if "LUDUS_LIBRARY" in os.environ else []
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run([sys.executable, EXAMPLES / f"{name}.py", "--short"], cwd=tmp_path, env=environment,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+    if name == "solve_and_plot":
+        assert (tmp_path / "solution.png").stat().st_size
+
+
+def test_bench(capsys):
+    """The benchmark prints what it measures; its figures are not judged here."""
+    pytest.importorskip("gymnasium", reason="gymnasium is not installed")
+    from ludus import bench
+    bench.main(["--seconds", "0.01"])
+    out = capsys.readouterr().out
+    assert out.count("% of C") == 24 and "ludus.Env" in out
