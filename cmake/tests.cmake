@@ -3,7 +3,8 @@
 set(ludus_thread_tests
   kernels/test_math kernels/test_operations learn/empo/test_empo_async learn/empo/test_empo_exact
   learn/episodes/test_sampler learn/nn/test_nn learn/store/test_checkpoint learn/test_train
-  sim/particle/test_particle_properties sim/proof/test_proof_batch sim/test_batch sim/test_statespace)
+  library/test_handles_in_threads sim/particle/test_particle_properties sim/proof/test_proof_batch sim/test_batch
+  sim/test_statespace)
 
 # Those that take half a minute and more of a processor's time; `make test` leaves them to `make test-all`.
 set(ludus_long_tests
