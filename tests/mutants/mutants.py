@@ -47,11 +47,13 @@ def read(path):
 
 
 def write_if_changed(path, text):
-    """Keeps the time of what is as it was, so that it is not built again."""
-    if not os.path.exists(path) or read(path) != text:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+    """Keeps the time of what is as it was, so that it is not built again. Whether it was changed."""
+    if os.path.exists(path) and read(path) == text:
+        return False
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return True
 
 
 def equivalents():
@@ -85,23 +87,28 @@ class Mutants:
         self.count = count
         self.numbers = 0
         self.dropped = 0
+        os.makedirs(folder, exist_ok=True)
+        self.list_of_dropped = os.path.join(folder, "not-compiled.txt") # of earlier runs too
+        self.known = set(read(self.list_of_dropped).split("\n")) if os.path.exists(self.list_of_dropped) else set()
         self.fill()
 
     def fill(self):
-        turn = 0
         while len(self.chosen) < self.count and any(self.reserve):
-            reserve = self.reserve[turn % len(self.reserve)]
-            turn += 1
+            reserve = self.reserve[self.numbers % len(self.reserve)]
+            self.numbers += 1
             if reserve:
-                self.numbers += 1
-                self.chosen[self.numbers] = reserve.pop()
+                mutant = reserve.pop()
+                if sources.key(mutant, self.texts[mutant.file]) in self.known:
+                    self.dropped += 1
+                else:
+                    self.chosen[self.numbers] = mutant
 
     def key(self, number):
         return sources.key(self.chosen[number], self.texts[self.chosen[number].file])
 
     def write_copy(self):
         """The copy of the project, mutants within; where each stands."""
-        self.lines = {}
+        self.lines, self.changed = {}, set()
         by_file = {}
         for number, mutant in self.chosen.items():
             by_file.setdefault(mutant.file, []).append((number, mutant))
@@ -109,7 +116,8 @@ class Mutants:
             to = os.path.join(self.copy, name)
             if name in by_file:
                 text, self.lines[name] = sources.instrumented(self.texts[name], self.tokens[name], by_file[name])
-                write_if_changed(to, text)
+                if write_if_changed(to, text):
+                    self.changed.add(name)
             elif name in self.texts:
                 write_if_changed(to, self.texts[name])
             elif name == "cmake/instruction_sets.cmake": # operations in a third of the time
@@ -129,6 +137,9 @@ class Mutants:
             for first, last, number in self.lines.get(name, ()):
                 if first <= int(line) <= last:
                     bad.add(number)
+        with open(self.list_of_dropped, "a", encoding="utf-8") as file:
+            for number in bad:
+                print(self.key(number), file=file)
         for number in bad:
             del self.chosen[number]
         self.dropped += len(bad)
@@ -138,8 +149,8 @@ class Mutants:
         """Drops what the compiler does not even read; sooner than by building."""
         with open(os.path.join(self.build, "compile_commands.json"), encoding="utf-8") as file:
             calls = {os.path.relpath(call["file"], self.copy): call for call in json.load(file)}
-        names = {name for name in self.lines if name in calls}
-        if any(name.startswith("kernels/") and name not in calls for name in self.lines):
+        names = {name for name in self.changed if name in calls}
+        if any(name.startswith("kernels/") and name not in calls for name in self.changed):
             names.update(name for name in calls if name.startswith("kernels/cpu/ops_"))
 
         def read_one(name):
@@ -189,7 +200,7 @@ class Runner:
     def run(self, target, seconds, **environment):
         """What happened (None: it passed) and the processor time. So much of that is allowed, and of the clock ten times as much."""
         folder = tempfile.mkdtemp(prefix="ludus-mutant-")
-        process = subprocess.Popen(["sh", "-c", f'ulimit -t {int(seconds) + 1} -c 0 && exec "$0"', os.path.join(self.mutants.build, target)],
+        process = subprocess.Popen(["sh", "-c", f'ulimit -t {int(seconds) + 1} && ulimit -c 0 && exec "$0"', os.path.join(self.mutants.build, target)],
                                    cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
                                    start_new_session=True, env=dict(self.environment, TMPDIR=folder, **environment))
         timer = threading.Timer(60 + 10 * seconds, lambda: os.killpg(process.pid, 9))
