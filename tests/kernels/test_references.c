@@ -712,10 +712,12 @@ static void updates(void **state) {
                 *w0 = numbers(3, N, -1, 1);
     const float schedule[3] = {0.01f, 1.5f, 0.02f}, sgd[2] = {0.01f, 0.02f}, scale = 0.5f;
     double m[N], v[N], w[N];
-    for (int late = 0; late < 2; late++) {
+    for (int k = 0; k < 4; k++) { /* decay before and after; gradients as they are and scaled */
+        const bool late = k % 2, scaled = k / 2;
         const lud_adam adam = {.beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-3, .l2 = 0.1, .decay_after = late};
         for (int i = 0; i < N; i++) {
-            const double d = 0.5 * (double)g[i] + 0.1 * (double)w0[i], kept = 1 - (double)schedule[2];
+            const double d = (scaled ? 0.5 : 1) * (double)g[i] + 0.1 * (double)w0[i],
+                         kept = 1 - (double)schedule[2];
             m[i] = 0.9 * (double)m0[i] + 0.1 * d;
             v[i] = 0.99 * (double)v0[i] + 0.01 * d * d;
             const double step = (double)schedule[0] * m[i] / (1.5 * sqrt(v[i]) + 1e-3);
@@ -725,21 +727,25 @@ static void updates(void **state) {
         memcpy(fresh(0), m0, sizeof *m0 * N);
         memcpy(fresh(1), v0, sizeof *v0 * N);
         memcpy(fresh(2), w0, sizeof *w0 * N);
-        ops->adam_step(device, N, &adam, schedule, &scale, g, out[0], out[1], out[2]);
+        ops->adam_step(device, N, &adam, schedule, scaled ? &scale : NULL, g, out[0], out[1], out[2]);
         check(0, N, m, 1);
         check(1, N, v, 1);
         check(2, N, w, 1);
     }
     what = "sgd_step";
-    for (int i = 0; i < N; i++) {
-        m[i] = 0.7 * (double)m0[i] + 0.5 * (double)g[i] + 0.1 * (double)w0[i];
-        w[i] = (double)w0[i] * (1 - (double)sgd[1]) - (double)sgd[0] * m[i];
+    for (int k = 0; k < 4; k++) { /* gradients as they are and scaled; without momentum and with it */
+        const bool momentum = k % 2, scaled = k / 2;
+        for (int i = 0; i < N; i++) {
+            m[i] = (momentum ? 0.7 * (double)m0[i] : 0) + (scaled ? 0.5 : 1) * (double)g[i] +
+                   0.1 * (double)w0[i];
+            w[i] = (double)w0[i] * (1 - (double)sgd[1]) - (double)sgd[0] * m[i];
+        }
+        memcpy(fresh(0), m0, sizeof *m0 * N);
+        memcpy(fresh(2), w0, sizeof *w0 * N);
+        ops->sgd_step(device, N, 0.7, 0.1, sgd, scaled ? &scale : NULL, g, momentum ? out[0] : NULL, out[2]);
+        if (momentum) check(0, N, m, 1);
+        check(2, N, w, 1);
     }
-    memcpy(fresh(0), m0, sizeof *m0 * N);
-    memcpy(fresh(2), w0, sizeof *w0 * N);
-    ops->sgd_step(device, N, 0.7, 0.1, sgd, &scale, g, out[0], out[2]);
-    check(0, N, m, 1);
-    check(2, N, w, 1);
     what = "clip_scale";
     const float squares = 25.0f;
     const double norm = 5, scaled = 2 / (5 + 1e-6);
