@@ -216,6 +216,77 @@ static void sums(void **state) {
     check(1, WIDTH, mean_square, 0);
 }
 
+/* Sums are made of blocks, those of columns of blocks of rows: of whole ones and of the rest that is left, of
+ * one and of many, also where they are added to what is there. */
+static void long_sums(void **state) {
+    (void)state;
+    enum { LONGEST = 40000 };
+    static float a[LONGEST], b[LONGEST];
+    static const int lengths[] = {1, 4095, 4096, 4097, 8192, 12295, LONGEST};
+    for (uint32_t i = 0; i < LONGEST; i++) {
+        const lud_words w = lud_draw((lud_random_key){77, 7}, i, 0, LUD_PURPOSE_USER, 0);
+        a[i] = (float)(2 * lud_unit53(w.v[0], w.v[1]) - 1);
+        b[i] = (float)(2 * lud_unit53(w.v[2], w.v[3]) - 0.5);
+    }
+    for (size_t l = 0; l < 2 * sizeof lengths / sizeof *lengths; l++) {
+        const int n = lengths[l / 2];
+        const bool add = l % 2;
+        double sum = add ? 3 : 0, squares = sum, product = sum;
+        for (int i = 0; i < n; i++) {
+            sum += (double)a[i];
+            squares += (double)a[i] * (double)a[i];
+            product += (double)a[i] * (double)b[i];
+        }
+        what = "sum";
+        fresh(0)[0] = 3;
+        ops->sum(device, n, a, out[0], add);
+        check(0, 1, &sum, 10);
+        what = "sum_squares";
+        fresh(0)[0] = 3;
+        ops->sum_squares(device, n, a, out[0], add);
+        check(0, 1, &squares, 10);
+        what = "dot";
+        fresh(0)[0] = 3;
+        ops->dot(device, n, a, b, out[0], add);
+        check(0, 1, &product, 10);
+        enum { COLUMNS = 5 };
+        const int rows = n / COLUMNS;
+        double columns[COLUMNS] = {0}, norms[COLUMNS] = {0}, mean[COLUMNS] = {0}, square[COLUMNS] = {0},
+               weight = 0;
+        for (int r = 0; r < rows; r++) {
+            const double by = fabs((double)b[r]);
+            weight += by;
+            for (int k = 0; k < COLUMNS; k++) {
+                const double x = (double)a[r * COLUMNS + k];
+                columns[k] += x;
+                norms[k] += x * x;
+                mean[k] += by * x;
+                square[k] += by * x * x;
+            }
+        }
+        for (int k = 0; k < COLUMNS; k++) {
+            norms[k] = sqrt(norms[k]);
+            mean[k] /= weight;
+            square[k] /= weight;
+            if (add) columns[k] += 3;
+        }
+        if (rows == 0) continue;
+        what = "column_sum";
+        for (int k = 0; k < COLUMNS; k++) (k ? out[0] : fresh(0))[k] = 3;
+        ops->column_sum(device, rows, COLUMNS, a, out[0], add);
+        check(0, COLUMNS, columns, 10);
+        what = "column_norms";
+        ops->column_norms(device, rows, COLUMNS, a, fresh(0));
+        check(0, COLUMNS, norms, 1);
+        what = "moments";
+        static float weights[LONGEST];
+        for (int r = 0; r < rows; r++) weights[r] = fabsf(b[r]);
+        ops->moments(device, rows, COLUMNS, a, weights, fresh(0), fresh(1));
+        check(0, COLUMNS, mean, 1);
+        check(1, COLUMNS, square, 1);
+    }
+}
+
 /* ---- products ---- */
 
 static void products(void **state) {
@@ -782,10 +853,10 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elementwise), cmocka_unit_test(maps),      cmocka_unit_test(sums),
-        cmocka_unit_test(products),    cmocka_unit_test(images),    cmocka_unit_test(rows),
-        cmocka_unit_test(norms),       cmocka_unit_test(softmaxes), cmocka_unit_test(distributions),
-        cmocka_unit_test(losses),      cmocka_unit_test(returns),   cmocka_unit_test(attention),
-        cmocka_unit_test(recurrences), cmocka_unit_test(updates)};
+        cmocka_unit_test(elementwise),   cmocka_unit_test(maps),        cmocka_unit_test(sums),
+        cmocka_unit_test(long_sums),     cmocka_unit_test(products),    cmocka_unit_test(images),
+        cmocka_unit_test(rows),          cmocka_unit_test(norms),       cmocka_unit_test(softmaxes),
+        cmocka_unit_test(distributions), cmocka_unit_test(losses),      cmocka_unit_test(returns),
+        cmocka_unit_test(attention),     cmocka_unit_test(recurrences), cmocka_unit_test(updates)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
