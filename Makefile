@@ -4,7 +4,8 @@ CTEST  := ctest --output-on-failure -j$(shell nproc)
 export OMP_WAIT_POLICY ?= passive
 
 .PHONY: all install-deps install-deps-test python-readers python-packages python build program demo test test-all test-format test-long test-readers test-tidy \
-  test-sanitize test-threads build-fuzz test-fuzz test-fuzz-night test-strangers bench packages clean
+  test-sanitize test-threads build-fuzz test-fuzz test-fuzz-night test-strangers \
+  test-mutants test-chaos test-chaos-short test-soak bench packages clean
 
 all: build
 
@@ -46,8 +47,8 @@ python-packages: install-deps
 	echo "python-packages: could not be installed; the tests of the Python package are skipped"
 
 # The rest: format, the long tests, programs that read our data sets, clang-tidy, the suite under address and undefined-behaviour
-# sanitizers, the parallel parts under the thread sanitizer, and libFuzzer on every fuzz target.
-test-all: test-format test-long test-readers test-tidy test-sanitize test-threads test-fuzz
+# sanitizers, the parallel parts under the thread sanitizer, libFuzzer on every fuzz target, and half a minute of chaos.
+test-all: test-format test-long test-readers test-tidy test-sanitize test-threads test-fuzz test-chaos-short
 
 install-deps-test:
 	@bash cmake/install-deps.sh --test
@@ -99,6 +100,25 @@ test-strangers: build
 	@cmake --build build/asan-ubsan --target learn_test_strangers
 	LUDUS_STRANGERS=50 LSAN_OPTIONS=suppressions=$(CURDIR)/cmake/leaks.supp:print_suppressions=0 \
 	build/asan-ubsan/learn_test_strangers
+
+# Small changes to sim, learn and kernels, and which of them no test notices: of COUNT places, drawn from SEED. Half an hour.
+COUNT ?= 300
+SEED  ?= 1
+test-mutants: install-deps
+	@python3 tests/mutants/mutants.py build/mutants --count $(COUNT) --seed $(SEED)
+
+# Kills, refused memory and full disks at random over everything that runs long, for ten minutes; run before every release.
+SECONDS ?= 600
+test-chaos: build
+	@python3 tests/endurance/chaos.py $(BUILD) --seconds $(SECONDS) --seed $(SEED)
+
+test-chaos-short: build
+	@python3 tests/endurance/chaos.py $(BUILD) --seconds 30 --seed $(SEED)
+
+# Window, trainings and recordings, so many minutes each: memory, descriptors, threads and files stay flat.
+MINUTES ?= 60
+test-soak: build
+	@python3 tests/endurance/soak.py $(BUILD) --minutes $(MINUTES) --seed $(SEED)
 
 test-fuzz: build-fuzz
 	@bash cmake/fuzz.sh build/fuzz 20000 15

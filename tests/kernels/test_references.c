@@ -216,6 +216,77 @@ static void sums(void **state) {
     check(1, WIDTH, mean_square, 0);
 }
 
+/* Sums are made of blocks, those of columns of blocks of rows: of whole ones and of the rest that is left, of
+ * one and of many, also where they are added to what is there. */
+static void long_sums(void **state) {
+    (void)state;
+    enum { LONGEST = 40000 };
+    static float a[LONGEST], b[LONGEST];
+    static const int lengths[] = {1, 4095, 4096, 4097, 8192, 12295, LONGEST};
+    for (uint32_t i = 0; i < LONGEST; i++) {
+        const lud_words w = lud_draw((lud_random_key){77, 7}, i, 0, LUD_PURPOSE_USER, 0);
+        a[i] = (float)(2 * lud_unit53(w.v[0], w.v[1]) - 1);
+        b[i] = (float)(2 * lud_unit53(w.v[2], w.v[3]) - 0.5);
+    }
+    for (size_t l = 0; l < 2 * sizeof lengths / sizeof *lengths; l++) {
+        const int n = lengths[l / 2];
+        const bool add = l % 2;
+        double sum = add ? 3 : 0, squares = sum, product = sum;
+        for (int i = 0; i < n; i++) {
+            sum += (double)a[i];
+            squares += (double)a[i] * (double)a[i];
+            product += (double)a[i] * (double)b[i];
+        }
+        what = "sum";
+        fresh(0)[0] = 3;
+        ops->sum(device, n, a, out[0], add);
+        check(0, 1, &sum, 10);
+        what = "sum_squares";
+        fresh(0)[0] = 3;
+        ops->sum_squares(device, n, a, out[0], add);
+        check(0, 1, &squares, 10);
+        what = "dot";
+        fresh(0)[0] = 3;
+        ops->dot(device, n, a, b, out[0], add);
+        check(0, 1, &product, 10);
+        enum { COLUMNS = 5 };
+        const int rows = n / COLUMNS;
+        double columns[COLUMNS] = {0}, norms[COLUMNS] = {0}, mean[COLUMNS] = {0}, square[COLUMNS] = {0},
+               weight = 0;
+        for (int r = 0; r < rows; r++) {
+            const double by = fabs((double)b[r]);
+            weight += by;
+            for (int k = 0; k < COLUMNS; k++) {
+                const double x = (double)a[r * COLUMNS + k];
+                columns[k] += x;
+                norms[k] += x * x;
+                mean[k] += by * x;
+                square[k] += by * x * x;
+            }
+        }
+        for (int k = 0; k < COLUMNS; k++) {
+            norms[k] = sqrt(norms[k]);
+            mean[k] /= weight;
+            square[k] /= weight;
+            if (add) columns[k] += 3;
+        }
+        if (rows == 0) continue;
+        what = "column_sum";
+        for (int k = 0; k < COLUMNS; k++) (k ? out[0] : fresh(0))[k] = 3;
+        ops->column_sum(device, rows, COLUMNS, a, out[0], add);
+        check(0, COLUMNS, columns, 10);
+        what = "column_norms";
+        ops->column_norms(device, rows, COLUMNS, a, fresh(0));
+        check(0, COLUMNS, norms, 1);
+        what = "moments";
+        static float weights[LONGEST];
+        for (int r = 0; r < rows; r++) weights[r] = fabsf(b[r]);
+        ops->moments(device, rows, COLUMNS, a, weights, fresh(0), fresh(1));
+        check(0, COLUMNS, mean, 1);
+        check(1, COLUMNS, square, 1);
+    }
+}
+
 /* ---- products ---- */
 
 static void products(void **state) {
@@ -712,10 +783,12 @@ static void updates(void **state) {
                 *w0 = numbers(3, N, -1, 1);
     const float schedule[3] = {0.01f, 1.5f, 0.02f}, sgd[2] = {0.01f, 0.02f}, scale = 0.5f;
     double m[N], v[N], w[N];
-    for (int late = 0; late < 2; late++) {
+    for (int k = 0; k < 4; k++) { /* decay before and after; gradients as they are and scaled */
+        const bool late = k % 2, scaled = k / 2;
         const lud_adam adam = {.beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-3, .l2 = 0.1, .decay_after = late};
         for (int i = 0; i < N; i++) {
-            const double d = 0.5 * (double)g[i] + 0.1 * (double)w0[i], kept = 1 - (double)schedule[2];
+            const double d = (scaled ? 0.5 : 1) * (double)g[i] + 0.1 * (double)w0[i],
+                         kept = 1 - (double)schedule[2];
             m[i] = 0.9 * (double)m0[i] + 0.1 * d;
             v[i] = 0.99 * (double)v0[i] + 0.01 * d * d;
             const double step = (double)schedule[0] * m[i] / (1.5 * sqrt(v[i]) + 1e-3);
@@ -725,21 +798,25 @@ static void updates(void **state) {
         memcpy(fresh(0), m0, sizeof *m0 * N);
         memcpy(fresh(1), v0, sizeof *v0 * N);
         memcpy(fresh(2), w0, sizeof *w0 * N);
-        ops->adam_step(device, N, &adam, schedule, &scale, g, out[0], out[1], out[2]);
+        ops->adam_step(device, N, &adam, schedule, scaled ? &scale : NULL, g, out[0], out[1], out[2]);
         check(0, N, m, 1);
         check(1, N, v, 1);
         check(2, N, w, 1);
     }
     what = "sgd_step";
-    for (int i = 0; i < N; i++) {
-        m[i] = 0.7 * (double)m0[i] + 0.5 * (double)g[i] + 0.1 * (double)w0[i];
-        w[i] = (double)w0[i] * (1 - (double)sgd[1]) - (double)sgd[0] * m[i];
+    for (int k = 0; k < 4; k++) { /* gradients as they are and scaled; without momentum and with it */
+        const bool momentum = k % 2, scaled = k / 2;
+        for (int i = 0; i < N; i++) {
+            m[i] = (momentum ? 0.7 * (double)m0[i] : 0) + (scaled ? 0.5 : 1) * (double)g[i] +
+                   0.1 * (double)w0[i];
+            w[i] = (double)w0[i] * (1 - (double)sgd[1]) - (double)sgd[0] * m[i];
+        }
+        memcpy(fresh(0), m0, sizeof *m0 * N);
+        memcpy(fresh(2), w0, sizeof *w0 * N);
+        ops->sgd_step(device, N, 0.7, 0.1, sgd, scaled ? &scale : NULL, g, momentum ? out[0] : NULL, out[2]);
+        if (momentum) check(0, N, m, 1);
+        check(2, N, w, 1);
     }
-    memcpy(fresh(0), m0, sizeof *m0 * N);
-    memcpy(fresh(2), w0, sizeof *w0 * N);
-    ops->sgd_step(device, N, 0.7, 0.1, sgd, &scale, g, out[0], out[2]);
-    check(0, N, m, 1);
-    check(2, N, w, 1);
     what = "clip_scale";
     const float squares = 25.0f;
     const double norm = 5, scaled = 2 / (5 + 1e-6);
@@ -776,10 +853,10 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elementwise), cmocka_unit_test(maps),      cmocka_unit_test(sums),
-        cmocka_unit_test(products),    cmocka_unit_test(images),    cmocka_unit_test(rows),
-        cmocka_unit_test(norms),       cmocka_unit_test(softmaxes), cmocka_unit_test(distributions),
-        cmocka_unit_test(losses),      cmocka_unit_test(returns),   cmocka_unit_test(attention),
-        cmocka_unit_test(recurrences), cmocka_unit_test(updates)};
+        cmocka_unit_test(elementwise),   cmocka_unit_test(maps),        cmocka_unit_test(sums),
+        cmocka_unit_test(long_sums),     cmocka_unit_test(products),    cmocka_unit_test(images),
+        cmocka_unit_test(rows),          cmocka_unit_test(norms),       cmocka_unit_test(softmaxes),
+        cmocka_unit_test(distributions), cmocka_unit_test(losses),      cmocka_unit_test(returns),
+        cmocka_unit_test(attention),     cmocka_unit_test(recurrences), cmocka_unit_test(updates)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -137,6 +137,7 @@ static bool write_journal(const commit_file *f) {
     good = good && fwrite(&sum, sizeof sum, 1, stream) == 1;
     XXH3_freeState(hash);
     if (stream && fclose(stream)) good = false;
+    if (!good && stream) (void)unlink(f->journal); /* half of one is as none */
     return good;
 }
 
@@ -362,4 +363,12 @@ static void make_driver(void) {
 herr_t lud_commit_file_use(hid_t list) {
     pthread_once(&once, make_driver);
     return driver_number < 0 ? -1 : H5Pset_driver(list, driver_number, NULL);
+}
+
+void lud_commit_file_remove(const char *path) {
+    char *journal = NULL;
+    (void)unlink(path);
+    if (asprintf(&journal, "%s.journal", path) < 0) return;
+    (void)unlink(journal);
+    free(journal);
 }

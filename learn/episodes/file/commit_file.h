@@ -15,3 +15,5 @@
 /* Lets files that are opened or created with the property list use the driver. Negative when HDF5 refuses.
  * The driver keeps no lock; one writer at a time is the caller's promise. */
 herr_t lud_commit_file_use(hid_t file_access_list);
+/* Removes a file that was written with the driver, and its journal where one is left. */
+void lud_commit_file_remove(const char *path);

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "learn/episodes/file/column.h"
+#include "learn/episodes/file/commit_file.h"
 #include "learn/episodes/file/minari.h"
 #include "learn/episodes/file/schema.h"
 #include "learn/episodes/replay.h"
@@ -444,6 +445,8 @@ lud_status lud_data_writer_finish(lud_data_writer *w, lud_error *error) {
     }
     if (!status && rename(w->partial, w->path))
         status = lud_fail(error, LUD_ERROR_IO, "%s: cannot be replaced: %s", w->path, strerror(errno));
+    if (status) close_file(w);
+    if (status && !w->n_committed) lud_commit_file_remove(w->partial);
     free_writer(w);
     return status;
 }
@@ -452,7 +455,7 @@ void lud_data_writer_abandon(lud_data_writer *w) {
     if (!w) return;
     const bool opened = w->file >= 0;
     close_file(w);
-    if (opened && !w->n_committed) unlink(w->partial);
+    if (opened && !w->n_committed) lud_commit_file_remove(w->partial);
     free_writer(w);
 }
 

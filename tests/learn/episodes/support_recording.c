@@ -33,17 +33,15 @@ const char *recording_path(const char *name) {
     return path;
 }
 
-lud_recording_result recording_make(const recording_call *call) {
+lud_status recording_try(const recording_call *call, lud_recording_result *result, lud_error *error) {
     char path[512];
-    lud_error error = {0};
     lud_scenario *scenario = NULL;
     lud_cast *cast = NULL;
-    lud_recording_result result;
     snprintf(path, sizeof path, "%s/scenarios/%s", LUDUS_SOURCE_DIR, call->scenario);
-    if (lud_scenario_load(path, NULL, 0, &scenario, &error)) fail_msg("%s", error.text);
+    if (lud_scenario_load(path, NULL, 0, &scenario, error)) fail_msg("%s", error->text);
     scenario->run.environments = call->environments;
     scenario->run.threads = call->threads;
-    if (lud_cast_create(scenario->model, scenario->policies, path, &cast, &error)) fail_msg("%s", error.text);
+    if (lud_cast_create(scenario->model, scenario->policies, path, &cast, error)) fail_msg("%s", error->text);
     const lud_recording_options options = {.path = recording_path(call->name),
                                            .policy = "the scenario's",
                                            .policy_version = 7,
@@ -52,9 +50,16 @@ lud_recording_result recording_make(const recording_call *call) {
                                            .frames = call->frames,
                                            .views = call->views,
                                            .level = 1};
-    if (lud_record_data(scenario, cast, &options, &result, &error)) fail_msg("%s", error.text);
+    const lud_status status = lud_record_data(scenario, cast, &options, result, error);
     lud_cast_destroy(cast);
     lud_scenario_destroy(scenario);
+    return status;
+}
+
+lud_recording_result recording_make(const recording_call *call) {
+    lud_error error = {0};
+    lud_recording_result result;
+    if (recording_try(call, &result, &error)) fail_msg("%s", error.text);
     return result;
 }
 

@@ -19,5 +19,7 @@ typedef struct recording_call {
 const char *recording_path(const char *name);
 /* Records; fails the running test where that does not work. */
 lud_recording_result recording_make(const recording_call *call);
+/* Says what the recorder says. */
+lud_status recording_try(const recording_call *call, lud_recording_result *result, lud_error *error);
 /* Opens the file; fails the running test where that does not work. */
 lud_data_set *recording_open(const char *name);

@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <xxhash.h>
 
 #include "base/file.h"
 #include "base/random.h"
+#include "full_disk.h"
 #include "learn/episodes/file/hdf5_file.h"
 #include "learn/episodes/support_recording.h"
 
@@ -252,10 +254,46 @@ static void test_commits(void **state) {
     lud_arena_destroy(after.arena);
 }
 
+/* A disk that is full from some byte on: nothing is left but a file that holds episodes. */
+static void test_full_disks(void **state) {
+    (void)state;
+    const recording_call call = {"multigrid/rescue.yaml", "full.h5", 2, 30, 1, 20, true, true};
+    lud_recording_result whole = recording_make(&call);
+    assert_int_equal(whole.episodes, 30);
+    int told = 0, done = 0;
+    for (rlim_t limit = 0; limit < 300000; limit = limit * 5 / 4 + 700) {
+        lud_error error = {0};
+        lud_recording_result result;
+        unlink(recording_path("full.h5"));
+        full_disk(limit);
+        const lud_status status = recording_try(&call, &result, &error);
+        empty_disk();
+        done += status == LUD_OK;
+        if (status != LUD_OK) {
+            told++;
+            assert_non_null(strstr(error.text, "full.h5"));
+        }
+        char left[128], journal[160];
+        snprintf(left, sizeof left, "full.h5.partial-%ld", (long)getpid());
+        snprintf(journal, sizeof journal, "%s.journal", left);
+        assert_false(lud_file_exists(recording_path(journal)) && !lud_file_exists(recording_path(left)));
+        if (lud_file_exists(recording_path(left))) {
+            lud_data_set *set = recording_open(left);
+            assert_true(lud_data_set_info(set)->n_episodes > 0);
+            lud_data_set_close(set);
+            unlink(recording_path(left));
+            unlink(recording_path(journal));
+        }
+    }
+    assert_true(told > 3 && done > 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_files_that_are_cut_off),
                                        cmocka_unit_test(test_files_with_other_bytes),
                                        cmocka_unit_test(test_files_of_others),
-                                       cmocka_unit_test(test_hostile_files), cmocka_unit_test(test_commits)};
+                                       cmocka_unit_test(test_hostile_files),
+                                       cmocka_unit_test(test_commits),
+                                       cmocka_unit_test(test_full_disks)};
     return cmocka_run_group_tests(tests, NULL, tear_down);
 }

@@ -117,6 +117,49 @@ static void test_split(void **state) {
     lud_proof_model_destroy(model);
 }
 
+/* A batch that was reset, at whatever moment, is as one that was just made, and goes on as that one does. */
+static void test_reset(void **state) {
+    (void)state;
+    enum { SLOTS = 9 };
+    lud_proof_options o = proof_options();
+    lud_proof_model *model = family_model(&o);
+    lud_proof_batch_options options = lud_proof_training_options(model, SLOTS, 3);
+    lud_proof_batch *played = make_batch(model, options);
+    int32_t actions[SLOTS];
+    int n_ended = 0;
+    for (uint32_t moment = 1; moment < 40; moment++) {
+        for (uint32_t t = 0; t < moment; t++) {
+            choose(played, t, actions);
+            lud_proof_batch_step_reset(played, actions);
+        }
+        for (int i = 0; i < SLOTS; i++) n_ended += played->terminated[i] || played->truncated[i];
+        /* however its last step had ended */
+        for (int i = 0; i < SLOTS; i++) played->terminated[i] = played->truncated[i] = (uint8_t)(moment % 2);
+        lud_proof_batch_reset(played);
+        lud_proof_batch *made = make_batch(model, options);
+        for (uint32_t t = 0; t < 6; t++) {
+            assert_true(digest(played, 0, SLOTS, 1) == digest(made, 0, SLOTS, 1));
+            for (int i = 0; i < SLOTS; i++) {
+                assert_int_equal(played->terminated[i], made->terminated[i]);
+                assert_int_equal(played->truncated[i], made->truncated[i]);
+                assert_int_equal(played->success[i], made->success[i]);
+                assert_int_equal(played->label[i], made->label[i]);
+                assert_int_equal(played->query[i], made->query[i]);
+                assert_int_equal(played->length[i], made->length[i]);
+                assert_true(played->episode_return[i] == made->episode_return[i]);
+            }
+            choose(played, t, actions);
+            lud_proof_batch_step_reset(played, actions);
+            choose(made, t, actions);
+            lud_proof_batch_step_reset(made, actions);
+        }
+        lud_proof_batch_destroy(made);
+    }
+    assert_true(n_ended > 0);
+    lud_proof_batch_destroy(played);
+    lud_proof_model_destroy(model);
+}
+
 /* Positives and corruptions take turns; a corruption differs in one argument, in turns first and last, is
  * unknown, and its label is 0. */
 static void test_negatives(void **state) {
@@ -509,12 +552,19 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threads),      cmocka_unit_test(test_split),
-        cmocka_unit_test(test_negatives),    cmocka_unit_test(test_no_negative_left),
-        cmocka_unit_test(test_corruptions),  cmocka_unit_test(test_rewards),
-        cmocka_unit_test(test_shaping),      cmocka_unit_test(test_orders),
-        cmocka_unit_test(test_side_by_side), cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_skip_unary),   cmocka_unit_test(test_snapshot),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_split),
+        cmocka_unit_test(test_reset),
+        cmocka_unit_test(test_negatives),
+        cmocka_unit_test(test_no_negative_left),
+        cmocka_unit_test(test_corruptions),
+        cmocka_unit_test(test_rewards),
+        cmocka_unit_test(test_shaping),
+        cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_side_by_side),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_skip_unary),
+        cmocka_unit_test(test_snapshot),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,235 @@
+"""Finds where C sources can be changed a little: tokens, functions, and the mutants of a function's body.
+
+A mutant is a change of a few tokens. The instrumented source holds a function's body once more for each of its mutants,
+behind a switch: `if (LUD_MUTANT(17)) { changed body } original body`. So one build holds hundreds of mutants, and the
+original stays as fast as it is.
+"""
+import re
+from collections import namedtuple
+
+Token = namedtuple("Token", "kind text begin end line")
+# kind: word, number, operator, string, directive
+PATTERN = re.compile(r"""
+    (?P<skip>\s+|//[^\n]*|/\*.*?\*/|\\\n)
+  | (?P<directive>^[ \t]*\#(?:[^\n\\]|\\.|\\\n)*)
+  | (?P<string>[LuU]?"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
+  | (?P<number>\.?[0-9](?:[eEpP][+-]|[0-9A-Za-z_.])*)
+  | (?P<word>[A-Za-z_][A-Za-z_0-9]*)
+  | (?P<operator>\.\.\.|<<=|>>=|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|.)
+""", re.VERBOSE | re.MULTILINE | re.DOTALL)
+
+# What these are given is text, or for assertions, for speed, or for giving memory back.
+IGNORED_CALLS = re.compile(
+    r"^(static_assert|_Static_assert|assert|PRAGMA|__builtin_prefetch|__builtin_expect|lud_fail\w*|lud_invalid\w*|lud_no_memory"
+    r"|lud_log\w*|lud_text_\w*|\w*printf|free|LUD_FREE|\w*_(free|destroy|close|forget)|lud_progress\w*|lud_cpu_threads"
+    r"|lud_parallel\w*|PARALLEL_FOR\w*|vec_should_pass|rows_ahead|num_threads|memory_\w*|\w*_bytes_needed|lud_clock\w*|munmap|madvise"
+    r"|perror|fprintf|sizeof|offsetof)$")
+IGNORED_FUNCTIONS = re.compile(
+    r"(describe|print|message|about|_text$|_name$|_names$|summary|report|_free$|destroy|close|progress|estimate|memory|bytes$|threads|"
+    r"_log$|cleanup|release|prefetch|rows_ahead|should_pass|milliseconds|speed)")
+COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
+OTHERS = {"&&": "||", "||": "&&", "+=": "-=", "-=": "+="}
+BEFORE_BINARY = ("word", "number", "string")
+KEYWORDS_BEFORE_UNARY = {"return", "case", "else", "do", "goto", "sizeof"}
+ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"}
+
+Mutant = namedtuple("Mutant", "file function kind line begin end text was")
+
+
+def tokens_of(text):
+    tokens, line, at = [], 1, 0
+    for match in PATTERN.finditer(text):
+        line += text.count("\n", at, match.start())
+        at = match.start()
+        if match.lastgroup != "skip":
+            tokens.append(Token(match.lastgroup, match.group(), match.start(), match.end(), line))
+    return tokens
+
+
+def matching(tokens, at, step, opening, closing):
+    depth = 0
+    while 0 <= at < len(tokens):
+        depth += (tokens[at].text == opening) - (tokens[at].text == closing)
+        if depth == 0:
+            return at
+        at += step
+    return None
+
+
+class Function:
+    """Tokens[first] is the body's opening brace, tokens[last] its closing one."""
+
+    def __init__(self, name, is_void, first, last):
+        self.name, self.is_void, self.first, self.last = name, is_void, first, last
+
+
+def functions_of(tokens):
+    found, at, began = [], 0, 0
+    while at < len(tokens):
+        token = tokens[at]
+        if token.kind == "directive" or token.text == ";":
+            began = at + 1
+        if token.text == "{":
+            last = matching(tokens, at, 1, "{", "}")
+            if last is None:
+                break
+            if at and tokens[at - 1].text == ")":
+                opening = matching(tokens, at - 1, -1, ")", "(")
+                name = tokens[opening - 1] if opening else None
+                if name and name.kind == "word":
+                    before = [t.text for t in tokens[began:opening - 1]]
+                    if before and "=" not in before:
+                        found.append(Function(name.text, "void" in before and "*" not in before, at, last))
+            at, began = last, last + 1
+        at += 1
+    return found
+
+
+def is_binary(tokens, at):
+    before = tokens[at - 1]
+    if before.text in (")", "]"):
+        # `(int) -x` would be a cast: only types stand between such parentheses
+        if before.text == ")":
+            opening = matching(tokens, at - 1, -1, ")", "(")
+            if opening is not None and at - opening <= 3 and re.match(r"^(const|u?int\w*|real|float|double|size_t|long|char)$",
+                                                                     tokens[opening + 1].text):
+                return False
+        return True
+    return before.kind in BEFORE_BINARY and before.text not in KEYWORDS_BEFORE_UNARY
+
+
+def number_changed(text, up):
+    """A whole number one off, a real one half as much again; nothing for what is neither."""
+    whole = re.match(r"^([0-9]+)([uUlL]*)$", text)
+    if whole:
+        if text.startswith("0") and len(whole.group(1)) > 1:
+            return None
+        value = int(whole.group(1)) + (1 if up or int(whole.group(1)) == 0 else -1)
+        return f"{value}{whole.group(2)}"
+    real = re.match(r"^([0-9]*\.[0-9]*(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)([fFlL]?)$", text)
+    if real:
+        value = float(real.group(1))
+        return f"{value * 1.5 if value else 1.0!r}{real.group(2)}"
+    return None
+
+
+def ignored_ranges(tokens, first, last):
+    """Indices of tokens within calls whose arguments are left alone."""
+    ignored = set()
+    at = first
+    while at < last:
+        if tokens[at].kind == "word" and IGNORED_CALLS.match(tokens[at].text) and tokens[at + 1].text == "(":
+            end = matching(tokens, at + 1, 1, "(", ")") or last
+            ignored.update(range(at, end + 1))
+            at = end
+        at += 1
+    return ignored
+
+
+def statement_end(tokens, at, last):
+    """The index of the `;` that ends the statement which begins at `at`, when it is one that can be left out."""
+    token = tokens[at]
+    if token.text in ("continue", "break") and tokens[at + 1].text == ";":
+        return at + 1
+    if token.kind != "word" and token.text != "*":
+        return None
+    if token.text in ("return", "if", "for", "while", "do", "switch", "else", "case", "default", "goto", "static", "const", "struct",
+                      "enum", "union", "typedef", "unsigned", "extern"):
+        return None
+    depth, assigns, i = 0, False, at
+    while i < last:
+        text = tokens[i].text
+        depth += (text in "([{" and len(text) == 1) - (text in ")]}" and len(text) == 1)
+        if depth < 0:
+            return None
+        if depth == 0 and text == ";":
+            break
+        if depth == 0 and text in ASSIGNMENTS:
+            assigns = True
+        i += 1
+    words = tokens[at:i]
+    # `type name` and `type *name` declare
+    if len(words) > 1 and words[0].kind == "word" and words[1].kind == "word":
+        return None
+    if len(words) > 2 and words[0].kind == "word" and words[1].text == "*":
+        return None
+    is_call = len(words) > 2 and words[1].text == "(" and words[-1].text == ")"
+    return i if assigns or is_call else None
+
+
+def mutants_of(file, text):
+    """Every mutant of the file, in order, and its functions."""
+    tokens = tokens_of(text)
+    functions, found = functions_of(tokens), []
+    for function in functions:
+        if IGNORED_FUNCTIONS.search(function.name):
+            continue
+        ignored = ignored_ranges(tokens, function.first, function.last)
+
+        def add(kind, begin, end, new):
+            found.append(Mutant(file, function, kind, tokens[begin].line, tokens[begin].begin, tokens[end].end, new,
+                                text[tokens[begin].begin:tokens[end].end]))
+
+        for at in range(function.first + 1, function.last):
+            token, before = tokens[at], tokens[at - 1]
+            if at in ignored or token.kind in ("string", "directive"):
+                continue
+            if token.kind == "operator":
+                if token.text in COMPARISONS:
+                    add("comparison", at, at, COMPARISONS[token.text])
+                elif token.text in OTHERS:
+                    add("condition" if token.text in ("&&", "||") else "sign", at, at, OTHERS[token.text])
+                elif token.text in "+-" and is_binary(tokens, at):
+                    add("sign", at, at, "-" if token.text == "+" else "+")
+                elif token.text in ("-", "!") and not is_binary(tokens, at):
+                    add("sign" if token.text == "-" else "condition", at, at, "")
+            elif token.kind == "number":
+                if before.text == "case" or (before.text == "[" and tokens[at + 1].text == "]" and tokens[at + 2].text in ("=", ";", ",")
+                                             and tokens[at - 3].kind == "word" and tokens[at - 3].text not in ("return",)):
+                    continue
+                for up in (True, False):
+                    new = number_changed(token.text, up)
+                    if new is not None and (up or new != number_changed(token.text, True)):
+                        add("constant", at, at, new)
+            if before.text in ("{", "}", ";") or (before.text == ")" and before_is_condition(tokens, at - 1)) or before.text == "else":
+                end = statement_end(tokens, at, function.last)
+                if end is not None:
+                    add("left out", at, end, ";")
+    return tokens, functions, found
+
+
+def before_is_condition(tokens, closing):
+    opening = matching(tokens, closing, -1, ")", "(")
+    return opening is not None and opening > 0 and tokens[opening - 1].text in ("if", "for", "while")
+
+
+def instrumented(text, tokens, chosen):
+    """The text with bodies added, chosen: [(number, mutant)]. Also the lines [(first, last, number)] of each body."""
+    by_function = {}
+    for number, mutant in chosen:
+        by_function.setdefault(mutant.function, []).append((number, mutant))
+    out, at, lines, line = [], 0, [], 1
+    for function in sorted(by_function, key=lambda f: f.first):
+        opening, closing = tokens[function.first], tokens[function.last]
+        out.append(text[at:opening.end])
+        at = opening.end
+        line = sum(part.count("\n") for part in out) + 1
+        for number, mutant in by_function[function]:
+            body = text[opening.end:mutant.begin] + mutant.text + text[mutant.end:closing.begin]
+            copy = f" if (LUD_MUTANT({number})) {{{body}\n{'return' if function.is_void else '__builtin_trap()'}; }}\n"
+            lines.append((line, line + copy.count("\n"), number))
+            line += copy.count("\n")
+            out.append(copy)
+    out.append(text[at:])
+    return "".join(out), lines
+
+
+def key(mutant, text):
+    """What names a mutant in the list of equivalents, however lines move: file, function, what changes, the source line."""
+    begin = text.rfind("\n", 0, mutant.begin) + 1
+    end = text.find("\n", mutant.begin)
+    line = text[begin:end]
+    was = " ".join(mutant.was.split())
+    nth = line.count(mutant.was, 0, mutant.begin - begin) + 1 if "\n" not in mutant.was else 1
+    return (f"{mutant.file} | {mutant.function.name} | {' '.join(line.split())} | "
+            f"{'without' if mutant.kind == 'left out' else was + ' -> ' + (mutant.text or 'nothing')}{'' if nth == 1 else f' ({nth})'}")
