@@ -282,7 +282,7 @@ static void make(int k) {
     }
     if (k == HALF_SOLVED) { /* as it was before its first levels were finished */
         char partial[PATH];
-        snprintf(partial, sizeof partial, "%s.partial", in_folder("solution.empo"));
+        snprintf(partial, sizeof partial, "%.400s", in_folder("solution.empo.partial"));
         if (rename(in_folder("solution.empo"), partial)) abort();
         const int file = open(partial, O_RDWR);
         const int64_t level = 2;
