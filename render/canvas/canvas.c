@@ -129,6 +129,7 @@ static void flush(lud_canvas *canvas) {
 
 void lud_canvas_begin(lud_canvas *canvas, lud_rgba clear) {
     canvas->incomplete = false;
+    SDL_ClearError();
     SDL_GetRendererOutputSize(canvas->renderer, &canvas->width, &canvas->height);
     SDL_SetRenderDrawColor(canvas->renderer, clear.r, clear.g, clear.b, 255);
     SDL_RenderClear(canvas->renderer);
@@ -147,7 +148,9 @@ const uint32_t *lud_canvas_pixels(const lud_canvas *canvas, int *pitch) {
 }
 
 lud_status lud_canvas_check(const lud_canvas *canvas, lud_error *error) {
-    return canvas->incomplete ? lud_no_memory(error, "a picture") : LUD_OK;
+    /* what SDL draws later, in software, fails without a word to the caller */
+    const bool refused = strcmp(SDL_GetError(), "Out of memory") == 0;
+    return canvas->incomplete || refused ? lud_no_memory(error, "a picture") : LUD_OK;
 }
 
 void lud_canvas_forget(lud_canvas *canvas) {

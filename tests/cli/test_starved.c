@@ -47,11 +47,11 @@ static const struct {
     {"plot TRAINED -c reward -o @/curve.png", "curve.png", ""},
     {"convert DATA -q -t 1 -o @/again.h5", "again.h5", "steps/s)"},
     {"record scenarios/multigrid/rescue.yaml -q -t 1 -n 1 --steps 1 --size 96 -f 1 -o @/film.mp4", "film.mp4",
-     ""},
+     "frames/s"},
     {"record scenarios/multigrid/rescue.yaml -q -t 1 -n 1 --steps 1 --size 96 -f 1 -o @/film.gif", "film.gif",
-     ""},
+     "frames/s"},
     {"record scenarios/multigrid/rescue.yaml -q -t 1 -n 1 --steps 1 --size 96 -f 1 -o @/film.png",
-     "film-00001.png film-00002.png", ""},
+     "film-00001.png film-00002.png", "frames/s"},
     {"train scenarios/empo/clone_fetch_the_key.yaml -q -t 1 -o @ --set learner.data=[DATA] --set "
      "learner.steps=4 "
      "--set learner.report_every=2 --set learner.batch=8",

@@ -191,7 +191,7 @@ static void buttons_show_their_condition(void **state) {
     for (int i = 0; i < m->layers[0].n_fixed; i++) {
         const lud_grid_fixed *f = &m->layers[0].fixed[i];
         if (f->type != LUD_KILL_BUTTON) continue;
-        float before[LUD_GRID_INTERACTIVE], after[LUD_GRID_INTERACTIVE];
+        float before[LUD_GRID_INTERACTIVE] = {0}, after[LUD_GRID_INTERACTIVE] = {0};
         lud_grid_encode_interactive(m, b.batch->states, before);
         lud_grid_put_condition(m, b.batch->states, f->slot, !lud_grid_condition(m, b.batch->states, f->slot));
         lud_grid_encode_interactive(m, b.batch->states, after);
@@ -332,12 +332,13 @@ static int count_of(const char *text, const char *word) {
  * out, and nothing can be taken, opened or pushed there. */
 static void outside_is_a_wall(void **state) {
     (void)state;
-    static const char *const texts[] = {"ludus: 1\nname: t\nworld: multigrid\nmultigrid:\n  map: |\n    Ay "
-                                        ".. ..\n    .. .. ..\n    .. .. ..\n"
-                                        "  max_steps: 1000\n",
-                                        "ludus: 1\nname: t\nworld: multigrid\nmultigrid:\n  map: |\n    Ay "
-                                        "By ..\n    Ro Ky ..\n    .. .. ..\n"
-                                        "  rewards: {collect: {ball: 1}}\n  max_steps: 1000\n"};
+    static const char *const texts[] = {
+        "ludus: 1\nname: t\nworld: multigrid\nmultigrid:\n  map: |\n    Ay .. ..\n    .. .. ..\n    .. .. "
+        "..\n"
+        "  max_steps: 1000\n",
+        "ludus: 1\nname: t\nworld: multigrid\nmultigrid:\n  map: |\n    Ay B1 ..\n    Ro Ky ..\n    .. .. "
+        "..\n"
+        "  legend: {B1: {box: {contains: {ball: {colour: yellow}}}}}\n  max_steps: 1000\n"};
     int most_seen = 0;
     for (int k = 0; k < 2; k++) {
         lud_scenario *s = NULL;
