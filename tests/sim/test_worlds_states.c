@@ -196,6 +196,16 @@ static void buttons_show_their_condition(void **state) {
         lud_grid_put_condition(m, b.batch->states, f->slot, !lud_grid_condition(m, b.batch->states, f->slot));
         lud_grid_encode_interactive(m, b.batch->states, after);
         assert_memory_not_equal(before, after, sizeof before);
+        /* in each of the codings */
+        const size_t bytes_of_cells = (size_t)m->n_cells * LUD_GRID_CELL_NUMBERS;
+        uint8_t *cells = calloc(2, bytes_of_cells);
+        assert_non_null(cells);
+        lud_grid_encode_cells(m, b.batch->states, 0, cells);
+        lud_grid_put_condition(m, b.batch->states, f->slot, !lud_grid_condition(m, b.batch->states, f->slot));
+        lud_grid_encode_cells(m, b.batch->states, 0, cells + bytes_of_cells);
+        lud_grid_put_condition(m, b.batch->states, f->slot, !lud_grid_condition(m, b.batch->states, f->slot));
+        assert_memory_not_equal(cells, cells + bytes_of_cells, bytes_of_cells);
+        free(cells);
         /* and so does what an agent beside it is shown */
         size_t differing = 0;
         for (int p = 0; p < b.model->layout.n_parts; p++) {
