@@ -530,6 +530,8 @@ static void the_worst_rank_is_a_rank(void **state) {
     assert_ptr_equal(lud_proof_ppo_net(t.learner, true)->parameters, p->best);
     assert_ptr_equal(lud_proof_ppo_net(t.learner, false)->parameters, p->parameters);
     drop(&t);
+}
+
 /* Whoever loses however it fails need not be played: ranks and counts are those of playing all, with fewer
  * steps. */
 static void expect_ranks_of_playing_all(trained *t) {
