@@ -110,8 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     lud_tree_files files = {0};
     const lud_scenario_overrides none = {.run = lud_run_as_written};
     if (lud_scenario_load_with(path_of(0), &none, &files, &scenario, &error)) {
-        if (scenario || !error.text[0])
-            abort(); /* nothing of a foreign file */
+        if (scenario || !error.text[0]) abort(); /* nothing of a foreign file */
     } else {
         lud_arena *arena = lud_arena_create(0);
         lud_tree *root;

@@ -507,7 +507,8 @@ static void rollouts_end_with_values(void **state) {
     int ended = 0, going = 0;
     for (size_t i = 0; i < (size_t)p->n_envs; i++) {
         const size_t at = last - (size_t)p->n_envs + i;
-        const double follows = (double)p->mask[last + i] * p->options.update.gamma * (double)p->value[last + i];
+        const double follows =
+            (double)p->mask[last + i] * p->options.update.gamma * (double)p->value[last + i];
         assert_float_equal(p->advantage[at], (float)((double)p->reward[at] + follows - (double)p->value[at]),
                            1e-4f);
         ended += p->mask[last + i] == 0.0f;
