@@ -159,6 +159,7 @@ static lud_status tell(lud_data_set *set, int64_t episode, told *t, lud_error *e
     if (!status) {
         scenario->world->describe(scenario->model, states, &t->first);
         scenario->world->describe(scenario->model, states + length * info->state_bytes, &t->last);
+        if (t->first.failed || t->last.failed) status = lud_out_of_memory(error);
     }
     free(states);
     return status;

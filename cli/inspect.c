@@ -217,6 +217,9 @@ static lud_status count(const lud_scenario *s, const inspect_values *values, jso
                                       .memory_limit = (uint64_t)(values->memory * LUD_GIBIBYTE),
                                       .progress = isatty(fileno(stderr)) ? stderr : NULL};
     lud_statespace *space;
+    lud_statespace_estimate e;
+    LUD_TRY(lud_statespace_guess(s->model, &options, &e, error));
+    LUD_TRY(lud_statespace_check_memory(&e, &options, error));
     LUD_TRY(lud_statespace_build(s->model, &options, &space, error));
     if (root) {
         json_object_set_new(root, "reachable",

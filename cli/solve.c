@@ -42,12 +42,18 @@ static void set_defaults(void *values) {
 
 /* ---- what is known before starting ---- */
 
-static lud_status announce(const lud_scenario *s, const lud_empo_solve_options *options, lud_error *error) {
+static lud_status announce(const lud_scenario *s, const lud_empo_solve_options *options, bool show,
+                           lud_error *error) {
     lud_empo_layout layout;
     LUD_TRY(lud_empo_layout_find(s->model, &layout, error));
-    lud_statespace_options space = {.seed = (uint64_t)s->run.seed, .n_threads = options->n_threads};
+    const lud_statespace_options space = {.seed = (uint64_t)s->run.seed,
+                                          .n_threads = options->n_threads,
+                                          .memory_limit = options->memory_limit,
+                                          .folder = options->run};
     lud_statespace_estimate estimate;
     LUD_TRY(lud_statespace_guess(s->model, &space, &estimate, error));
+    LUD_TRY(lud_statespace_check_memory(&estimate, &space, error));
+    if (!show) return LUD_OK;
     char states[16], bytes[16], disk[16];
     const char *least =
         estimate.exhausted ? "" : "at least about "; /* a sample misses more than it doubles */
@@ -195,7 +201,7 @@ static lud_status solve_on(lud_device *device, const lud_scenario *scenario, con
                                       .device = device,
                                       .device_may_fail = strcmp(values->device, "auto") == 0};
     LUD_TRY(check_exports(&values->exports, wanted, error));
-    if (show) LUD_TRY(announce(scenario, &options, error));
+    LUD_TRY(announce(scenario, &options, show, error));
     lud_empo_case c;
     LUD_TRY(lud_empo_case_open(scenario, &options, &c, error));
     lud_empo_solution *solution = NULL;

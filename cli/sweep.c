@@ -229,6 +229,9 @@ static lud_status write_rows(const char *path, const lud_text *header, const lud
                              lud_error *error) {
     lud_file_writer writer = {0};
     FILE *out = stdout;
+    bool whole = !header->failed;
+    for (int64_t i = 0; i < n; i++) whole = whole && !rows[i].failed;
+    if (!whole) return lud_no_memory(error, "rows");
     if (path) {
         lud_file_remove_leftovers(path);
         LUD_TRY(lud_file_write_begin(&writer, path, error));

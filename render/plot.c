@@ -160,7 +160,8 @@ lud_status lud_plot_write(const char *path, const lud_plot_panel *panels, int n,
     lud_canvas_end(d.canvas);
     int pitch;
     const uint32_t *pixels = lud_canvas_pixels(d.canvas, &pitch);
-    lud_status status = lud_picture_write(path, pixels, n * panel_width, height, pitch, error);
+    lud_status status = lud_canvas_check(d.canvas, error);
+    if (!status) status = lud_picture_write(path, pixels, n * panel_width, height, pitch, error);
     lud_canvas_destroy(d.canvas);
     return status;
 }

@@ -127,6 +127,7 @@ static lud_status add_frame(recorder *r, float progress, bool moving, lud_error 
     r->result.frames++;
     int pitch;
     const uint32_t *pixels = lud_canvas_pixels(r->canvas, &pitch);
+    LUD_TRY(lud_canvas_check(r->canvas, error));
     return lud_video_add(r->video, pixels, pitch, error);
 }
 

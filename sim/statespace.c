@@ -520,6 +520,10 @@ uint64_t lud_free_memory(void) {
     return machine < group ? machine : group;
 }
 
+uint64_t lud_statespace_memory_limit(const lud_statespace_options *options) {
+    return options->memory_limit ? options->memory_limit : lud_free_memory() / 4 * 3;
+}
+
 void lud_joint_action_next(const lud_layout *layout, int32_t *joint_action) {
     for (int i = 0; i < layout->n_agents; i++) {
         if (++joint_action[i] < layout->actions[i].n_discrete) return;
@@ -560,7 +564,7 @@ lud_status lud_statespace_build(const lud_model *model, const lud_statespace_opt
     space->n_joint_actions = n_joint_actions;
     builder b = {.space = space,
                  .options = options,
-                 .memory_limit = options->memory_limit ? options->memory_limit : lud_free_memory() / 4 * 3,
+                 .memory_limit = lud_statespace_memory_limit(options),
                  .max_states = options->max_states ? options->max_states : LUD_MAX_STATES,
                  .n_threads = options->n_threads > 0 ? options->n_threads : omp_get_max_threads(),
                  .store.state_bytes = model->layout.state_bytes,

@@ -112,9 +112,15 @@ uint32_t lud_statespace_find(const lud_statespace *space, const uint8_t *state);
 typedef struct lud_statespace_estimate {
     double states, transitions, branches;
     double bytes;     /* memory to hold the state space */
+    double kept;      /* of these, what cannot go to files: the table that finds states */
     int layers;       /* seen by the sample */
     bool exhausted;   /* the sample saw everything: figures are exact */
     bool lower_bound; /* the sample's budget ended before the layers did */
 } lud_statespace_estimate;
 lud_status lud_statespace_guess(const lud_model *model, const lud_statespace_options *options,
                                 lud_statespace_estimate *estimate, lud_error *error);
+/* LUD_ERROR_MEMORY, with the estimate, where what is to be held in memory (with a folder for files: what has
+ * to stay) would pass the options' limit: asked before building, so that nobody waits for an error. Figures
+ * that are not exact may be a tenth too high. */
+lud_status lud_statespace_check_memory(const lud_statespace_estimate *estimate,
+                                       const lud_statespace_options *options, lud_error *error);

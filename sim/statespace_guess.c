@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/interrupt.h"
+#include "base/progress.h"
 #include "sim/state_table.h"
 #include "sim/statespace_build.h"
 
@@ -153,9 +154,24 @@ static lud_status guess(sampler *s, const uint8_t *starts, int n_starts, lud_sta
     double slots = estimate->states < LUD_MAX_STATES
                        ? (double)((uint64_t)1 << lud_state_table_log2_slots((uint64_t)estimate->states))
                        : 4.0 / 3 * estimate->states;
-    estimate->bytes = estimate->states * ((double)s->state_bytes + 4.0 * s->n_joint_actions) + 8 * slots +
-                      12 * estimate->branches + 4 * branch_transitions;
+    estimate->kept = 8 * slots;
+    estimate->bytes = estimate->states * ((double)s->state_bytes + 4.0 * s->n_joint_actions) +
+                      estimate->kept + 12 * estimate->branches + 4 * branch_transitions;
     return LUD_OK;
+}
+
+lud_status lud_statespace_check_memory(const lud_statespace_estimate *estimate,
+                                       const lud_statespace_options *options, lud_error *error) {
+    const uint64_t limit = lud_statespace_memory_limit(options);
+    const double needed = options->folder ? estimate->kept : estimate->bytes;
+    if (needed <= (double)limit * (estimate->exhausted ? 1.0 : 1.1)) return LUD_OK;
+    char bytes[16], states[16];
+    return lud_fail(
+        error, LUD_ERROR_MEMORY,
+        "the state space needs %s%sB of memory%s for %s states, more than the memory limit of %.4g GiB",
+        estimate->exhausted ? "" : "at least about ", lud_format_count(needed, bytes),
+        options->folder ? " beside its files" : "", lud_format_count(estimate->states, states),
+        (double)limit / 1073741824.0);
 }
 
 lud_status lud_statespace_guess(const lud_model *model, const lud_statespace_options *options,

@@ -135,17 +135,12 @@ static lud_status read_alias(reader *r, struct fy_event *event, int depth, lud_t
                           name ? (int)(length < 60 ? length : 60) : 0, name ? name : "");
 }
 
-/* Whether a scalar must have a text: libfyaml hands back an empty one when it has no memory for it. */
-static bool has_text(struct fy_token *token) {
-    const struct fy_mark *start = fy_token_start_mark(token), *end = fy_token_end_mark(token);
-    return fy_token_scalar_style(token) == FYSS_PLAIN && start && end && end->input_pos > start->input_pos;
-}
-
 static lud_status scalar_text(reader *r, struct fy_token *token, lud_place place, const char **text,
                               size_t *length) {
     *length = 0;
     const char *bytes = token ? fy_token_get_text(token, length) : "";
-    if (!bytes || (*length == 0 && token && has_text(token))) return out_of_memory(r);
+    /* libfyaml hands back an empty text when it has no memory for one, and counts it without */
+    if (!bytes || (*length == 0 && token && fy_token_get_text_length(token) > 0)) return out_of_memory(r);
     if (memchr(bytes, 0, *length))
         return lud_invalid_at(r->error, place, "expected text, found a zero byte in it");
     *text = lud_arena_text(r->arena, bytes, *length);

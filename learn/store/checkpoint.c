@@ -613,8 +613,7 @@ static int by_element_size(const lud_checkpoint *checkpoint, size_t *order) {
 /* The header as JSON text with zeros for the checksum, padded to a multiple of eight bytes. Caller frees. */
 static char *make_header(const lud_checkpoint *checkpoint, const size_t *order, size_t *n_header) {
     json_t *root = json_object(), *metadata = json_object();
-    json_object_set_new(metadata, checksum_key, json_string("0000000000000000"));
-    int failed = 0;
+    int failed = json_object_set_new(metadata, checksum_key, json_string("0000000000000000"));
     for (size_t i = 0; i < checkpoint->n_texts; i++)
         failed |=
             json_object_set_new(metadata, checkpoint->texts[i].key, json_string(checkpoint->texts[i].text));

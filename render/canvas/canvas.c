@@ -29,6 +29,7 @@ struct lud_canvas {
     uint32_t *scratch; /* room for the picture that is being made */
     uint8_t *mask;
     size_t scratch_pixels;
+    bool incomplete;      /* something of this frame is missing */
     SDL_Texture *pending; /* texture of the quads waiting; null for plain rectangles */
     int n_quads;
     SDL_Vertex vertices[4 * MAX_QUADS];
@@ -120,12 +121,15 @@ float lud_canvas_scale(const lud_canvas *canvas) {
 
 static void flush(lud_canvas *canvas) {
     if (!canvas->n_quads) return;
-    SDL_RenderGeometry(canvas->renderer, canvas->pending, canvas->vertices, 4 * canvas->n_quads,
-                       canvas->indices, 6 * canvas->n_quads);
+    if (SDL_RenderGeometry(canvas->renderer, canvas->pending, canvas->vertices, 4 * canvas->n_quads,
+                           canvas->indices, 6 * canvas->n_quads))
+        canvas->incomplete = true;
     canvas->n_quads = 0;
 }
 
 void lud_canvas_begin(lud_canvas *canvas, lud_rgba clear) {
+    canvas->incomplete = false;
+    SDL_ClearError();
     SDL_GetRendererOutputSize(canvas->renderer, &canvas->width, &canvas->height);
     SDL_SetRenderDrawColor(canvas->renderer, clear.r, clear.g, clear.b, 255);
     SDL_RenderClear(canvas->renderer);
@@ -133,7 +137,7 @@ void lud_canvas_begin(lud_canvas *canvas, lud_rgba clear) {
 
 void lud_canvas_end(lud_canvas *canvas) {
     flush(canvas);
-    SDL_RenderFlush(canvas->renderer);
+    if (SDL_RenderFlush(canvas->renderer)) canvas->incomplete = true;
     if (!canvas->surface) SDL_RenderPresent(canvas->renderer);
 }
 
@@ -141,6 +145,12 @@ const uint32_t *lud_canvas_pixels(const lud_canvas *canvas, int *pitch) {
     assert(canvas->surface);
     *pitch = canvas->surface->pitch;
     return canvas->surface->pixels;
+}
+
+lud_status lud_canvas_check(const lud_canvas *canvas, lud_error *error) {
+    /* what SDL draws later, in software, fails without a word to the caller */
+    const bool refused = strcmp(SDL_GetError(), "Out of memory") == 0;
+    return canvas->incomplete || refused ? lud_no_memory(error, "a picture") : LUD_OK;
 }
 
 void lud_canvas_forget(lud_canvas *canvas) {
@@ -229,6 +239,7 @@ static bool reserve(lud_canvas *canvas, int width, int height) {
     if (scratch) canvas->scratch = scratch;
     uint8_t *mask = realloc(canvas->mask, n);
     if (mask) canvas->mask = mask;
+    if (!scratch || !mask) canvas->incomplete = true;
     if (!scratch || !mask) return false;
     canvas->scratch_pixels = n;
     return true;
@@ -485,9 +496,11 @@ static void draw_glyph(lud_canvas *canvas, uint32_t code, float pixels, float x,
     SDL_Rect place;
     if (!lud_page_find(canvas->page, key, &place)) {
         if (!reserve(canvas, glyph.width, glyph.height)) return;
-        if (!lud_font_render(canvas->font, code, pixels, canvas->mask) ||
-            !keep_mask(canvas, key, glyph.width, glyph.height, &place))
+        if (!lud_font_render(canvas->font, code, pixels, canvas->mask)) {
+            canvas->incomplete = true;
             return;
+        }
+        if (!keep_mask(canvas, key, glyph.width, glyph.height, &place)) return;
     }
     picture(canvas, whole(x) + (float)glyph.left, baseline + (float)glyph.top, place, colour);
 }

@@ -38,6 +38,8 @@ void lud_canvas_end(lud_canvas *canvas);
 /* The pixels of an offscreen canvas after `end`: 32-bit words 0xxxRRGGBB, `pitch` bytes a row (multiple of
  * 4). */
 const uint32_t *lud_canvas_pixels(const lud_canvas *canvas, int *pitch);
+/* LUD_ERROR_MEMORY when there was none for something that was drawn since `begin`. */
+lud_status lud_canvas_check(const lud_canvas *canvas, lud_error *error);
 /* After the device lost its textures (SDL_RENDER_TARGETS_RESET, SDL_RENDER_DEVICE_RESET). */
 void lud_canvas_forget(lud_canvas *canvas);
 

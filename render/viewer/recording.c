@@ -48,7 +48,8 @@ static lud_status add_frame(lud_recording *r, const lud_stage *stage, const lud_
     int pitch;
     const uint32_t *pixels = lud_canvas_pixels(r->canvas, &pitch);
     r->frames++;
-    lud_status status = lud_video_add(r->video, pixels, pitch, error);
+    lud_status status = lud_canvas_check(r->canvas, error);
+    if (!status) status = lud_video_add(r->video, pixels, pitch, error);
     if (status) {
         lud_video_abandon(r->video);
         close_canvas(r);

@@ -206,7 +206,9 @@ void lud_viewer_screenshot(lud_viewer *v) {
         v->message = message;
         int pitch;
         const uint32_t *pixels = lud_canvas_pixels(canvas, &pitch);
-        status = lud_picture_write(v->recording.last_file, pixels, l->width, l->height, pitch, &error);
+        status = lud_canvas_check(canvas, &error);
+        if (!status)
+            status = lud_picture_write(v->recording.last_file, pixels, l->width, l->height, pitch, &error);
     }
     lud_canvas_destroy(canvas);
     if (status)

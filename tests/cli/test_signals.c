@@ -49,6 +49,21 @@ static void signals_end_what_is_long(void **state) {
          "learner={type: empo-phase1}"},
         {"bench", "kernels"},
     };
+    const char *data = in_folder("clone.h5");
+    check(LUDUS("record", "scenarios/empo/fetch_the_key.yaml", "-o", data, "-q", "-n", "20"), 0, "");
+    char learned_from[160];
+    snprintf(learned_from, sizeof learned_from, "learner.data=[%s]", data);
+    const char *const clone[] = {"train",
+                                 "scenarios/empo/clone_fetch_the_key.yaml",
+                                 "-o",
+                                 in_folder("clone"),
+                                 "-q",
+                                 "--set",
+                                 learned_from,
+                                 "--set",
+                                 "learner.steps=100000000",
+                                 NULL};
+    check(program_run_interrupted(clone), 130, "interrupted"); /* while it reads its data */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check(program_run_interrupted(cases[i]), 130,
               i == 1 || i == 0 || i == 7 ? "interrupted" : "the state is saved");

@@ -202,6 +202,11 @@ static void test_little_memory_and_interruptions(void **state) {
     snprintf(parts, sizeof parts, "%s/parts", folder);
     lud_error error = {0};
     if (lud_file_write(world, wide_world, sizeof wide_world - 1, &error)) fail_msg("%s", error.text);
+    /* what would never fit is told before the work, with the estimate */
+    program_result refused = LUDUS("inspect", world, "--count", "-m", "0.002");
+    if (refused.exit_code != 1 || !strstr(refused.err, "states, more than the memory limit of 0.002 GiB"))
+        fail_msg("exit code %d: %s", refused.exit_code, refused.err);
+    program_free(&refused);
     json_t *all = json_of(LUDUS("solve", world, "-o", whole, "--json"));
     json_t *few = json_of(LUDUS("solve", world, "-o", little, "--json", "-m", "0.012"));
     assert_true(number_at(all, "graph_file_bytes") == 0);

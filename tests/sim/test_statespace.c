@@ -196,6 +196,29 @@ static void test_limits(void **state) {
     walk_destroy(walk);
 }
 
+/* What cannot be held is told before anything is built, with the estimate. */
+static void test_memory_is_asked_for_before(void **state) {
+    (void)state;
+    walk_model *walk = walk_create(3, 40, 30);
+    lud_error error = {0};
+    lud_statespace_estimate e;
+    assert_int_equal(lud_statespace_guess(&walk->model, NULL, &e, NULL), LUD_OK);
+    assert_true(e.kept > 0 && e.kept < e.bytes);
+    const uint64_t between = (uint64_t)((e.kept + e.bytes) / 2);
+    lud_statespace_options o = {.memory_limit = 2 * (uint64_t)e.bytes};
+    assert_int_equal(lud_statespace_check_memory(&e, &o, &error), LUD_OK);
+    o.memory_limit = between / 2 < (uint64_t)e.kept ? between : between / 2;
+    assert_int_equal(lud_statespace_check_memory(&e, &o, &error), LUD_ERROR_MEMORY);
+    assert_non_null(strstr(error.text, "B of memory for "));
+    assert_non_null(strstr(error.text, "more than the memory limit of "));
+    o.folder = "/tmp"; /* the rest goes there */
+    assert_int_equal(lud_statespace_check_memory(&e, &o, &error), LUD_OK);
+    o.memory_limit = (uint64_t)(e.kept / 2);
+    assert_int_equal(lud_statespace_check_memory(&e, &o, &error), LUD_ERROR_MEMORY);
+    assert_non_null(strstr(error.text, "beside its files"));
+    walk_destroy(walk);
+}
+
 static int arrays_in_files(const lud_statespace *space) {
     int n = 0;
     for (int i = 0; i < LUD_STATESPACE_ARRAYS; i++) n += space->arrays[i].mapped;
@@ -409,6 +432,7 @@ int main(void) {
         cmocka_unit_test(test_same_for_any_number_of_threads),
         cmocka_unit_test(test_starts),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_memory_is_asked_for_before),
         cmocka_unit_test(test_files_instead_of_memory),
         cmocka_unit_test(test_large_array),
         cmocka_unit_test(test_array_on_a_full_disk),

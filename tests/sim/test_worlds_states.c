@@ -191,11 +191,21 @@ static void buttons_show_their_condition(void **state) {
     for (int i = 0; i < m->layers[0].n_fixed; i++) {
         const lud_grid_fixed *f = &m->layers[0].fixed[i];
         if (f->type != LUD_KILL_BUTTON) continue;
-        float before[LUD_GRID_INTERACTIVE], after[LUD_GRID_INTERACTIVE];
+        float before[LUD_GRID_INTERACTIVE] = {0}, after[LUD_GRID_INTERACTIVE] = {0};
         lud_grid_encode_interactive(m, b.batch->states, before);
         lud_grid_put_condition(m, b.batch->states, f->slot, !lud_grid_condition(m, b.batch->states, f->slot));
         lud_grid_encode_interactive(m, b.batch->states, after);
         assert_memory_not_equal(before, after, sizeof before);
+        /* in each of the codings */
+        const size_t bytes_of_cells = (size_t)m->n_cells * LUD_GRID_CELL_NUMBERS;
+        uint8_t *cells = calloc(2, bytes_of_cells);
+        assert_non_null(cells);
+        lud_grid_encode_cells(m, b.batch->states, 0, cells);
+        lud_grid_put_condition(m, b.batch->states, f->slot, !lud_grid_condition(m, b.batch->states, f->slot));
+        lud_grid_encode_cells(m, b.batch->states, 0, cells + bytes_of_cells);
+        lud_grid_put_condition(m, b.batch->states, f->slot, !lud_grid_condition(m, b.batch->states, f->slot));
+        assert_memory_not_equal(cells, cells + bytes_of_cells, bytes_of_cells);
+        free(cells);
         /* and so does what an agent beside it is shown */
         size_t differing = 0;
         for (int p = 0; p < b.model->layout.n_parts; p++) {
@@ -292,16 +302,98 @@ static void bodies_move_when_pushed(void **state) {
     lud_scenario_destroy(s);
 }
 
+/* A rule of success that is about nobody is met by nothing: no episode ends by it. */
+static void nothing_succeeds_without_things_to_reach(void **state) {
+    (void)state;
+    static const char text[] =
+        "ludus: 1\nname: t\nworld: particle\nparticle:\n  episode_length: 9\n  parameters: {goals: 0}\n  "
+        "bodies:\n"
+        "    - {name: agent, type: agent, count: 1, radius: 0.2}\n"
+        "    - {name: goal, type: landmark, count: \"$goals\", radius: 0.2, collides: false}\n"
+        "  rewards: []\n  success: {every: goal, reaches: agent, terminate: true}\n";
+    lud_scenario *s = NULL;
+    lud_error error = {0};
+    if (read_text(text, &s, &error)) fail_msg("%s", error.text);
+    assert_false(lud_particle_has_success((const lud_particle_model *)(const void *)s->model));
+    lud_batch *batch;
+    assert_int_equal(lud_batch_create(s->model, 1, 1, 0, &batch, NULL), LUD_OK);
+    batch->end = LUD_END_GOES_ON;
+    lud_batch_reset(batch, NULL);
+    const int32_t none = 0;
+    for (int t = 0; t < 5; t++) {
+        uint8_t terminated = 0;
+        lud_batch_step(batch, (lud_actions){.discrete = &none}, &(lud_batch_out){.terminated = &terminated});
+        assert_false(terminated);
+    }
+    lud_batch_destroy(batch);
+    lud_scenario_destroy(s);
+}
+
+static int count_of(const char *text, const char *word) {
+    int n = 0;
+    while ((text = strstr(text, word)) != NULL) {
+        n++;
+        text += strlen(word);
+    }
+    return n;
+}
+
+/* What lies outside a map without walls is a wall, whatever has been taken off the board before: nobody steps
+ * out, and nothing can be taken, opened or pushed there. */
+static void outside_is_a_wall(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "ludus: 1\nname: t\nworld: multigrid\nmultigrid:\n  map: |\n    Ay .. ..\n    .. .. ..\n    .. .. "
+        "..\n"
+        "  max_steps: 1000\n",
+        "ludus: 1\nname: t\nworld: multigrid\nmultigrid:\n  map: |\n    Ay B1 ..\n    Ro Ky ..\n    .. .. "
+        "..\n"
+        "  legend: {B1: {box: {contains: {ball: {colour: yellow}}}}}\n  max_steps: 1000\n"};
+    int most_seen = 0;
+    for (int k = 0; k < 2; k++) {
+        lud_scenario *s = NULL;
+        lud_error error = {0};
+        if (read_text(texts[k], &s, &error)) fail_msg("%s", error.text);
+        const lud_grid_model *m = (const lud_grid_model *)(const void *)s->model;
+        lud_batch *batch;
+        assert_int_equal(lud_batch_create(s->model, 1, 1, 0, &batch, NULL), LUD_OK);
+        lud_batch_reset(batch, NULL);
+        for (uint32_t t = 0; t < 900; t++) {
+            const lud_random_key key = {5, 0};
+            const int32_t action = (int32_t)lud_below(lud_draw(key, t, 0, LUD_PURPOSE_USER, 0).v[0],
+                                                      (uint32_t)s->model->layout.actions[0].n_discrete);
+            lud_batch_step(batch, (lud_actions){.discrete = &action}, NULL);
+            assert_true(lud_grid_get_cell(m, batch->states, m->at.cell, 0) < (uint32_t)m->n_cells);
+            if (lud_world_check_states(s->model, 1, batch->states, &error))
+                fail_msg("step %u: %s", t, error.text);
+            lud_text told = {0};
+            s->world->describe(s->model, batch->states, &told);
+            if (count_of(told.bytes, "ball") > 1 || count_of(told.bytes, "key") > 1 ||
+                count_of(told.bytes, "rock") > 1)
+                fail_msg("step %u: %s", t, told.bytes);
+            most_seen += count_of(told.bytes, "ball");
+            lud_text_free(&told);
+        }
+        lud_batch_destroy(batch);
+        lud_scenario_destroy(s);
+    }
+    assert_true(most_seen > 0);
+}
+
 int main(void) {
     list_files("multigrid");
     list_files("particle");
     list_files("proof");
     list_files("tribes");
     list_files("empo");
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(worlds_make_states),           cmocka_unit_test(other_states_are_refused_or_borne),
-        cmocka_unit_test(snapshots_are_checked),        cmocka_unit_test(chances_are_chances),
-        cmocka_unit_test(buttons_show_their_condition), cmocka_unit_test(both_ends_are_corrupted),
-        cmocka_unit_test(bodies_move_when_pushed)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(worlds_make_states),
+                                       cmocka_unit_test(other_states_are_refused_or_borne),
+                                       cmocka_unit_test(snapshots_are_checked),
+                                       cmocka_unit_test(chances_are_chances),
+                                       cmocka_unit_test(buttons_show_their_condition),
+                                       cmocka_unit_test(both_ends_are_corrupted),
+                                       cmocka_unit_test(bodies_move_when_pushed),
+                                       cmocka_unit_test(nothing_succeeds_without_things_to_reach),
+                                       cmocka_unit_test(outside_is_a_wall)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,8 @@
 
 #include <xxhash.h>
 
+#include "learn/empo/exact/levels.h"
+
 enum { PAGE = 4096, VERSION = 2, BYTE_ORDER_MARK = 0x01020304, BLOCK = 1 << 20, READ_AT_ONCE = 64 << 20 };
 enum { KEY_BYTES = 64 };
 static const char magic[8] = "LUDEMPO";
@@ -197,19 +199,25 @@ static bool all_zero(const uint8_t *bytes, uint64_t begin, uint64_t end) {
     return true;
 }
 
+/* What lies between the parts; `suffix` of the file's name. */
+static lud_status check_between(const lud_empo_solution *s, const char *suffix, lud_error *error) {
+    const lud_empo_header *h = s->header;
+    const uint8_t *file = (const uint8_t *)h;
+    if (!all_zero(file, h->layers_at + (h->n_layers + 1) * sizeof(uint64_t), h->states_at) ||
+        !all_zero(file, h->states_at + h->n_states * h->state_bytes, h->records_at) ||
+        !all_zero(file, h->records_at + record_bytes(h), h->checksums_at))
+        return lud_invalid(error, "%s%s: damaged: something stands between its parts", s->path, suffix);
+    return LUD_OK;
+}
+
 /* The header, the checksums and what lies between the parts. */
 static lud_status check_frame(const lud_empo_solution *s, lud_error *error) {
     const lud_empo_header *h = s->header;
-    const uint8_t *file = (const uint8_t *)h;
     if (hash_header(h) != h->header_hash)
         return lud_invalid(error, "%s: damaged: the header does not match its checksum", s->path);
     if (XXH3_64bits(checksums_of(s), n_blocks(h) * sizeof(uint64_t)) != h->checksums_hash)
         return lud_invalid(error, "%s: damaged: the checksums of its values do not match theirs", s->path);
-    if (!all_zero(file, h->layers_at + (h->n_layers + 1) * sizeof(uint64_t), h->states_at) ||
-        !all_zero(file, h->states_at + h->n_states * h->state_bytes, h->records_at) ||
-        !all_zero(file, h->records_at + record_bytes(h), h->checksums_at))
-        return lud_invalid(error, "%s: damaged: something stands between its parts", s->path);
-    return LUD_OK;
+    return check_between(s, "", error);
 }
 
 /* What is wrong in a record; null: nothing. Values of robots may be minus infinity where people have no
@@ -234,6 +242,14 @@ static const char *wrong_in(const lud_empo_header *h, const double *record) {
     return NULL;
 }
 
+static lud_status check_record(const lud_empo_solution *s, const char *suffix, uint64_t state,
+                               lud_error *error) {
+    const char *wrong = wrong_in(s->header, lud_empo_solution_record(s, state));
+    if (!wrong) return LUD_OK;
+    return lud_fail(error, LUD_ERROR_NUMERIC, "%s%s: state %llu has %s", s->path, suffix,
+                    (unsigned long long)state, wrong);
+}
+
 lud_status lud_empo_solution_verify(const lud_empo_solution *s, lud_error *error) {
     const lud_empo_header *h = s->header;
     const uint64_t *checksums = checksums_of(s);
@@ -241,26 +257,25 @@ lud_status lud_empo_solution_verify(const lud_empo_solution *s, lud_error *error
         if (hash_block(s, b) != checksums[b])
             return lud_invalid(error, "%s: damaged: values from byte %llu on do not match their checksum",
                                s->path, (unsigned long long)(h->records_at + b * h->block_bytes));
-    for (uint64_t i = 0; i < h->n_states; i++) {
-        const char *wrong = wrong_in(h, lud_empo_solution_record(s, i));
-        if (wrong)
-            return lud_fail(error, LUD_ERROR_NUMERIC, "%s: state %llu has %s", s->path, (unsigned long long)i,
-                            wrong);
-    }
+    for (uint64_t i = 0; i < h->n_states; i++) LUD_TRY(check_record(s, "", i, error));
     return LUD_OK;
+}
+
+/* Blocks now, so that a full disk is an error here and not a signal in the middle of the sweep. */
+static lud_status reserve_and_map(lud_empo_solution *s, uint64_t bytes, lud_error *error) {
+    const int refused = posix_fallocate(s->descriptor, 0, (off_t)bytes);
+    if (refused) {
+        errno = refused;
+        return io_error(s, "reserve its space", error);
+    }
+    return map_file(s, bytes, error);
 }
 
 static lud_status write_new(lud_empo_solution *s, const lud_empo_problem *problem,
                             const lud_empo_header *header, lud_error *error) {
     if (ftruncate(s->descriptor, 0) != 0 || ftruncate(s->descriptor, (off_t)header->file_bytes) != 0)
         return io_error(s, "make it large enough", error);
-    /* blocks now, so that a full disk is an error here and not a signal in the middle of the sweep */
-    int refused = posix_fallocate(s->descriptor, 0, (off_t)header->file_bytes);
-    if (refused) {
-        errno = refused;
-        return io_error(s, "reserve its space", error);
-    }
-    LUD_TRY(map_file(s, header->file_bytes, error));
+    LUD_TRY(reserve_and_map(s, header->file_bytes, error));
     memcpy((uint8_t *)s->header + header->layers_at, problem->space->layer_begin,
            (header->n_layers + 1) * sizeof(uint64_t));
     memcpy((uint8_t *)s->header + header->states_at, problem->space->states,
@@ -268,7 +283,7 @@ static lud_status write_new(lud_empo_solution *s, const lud_empo_problem *proble
     /* last, and on the disk after what it describes: a file that has it is whole */
     if (msync(s->header, s->bytes, MS_SYNC) != 0) return io_error(s, "write", error);
     *s->header = *header;
-    s->header->first_level = (int64_t)header->n_layers;
+    s->header->first_level = (int64_t)header->n_states; /* levels are at most as many */
     find_parts(s);
     return LUD_OK;
 }
@@ -281,22 +296,42 @@ static bool has_header(int descriptor) {
            memcmp(found, nothing, sizeof found) != 0;
 }
 
-static lud_status take_up(lud_empo_solution *s, const lud_empo_header *header, uint64_t bytes,
-                          lud_error *error) {
+/* The values of finished levels, from which the others would follow. */
+static lud_status check_finished(const lud_empo_solution *s, const lud_empo_problem *problem,
+                                 lud_error *error) {
+    lud_arena *arena = lud_arena_create(0);
+    lud_empo_levels levels;
+    lud_status status = arena ? lud_empo_levels_find(problem->space, arena, &levels, error)
+                              : lud_no_memory(error, "the solution");
+    if (!status && s->header->first_level < levels.n)
+        for (uint64_t at = levels.begin[s->header->first_level]; at < s->header->n_states && !status; at++)
+            status = check_record(s, ".partial", lud_empo_level_state(&levels, at), error);
+    lud_arena_destroy(arena);
+    return status;
+}
+
+/* Nothing of the file is trusted but the values of finished levels, as far as they are values. */
+static lud_status take_up(lud_empo_solution *s, const lud_empo_problem *problem,
+                          const lud_empo_header *header, uint64_t bytes, lud_error *error) {
     if (bytes != header->file_bytes)
         return lud_invalid(error, "%s.partial: belongs to another world; remove it to start anew", s->path);
-    LUD_TRY(map_file(s, bytes, error));
+    LUD_TRY(reserve_and_map(s, bytes, error));
     lud_empo_header expected = *header;
     expected.first_level = s->header->first_level;
     expected.checksums_hash = s->header->checksums_hash; /* written just before the file is renamed */
     expected.header_hash = s->header->header_hash;
     if (memcmp(&expected, s->header, sizeof expected) != 0 || expected.first_level < 0 ||
-        expected.first_level > (int64_t)expected.n_layers)
+        expected.first_level > (int64_t)expected.n_states)
         return lud_invalid(
             error, "%s.partial: belongs to another world or other parameters; remove it to start anew",
             s->path);
     find_parts(s);
-    return LUD_OK;
+    if (memcmp(s->layer_begin, problem->space->layer_begin, (header->n_layers + 1) * sizeof(uint64_t)) != 0 ||
+        memcmp(s->states, problem->space->states, header->n_states * header->state_bytes) != 0)
+        return lud_invalid(
+            error, "%s.partial: damaged: its states are not the world's; remove it to start anew", s->path);
+    LUD_TRY(check_between(s, ".partial", error));
+    return check_finished(s, problem, error);
 }
 
 lud_status lud_empo_solution_create(const char *path, const lud_empo_problem *problem, bool resume,
@@ -315,8 +350,9 @@ lud_status lud_empo_solution_create(const char *path, const lud_empo_problem *pr
     struct stat file = {0};
     if (status == LUD_OK && fstat(s->descriptor, &file) != 0) status = io_error(s, "look at it", error);
     if (status == LUD_OK)
-        status = resume && has_header(s->descriptor) ? take_up(s, &header, (uint64_t)file.st_size, error)
-                                                     : write_new(s, problem, &header, error);
+        status = resume && has_header(s->descriptor)
+                     ? take_up(s, problem, &header, (uint64_t)file.st_size, error)
+                     : write_new(s, problem, &header, error);
     free(partial);
     if (status == LUD_OK)
         *solution = s;

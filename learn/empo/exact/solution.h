@@ -19,7 +19,7 @@ typedef struct lud_empo_header {
     uint64_t n_states, n_layers, state_bytes, record_doubles;
     uint64_t layers_at, states_at, records_at, file_bytes; /* offsets and length in bytes */
     uint64_t states_hash; /* XXH3 of layer_begin and states: resuming needs the same ones */
-    int64_t first_level;  /* levels from this one on are finished; 0: all */
+    int64_t first_level;  /* levels from this one on are finished; 0: all; n_states: none */
     uint32_t n_humans, n_robots, n_goals, n_robot_actions, n_policies;
     uint32_t v_r, u_r, x_h, v_h_e, v_h_m, q_r, pi_r, policies; /* offsets into a record, in doubles */
     uint32_t optimistic, aggregate, reward_weight;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/options/json_memory.h"
 
 /* --- views --- */
 
@@ -284,7 +285,7 @@ char *lud_minari_metadata(const lud_data_info *info, const char *id, int64_t n_e
                   "0.5.0", "total_episodes", (json_int_t)n_episodes, "total_steps", (json_int_t)n_steps,
                   "data_format", "hdf5", "jpeg_encoding", 0, "observation_space", observation_text,
                   "action_space", action_text, "algorithm_name", info->policy, "author", "ludus record");
-    char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
+    char *text = root && !lud_json_failed() ? json_dumps(root, JSON_INDENT(2)) : NULL;
     json_decref(root);
     free(observation_text);
     free(action_text);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options/json_memory.h"
+
 static const size_t dtype_bytes[] = {1, 4, 4};
 static const char *const role_names[] = {"agent", "human", "robot"};
 /* Of one file; more is no data set of anything that Ludus runs. */
@@ -108,7 +110,7 @@ char *lud_data_schema_write(const lud_data_info *info) {
                   "low", finite_bound(info->low), "high", finite_bound(info->high), "choices_vary",
                   info->choices_vary, "state_bytes", (json_int_t)info->state_bytes, "observations",
                   lud_data_schema_parts(info->parts, info->n_parts));
-    char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+    char *text = root && !lud_json_failed() ? json_dumps(root, JSON_COMPACT) : NULL;
     json_decref(root);
     return text;
 }

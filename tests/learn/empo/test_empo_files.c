@@ -244,7 +244,7 @@ static void unfinished_files_are_taken_up(void **context) {
     lud_empo_solution *solution = create(&s, false);
     lud_error error = {0};
     int last = (int)solution->header->n_layers;
-    assert_true(solution->header->first_level == last);
+    assert_true(solution->header->first_level == (int64_t)solution->header->n_states);
     /* the last two levels are done, then the program ends */
     uint64_t done = s.space->layer_begin[last - 2] * (uint64_t)s.problem->layout.record_doubles;
     memcpy(solution->records + done, s.records + done, bytes - done * sizeof(double));
@@ -279,10 +279,58 @@ static void unfinished_files_are_taken_up(void **context) {
     assert_int_equal(lud_empo_solution_create(path, s.problem, true, &wrong, &error), LUD_ERROR_INPUT);
     assert_non_null(strstr(error.text, ".partial: belongs to another world; remove it to start anew"));
     solution = create(&s, false);
-    assert_true(solution->header->first_level == last);
+    assert_true(solution->header->first_level == (int64_t)solution->header->n_states);
     lud_empo_solution_close(solution);
     support_release(&s);
     support_release(&other);
+}
+
+/* Whatever was changed in an unfinished file is told before anything is computed from it. */
+static void changed_unfinished_files_are_refused(void **context) {
+    (void)context;
+    support_solved s = support_solve(43, 1, 1, false);
+    lud_empo_solution *solution = create(&s, false);
+    lud_error error = {0};
+    const lud_empo_header h = *solution->header;
+    const uint64_t row = h.record_doubles * sizeof(double), bytes = h.n_states * row;
+    const int last = (int)h.n_layers;
+    memcpy(solution->records, s.records, bytes);
+    assert_int_equal(lud_empo_solution_finish_level(solution, last - 2, &error), LUD_OK);
+    lud_empo_solution_close(solution);
+    const uint64_t finished = h.records_at + s.space->layer_begin[last - 2] * row;
+    static const double three = 3, nan = (double)NAN;
+    static const uint64_t far = UINT64_C(1) << 40;
+    static const int64_t level = INT64_C(1) << 33;
+    const struct {
+        uint64_t at;
+        const void *bytes;
+        const char *told; /* null: is gone on from */
+    } changes[] = {
+        {h.layers_at + sizeof(uint64_t), &far, "its states are not the world's"},
+        {h.states_at, &far, "its states are not the world's"},
+        {h.layers_at + (h.n_layers + 1) * sizeof(uint64_t), &far, "something stands between its parts"},
+        {finished + h.v_h_e * sizeof(double), &three, "has a V_h^e outside 0 to 1"},
+        {finished + h.v_r * sizeof(double), &nan, "has a value that is no number"},
+        {offsetof(lud_empo_header, first_level), &level, "belongs to another world"},
+        {h.records_at + h.v_r * sizeof(double), &nan, NULL}, /* of a level that comes yet */
+    };
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        uint8_t before[8];
+        const int file = open(partial, O_RDWR);
+        assert_true(file >= 0);
+        assert_int_equal(pread(file, before, 8, (off_t)changes[i].at), 8);
+        assert_int_equal(pwrite(file, changes[i].bytes, 8, (off_t)changes[i].at), 8);
+        lud_empo_solution *again = NULL;
+        error = (lud_error){0};
+        const lud_status status = lud_empo_solution_create(path, s.problem, true, &again, &error);
+        if ((status == LUD_OK) != !changes[i].told) fail_msg("change %zu: '%s'", i, error.text);
+        if (changes[i].told && !strstr(error.text, changes[i].told)) fail_msg("%zu: '%s'", i, error.text);
+        if (!status) lud_empo_solution_close(again);
+        assert_int_equal(pwrite(file, before, 8, (off_t)changes[i].at), 8);
+        close(file);
+    }
+    unlink(partial);
+    support_release(&s);
 }
 
 /* ---- acting on it ---- */
@@ -493,9 +541,13 @@ static void policies_become_hooks(void **context) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(file_keeps_everything),  cmocka_unit_test(damaged_files_are_refused),
-        cmocka_unit_test(failing_disks_are_told), cmocka_unit_test(unfinished_files_are_taken_up),
-        cmocka_unit_test(robots_draw_together),   cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(file_keeps_everything),
+        cmocka_unit_test(damaged_files_are_refused),
+        cmocka_unit_test(failing_disks_are_told),
+        cmocka_unit_test(unfinished_files_are_taken_up),
+        cmocka_unit_test(changed_unfinished_files_are_refused),
+        cmocka_unit_test(robots_draw_together),
+        cmocka_unit_test(options_are_checked),
         cmocka_unit_test(policies_become_hooks),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -591,6 +591,44 @@ static void wrong_options_are_told(void **state) {
     }
 }
 
+/* The share of episodes that rules ended: all where everything is a success, none where only the length ends
+ * them. */
+static void endings_are_counted(void **state) {
+    (void)state;
+    for (int rules = 0; rules < 2; rules++) {
+        char text[1024];
+        snprintf(
+            text, sizeof text,
+            "ludus: 1\nname: t\nworld: particle\nparticle:\n  episode_length: 3\n  bodies:\n"
+            "    - {name: agent, type: agent, count: 1, radius: 0.2, observes: [{term: position}]}\n"
+            "    - {name: goal, type: landmark, count: 1, radius: 0.2, collides: false}\n  rewards: []\n"
+            "  success: {every: goal, reaches: agent, within: 100, terminate: %s}\nrun: {environments: 2}\n"
+            "learner: {type: graph-mappo, automatic: false, rollout_length: 7, hidden_size: 4, steps: 28, "
+            "evaluation_episodes: 2, graph: {hidden_size: 4, embed_hidden_size: 4}}\n",
+            rules ? "true" : "false");
+        support_mappo b = support_mappo_open(text);
+        lud_learner *learner = &b.learner->base;
+        double row[64];
+        lud_error error = {0};
+        if (learner->kind->iterate(learner, row, &error)) fail_msg("%s", error.text);
+        int found = 0;
+        for (int i = 0; i < learner->n_columns; i++) {
+            if (strcmp(learner->columns[i].name, "ended") != 0) continue;
+            assert_true(row[i] == rules);
+            found++;
+        }
+        assert_int_equal(found, 1);
+        if (learner->kind->evaluate(learner, row, &error)) fail_msg("%s", error.text);
+        for (int i = 0; i < learner->n_evaluation_columns; i++) {
+            if (!strstr(learner->evaluation_columns[i].name, "ended")) continue;
+            assert_true(row[i] == rules);
+            found++;
+        }
+        assert_int_equal(found, 2);
+        support_mappo_close(&b);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(states_live_as_they_should),
@@ -601,6 +639,7 @@ int main(void) {
         cmocka_unit_test(scan_equals_step),
         cmocka_unit_test(popart_keeps_values_and_trains),
         cmocka_unit_test(runs_publish_values),
+        cmocka_unit_test(endings_are_counted),
         cmocka_unit_test(training_improves),
         cmocka_unit_test(resuming_is_exact),
         cmocka_unit_test(other_worlds_train),

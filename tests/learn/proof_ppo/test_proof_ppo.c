@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "learn/proof_ppo/proof_ppo.h"
 #include "learn/proof_ppo/search/beam.h"
 #include "learn/proof_ppo/search/best_first.h"
 #include "learn/proof_ppo/support_proof.h"
@@ -482,6 +483,56 @@ static lud_proof_ranking_summary rank_valid(trained *t, bool best) {
     return s;
 }
 
+/* What is worth something behind the end of a rollout is what the next one begins with, and the last steps'
+ * advantages count it: A = r + gamma V' - V, without V' where the episode ended. */
+static void rollouts_end_with_values(void **state) {
+    (void)state;
+    trained t = make(small, N_SMALL);
+    lud_proof_learner_state *p = (lud_proof_learner_state *)t.learner;
+    double row[128];
+    lud_error error = {0};
+    lud_proof_ppo_rollout(t.learner);
+    const size_t last = (size_t)(p->n_steps * p->n_envs);
+    float *behind = malloc((size_t)p->n_envs * sizeof *behind);
+    assert_non_null(behind);
+    memcpy(behind, p->value + last, (size_t)p->n_envs * sizeof *behind);
+    lud_proof_ppo_rollout(t.learner); /* nothing was learned between the two */
+    int different = 0;
+    for (int i = 0; i < p->n_envs; i++) {
+        assert_float_equal(p->value[i], behind[i], 1e-5f);
+        different += behind[i] != behind[0];
+    }
+    assert_true(different > 0);
+    assert_int_equal(t.learner->kind->iterate(t.learner, row, &error), LUD_OK);
+    int ended = 0, going = 0;
+    for (size_t i = 0; i < (size_t)p->n_envs; i++) {
+        const size_t at = last - (size_t)p->n_envs + i;
+        const double follows =
+            (double)p->mask[last + i] * p->options.update.gamma * (double)p->value[last + i];
+        assert_float_equal(p->advantage[at], (float)((double)p->reward[at] + follows - (double)p->value[at]),
+                           1e-4f);
+        ended += p->mask[last + i] == 0.0f;
+        going += p->mask[last + i] != 0.0f && fabs(follows) > 1e-3;
+    }
+    assert_true(ended > 0 && going > 0);
+    free(behind);
+    drop(&t);
+}
+
+/* Weights that ranked last of all are still the best of those that were ranked; before any ranking there are
+ * none. */
+static void the_worst_rank_is_a_rank(void **state) {
+    (void)state;
+    trained t = make(small, N_SMALL);
+    lud_proof_learner_state *p = (lud_proof_learner_state *)t.learner;
+    assert_true(p->best_mrr < 0.0);
+    assert_ptr_equal(lud_proof_ppo_net(t.learner, true)->parameters, p->parameters);
+    p->best_mrr = 0.0;
+    assert_ptr_equal(lud_proof_ppo_net(t.learner, true)->parameters, p->best);
+    assert_ptr_equal(lud_proof_ppo_net(t.learner, false)->parameters, p->parameters);
+    drop(&t);
+}
+
 /* Whoever loses however it fails need not be played: ranks and counts are those of playing all, with fewer
  * steps. */
 static void expect_ranks_of_playing_all(trained *t) {
@@ -568,6 +619,8 @@ int main(void) {
         cmocka_unit_test(no_false_proof),
         cmocka_unit_test(best_first_is_best),
         cmocka_unit_test(without_giving_up),
+        cmocka_unit_test(rollouts_end_with_values),
+        cmocka_unit_test(the_worst_rank_is_a_rank),
         cmocka_unit_test(training_learns),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
