@@ -19,9 +19,13 @@ typedef enum lud_empo_target_mode {
     LUD_EMPO_EPISODE
 } lud_empo_target_mode;
 
+/* What open options are set to: the best that is known for any world, or the reference's values. */
+typedef enum lud_empo_preset { LUD_EMPO_BEST, LUD_EMPO_AS_REFERENCE } lud_empo_preset;
+
 typedef struct lud_empo_learner_options {
     const char *type; /* empo-phase2 */
     bool automatic;
+    int preset; /* lud_empo_preset */
     lud_empo_theory theory;
     lud_empo_stages stages; /* its beta_r, gamma_h and gamma_r are taken from the theory */
     lud_tree *human_prior;  /* `exact`, or a policy; null: heuristic */
@@ -47,6 +51,9 @@ typedef struct lud_empo_learner_options {
     bool async_training;
     int64_t num_actors, actor_sync_freq, rnd_sync_freq, async_min_buffer_size, async_queue_size;
     double max_env_steps_per_training_step;
+
+    /* states met */
+    int64_t met_mebibytes, met_refresh; /* 0: targets from a replay memory instead */
 
     /* update */
     int64_t replay_contest, batch_size, updates_per_iteration, x_h_goals;
@@ -86,6 +93,9 @@ unsigned lud_empo_learner_networks(const lud_empo_learner_options *options);
 /* Whether targets need more than single transitions: for trajectories or for goals in hindsight. */
 bool lud_empo_learner_uses_trajectories(const lud_empo_learner_options *options);
 bool lud_empo_learner_keeps_trajectories(const lud_empo_learner_options *options);
+
+/* The name of an option asked for that met_mebibytes excludes, or null. */
+const char *lud_empo_learner_needs_replay(const lud_empo_learner_options *options);
 
 /* Checks that both phases share; `instead` says what they do without the habit of nu_h. */
 lud_status lud_empo_learning_check(lud_empo_theory *theory, lud_optimiser_options *optimiser,

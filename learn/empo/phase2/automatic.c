@@ -124,9 +124,11 @@ static void choose_networks(lud_automatic *a, options *o, const world_size *w) {
     lud_automatic_set(a, &o->dropout, 0, "values are exact or wrong");
     lud_automatic_set(a, &o->log_space, !o->z_space,
                       o->z_space ? NULL : "errors of small and large values count alike");
-    lud_automatic_set(a, &o->dueling, 1, "actions differ by little where states differ by much");
+    if (o->met_mebibytes == 0)
+        lud_automatic_set(a, &o->dueling, 1, "actions differ by little where states differ by much");
     lud_automatic_set(a, &s->lr[LUD_NET_V_H_E], 2e-3, "at first");
-    lud_automatic_set(a, &s->lr[LUD_NET_Q_R], 3e-3, "at first");
+    lud_automatic_set(a, &s->lr[LUD_NET_Q_R], 3e-3, o->met_mebibytes ? NULL : "at first");
+    if (o->met_mebibytes > 0) lud_automatic_set(a, &s->lr[LUD_NET_V_R], 3e-3, "at first");
     lud_automatic_set(a, &s->constant_fraction, 0.3, "then rates fall");
     lud_automatic_set(a, &s->cosine_decay, 1, "to nothing at the end");
     for (int net = 0; net < LUD_EMPO_NETS; net++) {
@@ -137,6 +139,15 @@ static void choose_networks(lud_automatic *a, options *o, const world_size *w) {
     lud_automatic_set(a, &s->epsilon_r_end, 0.3, "go on looking aside");
     lud_automatic_set(a, &s->epsilon_h_end, 0.3, "likewise");
     choose_starts(a, o, 0.9);
+}
+
+/* The states met, and networks for the others. */
+static void choose_met(lud_automatic *a, options *o, const world_size *w) {
+    lud_empo_stages *s = &o->stages;
+    for (int net = 0; net < LUD_EMPO_NETS; net++) lud_automatic_set(a, &s->warmup[net], 0, NULL);
+    lud_automatic_set(a, &s->beta_r_ramp, 0, "values are those of the final policy at any time");
+    lud_automatic_set(a, &s->v_r_network, 1, "for what was not met");
+    choose_networks(a, o, w);
 }
 
 lud_status lud_empo_phase2_choose(const lud_scenario *scenario, lud_arena *arena, options *o,
@@ -153,7 +164,20 @@ lud_status lud_empo_phase2_choose(const lud_scenario *scenario, lud_arena *arena
     }
     choose_targets(&a, o, &w);
     lud_automatic_set(&a, &o->stages.x_h_network, 0, "it follows from V_h^e");
+    const char *replay = lud_empo_learner_needs_replay(o);
+    if (lud_automatic_is_open(&a, &o->met_mebibytes)) {
+        if (replay || !o->expected_people)
+            lud_automatic_set(&a, &o->met_mebibytes, 0, "%s belongs to a replay memory",
+                              replay ? replay : "expected_people: false");
+        else
+            lud_automatic_set(&a, &o->met_mebibytes, 1024, "the states met, solved as far as they go");
+    }
+    if (o->met_mebibytes > 0) choose_met(&a, o, &w);
     const bool open = lud_automatic_is_open(&a, &o->use_lookup_tables);
+    if (o->met_mebibytes > 0) {
+        *chosen = lud_automatic_end(&a, arena);
+        return *chosen ? LUD_OK : lud_no_memory(error, "a learner");
+    }
     if (open ? w.n_states > 0 && !wants_networks(o) : o->use_lookup_tables)
         choose_tables(&a, o, &w);
     else
