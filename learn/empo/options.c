@@ -113,11 +113,11 @@ static const lud_option options[] = {
     INT(async_queue_size, "10000", 1, 1e9,
         "transitions on their way to the memory; when they are so many, actors wait"),
 
-    INT(met_mebibytes, "0", 0, 1e6,
-        "memory for the states met, with their successors and values by exact look-ahead, from which robots "
-        "act "
-        "and networks learn; 0: Q_r by a network or table, targets from a replay memory",
-        AUTO),
+    REAL(met_mebibytes, "0", 0, 1e6,
+         "memory for the states met, with their successors and values by exact look-ahead, from which robots "
+         "act "
+         "and networks learn; 0: Q_r by a network or table, targets from a replay memory",
+         AUTO),
     INT(met_refresh, "64", 0, 1e6,
         "with met_mebibytes: states without successors whose value is asked of the networks again in an "
         "update"),

@@ -53,7 +53,8 @@ typedef struct lud_empo_learner_options {
     double max_env_steps_per_training_step;
 
     /* states met */
-    int64_t met_mebibytes, met_refresh; /* 0: targets from a replay memory instead */
+    double met_mebibytes; /* 0: targets from a replay memory instead */
+    int64_t met_refresh;
 
     /* update */
     int64_t replay_contest, batch_size, updates_per_iteration, x_h_goals;

@@ -128,8 +128,8 @@ static lud_status make_known(lud_empo_actor *a, lud_error *error) {
         LUD_TRY(lud_empo_met_forget(a->met, error));
     }
     return lud_fail(error, status,
-                    "the successors of %d states at once do not fit %zu MiB; raise met_mebibytes", a->n,
-                    lud_empo_met_get(a->met).most_bytes >> 20);
+                    "the successors of %d states at once do not fit %.3g MiB; raise met_mebibytes", a->n,
+                    (double)lud_empo_met_get(a->met).most_bytes / 1048576.0);
 }
 
 static void choose_people(lud_empo_actor *a, int e, const float *policies, double epsilon) {

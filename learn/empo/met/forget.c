@@ -109,8 +109,8 @@ lud_status lud_empo_met_forget(lud_empo_met *m, lud_error *error) {
     if (!keep || !number || m->n_expanded == 0) {
         const bool empty = m->n_expanded == 0;
         LUD_FREE(keep, number);
-        return empty ? lud_fail(error, LUD_ERROR_LIMIT, "%zu MiB do not hold the successors of a state",
-                                m->most_bytes >> 20)
+        return empty ? lud_fail(error, LUD_ERROR_LIMIT, "%.3g MiB do not hold the successors of a state",
+                                (double)m->most_bytes / 1048576.0)
                      : lud_no_memory(error, "states that were met");
     }
     choose(m, keep, number);
@@ -238,7 +238,6 @@ void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *che
         void *data;
         size_t bytes;
     } arrays[] = {{"states", m->states, n * m->state_bytes},
-                  {"rows", lud_met_row(m, 0), n * m->stride * sizeof *m->rows},
                   {"flags", m->flags, n},
                   {"seen", m->seen, n * sizeof *m->seen},
                   {"visits", m->visits, n * sizeof *m->visits},
@@ -250,6 +249,8 @@ void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *che
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         lud_checkpoint_bytes(checkpoint, name_of(text, prefix, arrays[i].name), arrays[i].data,
                              arrays[i].bytes);
+    lud_checkpoint_tensor(checkpoint, name_of(text, prefix, "rows"), LUD_TENSOR_F64, 2,
+                          (const int64_t[]){m->n, (int64_t)m->stride}, lud_met_row(m, 0));
     if (loading && !lud_checkpoint_status(checkpoint, NULL)) {
         check(m, prefix, checkpoint);
         lud_met_hash_again(m);

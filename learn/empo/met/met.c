@@ -103,8 +103,8 @@ bool lud_met_reserve(lud_empo_met *m, int64_t states, int64_t words, int64_t bef
 
 static lud_status no_room(const lud_empo_met *m, bool failed, lud_error *error) {
     if (failed) return lud_no_memory(error, "%lld states that were met", (long long)m->n);
-    return lud_fail(error, LUD_ERROR_LIMIT, "%lld states that were met fill %zu MiB", (long long)m->n,
-                    m->most_bytes >> 20);
+    return lud_fail(error, LUD_ERROR_LIMIT, "%lld states that were met fill %.3g MiB", (long long)m->n,
+                    (double)m->most_bytes / 1048576.0);
 }
 
 static bool take_working_memory(lud_empo_met *m) {

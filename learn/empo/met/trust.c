@@ -167,8 +167,8 @@ void lud_empo_trust_print(const lud_empo_trust *t, const lud_empo_met_figures *m
                     t->residual > most_residual ? "values disagree with what follows from them"
                                                 : "what comes is not what values at the start say");
     if (met->forgotten > 0)
-        lud_text_append(out, "  %" PRId64 " states had to be forgotten: raise met_mebibytes above %zu\n",
-                        met->forgotten, met->most_bytes >> 20);
+        lud_text_append(out, "  %" PRId64 " states had to be forgotten: raise met_mebibytes above %.10g\n",
+                        met->forgotten, (double)met->most_bytes / 1048576.0);
     lud_text_append(out, "  train longer (num_training_steps)%s\n",
                     t->met < 0.5 ? " and act more (a smaller training_steps_per_env_step)" : "");
 }

@@ -21,7 +21,7 @@ lud_status lud_empo_met_training_create(const lud_empo_features *features,
     lud_status status = t->arrays.failed ? lud_no_memory(error, "a learner") : LUD_OK;
     if (status == LUD_OK)
         status = lud_empo_met_create(features, &options->theory, prior, lud_empo_values_power_floor(values),
-                                     (size_t)options->met_mebibytes << 20, &t->met, error);
+                                     (size_t)(options->met_mebibytes * 1048576.0), &t->met, error);
     if (status == LUD_OK &&
         (!lud_empo_asker_create(values, t->met, &t->asker) || !lud_empo_ahead_create(&t->asker, &t->ahead)))
         status = lud_no_memory(error, "a learner");
@@ -117,7 +117,7 @@ void lud_empo_met_training_report(const lud_empo_met_training *t, lud_text *out)
                     m.n, m.expanded, m.terminal,
                     lud_empo_met_complete(t->met) ? ": all that can be reached" : "");
     lud_text_append(out,
-                    "they take %.1f MiB of %zu (met_mebibytes); %" PRId64 " were computed by sweeps, %" PRId64
-                    " forgotten\n",
-                    (double)m.bytes / 1048576.0, m.most_bytes >> 20, m.computed, m.forgotten);
+                    "they take %.1f MiB of %.10g (met_mebibytes); %" PRId64
+                    " were computed by sweeps, %" PRId64 " forgotten\n",
+                    (double)m.bytes / 1048576.0, (double)m.most_bytes / 1048576.0, m.computed, m.forgotten);
 }
