@@ -155,6 +155,7 @@ static void check(lud_empo_met *m, const char *prefix, lud_checkpoint *checkpoin
     m->n_terminal = 0;
     m->n_marks = 0;
     for (int64_t i = 0; i < m->n && !lud_checkpoint_status(checkpoint, NULL); i++) {
+        m->flags[i] &= (uint8_t)~LUD_MET_UNLISTED; /* that is set below */
         const uint8_t *state = lud_empo_met_state(m, i), flags = m->flags[i];
         lud_error error = {0};
         bool sound = !world->check_state || world->check_state(m->model, state, &error) == LUD_OK;

@@ -49,7 +49,10 @@ enum { BLOCK = 2048 }; /* states evaluated at once */
 const lud_metric lud_empo_phase2_evaluation_columns[] = {
     EVALUATION(LUD_COLUMN_METRIC) ALONE(LUD_COLUMN_METRIC) TRUST(LUD_COLUMN_METRIC)};
 enum { N_EVALUATION = sizeof lud_empo_phase2_evaluation_columns / sizeof(lud_metric) };
-const int lud_empo_phase2_n_evaluation_columns = N_EVALUATION;
+#define ONE(...) +1
+enum { N_EXACT = 0 EVALUATION(ONE) };
+const int lud_empo_met_n_evaluation_columns = N_EVALUATION;
+const int lud_empo_phase2_n_evaluation_columns = N_EXACT;
 
 /* ---- learned values ---- */
 
@@ -185,7 +188,8 @@ lud_status lud_empo_phase2_evaluate(lud_learner *learner, double *row, lud_error
     enum { EPISODES = 64 };
     phase2 *p = (phase2 *)learner;
     const lud_empo_learner_options *o = &p->options;
-    for (int i = 0; i < N_EVALUATION; i++) row[i] = NAN;
+    const int n_columns = p->base.n_evaluation_columns;
+    for (int i = 0; i < n_columns; i++) row[i] = NAN;
     p->has_trust = false;
     if (p->met) {
         LUD_TRY(lud_empo_trust_measure(&p->met->ahead, &o->theory, (uint64_t)p->scenario->run.seed, EPISODES,
@@ -204,7 +208,7 @@ lud_status lud_empo_phase2_evaluate(lud_learner *learner, double *row, lud_error
 #define OF_ALONE(field, ...)    known && p->met ? p->alone.field : NAN,
 #define OF_TRUST(field, ...)    p->met ? p->trust.field : NAN,
     const double values[N_EVALUATION] = {EVALUATION(OF_DISTANCE) ALONE(OF_ALONE) TRUST(OF_TRUST)};
-    memcpy(row, values, sizeof values);
+    memcpy(row, values, (size_t)n_columns * sizeof *values);
     return LUD_OK;
 }
 

@@ -60,15 +60,18 @@ typedef lud_empo_phase2_learner phase2;
     X(ASYNC_WAITS, "async/queue_waits", NULL, "times an actor waited because its buffers were full")         \
     X(ASYNC_THROTTLED, "async/throttled", NULL, "times one waited because it was ahead of the training")     \
     X(ASYNC_QUEUED, "async/queued", NULL, "transitions on their way to the memory")                          \
+    X(TRANSITIONS, "replay/transitions", NULL, "stored at present")                                          \
+    X(TRANSITION_BYTES, "replay/bytes_per_transition", NULL, "mean size of a stored transition")             \
     X(MET, "met/states", "%.0f", "states met (met_mebibytes)")                                               \
     X(MET_EXPANDED, "met/expanded", NULL, "those with their successors")                                     \
     X(MET_FORGOTTEN, "met/forgotten", NULL, "states whose successors had to go")                             \
     X(MET_COMPUTED, "met/computed", NULL, "states computed by sweeps")                                       \
-    X(MET_MEBIBYTES, "met/mebibytes", NULL, "memory that they take")                                         \
-    X(TRANSITIONS, "replay/transitions", NULL, "stored at present")                                          \
-    X(TRANSITION_BYTES, "replay/bytes_per_transition", NULL, "mean size of a stored transition")
+    X(MET_MEBIBYTES, "met/mebibytes", NULL, "memory that they take")
 
-enum { COLUMNS(LUD_COLUMN_CONSTANT) N_COLUMNS };
+enum {
+    COLUMNS(LUD_COLUMN_CONSTANT) N_COLUMNS,
+    N_COLUMNS_OF_REPLAY = COLUMN_MET
+}; /* the last ones: of states met */
 static const lud_metric columns[N_COLUMNS] = {COLUMNS(LUD_COLUMN_METRIC)};
 
 /* ---- making and freeing ---- */
@@ -182,9 +185,10 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
     const int64_t each = p->options.updates_per_iteration;
     p->base = (lud_learner){.kind = &lud_empo_phase2,
                             .columns = columns,
-                            .n_columns = N_COLUMNS,
+                            .n_columns = p->met ? N_COLUMNS : N_COLUMNS_OF_REPLAY,
                             .evaluation_columns = lud_empo_phase2_evaluation_columns,
-                            .n_evaluation_columns = lud_empo_phase2_n_evaluation_columns,
+                            .n_evaluation_columns = p->met ? lud_empo_met_n_evaluation_columns
+                                                           : lud_empo_phase2_n_evaluation_columns,
                             .n_iterations = (uint64_t)((p->options.stages.total + each - 1) / each),
                             .chosen = chosen};
     *learner = &p->base;
@@ -233,7 +237,6 @@ static void fill_row(const phase2 *p, const lud_empo_now *now, double *row) {
     const lud_empo_rollout_counts counts = counts_of(p);
     lud_empo_async_counts async = {0};
     if (p->async) async = lud_empo_async_get_counts(p->async);
-    for (int i = COLUMN_MET; i <= COLUMN_MET_MEBIBYTES; i++) row[i] = NAN;
     row[COLUMN_ASYNC_WAITS] = p->async ? (double)async.waits : NAN;
     row[COLUMN_ASYNC_THROTTLED] = p->async ? (double)async.throttled : NAN;
     row[COLUMN_ASYNC_QUEUED] = p->async ? (double)async.queued : NAN;
