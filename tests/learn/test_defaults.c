@@ -147,7 +147,7 @@ static void people_and_robots(void **state) {
     assert_true(o->met_mebibytes > 0.0 && o->expected_people && !o->use_lookup_tables);
     assert_string_equal(o->human_prior->text, "exact");
     assert_int_equal(o->restart_from, LUD_EMPO_SUCCESSORS);
-    assert_in_range(o->stages.total, 5000, 20000);
+    assert_in_range(o->stages.total, 5000, 30000);
     close_bed(&b);
     static const char *const tables[] = {"learner.use_lookup_tables=true"};
     b = open_with(SCENARIO("between"), tables, 1);

@@ -155,7 +155,6 @@ static void check(lud_empo_met *m, const char *prefix, lud_checkpoint *checkpoin
     m->n_terminal = 0;
     m->n_marks = 0;
     for (int64_t i = 0; i < m->n && !lud_checkpoint_status(checkpoint, NULL); i++) {
-        m->flags[i] &= (uint8_t)~LUD_MET_UNLISTED; /* that is set below */
         const uint8_t *state = lud_empo_met_state(m, i), flags = m->flags[i];
         lud_error error = {0};
         bool sound = !world->check_state || world->check_state(m->model, state, &error) == LUD_OK;
@@ -180,21 +179,22 @@ static void check(lud_empo_met *m, const char *prefix, lud_checkpoint *checkpoin
     }
     for (int64_t i = 0; i < m->n_expanded && !lud_checkpoint_status(checkpoint, NULL); i++) {
         const uint32_t node = m->expanded[i];
-        if (node >= m->n || (m->flags[node] & ~LUD_MET_MARKED) != LUD_MET_EXPANDED) {
+        if (node >= m->n || !(m->flags[node] & LUD_MET_EXPANDED) || m->touched[node]) {
             lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%sexpanded: entry %lld makes no sense", prefix,
                                 (long long)i);
             return;
         }
-        m->flags[node] |= LUD_MET_UNLISTED;
+        m->touched[node] = 1;
     }
     for (int64_t i = 0; i < m->n_unsaid && !lud_checkpoint_status(checkpoint, NULL); i++)
         if (m->unsaid[i] >= m->n || m->flags[m->unsaid[i]] != 0)
             lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%sunsaid: entry %lld makes no sense", prefix,
                                 (long long)i);
     for (int64_t i = 0; i < m->n && !lud_checkpoint_status(checkpoint, NULL); i++)
-        if ((m->flags[i] & (LUD_MET_EXPANDED | LUD_MET_UNLISTED)) == LUD_MET_EXPANDED)
+        if (lud_empo_met_expanded(m, i) && !m->touched[i])
             lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%sexpanded: state %lld is missing", prefix,
                                 (long long)i);
+    memset(m->touched, 0, (size_t)m->n * sizeof *m->touched);
 }
 
 void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *checkpoint) {

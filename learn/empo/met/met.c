@@ -369,9 +369,8 @@ lud_status lud_empo_met_expand(lud_empo_met *m, int64_t node, lud_error *error) 
 lud_status lud_empo_met_restore(lud_empo_met *m, lud_error *error) {
     for (int64_t i = 0; i < m->n_expanded; i++) {
         const int64_t node = m->expanded[i];
-        if (!(m->flags[node] & LUD_MET_UNLISTED)) continue;
+        if (m->list[node] >= 0) continue;
         LUD_TRY(list_successors(m, node, error));
-        m->flags[node] &= (uint8_t)~LUD_MET_UNLISTED;
     }
     return LUD_OK;
 }

@@ -9,7 +9,6 @@ enum {
     LUD_MET_EXPANDED = 1,
     LUD_MET_TERMINAL = 2,
     LUD_MET_MARKED = 4,
-    LUD_MET_UNLISTED = 8,  /* expanded, but loaded without its successors */
     LUD_MET_FORGOTTEN = 16 /* was expanded: worth what it was then */
 };
 
@@ -42,7 +41,8 @@ struct lud_empo_met {
     uint8_t *states, *flags;
     double *rows;  /* [n_goals] unused, then [room][stride]: a state's row begins where the V_h^e part of the
                     * equations' row does */
-    int64_t *list; /* [room] first word of the list of successors, -1: none */
+    int64_t *list; /* [room] first word of the list of successors; -1: none, also of an
+                    * expanded state that was loaded */
     uint32_t *first_before, *touched; /* [room] into before; the expansion that met the state last */
     uint32_t *seen, *visits;          /* [room] */
     int32_t *left;                    /* [room] remaining steps, 0 where the world has no limit */
