@@ -10,6 +10,8 @@
 #define NOBODY UINT32_MAX
 enum { LANE_STEP, LANE_ROBOTS, LANE_RESTART };
 enum { MAX_CHOICES = 16, MAX_ACTIONS = 256, RESETS = 2048, FORGETS = 8 };
+/* States that are expanded in the hope that this is all: a minute's work. */
+enum { MOST_CLOSED = 200000 };
 
 struct lud_empo_actor {
     const lud_empo_learner_options *options;
@@ -228,7 +230,9 @@ lud_status lud_empo_met_close(lud_empo_met *met, const lud_model *model, uint64_
         if (node % BEAT == 0) LUD_TRY(lud_progress_beat(progress, 0, error));
         if (lud_empo_met_expanded(met, node) || lud_empo_met_terminal(met, node)) continue;
         const lud_empo_met_figures f = lud_empo_met_get(met);
-        status = f.bytes > f.most_bytes / 2 ? LUD_ERROR_LIMIT : lud_empo_met_expand(met, node, &full);
+        status = f.bytes > f.most_bytes / 2 || f.expanded >= MOST_CLOSED
+                     ? LUD_ERROR_LIMIT
+                     : lud_empo_met_expand(met, node, &full);
     }
     if (status == LUD_ERROR_LIMIT) {
         lud_empo_met_clear(met);

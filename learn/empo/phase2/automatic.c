@@ -81,6 +81,16 @@ static void choose_starts(lud_automatic *a, options *o, double share) {
     lud_automatic_set(a, &o->buffer_size, 400000, "as memory allows");
 }
 
+/* The same where there is more than can be met: half of all episodes are whole, the others go on to the end
+ * from where somebody was. */
+static void choose_far_starts(lud_automatic *a, options *o) {
+    lud_automatic_set(a, &o->restart_prob, 0.5,
+                      "half of all episodes are whole, there is more than can be met");
+    lud_automatic_set(a, &o->restart_from, LUD_EMPO_VISITED, "the others begin where somebody was");
+    lud_automatic_set(a, &o->restart_steps, 0, "and go on to the end");
+    lud_automatic_set(a, &o->steps_per_episode, 0, "of the world");
+}
+
 static void choose_stages(lud_automatic *a, lud_empo_stages *s, const char *why) {
     const double total = (double)s->total;
     lud_automatic_set(a, &s->warmup[LUD_NET_V_H_E], round(total / 16), "%s", why);
@@ -114,7 +124,8 @@ static void choose_tables(lud_automatic *a, options *o, const world_size *w) {
 static void choose_networks(lud_automatic *a, options *o, const world_size *w) {
     lud_empo_stages *s = &o->stages;
     const double states = w->n_states > 0 ? w->n_states : 20000;
-    const double total = fmin(fmax(round(4.0 * states / 1000) * 1000, 8000), 30000);
+    const bool far = o->met_mebibytes > 0 && w->n_states <= 0;
+    const double total = far ? 30000 : fmin(fmax(round(4.0 * states / 1000) * 1000, 8000), 30000);
     lud_automatic_set(a, &o->use_lookup_tables, 0,
                       w->n_states > 0 ? "networks are asked for" : "too many states for one number each");
     lud_automatic_set(a, &o->batch_size, 32, "targets in expectation have little noise");
@@ -136,9 +147,12 @@ static void choose_networks(lud_automatic *a, options *o, const world_size *w) {
                           net ? NULL : "values travel a step with each copy; so of the others");
         lud_automatic_set(a, &o->weight_decay[net], 0, net ? NULL : "it would pull values; so of the others");
     }
-    lud_automatic_set(a, &s->epsilon_r_end, 0.3, "go on looking aside");
-    lud_automatic_set(a, &s->epsilon_h_end, 0.3, "likewise");
-    choose_starts(a, o, 0.9);
+    lud_automatic_set(a, &s->epsilon_r_end, far ? 0.1 : 0.3, "go on looking aside");
+    lud_automatic_set(a, &s->epsilon_h_end, far ? 0.1 : 0.3, "likewise");
+    if (far)
+        choose_far_starts(a, o);
+    else
+        choose_starts(a, o, 0.9);
 }
 
 /* The states met, and networks for the others. */
