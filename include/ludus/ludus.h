@@ -37,7 +37,7 @@ extern "C" {
 /* ---- Versions and errors ---- */
 
 /* Raised with every change of this header that a program built with an older one would notice. */
-#define LUDUS_ABI 2
+#define LUDUS_ABI 3
 /* The number of the library that is loaded; to be compared with LUDUS_ABI before anything else is called. */
 LUDUS_API int ludus_abi(void);
 /* "0.1.0" */
@@ -203,8 +203,11 @@ typedef struct ludus_out {
                                 (LUDUS_END_RESETS); rows of other environments are left as they are */
     uint8_t *final_states;   /* [n][state_bytes] those last states themselves, in the same rows */
     float *rewards;          /* [n][n_agents] */
+    float *team_rewards;     /* [n] their sums; needs `rewards` */
     float *components;       /* [n][n_agents][n_components] that rewards are the sums of */
     uint8_t *terminated, *truncated; /* [n] ended by the world's rules; by the limit of steps */
+    uint8_t *ended;                  /* [n] by either */
+    int32_t *n_ended;                /* [1] in how many environments */
 } ludus_out;
 
 typedef struct ludus_actions {
