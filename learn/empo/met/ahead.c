@@ -209,7 +209,7 @@ lud_status lud_empo_look_ahead(lud_empo_ahead *a, const uint8_t *state, lud_erro
         const double *from = m->rows + (size_t)l->state * stride;
         for (size_t j = 0; j < stride; j++) to[j] += l->probability * from[j];
     }
-    lud_empo_met_look_from(a->asker->met, state, m->row, a->record);
+    lud_empo_met_look_from(a->asker->met, state, NULL, m->row, a->record);
     a->from_table = known_share(a);
     return LUD_OK;
 }

@@ -69,9 +69,10 @@ int64_t lud_empo_met_sweep(lud_empo_met *met, double tolerance, int64_t most);
  * record[layout.record_doubles] without V_h^m. */
 void lud_empo_met_look(lud_empo_met *met, int64_t node, double *record);
 /* The same for any state whose rows the caller has: row[n_joint_actions] pointers to [n_goals + 1]
- * expectations of what the successors are worth. */
-void lud_empo_met_look_from(lud_empo_met *met, const uint8_t *state, const double *const *row,
-                            double *record);
+ * expectations of what the successors are worth. policies[layout.policy_begin[n_humans]] is what people do
+ * there; null: the prior is asked. */
+void lud_empo_met_look_from(lud_empo_met *met, const uint8_t *state, const double *policies,
+                            const double *const *row, double *record);
 /* row[n_goals + 1] of a state, from its values; null v_h_e: of a terminal state. And the row that a met state
  * has. */
 void lud_empo_met_credit(const lud_empo_met *met, const uint8_t *state, const double *v_h_e, double v_r,

@@ -87,8 +87,12 @@ void lud_empo_met_look(lud_empo_met *m, int64_t node, double *record) {
     finish(m, record);
 }
 
-void lud_empo_met_look_from(lud_empo_met *m, const uint8_t *state, const double *const *row, double *record) {
-    lud_met_ask_people(m, state, record + m->game.policies);
+void lud_empo_met_look_from(lud_empo_met *m, const uint8_t *state, const double *policies,
+                            const double *const *row, double *record) {
+    if (policies)
+        memcpy(record + m->game.policies, policies, (size_t)m->n_policies * sizeof *policies);
+    else
+        lud_met_ask_people(m, state, record + m->game.policies);
     for (int32_t k = 0; k < m->n_joint; k++) {
         double *sum = m->scratch.expected + (size_t)k * (size_t)m->game.width;
         memcpy(sum + m->stride - 1, row[k], m->stride * sizeof *sum);

@@ -78,7 +78,7 @@ static void choose_starts(lud_automatic *a, options *o, double share) {
     lud_automatic_set(a, &o->restart_steps, 1, "one step from each");
     lud_automatic_set(a, &o->restart_choices, 8, "those that were begun in least");
     lud_automatic_set(a, &o->steps_per_episode, 0, "until the world ends them");
-    lud_automatic_set(a, &o->buffer_size, 400000, "as memory allows");
+    if (o->met_mebibytes == 0) lud_automatic_set(a, &o->buffer_size, 400000, "as memory allows");
 }
 
 /* The same where there is more than can be met: half of all episodes are whole, the others go on to the end
@@ -138,7 +138,7 @@ static void choose_networks(lud_automatic *a, options *o, const world_size *w) {
     if (o->met_mebibytes == 0)
         lud_automatic_set(a, &o->dueling, 1, "actions differ by little where states differ by much");
     lud_automatic_set(a, &s->lr[LUD_NET_V_H_E], 2e-3, "at first");
-    lud_automatic_set(a, &s->lr[LUD_NET_Q_R], 3e-3, o->met_mebibytes ? NULL : "at first");
+    lud_automatic_set(a, &s->lr[LUD_NET_Q_R], 3e-3, o->met_mebibytes > 0 ? NULL : "at first");
     if (o->met_mebibytes > 0) lud_automatic_set(a, &s->lr[LUD_NET_V_R], 3e-3, "at first");
     lud_automatic_set(a, &s->constant_fraction, 0.3, "then rates fall");
     lud_automatic_set(a, &s->cosine_decay, 1, "to nothing at the end");

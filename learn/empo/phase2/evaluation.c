@@ -163,7 +163,7 @@ lud_status lud_empo_state_values(phase2 *p, const uint8_t *state, double *record
 /* The distance of what was learned on the states met, or of its networks alone. */
 static lud_status compare_met(phase2 *p, bool alone, lud_empo_distance *distance, lud_error *error) {
     lud_empo_met_values v;
-    lud_status status = lud_empo_met_evaluate(p->met, p->reference.space, alone, p->base.progress, &v, error);
+    lud_status status = lud_empo_met_evaluate(p->met, &p->reference, alone, p->base.progress, &v, error);
     const lud_empo_learned learned = {v.v_r, v.u_r, v.x_h, v.v_h_e, v.q_r, v.pi_r};
     if (status == LUD_OK)
         status = lud_empo_reference_compare(&p->reference, &learned, (int)p->scenario->run.threads, distance,

@@ -7,6 +7,7 @@
 typedef struct evaluation {
     lud_empo_met_training *t;
     const lud_statespace *space;
+    const double *exact; /* records of the solution, in which what people do stands */
     const lud_empo_layout *layout;
     size_t stride;
     bool alone;
@@ -70,7 +71,9 @@ static void look(evaluation *v, uint64_t s) {
             for (size_t j = 0; j < v->stride; j++)
                 sum[j] += row.probability[i] * v->rows[row.successor[i] * v->stride + j];
     }
-    lud_empo_met_look_from(v->t->met, state_of(v, s), v->row, v->record);
+    const double *policies =
+        v->exact + s * (uint64_t)v->layout->record_doubles + (uint64_t)v->layout->policies;
+    lud_empo_met_look_from(v->t->met, state_of(v, s), policies, v->row, v->record);
 }
 
 /* V_h^e, X_h and V_r as the networks say them. */
@@ -126,10 +129,12 @@ static bool take(evaluation *v, lud_empo_met_values *to) {
     return !a->failed && !v->arrays.failed;
 }
 
-lud_status lud_empo_met_evaluate(lud_empo_met_training *t, const lud_statespace *space, bool alone,
+lud_status lud_empo_met_evaluate(lud_empo_met_training *t, const lud_empo_reference *reference, bool alone,
                                  lud_progress *progress, lud_empo_met_values *values, lud_error *error) {
+    const lud_statespace *space = reference->space;
     evaluation v = {.t = t,
                     .space = space,
+                    .exact = reference->records,
                     .layout = lud_empo_met_layout(t->met),
                     .stride = (size_t)lud_empo_met_layout(t->met)->n_goals + 1,
                     .alone = alone};

@@ -1,4 +1,4 @@
-/* What was learned on the states met, for all states of a listed space: by table and networks, and by the
+/* What was learned on the states met, for all states of a solved world: by table and networks, and by the
  * networks alone. */
 #pragma once
 
@@ -14,5 +14,6 @@ typedef struct lud_empo_met_values {
 /* pi_r and Q_r by one step of look-ahead in either case. By table and networks so are V_r, U_r, X_h and
  * V_h^e; of the networks alone (`alone`) they are what the networks say of the state itself. lud_arrays_free
  * gives the arrays back, in any case. */
-lud_status lud_empo_met_evaluate(lud_empo_met_training *training, const lud_statespace *space, bool alone,
-                                 lud_progress *progress, lud_empo_met_values *values, lud_error *error);
+lud_status lud_empo_met_evaluate(lud_empo_met_training *training, const lud_empo_reference *reference,
+                                 bool alone, lud_progress *progress, lud_empo_met_values *values,
+                                 lud_error *error);
