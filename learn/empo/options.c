@@ -3,7 +3,7 @@
 #include "base/options/automatic.h"
 #include "base/options/option_rows.h"
 
-static const char *const restart_names[] = {"visited", "successors", NULL};
+static const char *const restart_names[] = {"visited", "successors", "configurations", NULL};
 
 #define STEPS 1e15
 /* One line for each of the five networks. */
@@ -56,7 +56,9 @@ static const lud_option options[] = {
     REAL(restart_prob, "0", 0, 1,
          "chance that an episode begins in a state met before, not where the world resets to", AUTO),
     CHOICE(restart_from, "visited", restart_names,
-           "states that are kept to restart from: those visited, or all successors of those visited", AUTO),
+           "states that are kept to restart from: those visited, all successors of those visited, or (with "
+           "met_mebibytes) a few of every configuration of objects",
+           AUTO),
     INT(restart_choices, "2", 1, 16, "kept states drawn, of which the one restarted from least is taken",
         AUTO),
     INT(restart_steps, "0", 0, STEPS, "length of such episodes; 0: until the world ends them", AUTO),
@@ -360,6 +362,8 @@ lud_status lud_empo_learner_options_end(lud_tree *learner, lud_empo_learner_opti
         return lud_invalid_at(error, place,
                               "use_log_space_transform and use_z_space_transform exclude each other");
     if (o->met_mebibytes > 0) LUD_TRY(check_met(o, place, error));
+    if (o->met_mebibytes == 0 && o->restart_from == LUD_EMPO_CONFIGURATIONS)
+        return lud_invalid_at(error, place, "restart_from: configurations needs met_mebibytes");
     for (int net = 0; net < LUD_EMPO_NETS; net++)
         o->use_lookup[net] &= o->use_lookup_tables && lud_empo_stages_learn(s, net);
     return LUD_OK;

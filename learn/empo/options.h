@@ -6,7 +6,11 @@
 #include "learn/nn/optimiser.h"
 
 /* What the archive of states to restart from takes in. */
-typedef enum lud_empo_restart_from { LUD_EMPO_VISITED, LUD_EMPO_SUCCESSORS } lud_empo_restart_from;
+typedef enum lud_empo_restart_from {
+    LUD_EMPO_VISITED,
+    LUD_EMPO_SUCCESSORS,
+    LUD_EMPO_CONFIGURATIONS
+} lud_empo_restart_from;
 
 /* How robots act: by pi_r of the learned Q_r, or by a search from the present state. */
 typedef enum lud_empo_pi_r_mode { LUD_EMPO_DIRECT, LUD_EMPO_MCTS } lud_empo_pi_r_mode;

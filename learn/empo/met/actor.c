@@ -6,6 +6,7 @@
 
 #include "base/progress.h"
 #include "base/random.h"
+#include "learn/empo/met/kinds.h"
 
 #define NOBODY UINT32_MAX
 enum { LANE_STEP, LANE_ROBOTS, LANE_RESTART };
@@ -25,7 +26,8 @@ struct lud_empo_actor {
     int64_t *last_step; /* [n] steps after which the episode ends, 0: no limit but the world's */
     int64_t *node;      /* [n] */
     double *record;
-    int32_t *joint; /* [n_agents] */
+    int32_t *joint;        /* [n_agents] */
+    lud_empo_kinds *kinds; /* with restart_from: configurations */
     lud_empo_actor_counts counts;
 };
 
@@ -41,6 +43,16 @@ static bool restart(lud_empo_actor *a, int e) {
     const int64_t n = o->restart_from == LUD_EMPO_SUCCESSORS ? met.n : met.expanded;
     if (met.expanded == 0 || lud_unit(w.v[0]) >= o->restart_prob) return false;
     int64_t best = -1;
+    if (a->kinds) {
+        const lud_words place = draw(a, e, NOBODY, LUD_PURPOSE_EXPLORE, LANE_RESTART + 1);
+        if (lud_empo_kinds_count(a->kinds) == 0) return false;
+        memcpy(lud_empo_environments_state(&a->env, e),
+               lud_empo_kinds_draw(a->kinds, lud_unit(w.v[1]), lud_unit53(place.v[0], place.v[1])),
+               a->model->layout.state_bytes);
+        a->last_step[e] = o->restart_steps;
+        a->counts.restarts++;
+        return true;
+    }
     for (int i = 0; i < o->restart_choices && i < MAX_CHOICES; i++) {
         const lud_words place = draw(a, e, NOBODY, LUD_PURPOSE_EXPLORE, LANE_RESTART + 1 + (uint32_t)i);
         int64_t node = (int64_t)(lud_unit53(place.v[0], place.v[1]) * (double)n);
@@ -86,6 +98,8 @@ lud_status lud_empo_actor_create(const lud_empo_learner_options *options, lud_em
         a->joint = lud_arena_take_array(a->arena, (size_t)a->model->layout.n_agents, sizeof *a->joint);
         complete = a->last_step && a->node && a->record && a->joint;
     }
+    if (complete && options->restart_from == LUD_EMPO_CONFIGURATIONS)
+        complete = (a->kinds = lud_empo_kinds_create(features, seed)) != NULL;
     if (!complete) {
         lud_empo_actor_destroy(a);
         return lud_no_memory(error, "%d environments", (int)options->environments);
@@ -101,6 +115,7 @@ lud_status lud_empo_actor_create(const lud_empo_learner_options *options, lud_em
 
 void lud_empo_actor_destroy(lud_empo_actor *a) {
     if (!a) return;
+    lud_empo_kinds_destroy(a->kinds);
     lud_arena_destroy(a->arena);
     free(a);
 }
@@ -174,6 +189,10 @@ static void go_on(lud_empo_actor *a, int e, int64_t next) {
 lud_status lud_empo_actor_step(lud_empo_actor *a, const lud_empo_now *now, double tolerance,
                                lud_error *error) {
     LUD_TRY(make_known(a, error));
+    int64_t n_new;
+    const uint32_t *fresh = lud_empo_met_unsaid(a->met, &n_new);
+    for (int64_t i = 0; a->kinds && i < n_new; i++)
+        lud_empo_kinds_show(a->kinds, lud_empo_met_state(a->met, fresh[i]));
     LUD_TRY(lud_empo_ask_unsaid(a->asker, error));
     lud_empo_met_sweep(a->met, tolerance, 0);
     for (int e = 0; e < a->n; e++) {
@@ -200,6 +219,7 @@ void lud_empo_actor_visit(lud_empo_actor *a, const char *prefix, lud_checkpoint 
         lud_checkpoint_limit(checkpoint, text, (uint64_t)a->last_step[e], LUD_CHECKPOINT_MOST);
     snprintf(text, sizeof text, "%scounts", prefix);
     lud_checkpoint_bytes(checkpoint, text, &a->counts, sizeof a->counts);
+    if (a->kinds) lud_empo_kinds_visit(a->kinds, prefix, checkpoint);
 }
 
 /* ---- all that can be reached ---- */

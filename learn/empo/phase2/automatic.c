@@ -82,11 +82,12 @@ static void choose_starts(lud_automatic *a, options *o, double share) {
 }
 
 /* The same where there is more than can be met: half of all episodes are whole, the others go on to the end
- * from where somebody was. */
+ * from any configuration of objects that was met. */
 static void choose_far_starts(lud_automatic *a, options *o) {
     lud_automatic_set(a, &o->restart_prob, 0.5,
                       "half of all episodes are whole, there is more than can be met");
-    lud_automatic_set(a, &o->restart_from, LUD_EMPO_VISITED, "the others begin where somebody was");
+    lud_automatic_set(a, &o->restart_from, LUD_EMPO_CONFIGURATIONS,
+                      "the others begin with any objects anywhere: keys carried, doors open");
     lud_automatic_set(a, &o->restart_steps, 0, "and go on to the end");
     lud_automatic_set(a, &o->steps_per_episode, 0, "of the world");
 }
@@ -130,7 +131,7 @@ static void choose_networks(lud_automatic *a, options *o, const world_size *w) {
                       w->n_states > 0 ? "networks are asked for" : "too many states for one number each");
     lud_automatic_set(a, &o->batch_size, 32, "targets in expectation have little noise");
     lud_automatic_set(a, &s->total, total, "updates");
-    lud_automatic_set(a, &o->training_steps_per_env_step, 0.2, "new states and old ones");
+    lud_automatic_set(a, &o->training_steps_per_env_step, far ? 0.05 : 0.2, "new states and old ones");
     lud_automatic_set(a, &o->hidden_dim, 64, "wider ones learn no more");
     lud_automatic_set(a, &o->dropout, 0, "values are exact or wrong");
     lud_automatic_set(a, &o->log_space, !o->z_space,

@@ -23,9 +23,9 @@
 static const char small[] = THEORY SMALL;
 /* People at random, so that nothing needs to be solved; the crowd has too many states for so little memory.
  */
-static const char bounded[] =
-    THEORY SMALL "  human_prior: {type: random}\n  met_mebibytes: 0.5\n  exact_max_states: 0\n"
-                 "  restart_prob: 0.3\n  restart_steps: 4\n  met_refresh: 9\n";
+static const char bounded[] = THEORY SMALL
+    "  human_prior: {type: random}\n  met_mebibytes: 0.5\n  exact_max_states: 0\n"
+    "  restart_prob: 0.3\n  restart_steps: 4\n  restart_from: configurations\n  met_refresh: 9\n";
 
 static uint32_t random_below(uint32_t i, uint32_t n) {
     return lud_below(lud_draw((lud_random_key){31, i}, 0, 0, LUD_PURPOSE_USER, 0).v[0], n);
