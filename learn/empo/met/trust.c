@@ -160,7 +160,8 @@ void lud_empo_trust_print(const lud_empo_trust *t, const lud_empo_met_figures *m
     lud_text_append(out, "  V_r at the start %.5g, what then came %.5g +- %.2g\n", t->predicted, t->returned,
                     2 * t->deviation);
     if (lud_empo_trusted(t)) {
-        lud_text_append(out, "yes, where these robots go: values agree with what follows from them\n");
+        lud_text_append(out, "yes, where these robots go: values agree with what follows from them; what "
+                             "nobody met may be better\n");
         return;
     }
     lud_text_append(out, "no: %s\n",
