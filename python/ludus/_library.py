@@ -9,7 +9,7 @@ from pathlib import Path
 import cffi
 import numpy as np
 
-ABI = 3
+ABI = 4
 
 ffi = cffi.FFI()
 
