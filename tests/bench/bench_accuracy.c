@@ -101,7 +101,8 @@ static lud_status measure(lud_bench_report *report, lud_error *error) {
 
 const lud_bench lud_bench_accuracy = {
     .name = "learn/empo",
-    .about = "EMPO learned against exact: six worlds in tables, eight with the defaults, three seeds, the worst",
+    .about =
+        "EMPO learned against exact: six worlds in tables, eight with the defaults, three seeds, the worst",
     .run = measure,
     .slow = true,
 };
