@@ -35,6 +35,7 @@ typedef struct lud_empo_game {
     const double *goal_weight;                /* [n_goals] */
     double beta_h, gamma_h, nu_h, gamma_r, beta_r, zeta, xi, eta;
     double terminal_value, reward_weight; /* V_r of a terminal state; weight of U_r in (9) */
+    double power_floor;                   /* least X_h; 0: a person without power is told */
     bool optimistic, mean;                /* max instead of min in (1); mean instead of sum in (8) */
 } lud_empo_game;
 
@@ -299,6 +300,7 @@ LUD_EMPO_CODE int lud_empo_phase_2(const lud_empo_game *game, lud_empo_scratch *
         LUD_EMPO_MEET();
         /* (7), by every lane, so that all of them know */
         double power = lud_empo_power_sum(game->zeta, v_h_e + begin, game->goal_weight + begin, end - begin);
+        if (power < game->power_floor) power = game->power_floor;
         if (lane == 0) record[game->x_h + h] = power;
         if (!(power > 0)) return h;
     }

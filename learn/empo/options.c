@@ -3,7 +3,7 @@
 #include "base/options/automatic.h"
 #include "base/options/option_rows.h"
 
-static const char *const restart_names[] = {"visited", "successors", NULL};
+static const char *const restart_names[] = {"visited", "successors", "configurations", NULL};
 
 #define STEPS 1e15
 /* One line for each of the five networks. */
@@ -20,6 +20,7 @@ static const char *const restart_names[] = {"visited", "successors", NULL};
 #define DROPOUT(net, n)                                                                                      \
     REAL_AT(#net "_dropout", head_dropout[n], "-1", -1, 0.99, "of this head; -1: as `dropout`")
 
+static const char *const presets[] = {"best", "reference", NULL};
 static const char *const pi_r_modes[] = {"direct", "mcts", NULL};
 
 static const char *const target_modes[] = {"one_step", "n_step", "episode", NULL};
@@ -32,6 +33,10 @@ TABLE(optimiser_table, "optimiser", LUD_OPTIMISER_HELP, LUD_OPTIMISER_ROWS("1e-8
 static const lud_option options[] = {
     TEXT(type, "empo-phase2", "empo-phase2"),
     LUD_AUTOMATIC_ROW,
+    CHOICE(
+        preset, "best", presets,
+        "best: open options get the values that are known to be best; reference: those of the reference, in "
+        "brackets, as with automatic: false"),
     LUD_EMPO_THEORY_OPTIONS(theory),
     TREE(human_prior,
          "how people act: `exact` (solved first), `{type: learned, run: RUN}`, or a policy; "
@@ -51,7 +56,9 @@ static const lud_option options[] = {
     REAL(restart_prob, "0", 0, 1,
          "chance that an episode begins in a state met before, not where the world resets to", AUTO),
     CHOICE(restart_from, "visited", restart_names,
-           "states that are kept to restart from: those visited, or all successors of those visited", AUTO),
+           "states that are kept to restart from: those visited, all successors of those visited, or (with "
+           "met_mebibytes) a few of every configuration of objects",
+           AUTO),
     INT(restart_choices, "2", 1, 16, "kept states drawn, of which the one restarted from least is taken",
         AUTO),
     INT(restart_steps, "0", 0, STEPS, "length of such episodes; 0: until the world ends them", AUTO),
@@ -108,6 +115,15 @@ static const lud_option options[] = {
     INT(async_queue_size, "10000", 1, 1e9,
         "transitions on their way to the memory; when they are so many, actors wait"),
 
+    REAL(met_mebibytes, "0", 0, 1e6,
+         "memory for the states met, with their successors and values by exact look-ahead, from which robots "
+         "act "
+         "and networks learn; 0: Q_r by a network or table, targets from a replay memory",
+         AUTO),
+    INT(met_refresh, "64", 0, 1e6,
+        "with met_mebibytes: states without successors whose value is asked of the networks again in an "
+        "update"),
+
     INT_AT("num_training_steps", stages.total, "100000", 1, STEPS, "updates in all", AUTO),
     INT(updates_per_iteration, "100", 1, STEPS, "updates for a line of metrics"),
     INT(batch_size, "64", 1, 65536, "transitions for an update", AUTO),
@@ -146,7 +162,7 @@ static const lud_option options[] = {
     REAL_AT("lr_x_h", stages.lr[LUD_NET_X_H], "1e-4", 0, 10, "of X_h"),
     REAL_AT("lr_u_r", stages.lr[LUD_NET_U_R], "1e-4", 0, 10, "of U_r"),
     REAL_AT("lr_q_r", stages.lr[LUD_NET_Q_R], "1e-4", 0, 10, "of Q_r", AUTO),
-    REAL_AT("lr_v_r", stages.lr[LUD_NET_V_R], "1e-4", 0, 10, "of V_r"),
+    REAL_AT("lr_v_r", stages.lr[LUD_NET_V_R], "1e-4", 0, 10, "of V_r", AUTO),
     BOOL_AT("use_sqrt_lr_decay", stages.decay_lr, "true", "rates decay at the end; false: constant"),
     REAL_AT("lr_constant_fraction", stages.constant_fraction, "0.7", 0, 1, "share of all updates before",
             AUTO),
@@ -180,7 +196,7 @@ static const lud_option options[] = {
             AUTO),
     BOOL_AT("u_r_use_network", stages.u_r_network, "false", "learn U_r instead of computing it from X_h"),
     BOOL_AT("v_r_use_network", stages.v_r_network, "false",
-            "learn V_r instead of computing it from U_r and Q_r"),
+            "learn V_r instead of computing it from U_r and Q_r", AUTO),
     BOOL(include_step_count, "true", "remaining steps are part of a state"),
 
     INT(hidden_dim, "256", 4, 65536, "width F of heads and state features", AUTO),
@@ -223,6 +239,7 @@ const lud_option_table lud_empo_learner_table =
 
 unsigned lud_empo_learner_networks(const lud_empo_learner_options *o) {
     unsigned networks = 0;
+    if (o->met_mebibytes > 0) return 1u << LUD_NET_V_H_E | 1u << LUD_NET_V_R;
     for (int net = 0; net < LUD_EMPO_NETS; net++)
         if (lud_empo_stages_learn(&o->stages, net) && !o->use_lookup[net]) networks |= 1u << net;
     return networks;
@@ -252,7 +269,50 @@ lud_status lud_empo_learning_check(lud_empo_theory *theory, lud_optimiser_option
 
 lud_status lud_empo_learner_options_begin(lud_arena *arena, lud_tree *learner, lud_empo_learner_options *o,
                                           lud_error *error) {
-    return lud_options_read(&lud_empo_learner_table, arena, learner, o, error);
+    LUD_TRY(lud_options_read(&lud_empo_learner_table, arena, learner, o, error));
+    if (o->preset == LUD_EMPO_AS_REFERENCE) o->automatic = false;
+    return LUD_OK;
+}
+
+/* What only training from a replay memory can do: the first of these that is asked for, or null. */
+const char *lud_empo_learner_needs_replay(const lud_empo_learner_options *o) {
+    const struct {
+        bool asked;
+        const char *name;
+    } all[] = {{o->use_lookup_tables, "use_lookup_tables"},
+               {o->async_training, "async_training"},
+               {o->use_rnd, "use_rnd"},
+               {o->use_count_based_curiosity, "use_count_based_curiosity"},
+               {o->pi_r_mode != LUD_EMPO_DIRECT, "pi_r_mode: mcts"},
+               {o->plasticity_interval > 0, "plasticity_diagnostics_interval"},
+               {o->v_h_e_target_mode != LUD_EMPO_ONE_STEP, "v_h_e_target_mode"},
+               {o->q_r_target_mode != LUD_EMPO_ONE_STEP, "q_r_target_mode"},
+               {o->hindsight_prob > 0, "hindsight_prob"},
+               {!o->fresh_goals, "fresh_goals: false"},
+               {o->replay_contest > 1, "replay_contest"},
+               {o->advantage_loss, "q_r_advantage_weighted_loss"},
+               {o->stages.u_r_network, "u_r_use_network"},
+               {o->stages.gamma_h_curriculum, "gamma_h_curriculum"},
+               {o->stages.gamma_r_curriculum, "gamma_r_curriculum"},
+               {o->z_space, "use_z_space_transform"},
+               {o->x_h_goals > 0, "x_h_goals"}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].asked) return all[i].name;
+    return NULL;
+}
+
+/* Values of states that were met come from look-ahead; V_h^e of all goals and V_r have networks. */
+static lud_status check_met(const lud_empo_learner_options *o, lud_place place, lud_error *error) {
+    const char *other = lud_empo_learner_needs_replay(o);
+    if (other)
+        return lud_invalid_at(
+            error, place, "%s belongs to training from a replay memory; expected met_mebibytes: 0", other);
+    if (!o->expected_people || o->stages.x_h_network || !o->stages.v_r_network)
+        return lud_invalid_at(
+            error, place,
+            "met_mebibytes looks ahead over all that people may do; expected expected_people: "
+            "true, x_h_use_network: false and v_r_use_network: true");
+    return LUD_OK;
 }
 
 lud_status lud_empo_learner_options_end(lud_tree *learner, lud_empo_learner_options *o, lud_error *error) {
@@ -301,6 +361,9 @@ lud_status lud_empo_learner_options_end(lud_tree *learner, lud_empo_learner_opti
     if (o->log_space && o->z_space)
         return lud_invalid_at(error, place,
                               "use_log_space_transform and use_z_space_transform exclude each other");
+    if (o->met_mebibytes > 0) LUD_TRY(check_met(o, place, error));
+    if (o->met_mebibytes == 0 && o->restart_from == LUD_EMPO_CONFIGURATIONS)
+        return lud_invalid_at(error, place, "restart_from: configurations needs met_mebibytes");
     for (int net = 0; net < LUD_EMPO_NETS; net++)
         o->use_lookup[net] &= o->use_lookup_tables && lud_empo_stages_learn(s, net);
     return LUD_OK;

@@ -6,7 +6,11 @@
 #include "learn/nn/optimiser.h"
 
 /* What the archive of states to restart from takes in. */
-typedef enum lud_empo_restart_from { LUD_EMPO_VISITED, LUD_EMPO_SUCCESSORS } lud_empo_restart_from;
+typedef enum lud_empo_restart_from {
+    LUD_EMPO_VISITED,
+    LUD_EMPO_SUCCESSORS,
+    LUD_EMPO_CONFIGURATIONS
+} lud_empo_restart_from;
 
 /* How robots act: by pi_r of the learned Q_r, or by a search from the present state. */
 typedef enum lud_empo_pi_r_mode { LUD_EMPO_DIRECT, LUD_EMPO_MCTS } lud_empo_pi_r_mode;
@@ -19,9 +23,13 @@ typedef enum lud_empo_target_mode {
     LUD_EMPO_EPISODE
 } lud_empo_target_mode;
 
+/* What open options are set to: the best that is known for any world, or the reference's values. */
+typedef enum lud_empo_preset { LUD_EMPO_BEST, LUD_EMPO_AS_REFERENCE } lud_empo_preset;
+
 typedef struct lud_empo_learner_options {
     const char *type; /* empo-phase2 */
     bool automatic;
+    int preset; /* lud_empo_preset */
     lud_empo_theory theory;
     lud_empo_stages stages; /* its beta_r, gamma_h and gamma_r are taken from the theory */
     lud_tree *human_prior;  /* `exact`, or a policy; null: heuristic */
@@ -47,6 +55,10 @@ typedef struct lud_empo_learner_options {
     bool async_training;
     int64_t num_actors, actor_sync_freq, rnd_sync_freq, async_min_buffer_size, async_queue_size;
     double max_env_steps_per_training_step;
+
+    /* states met */
+    double met_mebibytes; /* 0: targets from a replay memory instead */
+    int64_t met_refresh;
 
     /* update */
     int64_t replay_contest, batch_size, updates_per_iteration, x_h_goals;
@@ -86,6 +98,9 @@ unsigned lud_empo_learner_networks(const lud_empo_learner_options *options);
 /* Whether targets need more than single transitions: for trajectories or for goals in hindsight. */
 bool lud_empo_learner_uses_trajectories(const lud_empo_learner_options *options);
 bool lud_empo_learner_keeps_trajectories(const lud_empo_learner_options *options);
+
+/* The name of an option asked for that met_mebibytes excludes, or null. */
+const char *lud_empo_learner_needs_replay(const lud_empo_learner_options *options);
 
 /* Checks that both phases share; `instead` says what they do without the habit of nu_h. */
 lud_status lud_empo_learning_check(lud_empo_theory *theory, lud_optimiser_options *optimiser,

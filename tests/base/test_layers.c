@@ -62,6 +62,7 @@ static const struct room {
     {"learn/empo/people/", EMPO},          /* people as others see them */
     {"learn/empo/targets/", EMPO},         /* values, batches and targets of phase 2 */
     {"learn/empo/explore/", EMPO},         /* curiosity, novelty, search */
+    {"learn/empo/met/", EMPO},             /* states met, look-ahead over them */
     {"learn/empo/phase2/", EMPO},          /* the learner of power */
     {"learn/mappo/", MAPPO},               /* graph MAPPO */
     {"learn/ticks/", MAPPO},               /* many agents, one model; acts with the networks of graph MAPPO */

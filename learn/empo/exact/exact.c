@@ -17,8 +17,8 @@ enum { CHUNK = 32, ALIGN_DOUBLES = 8 };
 
 /* Joint action -> (joint human action, joint robot action) and back. */
 static lud_status index_joint_actions(lud_empo_problem *problem, lud_error *error) {
-    const lud_model *model = problem->space->model;
-    int32_t n_joint = problem->space->n_joint_actions;
+    const lud_model *model = problem->model;
+    const int32_t n_joint = problem->n_joint_actions = lud_joint_action_count(&model->layout);
     size_t bytes = (size_t)n_joint;
     problem->human_of = lud_arena_take_array(problem->arena, bytes, sizeof(int32_t));
     problem->robot_of = lud_arena_take_array(problem->arena, bytes, sizeof(int32_t));
@@ -36,7 +36,7 @@ static lud_status index_joint_actions(lud_empo_problem *problem, lud_error *erro
 }
 
 static lud_status fill_problem(lud_empo_problem *problem, lud_error *error) {
-    const lud_model *model = problem->space->model;
+    const lud_model *model = problem->model;
     LUD_TRY(lud_empo_layout_find(model, &problem->layout, error));
     const lud_empo_layout *layout = &problem->layout;
     problem->goal_weight = lud_arena_take_array(problem->arena, (size_t)layout->n_goals, sizeof(double));
@@ -45,8 +45,10 @@ static lud_status fill_problem(lud_empo_problem *problem, lud_error *error) {
     return index_joint_actions(problem, error);
 }
 
-lud_status lud_empo_problem_create(const lud_statespace *space, const lud_empo_theory *theory,
-                                   lud_empo_problem **problem, lud_error *error) {
+/* `space` may be null. */
+static lud_status create_problem(const lud_model *model, const lud_statespace *space,
+                                 const lud_empo_theory *theory, lud_empo_problem **problem,
+                                 lud_error *error) {
     *problem = NULL;
     lud_arena *arena = lud_arena_create(1 << 16);
     lud_empo_problem *p = arena ? lud_arena_take(arena, sizeof *p) : NULL;
@@ -55,6 +57,7 @@ lud_status lud_empo_problem_create(const lud_statespace *space, const lud_empo_t
         return lud_no_memory(error, "the problem");
     }
     p->space = space;
+    p->model = model;
     p->theory = *theory;
     p->arena = arena;
     lud_status status = lud_empo_theory_check(&p->theory, (lud_place){0}, error);
@@ -66,8 +69,67 @@ lud_status lud_empo_problem_create(const lud_statespace *space, const lud_empo_t
     return status;
 }
 
+lud_status lud_empo_problem_create(const lud_statespace *space, const lud_empo_theory *theory,
+                                   lud_empo_problem **problem, lud_error *error) {
+    return create_problem(space->model, space, theory, problem, error);
+}
+
+lud_status lud_empo_problem_of_model(const lud_model *model, const lud_empo_theory *theory,
+                                     lud_empo_problem **problem, lud_error *error) {
+    return create_problem(model, NULL, theory, problem, error);
+}
+
 void lud_empo_problem_destroy(lud_empo_problem *problem) {
     if (problem) lud_arena_destroy(problem->arena);
+}
+
+lud_empo_game lud_empo_game_of(const lud_empo_problem *problem, int32_t noop[LUD_EMPO_MAX_AGENTS]) {
+    const lud_empo_layout *layout = &problem->layout;
+    const lud_empo_theory *theory = &problem->theory;
+    lud_empo_game game = {.n_humans = layout->n_humans,
+                          .n_goals = layout->n_goals,
+                          .n_robot_actions = layout->n_robot_actions,
+                          .n_profiles = layout->n_human_profiles,
+                          .n_joint_actions = problem->n_joint_actions,
+                          .max_actions = layout->max_human_actions,
+                          .n_policies = layout->policy_begin[layout->n_humans],
+                          .v_r = layout->v_r,
+                          .u_r = layout->u_r,
+                          .x_h = layout->x_h,
+                          .v_h_e = layout->v_h_e,
+                          .v_h_m = layout->v_h_m,
+                          .q_r = layout->q_r,
+                          .pi_r = layout->pi_r,
+                          .policies = layout->policies,
+                          .record_doubles = layout->record_doubles,
+                          .n_actions = layout->n_human_actions,
+                          .noop = noop,
+                          .goal_begin = layout->goal_begin,
+                          .policy_begin = layout->policy_begin,
+                          .joint_of = problem->joint_of,
+                          .goal_weight = problem->goal_weight,
+                          .beta_h = theory->beta_h,
+                          .gamma_h = theory->gamma_h,
+                          .nu_h = theory->nu_h,
+                          .gamma_r = theory->gamma_r,
+                          .beta_r = theory->beta_r,
+                          .zeta = theory->zeta,
+                          .xi = theory->xi,
+                          .eta = theory->eta,
+                          .terminal_value = theory->terminal_value,
+                          .reward_weight = lud_empo_reward_weight_of(theory),
+                          .optimistic = theory->optimistic,
+                          .mean = theory->aggregate == LUD_EMPO_MEAN};
+    game.width = (2 * layout->n_goals + 1 + ALIGN_DOUBLES - 1) / ALIGN_DOUBLES * ALIGN_DOUBLES;
+    for (int h = 0; h < layout->n_humans; h++) {
+        noop[h] = 0;
+        const lud_action_space *actions = &problem->model->layout.actions[layout->humans[h]];
+        int n_actions = layout->n_human_actions[h];
+        game.n_beliefs += n_actions * layout->n_human_profiles;
+        for (int a = actions->n_discrete - 1; a >= 0 && actions->names; a--)
+            if (!strcmp(actions->names[a], "still")) noop[h] = a;
+    }
+    return game;
 }
 
 /* ---- one state ---- */
@@ -249,59 +311,9 @@ static lud_status take_scratch(sweep *s, lud_error *error) {
     return LUD_OK;
 }
 
-/* The problem as the equations read it; pointers into the problem and the sweep. */
-static void describe_game(sweep *s) {
-    const lud_empo_problem *problem = s->problem;
-    const lud_empo_layout *layout = &problem->layout;
-    const lud_empo_theory *theory = &problem->theory;
-    s->game = (lud_empo_game){.n_humans = layout->n_humans,
-                              .n_goals = layout->n_goals,
-                              .n_robot_actions = layout->n_robot_actions,
-                              .n_profiles = layout->n_human_profiles,
-                              .n_joint_actions = problem->space->n_joint_actions,
-                              .max_actions = layout->max_human_actions,
-                              .n_policies = layout->policy_begin[layout->n_humans],
-                              .v_r = layout->v_r,
-                              .u_r = layout->u_r,
-                              .x_h = layout->x_h,
-                              .v_h_e = layout->v_h_e,
-                              .v_h_m = layout->v_h_m,
-                              .q_r = layout->q_r,
-                              .pi_r = layout->pi_r,
-                              .policies = layout->policies,
-                              .record_doubles = layout->record_doubles,
-                              .n_actions = layout->n_human_actions,
-                              .noop = s->noop,
-                              .goal_begin = layout->goal_begin,
-                              .policy_begin = layout->policy_begin,
-                              .joint_of = problem->joint_of,
-                              .goal_weight = problem->goal_weight,
-                              .beta_h = theory->beta_h,
-                              .gamma_h = theory->gamma_h,
-                              .nu_h = theory->nu_h,
-                              .gamma_r = theory->gamma_r,
-                              .beta_r = theory->beta_r,
-                              .zeta = theory->zeta,
-                              .xi = theory->xi,
-                              .eta = theory->eta,
-                              .terminal_value = theory->terminal_value,
-                              .reward_weight = lud_empo_reward_weight_of(theory),
-                              .optimistic = theory->optimistic,
-                              .mean = theory->aggregate == LUD_EMPO_MEAN};
-    lud_empo_game *game = &s->game;
-    game->width = (2 * layout->n_goals + 1 + ALIGN_DOUBLES - 1) / ALIGN_DOUBLES * ALIGN_DOUBLES;
-    for (int h = 0; h < layout->n_humans; h++) {
-        const lud_action_space *actions = &problem->space->model->layout.actions[layout->humans[h]];
-        int n_actions = layout->n_human_actions[h];
-        game->n_beliefs += n_actions * layout->n_human_profiles;
-        for (int a = actions->n_discrete - 1; a >= 0 && actions->names; a--)
-            if (!strcmp(actions->names[a], "still")) s->noop[h] = a;
-    }
-}
-
 static lud_status prepare(sweep *s, lud_error *error) {
     LUD_TRY(lud_empo_levels_find(s->problem->space, s->arena, &s->levels, error));
-    describe_game(s);
+    s->game = lud_empo_game_of(s->problem, s->noop);
     s->window = credit_window(s);
     const lud_empo_run *run = s->run;
     if (run->device && lud_empo_device_sweeps(run->device)) {

@@ -13,7 +13,9 @@
 
 /* What is solved. */
 typedef struct lud_empo_problem {
-    const lud_statespace *space;
+    const lud_statespace *space; /* null: lud_empo_problem_of_model */
+    const lud_model *model;
+    int32_t n_joint_actions;
     lud_empo_theory theory;
     lud_empo_layout layout;
     double *goal_weight; /* [n_goals] */
@@ -54,7 +56,14 @@ typedef struct lud_empo_run {
  * without goals, no people at all, continuous actions, a world without an exact model. */
 lud_status lud_empo_problem_create(const lud_statespace *space, const lud_empo_theory *theory,
                                    lud_empo_problem **problem, lud_error *error);
+/* The same for a model whose states are not listed: for lud_empo_game_of, not to be solved. */
+lud_status lud_empo_problem_of_model(const lud_model *model, const lud_empo_theory *theory,
+                                     lud_empo_problem **problem, lud_error *error);
 void lud_empo_problem_destroy(lud_empo_problem *problem);
+
+/* The problem as the equations of one state read it; fills noop[n_humans], and points there and into the
+ * problem. */
+lud_empo_game lud_empo_game_of(const lud_empo_problem *problem, int32_t noop[LUD_EMPO_MAX_AGENTS]);
 
 /* Solves. A person whom no goal is open to (X_h = 0) is an error that names state and person. LUD_INTERRUPTED
  * after Ctrl-C: levels above the one reported by level_done are complete. */

@@ -51,6 +51,24 @@ int32_t *lud_empo_environments_advance(lud_empo_environments *v, int e) {
     return lud_empo_environments_encode(v, e);
 }
 
+int lud_empo_environments_renew_goals(lud_empo_environments *v, int e, double resample) {
+    const int n_humans = v->features->layout.n_humans;
+    const int32_t *record = v->records + (size_t)e * (size_t)v->features->words;
+    int32_t *goals = v->goals + (size_t)e * (size_t)n_humans;
+    int achieved = 0;
+    for (int h = 0; h < n_humans; h++) {
+        if (!lud_empo_features_achieved(v->features, record, h, goals[h])) continue;
+        goals[h] = lud_empo_environments_goal(v, e, h, LUD_EMPO_GOAL_AFTER_ACHIEVEMENT);
+        achieved++;
+    }
+    const lud_random_key key = {v->seed, (uint32_t)e};
+    const lud_words w = lud_draw(key, v->tick[e], UINT32_MAX, LUD_PURPOSE_GOAL, LUD_EMPO_GOAL_AT_RANDOM);
+    if (achieved || lud_unit(w.v[0]) >= resample) return achieved;
+    for (int h = 0; h < n_humans; h++)
+        goals[h] = lud_empo_environments_goal(v, e, h, LUD_EMPO_GOAL_AT_RANDOM);
+    return achieved;
+}
+
 bool lud_empo_environments_over(const lud_empo_environments *v, int e, int64_t limit) {
     return (limit && v->episode_step[e] >= limit) ||
            v->model->world->is_terminal(v->model, lud_empo_environments_state(v, e));

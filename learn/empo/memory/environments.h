@@ -39,6 +39,9 @@ static inline uint8_t *lud_empo_environments_state(const lud_empo_environments *
 }
 /* After a step of environment e: counts it and encodes the state. */
 int32_t *lud_empo_environments_advance(lud_empo_environments *environments, int e);
+/* Then: who has achieved a goal gets another one, and with chance `resample` everybody does. Returns how many
+ * were achieved. */
+int lud_empo_environments_renew_goals(lud_empo_environments *environments, int e, double resample);
 /* Whether its episode ends there: after `limit` steps (0: none), or because the world does. */
 bool lud_empo_environments_over(const lud_empo_environments *environments, int e, int64_t limit);
 /* Begins an episode: step 0, new goals. And where the world begins it; its caller may know another state. */

@@ -78,7 +78,18 @@ static void choose_starts(lud_automatic *a, options *o, double share) {
     lud_automatic_set(a, &o->restart_steps, 1, "one step from each");
     lud_automatic_set(a, &o->restart_choices, 8, "those that were begun in least");
     lud_automatic_set(a, &o->steps_per_episode, 0, "until the world ends them");
-    lud_automatic_set(a, &o->buffer_size, 400000, "as memory allows");
+    if (o->met_mebibytes == 0) lud_automatic_set(a, &o->buffer_size, 400000, "as memory allows");
+}
+
+/* The same where there is more than can be met: half of all episodes are whole, the others go on to the end
+ * from any configuration of objects that was met. */
+static void choose_far_starts(lud_automatic *a, options *o) {
+    lud_automatic_set(a, &o->restart_prob, 0.5,
+                      "half of all episodes are whole, there is more than can be met");
+    lud_automatic_set(a, &o->restart_from, LUD_EMPO_CONFIGURATIONS,
+                      "the others begin with any objects anywhere: keys carried, doors open");
+    lud_automatic_set(a, &o->restart_steps, 0, "and go on to the end");
+    lud_automatic_set(a, &o->steps_per_episode, 0, "of the world");
 }
 
 static void choose_stages(lud_automatic *a, lud_empo_stages *s, const char *why) {
@@ -114,19 +125,22 @@ static void choose_tables(lud_automatic *a, options *o, const world_size *w) {
 static void choose_networks(lud_automatic *a, options *o, const world_size *w) {
     lud_empo_stages *s = &o->stages;
     const double states = w->n_states > 0 ? w->n_states : 20000;
-    const double total = fmin(fmax(round(4.0 * states / 1000) * 1000, 8000), 30000);
+    const bool far = o->met_mebibytes > 0 && w->n_states <= 0;
+    const double total = far ? 30000 : fmin(fmax(round(4.0 * states / 1000) * 1000, 8000), 30000);
     lud_automatic_set(a, &o->use_lookup_tables, 0,
                       w->n_states > 0 ? "networks are asked for" : "too many states for one number each");
     lud_automatic_set(a, &o->batch_size, 32, "targets in expectation have little noise");
     lud_automatic_set(a, &s->total, total, "updates");
-    lud_automatic_set(a, &o->training_steps_per_env_step, 0.2, "new states and old ones");
+    lud_automatic_set(a, &o->training_steps_per_env_step, far ? 0.05 : 0.2, "new states and old ones");
     lud_automatic_set(a, &o->hidden_dim, 64, "wider ones learn no more");
     lud_automatic_set(a, &o->dropout, 0, "values are exact or wrong");
     lud_automatic_set(a, &o->log_space, !o->z_space,
                       o->z_space ? NULL : "errors of small and large values count alike");
-    lud_automatic_set(a, &o->dueling, 1, "actions differ by little where states differ by much");
+    if (o->met_mebibytes == 0)
+        lud_automatic_set(a, &o->dueling, 1, "actions differ by little where states differ by much");
     lud_automatic_set(a, &s->lr[LUD_NET_V_H_E], 2e-3, "at first");
-    lud_automatic_set(a, &s->lr[LUD_NET_Q_R], 3e-3, "at first");
+    lud_automatic_set(a, &s->lr[LUD_NET_Q_R], 3e-3, o->met_mebibytes > 0 ? NULL : "at first");
+    if (o->met_mebibytes > 0) lud_automatic_set(a, &s->lr[LUD_NET_V_R], 3e-3, "at first");
     lud_automatic_set(a, &s->constant_fraction, 0.3, "then rates fall");
     lud_automatic_set(a, &s->cosine_decay, 1, "to nothing at the end");
     for (int net = 0; net < LUD_EMPO_NETS; net++) {
@@ -134,9 +148,21 @@ static void choose_networks(lud_automatic *a, options *o, const world_size *w) {
                           net ? NULL : "values travel a step with each copy; so of the others");
         lud_automatic_set(a, &o->weight_decay[net], 0, net ? NULL : "it would pull values; so of the others");
     }
-    lud_automatic_set(a, &s->epsilon_r_end, 0.3, "go on looking aside");
-    lud_automatic_set(a, &s->epsilon_h_end, 0.3, "likewise");
-    choose_starts(a, o, 0.9);
+    lud_automatic_set(a, &s->epsilon_r_end, far ? 0.1 : 0.3, "go on looking aside");
+    lud_automatic_set(a, &s->epsilon_h_end, far ? 0.1 : 0.3, "likewise");
+    if (far)
+        choose_far_starts(a, o);
+    else
+        choose_starts(a, o, 0.9);
+}
+
+/* The states met, and networks for the others. */
+static void choose_met(lud_automatic *a, options *o, const world_size *w) {
+    lud_empo_stages *s = &o->stages;
+    for (int net = 0; net < LUD_EMPO_NETS; net++) lud_automatic_set(a, &s->warmup[net], 0, NULL);
+    lud_automatic_set(a, &s->beta_r_ramp, 0, "values are those of the final policy at any time");
+    lud_automatic_set(a, &s->v_r_network, 1, "for what was not met");
+    choose_networks(a, o, w);
 }
 
 lud_status lud_empo_phase2_choose(const lud_scenario *scenario, lud_arena *arena, options *o,
@@ -153,7 +179,20 @@ lud_status lud_empo_phase2_choose(const lud_scenario *scenario, lud_arena *arena
     }
     choose_targets(&a, o, &w);
     lud_automatic_set(&a, &o->stages.x_h_network, 0, "it follows from V_h^e");
+    const char *replay = lud_empo_learner_needs_replay(o);
+    if (lud_automatic_is_open(&a, &o->met_mebibytes)) {
+        if (replay || !o->expected_people)
+            lud_automatic_set(&a, &o->met_mebibytes, 0, "%s belongs to a replay memory",
+                              replay ? replay : "expected_people: false");
+        else
+            lud_automatic_set(&a, &o->met_mebibytes, 1024, "the states met, solved as far as they go");
+    }
+    if (o->met_mebibytes > 0) choose_met(&a, o, &w);
     const bool open = lud_automatic_is_open(&a, &o->use_lookup_tables);
+    if (o->met_mebibytes > 0) {
+        *chosen = lud_automatic_end(&a, arena);
+        return *chosen ? LUD_OK : lud_no_memory(error, "a learner");
+    }
     if (open ? w.n_states > 0 && !wants_networks(o) : o->use_lookup_tables)
         choose_tables(&a, o, &w);
     else

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "learn/empo/phase2/met_evaluation.h"
 #include "learn/nn/arrays.h"
 
 typedef lud_empo_phase2_learner phase2;
@@ -31,9 +32,27 @@ enum { BLOCK = 2048 }; /* states evaluated at once */
     X(random_v_r, "exact/v_r_of_random", NULL, "exact V_r of the random policy at the start")                \
     X(regret, "exact/regret", "%.3f", "regret of the learned policy, as a share of the random one's")
 
-const lud_metric lud_empo_phase2_evaluation_columns[] = {EVALUATION(LUD_COLUMN_METRIC)};
+/* Of learners that keep the states met: the same without the table, and what shows without an exact solution.
+ */
+#define ALONE(X)                                                                                             \
+    X(exact.v_r, "network/v_r_error", NULL, "error of V_r of the networks alone, without the states met")    \
+    X(exact.x_h, "network/x_h_error", NULL, "of X_h")                                                        \
+    X(everywhere.v_r, "network/v_r_error_everywhere", NULL, "of V_r over all states")                        \
+    X(regret, "network/regret", NULL, "regret of look-ahead over the networks alone")
+#define TRUST(X)                                                                                             \
+    X(residual, "trust/residual", "%.4f", "V_r against one step of look-ahead, where the learned robots go") \
+    X(met, "trust/met", NULL, "share of those states that are in the table with their successors")           \
+    X(from_table, "trust/from_table", NULL, "share of what follows them that the table answered for")        \
+    X(predicted, "trust/v_r_predicted", NULL, "mean V_r at the start of these episodes")                     \
+    X(returned, "trust/v_r_returned", NULL, "mean of what then came")
+
+const lud_metric lud_empo_phase2_evaluation_columns[] = {
+    EVALUATION(LUD_COLUMN_METRIC) ALONE(LUD_COLUMN_METRIC) TRUST(LUD_COLUMN_METRIC)};
 enum { N_EVALUATION = sizeof lud_empo_phase2_evaluation_columns / sizeof(lud_metric) };
-const int lud_empo_phase2_n_evaluation_columns = N_EVALUATION;
+#define ONE(...) +1
+enum { N_EXACT = 0 EVALUATION(ONE) };
+const int lud_empo_met_n_evaluation_columns = N_EVALUATION;
+const int lud_empo_phase2_n_evaluation_columns = N_EXACT;
 
 /* ---- learned values ---- */
 
@@ -106,6 +125,12 @@ static lud_status learned_values(phase2 *p, uint64_t n, const uint8_t *states, l
 
 lud_status lud_empo_state_values(phase2 *p, const uint8_t *state, double *record, lud_error *error) {
     const lud_empo_layout *layout = &p->features.layout;
+    if (p->met) {
+        LUD_TRY(lud_empo_look_ahead(&p->met->ahead, state, error));
+        memcpy(record, p->met->ahead.record, (size_t)layout->record_doubles * sizeof *record);
+        for (int g = 0; g < layout->n_goals; g++) record[layout->v_h_m + g] = NAN;
+        return LUD_OK;
+    }
     learned_arrays l;
     const lud_status status = learned_values(p, 1, state, &l, error);
     if (status == LUD_OK) {
@@ -135,27 +160,66 @@ lud_status lud_empo_state_values(phase2 *p, const uint8_t *state, double *record
 
 /* ---- comparing with the exact solution ---- */
 
-lud_status lud_empo_phase2_evaluate(lud_learner *learner, double *row, lud_error *error) {
-    phase2 *p = (phase2 *)learner;
-    lud_status status = lud_empo_reference_ensure(p->scenario, &p->options.theory, p->prior.policy,
-                                                  p->options.exact_max_states, &p->reference, error);
-    if (status || !p->reference.solved || p->options.exact_max_states == 0) return status;
+/* The distance of what was learned on the states met, or of its networks alone. */
+static lud_status compare_met(phase2 *p, bool alone, lud_empo_distance *distance, lud_error *error) {
+    lud_empo_met_values v;
+    lud_status status = lud_empo_met_evaluate(p->met, &p->reference, alone, p->base.progress, &v, error);
+    const lud_empo_learned learned = {v.v_r, v.u_r, v.x_h, v.v_h_e, v.q_r, v.pi_r};
+    if (status == LUD_OK)
+        status = lud_empo_reference_compare(&p->reference, &learned, (int)p->scenario->run.threads, distance,
+                                            error);
+    lud_arrays_free(&v.arrays);
+    return status;
+}
+
+static lud_status compare_learned(phase2 *p, lud_error *error) {
     learned_arrays l;
-    status = learned_values(p, p->reference.space->n_states, p->reference.space->states, &l, error);
+    lud_status status =
+        learned_values(p, p->reference.space->n_states, p->reference.space->states, &l, error);
     const lud_empo_learned learned = {l.v_r, l.u_r, l.x_h, l.v_h_e, l.q_r, l.pi_r};
     if (status == LUD_OK)
         status = lud_empo_reference_compare(&p->reference, &learned, (int)p->scenario->run.threads,
                                             &p->distance, error);
     lud_arrays_free(&l.arrays);
-    if (status) return status;
-    p->evaluated = true;
-#define FIELD(field, ...) p->distance.field,
-    const double values[N_EVALUATION] = {EVALUATION(FIELD)};
-    memcpy(row, values, sizeof values);
+    return status;
+}
+
+lud_status lud_empo_phase2_evaluate(lud_learner *learner, double *row, lud_error *error) {
+    enum { EPISODES = 64 };
+    phase2 *p = (phase2 *)learner;
+    const lud_empo_learner_options *o = &p->options;
+    const int n_columns = p->base.n_evaluation_columns;
+    for (int i = 0; i < n_columns; i++) row[i] = NAN;
+    p->has_trust = false;
+    if (p->met) {
+        LUD_TRY(lud_empo_trust_measure(&p->met->ahead, &o->theory, (uint64_t)p->scenario->run.seed, EPISODES,
+                                       o->steps_per_episode, p->base.progress, &p->trust, error));
+        p->has_trust = true;
+    }
+    LUD_TRY(lud_empo_reference_ensure(p->scenario, &o->theory, p->prior.policy, o->exact_max_states,
+                                      &p->reference, error));
+    const bool known = p->reference.solved && o->exact_max_states > 0;
+    if (known) {
+        LUD_TRY(p->met ? compare_met(p, false, &p->distance, error) : compare_learned(p, error));
+        if (p->met) LUD_TRY(compare_met(p, true, &p->alone, error));
+        p->evaluated = true;
+    }
+#define OF_DISTANCE(field, ...) known ? p->distance.field : NAN,
+#define OF_ALONE(field, ...)    known && p->met ? p->alone.field : NAN,
+#define OF_TRUST(field, ...)    p->met ? p->trust.field : NAN,
+    const double values[N_EVALUATION] = {EVALUATION(OF_DISTANCE) ALONE(OF_ALONE) TRUST(OF_TRUST)};
+    memcpy(row, values, (size_t)n_columns * sizeof *values);
     return LUD_OK;
 }
 
+static void report_trust(const lud_empo_phase2_learner *p, lud_text *out) {
+    if (!p->has_trust) return;
+    const lud_empo_met_figures met = lud_empo_met_get(p->met->met);
+    lud_empo_trust_print(&p->trust, &met, out);
+}
+
 void lud_empo_phase2_report_evaluation(const lud_empo_phase2_learner *p, lud_text *out) {
+    report_trust(p, out);
     if (!p->evaluated) {
         if (p->reference.too_large)
             lud_text_append(out, "\nthe world has more than %lld states and is not solved for comparison\n",
@@ -181,4 +245,12 @@ void lud_empo_phase2_report_evaluation(const lud_empo_phase2_learner *p, lud_tex
                     d->policy_v_r, d->random_v_r);
     lud_text_append(out, "  regret                         %8.2f %%  of the gap between random and exact\n",
                     100 * d->regret);
+    if (!p->met) return;
+    const lud_empo_distance *n = &p->alone;
+    lud_text_append(out, "  the networks alone, without the states met:\n");
+    lud_text_append(out, "  V_r, relative error            %9.4f %9.4f %9.4f %9.4f\n", n->exact.v_r,
+                    n->learned.v_r, n->random.v_r, n->everywhere.v_r);
+    lud_text_append(out, "  X_h, relative error            %9.4f %9.4f %9.4f %9.4f\n", n->exact.x_h,
+                    n->learned.x_h, n->random.x_h, n->everywhere.x_h);
+    lud_text_append(out, "  regret of look-ahead over them %8.2f %%\n", 100 * n->regret);
 }

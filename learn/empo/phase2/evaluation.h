@@ -4,7 +4,8 @@
 #include "learn/empo/phase2/phase2.h"
 
 extern const lud_metric lud_empo_phase2_evaluation_columns[];
-extern const int lud_empo_phase2_n_evaluation_columns;
+extern const int lud_empo_phase2_n_evaluation_columns,
+    lud_empo_met_n_evaluation_columns; /* with met_mebibytes */
 
 /* The comparison, for lud_learner_kind.evaluate; without an exact solution the row stays as it is. */
 lud_status lud_empo_phase2_evaluate(lud_learner *learner, double *row, lud_error *error);

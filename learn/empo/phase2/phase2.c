@@ -61,15 +61,24 @@ typedef lud_empo_phase2_learner phase2;
     X(ASYNC_THROTTLED, "async/throttled", NULL, "times one waited because it was ahead of the training")     \
     X(ASYNC_QUEUED, "async/queued", NULL, "transitions on their way to the memory")                          \
     X(TRANSITIONS, "replay/transitions", NULL, "stored at present")                                          \
-    X(TRANSITION_BYTES, "replay/bytes_per_transition", NULL, "mean size of a stored transition")
+    X(TRANSITION_BYTES, "replay/bytes_per_transition", NULL, "mean size of a stored transition")             \
+    X(MET, "met/states", "%.0f", "states met (met_mebibytes)")                                               \
+    X(MET_EXPANDED, "met/expanded", NULL, "those with their successors")                                     \
+    X(MET_FORGOTTEN, "met/forgotten", NULL, "states whose successors had to go")                             \
+    X(MET_COMPUTED, "met/computed", NULL, "states computed by sweeps")                                       \
+    X(MET_MEBIBYTES, "met/mebibytes", NULL, "memory that they take")
 
-enum { COLUMNS(LUD_COLUMN_CONSTANT) N_COLUMNS };
+enum {
+    COLUMNS(LUD_COLUMN_CONSTANT) N_COLUMNS,
+    N_COLUMNS_OF_REPLAY = COLUMN_MET
+}; /* the last ones: of states met */
 static const lud_metric columns[N_COLUMNS] = {COLUMNS(LUD_COLUMN_METRIC)};
 
 /* ---- making and freeing ---- */
 
 static void destroy(lud_learner *learner) {
     phase2 *p = (phase2 *)learner;
+    lud_empo_met_training_destroy(p->met);
     lud_empo_async_destroy(p->async);
     lud_empo_update_destroy(p->update);
     lud_empo_rollout_destroy(p->rollout);
@@ -99,6 +108,13 @@ static lud_status make_prior(phase2 *p, lud_error *error) {
                                      &p->reference, error)
                ? lud_fail_context(error, "human_prior: exact")
                : LUD_OK;
+}
+
+static lud_status make_met(phase2 *p, lud_error *error) {
+    const uint64_t seed = (uint64_t)p->scenario->run.seed;
+    LUD_TRY(lud_empo_values_create(p->device, &p->features, &p->options, seed, &p->values, error));
+    return lud_empo_met_training_create(&p->features, &p->options, &p->prior, &p->values, seed, &p->met,
+                                        error);
 }
 
 static lud_status make_parts(phase2 *p, lud_error *error) {
@@ -161,7 +177,7 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
         status =
             lud_empo_features_create(scenario->model, p->options.include_step_count, &p->features, error);
     if (status == LUD_OK) status = make_prior(p, error);
-    if (status == LUD_OK) status = make_parts(p, error);
+    if (status == LUD_OK) status = p->options.met_mebibytes > 0 ? make_met(p, error) : make_parts(p, error);
     if (status) {
         destroy(&p->base);
         return status;
@@ -169,9 +185,10 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
     const int64_t each = p->options.updates_per_iteration;
     p->base = (lud_learner){.kind = &lud_empo_phase2,
                             .columns = columns,
-                            .n_columns = N_COLUMNS,
+                            .n_columns = p->met ? N_COLUMNS : N_COLUMNS_OF_REPLAY,
                             .evaluation_columns = lud_empo_phase2_evaluation_columns,
-                            .n_evaluation_columns = lud_empo_phase2_n_evaluation_columns,
+                            .n_evaluation_columns = p->met ? lud_empo_met_n_evaluation_columns
+                                                           : lud_empo_phase2_n_evaluation_columns,
                             .n_iterations = (uint64_t)((p->options.stages.total + each - 1) / each),
                             .chosen = chosen};
     *learner = &p->base;
@@ -189,6 +206,31 @@ lud_status lud_empo_phase2_act(phase2 *p, const lud_empo_now *now, lud_error *er
 
 static lud_empo_rollout_counts counts_of(const phase2 *p) {
     return p->async ? lud_empo_async_get_counts(p->async).actors : lud_empo_rollout_get_counts(p->rollout);
+}
+
+static void fill_met_row(const phase2 *p, const lud_empo_now *now, double *row) {
+    const lud_empo_met_figures met = lud_empo_met_get(p->met->met);
+    const lud_empo_fit_figures fit = lud_empo_fit_get(p->met->fit);
+    const lud_empo_actor_counts counts = lud_empo_actor_get(p->met->actor);
+    for (int i = 0; i < N_COLUMNS; i++) row[i] = NAN;
+    row[COLUMN_STAGE] = now->stage;
+    row[COLUMN_BETA_R] = p->options.theory.beta_r;
+    row[COLUMN_EPSILON_R] = now->epsilon_r;
+    row[COLUMN_EPSILON_H] = now->epsilon_h;
+    for (int net = 0; net < LUD_EMPO_NETS; net++) {
+        row[COLUMN_LOSS_V_H_E + net] = fit.loss[net];
+        row[COLUMN_NORM_V_H_E + net] = fit.norm[net];
+    }
+    row[COLUMN_LEARNING_RATE] = now->lr[LUD_NET_V_H_E];
+    row[COLUMN_TRAINING_STEPS] = (double)p->step;
+    row[COLUMN_ENVIRONMENT_STEPS] = (double)counts.steps;
+    row[COLUMN_EPISODES] = (double)counts.episodes;
+    row[COLUMN_ACHIEVED] = (double)counts.achieved;
+    row[COLUMN_MET] = (double)met.n;
+    row[COLUMN_MET_EXPANDED] = (double)met.expanded;
+    row[COLUMN_MET_FORGOTTEN] = (double)met.forgotten;
+    row[COLUMN_MET_COMPUTED] = (double)met.computed;
+    row[COLUMN_MET_MEBIBYTES] = (double)met.bytes / 1048576.0;
 }
 
 static void fill_row(const phase2 *p, const lud_empo_now *now, double *row) {
@@ -301,8 +343,27 @@ static void adapt_rates(const phase2 *p, lud_empo_now *now) {
     for (int net = 0; net < LUD_EMPO_NETS; net++) now->lr[net] *= factor;
 }
 
+static lud_status iterate_met(phase2 *p, double *row, lud_error *error) {
+    const lud_empo_stages *stages = &p->options.stages;
+    const int64_t each = p->options.updates_per_iteration, first = p->step / each * each;
+    const int64_t end = first + each < stages->total ? first + each : stages->total;
+    lud_empo_now now = lud_empo_stages_at(stages, p->step);
+    LUD_TRY(lud_empo_met_training_begin(p->met, p->base.progress, error));
+    while (p->step < end) {
+        const double part = (double)(p->step - first) / (double)(end - first);
+        now = lud_empo_stages_at(stages, p->step);
+        LUD_TRY(lud_progress_beat(p->base.progress, part, error));
+        LUD_TRY(lud_empo_met_training_act(p->met, &now, &p->credit, p->base.progress, part, error));
+        LUD_TRY(lud_empo_met_training_step(p->met, p->step, &now, p->step + 1 == end, error));
+        p->step++;
+    }
+    fill_met_row(p, &now, row);
+    return LUD_OK;
+}
+
 static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     phase2 *p = (phase2 *)learner;
+    if (p->met) return iterate_met(p, row, error);
     const lud_empo_stages *stages = &p->options.stages;
     /* of an iteration that was broken off the rest */
     const int64_t each = p->options.updates_per_iteration, first = p->step / each * each;
@@ -344,7 +405,9 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
 /* ---- saving and reporting ---- */
 
 static void visit_policy(lud_learner *learner, lud_checkpoint *checkpoint) {
-    lud_empo_values_visit_policy(&((phase2 *)learner)->values, checkpoint);
+    phase2 *p = (phase2 *)learner;
+    lud_empo_values_visit_policy(&p->values, checkpoint);
+    if (p->met) lud_empo_met_training_visit(p->met, true, checkpoint);
 }
 
 static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
@@ -356,6 +419,10 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     lud_empo_check_credit(checkpoint, p->credit);
     p->step = (int64_t)step;
     lud_empo_values_visit(&p->values, checkpoint);
+    if (p->met) {
+        lud_empo_met_training_visit(p->met, false, checkpoint);
+        return;
+    }
     lud_empo_update_visit(p->update, checkpoint);
     if (p->rollout) lud_empo_rollout_visit(p->rollout, "actor.", checkpoint);
     if (p->async) {
@@ -374,6 +441,11 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
 
 static void report(lud_learner *learner, lud_text *out) {
     phase2 *p = (phase2 *)learner;
+    if (p->met) {
+        lud_empo_met_training_report(p->met, out);
+        lud_empo_phase2_report_evaluation(p, out);
+        return;
+    }
     const lud_empo_rollout_counts counts = counts_of(p);
     const double steps = counts.steps ? (double)counts.steps : 1.0;
     lud_text_append(out, "stage  name            steps      end  learning\n");

@@ -5,6 +5,7 @@
 #include "learn/empo/evaluation/reference.h"
 #include "learn/empo/people/prior.h"
 #include "learn/empo/phase2/async.h"
+#include "learn/empo/phase2/met_training.h"
 #include "learn/empo/phase2/plasticity.h"
 #include "learn/empo/phase2/update.h"
 #include "learn/learner.h"
@@ -25,7 +26,8 @@ typedef struct lud_empo_phase2_learner {
     lud_empo_values values;
     lud_empo_rollout *rollout; /* null with async_training */
     lud_empo_async *async;
-    lud_empo_update *update;
+    lud_empo_update *update;         /* null, like rollout and replay, with met_mebibytes */
+    lud_empo_met_training *met;      /* with it only */
     lud_empo_novelty *novelty;       /* with use_rnd */
     lud_empo_search *search;         /* with pi_r_mode mcts */
     lud_empo_plasticity *plasticity; /* with plasticity_diagnostics_interval */
@@ -36,7 +38,10 @@ typedef struct lud_empo_phase2_learner {
     const int32_t **sampled, **sampled_goals; /* of a batch, the update's or the diagnosis's */
     int64_t *probed;                          /* indices of the latter */
     bool evaluated;
-    lud_empo_distance distance; /* of the last evaluation */
+    lud_empo_distance distance; /* of the last evaluation, and that of the networks alone (with met) */
+    lud_empo_distance alone;
+    bool has_trust;
+    lud_empo_trust trust; /* with met */
 } lud_empo_phase2_learner;
 
 /* One step of every environment with these schedules; for benchmarks. */

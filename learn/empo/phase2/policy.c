@@ -31,6 +31,11 @@ static void destroy(lud_policy *policy) {
 static lud_status joint_distribution(learned_policy *p, const uint8_t *state, lud_error *error) {
     lud_empo_phase2_learner *l = p->learner;
     const int n = l->features.layout.n_robot_actions;
+    if (l->met) {
+        LUD_TRY(lud_empo_look_ahead(&l->met->ahead, state, error));
+        memcpy(p->pi_r, l->met->ahead.record + l->features.layout.pi_r, (size_t)n * sizeof *p->pi_r);
+        return LUD_OK;
+    }
     const int32_t *const records[1] = {p->record};
     lud_empo_features_encode(&l->features, state, p->record);
     LUD_TRY(lud_empo_values_for_acting(&l->values, 1, records, l->options.theory.beta_r, p->values, error));

@@ -450,23 +450,6 @@ static void act(const lud_empo_rollout *a, int e, const lud_empo_now *now) {
         lud_empo_features_encode(a->features, b->next_state, b->next_record);
 }
 
-static void renew_goals(lud_empo_rollout *a, int e, const int32_t *record) {
-    const int n_humans = a->features->layout.n_humans;
-    int32_t *goals = a->env.goals + (size_t)e * (size_t)n_humans;
-    bool any = false;
-    for (int h = 0; h < n_humans; h++) {
-        if (!lud_empo_features_achieved(a->features, record, h, goals[h])) continue;
-        goals[h] = lud_empo_environments_goal(&a->env, e, h, LUD_EMPO_GOAL_AFTER_ACHIEVEMENT);
-        a->counts.achieved++;
-        any = true;
-    }
-    const lud_random_key key = {a->env.seed, (uint32_t)e};
-    const lud_words w = lud_draw(key, a->env.tick[e], NOBODY, LUD_PURPOSE_GOAL, LUD_EMPO_GOAL_AT_RANDOM);
-    if (any || lud_unit(w.v[0]) >= a->options->goal_resample_prob) return;
-    for (int h = 0; h < n_humans; h++)
-        goals[h] = lud_empo_environments_goal(&a->env, e, h, LUD_EMPO_GOAL_AT_RANDOM);
-}
-
 static bool store(lud_empo_rollout *a, int e, int64_t step, lud_empo_replay *replay) {
     const builder *b = &a->builders[e];
     const lud_empo_transition t = {
@@ -515,7 +498,9 @@ static bool remember(lud_empo_rollout *a, int e) {
 static void go_on(lud_empo_rollout *a, int e) {
     memcpy(lud_empo_environments_state(&a->env, e), a->builders[e].next_state, a->model->layout.state_bytes);
     a->counts.steps++;
-    renew_goals(a, e, lud_empo_environments_advance(&a->env, e));
+    lud_empo_environments_advance(&a->env, e);
+    a->counts.achieved +=
+        (uint64_t)lud_empo_environments_renew_goals(&a->env, e, a->options->goal_resample_prob);
     if (!lud_empo_environments_over(&a->env, e, a->last_step[e])) return;
     a->episode[e]++;
     a->counts.episodes++;

@@ -410,25 +410,11 @@ static void queue_learning(lud_empo_update *t) {
         learn_first(t->device, t);
 }
 
-/* Hard copies of the networks that are due. */
-static void queue_copies(lud_empo_update *t) {
-    const lud_empo_values *v = t->values;
-    for (int net = 0; net < LUD_EMPO_NETS; net++) {
-        if (!(t->work.copied & 1u << net)) continue;
-        const size_t length = strlen(lud_empo_net_prefixes[net]);
-        for (int i = 0; i < v->online->n; i++)
-            if (strncmp(v->online->items[i].name, lud_empo_net_prefixes[net], length) == 0)
-                lud_device_copy(t->device, lud_parameters_value(v->target, i),
-                                lud_parameters_value(v->online, i),
-                                (size_t)v->online->items[i].n * v->online->real_bytes);
-    }
-}
-
 static void queue_steps(lud_empo_update *t) {
     enter(t, LUD_STAGE_OPTIMISER);
     for (int net = 0; net < LUD_EMPO_NETS; net++)
         if (t->work.heads & 1u << net) lud_optimiser_apply(t->optimiser, t->groups[net]);
-    queue_copies(t);
+    lud_empo_values_copy(t->values, t->work.copied);
     enter(t, -1);
 }
 

@@ -416,7 +416,9 @@ lud_status lud_empo_values_prepare(lud_empo_values *v, int64_t n, const int32_t 
                                    lud_upload_batch *upload, lud_error *error) {
     LUD_TRY(make_room(v, n, error));
     struct lud_empo_workspace *w = v->workspace;
-    const int which = want == LUD_WANT_ALL ? FULL : want == LUD_WANT_V_H_E ? LIGHT : ROBOTS;
+    const int which = want == LUD_WANT_ALL || want == LUD_WANT_WORTH ? FULL
+                      : want == LUD_WANT_V_H_E                       ? LIGHT
+                                                                     : ROBOTS;
     const int64_t rows = lud_capture_rows(v->device, n), n_entries = entries_of(v, which);
     v->n = w->query.n = n;
     w->query.rows = rows;
@@ -455,7 +457,7 @@ void lud_empo_values_queue(lud_empo_values *v) {
     else if (w->nets[w->query.which])
         queue_first(v->device, v);
     if (needs_power(v)) lud_empo_ability_queue(&w->ability, v->x_h);
-    if (w->query.want != LUD_WANT_V_H_E) queue_closing(v);
+    if (w->query.want != LUD_WANT_V_H_E && w->query.want != LUD_WANT_WORTH) queue_closing(v);
     lud_profile_end(v->profile, LUD_STAGE_FORWARD);
 }
 
@@ -520,6 +522,22 @@ lud_status lud_empo_values_power(lud_empo_values *v, int64_t n, const int32_t *c
         lud_device_download(v->device, v_h_e, w->ability.value,
                             (size_t)(n * layout->n_goals) * sizeof(float));
     return lud_device_check(v->device, error);
+}
+
+void lud_empo_values_copy(lud_empo_values *v, unsigned nets) {
+    for (int net = 0; net < LUD_EMPO_NETS; net++) {
+        if (!(nets & 1u << net)) continue;
+        const size_t length = strlen(lud_empo_net_prefixes[net]);
+        for (int i = 0; i < v->online->n; i++)
+            if (strncmp(v->online->items[i].name, lud_empo_net_prefixes[net], length) == 0)
+                lud_device_copy(v->device, lud_parameters_value(v->target, i),
+                                lud_parameters_value(v->online, i),
+                                (size_t)v->online->items[i].n * v->online->real_bytes);
+    }
+}
+
+double lud_empo_values_power_floor(const lud_empo_values *v) {
+    return power_floor(v);
 }
 
 void lud_empo_values_visit(lud_empo_values *v, lud_checkpoint *checkpoint) {

@@ -48,8 +48,8 @@ struct lud_empo_values {
     struct lud_empo_workspace *workspace;
 };
 
-/* What a run computes. */
-enum { LUD_WANT_V_H_E = 1, LUD_WANT_Q_R = 2, LUD_WANT_ALL = 7 };
+/* What a run computes; worth: V_h^e of all goals and V_r by their networks alone. */
+enum { LUD_WANT_V_H_E = 1, LUD_WANT_Q_R = 2, LUD_WANT_ALL = 7, LUD_WANT_WORTH = 8 };
 
 /* Parameters are drawn with `seed`. */
 lud_status lud_empo_values_create(lud_device *device, const lud_empo_features *features,
@@ -107,6 +107,11 @@ void lud_empo_values_entry(const lud_empo_values *values, int k, const int32_t *
 int lud_empo_values_rows_of(const lud_empo_values *values, int net);
 uint64_t lud_empo_values_row_key(const lud_empo_values *values, int net, uint64_t state_key, int k,
                                  const int32_t *goals);
+
+/* Copies what learns to the target networks of these quantities, a bit 1 << LUD_NET_... each. */
+void lud_empo_values_copy(lud_empo_values *values, unsigned nets);
+/* Least X_h where it has no network. */
+double lud_empo_values_power_floor(const lud_empo_values *values);
 
 /* All parameters and tables; and those that values are read from. */
 void lud_empo_values_visit(lud_empo_values *values, lud_checkpoint *checkpoint);

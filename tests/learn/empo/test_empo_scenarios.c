@@ -209,7 +209,7 @@ static void what_is_learned_can_be_trained(void **context) {
         n++;
     }
     closedir(folder);
-    assert_true(n >= 13);
+    assert_true(n >= 16);
 }
 
 int main(void) {

@@ -1,0 +1,28 @@
+/* What the networks say of states: their worth at the rim of what was met (learn/empo/met/met.h). */
+#pragma once
+
+#include "learn/empo/met/met.h"
+#include "learn/empo/targets/values.h"
+
+typedef struct lud_empo_asker {
+    lud_empo_values *values; /* its target networks answer */
+    lud_empo_met *met;
+    lud_arrays arrays;
+    int32_t *record;
+    const int32_t **records;
+    const uint8_t **states;
+    float *v_h_e, *v_r; /* [LUD_EMPO_ASKED][n_goals], [LUD_EMPO_ASKED] of the last call */
+} lud_empo_asker;
+
+enum { LUD_EMPO_ASKED = 512 }; /* at once */
+
+/* Values and table outlive it. False when memory is out; freeing is safe in any case. */
+bool lud_empo_asker_create(lud_empo_values *values, lud_empo_met *met, lud_empo_asker *asker);
+/* Safe on a zeroed struct. */
+void lud_empo_asker_free(lud_empo_asker *asker);
+/* V_h^e and V_r of n <= LUD_EMPO_ASKED states, into the asker's arrays. */
+lud_status lud_empo_ask(lud_empo_asker *asker, int64_t n, const uint8_t *const *states, lud_error *error);
+/* Any number of met states at the rim, which take on what is said. */
+lud_status lud_empo_ask_nodes(lud_empo_asker *asker, int64_t n, const uint32_t *nodes, lud_error *error);
+/* All that nobody has said anything of. */
+lud_status lud_empo_ask_unsaid(lud_empo_asker *asker, lud_error *error);

@@ -1,0 +1,181 @@
+#include "learn/empo/met/fit.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/random.h"
+#include "learn/nn/optimiser.h"
+
+struct lud_empo_fit {
+    lud_empo_values *values;
+    lud_empo_met *met;
+    const lud_empo_learner_options *options;
+    lud_device *device;
+    uint64_t seed;
+    int64_t n, n_goals;
+    lud_nn *net;
+    lud_empo_graph graph;
+    lud_optimiser *optimiser;
+    int groups[LUD_EMPO_NETS];
+    lud_empo_staging staging;
+    lud_upload_batch upload;
+    lud_arrays arrays;
+    int32_t *record;
+    const int32_t **records;
+    double *look;             /* a record of the exact solver's kind */
+    float *v_h_e, *v_r;       /* targets: [n][n_goals], [n] in the space of the loss */
+    float *to_v_h_e, *to_v_r; /* the same on the device, once the upload was sent */
+    float *loss, *host;       /* [n * n_goals] on the device, on the host */
+    lud_empo_fit_figures figures;
+};
+
+static const int learnt[] = {LUD_NET_V_H_E, LUD_NET_V_R};
+
+static lud_status make_optimiser(lud_empo_fit *t, lud_error *error) {
+    t->optimiser = lud_optimiser_create(t->values->online);
+    if (!t->optimiser) return lud_no_memory(error, "an optimiser");
+    for (size_t i = 0; i < sizeof learnt / sizeof *learnt; i++) {
+        const int net = learnt[i];
+        lud_optimiser_options o = t->options->optimiser;
+        if (t->options->weight_decay[net] >= 0) o.weight_decay = t->options->weight_decay[net];
+        o.max_norm = t->options->stages.clip[net];
+        t->groups[net] = lud_optimiser_group(t->optimiser, lud_empo_net_prefixes[net], &o, false);
+        if (t->groups[net] < 0) return lud_no_memory(error, "an optimiser");
+    }
+    return lud_optimiser_build(t->optimiser, t->seed, error);
+}
+
+static lud_status make_net(lud_empo_fit *t, lud_error *error) {
+    t->net = lud_nn_create(t->values->online, t->n);
+    if (!t->net) return lud_no_memory(error, "a network");
+    t->graph = lud_empo_declare(t->net, &t->values->shape, LUD_EMPO_V_H_E | LUD_EMPO_V_R, t->n * t->n_goals);
+    LUD_TRY(lud_nn_plan(t->net, LUD_NN_TRAIN, error));
+    if (!lud_empo_prepare(t->net, &t->graph, &t->values->shape)) return lud_no_memory(error, "a network");
+    return LUD_OK;
+}
+
+static bool make_arrays(lud_empo_fit *t) {
+    const lud_empo_features *f = t->values->features;
+    const size_t n = (size_t)t->n, entries = n * (size_t)t->n_goals, words = (size_t)f->words;
+    lud_arrays *a = &t->arrays;
+    a->device = t->device;
+    LUD_TAKE(a, t->record, n * words);
+    LUD_TAKE(a, t->records, n);
+    LUD_TAKE(a, t->look, (size_t)f->layout.record_doubles);
+    LUD_TAKE(a, t->v_h_e, entries);
+    LUD_TAKE(a, t->v_r, n);
+    LUD_TAKE(a, t->host, entries);
+    LUD_TAKE_ON_DEVICE(a, t->loss, entries);
+    for (size_t i = 0; !a->failed && i < n; i++) t->records[i] = t->record + i * words;
+    return !a->failed && lud_empo_staging_create(t->device, f, t->n, (int64_t)entries, &t->staging);
+}
+
+lud_status lud_empo_fit_create(lud_empo_values *values, lud_empo_met *met,
+                               const lud_empo_learner_options *options, uint64_t seed, lud_empo_fit **fit,
+                               lud_error *error) {
+    *fit = NULL;
+    lud_empo_fit *t = calloc(1, sizeof *t);
+    if (!t) return lud_no_memory(error, "an update");
+    *t = (lud_empo_fit){.values = values,
+                        .met = met,
+                        .options = options,
+                        .device = values->device,
+                        .seed = seed,
+                        .n = options->batch_size,
+                        .n_goals = values->features->layout.n_goals};
+    for (int net = 0; net < LUD_EMPO_NETS; net++) t->figures.loss[net] = t->figures.norm[net] = NAN;
+    lud_upload_batch_start(&t->upload, t->device);
+    lud_status status = make_arrays(t) ? LUD_OK : lud_no_memory(error, "a batch");
+    if (status == LUD_OK) status = make_net(t, error);
+    if (status == LUD_OK) status = make_optimiser(t, error);
+    if (status)
+        lud_empo_fit_destroy(t);
+    else
+        *fit = t;
+    return status;
+}
+
+void lud_empo_fit_destroy(lud_empo_fit *t) {
+    if (!t) return;
+    lud_nn_destroy(t->net);
+    lud_optimiser_destroy(t->optimiser);
+    lud_empo_staging_free(&t->staging);
+    lud_upload_batch_end(&t->upload);
+    lud_arrays_free(&t->arrays);
+    free(t);
+}
+
+/* Targets and records of a batch. */
+static void draw_batch(lud_empo_fit *t, int64_t step) {
+    const lud_empo_features *f = t->values->features;
+    const int64_t expanded = lud_empo_met_get(t->met).expanded;
+    for (int64_t i = 0; i < t->n; i++) {
+        const lud_words w = lud_draw((lud_random_key){t->seed, (uint32_t)i}, (uint32_t)step,
+                                     (uint32_t)(step >> 32), LUD_PURPOSE_SHUFFLE, 1);
+        const int64_t node =
+            lud_empo_met_expanded_at(t->met, (int64_t)(lud_unit53(w.v[0], w.v[1]) * (double)expanded));
+        lud_empo_features_encode(f, lud_empo_met_state(t->met, node), t->record + i * f->words);
+        lud_empo_met_look(t->met, node, t->look);
+        for (int64_t g = 0; g < t->n_goals; g++)
+            t->v_h_e[i * t->n_goals + g] = (float)t->look[f->layout.v_h_e + g];
+        const double v_r = t->look[f->layout.v_r];
+        t->v_r[i] = (float)(t->options->log_space ? log1p(-v_r) : v_r);
+    }
+}
+
+static void keep_loss(lud_empo_fit *t, int net, int64_t n) {
+    double sum = 0;
+    lud_device_download(t->device, t->host, t->loss, (size_t)n * sizeof(float));
+    for (int64_t i = 0; i < n; i++) sum += (double)t->host[i];
+    t->figures.loss[net] = sum / (double)n;
+}
+
+static void learn(lud_empo_fit *t, bool measure) {
+    const lud_ops *ops = t->device->ops;
+    const lud_empo_graph *g = &t->graph;
+    const int64_t entries = t->n * t->n_goals;
+    const int of_v_r = t->options->log_space ? g->v_r_z : g->v_r;
+    lud_empo_staging_bind(&t->staging, t->net, g, 0, 0, entries);
+    lud_parameters_zero_gradients(t->values->online);
+    lud_nn_forward(t->net, t->n, true);
+    ops->mse_loss(t->device, entries, lud_nn_value(t->net, g->v_h_e), t->to_v_h_e, NULL,
+                  1.0 / (double)entries, t->loss, lud_nn_gradient(t->net, g->v_h_e), false);
+    if (measure) keep_loss(t, LUD_NET_V_H_E, entries);
+    if (t->options->log_space) ops->fill(t->device, t->n, 0.0, lud_nn_gradient(t->net, g->v_r));
+    ops->mse_loss(t->device, t->n, lud_nn_value(t->net, of_v_r), t->to_v_r, NULL, 1.0 / (double)t->n, t->loss,
+                  lud_nn_gradient(t->net, of_v_r), false);
+    if (measure) keep_loss(t, LUD_NET_V_R, t->n);
+    lud_nn_backward(t->net);
+}
+
+lud_status lud_empo_fit_run(lud_empo_fit *t, int64_t step, const lud_empo_now *now, bool measure,
+                            lud_error *error) {
+    const int64_t entries = t->n * t->n_goals;
+    unsigned due = 0;
+    draw_batch(t, step);
+    lud_upload_batch_clear(&t->upload);
+    lud_empo_values_encode(t->values, &t->staging, t->n, t->n, t->records, NULL, t->n, t->n_goals);
+    lud_empo_staging_pack(&t->staging, t->n, entries, &t->upload);
+    lud_upload_batch_add(&t->upload, &t->to_v_h_e, t->v_h_e, (size_t)entries * sizeof(float));
+    lud_upload_batch_add(&t->upload, &t->to_v_r, t->v_r, (size_t)t->n * sizeof(float));
+    if (!lud_upload_batch_send(&t->upload)) return lud_no_memory(error, "an update");
+    lud_nn_set_step(t->net, t->seed, (uint32_t)step);
+    learn(t, measure);
+    for (size_t i = 0; i < sizeof learnt / sizeof *learnt; i++) {
+        const int net = learnt[i];
+        lud_optimiser_set_max_norm(t->optimiser, t->groups[net], now->clip[net]);
+        lud_optimiser_step(t->optimiser, t->groups[net], now->lr[net]);
+        t->figures.norm[net] = lud_optimiser_norm(t->optimiser, t->groups[net]);
+        if ((step + 1) % t->options->target_interval[net] == 0) due |= 1u << net;
+    }
+    lud_empo_values_copy(t->values, due);
+    return lud_device_check(t->device, error);
+}
+
+lud_empo_fit_figures lud_empo_fit_get(const lud_empo_fit *t) {
+    return t->figures;
+}
+
+void lud_empo_fit_visit(lud_empo_fit *t, lud_checkpoint *checkpoint) {
+    lud_optimiser_visit(t->optimiser, "optimiser.", checkpoint);
+}

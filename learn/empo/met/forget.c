@@ -1,0 +1,259 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/empo/met/met_inside.h"
+
+static int compare(const void *a, const void *b) {
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Which expanded states stay so: about half of them, those seen last; of those seen equally long ago the ones
+ * that were expanded last. keep[n], scratch[n_expanded]. */
+static void choose(const lud_empo_met *m, uint8_t *keep, uint32_t *scratch) {
+    const int64_t n = m->n_expanded;
+    for (int64_t i = 0; i < n; i++) scratch[i] = m->seen[m->expanded[i]];
+    qsort(scratch, (size_t)n, sizeof *scratch, compare);
+    const uint32_t middle = scratch[n / 2];
+    int64_t left = n / 2;
+    for (int64_t i = 0; i < n; i++)
+        if (m->seen[m->expanded[i]] > middle) {
+            keep[m->expanded[i]] = 1;
+            left--;
+        }
+    for (int64_t i = n - 1; i >= 0 && left > 0; i--)
+        if (m->seen[m->expanded[i]] == middle) {
+            keep[m->expanded[i]] = 1;
+            left--;
+        }
+}
+
+static int64_t length_of(const lud_empo_met *m, int64_t node) {
+    const uint32_t *list = m->words + m->list[node];
+    int64_t end = m->n_policies + m->n_joint;
+    for (int32_t k = 0; k < m->n_joint; k++) {
+        const uint32_t word = list[m->n_policies + k];
+        if (word < LUD_MET_BRANCH) continue;
+        const int64_t at = word & ~LUD_MET_BRANCH, after = at + 1 + 3 * (int64_t)list[at];
+        if (after > end) end = after;
+    }
+    return end;
+}
+
+static void renumber(lud_empo_met *m, uint32_t *list, const uint32_t *number) {
+    for (int32_t k = 0; k < m->n_joint; k++) {
+        uint32_t *word = list + m->n_policies + k, *branch = list + (*word & ~LUD_MET_BRANCH);
+        if (*word < LUD_MET_BRANCH)
+            *word = number[*word];
+        else
+            for (uint32_t i = 0; i < branch[0]; i++) branch[1 + i] = number[branch[1 + i]];
+    }
+}
+
+/* Lists of the states that stay move together; they stand in the order in which states were expanded. */
+static void move_lists(lud_empo_met *m, const uint8_t *keep, const uint32_t *number) {
+    int64_t n = 0, at = 0;
+    for (int64_t i = 0; i < m->n_expanded; i++) {
+        const uint32_t node = m->expanded[i];
+        if (!keep[node]) {
+            m->flags[node] &= (uint8_t)~LUD_MET_EXPANDED;
+            m->flags[node] |= LUD_MET_FORGOTTEN;
+            m->list[node] = -1;
+            continue;
+        }
+        const int64_t length = length_of(m, node);
+        memmove(m->words + at, m->words + m->list[node], (size_t)length * sizeof *m->words);
+        m->list[node] = at;
+        renumber(m, m->words + at, number);
+        at += length;
+        m->expanded[n++] = number[node];
+    }
+    m->forgotten += m->n_expanded - n;
+    m->n_expanded = n;
+    m->n_words = at;
+}
+
+/* A state takes a smaller number, or the same. */
+static void move(lud_empo_met *m, int64_t from, int64_t to) {
+    memmove(m->states + (size_t)to * m->state_bytes, lud_empo_met_state(m, from), m->state_bytes);
+    memmove(lud_met_row(m, to), lud_met_row(m, from), m->stride * sizeof *m->rows);
+    m->flags[to] = m->flags[from];
+    m->list[to] = m->list[from];
+    m->seen[to] = m->seen[from];
+    m->visits[to] = m->visits[from];
+    m->left[to] = m->left[from];
+}
+
+static void move_states(lud_empo_met *m, const uint32_t *number) {
+    int64_t n = 0, n_unsaid = 0;
+    for (int64_t i = 0; i < m->n_unsaid; i++)
+        if (number[m->unsaid[i]] != LUD_MET_NONE) m->unsaid[n_unsaid++] = number[m->unsaid[i]];
+    m->n_unsaid = n_unsaid;
+    m->n_terminal = 0;
+    for (int64_t i = 0; i < m->n; i++) {
+        if (number[i] == LUD_MET_NONE) continue;
+        move(m, i, n);
+        m->first_before[n] = LUD_MET_NONE;
+        m->touched[n] = 0;
+        m->n_terminal += lud_empo_met_terminal(m, n++);
+    }
+    m->n = n;
+}
+
+lud_status lud_empo_met_forget(lud_empo_met *m, lud_error *error) {
+    const size_t n = (size_t)m->n;
+    uint8_t *keep = calloc(n + 1, sizeof *keep);
+    uint32_t *number = calloc(n + 1, sizeof *number);
+    if (!keep || !number || m->n_expanded == 0) {
+        const bool empty = m->n_expanded == 0;
+        LUD_FREE(keep, number);
+        return empty ? lud_fail(error, LUD_ERROR_LIMIT, "%.3g MiB do not hold the successors of a state",
+                                (double)m->most_bytes / 1048576.0)
+                     : lud_no_memory(error, "states that were met");
+    }
+    choose(m, keep, number);
+    memset(number, 0, n * sizeof *number); /* first: whether it stays */
+    for (int64_t i = 0; i < m->n_expanded; i++) {
+        const uint32_t node = m->expanded[i];
+        if (!keep[node]) continue;
+        number[node] = 1;
+        for (int32_t k = 0; k < m->n_joint; k++) {
+            const lud_met_successors row = lud_met_row_of(m, node, k);
+            for (uint32_t j = 0; j < row.n; j++) number[row.node[j]] = 1;
+        }
+    }
+    uint32_t next = 0;
+    for (size_t i = 0; i < n; i++) number[i] = number[i] ? next++ : LUD_MET_NONE;
+    move_lists(m, keep, number);
+    m->n_marks = 0;
+    move_states(m, number);
+    lud_met_hash_again(m);
+    m->n_before = 0;
+    m->expansion = 0;
+    for (int64_t i = 0; i < m->n_expanded; i++) lud_met_note_before(m, m->expanded[i]);
+    for (int64_t i = 0; i < m->n; i++) {
+        const bool marked = m->flags[i] & LUD_MET_MARKED;
+        m->flags[i] &= (uint8_t)~LUD_MET_MARKED;
+        if (marked && lud_empo_met_expanded(m, i)) lud_met_mark_node(m, i);
+    }
+    LUD_FREE(keep, number);
+    return LUD_OK;
+}
+
+/* ---- saving ---- */
+
+static const char *name_of(char text[128], const char *prefix, const char *name) {
+    snprintf(text, 128, "%s%s", prefix, name);
+    return text;
+}
+
+/* What was loaded is a table: states of the model, each with the flags that it can have and finite worth. */
+static void check(lud_empo_met *m, const char *prefix, lud_checkpoint *checkpoint) {
+    const lud_world *world = m->model->world;
+    m->n_terminal = 0;
+    m->n_marks = 0;
+    for (int64_t i = 0; i < m->n && !lud_checkpoint_status(checkpoint, NULL); i++) {
+        const uint8_t *state = lud_empo_met_state(m, i), flags = m->flags[i];
+        lud_error error = {0};
+        bool sound = !world->check_state || world->check_state(m->model, state, &error) == LUD_OK;
+        const bool terminal = sound && world->is_terminal(m->model, state);
+        for (size_t k = 0; k < m->stride; k++) sound &= isfinite(lud_met_row(m, i)[k]) != 0;
+        sound &= lud_met_row(m, i)[m->stride - 1] < 0.0;
+        const uint8_t expanded_flags =
+            flags & LUD_MET_EXPANDED ? LUD_MET_EXPANDED | LUD_MET_MARKED : LUD_MET_FORGOTTEN;
+        sound &= terminal ? flags == LUD_MET_TERMINAL : (flags & expanded_flags) == flags;
+        m->list[i] = -1;
+        m->first_before[i] = LUD_MET_NONE;
+        m->touched[i] = 0;
+        m->left[i] = sound && m->model->layout.max_steps > 0 && world->elapsed
+                         ? m->model->layout.max_steps - world->elapsed(m->model, state)
+                         : 0;
+        m->flags[i] &= (uint8_t)~LUD_MET_MARKED;
+        if (sound && flags & LUD_MET_MARKED) lud_met_mark_node(m, i);
+        m->n_terminal += terminal;
+        if (!sound)
+            lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%sstates: state %lld makes no sense", prefix,
+                                (long long)i);
+    }
+    for (int64_t i = 0; i < m->n_expanded && !lud_checkpoint_status(checkpoint, NULL); i++) {
+        const uint32_t node = m->expanded[i];
+        if (node >= m->n || !(m->flags[node] & LUD_MET_EXPANDED) || m->touched[node]) {
+            lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%sexpanded: entry %lld makes no sense", prefix,
+                                (long long)i);
+            return;
+        }
+        m->touched[node] = 1;
+    }
+    for (int64_t i = 0; i < m->n_unsaid && !lud_checkpoint_status(checkpoint, NULL); i++)
+        if (m->unsaid[i] >= m->n || m->flags[m->unsaid[i]] != 0)
+            lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%sunsaid: entry %lld makes no sense", prefix,
+                                (long long)i);
+    for (int64_t i = 0; i < m->n && !lud_checkpoint_status(checkpoint, NULL); i++)
+        if (lud_empo_met_expanded(m, i) && !m->touched[i])
+            lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%sexpanded: state %lld is missing", prefix,
+                                (long long)i);
+    memset(m->touched, 0, (size_t)m->n * sizeof *m->touched);
+}
+
+void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *checkpoint) {
+    char text[128];
+    struct {
+        const char *name;
+        int64_t *value;
+        int64_t most;
+    } counts[] = {{"room", &m->room, INT32_MAX},
+                  {"room_words", &m->room_words, INT64_MAX / 8},
+                  {"room_before", &m->room_before, UINT32_MAX},
+                  {"n", &m->n, INT32_MAX},
+                  {"n_expanded", &m->n_expanded, INT32_MAX},
+                  {"n_unsaid", &m->n_unsaid, INT32_MAX}};
+    int64_t read[6];
+    const bool loading = lud_checkpoint_loading(checkpoint);
+    for (int i = 0; i < 6; i++) {
+        uint64_t value = (uint64_t)*counts[i].value;
+        lud_checkpoint_u64(checkpoint, name_of(text, prefix, counts[i].name), &value);
+        lud_checkpoint_limit(checkpoint, text, value, (uint64_t)counts[i].most);
+        read[i] = (int64_t)value;
+    }
+    if (lud_checkpoint_status(checkpoint, NULL)) return;
+    if (loading) {
+        bool failed = false;
+        const bool sound = read[3] <= read[0] && read[4] <= read[3] && read[5] <= read[3];
+        lud_empo_met_clear(m);
+        if (!sound || !lud_met_reserve(m, read[0], read[1], read[2], &failed)) {
+            lud_checkpoint_fail(checkpoint, failed ? LUD_ERROR_MEMORY : LUD_ERROR_INPUT,
+                                failed ? "no memory for %lld states that were met"
+                                       : "%lld states that were met do not fit",
+                                (long long)read[3]);
+            return;
+        }
+        m->n = read[3];
+        m->n_expanded = read[4];
+        m->n_unsaid = read[5];
+    }
+    const size_t n = (size_t)m->n;
+    const struct {
+        const char *name;
+        void *data;
+        size_t bytes;
+    } arrays[] = {{"states", m->states, n * m->state_bytes},
+                  {"flags", m->flags, n},
+                  {"seen", m->seen, n * sizeof *m->seen},
+                  {"visits", m->visits, n * sizeof *m->visits},
+                  {"expanded", m->expanded, (size_t)m->n_expanded * sizeof *m->expanded},
+                  {"unsaid", m->unsaid, (size_t)m->n_unsaid * sizeof *m->unsaid},
+                  {"clock", &m->clock, sizeof m->clock},
+                  {"computed", &m->computed, sizeof m->computed},
+                  {"forgotten", &m->forgotten, sizeof m->forgotten}};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        lud_checkpoint_bytes(checkpoint, name_of(text, prefix, arrays[i].name), arrays[i].data,
+                             arrays[i].bytes);
+    lud_checkpoint_tensor(checkpoint, name_of(text, prefix, "rows"), LUD_TENSOR_F64, 2,
+                          (const int64_t[]){m->n, (int64_t)m->stride}, lud_met_row(m, 0));
+    if (loading && !lud_checkpoint_status(checkpoint, NULL)) {
+        check(m, prefix, checkpoint);
+        lud_met_hash_again(m);
+    }
+}

@@ -1,0 +1,403 @@
+#include "learn/empo/met/met.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "learn/empo/met/met_inside.h"
+#include "learn/nn/arrays.h"
+
+enum { FIRST_ROOM = 256 };
+
+/* ---- memory ---- */
+
+static size_t bytes_of_a_state(const lud_empo_met *m) {
+    return m->state_bytes + sizeof *m->flags + m->stride * sizeof *m->rows + sizeof *m->list +
+           sizeof *m->first_before + sizeof *m->touched + sizeof *m->seen + sizeof *m->visits +
+           sizeof *m->left + sizeof *m->unsaid + sizeof *m->expanded + sizeof *m->marks;
+}
+
+static int64_t slots_for(int64_t room) {
+    int64_t n = 2 * FIRST_ROOM;
+    while (n < 2 * room) n *= 2;
+    return n;
+}
+
+static size_t bytes_with(const lud_empo_met *m, int64_t room, int64_t words, int64_t before) {
+    return (size_t)room * bytes_of_a_state(m) + (size_t)slots_for(room) * sizeof *m->slots +
+           (size_t)words * sizeof *m->words + (size_t)before * sizeof *m->before;
+}
+
+size_t lud_met_bytes(const lud_empo_met *m) {
+    return bytes_with(m, m->room, m->room_words, m->room_before);
+}
+
+void lud_met_hash_again(lud_empo_met *m) {
+    const uint64_t mask = (uint64_t)m->n_slots - 1;
+    memset(m->slots, 0, (size_t)m->n_slots * sizeof *m->slots);
+    for (int64_t node = 0; node < m->n; node++) {
+        uint64_t i = XXH3_64bits(lud_empo_met_state(m, node), m->state_bytes) & mask;
+        while (m->slots[i]) i = (i + 1) & mask;
+        m->slots[i] = (uint32_t)(node + 1);
+    }
+}
+
+static bool grow_states(lud_empo_met *m, int64_t room) {
+    const size_t n = (size_t)room;
+    if (!lud_grow(&m->states, n, m->state_bytes) || !lud_grow(&m->flags, n, sizeof *m->flags) ||
+        !lud_grow(&m->rows, (n + 1) * m->stride, sizeof *m->rows) ||
+        !lud_grow(&m->list, n, sizeof *m->list) || !lud_grow(&m->first_before, n, sizeof *m->first_before) ||
+        !lud_grow(&m->touched, n, sizeof *m->touched) || !lud_grow(&m->seen, n, sizeof *m->seen) ||
+        !lud_grow(&m->visits, n, sizeof *m->visits) || !lud_grow(&m->left, n, sizeof *m->left) ||
+        !lud_grow(&m->unsaid, n, sizeof *m->unsaid) || !lud_grow(&m->expanded, n, sizeof *m->expanded) ||
+        !lud_grow(&m->marks, n, sizeof *m->marks))
+        return false;
+    const int64_t slots = slots_for(room);
+    if (slots != m->n_slots) {
+        uint32_t *fresh = calloc((size_t)slots, sizeof *fresh);
+        if (!fresh) return false;
+        free(m->slots);
+        m->slots = fresh;
+        m->n_slots = slots;
+        lud_met_hash_again(m);
+    }
+    m->room = room;
+    return true;
+}
+
+/* A quarter more than there is, if that is enough. */
+static int64_t larger(int64_t room, int64_t wanted, int64_t least) {
+    if (wanted <= room) return room;
+    const int64_t more = room + room / 4 + least;
+    return more > wanted ? more : wanted;
+}
+
+bool lud_met_reserve(lud_empo_met *m, int64_t states, int64_t words, int64_t before, bool *failed) {
+    *failed = false;
+    if (states <= m->room && words <= m->room_words && before <= m->room_before) return true;
+    int64_t to[3] = {larger(m->room, states, FIRST_ROOM), larger(m->room_words, words, 4096),
+                     larger(m->room_before, before, 4096)};
+    if (bytes_with(m, to[0], to[1], to[2]) > m->most_bytes) { /* no more than there must be */
+        to[0] = states > m->room ? states : m->room;
+        to[1] = words > m->room_words ? words : m->room_words;
+        to[2] = before > m->room_before ? before : m->room_before;
+    }
+    if (bytes_with(m, to[0], to[1], to[2]) > m->most_bytes || to[0] >= INT32_MAX || to[2] >= UINT32_MAX)
+        return false;
+    *failed = true;
+    if (to[0] != m->room && !grow_states(m, to[0])) return false;
+    if (to[1] != m->room_words) {
+        if (!lud_grow(&m->words, (size_t)to[1], sizeof *m->words)) return false;
+        m->room_words = to[1];
+    }
+    if (to[2] != m->room_before) {
+        if (!lud_grow(&m->before, (size_t)to[2], sizeof *m->before)) return false;
+        m->room_before = to[2];
+    }
+    *failed = false;
+    return true;
+}
+
+static lud_status no_room(const lud_empo_met *m, bool failed, lud_error *error) {
+    if (failed) return lud_no_memory(error, "%lld states that were met", (long long)m->n);
+    return lud_fail(error, LUD_ERROR_LIMIT, "%lld states that were met fill %.3g MiB", (long long)m->n,
+                    (double)m->most_bytes / 1048576.0);
+}
+
+static bool take_working_memory(lud_empo_met *m) {
+    double *scratch = lud_arena_take_array(m->arena, lud_empo_scratch_doubles(&m->game), sizeof *scratch);
+    m->record = lud_arena_take_array(m->arena, (size_t)m->game.record_doubles, sizeof *m->record);
+    m->policy = lud_arena_take_array(m->arena, (size_t)m->n_policies, sizeof *m->policy);
+    m->look_rows = lud_arena_take_array(m->arena, m->stride, sizeof *m->look_rows);
+    m->own = lud_arena_take_array(m->arena, m->state_bytes, 1);
+    m->joint = lud_arena_take_array(m->arena, (size_t)m->model->layout.n_agents, sizeof *m->joint);
+    if (scratch) m->scratch = lud_empo_scratch_in(&m->game, scratch);
+    return scratch && m->record && m->policy && m->look_rows && m->own && m->joint &&
+           grow_states(m, FIRST_ROOM);
+}
+
+lud_status lud_empo_met_create(const lud_empo_features *features, const lud_empo_theory *theory,
+                               const lud_empo_prior *prior, double power_floor, size_t most_bytes,
+                               lud_empo_met **met, lud_error *error) {
+    *met = NULL;
+    lud_empo_met *m = calloc(1, sizeof *m);
+    if (!m) return lud_no_memory(error, "states that were met");
+    *m = (lud_empo_met){.model = &features->grid->model,
+                        .features = features,
+                        .prior = prior,
+                        .most_bytes = most_bytes,
+                        .state_bytes = features->grid->model.layout.state_bytes,
+                        .arena = lud_arena_create(0)};
+    lud_status status = m->arena ? lud_empo_problem_of_model(m->model, theory, &m->problem, error)
+                                 : lud_no_memory(error, "states that were met");
+    if (status == LUD_OK) {
+        m->game = lud_empo_game_of(m->problem, m->noop);
+        m->game.power_floor = power_floor;
+        m->stride = (size_t)m->game.n_goals + 1;
+        m->n_joint = m->problem->n_joint_actions;
+        m->n_policies = m->game.n_policies;
+        if (!take_working_memory(m)) status = lud_no_memory(error, "states that were met");
+    }
+    if (status)
+        lud_empo_met_destroy(m);
+    else
+        *met = m;
+    return status;
+}
+
+void lud_empo_met_destroy(lud_empo_met *m) {
+    if (!m) return;
+    LUD_FREE(m->states, m->flags, m->rows, m->list, m->first_before, m->touched, m->seen, m->visits);
+    LUD_FREE(m->left, m->unsaid, m->expanded, m->marks, m->slots, m->words, m->before, m->built);
+    lud_successors_free(&m->found);
+    lud_empo_problem_destroy(m->problem);
+    lud_arena_destroy(m->arena);
+    free(m);
+}
+
+void lud_empo_met_clear(lud_empo_met *m) {
+    m->n = m->n_unsaid = m->n_expanded = m->n_terminal = m->n_marks = m->n_words = m->n_before = 0;
+    lud_met_hash_again(m);
+}
+
+const lud_empo_layout *lud_empo_met_layout(const lud_empo_met *m) {
+    return &m->problem->layout;
+}
+
+/* ---- states ---- */
+
+const uint8_t *lud_empo_met_state(const lud_empo_met *m, int64_t node) {
+    return m->states + (size_t)node * m->state_bytes;
+}
+bool lud_empo_met_expanded(const lud_empo_met *m, int64_t node) {
+    return m->flags[node] & LUD_MET_EXPANDED;
+}
+bool lud_empo_met_terminal(const lud_empo_met *m, int64_t node) {
+    return m->flags[node] & LUD_MET_TERMINAL;
+}
+bool lud_empo_met_sure(const lud_empo_met *m, int64_t node) {
+    return m->flags[node] & (LUD_MET_EXPANDED | LUD_MET_TERMINAL | LUD_MET_FORGOTTEN);
+}
+void lud_empo_met_visit_node(lud_empo_met *m, int64_t node) {
+    m->seen[node] = ++m->clock;
+    m->visits[node]++;
+}
+uint32_t lud_empo_met_visits(const lud_empo_met *m, int64_t node) {
+    return m->visits[node];
+}
+int64_t lud_empo_met_expanded_at(const lud_empo_met *m, int64_t i) {
+    return m->expanded[i];
+}
+const double *lud_empo_met_row(const lud_empo_met *m, int64_t node) {
+    return lud_met_row(m, node);
+}
+
+/* The slot of a state, or the free one where it belongs. */
+static uint64_t slot_of(const lud_empo_met *m, const uint8_t *state) {
+    const uint64_t mask = (uint64_t)m->n_slots - 1;
+    uint64_t i = XXH3_64bits(state, m->state_bytes) & mask;
+    while (m->slots[i] && memcmp(lud_empo_met_state(m, m->slots[i] - 1), state, m->state_bytes) != 0)
+        i = (i + 1) & mask;
+    return i;
+}
+
+int64_t lud_empo_met_find(const lud_empo_met *m, const uint8_t *state) {
+    return (int64_t)m->slots[slot_of(m, state)] - 1;
+}
+
+lud_status lud_empo_met_add(lud_empo_met *m, const uint8_t *state, int64_t *node, lud_error *error) {
+    bool failed;
+    uint64_t slot = slot_of(m, state);
+    if (m->slots[slot]) {
+        *node = m->slots[slot] - 1;
+        return LUD_OK;
+    }
+    if (m->n == m->room) {
+        if (!lud_met_reserve(m, m->n + 1, m->n_words, m->n_before, &failed)) return no_room(m, failed, error);
+        slot = slot_of(m, state);
+    }
+    const int64_t i = *node = m->n++;
+    const lud_world *world = m->model->world;
+    memcpy(m->states + (size_t)i * m->state_bytes, state, m->state_bytes);
+    m->slots[slot] = (uint32_t)(i + 1);
+    m->flags[i] = 0;
+    m->list[i] = -1;
+    m->first_before[i] = LUD_MET_NONE;
+    m->touched[i] = m->seen[i] = m->visits[i] = 0;
+    m->left[i] = m->model->layout.max_steps > 0 && world->elapsed
+                     ? m->model->layout.max_steps - world->elapsed(m->model, state)
+                     : 0;
+    if (world->is_terminal(m->model, state)) {
+        m->flags[i] = LUD_MET_TERMINAL;
+        m->n_terminal++;
+        lud_empo_met_credit(m, state, NULL, 0, lud_met_row(m, i));
+    } else {
+        /* until somebody says better: as if the next state were the last */
+        for (size_t k = 0; k < m->stride; k++) lud_met_row(m, i)[k] = k + 1 < m->stride ? 0.5 : -1.0;
+        m->unsaid[m->n_unsaid++] = (uint32_t)i;
+    }
+    return LUD_OK;
+}
+
+/* ---- worth ---- */
+
+void lud_empo_met_credit(const lud_empo_met *m, const uint8_t *state, const double *v_h_e, double v_r,
+                         double *row) {
+    const lud_empo_layout *layout = &m->problem->layout;
+    for (int h = 0; h < layout->n_humans; h++)
+        for (int g = layout->goal_begin[h]; g < layout->goal_begin[h + 1]; g++)
+            row[g] = m->model->world->achieved(m->model, state, layout->humans[h], g - layout->goal_begin[h])
+                         ? 1.0
+                     : v_h_e ? m->game.gamma_h * v_h_e[g]
+                             : 0.0;
+    row[layout->n_goals] = m->game.gamma_r * (v_h_e ? v_r : m->game.terminal_value);
+}
+
+void lud_empo_met_set(lud_empo_met *m, int64_t node, const float *v_h_e, double v_r) {
+    assert(!(m->flags[node] & (LUD_MET_EXPANDED | LUD_MET_TERMINAL)));
+    double *values = m->look_rows;
+    for (int32_t g = 0; g < m->game.n_goals; g++) values[g] = (double)v_h_e[g];
+    lud_empo_met_credit(m, lud_empo_met_state(m, node), values, fmin(v_r, m->game.terminal_value),
+                        lud_met_row(m, node));
+    lud_met_mark_before(m, node);
+}
+
+const uint32_t *lud_empo_met_unsaid(const lud_empo_met *m, int64_t *n) {
+    *n = m->n_unsaid;
+    return m->unsaid;
+}
+
+void lud_empo_met_all_said(lud_empo_met *m) {
+    m->n_unsaid = 0;
+}
+
+/* ---- successors ---- */
+
+void lud_met_ask_people(lud_empo_met *m, const uint8_t *state, double *policies) {
+    const lud_empo_layout *layout = &m->problem->layout;
+    for (int h = 0; h < layout->n_humans; h++)
+        for (int g = 0; g < lud_empo_goals_of(layout, h); g++)
+            lud_empo_prior_policy(m->prior, m->features, state, h, g,
+                                  policies + layout->policy_begin[h] + g * layout->n_human_actions[h]);
+}
+
+static bool room_to_build(lud_empo_met *m, int64_t more) {
+    if (m->n_built + more <= m->room_built) return true;
+    const int64_t room = 2 * (m->n_built + more);
+    if (!lud_grow(&m->built, (size_t)room, sizeof *m->built)) return false;
+    m->room_built = room;
+    return true;
+}
+
+/* The row of one joint action in the list under construction. */
+static lud_status build_row(lud_empo_met *m, int32_t k, lud_error *error) {
+    lud_joint_action_decode(&m->model->layout, k, m->joint);
+    LUD_TRY(m->model->world->successors(m->model, m->own, m->joint, &m->found, error));
+    const int64_t n = (int64_t)m->found.n;
+    if (!room_to_build(m, 1 + 3 * n)) return lud_no_memory(error, "successors");
+    uint32_t *branch = m->built + m->n_built;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t to;
+        LUD_TRY(lud_empo_met_add(m, m->found.states + (size_t)i * m->state_bytes, &to, error));
+        branch[1 + i] = (uint32_t)to;
+    }
+    if (n == 1) {
+        m->built[m->n_policies + k] = branch[1];
+        return LUD_OK;
+    }
+    branch[0] = (uint32_t)n;
+    memcpy(branch + 1 + n, m->found.probability, (size_t)n * sizeof(double));
+    m->built[m->n_policies + k] = LUD_MET_BRANCH | (uint32_t)m->n_built;
+    m->n_built += 1 + 3 * n;
+    return LUD_OK;
+}
+
+static lud_status build_list(lud_empo_met *m, int64_t node, lud_error *error) {
+    memcpy(m->own, lud_empo_met_state(m, node), m->state_bytes); /* states may move */
+    m->n_built = 0;
+    if (!room_to_build(m, m->n_policies + m->n_joint)) return lud_no_memory(error, "successors");
+    m->n_built = m->n_policies + m->n_joint;
+    lud_met_ask_people(m, m->own, m->policy);
+    for (int32_t i = 0; i < m->n_policies; i++) {
+        const float p = (float)m->policy[i];
+        memcpy(m->built + i, &p, sizeof p);
+    }
+    for (int32_t k = 0; k < m->n_joint; k++) LUD_TRY(build_row(m, k, error));
+    return LUD_OK;
+}
+
+/* Notes with every successor that `node` leads to it, once for each expansion. */
+void lud_met_note_before(lud_empo_met *m, int64_t node) {
+    m->expansion++;
+    for (int32_t k = 0; k < m->n_joint; k++) {
+        const lud_met_successors row = lud_met_row_of(m, node, k);
+        for (uint32_t i = 0; i < row.n; i++) {
+            const uint32_t to = row.node[i];
+            if (m->touched[to] == m->expansion) continue;
+            m->touched[to] = m->expansion;
+            m->before[m->n_before] = (lud_met_before){(uint32_t)node, m->first_before[to]};
+            m->first_before[to] = (uint32_t)m->n_before++;
+        }
+    }
+}
+
+/* Gives a state the list of its successors. */
+static lud_status list_successors(lud_empo_met *m, int64_t node, lud_error *error) {
+    bool failed;
+    LUD_TRY(build_list(m, node, error));
+    if (!lud_met_reserve(m, m->n, m->n_words + m->n_built, m->n_before + m->n_built, &failed))
+        return no_room(m, failed, error);
+    m->list[node] = m->n_words;
+    memcpy(m->words + m->n_words, m->built, (size_t)m->n_built * sizeof *m->words);
+    m->n_words += m->n_built;
+    lud_met_note_before(m, node);
+    return LUD_OK;
+}
+
+lud_status lud_empo_met_expand(lud_empo_met *m, int64_t node, lud_error *error) {
+    assert(!(m->flags[node] & (LUD_MET_EXPANDED | LUD_MET_TERMINAL)));
+    LUD_TRY(list_successors(m, node, error));
+    m->flags[node] = (uint8_t)((m->flags[node] & ~LUD_MET_FORGOTTEN) | LUD_MET_EXPANDED);
+    m->expanded[m->n_expanded++] = (uint32_t)node;
+    lud_met_mark_node(m, node);
+    return LUD_OK;
+}
+
+lud_status lud_empo_met_restore(lud_empo_met *m, lud_error *error) {
+    for (int64_t i = 0; i < m->n_expanded; i++) {
+        const int64_t node = m->expanded[i];
+        if (m->list[node] >= 0) continue;
+        LUD_TRY(list_successors(m, node, error));
+    }
+    return LUD_OK;
+}
+
+int64_t lud_empo_met_next(const lud_empo_met *m, int64_t node, int32_t joint_action, double uniform) {
+    const lud_met_successors row = lud_met_row_of(m, node, joint_action);
+    uint32_t i = 0;
+    while (i + 1 < row.n && uniform >= lud_met_probability(row, i)) uniform -= lud_met_probability(row, i++);
+    return row.node[i];
+}
+
+const float *lud_empo_met_policies(const lud_empo_met *m, int64_t node) {
+    return (const float *)(const void *)(m->words + m->list[node]); /* words of either type */
+}
+
+/* ---- figures ---- */
+
+lud_empo_met_figures lud_empo_met_get(const lud_empo_met *m) {
+    return (lud_empo_met_figures){.n = m->n,
+                                  .expanded = m->n_expanded,
+                                  .terminal = m->n_terminal,
+                                  .computed = m->computed,
+                                  .forgotten = m->forgotten,
+                                  .bytes = lud_met_bytes(m),
+                                  .most_bytes = m->most_bytes};
+}
+
+bool lud_empo_met_complete(const lud_empo_met *m) {
+    return m->n > 0 && m->n == m->n_expanded + m->n_terminal;
+}

@@ -1,0 +1,175 @@
+#include "learn/empo/met/trust.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/random.h"
+
+#define NOBODY UINT32_MAX
+enum { LANE_TRUST = 0x400, MOST_STEPS = 1000 };
+
+/* Limits of what is trusted: mean residual, and difference of prediction and return as a share of it. */
+static const double most_residual = 0.02, most_difference = 0.05;
+
+/* One episode and what is counted in it. */
+typedef struct walk {
+    lud_empo_ahead *ahead;
+    const lud_empo_theory *theory;
+    lud_empo_environments *env;
+    lud_empo_trust *sums;
+    uint8_t *state;
+    int32_t *joint;
+    lud_successors found;
+    double predicted, returned;
+} walk;
+
+/* What an earlier state would take this one to be worth: V_r by table or network. */
+static lud_status worth_before(walk *w, double *v_r, lud_error *error) {
+    lud_empo_asker *asker = w->ahead->asker;
+    const int64_t node = lud_empo_met_find(asker->met, w->state);
+    const int n_goals = lud_empo_met_layout(asker->met)->n_goals;
+    if (node != LUD_EMPO_UNMET && lud_empo_met_sure(asker->met, node)) {
+        *v_r = lud_empo_met_row(asker->met, node)[n_goals] / w->theory->gamma_r;
+        return LUD_OK;
+    }
+    const uint8_t *const states[1] = {w->state};
+    LUD_TRY(lud_empo_ask(asker, 1, states, error));
+    *v_r = (double)asker->v_r[0];
+    return LUD_OK;
+}
+
+static int draw(const walk *w, uint32_t agent, lud_purpose purpose, const double *p, int n) {
+    const lud_words words =
+        lud_draw((lud_random_key){w->env->seed, 0}, w->env->tick[0], agent, purpose, LANE_TRUST);
+    return lud_empo_draw(p, n, lud_unit53(words.v[0], words.v[1]));
+}
+
+/* Everybody's action in the state of the last look-ahead, and what follows. */
+static lud_status step(walk *w, lud_error *error) {
+    const lud_empo_layout *layout = lud_empo_met_layout(w->ahead->asker->met);
+    const lud_model *model = w->env->model;
+    const double *record = w->ahead->record;
+    for (int h = 0; h < layout->n_humans; h++) {
+        const int n = layout->n_human_actions[h];
+        w->joint[layout->humans[h]] =
+            draw(w, (uint32_t)layout->humans[h], LUD_PURPOSE_ACTION,
+                 record + layout->policies + layout->policy_begin[h] + w->env->goals[h] * n, n);
+    }
+    lud_empo_robot_decode(layout, model,
+                          draw(w, NOBODY, LUD_PURPOSE_ACTION, record + layout->pi_r, layout->n_robot_actions),
+                          w->joint);
+    LUD_TRY(model->world->successors(model, w->state, w->joint, &w->found, error));
+    const int next = draw(w, NOBODY, LUD_PURPOSE_TRANSITION, w->found.probability, (int)w->found.n);
+    memcpy(w->state, w->found.states + (size_t)next * model->layout.state_bytes, model->layout.state_bytes);
+    lud_empo_environments_advance(w->env, 0);
+    /* the equations draw goals anew in every state */
+    lud_empo_environments_renew_goals(w->env, 0, 1.0);
+    return LUD_OK;
+}
+
+static lud_status walk_through(walk *w, int64_t most, lud_error *error) {
+    const lud_empo_layout *layout = lud_empo_met_layout(w->ahead->asker->met);
+    const double weight = lud_empo_reward_weight_of(w->theory);
+    double discount = 1.0, residual_before;
+    w->returned = 0;
+    lud_empo_environments_begin(w->env, 0);
+    lud_empo_environments_reset(w->env, 0);
+    lud_empo_environments_encode(w->env, 0);
+    for (int64_t t = 0; !w->env->model->world->is_terminal(w->env->model, w->state); t++) {
+        LUD_TRY(worth_before(w, &residual_before, error));
+        LUD_TRY(lud_empo_look_ahead(w->ahead, w->state, error));
+        const double v_r = w->ahead->record[layout->v_r];
+        const int64_t node = lud_empo_met_find(w->ahead->asker->met, w->state);
+        if (t == 0) w->predicted = v_r;
+        if (t == most) { /* cut: the rest is as predicted */
+            w->returned += discount * v_r;
+            return LUD_OK;
+        }
+        w->sums->states++;
+        w->sums->met += node != LUD_EMPO_UNMET && lud_empo_met_expanded(w->ahead->asker->met, node);
+        w->sums->from_table += w->ahead->from_table;
+        w->sums->residual += fabs(residual_before - v_r) / fabs(v_r);
+        w->returned += discount * weight * w->ahead->record[layout->u_r];
+        discount *= w->theory->gamma_r;
+        LUD_TRY(step(w, error));
+    }
+    w->returned += discount * w->theory->terminal_value;
+    return LUD_OK;
+}
+
+lud_status lud_empo_trust_measure(lud_empo_ahead *ahead, const lud_empo_theory *theory, uint64_t seed,
+                                  int episodes, int64_t steps_per_episode, lud_progress *progress,
+                                  lud_empo_trust *trust, lud_error *error) {
+    lud_empo_met *met = ahead->asker->met;
+    const lud_empo_features *features = ahead->asker->values->features;
+    const lud_model *model = &features->grid->model;
+    *trust = (lud_empo_trust){.complete = lud_empo_met_complete(met), .episodes = episodes};
+    lud_arena *arena = lud_arena_create(0);
+    lud_empo_environments env = {0};
+    walk w = {.ahead = ahead, .theory = theory, .env = &env, .sums = trust};
+    if (arena) w.joint = lud_arena_take_array(arena, (size_t)model->layout.n_agents, sizeof *w.joint);
+    lud_status status =
+        arena && w.joint && lud_empo_environments_create(arena, features, model, ~seed, 1, &env)
+            ? LUD_OK
+            : lud_no_memory(error, "episodes");
+    w.state = env.states;
+    const int64_t most = steps_per_episode > 0 ? steps_per_episode : MOST_STEPS;
+    double squares = 0;
+    for (int e = 0; e < episodes && !status; e++) {
+        status = lud_progress_beat(progress, (double)e / episodes, error);
+        if (!status) status = walk_through(&w, most, error);
+        trust->predicted += w.predicted / episodes;
+        trust->returned += w.returned / episodes;
+        squares += (w.returned - w.predicted) * (w.returned - w.predicted) / episodes;
+    }
+    if (trust->states > 0) {
+        trust->met /= (double)trust->states;
+        trust->from_table /= (double)trust->states;
+        trust->residual /= (double)trust->states;
+    }
+    const double difference = trust->returned - trust->predicted;
+    trust->deviation = sqrt(fmax(squares - difference * difference, 0) / fmax(episodes - 1, 1));
+    lud_successors_free(&w.found);
+    lud_arena_destroy(arena);
+    return status;
+}
+
+bool lud_empo_trusted(const lud_empo_trust *t) {
+    const double difference = fabs(t->returned - t->predicted);
+    return t->complete || (t->residual <= most_residual &&
+                           difference <= most_difference * fabs(t->predicted) + 2 * t->deviation);
+}
+
+void lud_empo_trust_print(const lud_empo_trust *t, const lud_empo_met_figures *met, lud_text *out) {
+    lud_text_append(out, "\n=== Whether it can be relied on ===\n");
+    if (t->complete) {
+        lud_text_append(out,
+                        "yes: all %" PRId64 " states that can be reached are in the table, and their values "
+                        "satisfy the equations\n",
+                        met->n);
+        return;
+    }
+    lud_text_append(out, "in %" PRId64 " episodes of the learned robots, %" PRId64 " states:\n", t->episodes,
+                    t->states);
+    lud_text_append(out, "  states that are in the table with their successors  %6.1f %%\n", 100 * t->met);
+    lud_text_append(out, "  of what follows, answered by the table              %6.1f %%, else by networks\n",
+                    100 * t->from_table);
+    lud_text_append(out, "  V_r against one step of look-ahead, mean residual   %6.2f %%\n",
+                    100 * t->residual);
+    lud_text_append(out, "  V_r at the start %.5g, what then came %.5g +- %.2g\n", t->predicted, t->returned,
+                    2 * t->deviation);
+    if (lud_empo_trusted(t)) {
+        lud_text_append(out, "yes, where these robots go: values agree with what follows from them; what "
+                             "nobody met may be better\n");
+        return;
+    }
+    lud_text_append(out, "no: %s\n",
+                    t->residual > most_residual ? "values disagree with what follows from them"
+                                                : "what comes is not what values at the start say");
+    if (met->forgotten > 0)
+        lud_text_append(out, "  %" PRId64 " states had to be forgotten: raise met_mebibytes above %.10g\n",
+                        met->forgotten, (double)met->most_bytes / 1048576.0);
+    lud_text_append(out, "  train longer (num_training_steps)%s\n",
+                    t->met < 0.5 ? " and act more (a smaller training_steps_per_env_step)" : "");
+}

@@ -1,0 +1,27 @@
+/* Whether what was learned can be relied on, as far as that shows without an exact solution: episodes of the
+ * learned robots, people by the prior, nobody exploring. */
+#pragma once
+
+#include "base/progress.h"
+#include "learn/empo/memory/environments.h"
+#include "learn/empo/met/ahead.h"
+
+typedef struct lud_empo_trust {
+    bool complete;            /* all that can be reached is in the table: nothing is estimated */
+    int64_t episodes, states; /* how many, and steps in them */
+    double met;               /* share of states that are expanded in the table */
+    double from_table;        /* mean share of the look-ahead that the table answered for */
+    double
+        residual; /* mean |V_r before - V_r after one step of look-ahead| / |V_r after| over those states */
+    double predicted, returned, deviation; /* mean V_r at the start, mean of what then came, and the standard
+                                            * error of their difference */
+} lud_empo_trust;
+
+/* `episodes` from where the world begins; steps_per_episode 0: until it ends. beta_r as in the table. */
+lud_status lud_empo_trust_measure(lud_empo_ahead *ahead, const lud_empo_theory *theory, uint64_t seed,
+                                  int episodes, int64_t steps_per_episode, lud_progress *progress,
+                                  lud_empo_trust *trust, lud_error *error);
+/* Whether residual and prediction are small enough. */
+bool lud_empo_trusted(const lud_empo_trust *trust);
+/* That, with the figures, and what to change if not. */
+void lud_empo_trust_print(const lud_empo_trust *trust, const lud_empo_met_figures *met, lud_text *out);

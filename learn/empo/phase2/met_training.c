@@ -1,0 +1,123 @@
+#include "learn/empo/phase2/met_training.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* Changes of worth below this share of it are not handed on while the rim is a network's anyway. */
+static const double tolerance = 1e-4;
+
+lud_status lud_empo_met_training_create(const lud_empo_features *features,
+                                        const lud_empo_learner_options *options, const lud_empo_prior *prior,
+                                        lud_empo_values *values, uint64_t seed,
+                                        lud_empo_met_training **training, lud_error *error) {
+    *training = NULL;
+    lud_empo_met_training *t = calloc(1, sizeof *t);
+    if (!t) return lud_no_memory(error, "a learner");
+    t->options = options;
+    t->model = &features->grid->model;
+    t->seed = seed;
+    LUD_TAKE(&t->arrays, t->rim, (size_t)options->met_refresh + 1);
+    lud_status status = t->arrays.failed ? lud_no_memory(error, "a learner") : LUD_OK;
+    if (status == LUD_OK)
+        status = lud_empo_met_create(features, &options->theory, prior, lud_empo_values_power_floor(values),
+                                     (size_t)(options->met_mebibytes * 1048576.0), &t->met, error);
+    if (status == LUD_OK &&
+        (!lud_empo_asker_create(values, t->met, &t->asker) || !lud_empo_ahead_create(&t->asker, &t->ahead)))
+        status = lud_no_memory(error, "a learner");
+    if (status == LUD_OK) status = lud_empo_fit_create(values, t->met, options, seed, &t->fit, error);
+    if (status == LUD_OK) status = lud_empo_actor_create(options, &t->asker, seed, &t->actor, error);
+    if (status)
+        lud_empo_met_training_destroy(t);
+    else
+        *training = t;
+    return status;
+}
+
+void lud_empo_met_training_destroy(lud_empo_met_training *t) {
+    if (!t) return;
+    lud_empo_actor_destroy(t->actor);
+    lud_empo_fit_destroy(t->fit);
+    lud_empo_ahead_free(&t->ahead);
+    lud_empo_asker_free(&t->asker);
+    lud_empo_met_destroy(t->met);
+    lud_arrays_free(&t->arrays);
+    free(t);
+}
+
+lud_status lud_empo_met_training_begin(lud_empo_met_training *t, lud_progress *progress, lud_error *error) {
+    bool closed;
+    if (t->tried) return lud_empo_met_restore(t->met, error);
+    LUD_TRY(lud_empo_met_close(t->met, t->model, t->seed, progress, &closed, error));
+    t->tried = true;
+    return LUD_OK;
+}
+
+lud_status lud_empo_met_training_act(lud_empo_met_training *t, const lud_empo_now *now, double *credit,
+                                     lud_progress *progress, double part, lud_error *error) {
+    if (lud_empo_met_complete(t->met)) return LUD_OK; /* nothing is left to be met */
+    while (*credit < 1.0 || lud_empo_met_get(t->met).expanded == 0) {
+        LUD_TRY(lud_progress_beat(progress, part, error));
+        LUD_TRY(lud_empo_actor_step(t->actor, now, tolerance, error));
+        *credit += t->options->training_steps_per_env_step * (double)t->options->environments;
+    }
+    *credit -= 1.0;
+    return LUD_OK;
+}
+
+/* Asks the networks again about some states at the rim, in turn. */
+static lud_status refresh(lud_empo_met_training *t, int64_t n, lud_error *error) {
+    const lud_empo_met_figures met = lud_empo_met_get(t->met);
+    const int64_t most = 8 * n; /* looked at */
+    int64_t found = 0;
+    for (int64_t i = 0; i < most && i < met.n && found < n; i++) {
+        if (t->refresh >= met.n) t->refresh = 0;
+        if (!lud_empo_met_sure(t->met, t->refresh)) t->rim[found++] = (uint32_t)t->refresh;
+        t->refresh++;
+    }
+    return lud_empo_ask_nodes(&t->asker, found, t->rim, error);
+}
+
+lud_status lud_empo_met_training_step(lud_empo_met_training *t, int64_t step, const lud_empo_now *now,
+                                      bool measure, lud_error *error) {
+    LUD_TRY(lud_empo_fit_run(t->fit, step, now, measure, error));
+    if (lud_empo_met_complete(t->met)) return LUD_OK;
+    LUD_TRY(refresh(t, t->options->met_refresh, error));
+    lud_empo_met_sweep(t->met, tolerance, 0);
+    if (step + 1 < t->options->stages.total) return LUD_OK;
+    /* what is left behind agrees with the networks as they are now, everywhere */
+    t->refresh = 0;
+    for (int64_t asked = 0; asked < lud_empo_met_get(t->met).n; asked += t->options->met_refresh) {
+        if (t->options->met_refresh == 0) break;
+        LUD_TRY(refresh(t, t->options->met_refresh, error));
+    }
+    lud_empo_met_mark_all(t->met);
+    lud_empo_met_sweep(t->met, 0.0, 0);
+    return LUD_OK;
+}
+
+void lud_empo_met_training_visit(lud_empo_met_training *t, bool policy, lud_checkpoint *checkpoint) {
+    uint64_t tried = t->tried, at = (uint64_t)t->refresh;
+    lud_empo_met_visit(t->met, "met.", checkpoint);
+    if (policy) return;
+    lud_checkpoint_u64(checkpoint, "met.tried", &tried);
+    lud_checkpoint_u64(checkpoint, "met.refresh", &at);
+    lud_checkpoint_limit(checkpoint, "met.refresh", at, INT32_MAX);
+    t->tried = tried != 0;
+    t->refresh = (int64_t)at;
+    lud_empo_actor_visit(t->actor, "actor.", checkpoint);
+    lud_empo_fit_visit(t->fit, checkpoint);
+}
+
+void lud_empo_met_training_report(const lud_empo_met_training *t, lud_text *out) {
+    const lud_empo_met_figures m = lud_empo_met_get(t->met);
+    lud_text_append(out,
+                    "states met: %" PRId64 ", of which %" PRId64 " with their successors, %" PRId64
+                    " where the world ends%s\n",
+                    m.n, m.expanded, m.terminal,
+                    lud_empo_met_complete(t->met) ? ": all that can be reached" : "");
+    lud_text_append(out,
+                    "they take %.1f MiB of %.10g (met_mebibytes); %" PRId64
+                    " were computed by sweeps, %" PRId64 " forgotten\n",
+                    (double)m.bytes / 1048576.0, (double)m.most_bytes / 1048576.0, m.computed, m.forgotten);
+}

@@ -1,0 +1,315 @@
+/* The states that a learner of EMPO has met: a table of all that can be reached against the exact solver,
+ * whatever the order in which it came together; bounded memory; saving; the learner on top of it. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "learn/empo/met/actor.h"
+#include "learn/empo/phase2/met_evaluation.h"
+#include "learn/empo/support_empo.h"
+
+#define THEORY                                                                                               \
+    "learner:\n  type: empo-phase2\n  zeta: 2\n  eta: 1.1\n  gamma_h: 0.95\n  gamma_r: 0.97\n  beta_r: 10\n"
+#define SMALL                                                                                                \
+    "  num_training_steps: 24\n  updates_per_iteration: 4\n  batch_size: 6\n  hidden_dim: 8\n"               \
+    "  goal_feature_dim: 4\n  environments: 2\n"
+static const char small[] = THEORY SMALL;
+/* People at random, so that nothing needs to be solved; the crowd has too many states for so little memory.
+ */
+static const char bounded[] = THEORY SMALL
+    "  human_prior: {type: random}\n  met_mebibytes: 0.5\n  exact_max_states: 0\n"
+    "  restart_prob: 0.3\n  restart_steps: 4\n  restart_from: configurations\n  met_refresh: 9\n";
+
+static uint32_t random_below(uint32_t i, uint32_t n) {
+    return lud_below(lud_draw((lud_random_key){31, i}, 0, 0, LUD_PURPOSE_USER, 0).v[0], n);
+}
+
+static lud_empo_met *met_of(const support_empo *r, size_t bytes) {
+    lud_empo_met *met = NULL;
+    lud_error error = {0};
+    const lud_empo_phase2_learner *l = r->learner;
+    if (lud_empo_met_create(&l->features, &l->options.theory, &l->prior, 1e-9, bytes, &met, &error))
+        fail_msg("%s", error.text);
+    return met;
+}
+
+/* Every state of the exact solution stands in the table with its values. */
+static void assert_exact(const lud_empo_phase2_learner *l, lud_empo_met *met) {
+    const lud_empo_layout *layout = &l->features.layout;
+    const lud_statespace *space = l->reference.space;
+    double *record = calloc((size_t)layout->record_doubles, sizeof *record);
+    assert_int_equal(lud_empo_met_get(met).n, space->n_states);
+    for (uint64_t s = 0; s < space->n_states; s++) {
+        const int64_t node = lud_empo_met_find(met, space->states + s * space->state_bytes);
+        const double *exact = l->reference.records + s * (uint64_t)layout->record_doubles;
+        assert_true(node != LUD_EMPO_UNMET);
+        assert_true(lud_empo_met_terminal(met, node) == lud_statespace_terminal(space, s));
+        if (lud_empo_met_terminal(met, node)) continue;
+        lud_empo_met_look(met, node, record);
+        assert_true(fabs(record[layout->v_r] - exact[layout->v_r]) <= 1e-6 * fabs(exact[layout->v_r]));
+        for (int h = 0; h < layout->n_humans; h++)
+            assert_true(fabs(record[layout->x_h + h] - exact[layout->x_h + h]) <= 1e-6);
+        for (int g = 0; g < layout->n_goals; g++)
+            assert_true(fabs(record[layout->v_h_e + g] - exact[layout->v_h_e + g]) <= 1e-6);
+        for (int a = 0; a < layout->n_robot_actions; a++)
+            assert_true(fabs(record[layout->pi_r + a] - exact[layout->pi_r + a]) <= 1e-5);
+    }
+    free(record);
+}
+
+static void what_is_closed_is_exact(void **state) {
+    (void)state;
+    support_empo r;
+    lud_error error = {0};
+    bool closed;
+    support_empo_open(&r, support_empo_corridor, small, 0, NULL);
+    lud_empo_met *met = met_of(&r, 64 << 20);
+    assert_int_equal(lud_empo_met_close(met, r.scenario->model, 1, NULL, &closed, &error), LUD_OK);
+    assert_true(closed && lud_empo_met_complete(met));
+    assert_exact(r.learner, met);
+    lud_empo_met_destroy(met);
+    /* where that is not half of the memory there is, nothing stays */
+    met = met_of(&r, 30000);
+    assert_int_equal(lud_empo_met_close(met, r.scenario->model, 1, NULL, &closed, &error), LUD_OK);
+    assert_false(closed);
+    assert_int_equal(lud_empo_met_get(met).n, 0);
+    lud_empo_met_destroy(met);
+    support_empo_close(&r);
+}
+
+/* States are expanded in any order and swept in between, with nonsense at the rim. */
+static void the_order_does_not_matter(void **state) {
+    (void)state;
+    support_empo r;
+    lud_error error = {0};
+    support_empo_open(&r, support_empo_corridor, small, 0, NULL);
+    lud_empo_met *met = met_of(&r, 64 << 20);
+    const lud_model *model = r.scenario->model;
+    uint8_t *start = calloc(1, model->layout.state_bytes);
+    static const uint32_t tick = 0;
+    float v_h_e[64];
+    int64_t node;
+    for (int g = 0; g < 64; g++) v_h_e[g] = 0.3f;
+    model->world->reset(model, (lud_range){.seed = 1, .n = 1, .tick = &tick}, start);
+    assert_int_equal(lud_empo_met_add(met, start, &node, &error), LUD_OK);
+    for (uint32_t i = 0; !lud_empo_met_complete(met); i++) {
+        node = random_below(i, (uint32_t)lud_empo_met_get(met).n);
+        while (lud_empo_met_expanded(met, node) || lud_empo_met_terminal(met, node))
+            node = (node + 1) % lud_empo_met_get(met).n;
+        if (i % 3 == 0) lud_empo_met_set(met, node, v_h_e, -2.0 - (double)(i % 7));
+        assert_int_equal(lud_empo_met_expand(met, node, &error), LUD_OK);
+        if (i % 5 == 0) lud_empo_met_sweep(met, 0.0, i % 2 ? 3 : 0);
+    }
+    lud_empo_met_sweep(met, 0.0, 0);
+    assert_exact(r.learner, met);
+    free(start);
+    lud_empo_met_destroy(met);
+    support_empo_close(&r);
+}
+
+/* Each expanded state is worth what its successors make it. */
+static void assert_swept(lud_empo_met *met) {
+    const lud_empo_layout *layout = lud_empo_met_layout(met);
+    double *record = calloc((size_t)layout->record_doubles, sizeof *record);
+    double *row = calloc((size_t)layout->n_goals + 1, sizeof *row);
+    for (int64_t i = 0; i < lud_empo_met_get(met).expanded; i++) {
+        const int64_t node = lud_empo_met_expanded_at(met, i);
+        assert_true(lud_empo_met_expanded(met, node));
+        assert_int_equal(lud_empo_met_find(met, lud_empo_met_state(met, node)), node);
+        lud_empo_met_look(met, node, record);
+        lud_empo_met_credit(met, lud_empo_met_state(met, node), record + layout->v_h_e, record[layout->v_r],
+                            row);
+        for (int g = 0; g <= layout->n_goals; g++)
+            assert_true(fabs(row[g] - lud_empo_met_row(met, node)[g]) <= 1e-12 * fabs(row[g]));
+    }
+    free(record);
+    free(row);
+}
+
+static void memory_is_bounded(void **state) {
+    (void)state;
+    support_empo r;
+    lud_error error = {0};
+    support_empo_open(&r, support_empo_crowd, bounded, 0, NULL);
+    enum { MOST = 1 << 20 };
+    lud_empo_met *met = met_of(&r, MOST);
+    const lud_model *model = r.scenario->model;
+    uint8_t *start = calloc(1, model->layout.state_bytes);
+    static const uint32_t tick = 0;
+    int64_t node, forgets = 0;
+    model->world->reset(model, (lud_range){.seed = 1, .n = 1, .tick = &tick}, start);
+    for (uint32_t i = 0; forgets < 4; i++) {
+        assert_true(lud_empo_met_get(met).bytes <= MOST);
+        lud_status status = lud_empo_met_add(met, start, &node, &error);
+        const int64_t n = lud_empo_met_get(met).n;
+        if (!status && i % 50) node = random_below(i, (uint32_t)n);
+        for (int64_t k = 0; !status && k < n; k++, node = (node + 1) % n)
+            if (!lud_empo_met_expanded(met, node) && !lud_empo_met_terminal(met, node)) break;
+        if (!status) {
+            lud_empo_met_visit_node(met, node);
+            status = lud_empo_met_expand(met, node, &error);
+        }
+        assert_true(status == LUD_OK || status == LUD_ERROR_LIMIT);
+        if (i % 20 == 0) lud_empo_met_sweep(met, 0.0, 0);
+        if (status == LUD_OK) continue;
+        lud_empo_met_sweep(met, 0.0, 0);
+        const lud_empo_met_figures before = lud_empo_met_get(met);
+        assert_int_equal(lud_empo_met_forget(met, &error), LUD_OK);
+        const lud_empo_met_figures after = lud_empo_met_get(met);
+        assert_int_equal(after.expanded, before.expanded / 2);
+        assert_int_equal(after.forgotten - before.forgotten, before.expanded - after.expanded);
+        assert_true(after.n < before.n);
+        assert_swept(met);
+        forgets++;
+    }
+    lud_empo_met_sweep(met, 0.0, 0);
+    assert_swept(met);
+    free(start);
+    lud_empo_met_destroy(met);
+    support_empo_close(&r);
+}
+
+/* ---- the learner ---- */
+
+/* The defaults keep the states met; what they learn is exact where everything was. */
+static void the_learner_is_exact(void **state) {
+    (void)state;
+    support_empo r;
+    support_empo_open(&r, support_empo_corridor, small, 0, NULL);
+    assert_non_null(r.learner->met);
+    assert_non_null(strstr(r.learner->base.chosen, "met_mebibytes"));
+    const lud_empo_distance d = support_empo_learn(&r);
+    assert_true(d.everywhere.v_r < 1e-6 && d.everywhere.x_h < 1e-6 && fabs(d.regret) < 1e-6);
+    assert_true(d.divergence < 1e-5);
+    assert_true(r.learner->trust.complete && lud_empo_trusted(&r.learner->trust));
+    assert_true(r.learner->trust.residual < 1e-6 && r.learner->trust.met == 1.0);
+    /* the networks alone have hardly learned */
+    assert_true(r.learner->alone.everywhere.v_r > 1e-3);
+    support_empo_close(&r);
+}
+
+/* A table too small for the world, and networks for the rest: little training is not trusted. */
+static void a_small_table_is_not_trusted(void **state) {
+    (void)state;
+    support_empo r;
+    lud_text text = {0};
+    support_empo_open(&r, support_empo_crowd, bounded, 0, NULL);
+    support_empo_iterate(&r, 6);
+    const lud_empo_met_figures met = lud_empo_met_get(r.learner->met->met);
+    assert_true(met.bytes <= met.most_bytes && met.expanded > 0 && met.expanded < met.n);
+    double row[64];
+    lud_error error = {0};
+    assert_in_range(r.learner->base.n_evaluation_columns, 1, 64);
+    if (r.learner->base.kind->evaluate(&r.learner->base, row, &error)) fail_msg("%s", error.text);
+    const lud_empo_trust *t = &r.learner->trust;
+    assert_false(t->complete);
+    assert_true(t->states > 0 && t->met < 1.0 && t->from_table < 1.0 && t->residual > 0.0);
+    assert_false(lud_empo_trusted(t));
+    lud_empo_trust_print(t, &met, &text);
+    assert_non_null(strstr(text.bytes, "no: "));
+    assert_non_null(strstr(text.bytes, "num_training_steps"));
+    lud_text_free(&text);
+    support_empo_close(&r);
+}
+
+static void resume_equals_no_interruption(void **state) {
+    (void)state;
+    support_empo_assert_resumes(support_empo_corridor, small, 0, NULL, support_empo_path);
+    support_empo_assert_resumes(support_empo_crowd, bounded, 0, NULL, support_empo_path);
+}
+
+/* The policy acts as the table says, and a learner that has only what acting needs does the same. */
+static void acting_is_look_ahead(void **state) {
+    (void)state;
+    support_empo a, b;
+    lud_error error = {0};
+    double record[2][4096];
+    support_empo_open(&a, support_empo_crowd, bounded, 0, NULL);
+    support_empo_open(&b, support_empo_crowd, bounded, 0, NULL);
+    support_empo_iterate(&a, 6);
+    lud_checkpoint *saved = lud_checkpoint_create();
+    a.learner->base.kind->visit_policy(&a.learner->base, saved);
+    assert_int_equal(lud_checkpoint_status(saved, &error), LUD_OK);
+    assert_int_equal(lud_checkpoint_write(saved, support_empo_path, &error), LUD_OK);
+    lud_checkpoint_destroy(saved);
+    assert_int_equal(lud_checkpoint_open(support_empo_path, &saved, &error), LUD_OK);
+    b.learner->base.kind->visit_policy(&b.learner->base, saved);
+    if (lud_checkpoint_status(saved, &error)) fail_msg("%s", error.text);
+    lud_checkpoint_destroy(saved);
+    remove(support_empo_path);
+    lud_empo_met *met = a.learner->met->met;
+    const lud_empo_layout *layout = lud_empo_met_layout(met);
+    assert_in_range(layout->record_doubles, 1, 4096);
+    for (int64_t i = 0; i < lud_empo_met_get(met).n; i += 37) {
+        if (lud_empo_met_terminal(met, i)) continue;
+        const uint8_t *at = lud_empo_met_state(met, i);
+        if (lud_empo_look_ahead(&a.learner->met->ahead, at, &error)) fail_msg("%s", error.text);
+        if (lud_empo_look_ahead(&b.learner->met->ahead, at, &error)) fail_msg("%s", error.text);
+        memcpy(record[0], a.learner->met->ahead.record, (size_t)layout->record_doubles * sizeof(double));
+        memcpy(record[1], b.learner->met->ahead.record, (size_t)layout->record_doubles * sizeof(double));
+        assert_memory_equal(record[0] + layout->pi_r, record[1] + layout->pi_r,
+                            (size_t)layout->n_robot_actions * sizeof(double));
+        assert_true(record[0][layout->v_r] == record[1][layout->v_r]);
+    }
+    support_empo_close(&a);
+    support_empo_close(&b);
+}
+
+static void what_does_not_go_together_is_told(void **state) {
+    (void)state;
+    static const struct {
+        const char *set, *expected;
+    } cases[] = {
+        {"learner.use_lookup_tables=true", "use_lookup_tables belongs to training from a replay memory"},
+        {"learner.hindsight_prob=0.5", "hindsight_prob belongs to"},
+        {"learner.expected_people=false", "expected expected_people: true"},
+        {"learner.v_r_use_network=false", "v_r_use_network: true"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        support_empo r;
+        lud_error error = {0};
+        const char *const set[] = {cases[i].set, "learner.met_mebibytes=1"};
+        assert_int_equal(support_empo_try(&r, support_empo_corridor, small, 2, set, &error), LUD_ERROR_INPUT);
+        if (!strstr(error.text, cases[i].expected)) fail_msg("%s", error.text);
+        support_empo_close(&r);
+    }
+}
+
+/* Options that need a replay memory have one, and the reference's values have a name. */
+static void other_trainings_are_chosen(void **state) {
+    (void)state;
+    support_empo r;
+    static const char *const tables[] = {"learner.use_lookup_tables=true"};
+    support_empo_open(&r, support_empo_corridor, small, 1, tables);
+    assert_null(r.learner->met);
+    assert_true(r.learner->options.use_lookup_tables);
+    support_empo_close(&r);
+    static const char *const reference[] = {"learner.preset=reference"};
+    support_empo_open(&r, support_empo_corridor, small, 1, reference);
+    assert_null(r.learner->met);
+    assert_false(r.learner->options.automatic || r.learner->options.expected_people);
+    assert_int_equal(r.learner->options.stages.warmup[LUD_NET_V_H_E], 10000);
+    support_empo_close(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_closed_is_exact),
+        cmocka_unit_test(the_order_does_not_matter),
+        cmocka_unit_test(memory_is_bounded),
+        cmocka_unit_test(the_learner_is_exact),
+        cmocka_unit_test(a_small_table_is_not_trusted),
+        cmocka_unit_test(resume_equals_no_interruption),
+        cmocka_unit_test(acting_is_look_ahead),
+        cmocka_unit_test(what_does_not_go_together_is_told),
+        cmocka_unit_test(other_trainings_are_chosen),
+    };
+    return cmocka_run_group_tests(tests, support_empo_make_folder, support_empo_remove_folder);
+}
