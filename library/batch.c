@@ -144,11 +144,34 @@ static void observe_ends(const ludus_batch *b, const lud_batch_out *done, void *
     }
 }
 
+static void tell_ends(const lud_batch_out *done, int n, const ludus_out *out) {
+    int32_t n_ended = 0;
+    for (int e = 0; e < n; e++) {
+        const uint8_t ended = done->terminated[e] | done->truncated[e];
+        n_ended += ended != 0;
+        if (out->ended) out->ended[e] = ended;
+    }
+    if (out->n_ended) *out->n_ended = n_ended;
+}
+
+static void add_rewards(const ludus_batch *b, const ludus_out *out) {
+    const int n_agents = b->inner->model->layout.n_agents;
+    for (int e = 0; e < b->inner->n_envs; e++) {
+        const float *rewards = out->rewards + (size_t)e * (size_t)n_agents;
+        float sum = 0.0f;
+        for (int i = 0; i < n_agents; i++) sum += rewards[i];
+        out->team_rewards[e] = sum;
+    }
+}
+
 ludus_status ludus_batch_step(ludus_batch *batch, const ludus_actions *actions, const ludus_out *out,
                               ludus_error *error) {
     LUDUS_REQUIRE(batch && actions, error);
     const ludus_status status = check_actions(batch, actions, error);
     if (status) return status;
+    if (out && out->team_rewards && !out->rewards)
+        return ludus_invalid(error,
+                             "team_rewards are the sums of rewards: expected a place for those, found null");
     const lud_model *model = batch->inner->model;
     const bool resets = out && batch->inner->end == LUD_END_RESETS,
                ends = resets && out->final_observations && model->world->observe;
@@ -168,6 +191,8 @@ ludus_status ludus_batch_step(ludus_batch *batch, const ludus_actions *actions, 
     lud_batch_step(batch->inner,
                    (lud_actions){.discrete = actions->discrete, .continuous = actions->continuous}, &inner);
     if (ends) observe_ends(batch, &inner, out->final_observations);
+    if (out && out->team_rewards) add_rewards(batch, out);
+    if (out && (out->ended || out->n_ended)) tell_ends(&inner, batch->inner->n_envs, out);
     return ludus_lift(LUD_OK, NULL, error);
 }
 

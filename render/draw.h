@@ -109,6 +109,8 @@ struct lud_drawing {
 
 /* All of this build (render/registry.c); *n is their number. */
 const lud_draw_world *const *lud_draw_worlds(int *n);
+/* Adds one, for a world that is registered as well (lud_world_register). */
+lud_status lud_draw_register(const lud_draw_world *world, lud_error *error);
 /* The way to draw a world; null when there is none. */
 const lud_draw_world *lud_draw_find(const char *world);
 /* A drawing for the model's world; LUD_ERROR_UNSUPPORTED when it cannot be drawn. */

@@ -3,8 +3,10 @@
 #include "render/worlds/draw_proof.h"
 #include "render/worlds/draw_tribes.h"
 
-/* One line a world. */
-static const lud_draw_world *const worlds[] = {
+enum { MOST_WORLDS = 32 };
+
+/* One line a world; those that are registered follow. */
+static const lud_draw_world *worlds[MOST_WORLDS] = {
     &lud_draw_multigrid,
     &lud_draw_particle,
     &lud_draw_proof,
@@ -12,6 +14,16 @@ static const lud_draw_world *const worlds[] = {
 };
 
 const lud_draw_world *const *lud_draw_worlds(int *n) {
-    *n = (int)(sizeof worlds / sizeof *worlds);
+    for (*n = 0; *n < MOST_WORLDS && worlds[*n];) ++*n;
     return worlds;
+}
+
+lud_status lud_draw_register(const lud_draw_world *world, lud_error *error) {
+    int n;
+    lud_draw_worlds(&n);
+    if (n == MOST_WORLDS)
+        return lud_fail(error, LUD_ERROR_LIMIT, "world '%s': there are %d already, the most there may be",
+                        world->name, n);
+    worlds[n] = world;
+    return LUD_OK;
 }

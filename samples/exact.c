@@ -1,5 +1,4 @@
-/* The state space of a world, what may follow its first state, its exact solution, and the best robot in a
- * picture. */
+/* The state space of a world as sparse matrices, and what may follow its first state. */
 #include <ludus/ludus.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +15,7 @@ int main(int argc, char **argv) {
     ludus_scenario_info info;
     ludus_statespace *space;
     ludus_statespace_info states;
-    ludus_solution *solution;
-    ludus_solution_info solved;
-    if (argc != 3) return fprintf(stderr, "usage: %s SCENARIO RUN\n", argv[0]), 2;
+    if (argc != 2) return fprintf(stderr, "usage: %s SCENARIO\n", argv[0]), 2;
     need(ludus_scenario_load(argv[1], NULL, 0, &scenario, &error), &error);
     ludus_scenario_get_info(scenario, &info);
 
@@ -37,22 +34,7 @@ int main(int argc, char **argv) {
     need(ludus_state_successors(scenario, states.states, idle, 0, NULL, NULL, &n, &error), &error);
     printf("%zu states may follow the first one\n", n);
 
-    need(ludus_solve(scenario, argv[2], 0, 0, &solution, &error), &error);
-    ludus_solution_get_info(solution, &solved);
-    printf("V_r %.4f, power of person 0 %.4f\n", solved.records[solved.v_r], solved.records[solved.x_h]);
-
-    ludus_renderer *renderer;
-    int width, height;
-    need(ludus_renderer_create(scenario, 320, 0, "light", &renderer, &error), &error);
-    ludus_renderer_size(renderer, &width, &height);
-    uint8_t *rgba = malloc((size_t)width * (size_t)height * 4);
-    if (!rgba) return 1;
-    need(ludus_render(renderer, states.states, NULL, rgba, &error), &error);
-    printf("a picture of %d x %d, its first pixel %d %d %d\n", width, height, rgba[0], rgba[1], rgba[2]);
-
-    free(rgba), free(idle), free(offsets);
-    ludus_renderer_free(renderer);
-    ludus_solution_free(solution);
+    free(idle), free(offsets);
     ludus_statespace_free(space);
     ludus_scenario_free(scenario);
     return 0;

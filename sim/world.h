@@ -214,6 +214,9 @@ struct lud_world {
 const lud_world *lud_world_find(const char *name);
 /* All of them (sim/registry.c); *n is their number. */
 const lud_world *const *lud_worlds(int *n);
+/* Adds one, which stays as long as the process. Not while other threads look for worlds. LUD_ERROR_INPUT when
+ * the name is taken, LUD_ERROR_LIMIT when there is no room. */
+lud_status lud_world_register(const lud_world *world, lud_error *error);
 
 /* Whether states[n][state_bytes] from elsewhere are states of the model; the error tells which is not. */
 lud_status lud_world_check_states(const lud_model *model, int64_t n, const uint8_t *states, lud_error *error);

@@ -37,7 +37,7 @@ extern "C" {
 /* ---- Versions and errors ---- */
 
 /* Raised with every change of this header that a program built with an older one would notice. */
-#define LUDUS_ABI 2
+#define LUDUS_ABI 4
 /* The number of the library that is loaded; to be compared with LUDUS_ABI before anything else is called. */
 LUDUS_API int ludus_abi(void);
 /* "0.1.0" */
@@ -203,8 +203,11 @@ typedef struct ludus_out {
                                 (LUDUS_END_RESETS); rows of other environments are left as they are */
     uint8_t *final_states;   /* [n][state_bytes] those last states themselves, in the same rows */
     float *rewards;          /* [n][n_agents] */
+    float *team_rewards;     /* [n] their sums; needs `rewards` */
     float *components;       /* [n][n_agents][n_components] that rewards are the sums of */
     uint8_t *terminated, *truncated; /* [n] ended by the world's rules; by the limit of steps */
+    uint8_t *ended;                  /* [n] by either */
+    int32_t *n_ended;                /* [1] in how many environments */
 } ludus_out;
 
 typedef struct ludus_actions {
@@ -362,6 +365,77 @@ LUDUS_API ludus_status ludus_record_video(const ludus_scenario *scenario, const 
 /* Records episodes as a data set in Minari's layout, which replays exactly (.h5; docs/episodes.md). */
 LUDUS_API ludus_status ludus_record_data(const ludus_scenario *scenario, const char *run, const char *path,
                                          int64_t episodes, ludus_error *error);
+
+/* ---- A world of your own ---- */
+
+/* Registered, it is a word behind `world:` like those of Ludus: stepped, shown, recorded, solved and trained
+ * in by this process. Its section has the keys of `options` and max_steps, after which an episode is cut off;
+ * an agent sees its numbers and, behind them, the share of these steps that is over. */
+
+typedef struct ludus_random ludus_random;         /* draws of one reset or step */
+typedef struct ludus_successors ludus_successors; /* what a joint action may lead to */
+typedef struct ludus_canvas ludus_canvas;         /* what a state is drawn on */
+
+typedef struct ludus_world_option {
+    const char *name;
+    double value, least, most; /* without the key; what is allowed, ends included */
+    const char *help;
+} ludus_world_option;
+
+/* The functions get the values of the options, options[n_options], and states of state_bytes, aligned to 8;
+ * equal states are equal bytes. Several threads call them at once. What is not said to be allowed to be null
+ * must be there. */
+typedef struct ludus_world {
+    const char *name, *about; /* lower case letters, digits and _; one line */
+    int n_options;
+    const ludus_world_option *options;
+    int n_agents;
+    const ludus_role *roles; /* [n_agents]: people have goals, robots help them */
+    int n_actions;           /* of every agent */
+    const char *const *action_names;
+    size_t state_bytes;  /* 1 to 4,096 */
+    int n_numbers;       /* that an agent sees */
+    int n_goals;         /* of every human */
+    float width, height; /* of pictures, in units of your own; y grows downwards */
+
+    void (*reset)(const double *options, ludus_random *random, uint8_t *state); /* state is zeros before */
+    /* All that a joint action may lead to, where that can be listed; null: then nothing is solved. */
+    void (*successors)(const double *options, const uint8_t *state, const int32_t *actions,
+                       ludus_successors *successors);
+    /* One of these, in `next`, which holds `state` before. Null: one of the successors is drawn. */
+    void (*step)(const double *options, const uint8_t *state, const int32_t *actions, ludus_random *random,
+                 uint8_t *next);
+    /* Whether the rules end the episode here; null: they never do. */
+    int (*ended)(const double *options, const uint8_t *state);
+    /* rewards[n_agents] of a step, zeros before; null: there are none. */
+    void (*reward)(const double *options, const uint8_t *before, const int32_t *actions, const uint8_t *after,
+                   float *rewards);
+    /* numbers[n_numbers] that an agent sees, about -1 to 1. */
+    void (*observe)(const double *options, const uint8_t *state, int agent, float *numbers);
+    int (*achieved)(const double *options, const uint8_t *state, int agent,
+                    int goal); /* null without goals */
+    double (*score)(const double *options,
+                    const uint8_t *state); /* of an episode that ends here; null: none */
+    void (*describe)(const double *options, const uint8_t *state, char *text, size_t size); /* for snprintf */
+    /* Null: agents alone are drawn. */
+    void (*draw)(const double *options, const uint8_t *state, ludus_canvas *canvas);
+    void (*agent_position)(const double *options, const uint8_t *state, int agent, float *x, float *y);
+    int (*is_state)(const double *options,
+                    const uint8_t *state); /* whether bytes of a file are one; null: all are */
+} ludus_world;
+
+/* Once for each world, before scenarios of it are loaded, by one thread at a time. What the struct points to
+ * must stay as long as the process. LUDUS_ERROR_INPUT when something is missing or the name is taken,
+ * LUDUS_ERROR_LIMIT after 16 worlds. */
+LUDUS_API ludus_status ludus_register_world(const ludus_world *world, ludus_error *error);
+/* The next draw of [0, 1): it follows from seed, environment, step and how many came before it. */
+LUDUS_API double ludus_random_next(ludus_random *random);
+/* Adds a state with its probability, which should sum to 1. Equal states are one successor. */
+LUDUS_API void ludus_successors_add(ludus_successors *successors, double probability, const uint8_t *state);
+/* Colours 0 to 6 are red, green, blue, purple, yellow, grey, brown; 7 is that of lines, 8 of walls. */
+LUDUS_API void ludus_canvas_rectangle(ludus_canvas *canvas, float x, float y, float width, float height,
+                                      int colour);
+LUDUS_API void ludus_canvas_disc(ludus_canvas *canvas, float x, float y, float radius, int colour);
 
 #ifdef __cplusplus
 }

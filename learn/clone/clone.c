@@ -128,6 +128,7 @@ static lud_status ask_expert(cloning *c, lud_error *error) {
     while (c->rounds < (uint64_t)o->rounds &&
            c->updates * (uint64_t)o->rounds >= c->rounds * (uint64_t)c->options.steps) {
         const int64_t first_row = c->data.n_rows;
+        lud_clone_update_stop_reading(&c->update);
         lud_status status = lud_clone_dagger_round(&c->dagger, (int64_t)c->rounds, error);
         if (!status) status = take_labels(c, first_row, true, error);
         if (status) return status;
@@ -145,8 +146,8 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
         LUD_TRY(lud_progress_beat(c->base.progress, (double)k / (double)o->report_every, error));
         LUD_TRY(ask_expert(c, error));
         const double done = (double)c->updates / (double)o->steps;
-        lud_clone_update_step(&c->update, o->learning_rate * (o->decay_learning_rate ? 1.0 - done : 1.0),
-                              &sums);
+        const double rate = o->learning_rate * (o->decay_learning_rate ? 1.0 - done : 1.0);
+        LUD_TRY(lud_clone_update_step(&c->update, rate, &sums, error));
         c->updates++;
     }
     lud_clone_update_deviation(&c->update);

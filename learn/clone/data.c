@@ -6,13 +6,7 @@
 #include <string.h>
 
 #include "base/interrupt.h"
-
-bool lud_clone_reads_part(const lud_mappo_shape *shape, int part) {
-    for (int k = 0; k < shape->n_pieces; k++)
-        if (shape->pieces[k].part == part) return true;
-    return part == shape->grid || part == shape->nodes || part == shape->edge_begin ||
-           part == shape->edge_source || part == shape->edge_length;
-}
+#include "sim/statespace_build.h"
 
 /* ---- whether a file fits ---- */
 
@@ -54,15 +48,17 @@ static void *zeros(int64_t n, size_t size) {
     return calloc(n > 0 ? (size_t)n : 1, size > 0 ? size : 1);
 }
 
+static lud_status take_frames(lud_clone_data *d, lud_error *error) {
+    const double wanted = d->options->frame_memory * 0x1p30;
+    const uint64_t memory = wanted > 0.0 ? (uint64_t)wanted : lud_free_memory() / 2;
+    LUD_TRY(lud_clone_frames_create(d->shape, d->frame_capacity, memory, &d->store, error));
+    for (int p = 0; p < d->store.n_parts; p++) d->parts[p] = d->store.arrays[p].bytes;
+    return LUD_OK;
+}
+
 static bool take(lud_clone_data *d) {
-    const lud_layout *layout = &d->shape->model->layout;
     const int64_t rows = d->row_capacity, width = d->shape->n_continuous;
     bool whole = true;
-    for (int p = 0; p < layout->n_parts; p++) {
-        if (!lud_clone_reads_part(d->shape, p)) continue;
-        d->parts[p] = zeros(d->frame_capacity, layout->parts[p].bytes);
-        whole = whole && d->parts[p];
-    }
     d->tracks = zeros(d->track_capacity, sizeof *d->tracks);
     d->offsets = zeros(d->track_capacity + 1, sizeof *d->offsets);
     d->frames = zeros(d->track_capacity + 1, sizeof *d->frames);
@@ -80,7 +76,7 @@ static bool take(lud_clone_data *d) {
 }
 
 void lud_clone_data_close(lud_clone_data *d) {
-    for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) free(d->parts[p]);
+    lud_clone_frames_free(&d->store);
     free(d->tracks);
     free(d->offsets);
     free(d->frames);
@@ -333,6 +329,7 @@ static lud_status read_all(lud_clone_data *d, lud_data_set **sets, uint64_t seed
     d->row_capacity += rows;
     if (d->frame_capacity > INT32_MAX || !take(d))
         return lud_no_memory(error, "%lld frames of recorded episodes", (long long)d->frame_capacity);
+    LUD_TRY(take_frames(d, error));
     d->all = (lud_tracks){.offsets = d->offsets,
                           .observation_offsets = d->frames,
                           .last_action_valid = last_action_valid(d->options, valid)};

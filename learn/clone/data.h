@@ -1,13 +1,13 @@
-/* Demonstrations in memory: frames as worlds observe them, actions of tracks, and which of them are samples.
+/* Demonstrations: frames as worlds observe them, actions of tracks, and which of them are samples.
  *
  * A frame is what all agents saw at one step; a track the actions of one imitated agent in one episode.
  * Frames lie in the layout of observation parts, so that networks gather rows from them without a copy in
  * between. Labels that an expert gives later (dagger.h) are added as tracks of one step. */
 #pragma once
 
+#include "learn/clone/frames.h"
 #include "learn/clone/options.h"
 #include "learn/episodes/sampler.h"
-#include "learn/mappo/inputs.h"
 
 typedef struct lud_clone_track {
     int64_t first;  /* row of its first action */
@@ -24,7 +24,9 @@ typedef struct lud_clone_data {
     const lud_mappo_shape *shape;
     uint64_t seed;
     int64_t n_frames, frame_capacity;
-    void *parts[LUD_MAX_OBSERVATION_PARTS]; /* [frame_capacity](part); null: not read by the networks */
+    lud_clone_frames store;
+    void *parts[LUD_MAX_OBSERVATION_PARTS]; /* [frame_capacity](part), of the store; null: not read by the
+                                               networks */
     int64_t n_tracks, track_capacity;
     lud_clone_track *tracks;
     int64_t *offsets;               /* [n_tracks + 1] first actions, as lud_tracks has them */
@@ -65,5 +67,3 @@ void lud_clone_data_label(lud_clone_data *data, int64_t frame, int agent, int32_
 int64_t lud_clone_data_frame(lud_clone_data *data);
 /* Saves or loads the labels and their frames. */
 void lud_clone_data_visit(lud_clone_data *data, lud_checkpoint *checkpoint);
-/* Whether the networks read a part of the observations. */
-bool lud_clone_reads_part(const lud_mappo_shape *shape, int part);

@@ -54,7 +54,7 @@ typedef struct lud_clone_options {
     lud_text_list data;
     lud_real_list weights;
     bool balance;
-    double val_fraction;
+    double val_fraction, frame_memory;
     int agents;
     int64_t steps, report_every, batch;
     double learning_rate, max_norm;

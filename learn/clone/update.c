@@ -42,7 +42,13 @@ lud_status lud_clone_update_open(const lud_clone_options *options, lud_clone_dat
     return status;
 }
 
+void lud_clone_update_stop_reading(lud_clone_update *u) {
+    lud_feeder_destroy(u->feeder);
+    u->feeder = NULL;
+}
+
 void lud_clone_update_close(lud_clone_update *u) {
+    lud_clone_update_stop_reading(u);
     lud_optimiser_destroy(u->optimiser);
     lud_sampler_free(&u->sampler);
     lud_clone_batch_close(&u->batch);
@@ -61,6 +67,7 @@ lud_status lud_clone_update_order(lud_clone_update *u, bool anew, lud_error *err
         u->sources[n] = (lud_sample_source){(uint64_t)samples, is_file ? u->options->weights.items[i] : 1.0};
         u->source_of[n++] = i;
     }
+    lud_clone_update_stop_reading(u);
     lud_sampler_free(&u->sampler);
     if (anew) u->cursor = (lud_sample_cursor){.epoch = u->cursor.epoch + 1};
     return n > 0 ? lud_sampler_create(u->sources, n, u->seed, true, u->options->balance, &u->sampler, error)
@@ -131,19 +138,64 @@ static void learn_pairs(lud_clone_update *u, lud_clone_sums *sums) {
 
 /* ---- a minibatch ---- */
 
-static void choose_samples(lud_clone_update *u, int64_t n) {
+/* Threads that read ahead wait for the disk, not for a processor. */
+enum { READERS = 4, BATCHES_AHEAD = 8 };
+
+typedef struct place_of_sample {
+    int64_t track, step;
+} place_of_sample;
+
+static place_of_sample find_sample(const lud_clone_update *u, lud_sample sample) {
     const lud_clone_data *d = u->data;
-    lud_sampler_next(&u->sampler, &u->cursor, (int)n, u->samples);
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t at = d->source_first[u->source_of[u->samples[i].source]] + (int64_t)u->samples[i].index;
-        u->batch.track[i] = d->sample_track[at];
-        u->batch.step[i] = d->sample_step[at];
-    }
+    const int64_t at = d->source_first[u->source_of[sample.source]] + (int64_t)sample.index;
+    return (place_of_sample){d->sample_track[at], d->sample_step[at]};
 }
 
-void lud_clone_update_step(lud_clone_update *u, double rate, lud_clone_sums *sums) {
+static lud_status read_ahead(void *context, const lud_sample *samples, int n, void *slot, lud_error *error) {
+    const lud_clone_update *u = context;
+    place_of_sample *places = slot;
+    (void)error;
+    for (int i = 0; i < n; i++) {
+        places[i] = find_sample(u, samples[i]);
+        lud_clone_frames_touch(&u->data->store,
+                               lud_track_observation(&u->data->all, places[i].track, places[i].step));
+    }
+    return LUD_OK;
+}
+
+static lud_status choose_from_disk(lud_clone_update *u, int64_t n, lud_error *error) {
+    const lud_feed feed = {.sampler = &u->sampler,
+                           .batch = (int)n,
+                           .n_threads = READERS,
+                           .n_slots = BATCHES_AHEAD,
+                           .slot_bytes = (size_t)n * sizeof(place_of_sample),
+                           .fill = read_ahead,
+                           .context = u};
+    const void *slot;
+    if (!u->feeder) LUD_TRY(lud_feeder_create(&feed, u->cursor, &u->feeder, error));
+    LUD_TRY(lud_feeder_next(u->feeder, &slot, &u->cursor, error));
+    const place_of_sample *places = slot;
+    for (int64_t i = 0; i < n; i++) {
+        u->batch.track[i] = places[i].track;
+        u->batch.step[i] = places[i].step;
+    }
+    return LUD_OK;
+}
+
+static lud_status choose_samples(lud_clone_update *u, int64_t n, lud_error *error) {
+    if (u->data->store.on_disk) return choose_from_disk(u, n, error);
+    lud_sampler_next(&u->sampler, &u->cursor, (int)n, u->samples);
+    for (int64_t i = 0; i < n; i++) {
+        const place_of_sample place = find_sample(u, u->samples[i]);
+        u->batch.track[i] = place.track;
+        u->batch.step[i] = place.step;
+    }
+    return LUD_OK;
+}
+
+lud_status lud_clone_update_step(lud_clone_update *u, double rate, lud_clone_sums *sums, lud_error *error) {
     lud_parameters *parameters = u->networks.base->parameters;
-    choose_samples(u, u->options->batch);
+    LUD_TRY(choose_samples(u, u->options->batch, error));
     lud_clone_batch_make(&u->batch, u->options->batch, false);
     lud_clone_networks_forward(&u->networks, u->batch.n_pairs, true);
     learn_actions(u, sums);
@@ -154,6 +206,7 @@ void lud_clone_update_step(lud_clone_update *u, double rate, lud_clone_sums *sum
     lud_parameters_zero_gradients(parameters);
     sums->norm += lud_optimiser_norm(u->optimiser, u->group);
     sums->batches += 1.0;
+    return LUD_OK;
 }
 
 void lud_clone_update_deviation(lud_clone_update *u) {
@@ -182,6 +235,7 @@ void lud_clone_update_deviation(lud_clone_update *u) {
 }
 
 void lud_clone_update_visit(lud_clone_update *u, lud_checkpoint *checkpoint) {
+    if (lud_checkpoint_loading(checkpoint)) lud_clone_update_stop_reading(u);
     lud_optimiser_visit(u->optimiser, "optimiser.", checkpoint);
     lud_checkpoint_u64(checkpoint, "clone.epoch", &u->cursor.epoch);
     lud_checkpoint_u64(checkpoint, "clone.position", &u->cursor.position);

@@ -23,6 +23,8 @@ typedef struct lud_clone_update {
     int group;
     uint64_t seed;
     lud_sampler sampler;
+    lud_feeder *
+        feeder; /* reads ahead what lies on the disk; null: frames are in memory, or nothing was wanted yet */
     lud_sample_source *sources; /* [data->n_sources] those that have samples */
     int *source_of;             /* [data->n_sources] their numbers in the data */
     lud_sample *samples;        /* [batch] */
@@ -39,10 +41,14 @@ lud_status lud_clone_update_open(const lud_clone_options *options, lud_clone_dat
                                  lud_clone_update *update, lud_error *error);
 /* Safe on a zeroed struct. */
 void lud_clone_update_close(lud_clone_update *update);
+/* Before samples or their order change. */
+void lud_clone_update_stop_reading(lud_clone_update *update);
 /* The order of samples for the sources as they are now, from a new epoch on where `anew`. */
 lud_status lud_clone_update_order(lud_clone_update *update, bool anew, lud_error *error);
-/* One minibatch at this learning rate; adds to the sums. */
-void lud_clone_update_step(lud_clone_update *update, double rate, lud_clone_sums *sums);
+/* One minibatch at this learning rate; adds to the sums. LUD_ERROR_MEMORY when threads cannot begin to read
+ * ahead. */
+lud_status lud_clone_update_step(lud_clone_update *update, double rate, lud_clone_sums *sums,
+                                 lud_error *error);
 /* The deviation of continuous actions from the errors of the last minibatch's next actions: the likeliest one
  * of a Gaussian around the predicted means. Nothing for choices. */
 void lud_clone_update_deviation(lud_clone_update *update);

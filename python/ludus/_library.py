@@ -9,7 +9,7 @@ from pathlib import Path
 import cffi
 import numpy as np
 
-ABI = 2
+ABI = 4
 
 ffi = cffi.FFI()
 

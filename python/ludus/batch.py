@@ -38,8 +38,8 @@ class Batch:
 
     Attributes:
         observations: a dict of arrays, part name -> [n][n_agents][...] or [n][...].
-        rewards: float32[n][n_agents].
-        terminated, truncated: bool[n].
+        rewards: float32[n][n_agents]; team_rewards: float32[n], their sums.
+        terminated, truncated: bool[n]; ended: bool[n], either of the two.
         choices: int32[n][n_agents], what `step` takes unless it is given others.
         numbers: float32[n][n_agents][max_continuous], the same.
         final_observations, final_states: rows of environments whose episode the last step ended.
@@ -81,6 +81,10 @@ class Batch:
         self.bind(observations={p.name: np.zeros((n, *p.world_shape), p.dtype) for p in s.parts},
                   rewards=np.zeros((n, s.n_agents), np.float32), terminated=np.zeros(n, np.bool_),
                   truncated=np.zeros(n, np.bool_))
+        self.team_rewards = np.zeros(n, np.float32)
+        self._out.team_rewards = pointer(self.team_rewards, "float *")
+        self.ended, self._n_ended = np.zeros(n, np.bool_), ffi.new("int32_t[1]")
+        self._out.ended, self._out.n_ended = pointer(self.ended, "uint8_t *"), self._n_ended
         self.final_observations: dict[str, np.ndarray] = {}
         self.final_states = self.components = None
         if final:
@@ -128,6 +132,11 @@ class Batch:
             self.truncated = writable(truncated, (n,), np.bool_, "truncated")
             self._out.truncated = pointer(self.truncated, "uint8_t *")
 
+    @property
+    def n_ended(self) -> int:
+        """Episodes that the last step ended; `ended` says where."""
+        return self._n_ended[0]
+
     def __len__(self):
         return self.n
 
@@ -162,10 +171,23 @@ class Batch:
             actions.discrete = ffi.from_buffer(self._choices_type, self._in_place(choices, self.choices))
             if self.scenario.max_continuous:
                 actions.continuous = ffi.from_buffer(self._numbers_type, self._in_place(numbers, self.numbers))
+        self._step(actions)
+        return self.observations, self.rewards, self.terminated, self.truncated
+
+    def _step(self, actions):
         status = lib.ludus_batch_step(self.handle, actions, self._out, self._error)
         if status:
             fail(status, self._error)
-        return self.observations, self.rewards, self.terminated, self.truncated
+
+    def _step_in_place(self, choices):
+        """`step` for choices that are known to be as many int32 as the batch takes. False: they do not lie in order."""
+        actions = self._given_actions
+        try:
+            actions.discrete = ffi.from_buffer(self._choices_type, choices)
+        except ValueError:
+            return False
+        self._step(actions)
+        return True
 
     def _in_place(self, given, own):
         if given is None or given is own:

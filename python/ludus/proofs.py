@@ -4,34 +4,35 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from dataclasses import dataclass
 from typing import Any
 
 from ._library import Error, ffi, lib, long_call, taken_text
 from .training import Run
 
-# A line of a proof as Ludus writes it: branches of three characters each, an atom, and where it comes from.
-_LINE = re.compile(r"^(?P<branch>(?:│  |   |├─ |└─ )*)(?P<atom>\S.*?)  (?:(?P<fact>fact)|by (?P<name>[^:]+): (?P<rule>.*))$")
-
 
 @dataclass(frozen=True)
 class Proof:
-    """A proof tree: an atom, and the rule that it follows by from what its children prove; a fact has neither."""
+    """A proof tree: an atom, and the rule that it follows by from what its children prove; a fact has neither, but
+    a score where its file has scores."""
 
     atom: str
     rule: str | None
     rule_name: str | None
     children: tuple[Proof, ...]
+    score: float | None = None
 
     def __str__(self):
         return "\n".join(self._lines("", ""))
 
     def _lines(self, first, rest):
-        yield first + self.atom + (f"  by {self.rule_name}: {self.rule}" if self.rule else "  fact")
+        yield first + self.atom + (f"  by {self.rule_name}: {self.rule}" if self.rule else "  fact" + self._scored())
         for i, child in enumerate(self.children):
             last = i == len(self.children) - 1
             yield from child._lines(rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
+
+    def _scored(self):
+        return "" if self.score in (None, 1.0) else f" (score {self.score:g})"
 
     @property
     def depth(self) -> int:
@@ -39,24 +40,10 @@ class Proof:
         return 1 + max((c.depth for c in self.children), default=0) if self.rule else 0
 
     @staticmethod
-    def read(text: str) -> Proof:
-        """The tree that a text like that of ``str(proof)`` shows."""
-        nodes: list[tuple[int, re.Match]] = []
-        for line in text.splitlines():
-            match = _LINE.match(line)
-            if not match:
-                raise Error(f"a proof: expected an atom and a rule or 'fact', found {line!r}")
-            nodes.append((len(match["branch"]) // 3, match))
-
-        def build(at):
-            depth, match = nodes[at]
-            children, next_at = [], at + 1
-            while next_at < len(nodes) and nodes[next_at][0] > depth:
-                child, next_at = build(next_at)
-                children.append(child)
-            return Proof(match["atom"], match["rule"], match["name"], tuple(children)), next_at
-
-        return build(0)[0]
+    def read(tree: dict[str, Any]) -> Proof:
+        """The tree as `ludus run --query … --json` writes it."""
+        children = tuple(Proof.read(child) for child in tree["children"])
+        return Proof(tree["atom"], tree["rule"], tree["rule_name"], children, tree.get("score"))
 
 
 @dataclass(frozen=True)
@@ -88,7 +75,7 @@ class KnowledgeGraph:
         long_call(lib.ludus_prove, os.fspath(self.run.folder).encode(), query.encode(), answers, out)
         found = json.loads(taken_text(out[0]))
         return [Answer(a["atom"], a.get("bindings") or {}, a["proved"], a.get("fact", False),
-                       Proof.read(a["proof"]) if a.get("proof") else None, a.get("steps"), a.get("log_probability"),
+                       Proof.read(a["tree"]) if a.get("tree") else None, a.get("steps"), a.get("log_probability"),
                        a.get("follows")) for a in found["answers"]]
 
     def rank(self) -> dict[str, Any]:

@@ -20,11 +20,6 @@ from .scenario import Renderer, Scenario, as_scenario
 END_OF = {AutoresetMode.NEXT_STEP: "resets_next", AutoresetMode.SAME_STEP: "resets", AutoresetMode.DISABLED: "stays"}
 
 
-def any_of(flags):
-    """Whether one of these truths holds; sooner than NumPy says so."""
-    return flags.tobytes().find(1) >= 0
-
-
 class VectorEnv(Base):
     """`num_envs` worlds, stepped by one call of the library with all cores.
 
@@ -75,11 +70,16 @@ class VectorEnv(Base):
         self._views = self._shaped(self.batch.observations)
         self._final_views = self._shaped(self.batch.final_observations) if final else None
         self._waits = np.zeros(self.num_worlds, np.bool_)  # with DISABLED: over and not reset
+        self._any_waits = False  # perhaps
         self._next_step = self.autoreset_mode is AutoresetMode.NEXT_STEP
-        self._ones = np.ones(s.n_agents, np.float32)
+        # actions of one type that may be read where they lie
+        plain = s.max_actions > 0 and s.max_continuous == 0
+        self._choices_dtype = self.batch.choices.dtype if plain else None
+        self._choices_shape = (self.num_envs,) if self._rows == s.n_agents else self.batch.choices.shape
         # what a step returns where nothing is copied
         in_place = not copy and (self._rows == 1 or all(p.per_agent for p in s.parts))
         self._in_place = self._read(self._views) if in_place else None
+        self._final_in_place = self._read(self._final_views) if in_place and final else None
         self._plain = s.n_agents == 1 and not copy
         self._reward = self.batch.rewards.reshape(-1) if s.n_agents == self._rows else None
 
@@ -150,28 +150,32 @@ class VectorEnv(Base):
     def step(self, actions):
         """One step of all worlds: observations, rewards [num_envs], terminated and truncated bool[num_envs], info."""
         b = self.batch
-        if not self._next_step and self._waits.any():
+        if not self._next_step and self._any_waits and self._waits.any():
             raise Error(f"world {int(self._waits.argmax())} is over and has not been reset")
-        _, rewards, terminated, truncated = b.step(*self._put(actions))
+        if (actions.__class__ is not np.ndarray or actions.dtype is not self._choices_dtype or
+                actions.shape != self._choices_shape or not b._step_in_place(actions)):
+            b.step(*self._put(actions))
+        terminated, truncated = b.terminated, b.truncated
         info: dict[str, Any] = {}
-        if not self._next_step and (any_of(terminated) or any_of(truncated)):
-            over = terminated | truncated
+        if not self._next_step and b._n_ended[0]:
             if self.autoreset_mode is AutoresetMode.DISABLED:
-                self._waits |= over
+                self._waits |= b.ended
+                self._any_waits = True
             else:
-                self._tell_ends(info, over)
+                self._tell_ends(info, b.ended.copy() if self.copy else b.ended)
         if self._plain:
             return self._in_place, self._reward, terminated, truncated, info
         if self._reward is not None:
             reward = self._reward.copy() if self.copy else self._reward
         else:
-            reward, info["rewards"] = rewards.dot(self._ones), rewards.copy() if self.copy else rewards
+            reward = b.team_rewards.copy() if self.copy else b.team_rewards
+            info["rewards"] = b.rewards.copy() if self.copy else b.rewards
         observations = self._read(self._views) if self._in_place is None else self._in_place
         return observations, reward, self._per_row(terminated), self._per_row(truncated), info
 
     def _tell_ends(self, info, over):
         rows = np.repeat(over, self._rows) if self._rows > 1 else over
-        last = self._read(self._final_views)
+        last = self._read(self._final_views) if self._final_in_place is None else self._final_in_place
         if isinstance(last, dict) and self.copy:
             each = np.full(self.num_envs, None, object)
             for row in np.flatnonzero(rows):

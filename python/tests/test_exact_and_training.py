@@ -130,12 +130,16 @@ def test_record(scenario, tmp_path):
 
 def test_proof_trees_read_back():
     from ludus.proofs import Proof
-    text = ("a(x,y)  by r_1: b(x,z), c(z,y) -> a(x,y)\n├─ b(x,z)  by r_2: d(z,x) -> b(x,z)\n│  └─ d(z,x)  fact\n"
-            "└─ c(z,y)  by r_3: e(z,y), f(y) -> c(z,y)\n   ├─ e(z,y)  fact\n   └─ f(y)  fact")
-    proof = Proof.read(text)
-    assert str(proof) == text and proof.depth == 2 and [c.atom for c in proof.children] == ["b(x,z)", "c(z,y)"]
-    with pytest.raises(ludus.Error):
-        Proof.read("nothing of the kind")
+    def fact(atom, score=None):
+        return {"atom": atom, "rule": None, "rule_name": None, "children": []} | ({"score": score} if score else {})
+
+    tree = {"atom": "a(x,y)", "rule": "b(x,z), c(z,y) -> a(x,y)", "rule_name": "r_1", "children": [
+        {"atom": "b(x,z)", "rule": "d(z,x) -> b(x,z)", "rule_name": "r_2", "children": [fact("d(z,x)", 0.5)]},
+        fact("c(z,y)", 1.0)]}
+    proof = Proof.read(tree)
+    assert str(proof) == ("a(x,y)  by r_1: b(x,z), c(z,y) -> a(x,y)\n├─ b(x,z)  by r_2: d(z,x) -> b(x,z)\n"
+                          "│  └─ d(z,x)  fact (score 0.5)\n└─ c(z,y)  fact")
+    assert proof.depth == 2 and [c.atom for c in proof.children] == ["b(x,z)", "c(z,y)"]
 
 
 def test_knowledge_graph(tmp_path):
@@ -146,6 +150,8 @@ def test_knowledge_graph(tmp_path):
     answers = graph.prove("grandfather(adam_bach, y)", answers=2)
     assert 1 <= len(answers) <= 2 and set(answers[0].bindings) == {"y"}
     assert answers[0].proved and answers[0].proof.atom == answers[0].atom
+    text = str(answers[0].proof)
+    assert text.splitlines()[0].startswith(answers[0].atom) and text.splitlines()[-1].endswith("fact")
     refuted, = graph.prove("grandfather(adam_bach, adam_bach)")
     assert not refuted.proved and refuted.proof is None and refuted.follows == "refuted"
     with pytest.raises(ludus.Error):

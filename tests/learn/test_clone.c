@@ -175,11 +175,12 @@ static void test_resume_and_threads(void **state) {
     static const char *const options = "steps: 200, windows: {horizon: 3}, "
                                        "dagger: {rounds: 3, labels: 40, environments: 4, "
                                        "expert: {type: controller, brake: 0.5}}";
+    char path[96], from_disk[256];
+    snprintf(from_disk, sizeof from_disk, "%s, frame_memory: 1e-6", options);
     bed whole = open_bed("discrete", choices_file, options, 1),
         begun = open_bed("discrete", choices_file, options, 2),
-        resumed = open_bed("discrete", choices_file, options, 1);
+        resumed = open_bed("discrete", choices_file, from_disk, 1);
     lud_error error = {0};
-    char path[96];
     iterate(&whole, 4);
     iterate(&begun, 2);
     snprintf(path, sizeof path, "%s/half.safetensors", folder);
@@ -201,6 +202,50 @@ static void test_resume_and_threads(void **state) {
     close_bed(&whole);
     close_bed(&begun);
     close_bed(&resumed);
+}
+
+static void read_shape(bed *b, lud_arena *arena, lud_clone_options *o, lud_mappo_shape *shape) {
+    lud_error error = {0};
+    if (lud_clone_options_read(arena, b->scenario, o, &error) ||
+        lud_mappo_shape_find(b->scenario->model, &o->network, shape, &error))
+        fail_msg("%s", error.text);
+}
+
+/* Frames that memory does not hold are the same in a file, of which nothing is left; a folder that cannot
+ * hold them is named. */
+static void test_frames_on_the_disk(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_arena *arena = lud_arena_create(0);
+    lud_clone_options o;
+    lud_mappo_shape shape;
+    lud_clone_data data[2] = {0};
+    bed b = open_bed("discrete", choices_file, "steps: 1", 1);
+    read_shape(&b, arena, &o, &shape);
+    for (int i = 0; i < 2; i++) {
+        o.frame_memory = i == 0 ? 1.0 : 1e-6;
+        if (lud_clone_data_open(&o, &shape, 3, 0, &data[i], &error)) fail_msg("%s", error.text);
+        assert_int_equal(data[i].store.on_disk, i == 1);
+    }
+    const lud_layout *layout = &b.scenario->model->layout;
+    int n_parts = 0;
+    for (int p = 0; p < layout->n_parts; p++) {
+        if (!data[0].parts[p]) continue;
+        assert_memory_equal(data[0].parts[p], data[1].parts[p],
+                            (size_t)data[0].n_frames * layout->parts[p].bytes);
+        n_parts++;
+    }
+    assert_true(n_parts > 0);
+    assert_int_equal(data[0].n_frames, data[1].n_frames);
+    setenv("TMPDIR", "/no/such/folder", 1);
+    lud_clone_data nowhere;
+    assert_int_equal(lud_clone_data_open(&o, &shape, 3, 0, &nowhere, &error), LUD_ERROR_IO);
+    assert_non_null(strstr(error.text, "/no/such/folder"));
+    unsetenv("TMPDIR");
+    lud_clone_data_close(&nowhere);
+    for (int i = 0; i < 2; i++) lud_clone_data_close(&data[i]);
+    lud_arena_destroy(arena);
+    close_bed(&b);
 }
 
 /* With labels alone the expert acts in the first round, the clone in later ones. */
@@ -455,9 +500,8 @@ static void expect_targets(const char *windows, bool counts_last, bool counts_pa
     lud_clone_batch batch;
     snprintf(options, sizeof options, "steps: 1, windows: {horizon: 3, %s}", windows);
     bed b = open_bed("discrete", choices_file, options, 1);
-    if (lud_clone_options_read(arena, b.scenario, &o, &error) ||
-        lud_mappo_shape_find(b.scenario->model, &o.network, &shape, &error) ||
-        lud_clone_data_open(&o, &shape, 3, 0, &data, &error) ||
+    read_shape(&b, arena, &o, &shape);
+    if (lud_clone_data_open(&o, &shape, 3, 0, &data, &error) ||
         lud_clone_networks_open(b.scenario->model, &o, b.device, 1, 36, 12, LUD_CLONE_UPDATE, NULL, &networks,
                                 &error) ||
         lud_clone_batch_open(&data, &networks, 12, &batch, &error))
@@ -541,6 +585,7 @@ int main(void) {
         cmocka_unit_test(test_choices_are_learned),
         cmocka_unit_test(test_numbers_are_learned),
         cmocka_unit_test(test_resume_and_threads),
+        cmocka_unit_test(test_frames_on_the_disk),
         cmocka_unit_test(test_labels_alone),
         cmocka_unit_test(test_acting),
         cmocka_unit_test(test_start_of_mappo),

@@ -129,7 +129,15 @@ static void test_ends_and_seeds(void **state) {
     ludus_scenario_get_info(scenario, &info);
     arrays a = arrays_of(&info, N);
     const ludus_actions actions = {a.choices, a.numbers};
-    const ludus_out out = {.rewards = a.rewards, .terminated = a.terminated, .truncated = a.truncated};
+    uint8_t ended[N];
+    int32_t n_ended;
+    float team_rewards[N];
+    const ludus_out out = {.rewards = a.rewards,
+                           .terminated = a.terminated,
+                           .truncated = a.truncated,
+                           .team_rewards = team_rewards,
+                           .ended = ended,
+                           .n_ended = &n_ended};
     for (ludus_end end = LUDUS_END_RESETS; end <= LUDUS_END_STAYS; end++) {
         ludus_batch *batch, *single;
         ludus_batch_options options = {.n_environments = N, .seeds = seeds, .end = end};
@@ -140,6 +148,14 @@ static void test_ends_and_seeds(void **state) {
             assert_int_equal(ludus_batch_step(batch, &actions, &out, &error), LUDUS_OK);
             const int at = ludus_batch_steps(batch)[2];
             const bool done = a.terminated[2] || a.truncated[2];
+            for (int e = 0; e < N; e++) {
+                assert_int_equal(ended[e], a.terminated[e] || a.truncated[e]);
+                n_ended -= ended[e];
+                float sum = 0.0f;
+                for (int i = 0; i < info.n_agents; i++) sum += a.rewards[e * info.n_agents + i];
+                assert_true(team_rewards[e] == sum);
+            }
+            assert_int_equal(n_ended, 0);
             if (end == LUDUS_END_RESETS) assert_true(at == step % 10 && done == (step % 10 == 0));
             if (end == LUDUS_END_RESETS_NEXT) assert_true(at == step % 11 && done == (step % 11 == 10));
             if (end == LUDUS_END_STAYS) assert_true(at == (step < 10 ? step : 10) && done == (step >= 10));
@@ -276,6 +292,9 @@ static void test_some_seeds(void **state) {
     assert_true(before != after);
     uint8_t *last = calloc(N, info.state_bytes), *earlier = calloc(N, info.state_bytes);
     assert_true(last && earlier);
+    const ludus_out nowhere = {.team_rewards = (float *)(void *)earlier};
+    assert_int_equal(ludus_batch_step(batch, &actions, &nowhere, &error), LUDUS_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "team_rewards"));
     const ludus_out out = {.final_states = last, .terminated = a.terminated, .truncated = a.truncated};
     do {
         memcpy(earlier, ludus_batch_states(batch), N * info.state_bytes);

@@ -47,8 +47,35 @@ static void test_step(void **state) {
 
 static void test_exact(void **state) {
     (void)state;
-    prints(LUDUS_BINARY_DIR "/sample_exact " SCENARIO("empo/fetch_the_key.yaml") " solved",
+    prints(LUDUS_BINARY_DIR "/sample_exact " SCENARIO("empo/fetch_the_key.yaml"),
            "1589 states, 54592 transitions");
+}
+
+static void test_solve(void **state) {
+    (void)state;
+    prints(LUDUS_BINARY_DIR "/sample_solve " SCENARIO("empo/fetch_the_key.yaml") " solved",
+           "all 1589 states");
+}
+
+static void test_own_policy(void **state) {
+    (void)state;
+    prints(LUDUS_BINARY_DIR "/sample_own_policy " SCENARIO("empo/fetch_the_key.yaml"),
+           "20 episodes: a goal within");
+}
+
+static void test_picture(void **state) {
+    (void)state;
+    prints(LUDUS_BINARY_DIR "/sample_picture " SCENARIO("multigrid/rescue.yaml"), "later.ppm: 640 x");
+    prints("cmp first.ppm later.ppm >/dev/null || echo they differ", "they differ");
+}
+
+static void test_own_world(void **state) {
+    (void)state;
+    prints("mkdir own && " LUDUS_BINARY_DIR "/sample_own_world own", "own/doors.gif shows an episode");
+    prints("head -c 3 own/doors.gif && test -s own/trained/policy.safetensors && test -s "
+           "own/solved/solution.empo && "
+           "echo whole",
+           "whole");
 }
 
 static void test_act(void **state) {
@@ -116,8 +143,9 @@ static void test_pages(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_step), cmocka_unit_test(test_exact),
-                                       cmocka_unit_test(test_act), cmocka_unit_test(test_install),
-                                       cmocka_unit_test(test_pages)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_step),       cmocka_unit_test(test_exact),   cmocka_unit_test(test_solve),
+        cmocka_unit_test(test_own_policy), cmocka_unit_test(test_picture), cmocka_unit_test(test_own_world),
+        cmocka_unit_test(test_act),        cmocka_unit_test(test_install), cmocka_unit_test(test_pages)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -51,6 +51,25 @@ static void print_finding(const asking *a, const lud_proof_atom *atom, const fin
         lud_text_append(out, "whether it follows%s is undecided\n", otherwise);
 }
 
+static json_t *node_json(const lud_proof_base *base, const lud_proof_tree *tree, int32_t i) {
+    const lud_proof_node *node = &tree->nodes[i];
+    const bool by_rule = node->kind == LUD_PROOF_NODE_RULE;
+    lud_text atom = {0}, rule = {0};
+    json_t *children = json_array();
+    lud_proof_print_atom(base, NULL, &node->atom, &atom);
+    if (by_rule) lud_proof_print_rule(base, &base->rules[node->index], &rule);
+    for (int32_t k = 0; k < node->n_children; k++)
+        json_array_append_new(children, node_json(base, tree, node->first_child + k));
+    json_t *json =
+        json_pack("{s:s, s:s?, s:s?, s:o}", "atom", atom.bytes ? atom.bytes : "", "rule", rule.bytes,
+                  "rule_name", by_rule ? base->rules[node->index].name : NULL, "children", children);
+    if (json && node->kind == LUD_PROOF_NODE_FACT && base->fact_score)
+        json_object_set_new(json, "score", json_real((double)base->fact_score[node->index]));
+    lud_text_free(&atom);
+    lud_text_free(&rule);
+    return json;
+}
+
 static json_t *finding_json(const asking *a, const lud_proof_atom *atom, const finding *f,
                             const lud_proof_tree *tree) {
     static const char *const words[] = {"refuted", "proved", "undecided"};
@@ -68,6 +87,7 @@ static json_t *finding_json(const asking *a, const lud_proof_atom *atom, const f
                                bindings, "fact", f->is_fact, "proved", f->proved);
     if (f->proved) {
         json_object_set_new(answer, "proof", json_string(proof.bytes));
+        json_object_set_new(answer, "tree", node_json(a->model->base, tree, 0));
         json_object_set_new(answer, "steps", json_integer(f->path.length));
         json_object_set_new(answer, "log_probability", json_real(f->path.log_prob));
     } else {

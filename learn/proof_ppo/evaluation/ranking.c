@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "learn/proof_ppo/evaluation/refuter.h"
 #include "learn/proof_ppo/search/beam.h"
 #include "learn/proof_ppo/search/best_first.h"
 
@@ -29,9 +30,13 @@ struct lud_proof_ranker {
     double *log_probs; /* [largest number of successors] */
     int32_t width;     /* candidates of a query in one mode, the true triple not counted */
     int32_t n_modes, max_queries;
+    bool play_all;              /* also what the exact prover refutes */
     lud_proof_atom *candidates; /* [max_queries][1 + n_modes * width] */
     lud_proof_found *played;    /* the same */
     double *embedded;           /* the same: scores of the embeddings */
+    lud_proof_atom *chosen;     /* the same: those that are played together, */
+    lud_proof_found *found;     /* what became of them, */
+    int32_t *place;             /* and which candidates they are */
     double *score, *draw;       /* [1 + width] */
     lud_profile profile;
     uint64_t steps;
@@ -87,6 +92,9 @@ lud_status lud_proof_ranker_create(const lud_proof_model *model, lud_proof_net *
     LUD_TAKE(a, r->candidates, n);
     LUD_TAKE(a, r->played, n);
     LUD_TAKE(a, r->embedded, n);
+    LUD_TAKE(a, r->chosen, n);
+    LUD_TAKE(a, r->found, n);
+    LUD_TAKE(a, r->place, n);
     LUD_TAKE(a, r->score, (size_t)r->width + 1);
     LUD_TAKE(a, r->draw, (size_t)r->width + 1);
     if (!status && a->failed) status = lud_no_memory(error, "a ranking");
@@ -236,6 +244,10 @@ void lud_proof_ranker_show(lud_proof_ranker *r, lud_progress *progress, double b
     r->part_end = end;
 }
 
+void lud_proof_ranker_play_all(lud_proof_ranker *r, bool all) {
+    r->play_all = all;
+}
+
 void lud_proof_ranker_use_kge(lud_proof_ranker *r, const lud_kge *kge) {
     r->kge = kge;
 }
@@ -264,9 +276,8 @@ static bool is_symmetric(const lud_proof_base *base, int32_t predicate) {
     return false;
 }
 
-/* What candidate i of the queries in hand scores. */
-static double score_of(const lud_proof_ranker *r, size_t i) {
-    const lud_proof_found *played = &r->played[i];
+/* What candidate i of the queries in hand scores when that became of it. */
+static double score_with(const lud_proof_ranker *r, size_t i, const lud_proof_found *played) {
     const lud_proof_fusion *f = &r->options.fusion;
     const int kind = r->kge ? f->kind : LUD_PROOF_FUSION_NONE;
     const double lk = kind == LUD_PROOF_FUSION_NONE ? 0.0 : lud_kge_log_probability(r->embedded[i]);
@@ -290,6 +301,30 @@ static double score_of(const lud_proof_ranker *r, size_t i) {
     default:
         return proof_score(r, played);
     }
+}
+
+static double score_of(const lud_proof_ranker *r, size_t i) {
+    return score_with(r, i, &r->played[i]);
+}
+
+/* Whether the score of what is not proved depends on how it failed. */
+static bool failures_differ(const lud_proof_ranker *r) {
+    const lud_proof_fusion *f = &r->options.fusion;
+    if (!r->kge || f->kind == LUD_PROOF_FUSION_NONE) return true;
+    return (f->kind == LUD_PROOF_FUSION_LINEAR && f->alpha != 0.0) ||
+           (f->kind == LUD_PROOF_FUSION_GATED && f->alpha_failed != 0.0);
+}
+
+/* The failure of the highest score that there can be; scores do not fall with a proof's. A logit of two
+ * vectors of length 1 is at most 1 / temperature, so going on has at most the odds exp(2 / temperature) times
+ * the successors. */
+static lud_proof_found best_failure(const lud_proof_ranker *r) {
+    const lud_proof_net_options *net = &r->net->options;
+    const double successors = (double)r->model->limits.max_successors;
+    return (lud_proof_found){
+        .log_prob = r->options.failure == LUD_PROOF_FAILURE_COMPLEMENT ? -HUGE_VAL : 0.0,
+        .odds = net->l2_norm ? fmax(0.0, 2.0 / net->temperature + log(successors)) : HUGE_VAL,
+    };
 }
 
 static double draw_of(const lud_proof_ranker *r, int32_t query, int mode, int32_t candidate) {
@@ -331,19 +366,83 @@ static void fill_candidates(lud_proof_ranker *r, const lud_proof_atom *query, in
     }
 }
 
+/* Plays the candidates in place[n]. */
+static lud_status play_chosen(lud_proof_ranker *r, int32_t n, lud_error *error) {
+    for (int32_t i = 0; i < n; i++) r->chosen[i] = r->candidates[r->place[i]];
+    LUD_TRY(lud_proof_play(r, r->chosen, n, r->found, error));
+    for (int32_t i = 0; i < n; i++) r->played[r->place[i]] = r->found[i];
+    return LUD_OK;
+}
+
+/* Where a corruption differs from its query. */
+static int corrupted_argument(const lud_proof_ranker *r, const lud_proof_atom *query,
+                              const lud_proof_atom *candidate) {
+    int argument = 0;
+    while (argument < r->model->base->arity[query->predicate] - 1 &&
+           query->terms[argument] == candidate->terms[argument])
+        argument++;
+    return argument;
+}
+
+/* Adds the candidates of query q whose ranks are open to place[n]. Settled are those without a proof that
+ * rank the same however they fail: they lose against the true triple, which has been played, or have the
+ * score of all failures. */
+static lud_status choose_candidates(lud_proof_ranker *r, lud_proof_refuter *refuter, int32_t q, int32_t *n,
+                                    lud_error *error) {
+    const int32_t first = q * (1 + r->n_modes * r->width);
+    const lud_proof_atom *query = &r->candidates[first];
+    const lud_proof_found failure = best_failure(r);
+    const double true_score = score_of(r, (size_t)first);
+    int asked = -1; /* about this argument */
+    for (int32_t i = first + 1; i <= first + r->n_modes * r->width; i++) {
+        const lud_proof_atom *candidate = &r->candidates[i];
+        if (candidate->predicate == 0) continue;
+        const bool matters = failures_differ(r) && !(score_with(r, (size_t)i, &failure) < true_score);
+        const int argument = corrupted_argument(r, query, candidate);
+        if (!matters && !r->play_all && argument != asked)
+            LUD_TRY(lud_proof_refuter_ask(refuter, query, asked = argument, error));
+        if (!matters && !r->play_all && lud_proof_refutes(refuter, candidate->terms[argument]))
+            r->played[i] = failure;
+        else
+            r->place[(*n)++] = i;
+    }
+    return LUD_OK;
+}
+
+/* Plays the true triples of m queries, then those of their corruptions whose ranks that leaves open. */
+static lud_status play_queries(lud_proof_ranker *r, lud_proof_refuter *refuter, int32_t m, lud_error *error) {
+    const int32_t a_query = 1 + r->n_modes * r->width;
+    const double part = r->part, part_after = r->part_after;
+    int32_t n = 0;
+    if (r->kge) lud_kge_score_atoms(r->kge, r->candidates, m * a_query, r->embedded);
+    if (!r->net) return lud_proof_play(r, r->candidates, m * a_query, r->played, error);
+    for (int32_t q = 0; q < m; q++) r->place[n++] = q * a_query;
+    r->part_after = part + (part_after - part) / a_query;
+    LUD_TRY(play_chosen(r, n, error));
+    n = 0;
+    for (int32_t q = 0; q < m; q++) {
+        LUD_TRY(lud_interrupt_check(error));
+        LUD_TRY(choose_candidates(r, refuter, q, &n, error));
+    }
+    r->part = r->part_after;
+    r->part_after = part_after;
+    return play_chosen(r, n, error);
+}
+
 lud_status lud_proof_rank(lud_proof_ranker *r, lud_proof_pool pool, int32_t first, int32_t n,
                           lud_proof_ranking_query *out, lud_error *error) {
     const int32_t a_query = 1 + r->n_modes * r->width;
-    for (int32_t done = 0; done < n;) {
+    lud_proof_refuter refuter;
+    lud_status status = lud_proof_refuter_create(r->model->base, &refuter, error);
+    for (int32_t done = 0; done < n && !status;) {
         const int32_t m = n - done < r->max_queries ? n - done : r->max_queries;
         for (int32_t q = 0; q < m; q++)
             fill_candidates(r, &pool.atoms[first + done + q], first + done + q,
                             r->candidates + (size_t)q * (size_t)a_query);
         r->part = r->part_begin + (r->part_end - r->part_begin) * done / n;
         r->part_after = r->part_begin + (r->part_end - r->part_begin) * (done + m) / n;
-        LUD_TRY(lud_proof_play(r, r->candidates, m * a_query, r->played, error));
-        if (r->kge) lud_kge_score_atoms(r->kge, r->candidates, m * a_query, r->embedded);
-        for (int32_t q = 0; q < m; q++) {
+        status = play_queries(r, &refuter, m, error);
+        for (int32_t q = 0; q < m && !status; q++) {
             const size_t at = (size_t)q * (size_t)a_query;
             lud_proof_ranking_query *result = &out[done + q];
             *result = (lud_proof_ranking_query){.index = first + done + q, .played = r->played[at]};
@@ -354,7 +453,8 @@ lud_status lud_proof_rank(lud_proof_ranker *r, lud_proof_pool pool, int32_t firs
         }
         done += m;
     }
-    return LUD_OK;
+    lud_proof_refuter_free(&refuter);
+    return status;
 }
 
 lud_proof_ranking_summary lud_proof_ranking_summarise(const lud_proof_rank_options *options,

@@ -8,7 +8,11 @@
  * over beta (Haarnoja et al., "Soft actor-critic", 2018). The rank of the true triple is 1 + (corruptions
  * with a higher score) + (those with the same score that win the draw); with the mean rule half of those with
  * the same score count. Corruptions that are known positives are left out (the filtered setting of Bordes et
- * al., 2013). */
+ * al., 2013).
+ *
+ * The true triple is played first. A corruption that the exact prover refutes cannot be proved by a policy;
+ * where even the best failure scores less than the true triple, or all failures score alike, it is not
+ * played: its rank is known. */
 #pragma once
 
 #include "base/progress.h"
@@ -50,6 +54,9 @@ void lud_proof_ranker_use_kge(lud_proof_ranker *ranker, const lud_kge *kge);
 /* From now on ranking says in `progress` (null: nowhere) how far it is, from `begin` to `end` of the unit in
  * hand. */
 void lud_proof_ranker_show(lud_proof_ranker *ranker, lud_progress *progress, double begin, double end);
+/* Whether the exact prover is asked before corruptions are played (it is unless this says otherwise). Ranks
+ * are the same: for tests and measurements. */
+void lud_proof_ranker_play_all(lud_proof_ranker *ranker, bool all);
 /* Where the time of playing most probable paths went: the network, the environments and the rest. */
 typedef enum lud_proof_ranker_stage {
     LUD_PROOF_RANK_NETWORK,

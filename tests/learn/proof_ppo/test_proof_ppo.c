@@ -482,6 +482,43 @@ static lud_proof_ranking_summary rank_valid(trained *t, bool best) {
     return s;
 }
 
+/* Whoever loses however it fails need not be played: ranks and counts are those of playing all, with fewer
+ * steps. */
+static void expect_ranks_of_playing_all(trained *t) {
+    enum { QUERIES = 60 };
+    for (int kind = 0; kind < 3; kind++) {
+        lud_proof_rank_options options = lud_proof_ppo_get_options(t->learner)->evaluation.rank;
+        options.candidates = 20;
+        options.n_slots = 16;
+        options.score = kind == 2 ? LUD_PROOF_SCORE_ODDS : LUD_PROOF_SCORE_PATH;
+        options.failure = kind == 1 ? LUD_PROOF_FAILURE_COMPLEMENT : LUD_PROOF_FAILURE_PATH;
+        lud_proof_ranking_query ranked[2][QUERIES];
+        uint64_t steps[2];
+        for (int all = 0; all < 2; all++) {
+            lud_proof_ranker *ranker = NULL;
+            assert_int_equal(lud_proof_ranker_create(t->model, lud_proof_ppo_net(t->learner, true), &options,
+                                                     LUD_PROOF_BOTH, 1, &ranker, NULL),
+                             LUD_OK);
+            lud_proof_ranker_play_all(ranker, all);
+            assert_int_equal(
+                lud_proof_rank(ranker, t->model->pools[LUD_PROOF_VALID], 0, QUERIES, ranked[all], NULL),
+                LUD_OK);
+            steps[all] = lud_proof_ranker_steps(ranker);
+            lud_proof_ranker_destroy(ranker);
+        }
+        lud_proof_ppo_net(t->learner, false);
+        print_message("steps %d of %d\n", (int)steps[0], (int)steps[1]);
+        assert_true(2 * steps[0] < steps[1]);
+        for (int q = 0; q < QUERIES; q++)
+            for (int mode = 0; mode < 2; mode++) {
+                const lud_proof_ranked *a = &ranked[0][q].modes[mode], *b = &ranked[1][q].modes[mode];
+                assert_true(a->rank == b->rank && a->mean_rank == b->mean_rank);
+                assert_int_equal(a->n_negatives, b->n_negatives);
+                assert_int_equal(a->n_negatives_proved, b->n_negatives_proved);
+            }
+    }
+}
+
 static void training_learns(void **state) {
     (void)state;
     const char *set[] = {small[0],
@@ -505,6 +542,7 @@ static void training_learns(void **state) {
     assert_true(after.mrr > before.mrr + 0.2);
     assert_true(after.n_proved > before.n_proved);
     assert_int_equal(after.n_negatives_proved, 0);
+    expect_ranks_of_playing_all(&t);
     drop(&t);
 }
 
