@@ -192,6 +192,10 @@ struct lud_world {
     void (*names)(const lud_model *model, lud_text *out);
     /* Whether the agent still takes part in the episode; its actions count for nothing else. Null: all do. */
     bool (*is_alive)(const lud_model *model, const uint8_t *state, int agent);
+    /* A hash of what an agent has come to: where it is, what it carries and what has been changed about the
+     * world, not the time and not where others are. Learners count how often they were there. Null: a world
+     * in which hardly anything is met twice. */
+    uint64_t (*situation)(const lud_model *model, const uint8_t *state, int agent);
     /* For worlds whose actions mean something else in every state, null where the layout's names tell all:
      * what an agent's action is there, on one line. Returns false where the state has no such action of its
      * own; then it appends what the action stands for instead, if it stands for any. */

@@ -13,10 +13,14 @@ typedef struct world_size {
     bool graph, grid, own_view; /* what is seen: a graph, a map, of which each agent sees a part of its own */
     int side;                   /* of the map that is seen */
     bool continuous, speaks;
+    bool counted; /* the world says when an agent has come to the same again */
 } world_size;
 
-static world_size measure(const lud_layout *layout) {
-    world_size w = {.horizon = layout->max_steps > 0 ? layout->max_steps : 200, .n_agents = layout->n_agents};
+static world_size measure(const lud_model *model) {
+    const lud_layout *layout = &model->layout;
+    world_size w = {.horizon = layout->max_steps > 0 ? layout->max_steps : 200,
+                    .n_agents = layout->n_agents,
+                    .counted = model->world->situation != NULL};
     for (int p = 0; p < layout->n_parts; p++) {
         const lud_observation_part *part = &layout->parts[p];
         w.graph |= strcmp(part->name, "edge_begin") == 0;
@@ -103,6 +107,8 @@ static void choose_updates(lud_automatic *a, lud_mappo_options *o, const world_s
     lud_automatic_set(a, &o->update.entropy_coefficient, w->grid ? 0.05 : 0.01,
                       w->grid ? "rare ways to a reward are not forgotten"
                               : "every step tells how good it was");
+    if (w->counted)
+        lud_automatic_set(a, &o->novelty, 0.05, "go where nobody has been, at first; rare rewards lie there");
     lud_automatic_set(a, &o->decay_entropy, 1, "first look around, then do what is best");
     lud_automatic_set(a, &o->update.gamma, fmin(fmax(1.0 - 1.0 / w->horizon, 0.99), 0.998),
                       "episodes have up to %g steps", w->horizon);
@@ -113,7 +119,7 @@ static void choose_updates(lud_automatic *a, lud_mappo_options *o, const world_s
 lud_status lud_mappo_choose(const lud_scenario *scenario, lud_arena *arena, lud_mappo_options *o,
                             lud_learner *base, lud_error *error) {
     const lud_layout *layout = &scenario->model->layout;
-    const world_size w = measure(layout);
+    const world_size w = measure(scenario->model);
     lud_automatic a = {
         .table = &lud_mappo_option_table, .mapping = scenario->learner, .values = o, .off = !o->automatic};
     if (scenario->run.steps > 0) {

@@ -103,6 +103,20 @@ static lud_status build_networks(mappo *m, int64_t n_agents, lud_error *error) {
                                      LUD_MAPPO_ROLLOUT, m->update->parameters, &m->rollout, error);
 }
 
+static lud_status open_novelty(mappo *m, const lud_scenario *s, lud_error *error) {
+    const lud_mappo_buffer *b = &m->training.buffer;
+    if (!s->model->world->situation)
+        return lud_invalid_at(error, s->learner ? s->learner->place : (lud_place){0},
+                              "learner.novelty: in the world %s hardly anything is met twice; expected 0",
+                              s->model->world->name);
+    if (m->device_rollout)
+        return lud_fail(error, LUD_ERROR_UNSUPPORTED,
+                        "learner.novelty: visits are counted on the host, and %s steps the world itself",
+                        m->device->name);
+    lud_mappo_novelty_open(&m->novelty, &m->arrays, b->n_steps * b->n_rows);
+    return LUD_OK;
+}
+
 static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud_error *error) {
     lud_mappo_options *o = &m->options;
     lud_status status = lud_mappo_options_begin(m->arena, s->learner, o, error);
@@ -128,6 +142,7 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
     if (!status)
         status =
             lud_mappo_ppo_create(&m->ppo, m->update, o, m->seed, b->n_steps * b->n_rows, b->n_rows, error);
+    if (!status && o->novelty > 0.0) status = open_novelty(m, s, error);
     if (!status && !take_arrays(m)) status = lud_no_memory(error, "a learner");
     if (status) return status;
     m->base.n_columns += lud_update_n_gate_columns(&o->update);
@@ -271,6 +286,7 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
                                   (const int64_t[]){b->n_rows, kept[i].width}, kept[i].rows);
     lud_checkpoint_tensor(checkpoint, "mappo.episode_return", LUD_TENSOR_F64, 1, &b->n_envs,
                           m->training.episode_return);
+    if (m->novelty.counts) lud_mappo_novelty_visit(&m->novelty, checkpoint);
     lud_batch *batch = m->training.batch;
     const int64_t bytes = (int64_t)lud_batch_snapshot_bytes(batch);
     void *place = lud_checkpoint_place(checkpoint, "mappo.worlds", LUD_TENSOR_U8, 1, &bytes);

@@ -5,6 +5,7 @@
 #include "learn/learner.h"
 #include "learn/mappo/evaluation.h"
 #include "learn/mappo/rollout/device_rollout.h"
+#include "learn/mappo/rollout/novelty.h"
 #include "learn/mappo/rollout/rollout.h"
 #include "learn/mappo/update.h"
 #include "learn/nn/arrays.h"
@@ -43,6 +44,7 @@ struct lud_mappo_learner_state {
     lud_mappo_ppo ppo;
     lud_mappo_stepping training, evaluation;
     lud_mappo_device_rollout *device_rollout; /* null: the host steps the world */
+    lud_mappo_novelty novelty;                /* of what training meets; empty where nothing is paid for it */
     int64_t slice_envs;                       /* environments in one run of the rollout networks */
     uint64_t iteration, seed;
     bool started; /* slot 0 of the training's buffer holds observations */

@@ -107,6 +107,10 @@ static const lud_option mappo_options[] = {
     REAL_AT("entropy_coefficient", update.entropy_coefficient, "0.01", -10, 10, "weight of the entropy",
             AUTO),
     BOOL(decay_entropy, "false", "that weight falls linearly to a tenth over the training", AUTO),
+    REAL(novelty, "0", 0, 1000,
+         "what an agent is paid in training for being where it has seldom been, over the root of how often "
+         "anybody of its number was there; falls to 0 over the first half. In multigrid",
+         AUTO),
     REAL_AT("target_kl", update.target_kl, "0", 0, 1e9,
             "an update ends when a minibatch's divergence from the policy that acted passes 1.5 of it; 0: "
             "never",

@@ -63,7 +63,7 @@ typedef struct lud_mappo_options {
     int64_t steps, rollout_length;
     int64_t hidden_size, layers, chunk_length, channels, convolutions;
     bool tanh, orthogonal, feature_normalisation;
-    double output_gain, log_std;
+    double output_gain, log_std, novelty;
     double learning_rate, critic_learning_rate;
     lud_optimiser_options optimiser;
     bool decay_learning_rate, decay_entropy;

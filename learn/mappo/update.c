@@ -182,6 +182,9 @@ static lud_status add_slice(void *learner, const lud_chunk *chunks, int64_t n, i
 static void estimate_returns(mappo *m) {
     lud_mappo_buffer *b = &m->training.buffer;
     const int64_t samples = b->n_steps * b->n_rows, slots = samples + b->n_rows;
+    const double weight = lud_mappo_novelty_weight(m->options.novelty, m->iteration, m->base.n_iterations);
+    for (int64_t i = 0; i < samples && m->novelty.counts; i++)
+        b->rewards[i] += (float)weight * m->novelty.found[i];
     float *final_values = m->values + slots;
     memcpy(m->values, b->values, (size_t)slots * sizeof *m->values);
     lud_value_normaliser_denormalise(&m->ppo.normaliser, slots, m->values);

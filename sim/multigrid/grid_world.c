@@ -51,6 +51,22 @@ static bool is_alive(const lud_model *model, const uint8_t *state, int agent) {
     return !(state[m->at.agent + (uint32_t)agent] & LUD_AGENT_TERMINATED);
 }
 
+/* Things that can be carried lie wherever somebody dropped them: only those in hands count. */
+static uint64_t situation(const lud_model *model, const uint8_t *state, int agent) {
+    const lud_grid_model *m = (const lud_grid_model *)model;
+    const lud_grid_class *rocks = &m->classes[LUD_CLASS_ROCK];
+    const int n_pushed = rocks->begin + rocks->n;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* Fowler, Noll and Vo's */
+#define LUD_MIX(x) (hash = (hash ^ (uint64_t)(x)) * UINT64_C(0x100000001b3))
+    LUD_MIX(lud_grid_get_cell(m, state, m->at.cell, agent));
+    LUD_MIX(m->n_maps > 1 ? lud_grid_get16(state + m->at.map) : 0);
+    LUD_MIX(m->n_classes > 2 ? state[m->at.carried + (uint32_t)agent] : 0);
+    for (int s = 0; s < n_pushed; s++) LUD_MIX(lud_grid_get_cell(m, state, m->at.piece, s));
+    for (int c = 0; c < (m->n_conditions + 3) / 4; c++) LUD_MIX(state[m->at.condition + (uint32_t)c]);
+#undef LUD_MIX
+    return hash;
+}
+
 const lud_world lud_multigrid_world = {
     .name = "multigrid",
     .options = lud_grid_option_tables,
@@ -73,4 +89,5 @@ const lud_world lud_multigrid_world = {
     .describe = lud_grid_describe,
     .describe_agent = lud_grid_tell_agent,
     .is_alive = is_alive,
+    .situation = situation,
 };

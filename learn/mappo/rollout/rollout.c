@@ -181,6 +181,8 @@ lud_status lud_mappo_step(mappo *m, lud_mappo_stepping *s, int64_t t, int64_t *l
         memset(m->terminated, 0, (size_t)b->n_envs);
         memset(m->truncated, 0, (size_t)b->n_envs);
     }
+    if (s == &m->training && m->novelty.counts)
+        lud_mappo_novelty_meet(&m->novelty, s->batch, t, m->terminated, m->truncated, m->final_states);
     return end_step(m, s, t, left, sums, error);
 }
 

@@ -565,6 +565,7 @@ static void wrong_options_are_told(void **state) {
                  {"encoder: graph", "graph"},
                  {"encoder: grid", "grid"},
                  {"factored: true", "learner.factored"},
+                 {"novelty: 0.1", "learner.novelty"},
                  {"hiden_size: 3", "hidden_size"},
                  {"mad: {r_min: 0.9, r_max: 0.8}", "r_min"},
                  {"gate: {mode: soft, temperature: 0}", "learner.gate: gate temperature"},

@@ -1,0 +1,178 @@
+/* Pay for what is new: what counts as the same situation, what a visit is worth, and that a training with it
+ * goes on from a checkpoint as if it had not stopped. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "learn/mappo/support_mappo.h"
+#include "sim/multigrid/grid_model.h"
+
+#define GRID                                                                                                 \
+    "ludus: 1\nname: t\nworld: multigrid\n"                                                                  \
+    "multigrid:\n"                                                                                           \
+    "  map: |\n"                                                                                             \
+    "    We We We We We We\n"                                                                                \
+    "    We Ar .. Cy Gr We\n"                                                                                \
+    "    We Ab Ky We .. We\n"                                                                                \
+    "    We We We We We We\n"                                                                                \
+    "  actions: object\n"                                                                                    \
+    "  agents: [{facing: east}, {facing: east}]\n"                                                           \
+    "  rewards: {goal: 1, step: -0.01}\n"                                                                    \
+    "  max_steps: 7\n"
+
+static lud_scenario *read_grid(void) {
+    lud_scenario *s = NULL;
+    lud_error error = {0};
+    if (lud_scenario_read("test", GRID, strlen(GRID), NULL, 0, &s, &error)) fail_msg("%s", error.text);
+    return s;
+}
+
+enum { STILL, LEFT, RIGHT, FORWARD, PICKUP, DROP, TOGGLE };
+
+static void act(lud_batch *batch, int first, int second) {
+    const int32_t actions[2] = {first, second};
+    lud_batch_step(batch, (lud_actions){actions, NULL}, NULL);
+}
+
+/* Where an agent is, what it carries and what was opened make a situation; time, others and where it looks do
+ * not. */
+static void situations(void **state) {
+    (void)state;
+    lud_scenario *s = read_grid();
+    lud_batch *batch = NULL;
+    lud_error error = {0};
+    assert_int_equal(lud_batch_create(s->model, 1, 1, 0, &batch, &error), LUD_OK);
+    lud_batch_reset(batch, NULL);
+    const lud_world *world = s->model->world;
+#define SITUATION(agent) world->situation(s->model, batch->states, agent)
+    const uint64_t first = SITUATION(0), second = SITUATION(1);
+    assert_true(first != second);
+    act(batch, LEFT, STILL); /* looks elsewhere */
+    assert_true(SITUATION(0) == first);
+    act(batch, RIGHT, PICKUP); /* the other one has the key now */
+    assert_true(SITUATION(0) == first && SITUATION(1) != second);
+    act(batch, FORWARD, DROP);
+    const uint64_t moved = SITUATION(0);
+    assert_true(moved != first && SITUATION(1) == second);
+    act(batch, TOGGLE, STILL);
+    assert_true(SITUATION(0) != moved && SITUATION(1) != second); /* the door is open, for both */
+#undef SITUATION
+    lud_batch_destroy(batch);
+    lud_scenario_destroy(s);
+}
+
+/* The N-th visit is worth 1 / sqrt(N); of an episode that ended its last state counts, and who is out of it
+ * finds nothing. */
+static void visits(void **state) {
+    (void)state;
+    enum { ENVS = 3, ROWS = 2 * ENVS };
+    lud_scenario *s = read_grid();
+    lud_batch *batch = NULL;
+    lud_error error = {0};
+    lud_arrays arrays = {0};
+    lud_mappo_novelty novelty = {0};
+    assert_int_equal(lud_batch_create(s->model, ENVS, 1, 0, &batch, &error), LUD_OK);
+    lud_mappo_novelty_open(&novelty, &arrays, 2 * ROWS);
+    assert_false(arrays.failed);
+    lud_batch_reset(batch, NULL);
+    const size_t bytes = s->model->layout.state_bytes;
+    uint8_t none[ENVS] = {0}, ended[ENVS] = {0, 1, 0}, *last = calloc(ENVS, bytes);
+    assert_non_null(last);
+    lud_mappo_novelty_meet(&novelty, batch, 0, none, none, last);
+    for (int e = 0; e < ENVS; e++)
+        for (int a = 0; a < 2; a++)
+            assert_float_equal(novelty.found[e * 2 + a], 1.0f / sqrtf((float)e + 1.0f), 1e-6f);
+    /* environment 1 has ended elsewhere, environment 2 has its first agent out of play */
+    memcpy(last, batch->states, ENVS * bytes);
+    const int32_t actions[ROWS] = {STILL, STILL, FORWARD, STILL, STILL, STILL};
+    lud_batch_step(batch, (lud_actions){actions, NULL}, NULL);
+    memcpy(last + bytes, batch->states + bytes, bytes);
+    memcpy(batch->states + bytes, batch->states, bytes); /* as if it had begun anew */
+    const lud_grid_model *m = (const lud_grid_model *)s->model;
+    batch->states[2 * bytes + m->at.agent] |= LUD_AGENT_TERMINATED;
+    lud_mappo_novelty_meet(&novelty, batch, 1, none, ended, last);
+    const float *found = novelty.found + ROWS;
+    assert_float_equal(found[0], 0.5f, 1e-6f);
+    assert_float_equal(found[2], 1.0f, 1e-6f);
+    assert_float_equal(found[4], 0.0f, 0.0f);
+    assert_float_equal(found[5], 1.0f / sqrtf(6.0f), 1e-6f);
+    free(last);
+    lud_arrays_free(&arrays);
+    lud_batch_destroy(batch);
+    lud_scenario_destroy(s);
+}
+
+static void the_weight_falls(void **state) {
+    (void)state;
+    assert_float_equal((float)lud_mappo_novelty_weight(0.2, 0, 100), 0.2f, 1e-6f);
+    assert_float_equal((float)lud_mappo_novelty_weight(0.2, 25, 100), 0.1f, 1e-6f);
+    assert_float_equal((float)lud_mappo_novelty_weight(0.2, 50, 100), 0.0f, 1e-6f);
+    assert_float_equal((float)lud_mappo_novelty_weight(0.2, 99, 100), 0.0f, 1e-6f);
+}
+
+#define LEARNER(novelty)                                                                                     \
+    GRID "run: {environments: 4, seed: 3}\nlearner: {type: graph-mappo, automatic: false, steps: 160, "      \
+         "rollout_length: 10, epochs: 2, hidden_size: 8, channels: 2, novelty: " novelty "}\n"
+
+/* What is paid reaches the updates; what is reported of a first rollout, in which everybody still acts as
+ * without it, is the world's own. */
+static void what_is_reported_is_the_worlds(void **state) {
+    (void)state;
+    support_mappo with = support_mappo_open(LEARNER("0.3")), without = support_mappo_open(LEARNER("0"));
+    double a[64], b[64];
+    lud_error error = {0};
+    for (int i = 0; i < 64; i++) a[i] = b[i] = -1.0;
+    assert_int_equal(with.learner->base.kind->iterate(&with.learner->base, a, &error), LUD_OK);
+    assert_int_equal(without.learner->base.kind->iterate(&without.learner->base, b, &error), LUD_OK);
+    assert_true(a[LUD_MAPPO_REWARD] == b[LUD_MAPPO_REWARD] && a[LUD_MAPPO_RETURN] == b[LUD_MAPPO_RETURN]);
+    const lud_parameters *p = support_mappo_parameters(&with), *q = support_mappo_parameters(&without);
+    assert_memory_not_equal(p->values, q->values, (size_t)p->size * sizeof(float));
+    assert_null(without.learner->novelty.counts);
+    support_mappo_close(&with);
+    support_mappo_close(&without);
+}
+
+static void resuming_is_exact(void **state) {
+    (void)state;
+    char folder[] = "/tmp/ludus-novelty-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/half.safetensors", folder);
+    double row[64];
+    lud_error error = {0};
+    support_mappo whole = support_mappo_open(LEARNER("0.3")), rest = support_mappo_open(LEARNER("0.3"));
+    lud_learner *w = &whole.learner->base, *r = &rest.learner->base;
+    lud_checkpoint *c = lud_checkpoint_create();
+    assert_int_equal(w->kind->iterate(w, row, &error), LUD_OK);
+    w->kind->visit(w, c);
+    assert_int_equal(lud_checkpoint_write(c, path, &error), LUD_OK);
+    lud_checkpoint_destroy(c);
+    assert_int_equal(w->kind->iterate(w, row, &error), LUD_OK);
+    assert_int_equal(lud_checkpoint_open(path, &c, &error), LUD_OK);
+    r->kind->visit(r, c);
+    assert_int_equal(lud_checkpoint_status(c, &error), LUD_OK);
+    lud_checkpoint_destroy(c);
+    assert_int_equal(r->kind->iterate(r, row, &error), LUD_OK);
+    const lud_parameters *a = support_mappo_parameters(&whole), *b = support_mappo_parameters(&rest);
+    assert_memory_equal(a->values, b->values, (size_t)a->size * sizeof(float));
+    support_mappo_close(&whole);
+    support_mappo_close(&rest);
+    unlink(path);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(situations),        cmocka_unit_test(visits),
+        cmocka_unit_test(the_weight_falls),  cmocka_unit_test(what_is_reported_is_the_worlds),
+        cmocka_unit_test(resuming_is_exact),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
