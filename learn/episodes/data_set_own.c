@@ -14,13 +14,17 @@ static lud_status out_of_memory(const lud_data_set *set, lud_error *error) {
 /* --- what it says about itself --- */
 
 /* A text attribute in the arena; null where it is absent. */
-static const char *text_attribute(const lud_data_set *set, const char *name) {
+static lud_status text_attribute(const lud_data_set *set, const char *name, const char **copy,
+                                 lud_error *error) {
     lud_text text = {0};
-    const char *copy = NULL;
+    *copy = NULL;
     if (lud_hdf5_get_text(set->group, name, &text))
-        copy = lud_arena_text(set->arena, text.bytes ? text.bytes : "", text.length);
+        *copy = lud_arena_text(set->arena, text.bytes ? text.bytes : "", text.length);
     lud_text_free(&text);
-    return copy;
+    if (*copy || lud_hdf5_absent(set->group, name)) return LUD_OK;
+    return lud_fail(error, LUD_ERROR_INPUT,
+                    "%s: the attribute ludus/%s cannot be read: it is no text, or there is no memory for it",
+                    set->info.path, name);
 }
 
 static lud_status read_head(lud_data_set *set, lud_error *error) {
@@ -31,7 +35,9 @@ static lud_status read_head(lud_data_set *set, lud_error *error) {
     if (format != LUD_DATA_FORMAT)
         return lud_data_wrong(set, error, "expected a data set of format %d, found one of format %lld",
                               LUD_DATA_FORMAT, (long long)format);
-    (void)lud_hdf5_get_integer(set->group, "window_semantics_version", &semantics);
+    if (!lud_hdf5_get_integer(set->group, "window_semantics_version", &semantics) &&
+        !lud_hdf5_absent(set->group, "window_semantics_version"))
+        return lud_data_wrong(set, error, "the attribute ludus/window_semantics_version cannot be read");
     if (semantics < 0 || semantics > 1 << 20)
         return lud_data_wrong(set, error, "expected a number of a window semantics, found %lld",
                               (long long)semantics);
@@ -45,11 +51,12 @@ static lud_status read_head(lud_data_set *set, lud_error *error) {
     info->complete = complete == 1;
     info->last_action_valid = true;
     set->frames_stored = stored == 1;
-    info->scenario = text_attribute(set, "scenario");
-    info->world = text_attribute(set, "world");
-    info->policy = text_attribute(set, "policy");
-    set->scenario_path = text_attribute(set, "scenario_path");
-    const char *schema = text_attribute(set, "schema");
+    const char *schema;
+    LUD_TRY(text_attribute(set, "scenario", &info->scenario, error));
+    LUD_TRY(text_attribute(set, "world", &info->world, error));
+    LUD_TRY(text_attribute(set, "policy", &info->policy, error));
+    LUD_TRY(text_attribute(set, "scenario_path", &set->scenario_path, error));
+    LUD_TRY(text_attribute(set, "schema", &schema, error));
     if (!schema) return lud_data_wrong(set, error, "expected the attribute ludus/schema, found none");
     return lud_data_schema_read(schema, info->path, set->arena, info, error);
 }

@@ -147,6 +147,10 @@ bool lud_hdf5_get_text(hid_t object, const char *name, lud_text *value) {
     return good && !value->failed;
 }
 
+bool lud_hdf5_absent(hid_t object, const char *name) {
+    return H5Aexists(object, name) == 0;
+}
+
 typedef struct reason {
     char *text;
     size_t n;

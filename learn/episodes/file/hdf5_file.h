@@ -43,6 +43,8 @@ bool lud_hdf5_get_integer(hid_t object, const char *name, int64_t *value);
 /* Texts have a fixed length: HDF5 1.10 crashes on heaps of other texts that were tampered with. The text is
  * appended; at most 16 MiB. */
 bool lud_hdf5_get_text(hid_t object, const char *name, lud_text *value);
+/* Whether there surely is no such attribute; one that is there and could not be read is not absent. */
+bool lud_hdf5_absent(hid_t object, const char *name);
 
 /* "FILE: cannot be written" with HDF5's own reason; LUD_ERROR_IO. */
 lud_status lud_hdf5_write_error(const char *path, lud_error *error);
