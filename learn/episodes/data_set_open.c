@@ -1,7 +1,9 @@
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "learn/episodes/data_set_parts.h"
@@ -126,10 +128,11 @@ static void file_of(const char *path, lud_text *file) {
 static bool has_signature(const char *path) {
     static const uint8_t signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
     uint8_t bytes[8];
-    FILE *stream = fopen(path, "rb");
-    if (!stream) return false;
-    const bool found = fread(bytes, sizeof bytes, 1, stream) == 1 && !memcmp(bytes, signature, sizeof bytes);
-    fclose(stream);
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is not waited for */
+    if (file < 0) return false;
+    const bool found =
+        read(file, bytes, sizeof bytes) == (ssize_t)sizeof bytes && !memcmp(bytes, signature, sizeof bytes);
+    close(file);
     return found;
 }
 

@@ -124,7 +124,7 @@ lud_status lud_safetensors_parse(const char *name, const void *bytes, size_t len
 }
 
 lud_status lud_safetensors_open(const char *path, lud_safetensors **file, lud_error *error) {
-    const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat info;
     if (descriptor < 0) return lud_invalid(error, "%s: %s", path, strerror(errno));
     void *map = MAP_FAILED;

@@ -539,6 +539,19 @@ static void policies_become_hooks(void **context) {
     support_release(&s);
 }
 
+/* A pipe in a solution's place, which nobody writes to, is refused at once. */
+static void pipes_are_not_waited_for(void **state) {
+    (void)state;
+    char pipe_path[80];
+    lud_empo_solution *solution;
+    lud_error error = {0};
+    snprintf(pipe_path, sizeof pipe_path, "%s/pipe", folder);
+    assert_int_equal(mkfifo(pipe_path, 0600), 0);
+    assert_int_equal(lud_empo_solution_open(pipe_path, &solution, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, "expected a regular file"));
+    assert_int_equal(unlink(pipe_path), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(file_keeps_everything),
@@ -548,6 +561,7 @@ int main(void) {
         cmocka_unit_test(changed_unfinished_files_are_refused),
         cmocka_unit_test(robots_draw_together),
         cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(pipes_are_not_waited_for),
         cmocka_unit_test(policies_become_hooks),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
