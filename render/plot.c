@@ -14,6 +14,7 @@ typedef struct drawer {
     lud_box box; /* of the curves */
     double x0, x1, y0, y1;
     double up, along; /* between ticks */
+    bool incomplete;  /* a curve is missing */
 } drawer;
 
 double lud_plot_step(double length, int most) {
@@ -104,8 +105,9 @@ static lud_rgba colour_of(const drawer *d, const lud_plot_curve *curve) {
     return curve->faint ? lud_mixed(colour, d->theme->floor, 0.5f) : colour;
 }
 
-static void draw_curve(const drawer *d, const lud_plot_curve *curve) {
+static void draw_curve(drawer *d, const lud_plot_curve *curve) {
     float(*points)[2] = malloc(((size_t)curve->n + 1) * sizeof *points);
+    d->incomplete = d->incomplete || !points;
     int n = 0;
     for (int i = 0; points && i <= curve->n; i++) {
         if (i < curve->n && is_point(curve, i)) {
@@ -160,7 +162,7 @@ lud_status lud_plot_write(const char *path, const lud_plot_panel *panels, int n,
     lud_canvas_end(d.canvas);
     int pitch;
     const uint32_t *pixels = lud_canvas_pixels(d.canvas, &pitch);
-    lud_status status = lud_canvas_check(d.canvas, error);
+    lud_status status = d.incomplete ? lud_no_memory(error, "a curve") : lud_canvas_check(d.canvas, error);
     if (!status) status = lud_picture_write(path, pixels, n * panel_width, height, pitch, error);
     lud_canvas_destroy(d.canvas);
     return status;
