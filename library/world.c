@@ -299,10 +299,10 @@ static lud_status try_model(const lud_model *m, uint64_t seed, lud_error *error)
     return status;
 }
 
-static lud_status parse(lud_tree *root, const char *file, uint64_t seed, lud_model **out, lud_error *error) {
+static lud_status parse(const lud_world *world, lud_tree *root, const char *file, uint64_t seed,
+                        lud_model **out, lud_error *error) {
     (void)file;
-    const lud_tree *name = lud_tree_get(root, "world");
-    const registered *w = (const registered *)(const void *)lud_world_find(name->text);
+    const registered *w = (const registered *)(const void *)world;
     lud_arena *arena = lud_arena_create(0);
     model *m = calloc(1, sizeof *m);
     lud_status status = arena && m ? LUD_OK : lud_no_memory(error, "a model");

@@ -203,7 +203,7 @@ static lud_status read_root(lud_scenario *s, const lud_scenario_overrides *o, lu
     s->environments_given = o->run.environments >= 0 || says_environments(s);
     s->policies = section(s, "policies");
     s->learner = section(s, "learner");
-    return s->world->parse(s->root, s->path, (uint64_t)s->run.seed, &s->model, error);
+    return s->world->parse(s->world, s->root, s->path, (uint64_t)s->run.seed, &s->model, error);
 }
 
 static lud_status begin(const char *path, lud_scenario **scenario, lud_error *error) {

@@ -139,10 +139,12 @@ struct lud_world {
      * or by name. Null: none. */
     const lud_option_table *const *options;
 
-    /* Scenario -> model. `root` is the whole file; the world reads the section of its own name and, where it
-     * has them, the top-level `goals`. `file` is the scenario's path, for paths relative to it; `seed` is
-     * run.seed, for random maps. The world keeps no pointer into the tree. */
-    lud_status (*parse)(lud_tree *root, const char *file, uint64_t seed, lud_model **model, lud_error *error);
+    /* Scenario -> model of `world`, which is this table. `root` is the whole file; the world reads the
+     * section of its own name and, where it has them, the top-level `goals`. `file` is the scenario's path,
+     * for paths relative to it; `seed` is run.seed, for random maps. The world keeps no pointer into the
+     * tree. */
+    lud_status (*parse)(const lud_world *world, lud_tree *root, const char *file, uint64_t seed,
+                        lud_model **model, lud_error *error);
     void (*free)(lud_model *model);
 
     /* Appends the section (and `goals`) as in effect, defaults included, to the mapping `root`. */

@@ -180,8 +180,9 @@ static int elapsed(const lud_model *model, const uint8_t *state) {
     return lud_particle_step_count(model_of(model), state);
 }
 
-static lud_status parse(lud_tree *root, const char *file, uint64_t seed, lud_model **model,
-                        lud_error *error) {
+static lud_status parse(const lud_world *world, lud_tree *root, const char *file, uint64_t seed,
+                        lud_model **model, lud_error *error) {
+    (void)world;
     (void)file;
     (void)seed;
     lud_particle_model *m;

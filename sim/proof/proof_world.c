@@ -194,8 +194,9 @@ static bool make_absolute(lud_arena *arena, const char *file, lud_proof_options 
     return true;
 }
 
-static lud_status parse(lud_tree *root, const char *file, uint64_t seed, lud_model **model,
-                        lud_error *error) {
+static lud_status parse(const lud_world *world, lud_tree *root, const char *file, uint64_t seed,
+                        lud_model **model, lud_error *error) {
+    (void)world;
     lud_arena *arena = lud_arena_create(0);
     lud_proof_options options;
     lud_proof_model *loaded = NULL;

@@ -285,8 +285,9 @@ static lud_status read_section(lud_arena *arena, lud_tree *section, uint64_t see
     return status || o.map ? status : read_generate(arena, o.generate, seed, spec, error);
 }
 
-lud_status lud_tribes_parse(lud_tree *root, const char *file, uint64_t seed, lud_model **model,
-                            lud_error *error) {
+lud_status lud_tribes_parse(const lud_world *world, lud_tree *root, const char *file, uint64_t seed,
+                            lud_model **model, lud_error *error) {
+    (void)world;
     (void)file;
     *model = NULL;
     lud_tree *section = lud_tree_get(root, "tribes");

@@ -4,8 +4,8 @@
 #include "sim/tribes/tribes.h"
 
 /* lud_world's functions of the same names. */
-lud_status lud_tribes_parse(lud_tree *root, const char *file, uint64_t seed, lud_model **model,
-                            lud_error *error);
+lud_status lud_tribes_parse(const lud_world *world, lud_tree *root, const char *file, uint64_t seed,
+                            lud_model **model, lud_error *error);
 void lud_tribes_free(lud_model *model);
 lud_status lud_tribes_write(const lud_model *model, lud_arena *arena, lud_tree *root, lud_error *error);
 void lud_tribes_reset(const lud_model *model, lud_range range, uint8_t *states);

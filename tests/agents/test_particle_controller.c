@@ -34,7 +34,7 @@ static outcome roll_out(const char *section, const char *policy_text, int steps)
     lud_batch *batch;
     char text[300]; /* with a limit that leaves time: who arrives after it has failed */
     snprintf(text, sizeof text, "particle: {episode_length: 200, %s}", section);
-    if (lud_particle_world.parse(read_text(arena, text), "test", 0, &model, &error))
+    if (lud_particle_world.parse(&lud_particle_world, read_text(arena, text), "test", 0, &model, &error))
         fail_msg("%s", error.text);
     if (lud_policy_create(model, read_text(arena, policy_text), "test", &policy, &error))
         fail_msg("%s", error.text);
@@ -119,8 +119,8 @@ static void hunt(const char *hunters, const char *prey, double reward[2]) {
     lud_batch *batch;
     char text[300];
     snprintf(text, sizeof text, "{other: %s, 3: %s}", hunters, prey);
-    if (lud_particle_world.parse(read_text(arena, "particle: {task: simple_tag}"), "test", 0, &model,
-                                 &error) ||
+    if (lud_particle_world.parse(&lud_particle_world, read_text(arena, "particle: {task: simple_tag}"),
+                                 "test", 0, &model, &error) ||
         lud_cast_create(model, read_text(arena, text), "test", &cast, &error))
         fail_msg("%s", error.text);
     assert_int_equal(model->layout.n_agents, AGENTS);
@@ -172,7 +172,8 @@ static void test_errors(void **unused) {
     lud_error error = {0};
     lud_model *model;
     lud_policy *policy;
-    assert_int_equal(lud_particle_world.parse(read_text(arena, "particle: {task: simple_spread}"), "test", 0,
+    assert_int_equal(lud_particle_world.parse(&lud_particle_world,
+                                              read_text(arena, "particle: {task: simple_spread}"), "test", 0,
                                               &model, &error),
                      LUD_OK);
     lud_tree *options = read_text(arena, "{type: controller, target: nobody}");
@@ -184,7 +185,8 @@ static void test_errors(void **unused) {
     /* scripts are lists of discrete actions; agents that push with forces have none */
     lud_particle_world.free(model);
     assert_int_equal(
-        lud_particle_world.parse(read_text(arena, "particle: {task: navigation_graph, actions: continuous}"),
+        lud_particle_world.parse(&lud_particle_world,
+                                 read_text(arena, "particle: {task: navigation_graph, actions: continuous}"),
                                  "test", 0, &model, &error),
         LUD_OK);
     options = read_text(arena, "{type: script, actions: [[0]]}");

@@ -51,7 +51,7 @@ static lud_status run_make(run *r, const char *section, lud_device *device, int 
     lud_tree *root;
     lud_status status = arena ? lud_tree_read_text(arena, "bench", section, strlen(section), &root, error)
                               : lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-    if (!status) status = lud_particle_world.parse(root, "bench", 0, &r->model, error);
+    if (!status) status = lud_particle_world.parse(&lud_particle_world, root, "bench", 0, &r->model, error);
     lud_arena_destroy(arena);
     if (!status) status = lud_device_batch_create(r->model, device, n_envs, 1, 0, &r->batch, error);
     if (!status) status = draw_actions(r, error);

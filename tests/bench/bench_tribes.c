@@ -125,7 +125,7 @@ static lud_status make_model(const char *section, lud_arena *arena, lud_model **
     lud_status status = text.failed
                             ? lud_no_memory(error, "a scenario")
                             : lud_tree_read_text(arena, "bench", text.bytes, text.length, &root, error);
-    if (!status) status = lud_tribes_world.parse(root, "bench", 1, model, error);
+    if (!status) status = lud_tribes_world.parse(&lud_tribes_world, root, "bench", 1, model, error);
     lud_text_free(&text);
     return status;
 }

@@ -179,7 +179,8 @@ static void open_world(world *w, const char *section) {
     char text[512];
     snprintf(text, sizeof text, "particle: {precision: double, %s}", section);
     assert_int_equal(lud_tree_read_text(arena, "test", text, strlen(text), &root, &error), LUD_OK);
-    if (lud_particle_world.parse(root, "test", 0, &w->model, &error)) fail_msg("%s", error.text);
+    if (lud_particle_world.parse(&lud_particle_world, root, "test", 0, &w->model, &error))
+        fail_msg("%s", error.text);
     lud_arena_destroy(arena);
     w->m = (const lud_particle_model *)w->model;
     w->state = calloc(1, w->model->layout.state_bytes);

@@ -14,12 +14,12 @@ static int fuzz_section(const lud_world *world, const uint8_t *data, size_t size
     lud_arena *arena = lud_arena_create(0);
     if (!arena) return 0;
     if (!lud_tree_read_text(arena, "fuzz", (const char *)data, size, &root, &error) &&
-        root->kind == LUD_TREE_MAPPING && !world->parse(root, "fuzz", 0, &model, &error)) {
+        root->kind == LUD_TREE_MAPPING && !world->parse(world, root, "fuzz", 0, &model, &error)) {
         play(model);
         lud_tree *written = lud_arena_take(arena, sizeof *written);
         written->kind = LUD_TREE_MAPPING;
         if (world->write(model, arena, written, &error)) abort();
-        if (world->parse(written, "fuzz", 0, &again, &error)) abort();
+        if (world->parse(world, written, "fuzz", 0, &again, &error)) abort();
         if (again->layout.state_bytes != model->layout.state_bytes) abort();
         world->free(again);
         world->free(model);

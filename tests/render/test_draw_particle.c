@@ -23,7 +23,7 @@ static lud_model *read_model(const char *section) {
     lud_model *model = NULL;
     lud_arena *arena = lud_arena_create(0);
     if (lud_tree_read_text(arena, "test", section, strlen(section), &root, &error) ||
-        lud_particle_world.parse(root, "test", 0, &model, &error))
+        lud_particle_world.parse(&lud_particle_world, root, "test", 0, &model, &error))
         fail_msg("%s", error.text);
     lud_arena_destroy(arena);
     return model;

@@ -35,9 +35,9 @@ static const lud_action_space actions[LAMPS_AGENTS] = {{.n_discrete = LAMPS_ACTI
 static const lud_role roles[LAMPS_AGENTS] = {LUD_ROLE_HUMAN, LUD_ROLE_ROBOT};
 static const lud_measure measures[] = {{.name = "lit", .format = "%.2f", .help = "share of lamps that burn"}};
 
-static lud_status parse(lud_tree *root, const char *file, uint64_t seed, lud_model **model,
-                        lud_error *error) {
-    (void)file, (void)seed;
+static lud_status parse(const lud_world *world, lud_tree *root, const char *file, uint64_t seed,
+                        lud_model **model, lud_error *error) {
+    (void)world, (void)file, (void)seed;
     lamps_model *m = calloc(1, sizeof *m);
     lud_arena *arena = lud_arena_create(0);
     lud_status status = m && arena ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory for a model");

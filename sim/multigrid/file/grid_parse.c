@@ -410,8 +410,9 @@ lud_status lud_grid_spec_read(lud_arena *arena, lud_tree *root, uint64_t seed, l
     return status ? status : read_goals(&r, lud_tree_get(root, "goals"), spec);
 }
 
-lud_status lud_grid_parse(lud_tree *root, const char *file, uint64_t seed, lud_model **model,
-                          lud_error *error) {
+lud_status lud_grid_parse(const lud_world *world, lud_tree *root, const char *file, uint64_t seed,
+                          lud_model **model, lud_error *error) {
+    (void)world;
     (void)file;
     lud_arena *arena = lud_arena_create(1 << 16);
     if (!arena) return lud_out_of_memory(error);

@@ -9,8 +9,8 @@
 #include "sim/multigrid/file/grid_spec.h"
 
 /* The `parse` and `write` of the world: see sim/world.h. */
-lud_status lud_grid_parse(lud_tree *root, const char *file, uint64_t seed, lud_model **model,
-                          lud_error *error);
+lud_status lud_grid_parse(const lud_world *world, lud_tree *root, const char *file, uint64_t seed,
+                          lud_model **model, lud_error *error);
 lud_status lud_grid_write(const lud_model *model, lud_arena *arena, lud_tree *root, lud_error *error);
 
 /* Reads either format into a spec that lives in `arena`. `seed` is that of random maps where the file names

@@ -299,7 +299,7 @@ static void test_ensemble(void **state) {
     lud_model *model;
     lud_error error = {0};
     assert_int_equal(lud_tree_read_text(arena, "g", other, strlen(other), &root, &error), LUD_OK);
-    assert_int_equal(lud_grid_parse(root, "g", 1, &model, &error), LUD_ERROR_INPUT);
+    assert_int_equal(lud_grid_parse(&lud_multigrid_world, root, "g", 1, &model, &error), LUD_ERROR_INPUT);
     assert_string_equal(error.text,
                         "g:3:3: agent 0 differs between map 0 and map 1 in colour, role or capabilities");
 }
@@ -479,7 +479,7 @@ static void test_reference_errors(void **state) {
     lud_model *model;
     lud_error error = {0};
     assert_int_equal(lud_tree_read_text(arena, "g", text, strlen(text), &root, &error), LUD_OK);
-    assert_int_equal(lud_grid_parse(root, "g", 1, &model, &error), LUD_ERROR_INPUT);
+    assert_int_equal(lud_grid_parse(&lud_multigrid_world, root, "g", 1, &model, &error), LUD_ERROR_INPUT);
     assert_string_equal(error.text, "g:1:1: no goal of agent 0 covers the walkable cell (2, 1)");
 }
 

@@ -16,7 +16,7 @@ lud_model *particle_model(const char *section) {
     lud_arena *arena = lud_arena_create(0);
     snprintf(text, sizeof text, "particle: {%s}", section);
     if (lud_tree_read_text(arena, "test", text, strlen(text), &root, &error) ||
-        lud_particle_world.parse(root, "test", 0, &model, &error))
+        lud_particle_world.parse(&lud_particle_world, root, "test", 0, &model, &error))
         fail_msg("%s", error.text);
     lud_arena_destroy(arena); /* the model must not need the tree */
     return model;
@@ -29,7 +29,7 @@ const char *particle_error(const char *text) {
     lud_arena *arena = lud_arena_create(0);
     error = (lud_error){0};
     if (!lud_tree_read_text(arena, "test", text, strlen(text), &root, &error) &&
-        !lud_particle_world.parse(root, "test", 0, &model, &error)) {
+        !lud_particle_world.parse(&lud_particle_world, root, "test", 0, &model, &error)) {
         lud_particle_world.free(model);
         fail_msg("no error for:\n%s", text);
     }

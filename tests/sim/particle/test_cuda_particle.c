@@ -42,7 +42,7 @@ static lud_model *parse(const char *section) {
     char text[400];
     snprintf(text, sizeof text, "particle: {%s}", section);
     if (lud_tree_read_text(arena, "test", text, strlen(text), &root, &error) ||
-        lud_particle_world.parse(root, "test", 0, &model, &error))
+        lud_particle_world.parse(&lud_particle_world, root, "test", 0, &model, &error))
         fail_msg("%s: %s", section, error.text);
     lud_arena_destroy(arena);
     return model;

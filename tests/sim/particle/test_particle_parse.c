@@ -79,7 +79,8 @@ static void test_parameters_stay(void **unused) {
     assert_int_equal(lud_tree_write(arena, root, &text, &length, &error), LUD_OK);
     assert_int_equal(lud_tree_read_text(arena, "again", text, length, &root, &error), LUD_OK);
     assert_int_equal(lud_tree_set(arena, root, "particle.agents=7", &error), LUD_OK);
-    if (lud_particle_world.parse(root, "again", 0, &again, &error)) fail_msg("%s in\n%s", error.text, text);
+    if (lud_particle_world.parse(&lud_particle_world, root, "again", 0, &again, &error))
+        fail_msg("%s in\n%s", error.text, text);
     assert_int_equal(again->layout.n_agents, 7);
     assert_int_equal(lud_particle_entity_count(particle_of(again)), 7 + 7 + 2);
     lud_particle_world.free(model);
@@ -106,7 +107,7 @@ static void test_round_trip(void **unused) {
         assert_int_equal(lud_particle_world.write(model, arena, root, &error), LUD_OK);
         assert_int_equal(lud_tree_write(arena, root, &text[0], &length[0], &error), LUD_OK);
         if (lud_tree_read_text(arena, "again", text[0], length[0], &root, &error) ||
-            lud_particle_world.parse(root, "again", 0, &again, &error))
+            lud_particle_world.parse(&lud_particle_world, root, "again", 0, &again, &error))
             fail_msg("%s in\n%s", error.text, text[0]);
         root = lud_arena_take(arena, sizeof *root);
         root->kind = LUD_TREE_MAPPING;

@@ -460,7 +460,7 @@ lud_model *tribes_make(const char *section) {
     lud_model *model = NULL;
     lud_text_append(&text, "tribes:\n%s", section);
     if (lud_tree_read_text(arena, "test", text.bytes, text.length, &root, &error) ||
-        lud_tribes_world.parse(root, "test", 1, &model, &error))
+        lud_tribes_world.parse(&lud_tribes_world, root, "test", 1, &model, &error))
         fail_msg("%s\n%s", error.text, section);
     lud_text_free(&text);
     lud_arena_destroy(arena);

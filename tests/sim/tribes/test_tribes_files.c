@@ -56,7 +56,7 @@ static void test_errors_name_place_and_expectation(void **unused) {
         lud_model *model;
         assert_int_equal(
             lud_tree_read_text(arena, "test", wrong[k].text, strlen(wrong[k].text), &root, &error), LUD_OK);
-        if (!lud_tribes_world.parse(root, "test", 1, &model, &error))
+        if (!lud_tribes_world.parse(&lud_tribes_world, root, "test", 1, &model, &error))
             fail_msg("read without an error:\n%s", wrong[k].text);
         if (!strstr(error.text, wrong[k].message))
             fail_msg("expected '%s', found '%s'", wrong[k].message, error.text);
