@@ -18,6 +18,25 @@ static lud_status system_error(lud_error *error, const char *path, const char *w
                     strerror(errno));
 }
 
+int lud_file_descriptor(const char *path) {
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat info;
+    if (descriptor < 0) return -1;
+    int wrong = fstat(descriptor, &info) ? errno : 0;
+    if (!wrong && !S_ISREG(info.st_mode)) wrong = S_ISDIR(info.st_mode) ? EISDIR : EINVAL;
+    if (!wrong) return descriptor;
+    close(descriptor);
+    errno = wrong;
+    return -1;
+}
+
+FILE *lud_file_stream(const char *path) {
+    const int descriptor = lud_file_descriptor(path);
+    FILE *stream = descriptor < 0 ? NULL : fdopen(descriptor, "rb");
+    if (!stream && descriptor >= 0) close(descriptor);
+    return stream;
+}
+
 lud_status lud_file_read(lud_arena *arena, const char *path, size_t limit, char **bytes, size_t *length,
                          lud_error *error) {
     if (!limit) limit = (size_t)1 << 30;
@@ -31,14 +50,8 @@ lud_status lud_file_read(lud_arena *arena, const char *path, size_t limit, char 
     if ((size_t)info.st_size > limit)
         return lud_invalid(error, "%s: expected at most %zu bytes, found %lld", path, limit,
                            (long long)info.st_size);
-    /* should another thing be there by now, nothing waits for it */
-    const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    FILE *stream = descriptor < 0 ? NULL : fdopen(descriptor, "rb");
-    if (!stream) {
-        const lud_status status = system_error(error, path, "cannot be opened");
-        if (descriptor >= 0) close(descriptor);
-        return status;
-    }
+    FILE *stream = lud_file_stream(path);
+    if (!stream) return system_error(error, path, "cannot be opened");
     /* a file may grow while it is read: read on until the end or the limit */
     size_t capacity = (size_t)info.st_size + 1, used = 0;
     char *buffer = NULL;

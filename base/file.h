@@ -9,6 +9,11 @@
 #include "base/arena.h"
 #include "base/status.h"
 
+/* Opens a regular file for reading; nothing waits, should it be a pipe that nobody writes to. -1 or null with
+ * errno: EISDIR for a folder, EINVAL for a pipe, a socket or a device. The caller closes it. */
+int lud_file_descriptor(const char *path);
+FILE *lud_file_stream(const char *path);
+
 /* Reads a whole file (at most `limit` bytes, 0 = 1 GiB) into the arena, with a zero byte behind it. A
  * directory, a missing file or one over the limit is an error that says so. */
 lud_status lud_file_read(lud_arena *arena, const char *path, size_t limit, char **bytes, size_t *length,

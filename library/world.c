@@ -163,17 +163,15 @@ static lud_status successors(const lud_model *m, const uint8_t *state, const int
     return s.status;
 }
 
-/* One of the successors. Where there is none, as memory is out or they are wrong, the state stays. */
+/* One of the successors, which are listed in `all`. Where there is none, as memory is out or they are wrong,
+ * the state stays. */
 static void draw_successor(const lud_model *m, const uint8_t *state, const int32_t *actions,
-                           ludus_random *random, uint8_t *next) {
-    lud_successors all = {0};
-    if (!successors(m, state, actions, &all, NULL) && all.n > 0) {
-        double left = ludus_random_next(random);
-        size_t i = 0;
-        while (i + 1 < all.n && left >= all.probability[i]) left -= all.probability[i++];
-        memcpy(next, all.states + i * whole_bytes(world_of(m)), world_of(m)->given.state_bytes);
-    }
-    lud_successors_free(&all);
+                           ludus_random *random, lud_successors *all, uint8_t *next) {
+    if (successors(m, state, actions, all, NULL) || all->n == 0) return;
+    double left = ludus_random_next(random);
+    size_t i = 0;
+    while (i + 1 < all->n && left >= all->probability[i]) left -= all->probability[i++];
+    memcpy(next, all->states + i * whole_bytes(world_of(m)), world_of(m)->given.state_bytes);
 }
 
 static void reset(const lud_model *m, lud_range range, uint8_t *states) {
@@ -191,6 +189,7 @@ static void step(const lud_model *m, lud_range range, uint8_t *states, lud_actio
     const registered *w = world_of(m);
     const int n_agents = w->given.n_agents;
     _Alignas(16) uint8_t next[MOST_BYTES + 16];
+    lud_successors all = {0};
     for (int e = 0; e < range.n; e++) {
         uint8_t *state = states + (size_t)e * whole_bytes(w);
         const int32_t *joint = actions.discrete + e * n_agents;
@@ -199,7 +198,7 @@ static void step(const lud_model *m, lud_range range, uint8_t *states, lud_actio
         if (w->given.step)
             w->given.step(options_of(m), state, joint, &random, next);
         else
-            draw_successor(m, state, joint, &random, next);
+            draw_successor(m, state, joint, &random, &all, next);
         set_step(w, next, step_of(w, state) + 1);
         if (outcome.rewards) {
             float *rewards = outcome.rewards + e * n_agents;
@@ -211,6 +210,7 @@ static void step(const lud_model *m, lud_range range, uint8_t *states, lud_actio
         if (outcome.terminated) outcome.terminated[e] = over;
         if (outcome.truncated) outcome.truncated[e] = !over && step_of(w, state) >= limit_of(m);
     }
+    lud_successors_free(&all);
 }
 
 static void observe(const lud_model *m, lud_range range, const uint8_t *states, void *const *parts) {

@@ -31,7 +31,6 @@ lud_status lud_clone_update_open(const lud_clone_options *options, lud_clone_dat
     u->loss_words = largest(n * u->networks.horizon * (data->choices ? 1 : width), n * width);
     LUD_TAKE(&u->arrays, u->sources, (size_t)data->n_sources);
     LUD_TAKE(&u->arrays, u->source_of, (size_t)data->n_sources);
-    LUD_TAKE(&u->arrays, u->samples, (size_t)n);
     LUD_TAKE(&u->arrays, u->loss, (size_t)u->loss_words);
     LUD_TAKE(&u->arrays, u->values, (size_t)(n * u->networks.horizon * width));
     LUD_TAKE_ON_DEVICE(&u->arrays, u->device_loss, (size_t)u->loss_words);
@@ -138,38 +137,37 @@ static void learn_pairs(lud_clone_update *u, lud_clone_sums *sums) {
 
 /* ---- a minibatch ---- */
 
-/* Threads that read ahead wait for the disk, not for a processor. */
+/* Threads that read ahead wait for the disk, not for a processor. What lies in memory needs none. */
 enum { READERS = 4, BATCHES_AHEAD = 8 };
 
 typedef struct place_of_sample {
     int64_t track, step;
 } place_of_sample;
 
-static place_of_sample find_sample(const lud_clone_update *u, lud_sample sample) {
-    const lud_clone_data *d = u->data;
-    const int64_t at = d->source_first[u->source_of[sample.source]] + (int64_t)sample.index;
-    return (place_of_sample){d->sample_track[at], d->sample_step[at]};
-}
-
-static lud_status read_ahead(void *context, const lud_sample *samples, int n, void *slot, lud_error *error) {
+/* Finds the samples of a minibatch and, where frames lie on disk, has them read. */
+static lud_status find_samples(void *context, const lud_sample *samples, int n, void *slot,
+                               lud_error *error) {
     const lud_clone_update *u = context;
+    const lud_clone_data *d = u->data;
     place_of_sample *places = slot;
     (void)error;
     for (int i = 0; i < n; i++) {
-        places[i] = find_sample(u, samples[i]);
-        lud_clone_frames_touch(&u->data->store,
-                               lud_track_observation(&u->data->all, places[i].track, places[i].step));
+        const int64_t at = d->source_first[u->source_of[samples[i].source]] + (int64_t)samples[i].index;
+        places[i] = (place_of_sample){d->sample_track[at], d->sample_step[at]};
+        if (d->store.on_disk)
+            lud_clone_frames_touch(&d->store,
+                                   lud_track_observation(&d->all, places[i].track, places[i].step));
     }
     return LUD_OK;
 }
 
-static lud_status choose_from_disk(lud_clone_update *u, int64_t n, lud_error *error) {
+static lud_status choose_samples(lud_clone_update *u, int64_t n, lud_error *error) {
     const lud_feed feed = {.sampler = &u->sampler,
                            .batch = (int)n,
-                           .n_threads = READERS,
+                           .n_threads = u->data->store.on_disk ? READERS : 0,
                            .n_slots = BATCHES_AHEAD,
                            .slot_bytes = (size_t)n * sizeof(place_of_sample),
-                           .fill = read_ahead,
+                           .fill = find_samples,
                            .context = u};
     const void *slot;
     if (!u->feeder) LUD_TRY(lud_feeder_create(&feed, u->cursor, &u->feeder, error));
@@ -178,17 +176,6 @@ static lud_status choose_from_disk(lud_clone_update *u, int64_t n, lud_error *er
     for (int64_t i = 0; i < n; i++) {
         u->batch.track[i] = places[i].track;
         u->batch.step[i] = places[i].step;
-    }
-    return LUD_OK;
-}
-
-static lud_status choose_samples(lud_clone_update *u, int64_t n, lud_error *error) {
-    if (u->data->store.on_disk) return choose_from_disk(u, n, error);
-    lud_sampler_next(&u->sampler, &u->cursor, (int)n, u->samples);
-    for (int64_t i = 0; i < n; i++) {
-        const place_of_sample place = find_sample(u, u->samples[i]);
-        u->batch.track[i] = place.track;
-        u->batch.step[i] = place.step;
     }
     return LUD_OK;
 }

@@ -23,11 +23,9 @@ typedef struct lud_clone_update {
     int group;
     uint64_t seed;
     lud_sampler sampler;
-    lud_feeder *
-        feeder; /* reads ahead what lies on the disk; null: frames are in memory, or nothing was wanted yet */
+    lud_feeder *feeder;         /* null: nothing was wanted yet */
     lud_sample_source *sources; /* [data->n_sources] those that have samples */
     int *source_of;             /* [data->n_sources] their numbers in the data */
-    lud_sample *samples;        /* [batch] */
     lud_sample_cursor cursor;
     float *loss, *device_loss; /* [rows of losses] */
     float *values;             /* [batch][width], host */

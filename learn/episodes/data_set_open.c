@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,7 +127,7 @@ static void file_of(const char *path, lud_text *file) {
 static bool has_signature(const char *path) {
     static const uint8_t signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
     uint8_t bytes[8];
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is not waited for */
+    const int file = lud_file_descriptor(path);
     if (file < 0) return false;
     const bool found =
         read(file, bytes, sizeof bytes) == (ssize_t)sizeof bytes && !memcmp(bytes, signature, sizeof bytes);

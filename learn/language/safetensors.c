@@ -1,7 +1,6 @@
 #include "learn/language/safetensors.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include <jansson.h>
 
 #include "base/arena.h"
+#include "base/file.h"
 
 /* The format's own limit on its header. */
 enum { HEADER_LIMIT = 100 * 1000 * 1000, LENGTH_BYTES = 8, MAX_TENSORS = 1 << 20 };
@@ -124,11 +124,12 @@ lud_status lud_safetensors_parse(const char *name, const void *bytes, size_t len
 }
 
 lud_status lud_safetensors_open(const char *path, lud_safetensors **file, lud_error *error) {
-    const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const int descriptor = lud_file_descriptor(path);
     struct stat info;
-    if (descriptor < 0) return lud_invalid(error, "%s: %s", path, strerror(errno));
+    if (descriptor < 0)
+        return lud_invalid(error, "%s: cannot be opened as a file: %s", path, strerror(errno));
     void *map = MAP_FAILED;
-    if (fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0)
+    if (fstat(descriptor, &info) == 0 && info.st_size > 0)
         map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
     close(descriptor);
     if (map == MAP_FAILED) return lud_invalid(error, "%s: no file that could be read, or an empty one", path);

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,7 +32,7 @@ static bool is_run(const char *path) {
 /* Whether two files hold the same. */
 static bool same_file(const char *a, const char *b) {
     enum { BLOCK = 1 << 16 };
-    FILE *x = fopen(a, "rb"), *y = fopen(b, "rb");
+    FILE *x = lud_file_stream(a), *y = lud_file_stream(b);
     char *p = malloc(2 * BLOCK);
     bool same = x && y && p;
     for (size_t n = BLOCK; same && n == BLOCK;) {
@@ -177,7 +176,7 @@ void lud_carried_free(lud_carried *carried) {
 static lud_status copy_file(const char *from, const char *to, lud_error *error) {
     enum { BLOCK = 1 << 20 };
     lud_file_writer writer;
-    FILE *stream = fopen(from, "rb");
+    FILE *stream = lud_file_stream(from);
     if (!stream) return lud_fail(error, LUD_ERROR_IO, "%s: cannot be opened: %s", from, strerror(errno));
     char *block = malloc(BLOCK);
     lud_status status = block ? lud_file_write_begin(&writer, to, error) : lud_no_memory(error, "a copy");

@@ -65,7 +65,7 @@ static int by_name(const struct dirent **a, const struct dirent **b) {
 
 static lud_status add_file(XXH3_state_t *state, const char *path, const struct stat *info, lud_error *error) {
     const uint64_t bytes = (uint64_t)info->st_size;
-    FILE *stream = fopen(path, "rb");
+    FILE *stream = lud_file_stream(path);
     char *buffer = stream ? malloc(BYTES_OF_A_FILE) : NULL;
     const size_t n = buffer ? fread(buffer, 1, BYTES_OF_A_FILE, stream) : 0;
     const bool read = buffer && !ferror(stream);

@@ -70,7 +70,6 @@ class VectorEnv(Base):
         self._views = self._shaped(self.batch.observations)
         self._final_views = self._shaped(self.batch.final_observations) if final else None
         self._waits = np.zeros(self.num_worlds, np.bool_)  # with DISABLED: over and not reset
-        self._any_waits = False  # perhaps
         self._next_step = self.autoreset_mode is AutoresetMode.NEXT_STEP
         # actions of one type that may be read where they lie
         plain = s.max_actions > 0 and s.max_continuous == 0
@@ -150,7 +149,7 @@ class VectorEnv(Base):
     def step(self, actions):
         """One step of all worlds: observations, rewards [num_envs], terminated and truncated bool[num_envs], info."""
         b = self.batch
-        if not self._next_step and self._any_waits and self._waits.any():
+        if self.autoreset_mode is AutoresetMode.DISABLED and self._waits.any():
             raise Error(f"world {int(self._waits.argmax())} is over and has not been reset")
         if (actions.__class__ is not np.ndarray or actions.dtype is not self._choices_dtype or
                 actions.shape != self._choices_shape or not b._step_in_place(actions)):
@@ -160,7 +159,6 @@ class VectorEnv(Base):
         if not self._next_step and b._n_ended[0]:
             if self.autoreset_mode is AutoresetMode.DISABLED:
                 self._waits |= b.ended
-                self._any_waits = True
             else:
                 self._tell_ends(info, b.ended.copy() if self.copy else b.ended)
         if self._plain:

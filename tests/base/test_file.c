@@ -1,4 +1,5 @@
 /* Files: whole reads, atomic replacement, folders. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -286,6 +287,15 @@ static void test_pipe(void **state) {
     size_t length;
     lud_error error = {0};
     assert_int_equal(mkfifo(path, 0600), 0); /* nobody will ever write into it */
+    errno = 0;
+    assert_null(lud_file_stream(path));
+    assert_int_equal(errno, EINVAL);
+    assert_int_equal(lud_file_descriptor(path), -1);
+    assert_int_equal(errno, EINVAL);
+    assert_null(lud_file_stream("/tmp"));
+    assert_int_equal(errno, EISDIR);
+    assert_null(lud_file_stream("/no such file"));
+    assert_int_equal(errno, ENOENT);
     assert_int_equal(lud_file_read(arena, path, 0, &bytes, &length, &error), LUD_ERROR_INPUT);
     assert_non_null(strstr(error.text, "expected a regular file, found a pipe, a socket or a device"));
     assert_int_equal(lud_file_read(arena, "/dev/zero", 0, &bytes, &length, &error), LUD_ERROR_INPUT);

@@ -13,6 +13,7 @@
 
 #include <xxhash.h>
 
+#include "base/file.h"
 #include "learn/empo/exact/levels.h"
 
 enum { PAGE = 4096, VERSION = 2, BYTE_ORDER_MARK = 0x01020304, BLOCK = 1 << 20, READ_AT_ONCE = 64 << 20 };
@@ -418,11 +419,11 @@ lud_status lud_empo_solution_open(const char *path, lud_empo_solution **solution
     if (!s) return lud_no_memory(error, "the solution");
     lud_status status = LUD_OK;
     struct stat file = {0};
-    s->descriptor =
-        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe nobody writes to is not waited for */
-    if (s->descriptor < 0 || fstat(s->descriptor, &file) != 0) status = io_error(s, "read", error);
-    if (status == LUD_OK && !S_ISREG(file.st_mode))
+    s->descriptor = lud_file_descriptor(path);
+    if (s->descriptor < 0 && (errno == EINVAL || errno == EISDIR))
         status = lud_invalid(error, "%s: expected a regular file", path);
+    else if (s->descriptor < 0 || fstat(s->descriptor, &file) != 0)
+        status = io_error(s, "read", error);
     if (status == LUD_OK && file.st_size < PAGE)
         status = lud_invalid(error, "%s: truncated: %lld bytes, a header has %d", path,
                              (long long)file.st_size, PAGE);

@@ -114,14 +114,7 @@ static bool number_of(lud_empo_ahead *a, const uint8_t *state, uint32_t *number)
         double *row = m->rows + i * stride;
         memcpy(m->states + i * bytes, state, bytes);
         m->slots[slot] = (uint32_t)(i + 1);
-        const int64_t node = a->network_alone ? LUD_EMPO_UNMET : lud_empo_met_find(a->asker->met, state);
-        m->known[i] = 1;
-        if (model->world->is_terminal(model, state))
-            lud_empo_met_credit(a->asker->met, state, NULL, 0, row);
-        else if (node != LUD_EMPO_UNMET && lud_empo_met_sure(a->asker->met, node))
-            memcpy(row, lud_empo_met_row(a->asker->met, node), stride * sizeof *row);
-        else
-            m->known[i] = 0;
+        m->known[i] = lud_empo_met_known(a->asker->met, state, !a->network_alone, row);
     }
     *number = m->slots[slot] - 1;
     return true;

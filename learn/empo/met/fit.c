@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/random.h"
-#include "learn/nn/optimiser.h"
+#include "learn/empo/networks/training.h"
 
 struct lud_empo_fit {
     lud_empo_values *values;
@@ -15,8 +15,7 @@ struct lud_empo_fit {
     int64_t n, n_goals;
     lud_nn *net;
     lud_empo_graph graph;
-    lud_optimiser *optimiser;
-    int groups[LUD_EMPO_NETS];
+    lud_empo_optimiser optimiser;
     lud_empo_staging staging;
     lud_upload_batch upload;
     lud_arrays arrays;
@@ -28,31 +27,6 @@ struct lud_empo_fit {
     float *loss, *host;       /* [n * n_goals] on the device, on the host */
     lud_empo_fit_figures figures;
 };
-
-static const int learnt[] = {LUD_NET_V_H_E, LUD_NET_V_R};
-
-static lud_status make_optimiser(lud_empo_fit *t, lud_error *error) {
-    t->optimiser = lud_optimiser_create(t->values->online);
-    if (!t->optimiser) return lud_no_memory(error, "an optimiser");
-    for (size_t i = 0; i < sizeof learnt / sizeof *learnt; i++) {
-        const int net = learnt[i];
-        lud_optimiser_options o = t->options->optimiser;
-        if (t->options->weight_decay[net] >= 0) o.weight_decay = t->options->weight_decay[net];
-        o.max_norm = t->options->stages.clip[net];
-        t->groups[net] = lud_optimiser_group(t->optimiser, lud_empo_net_prefixes[net], &o, false);
-        if (t->groups[net] < 0) return lud_no_memory(error, "an optimiser");
-    }
-    return lud_optimiser_build(t->optimiser, t->seed, error);
-}
-
-static lud_status make_net(lud_empo_fit *t, lud_error *error) {
-    t->net = lud_nn_create(t->values->online, t->n);
-    if (!t->net) return lud_no_memory(error, "a network");
-    t->graph = lud_empo_declare(t->net, &t->values->shape, LUD_EMPO_V_H_E | LUD_EMPO_V_R, t->n * t->n_goals);
-    LUD_TRY(lud_nn_plan(t->net, LUD_NN_TRAIN, error));
-    if (!lud_empo_prepare(t->net, &t->graph, &t->values->shape)) return lud_no_memory(error, "a network");
-    return LUD_OK;
-}
 
 static bool make_arrays(lud_empo_fit *t) {
     const lud_empo_features *f = t->values->features;
@@ -86,8 +60,11 @@ lud_status lud_empo_fit_create(lud_empo_values *values, lud_empo_met *met,
     for (int net = 0; net < LUD_EMPO_NETS; net++) t->figures.loss[net] = t->figures.norm[net] = NAN;
     lud_upload_batch_start(&t->upload, t->device);
     lud_status status = make_arrays(t) ? LUD_OK : lud_no_memory(error, "a batch");
-    if (status == LUD_OK) status = make_net(t, error);
-    if (status == LUD_OK) status = make_optimiser(t, error);
+    if (status == LUD_OK)
+        status = lud_empo_training_net(values->online, &values->shape, LUD_EMPO_V_H_E | LUD_EMPO_V_R, t->n,
+                                       t->n * t->n_goals, &t->net, &t->graph, error);
+    if (status == LUD_OK)
+        status = lud_empo_optimiser_create(values->online, options, seed, &t->optimiser, error);
     if (status)
         lud_empo_fit_destroy(t);
     else
@@ -98,7 +75,7 @@ lud_status lud_empo_fit_create(lud_empo_values *values, lud_empo_met *met,
 void lud_empo_fit_destroy(lud_empo_fit *t) {
     if (!t) return;
     lud_nn_destroy(t->net);
-    lud_optimiser_destroy(t->optimiser);
+    lud_optimiser_destroy(t->optimiser.all);
     lud_empo_staging_free(&t->staging);
     lud_upload_batch_end(&t->upload);
     lud_arrays_free(&t->arrays);
@@ -151,7 +128,6 @@ static void learn(lud_empo_fit *t, bool measure) {
 lud_status lud_empo_fit_run(lud_empo_fit *t, int64_t step, const lud_empo_now *now, bool measure,
                             lud_error *error) {
     const int64_t entries = t->n * t->n_goals;
-    unsigned due = 0;
     draw_batch(t, step);
     lud_upload_batch_clear(&t->upload);
     lud_empo_values_encode(t->values, &t->staging, t->n, t->n, t->records, NULL, t->n, t->n_goals);
@@ -161,14 +137,15 @@ lud_status lud_empo_fit_run(lud_empo_fit *t, int64_t step, const lud_empo_now *n
     if (!lud_upload_batch_send(&t->upload)) return lud_no_memory(error, "an update");
     lud_nn_set_step(t->net, t->seed, (uint32_t)step);
     learn(t, measure);
-    for (size_t i = 0; i < sizeof learnt / sizeof *learnt; i++) {
-        const int net = learnt[i];
-        lud_optimiser_set_max_norm(t->optimiser, t->groups[net], now->clip[net]);
-        lud_optimiser_step(t->optimiser, t->groups[net], now->lr[net]);
-        t->figures.norm[net] = lud_optimiser_norm(t->optimiser, t->groups[net]);
-        if ((step + 1) % t->options->target_interval[net] == 0) due |= 1u << net;
+    for (int net = 0; net < LUD_EMPO_NETS; net++) {
+        const int group = t->optimiser.groups[net];
+        if (group < 0) continue;
+        lud_optimiser_set_max_norm(t->optimiser.all, group, now->clip[net]);
+        lud_optimiser_step(t->optimiser.all, group, now->lr[net]);
+        t->figures.norm[net] = lud_optimiser_norm(t->optimiser.all, group);
     }
-    lud_empo_values_copy(t->values, due);
+    lud_empo_values_copy(t->values,
+                         lud_empo_copies_due(t->options, step) & lud_empo_learner_networks(t->options));
     return lud_device_check(t->device, error);
 }
 
@@ -177,5 +154,5 @@ lud_empo_fit_figures lud_empo_fit_get(const lud_empo_fit *t) {
 }
 
 void lud_empo_fit_visit(lud_empo_fit *t, lud_checkpoint *checkpoint) {
-    lud_optimiser_visit(t->optimiser, "optimiser.", checkpoint);
+    lud_optimiser_visit(t->optimiser.all, "optimiser.", checkpoint);
 }

@@ -256,6 +256,17 @@ void lud_empo_met_credit(const lud_empo_met *m, const uint8_t *state, const doub
     row[layout->n_goals] = m->game.gamma_r * (v_h_e ? v_r : m->game.terminal_value);
 }
 
+bool lud_empo_met_known(const lud_empo_met *m, const uint8_t *state, bool table, double *row) {
+    if (m->model->world->is_terminal(m->model, state)) {
+        lud_empo_met_credit(m, state, NULL, 0, row);
+        return true;
+    }
+    const int64_t node = table ? lud_empo_met_find(m, state) : LUD_EMPO_UNMET;
+    if (node == LUD_EMPO_UNMET || !lud_empo_met_sure(m, node)) return false;
+    memcpy(row, lud_met_row(m, node), m->stride * sizeof *row);
+    return true;
+}
+
 void lud_empo_met_set(lud_empo_met *m, int64_t node, const float *v_h_e, double v_r) {
     assert(!(m->flags[node] & (LUD_MET_EXPANDED | LUD_MET_TERMINAL)));
     double *values = m->look_rows;

@@ -78,6 +78,9 @@ void lud_empo_met_look_from(lud_empo_met *met, const uint8_t *state, const doubl
 void lud_empo_met_credit(const lud_empo_met *met, const uint8_t *state, const double *v_h_e, double v_r,
                          double *row);
 const double *lud_empo_met_row(const lud_empo_met *met, int64_t node);
+/* row[n_goals + 1] where nobody has to guess it: of a terminal state, and with `table` of one whose worth the
+ * table has computed. False, and row as it was, for all others. */
+bool lud_empo_met_known(const lud_empo_met *met, const uint8_t *state, bool table, double *row);
 
 typedef struct lud_empo_met_figures {
     int64_t n, expanded, terminal; /* states; the rest are the rim */

@@ -187,17 +187,15 @@ lud_status lud_empo_phase2_choose(const lud_scenario *scenario, lud_arena *arena
         else
             lud_automatic_set(&a, &o->met_mebibytes, 1024, "the states met, solved as far as they go");
     }
-    if (o->met_mebibytes > 0) choose_met(&a, o, &w);
     const bool open = lud_automatic_is_open(&a, &o->use_lookup_tables);
-    if (o->met_mebibytes > 0) {
-        *chosen = lud_automatic_end(&a, arena);
-        return *chosen ? LUD_OK : lud_no_memory(error, "a learner");
-    }
-    if (open ? w.n_states > 0 && !wants_networks(o) : o->use_lookup_tables)
+    const bool tables = open ? w.n_states > 0 && !wants_networks(o) : o->use_lookup_tables;
+    if (o->met_mebibytes > 0)
+        choose_met(&a, o, &w);
+    else if (tables)
         choose_tables(&a, o, &w);
     else
         choose_networks(&a, o, &w);
-    choose_stages(&a, &o->stages, "a share of the training");
+    if (o->met_mebibytes == 0) choose_stages(&a, &o->stages, "a share of the training");
     *chosen = lud_automatic_end(&a, arena);
     return *chosen ? LUD_OK : lud_no_memory(error, "a learner");
 }

@@ -44,13 +44,7 @@ static lud_status fill_rows(evaluation *v, lud_progress *progress, lud_error *er
     int64_t n = 0;
     const uint64_t n_states = v->space->n_states;
     for (uint64_t s = 0; s < n_states; s++) {
-        const int64_t node = v->alone ? LUD_EMPO_UNMET : lud_empo_met_find(v->t->met, state_of(v, s));
-        if (lud_statespace_terminal(v->space, s))
-            lud_empo_met_credit(v->t->met, state_of(v, s), NULL, 0, v->rows + s * v->stride);
-        else if (node != LUD_EMPO_UNMET && lud_empo_met_sure(v->t->met, node))
-            memcpy(v->rows + s * v->stride, lud_empo_met_row(v->t->met, node), v->stride * sizeof *v->rows);
-        else
-            some[n++] = s;
+        if (!lud_empo_met_known(v->t->met, state_of(v, s), !v->alone, v->rows + s * v->stride)) some[n++] = s;
         if (n == 0 || (n < LUD_EMPO_ASKED && s + 1 < n_states)) continue;
         LUD_TRY(lud_progress_beat(progress, (double)s / (double)n_states, error));
         LUD_TRY(ask(v, n, some, error));

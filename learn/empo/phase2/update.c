@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learn/empo/networks/training.h"
 #include "learn/empo/targets/batch.h"
-#include "learn/nn/optimiser.h"
 
 const char *const lud_empo_update_stages[LUD_UPDATE_STAGES] = {
     "stage1_collect",    "stage2_encode", "stage3_forward", "stage4_scatter", "stage5_v_h_e",
@@ -51,8 +51,7 @@ struct lud_empo_update {
     int64_t n;                              /* batch size */
     int64_t n_actions, n_humans, n_entries; /* entries of a state, see learn/empo/targets/values.h */
     training_net nets[LUD_EMPO_NETS];
-    lud_optimiser *optimiser;
-    int groups[LUD_EMPO_NETS]; /* -1: no network */
+    lud_empo_optimiser optimiser; /* none where tables learn everything */
     lud_empo_sample batch;
     lud_empo_staging staging; /* of the networks that learn */
     lud_empo_ability ability; /* targets of X_h */
@@ -87,13 +86,8 @@ static unsigned active_heads(const lud_empo_now *now, const lud_empo_learner_opt
 static lud_status make_part(lud_empo_update *t, unsigned heads, training_net *made, lud_error *error) {
     const int k = made->n_parts++;
     made->part[k].heads = heads;
-    lud_nn *net = made->part[k].net = lud_nn_create(t->values->online, t->n);
-    if (!net) return lud_no_memory(error, "a network");
-    made->part[k].graph = lud_empo_declare(net, &t->values->shape, heads, t->n * t->n_entries);
-    LUD_TRY(lud_nn_plan(net, LUD_NN_TRAIN, error));
-    if (!lud_empo_prepare(net, &made->part[k].graph, &t->values->shape))
-        return lud_no_memory(error, "a network");
-    return LUD_OK;
+    return lud_empo_training_net(t->values->online, &t->values->shape, heads, t->n, t->n * t->n_entries,
+                                 &made->part[k].net, &made->part[k].graph, error);
 }
 
 static lud_status make_net(lud_empo_update *t, unsigned heads, training_net *made, lud_error *error) {
@@ -120,22 +114,6 @@ static lud_status make_nets(lud_empo_update *t, lud_error *error) {
         LUD_TRY(make_net(t, heads, &t->nets[n++], error));
     }
     return LUD_OK;
-}
-
-static lud_status make_optimiser(lud_empo_update *t, lud_error *error) {
-    for (int net = 0; net < LUD_EMPO_NETS; net++) t->groups[net] = -1;
-    if (!t->values->online) return LUD_OK;
-    t->optimiser = lud_optimiser_create(t->values->online);
-    if (!t->optimiser) return lud_no_memory(error, "an optimiser");
-    for (int net = 0; net < LUD_EMPO_NETS; net++) {
-        if (!(lud_empo_learner_networks(t->options) & 1u << net)) continue;
-        lud_optimiser_options o = t->options->optimiser;
-        if (t->options->weight_decay[net] >= 0) o.weight_decay = t->options->weight_decay[net];
-        o.max_norm = t->options->stages.clip[net];
-        t->groups[net] = lud_optimiser_group(t->optimiser, lud_empo_net_prefixes[net], &o, false);
-        if (t->groups[net] < 0) return lud_no_memory(error, "an optimiser");
-    }
-    return lud_optimiser_build(t->optimiser, t->seed, error);
 }
 
 /* Where the target of X_h of an entry's person stands, when there are several entries of a person. */
@@ -200,7 +178,9 @@ lud_status lud_empo_update_create(lud_empo_values *values, lud_empo_replay *repl
     lud_status status = make_arrays(t) ? LUD_OK : lud_no_memory(error, "a batch");
     if (status == LUD_OK) status = lud_empo_sample_create(values, replay, options, seed, &t->batch, error);
     if (status == LUD_OK) status = make_nets(t, error);
-    if (status == LUD_OK) status = make_optimiser(t, error);
+    for (int net = 0; net < LUD_EMPO_NETS; net++) t->optimiser.groups[net] = -1;
+    if (status == LUD_OK && values->online)
+        status = lud_empo_optimiser_create(values->online, options, seed, &t->optimiser, error);
     if (status)
         lud_empo_update_destroy(t);
     else
@@ -213,7 +193,7 @@ void lud_empo_update_destroy(lud_empo_update *t) {
     lud_capture_end(&t->updating);
     for (int i = 0; i < LUD_EMPO_NETS; i++)
         for (int k = 0; k < t->nets[i].n_parts; k++) lud_nn_destroy(t->nets[i].part[k].net);
-    lud_optimiser_destroy(t->optimiser);
+    lud_optimiser_destroy(t->optimiser.all);
     lud_empo_sample_free(&t->batch);
     lud_empo_staging_free(&t->staging);
     lud_empo_ability_free(&t->ability);
@@ -413,14 +393,14 @@ static void queue_learning(lud_empo_update *t) {
 static void queue_steps(lud_empo_update *t) {
     enter(t, LUD_STAGE_OPTIMISER);
     for (int net = 0; net < LUD_EMPO_NETS; net++)
-        if (t->work.heads & 1u << net) lud_optimiser_apply(t->optimiser, t->groups[net]);
+        if (t->work.heads & 1u << net) lud_optimiser_apply(t->optimiser.all, t->optimiser.groups[net]);
     lud_empo_values_copy(t->values, t->work.copied);
     enter(t, -1);
 }
 
 /* Whether the optimiser decides things on the host: then its steps follow the recorded piece. */
 static bool steps_apart(const lud_empo_update *t) {
-    return t->optimiser && !lud_optimiser_records(t->optimiser);
+    return t->optimiser.all && !lud_optimiser_records(t->optimiser.all);
 }
 
 /* What the device does in an update, operations only, so that it can be recorded. */
@@ -488,8 +468,8 @@ static lud_status send_update(lud_empo_update *t, int64_t step, lud_error *error
     }
     for (int net = 0; net < LUD_EMPO_NETS && t->work.heads; net++) {
         if (!(t->work.heads & 1u << net)) continue;
-        lud_optimiser_set_max_norm(t->optimiser, t->groups[net], now->clip[net]);
-        lud_optimiser_pack(t->optimiser, t->groups[net], now->lr[net], &t->upload);
+        lud_optimiser_set_max_norm(t->optimiser.all, t->optimiser.groups[net], now->clip[net]);
+        lud_optimiser_pack(t->optimiser.all, t->optimiser.groups[net], now->lr[net], &t->upload);
     }
     for (int k = 0; t->work.heads && k < t->work.own->n_parts; k++)
         lud_nn_pack_step(t->work.own->part[k].net, t->seed, (uint32_t)step, &t->upload);
@@ -602,20 +582,12 @@ static void keep_targets(lud_empo_update *t, bool with_q_r, bool with_x_h) {
     }
 }
 
-/* Networks whose copies are due after training step `step`. */
-static unsigned due_copies(const lud_empo_update *t, int64_t step) {
-    unsigned due = 0;
-    for (int net = 0; net < LUD_EMPO_NETS && t->values->online; net++)
-        if ((step + 1) % t->options->target_interval[net] == 0) due |= 1u << net;
-    return due;
-}
-
 /* What there is to do at training step `step`. */
 static void begin_update(lud_empo_update *t, int64_t step, const lud_empo_now *now) {
     t->work.now = now;
     t->work.with_states = now->active[LUD_NET_U_R] || now->active[LUD_NET_Q_R] || now->active[LUD_NET_V_R];
     t->work.heads = active_heads(now, t->options);
-    t->work.copied = due_copies(t, step);
+    t->work.copied = t->values->online ? lud_empo_copies_due(t->options, step) : 0;
     t->work.x_h = t->options->expected_people ? t->targets.x_h_entry : t->targets.x_h;
     t->work.own = t->nets;
     while (t->work.heads && t->work.own->heads != t->work.heads) t->work.own++;
@@ -649,7 +621,9 @@ lud_empo_update_figures lud_empo_update_get(const lud_empo_update *t) {
     lud_empo_update_figures f = t->figures;
     const lud_empo_sample *b = &t->batch;
     for (int net = 0; net < LUD_EMPO_NETS; net++)
-        f.norm[net] = t->groups[net] < 0 ? NAN : lud_optimiser_norm(t->optimiser, t->groups[net]);
+        f.norm[net] = t->optimiser.groups[net] < 0
+                          ? NAN
+                          : lud_optimiser_norm(t->optimiser.all, t->optimiser.groups[net]);
     f.trajectories = b->trajectory ? lud_empo_trajectory_get(b->trajectory)
                                    : (lud_empo_trajectory_figures){NAN, NAN, NAN, NAN, NAN, NAN};
     f.hindsight_share = b->hindsight ? lud_empo_hindsight_share(b->hindsight) : NAN;
@@ -671,5 +645,5 @@ lud_empo_batch_view lud_empo_update_targets(lud_empo_update *t) {
 }
 
 void lud_empo_update_visit(lud_empo_update *t, lud_checkpoint *checkpoint) {
-    if (t->optimiser) lud_optimiser_visit(t->optimiser, "optimiser.", checkpoint);
+    if (t->optimiser.all) lud_optimiser_visit(t->optimiser.all, "optimiser.", checkpoint);
 }

@@ -144,7 +144,7 @@ static bool write_journal(const commit_file *f) {
 /* Reads a journal that is complete over the file; any other is as if it were not there: its pages were not
  * yet written into the file. False when memory is out. */
 static bool read_journal(commit_file *f) {
-    FILE *stream = fopen(f->journal, "rb");
+    FILE *stream = lud_file_stream(f->journal);
     if (!stream) return true;
     XXH3_state_t *hash = XXH3_createState();
     uint64_t head[2] = {0}, sum = 0;
