@@ -57,6 +57,14 @@ static bool quantity_values(lud_overlay_source *source, const uint8_t *state, do
     return true;
 }
 
+static void restart(lud_overlay_source *source) {
+    const cast_source *s = (const cast_source *)source;
+    for (int q = 0; q < s->n_values; q++) {
+        lud_policy *policy = learned(s, s->whose[q]);
+        if (policy && policy->value_remembers) policy->kind->restart_values(policy);
+    }
+}
+
 /* A frame asks for all agents in the same state; the policy knows them together. */
 static bool attention(lud_overlay_source *source, const uint8_t *state, int agent, float *weights) {
     cast_source *s = (cast_source *)source;
@@ -138,6 +146,7 @@ static bool find(cast_source *s) {
         if (!policy) continue;
         if (!s->n_entities) s->n_entities = lud_policy_attention(policy, s->state, NULL);
         if (lud_policy_value(policy, s->state, i, p)) add_quantity(s, quantities, i, name, "value");
+        if (policy->value_remembers) s->base.restart = restart;
         if (action_probabilities(&s->base, s->state, hidden, i, -1, p)) s->base.policy_name = "policy";
     }
     s->n_values = s->base.n_quantities;

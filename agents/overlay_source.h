@@ -32,6 +32,9 @@ typedef struct lud_overlay_source {
      * world: lud_world.describe_action where it has one, else those of the layout. */
     const char *policy_name;
     bool (*quantity_values)(struct lud_overlay_source *source, const uint8_t *state, double *values);
+    /* Where quantities follow from all states of an episode so far: the next ones asked about are those of an
+     * episode, the first one first. Null: they follow from the state alone. */
+    void (*restart)(struct lud_overlay_source *source);
     bool (*choice_probabilities)(struct lud_overlay_source *source, const uint8_t *state, double *values);
     /* values[number of the agent's goals]; false too for agents whose goals have none. */
     bool (*goal_values)(struct lud_overlay_source *source, const uint8_t *state, int agent, double *values);

@@ -55,6 +55,9 @@ typedef struct lud_policy_kind {
     /* To be drawn: the value of a state to an agent. False: not known, in no state of the model. Null: there
      * is none. */
     bool (*value)(lud_policy *policy, const uint8_t *state, int agent, double *value);
+    /* Of policies with `value_remembers`: the next states that `value` is asked about are those of an
+     * episode, the first one first, for every agent. */
+    void (*restart_values)(lud_policy *policy);
     /* To be drawn: how strongly every agent attends to each of the n entities of a graph:
      * weights[n_agents][n], sums at most 1; null: only n is wanted. Returns n, 0: there is no graph. */
     int (*attention)(lud_policy *policy, const uint8_t *state, float *weights);
@@ -73,6 +76,7 @@ struct lud_policy {
     const lud_model *model;
     size_t hidden_bytes; /* per environment */
     bool needs_observations;
+    bool value_remembers;     /* a value follows from all states since the last restart_values */
     bool reads_no_states;     /* observations tell it all: lud_act.states is not looked at */
     const lud_device *device; /* what it computes on; null: on none that can fail */
 };

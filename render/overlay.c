@@ -101,6 +101,22 @@ static bool make_rows(lud_overlay *o, size_t n) {
     return true;
 }
 
+/* Has the source see the states before a position, where its quantities follow from them; false where they
+ * are not known. `row` is room for what it says meanwhile. */
+static bool see_earlier(lud_overlay *o, size_t position, double *row) {
+    lud_overlay_source *source = o->source;
+    if (position > o->n_rows) return false;
+    if (o->at != position || position == 0) {
+        source->restart(source);
+        for (size_t k = 0; k < position; k++)
+            (void)source->quantity_values(source, o->row_state + k * o->state_bytes, row);
+    }
+    /* the episode goes another way from here on */
+    memset(o->row_kind + position, 0, o->row_capacity - position);
+    o->n_rows = o->at = position + 1;
+    return true;
+}
+
 const double *lud_overlay_row(lud_overlay *o, const uint8_t *state, size_t position) {
     lud_overlay_source *source = o->source;
     size_t columns = (size_t)(source->n_quantities + source->n_choices);
@@ -108,6 +124,7 @@ const double *lud_overlay_row(lud_overlay *o, const uint8_t *state, size_t posit
     double *row = o->rows + position * columns;
     uint8_t *kept = o->row_state + position * o->state_bytes, *kind = &o->row_kind[position];
     if (!*kind || memcmp(kept, state, o->state_bytes) != 0) {
+        if (source->restart && !see_earlier(o, position, row)) return NULL;
         memcpy(kept, state, o->state_bytes);
         bool known = true;
         if (source->n_quantities) known &= source->quantity_values(source, state, row);

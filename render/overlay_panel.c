@@ -226,6 +226,8 @@ static bool find_policy(lud_overlay *o, const column *c, const lud_player *playe
 
 static void draw_bars(lud_overlay *o, column *c, const lud_player *player) {
     const lud_overlay_source *source = o->source;
+    for (size_t k = 0; source->restart && k < lud_player_position(player); k++)
+        (void)lud_overlay_row(o, lud_player_state_at(player, k), k);
     const double *row = lud_overlay_row(o, lud_player_state(player), lud_player_position(player));
     char title[96];
     choice_list policy = {0};

@@ -31,6 +31,7 @@ typedef struct core {
     int32_t place[ROWS], agent[ROWS], row[ROWS];
     uint32_t environment[ROWS], number[ROWS];
     float masks[ROWS], *hidden, *states;
+    float *judged; /* [n_agents][remembered] what a recurrent critic has seen of each; null: it is none */
     void *parts[LUD_MAX_OBSERVATION_PARTS]; /* of one state that is asked about */
 } core;
 
@@ -48,6 +49,7 @@ static void release(lud_shared *shared) {
     for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) free(c->parts[p]);
     free(c->hidden);
     free(c->states);
+    free(c->judged);
 }
 
 /* The memory of a row in the hidden bytes: 1 once it has acted (0: an episode begins), recurrent state, state
@@ -202,14 +204,27 @@ static bool recalled_distribution(lud_policy *policy, const uint8_t *state, cons
     return choice(policy, state, (const float *)(const void *)hidden, agent, p);
 }
 
+static void restart_values(lud_policy *policy) {
+    core *c = core_of(policy);
+    if (!c->judged) return;
+    pthread_mutex_lock(&c->shared.lock);
+    memset(c->judged, 0, (size_t)(policy->model->layout.n_agents * c->remembered) * sizeof *c->judged);
+    pthread_mutex_unlock(&c->shared.lock);
+}
+
 /* In units of reward. */
 static bool value(lud_policy *policy, const uint8_t *state, int agent, double *v) {
     core *c = core_of(policy);
     float found;
     if (!c->judging) return false;
     pthread_mutex_lock(&c->shared.lock);
-    look(c, c->judging, policy->model, state, agent, 1, NULL);
+    float *kept = c->judged ? c->judged + agent * c->remembered : NULL;
+    look(c, c->judging, policy->model, state, agent, 1, kept);
     lud_mappo_value(c->judging, &found);
+    if (kept) {
+        kept[0] = 1.0f;
+        lud_mappo_read_critic(c->judging, c->row, kept + 1);
+    }
     lud_value_normaliser_denormalise(&c->normaliser, 1, &found);
     pthread_mutex_unlock(&c->shared.lock);
     *v = (double)found;
@@ -271,6 +286,7 @@ static const lud_policy_kind kind = {.name = "trained",
                                      .distribution = distribution,
                                      .recalled_distribution = recalled_distribution,
                                      .value = value,
+                                     .restart_values = restart_values,
                                      .attention = attention};
 
 const lud_parameters *lud_mappo_policy_parameters(const lud_policy *policy) {
@@ -278,11 +294,10 @@ const lud_parameters *lud_mappo_policy_parameters(const lud_policy *policy) {
 }
 
 /* The critic, where the checkpoint has one for this world: of another number of agents it may see another
- * number of numbers. What a recurrent critic says does not follow from a state. */
+ * number of numbers. */
 static lud_status load_critic(core *c, const lud_model *model, lud_checkpoint *checkpoint, lud_error *error) {
     const lud_mappo_options *o = &c->networks->options;
     lud_error other = {0};
-    if (o->recurrent) return LUD_OK;
     LUD_TRY(
         lud_mappo_networks_create(model, o, c->device, 0, 1, LUD_MAPPO_ROLLOUT, NULL, &c->judging, error));
     c->normaliser = (lud_value_normaliser){.device = c->device,
@@ -290,7 +305,9 @@ static lud_status load_critic(core *c, const lud_model *model, lud_checkpoint *c
                                            .beta = o->normaliser_beta,
                                            .weight = -1,
                                            .bias = -1};
-    if (!lud_value_normaliser_create(&c->normaliser)) return lud_no_memory(error, "a critic");
+    if (o->recurrent) c->judged = calloc((size_t)(model->layout.n_agents * c->remembered), sizeof *c->judged);
+    if ((o->recurrent && !c->judged) || !lud_value_normaliser_create(&c->normaliser))
+        return lud_no_memory(error, "a critic");
     lud_parameters_visit(c->judging->parameters, "", checkpoint);
     lud_checkpoint_tensor(checkpoint, "normaliser", LUD_TENSOR_F32, 1,
                           (const int64_t[]){LUD_NORMALISER_FIELDS}, c->normaliser.state);
@@ -373,6 +390,7 @@ lud_status lud_mappo_join_as(const lud_scenario *trained, const lud_scenario *sc
                                  .model = scenario->model,
                                  .hidden_bytes = (size_t)c->remembered * sizeof(float),
                                  .needs_observations = true,
+                                 .value_remembers = c->judging && c->judged,
                                  .reads_no_states = true,
                                  .device = c->device};
         status = lud_shared_policy_set(&c->shared, &base, cast, i, error);

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "render/canvas/picture.h"
+#include "render/overlay_parts.h"
 #include "render/record.h"
 #include "render/viewer/viewer.h"
 
@@ -314,6 +315,60 @@ static void destroy_prover(lud_overlay_source *source) {
     free(source);
 }
 
+/* A source whose quantity is the number of states that it has seen since it was restarted. */
+typedef struct counting {
+    lud_overlay_source base;
+    double seen;
+} counting;
+static bool count_states(lud_overlay_source *source, const uint8_t *state, double *values) {
+    (void)state;
+    values[0] = ++((counting *)source)->seen;
+    return true;
+}
+static void restart_counting(lud_overlay_source *source) {
+    ((counting *)source)->seen = 0;
+}
+
+/* Quantities that follow from the episode are asked for in its order, whatever is looked at first. */
+static void test_quantities_of_an_episode(void **unused) {
+    (void)unused;
+    static const lud_overlay_quantity value = {.name = "value", .group = "value"};
+    lud_error error = {0};
+    lud_scenario *scenario;
+    if (lud_scenario_load(LUDUS_SOURCE_DIR "/scenarios/multigrid/tiny.yaml", NULL, 0, &scenario, &error))
+        fail_msg("%s", error.text);
+    lud_drawing *drawing;
+    if (lud_drawing_create(scenario->model, &drawing, &error)) fail_msg("%s", error.text);
+    counting *made = calloc(1, sizeof *made);
+    made->base = (lud_overlay_source){.n_quantities = 1,
+                                      .quantities = &value,
+                                      .quantity_values = count_states,
+                                      .restart = restart_counting,
+                                      .destroy = destroy_prover};
+    lud_overlay *overlay;
+    assert_int_equal(lud_overlay_create(&made->base, drawing, &overlay, &error), LUD_OK);
+    uint8_t *states = calloc(200, scenario->model->layout.state_bytes);
+    for (size_t k = 0; k < 200; k++) states[k * scenario->model->layout.state_bytes] = (uint8_t)k;
+#define AT(k) lud_overlay_row(overlay, states + (size_t)(k)*scenario->model->layout.state_bytes, k)
+    assert_null(AT(3)); /* nobody asked about those before */
+    for (size_t k = 0; k < 100; k++) assert_true(AT(k)[0] == (double)(k + 1));
+    assert_true(AT(40)[0] == 41); /* kept */
+    assert_true(made->seen == 100);
+    states[50 * scenario->model->layout.state_bytes] = 200; /* another way from here on */
+    assert_true(AT(50)[0] == 51);
+    assert_true(made->seen == 51);
+    assert_null(AT(60)); /* what was known of it is of the other way */
+    for (size_t k = 51; k < 150; k++) assert_true(AT(k)[0] == (double)(k + 1));
+    states[0] = 201;
+    assert_true(AT(0)[0] == 1);
+    assert_null(AT(2));
+#undef AT
+    free(states);
+    lud_overlay_destroy(overlay);
+    lud_drawing_destroy(drawing);
+    lud_scenario_destroy(scenario);
+}
+
 static lud_overlay_source *make_prover(const lud_model *model, double first) {
     static const lud_overlay_quantity value = {.name = "value", .group = "value", .unit = true, .most = 1};
     made_up_prover *m = calloc(1, sizeof *m);
@@ -447,6 +502,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_map_has_the_values, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_policy_bars, set_up, tear_down),
         cmocka_unit_test(test_proof_choices),
+        cmocka_unit_test(test_quantities_of_an_episode),
         cmocka_unit_test_setup_teardown(test_reload, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_sizes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_record, set_up, tear_down),

@@ -328,7 +328,7 @@ static void popart_keeps_values_and_trains(void **state) {
 }
 
 /* The policy of a run values states as the learner's critic does, in units of reward, in worlds whose critic
- * fits; it publishes none where the critic remembers or sees other numbers. */
+ * fits; it publishes none where the critic sees other numbers. */
 static void runs_publish_values(void **state) {
     (void)state;
     static const char *const learners[] = {"normaliser: valuenorm", "normaliser: popart",
@@ -366,7 +366,7 @@ static void runs_publish_values(void **state) {
             const int64_t last = buffer->n_steps * buffer->n_rows;
             for (int a = 0; a < n; a++) {
                 lud_policy *policy = lud_cast_get(cast, a);
-                const bool known = !recurrent && (n == 3 || own);
+                const bool known = n == 3 || (own && !recurrent);
                 uint8_t *states = calloc(2, model->layout.state_bytes);
                 const uint32_t ticks[2] = {0};
                 model->world->reset(model, (lud_range){.n = 2, .tick = ticks}, states);
@@ -374,7 +374,7 @@ static void runs_publish_values(void **state) {
                 for (int e = 0; e < 2; e++) {
                     const uint8_t *at = states + (size_t)e * model->layout.state_bytes;
                     assert_int_equal(lud_policy_value(policy, at, a, &value), known);
-                    if (!known || n != 3) continue;
+                    if (!known || n != 3 || recurrent) continue; /* see the next test */
                     float expected = buffer->values[last + e * n + a];
                     lud_value_normaliser_denormalise(&b.learner->ppo.normaliser, 1, &expected);
                     assert_float_equal(value, expected, 1e-4f * (1.0f + fabsf(expected)));
@@ -387,6 +387,69 @@ static void runs_publish_values(void **state) {
         unlink(path);
         rmdir(folder);
     }
+}
+
+/* A critic that remembers values the states of an episode one after the other as the learner's does. */
+static void recurrent_values_follow_the_episode(void **state) {
+    (void)state;
+    enum { AGENTS = 3, STEPS = 9 };
+    char folder[] = "/tmp/ludus-mappo-XXXXXX", path[64];
+    lud_error error = {0};
+    lud_cast *cast;
+    support_mappo b = support_mappo_open(
+        "ludus: 1\nname: t\nworld: particle\nparticle: {task: navigation_graph, agents: 3, episode_length: "
+        "10}\n"
+        "run: {environments: 1, seed: 1}\nlearner: {type: graph-mappo, automatic: false, rollout_length: 1, "
+        "recurrent: true, encoder: graph, normaliser: popart, " SUPPORT_MAPPO_SMALL "}\n");
+    lud_learner *l = &b.learner->base;
+    const lud_model *model = b.scenario->model;
+    const size_t bytes = model->layout.state_bytes;
+    double row[64];
+    for (int i = 0; i < 10; i++) /* a whole episode */
+        assert_int_equal(l->kind->iterate(l, row, &error), LUD_OK);
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
+    lud_checkpoint *c = lud_checkpoint_create();
+    l->kind->visit(l, c);
+    assert_int_equal(lud_checkpoint_write(c, path, &error), LUD_OK);
+    lud_checkpoint_destroy(c);
+    assert_int_equal(lud_cast_create(model, NULL, "t.yaml", &cast, &error), LUD_OK);
+    if (lud_mappo_join(b.scenario, b.scenario, folder, cast, &error)) fail_msg("%s", error.text);
+    lud_policy *policy = lud_cast_get(cast, 0);
+    assert_true(policy->value_remembers);
+    const lud_mappo_stepping *s = &b.learner->training;
+    uint8_t *states = malloc(STEPS * bytes);
+    double values[STEPS][AGENTS], other;
+    for (int t = 0; t < STEPS; t++) { /* what the learner's critic says in steps of its own */
+        memcpy(states + (size_t)t * bytes, s->batch->states, bytes);
+        assert_int_equal(support_mappo_collect(&b), LUD_OK);
+        for (int a = 0; a < AGENTS; a++) {
+            float expected = s->buffer.values[a];
+            lud_value_normaliser_denormalise(&b.learner->ppo.normaliser, 1, &expected);
+            values[t][a] = (double)expected;
+        }
+        lud_mappo_buffer_after_update(&b.learner->training.buffer); /* nothing was learned: the same critic */
+    }
+    for (int again = 0; again < 2; again++) {
+        policy->kind->restart_values(policy);
+        for (int t = 0; t < STEPS; t++)
+            for (int a = 0; a < AGENTS; a++) {
+                assert_true(lud_policy_value(policy, states + (size_t)t * bytes, a, &other));
+                assert_true(fabs(other - values[t][a]) <= 1e-4 * (1.0 + fabs(values[t][a])));
+            }
+    }
+    double change = 0; /* by what was before */
+    for (int a = 0; a < AGENTS; a++) {
+        policy->kind->restart_values(policy);
+        assert_true(lud_policy_value(policy, states + (STEPS - 1) * bytes, a, &other));
+        change += fabs(other - values[STEPS - 1][a]);
+    }
+    assert_true(change > 1e-3);
+    free(states);
+    lud_cast_destroy(cast);
+    support_mappo_close(&b);
+    unlink(path);
+    rmdir(folder);
 }
 
 static void training_improves(void **state) {
@@ -640,6 +703,7 @@ int main(void) {
         cmocka_unit_test(scan_equals_step),
         cmocka_unit_test(popart_keeps_values_and_trains),
         cmocka_unit_test(runs_publish_values),
+        cmocka_unit_test(recurrent_values_follow_the_episode),
         cmocka_unit_test(endings_are_counted),
         cmocka_unit_test(training_improves),
         cmocka_unit_test(resuming_is_exact),
