@@ -5,14 +5,16 @@
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "cli/cli.h"
+#include "cli/train_window.h"
 #include "learn/runs/run.h"
 #include "learn/train.h"
+#include "render/window.h"
 
 typedef struct train_values {
     lud_scenario_flags scenario;
     lud_train_options options;
     const char *device;
-    bool strict, quiet;
+    bool strict, quiet, view;
     double checkpoint_minutes;
 } train_values;
 
@@ -34,6 +36,7 @@ static const lud_flag flags[] = {
               "time between checkpoints; 0: by iterations only"),
     INT_FLAG("evaluate-every", 0, options.evaluate_every, 0, 1e18, "N",
              "iterations between evaluations; 0: at the end only"),
+    SWITCH_FLAG("view", 0, view, "a window that shows what is learned while it is learned"),
     LUD_SCENARIO_FLAG_ROWS(scenario),
     LUD_PRECISION_FLAG_ROW(scenario),
     SWITCH_FLAG("quiet", 'q', quiet, "no progress line"),
@@ -149,6 +152,17 @@ static void print_end(lud_learner *learner, const lud_scenario *scenario, const 
     print_next(learner, scenario, folder, result->finished);
 }
 
+/* The window of a training. */
+typedef struct train_window {
+    const char *folder;
+    pid_t process; /* 0: none */
+} train_window;
+
+static lud_status open_window(void *context, lud_error *error) {
+    train_window *w = context;
+    return lud_train_window_open(w->folder, &w->process, error);
+}
+
 static lud_status train_with(const train_values *values, const char *path, const lud_scenario *scenario,
                              lud_device *device, lud_learner *learner, lud_arena *arena, lud_carried *carried,
                              lud_error *error) {
@@ -169,10 +183,16 @@ static lud_status train_with(const train_values *values, const char *path, const
     options.figures = &figures;
     lud_train_result result;
     if (!values->quiet) print_chosen(learner);
+    train_window window = {.folder = options.folder};
+    if (values->view) {
+        options.begun = open_window;
+        options.context = &window;
+    }
     lud_interrupt_install();
     const lud_status status = lud_train(learner, &options, &result, error);
     if (status == LUD_OK || status == LUD_INTERRUPTED)
         print_end(learner, scenario, options.folder, &result, &figures);
+    lud_train_window_wait(window.process);
     lud_text_free(&figures);
     return status;
 }
@@ -204,6 +224,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
         values->options.folder = arguments[0];
     }
     if (!values->options.folder) return lud_invalid(error, "train: where to? Give a folder with -o RUN");
+    if (values->view) LUD_TRY(lud_window_check(error));
     lud_scenario *scenario = NULL;
     LUD_TRY(lud_scenario_open(arguments[0], &values->scenario, &scenario, error));
     lud_device *device = NULL;
@@ -230,6 +251,8 @@ const lud_verb lud_verb_train = {
         "file,\n"
         "policy.safetensors (the best parameters by the learner's own score) and checkpoints. Ctrl-C\n"
         "saves and stops at once, also within an iteration; `ludus train RUN --resume` goes on as if it had "
-        "not\nstopped.\n",
+        "not\nstopped.\n"
+        "--view opens a window on it, which `ludus view RUN --follow` does at any time; closing the window "
+        "leaves\nthe training alone.\n",
     .run = run,
 };

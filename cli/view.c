@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/view_data.h"
+#include "cli/view_training.h"
 #include "learn/runs/run.h"
 #include "render/window.h"
 
@@ -14,7 +15,7 @@ typedef struct view_values {
     const char *theme;
     double speed;
     int64_t episode;
-    bool still, play;
+    bool still, play, once, follow;
 } view_values;
 
 #define FLAGS view_values
@@ -23,6 +24,9 @@ static const lud_flag flags[] = {
               "steps a second while playing (as the scenario says, else 4)"),
     INT_FLAG("episode", 0, episode, 0, 1e12, "N", "data set: begin with this one"),
     SWITCH_FLAG("play", 'p', play, "start playing at once"),
+    SWITCH_FLAG("once", 0, once, "stop where an episode ends; else the next begins"),
+    SWITCH_FLAG("follow", 0, follow,
+                "a training that goes on: agents act as it teaches them, with its curves"),
     SWITCH_FLAG("still", 0, still, "no motion between states"),
     TEXT_FLAG("theme", 0, theme, "NAME", "light or dark (as the scenario says, else light)"),
     LUD_SCENARIO_FLAG_ROWS(scenario),
@@ -41,6 +45,15 @@ static lud_status loaded(void *context, const lud_scenario *scenario, lud_cast *
     lud_status status = folder ? lud_run_act(folder, scenario, cast, error) : LUD_OK;
     if (!status) status = lud_run_overlay(folder, scenario, cast, source, error);
     return status;
+}
+
+/* `context` is the lud_training_view. Until there are parameters agents act as the scenario says. */
+static lud_status loaded_training(void *context, const lud_scenario *scenario, lud_cast *cast,
+                                  lud_overlay_source **source, lud_error *error) {
+    char run[4096];
+    if (!lud_training_view_run(context, run, sizeof run))
+        return lud_run_overlay(NULL, scenario, cast, source, error);
+    return loaded(run, scenario, cast, source, error);
 }
 
 /* `context` is the lud_data_view. */
@@ -64,6 +77,7 @@ static lud_status view_data(const view_values *values, const char *path, const l
                                       .no_motion = values->still,
                                       .speed = values->speed,
                                       .playing = values->play,
+                                      .once = values->once,
                                       .loaded = loaded_data,
                                       .context = &view};
     status = values->episode < view.source.n
@@ -80,6 +94,9 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     lud_theme_name theme;
     if (values->theme && lud_theme_find(values->theme, &theme, error))
         return lud_fail_context(error, "--theme");
+    if (values->follow && lud_file_exists(arguments[0]) && !lud_folder_exists(arguments[0]))
+        return lud_invalid(error, "--follow: %s is a file, expected the folder of a training", arguments[0]);
+    if (values->follow) LUD_TRY(lud_training_view_wait(arguments[0], error));
     if (lud_data_set_is(arguments[0]))
         return view_data(values, arguments[0], values->theme ? &theme : NULL, error);
     /* opened once here for the message about a file that is not there; the viewer reads it again, and again
@@ -99,11 +116,21 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
                                 .theme = values->theme ? &theme : NULL,
                                 .no_motion = values->still,
                                 .speed = values->speed,
-                                .playing = values->play,
+                                .playing = values->play || values->follow,
+                                .once = values->once,
                                 .loaded = loaded,
                                 .context = run};
-    lud_window_report report;
-    status = path.failed || !folder ? lud_no_memory(error, "a path") : lud_view(&options, &report, error);
+    lud_training_view training = {0};
+    lud_window_report report = {0};
+    status = path.failed || !folder ? lud_no_memory(error, "a path") : LUD_OK;
+    if (!status && values->follow) {
+        status = lud_training_view_open(folder, &training, error);
+        options.loaded = loaded_training;
+        options.context = &training;
+        options.training = &training.base;
+    }
+    if (!status) status = lud_view(&options, &report, error);
+    lud_training_view_close(&training);
     free(folder);
     lud_text_free(&path);
     if (!status) lud_log(NULL, LUD_LOG_DEBUG, "first frame after %.3f s", report.first_frame_seconds);
@@ -123,6 +150,8 @@ const lud_verb lud_verb_view = {
     .notes = "H in the window lists all keys. The scenario is read anew when its file changes.\n"
              "A RUN of `ludus solve` is shown with everybody acting on the solution, and its values over "
              "the\nworld and beside it: W worth of goals, A arrows, U bars, D curves.\n\n"
+             "--follow shows a training that goes on (`ludus train ... --view` does it by itself): newer "
+             "parameters\nact from the next episode on; Ctrl S saves it, Ctrl E saves and ends it.\n\n"
              "A data set of `ludus record` is shown episode by episode: N the next, Shift N the one before; "
              "the bars\n"
              "are the probabilities with which the actions were drawn.\n\n"

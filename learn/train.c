@@ -15,6 +15,7 @@
 #include "learn/runs/aside.h"
 #include "learn/runs/lock.h"
 #include "learn/runs/origin.h"
+#include "learn/runs/watch.h"
 
 /* Files of the checkpoint writer: the best parameters first, which the checkpoint then says are there. */
 enum { POLICY, CHECKPOINT, N_SAVED };
@@ -27,6 +28,7 @@ typedef struct session {
     lud_learner *learner;
     const lud_train_options *options;
     lud_run_lock lock;
+    lud_watchers watchers;
     char *paths[N_SAVED];
     lud_checkpoint_writer *writer;
     lud_metrics *metrics;
@@ -240,6 +242,7 @@ static lud_status open_session(session *s, lud_error *error) {
     if (!status) status = lud_best_open(&s->best, s->learner, s->options->evaluate_every, error);
     if (!status) status = prepare_folder(s, error);
     if (status) return status;
+    LUD_TRY(lud_watchers_open(s->options->folder, &s->watchers, error));
     s->handed = s->written = s->iterations;
     const bool resumes = s->options->resume || s->options->resume_previous;
     status = lud_metrics_open(s->options->folder, s->columns, s->n_columns,
@@ -252,6 +255,7 @@ static lud_status open_session(session *s, lud_error *error) {
 static void close_session(session *s) {
     lud_checkpoint_writer_destroy(s->writer);
     lud_metrics_close(s->metrics, NULL);
+    lud_watchers_close(&s->watchers);
     lud_checkpoint_destroy(s->before);
     lud_checkpoint_destroy(s->policy_before);
     lud_best_close(&s->best);
@@ -348,6 +352,21 @@ static lud_status save_last(session *s, lud_error *error) {
                     (unsigned long long)s->written);
 }
 
+/* Does what watchers want; nothing of it reaches what is learned. */
+static void show(session *s) {
+    const lud_watchers_wish wish = lud_watchers_look(&s->watchers);
+    s->checkpoint_due |= wish.save;
+    s->stopped |= wish.stop;
+    if (!wish.parameters) return;
+    lud_error error = {0};
+    if (lud_metrics_flush(s->metrics, &error)) return; /* the next checkpoint says so */
+    lud_checkpoint *checkpoint = lud_watchers_begin(&s->watchers, s->iterations, s->learner->n_iterations,
+                                                    seconds_now(s), s->columns, s->learner->n_columns);
+    if (!checkpoint) return;
+    visit_policy(s, NULL, checkpoint);
+    lud_watchers_submit(&s->watchers);
+}
+
 /* ---- iterations ---- */
 
 /* An iteration that is broken off leaves something to save: what was before it, or, of learners that go on
@@ -419,6 +438,7 @@ static lud_status one_iteration(session *s, lud_progress *progress, lud_error *e
     s->checkpoint_due |= o->checkpoint_every && s->iterations % (uint64_t)o->checkpoint_every == 0;
     s->checkpoint_due |=
         o->checkpoint_seconds > 0.0 && lud_clock_seconds() - s->last_checkpoint >= o->checkpoint_seconds;
+    show(s);
     look_after_writer(s);
     s->checkpoint_due |= s->retry_at > 0.0 && lud_clock_seconds() >= s->retry_at;
     if (s->checkpoint_due) save(s);
@@ -460,6 +480,7 @@ lud_status lud_train(lud_learner *learner, const lud_train_options *options, lud
     session s = {.learner = learner, .options = options};
     *result = (lud_train_result){0};
     lud_status status = open_session(&s, error);
+    if (!status && options->begun) status = options->begun(options->context, error);
     if (status) {
         close_session(&s);
         return status;

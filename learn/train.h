@@ -25,6 +25,9 @@ typedef struct lud_train_options {
     const lud_carried *carried;
     const lud_run_meant *meant;
     const lud_model *model; /* of the scenario, for the names of what is learned; may be null */
+    /* Called once, when the folder is this training's and watchers (learn/runs/watch.h) find it. May be null.
+     */
+    lud_status (*begun)(void *context, lud_error *error);
     /* Called after every iteration on the training thread with its row[n_columns], what was not measured in
      * it NaN; false: stop, as an interrupt does. May be null. */
     bool (*after_iteration)(void *context, const lud_learner *learner, uint64_t iterations,

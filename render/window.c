@@ -14,7 +14,8 @@ static lud_status no_display(lud_error *error) {
         SDL_GetError());
 }
 
-static lud_status open_window(SDL_Window **window, SDL_Renderer **renderer, lud_error *error) {
+/* To be ended with SDL_QuitSubSystem, also after an error. */
+static lud_status open_display(lud_error *error) {
     /* video alone: no audio, no joysticks; and a display that sleeps when it wants to */
     SDL_SetHint(SDL_HINT_VIDEO_ALLOW_SCREENSAVER, "1");
     SDL_SetHint(SDL_HINT_NO_SIGNAL_HANDLERS, "1");
@@ -27,6 +28,17 @@ static lud_status open_window(SDL_Window **window, SDL_Renderer **renderer, lud_
         SDL_SetError("neither X11 nor Wayland answers");
         return no_display(error);
     }
+    return LUD_OK;
+}
+
+lud_status lud_window_check(lud_error *error) {
+    const lud_status status = open_display(error);
+    SDL_QuitSubSystem(SDL_INIT_VIDEO);
+    return status;
+}
+
+static lud_status open_window(SDL_Window **window, SDL_Renderer **renderer, lud_error *error) {
+    LUD_TRY(open_display(error));
     SDL_Rect screen = {0, 0, 1440, 900};
     SDL_GetDisplayUsableBounds(0, &screen);
     int width = SDL_min(1180, screen.w * 9 / 10), height = SDL_min(780, screen.h * 9 / 10);

@@ -14,19 +14,30 @@ static void divide_column(lud_view_layout *l, const lud_canvas *canvas, const lu
     column->h -= height + pad * 0.75f;
 }
 
-void lud_view_layout_divide(lud_view_layout *l, const lud_canvas *canvas, const lud_stage *stage, bool panels,
-                            bool selected) {
+/* The training's panel takes the upper part of the column. */
+static void divide_training(lud_view_layout *l, const lud_canvas *canvas, const lud_view_training *training) {
+    const float pad = 16 * l->scale;
+    lud_box *column = &l->column;
+    const float height = fminf(lud_training_panel_height(training, canvas), column->h * 0.45f);
+    l->training = (lud_box){column->x, column->y + pad, column->w - pad, height};
+    column->y += height + pad;
+    column->h -= height + pad;
+}
+
+void lud_view_layout_divide(lud_view_layout *l, const lud_canvas *canvas, const lud_stage *stage,
+                            const lud_view_training *training, bool panels, bool selected) {
     l->width = lud_canvas_width(canvas);
     l->height = lud_canvas_height(canvas);
     l->scale = lud_canvas_scale(canvas);
     float w = (float)l->width, h = (float)l->height, s = l->scale;
     l->world = (lud_box){0, 0, w, h};
-    l->column = l->timeline = l->overlay = (lud_box){0};
+    l->column = l->timeline = l->overlay = l->training = (lud_box){0};
     if (!panels) return;
     float line = fminf(58 * s, h * 0.2f), column = fminf(fmaxf(w / 3, 250 * s), w * 0.5f);
     l->timeline = (lud_box){0, h - line, w, line};
     l->column = (lud_box){w - column, 0, column, h - line};
     l->world = (lud_box){0, 0, w - column, h - line};
+    if (training) divide_training(l, canvas, training);
     divide_column(l, canvas, stage, selected);
 }
 

@@ -65,9 +65,10 @@ lud_status lud_viewer_create(const lud_view_options *options, lud_viewer **viewe
     }
     const lud_view_section *view = &v->stage.scenario->view;
     v->playback.playing = options->playing;
+    v->plays_on = !options->once;
     v->playback.speed = options->speed > 0 ? options->speed : view->speed;
     v->shown = (lud_shown){.theme = options->theme ? *options->theme : (lud_theme_name)view->theme,
-                           .fresh = !options->playing,
+                           .fresh = !options->playing && !options->training,
                            .panels = true,
                            .goals = view->goals,
                            .labels = view->labels,
@@ -128,6 +129,7 @@ void lud_viewer_step(lud_viewer *v) {
     }
     lud_takeover_rest(&v->takeover);
     if (!moved) {
+        if (v->playback.playing && v->plays_on) return; /* the next one begins, see lud_viewer_update */
         v->playback.playing = false;
         lud_message_say(&v->message, 6, "The episode is over: N next episode, %s, Home to its start",
                         v->options->episodes ? "Shift N the one before" : "R another seed");
@@ -153,6 +155,25 @@ void lud_viewer_restart(lud_viewer *v, uint64_t seed) {
     lud_message_say(&v->message, 3, "Seed %llu", (unsigned long long)seed);
 }
 
+void lud_viewer_next_episode(lud_viewer *v) {
+    if (v->options->episodes) {
+        lud_viewer_show_recorded(v, v->recorded + 1);
+        return;
+    }
+    lud_error error = {0};
+    lud_player *player = v->stage.player;
+    if (v->newer) { /* policies are those of a stage: another stage, with its episodes in another order */
+        const uint64_t seed = lud_player_seed(player) + 1;
+        v->newer = false;
+        v->taught = true;
+        if (load(v, &seed, &error)) lud_message_error(&v->message, 10, &error);
+        return;
+    }
+    lud_viewer_seek(v, lud_player_known(player) - 1);
+    lud_player_next_episode(player);
+    lud_viewer_forget_plans(v);
+}
+
 void lud_viewer_show_recorded(lud_viewer *v, int64_t number) {
     lud_error error = {0};
     const int64_t n = v->options->episodes->n;
@@ -174,10 +195,32 @@ static void load_again(lud_viewer *v) {
         lud_message_say(&v->message, 3, "The scenario was read anew");
 }
 
+/* Newer parameters act from the next episode on, the first ones at once. */
+static void follow_training(lud_viewer *v, double seconds) {
+    lud_view_training *training = v->options->training;
+    if (!training || !training->look(training, seconds)) return;
+    v->newer = true;
+    if (!v->taught) lud_viewer_next_episode(v);
+}
+
+/* Where an episode is over while it plays: shows its end for a moment, then the next. */
+static bool play_on(lud_viewer *v, double seconds) {
+    static const double linger = 1.2;
+    const bool over = v->playback.playing && v->plays_on && lud_player_over(v->stage.player);
+    v->over_for = over ? v->over_for + seconds : 0;
+    if (!over || v->over_for < fmin(linger, 24 / v->playback.speed)) return over;
+    v->over_for = 0;
+    lud_viewer_next_episode(v);
+    v->playback.since_step = 0;
+    return true;
+}
+
 void lud_viewer_update(lud_viewer *v, double seconds) {
     lud_playback_update(&v->playback, seconds);
     lud_message_update(&v->message, seconds);
     if (lud_file_watch_update(&v->watch, seconds)) load_again(v);
+    follow_training(v, seconds);
+    if (play_on(v, seconds)) return;
     double rest;
     for (int k = 0; k < 64 && lud_playback_due(&v->playback, &rest); k++) {
         lud_viewer_step(v);
@@ -186,8 +229,9 @@ void lud_viewer_update(lud_viewer *v, double seconds) {
 }
 
 bool lud_viewer_moving(const lud_viewer *v) {
-    return v->playback.playing || v->playback.since_step < 1 || v->shown.motion || v->message.text[0] ||
-           v->mouse.dragging || v->mouse.scrubbing;
+    const lud_view_training *training = v->options->training;
+    return (training && training->version != v->drawn) || v->playback.playing || v->playback.since_step < 1 ||
+           v->shown.motion || v->message.text[0] || v->mouse.dragging || v->mouse.scrubbing;
 }
 
 /* ---- files ---- */
@@ -260,7 +304,8 @@ static void lay_out(lud_viewer *v, const lud_canvas *canvas, const lud_moment *m
     lud_view_layout *l = &v->layout;
     const lud_shown *shown = &v->shown;
     const lud_drawing *drawing = v->stage.drawing;
-    lud_view_layout_divide(l, canvas, &v->stage, shown->panels && !shown->fresh, v->selection.agent >= 0);
+    lud_view_layout_divide(l, canvas, &v->stage, v->options->training, shown->panels && !shown->fresh,
+                           v->selection.agent >= 0);
     lud_timeline_lay_out(&v->timeline, l->timeline, l->scale);
     if (shown->fresh) l->world.h -= 24 * l->scale; /* room for the line of keys */
     if (l->fitted)
@@ -291,6 +336,7 @@ static void draw_panels(lud_viewer *v, lud_canvas *canvas, const lud_theme *them
                                         .successors = v->shown.successors ? &v->successors : NULL,
                                         .playing = v->playback.playing,
                                         .about = l->overlay.h <= 0});
+    if (l->training.h > 0) lud_training_panel_draw(v->options->training, canvas, theme, l->training);
     if (l->overlay.h > 0)
         lud_overlay_draw_panel(v->stage.overlay, canvas, theme, l->overlay, v->stage.player,
                                lud_stage_length(&v->stage));
@@ -312,6 +358,7 @@ void lud_viewer_draw(lud_viewer *v, lud_canvas *canvas) {
     lud_canvas_unclip(canvas);
     draw_panels(v, canvas, theme);
     if (v->shown.fresh) lud_help_draw_first_keys(canvas, theme);
+    if (v->options->training) v->drawn = v->options->training->version;
     lud_message_draw(&v->message, canvas, theme, l->world);
     if (v->shown.help) lud_help_draw(canvas, theme);
     lud_canvas_end(canvas);

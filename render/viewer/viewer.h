@@ -7,6 +7,7 @@
 #include "render/draw.h"
 #include "render/episode.h"
 #include "render/overlay.h"
+#include "render/viewer/training.h"
 #include "sim/scenario.h"
 
 typedef struct lud_view_options {
@@ -19,6 +20,8 @@ typedef struct lud_view_options {
     bool no_motion;                          /* states jump, whatever the scenario says */
     double speed;                            /* steps a second while playing, 0: as the scenario says */
     bool playing;                            /* starts by itself */
+    bool once;                               /* stops where an episode ends; else the next begins */
+    lud_view_training *training;             /* is followed: agents act as it teaches them; null: none */
     /* Called when the scenario was loaded, and after every change of its file: may let other policies act
      * (lud_cast_set) and give a source of overlays, which the viewer takes over. Null: not called. */
     lud_status (*loaded)(void *context, const lud_scenario *scenario, lud_cast *cast,

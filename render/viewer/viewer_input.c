@@ -100,9 +100,25 @@ static bool toggle_overlay(lud_viewer *v, SDL_Keycode key) {
     return false;
 }
 
+static void press_control(lud_viewer *v, SDL_Keycode key) {
+    lud_view_training *training = v->options->training;
+    if (key == SDLK_q) v->quit = true;
+    if (!training || !training->running || (key != SDLK_s && key != SDLK_e)) return;
+    if (key == SDLK_s) training->save(training);
+    if (key == SDLK_e) training->stop(training);
+    lud_message_say(&v->message, 4,
+                    key == SDLK_s ? "The training saves after this iteration"
+                                  : "The training saves and ends after this iteration");
+}
+
+static void play_or_pause(lud_viewer *v) {
+    if (!v->playback.playing && lud_player_over(v->stage.player) && !v->plays_on) lud_viewer_next_episode(v);
+    lud_playback_toggle(&v->playback);
+}
+
 static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) {
     if (control) {
-        if (key == SDLK_q) v->quit = true;
+        press_control(v, key);
         return;
     }
     if (v->shown.help) { /* any key closes the page */
@@ -114,7 +130,12 @@ static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) 
           middle_y = v->layout.world.y + v->layout.world.h * 0.5f;
     switch (key) {
     case SDLK_SPACE:
-        lud_playback_toggle(&v->playback);
+        play_or_pause(v);
+        break;
+    case SDLK_x:
+        v->plays_on = !v->plays_on;
+        lud_message_say(&v->message, 2.5,
+                        v->plays_on ? "Plays on from episode to episode" : "Stops where an episode ends");
         break;
     case SDLK_PERIOD:
     case SDLK_RIGHT:
@@ -141,13 +162,12 @@ static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) 
         change_speed(v, 0.5);
         break;
     case SDLK_n:
-        if (v->options->episodes) {
-            lud_viewer_show_recorded(v, v->recorded + (shift ? -1 : 1));
+        if (v->options->episodes && shift) {
+            lud_viewer_show_recorded(v, v->recorded - 1);
             break;
         }
-        lud_viewer_seek(v, lud_player_known(v->stage.player) - 1);
-        lud_player_next_episode(v->stage.player);
-        lud_viewer_forget_plans(v);
+        lud_viewer_next_episode(v);
+        if (v->options->episodes) break;
         lud_message_say(&v->message, 2, "Episode %u", lud_player_episode(v->stage.player) + 1);
         break;
     case SDLK_r:

@@ -32,6 +32,11 @@ struct lud_viewer {
     lud_recording recording;
     lud_mouse mouse;
     int64_t recorded; /* number of the recorded episode that is shown */
+    bool plays_on;    /* the next episode begins where one ends */
+    double over_for;  /* seconds that it is over while playing */
+    bool taught;      /* agents act as the training has taught them at some time */
+    bool newer;       /* it has newer parameters than those that act */
+    uint64_t drawn;   /* version of what is known of it in the last picture */
     bool quit;
 };
 
@@ -40,6 +45,8 @@ void lud_viewer_seek(lud_viewer *viewer, size_t position);
 /* What was planned or shown of the present state holds no longer. */
 void lud_viewer_forget_plans(lud_viewer *viewer);
 void lud_viewer_restart(lud_viewer *viewer, uint64_t seed);
+/* The episode after this one: of the recording, or of the cast, which acts by the newest parameters. */
+void lud_viewer_next_episode(lud_viewer *viewer);
 /* Shows a recorded episode, the last or the first where there is none of that number. */
 void lud_viewer_show_recorded(lud_viewer *viewer, int64_t number);
 void lud_viewer_screenshot(lud_viewer *viewer);

@@ -107,6 +107,8 @@ static void test_step_and_rewind(void **state) {
 
 static void test_play(void **state) {
     stage *s = *state;
+    key(s, SDLK_x, 0);
+    assert_non_null(strstr(lud_viewer_message(s->viewer), "Stops where an episode ends"));
     key(s, SDLK_SPACE, 0);
     for (int k = 0; k < 100; k++) lud_viewer_update(s->viewer, 0.02);
     assert_in_range(position(s), 7, 10); /* two seconds at four steps a second */
@@ -242,7 +244,7 @@ static void test_view_section(void **state) {
     static const size_t steps[] = {6, 1, 25};
     uint32_t corner[3];
     for (int k = 0; k < 3; k++) {
-        stage shown = {.options = {.path = k ? "shown.yaml" : "plain.yaml", .playing = true},
+        stage shown = {.options = {.path = k ? "shown.yaml" : "plain.yaml", .playing = true, .once = true},
                        .canvas = s->canvas};
         if (k == 2) shown.options.theme = &light;
         if (k == 2) shown.options.speed = 100;
