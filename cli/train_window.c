@@ -1,6 +1,7 @@
 #include "cli/train_window.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -17,7 +18,12 @@ lud_status lud_train_window_open(const char *folder, pid_t *window, lud_error *e
     const char *const words[] = {"ludus", "view", folder, "--follow", NULL};
     const int failure =
         posix_spawn(window, "/proc/self/exe", NULL, NULL, (char *const *)(uintptr_t)words, environ);
-    if (!failure) return LUD_OK;
+    if (!failure) {
+        /* what learns comes first: the window gets what it leaves */
+        const struct sched_param none = {0};
+        (void)sched_setscheduler(*window, SCHED_IDLE, &none);
+        return LUD_OK;
+    }
     *window = 0;
     return lud_fail(error, LUD_ERROR_IO, "the window of the training cannot be opened: %s",
                     strerror(failure));

@@ -18,7 +18,7 @@ static void divide_column(lud_view_layout *l, const lud_canvas *canvas, const lu
 static void divide_training(lud_view_layout *l, const lud_canvas *canvas, const lud_view_training *training) {
     const float pad = 16 * l->scale;
     lud_box *column = &l->column;
-    const float height = fminf(lud_training_panel_height(training, canvas), column->h * 0.45f);
+    const float height = lud_training_panel_height(training, canvas, column->h * 0.45f);
     l->training = (lud_box){column->x, column->y + pad, column->w - pad, height};
     column->y += height + pad;
     column->h -= height + pad;

@@ -15,8 +15,10 @@ static float chart_height(const lud_canvas *canvas) {
     return row_of(canvas) + 50 * lud_canvas_scale(canvas);
 }
 
-float lud_training_panel_height(const lud_view_training *t, const lud_canvas *canvas) {
-    return head_height(canvas) + (float)t->n_curves * chart_height(canvas) + 6 * lud_canvas_scale(canvas);
+float lud_training_panel_height(const lud_view_training *t, const lud_canvas *canvas, float most) {
+    const float head = head_height(canvas) + 6 * lud_canvas_scale(canvas), chart = chart_height(canvas);
+    const float room = floorf((most - head) / chart);
+    return fminf(most, head + fmaxf(0, fminf((float)t->n_curves, room)) * chart);
 }
 
 static bool value_at(void *context, size_t step, double *value) {

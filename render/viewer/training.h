@@ -29,7 +29,7 @@ typedef struct lud_view_training {
     lud_training_curve curves[LUD_TRAINING_CURVES];
 } lud_view_training;
 
-/* What the panel would like to have; curves that have no room are left out. */
-float lud_training_panel_height(const lud_view_training *training, const lud_canvas *canvas);
+/* The panel's height, at most `most`; curves that have no room are left out. */
+float lud_training_panel_height(const lud_view_training *training, const lud_canvas *canvas, float most);
 void lud_training_panel_draw(const lud_view_training *training, lud_canvas *canvas, const lud_theme *theme,
                              lud_box box);
