@@ -4,8 +4,9 @@
 #include <stdbool.h>
 
 typedef struct lud_plot_curve {
-    const char *name;    /* beside the panel's curves; null: not named */
-    const double *x, *y; /* [n], x rising; points that are not finite are left out */
+    const char *name;         /* beside the panel's curves; null: not named */
+    const double *x, *y;      /* [n], x rising; points that are not finite are left out */
+    const double *low, *high; /* [n] ends of a band around y; null: there is none */
     int n;
     int colour; /* number of a theme's colour */
     bool faint; /* thin and pale: what others are compared with */

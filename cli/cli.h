@@ -78,6 +78,7 @@ extern const lud_verb lud_verb_eval __attribute__((weak));
 extern const lud_verb lud_verb_solve __attribute__((weak));
 extern const lud_verb lud_verb_sweep __attribute__((weak));
 extern const lud_verb lud_verb_plot __attribute__((weak));
+extern const lud_verb lud_verb_experiment __attribute__((weak));
 extern const lud_verb lud_verb_convert __attribute__((weak));
 
 /* Fills verbs[LUD_MAX_VERBS] with all verbs of this build; returns their number. */

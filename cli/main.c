@@ -9,8 +9,9 @@
 #include "cli/cli.h"
 
 static const lud_verb *const known[] = {
-    &lud_verb_run,   &lud_verb_view,    &lud_verb_record, &lud_verb_train,   &lud_verb_eval,  &lud_verb_solve,
-    &lud_verb_sweep, &lud_verb_inspect, &lud_verb_plot,   &lud_verb_convert, &lud_verb_bench, &lud_verb_help};
+    &lud_verb_run,     &lud_verb_view,  &lud_verb_record,     &lud_verb_train,   &lud_verb_eval,
+    &lud_verb_solve,   &lud_verb_sweep, &lud_verb_experiment, &lud_verb_inspect, &lud_verb_plot,
+    &lud_verb_convert, &lud_verb_bench, &lud_verb_help};
 enum { MAX_VERBS = sizeof known / sizeof *known };
 _Static_assert((int)MAX_VERBS <= (int)LUD_MAX_VERBS, "more verbs than the header says");
 

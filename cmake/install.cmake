@@ -3,7 +3,7 @@
 
 # Written by the program itself, from its tables of verbs.
 set(manual ${PROJECT_BINARY_DIR}/generated/manual)
-set(verbs run view record train eval solve sweep inspect plot convert bench help)
+set(verbs run view record train eval solve sweep experiment inspect plot convert bench help)
 set(pages ${manual}/ludus.1 ${manual}/ludus.bash ${manual}/_ludus ${manual}/ludus.fish)
 set(write_pages COMMAND ludus help --manual > ${manual}/ludus.1 COMMAND ludus help --completion bash > ${manual}/ludus.bash
   COMMAND ludus help --completion zsh > ${manual}/_ludus COMMAND ludus help --completion fish > ${manual}/ludus.fish)

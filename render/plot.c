@@ -31,6 +31,10 @@ static bool is_point(const lud_plot_curve *curve, int i) {
     return isfinite(curve->x[i]) && isfinite(curve->y[i]);
 }
 
+static bool has_band(const lud_plot_curve *curve, int i) {
+    return curve->low && curve->high && isfinite(curve->low[i]) && isfinite(curve->high[i]);
+}
+
 /* Numbers near the largest that there are: a range between two of them would be infinite. */
 static double kept(double value) {
     return fmax(-1e300, fmin(value, 1e300));
@@ -49,6 +53,10 @@ static void find_axes(drawer *d, const lud_plot_panel *panel) {
     for (int c = 0; c < panel->n_curves; c++)
         for (int i = 0; i < panel->curves[c].n; i++) {
             if (!is_point(&panel->curves[c], i)) continue;
+            if (has_band(&panel->curves[c], i)) {
+                d->y0 = fmin(d->y0, kept(panel->curves[c].low[i]));
+                d->y1 = fmax(d->y1, kept(panel->curves[c].high[i]));
+            }
             d->x0 = fmin(d->x0, kept(panel->curves[c].x[i]));
             d->x1 = fmax(d->x1, kept(panel->curves[c].x[i]));
             d->y0 = fmin(d->y0, kept(panel->curves[c].y[i]));
@@ -105,6 +113,22 @@ static lud_rgba colour_of(const drawer *d, const lud_plot_curve *curve) {
     return curve->faint ? lud_mixed(colour, d->theme->floor, 0.5f) : colour;
 }
 
+/* A column of pixels at a time: neighbours never overlap, so that the band is evenly pale. */
+static void draw_band(const drawer *d, const lud_plot_curve *curve) {
+    const lud_rgba colour = lud_faded(colour_of(d, curve), 0.16f);
+    for (int i = 0; i + 1 < curve->n; i++) {
+        if (!is_point(curve, i) || !is_point(curve, i + 1) || !has_band(curve, i) || !has_band(curve, i + 1))
+            continue;
+        const float left = x_of(d, curve->x[i]), right = x_of(d, curve->x[i + 1]);
+        for (float x = ceilf(left); x < right; x++) {
+            const double t = (double)((x - left) / (right - left));
+            const float top = y_of(d, curve->high[i] + t * (curve->high[i + 1] - curve->high[i])),
+                        bottom = y_of(d, curve->low[i] + t * (curve->low[i + 1] - curve->low[i]));
+            lud_canvas_rect(d->canvas, (lud_box){x, top, 1, bottom - top}, colour);
+        }
+    }
+}
+
 static void draw_curve(drawer *d, const lud_plot_curve *curve) {
     float(*points)[2] = malloc(((size_t)curve->n + 1) * sizeof *points);
     d->incomplete = d->incomplete || !points;
@@ -147,6 +171,7 @@ static void draw_panel(drawer *d, const lud_plot_panel *panel, lud_box face) {
                        face.y + face.h - top - pad - 2 * line - 8 * d->s};
     find_axes(d, panel);
     draw_axes(d, panel->x_name);
+    for (int c = 0; c < panel->n_curves; c++) draw_band(d, &panel->curves[c]);
     for (int faint = 1; faint >= 0; faint--)
         for (int c = panel->n_curves - 1; c >= 0; c--)
             if (panel->curves[c].faint == faint) draw_curve(d, &panel->curves[c]);

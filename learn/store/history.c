@@ -84,6 +84,50 @@ lud_status lud_history_read_over(lud_arena *arena, const char *folder, const cha
     return LUD_OK;
 }
 
+/* The value at a step within the history; *k is where it was found last. */
+static double value_at(const lud_history *h, double step, int *k) {
+    while (*k + 1 < h->n && h->steps[*k + 1] <= step) ++*k;
+    if (*k + 1 >= h->n || h->steps[*k] == step) return h->value[*k];
+    const double t = (step - h->steps[*k]) / (h->steps[*k + 1] - h->steps[*k]);
+    return h->value[*k] + t * (h->value[*k + 1] - h->value[*k]);
+}
+
+lud_status lud_history_spread(lud_arena *arena, const lud_history *runs, int n_runs, lud_history_band *band,
+                              lud_error *error) {
+    *band = (lud_history_band){0};
+    if (n_runs == 0) return LUD_OK;
+    const size_t most = (size_t)runs[0].n;
+    double *steps = lud_arena_take_array(arena, most, sizeof *steps);
+    double *mean = lud_arena_take_array(arena, most, sizeof *mean);
+    double *low = lud_arena_take_array(arena, most, sizeof *low);
+    double *high = lud_arena_take_array(arena, most, sizeof *high);
+    int *at = lud_arena_take_array(arena, (size_t)n_runs, sizeof *at);
+    if (!steps || !mean || !low || !high || !at) return lud_no_memory(error, "curves");
+    double begin = -INFINITY, end = INFINITY;
+    for (int r = 0; r < n_runs; r++) {
+        begin = fmax(begin, runs[r].steps[0]);
+        end = fmin(end, runs[r].steps[runs[r].n - 1]);
+    }
+    int n = 0;
+    for (int k = 0; k < runs[0].n; k++) {
+        const double step = runs[0].steps[k];
+        if (step < begin || step > end) continue;
+        steps[n] = step;
+        mean[n] = 0.0;
+        low[n] = INFINITY;
+        high[n] = -INFINITY;
+        for (int r = 0; r < n_runs; r++) {
+            const double value = value_at(&runs[r], step, &at[r]);
+            mean[n] += value / n_runs;
+            low[n] = fmin(low[n], value);
+            high[n] = fmax(high[n], value);
+        }
+        n++;
+    }
+    *band = (lud_history_band){steps, mean, low, high, n};
+    return LUD_OK;
+}
+
 lud_status lud_history_columns(lud_arena *arena, const char *folder, const char **names, lud_error *error) {
     char *text;
     lud_status status = read_text(arena, folder, &text, error);

@@ -23,5 +23,15 @@ lud_status lud_history_read(lud_arena *arena, const char *folder, const char *co
  * must outlive the history. */
 lud_status lud_history_read_over(lud_arena *arena, const char *folder, const char *x, const char *column,
                                  lud_history *history, lud_error *error);
+/* Several runs' histories of a column as one: the mean, the lowest and the highest of them at every step at
+ * which the first measured, from where all have begun to where one ends; between its steps a run lies on a
+ * line. */
+typedef struct lud_history_band {
+    const double *steps, *mean, *low, *high; /* [n], in the arena */
+    int n;
+} lud_history_band;
+/* n_runs histories that are not empty; no run gives an empty band. */
+lud_status lud_history_spread(lud_arena *arena, const lud_history *runs, int n_runs, lud_history_band *band,
+                              lud_error *error);
 /* The names of the columns, separated by commas; empty without metrics.csv. In the arena. */
 lud_status lud_history_columns(lud_arena *arena, const char *folder, const char **names, lud_error *error);

@@ -1,0 +1,95 @@
+/* `ludus experiment`: variants, scenarios and seeds, a training each, side by side; then tables and a figure.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/interrupt.h"
+#include "cli/cli.h"
+#include "cli/experiment/jobs.h"
+#include "cli/experiment/results.h"
+
+typedef struct experiment_values {
+    const char *out;
+    int64_t jobs, threads;
+    bool dry, quiet;
+} experiment_values;
+
+#define FLAGS experiment_values
+static const lud_flag flags[] = {
+    TEXT_FLAG("out", 'o', out, "DIR", "folder of the experiment; the same one goes on with it"),
+    INT_FLAG("jobs", 'j', jobs, 1, 1024, "N", "trainings side by side (as many as processors)"),
+    INT_FLAG("threads", 't', threads, 1, 1024, "N", "threads of each (processors divided by trainings)"),
+    SWITCH_FLAG("dry", 0, dry, "check the file and say what would run"),
+    SWITCH_FLAG("quiet", 'q', quiet, "no progress line"),
+};
+
+static void print_plan(const lud_experiment *e, int n_parallel, int n_threads) {
+    printf("%s: %d scenarios x %d variants x %d seeds = %d trainings, %d side by side with %d threads each\n",
+           e->name, e->n_tasks, e->n_variants, e->n_seeds, lud_experiment_n_runs(e), n_parallel, n_threads);
+}
+
+static lud_status do_runs(const experiment_values *values, const lud_experiment *e, int n_parallel,
+                          int n_threads, lud_error *error) {
+    const lud_experiment_jobs jobs = {e, values->out, n_parallel, n_threads, values->quiet};
+    lud_experiment_outcome outcome;
+    lud_text said = {0};
+    LUD_TRY(lud_folder_make(values->out, error));
+    lud_interrupt_install();
+    LUD_TRY(lud_experiment_jobs_run(&jobs, &outcome, error));
+    const lud_status status = lud_experiment_results(e, values->out, &said, error);
+    if (!status) {
+        printf(
+            "\n%s\n%s holds summary.md, summary.csv, summary.tex, runs.csv and curves.png; every run lies in "
+            "%s/SCENARIO/VARIANT/seed-N. Next:\n  ludus view %s/%s/%s/seed-%lld\n",
+            said.bytes ? said.bytes : "", values->out, values->out, values->out, e->tasks[0].name,
+            e->variants[0].name, (long long)e->seeds[0]);
+        if (outcome.found) printf("(%d runs were there already)\n", outcome.found);
+    }
+    lud_text_free(&said);
+    if (!status && outcome.failed)
+        return lud_fail(error, LUD_ERROR_IO, "%d of %d runs failed; the same command tries them again",
+                        outcome.failed, lud_experiment_n_runs(e));
+    return status;
+}
+
+static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
+    (void)n_arguments;
+    const experiment_values *values = data;
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    lud_arena *arena = lud_arena_create(0);
+    lud_experiment *e = calloc(1, sizeof *e);
+    lud_status status = arena && e ? LUD_OK : lud_no_memory(error, "an experiment");
+    if (!status) status = lud_experiment_read(arena, arguments[0], e, error);
+    if (!status && !values->out && !values->dry)
+        status = lud_invalid(error, "experiment: where to? Give a folder with -o DIR");
+    if (!status) status = lud_experiment_check(e, error);
+    if (!status) {
+        const int most = lud_experiment_n_runs(e);
+        int n_parallel = values->jobs > 0 ? (int)values->jobs : cores > 0 ? (int)cores : 1;
+        if (n_parallel > most) n_parallel = most;
+        const int each = cores > n_parallel ? (int)cores / n_parallel : 1;
+        const int n_threads = values->threads > 0 ? (int)values->threads : each;
+        if (!values->quiet || values->dry) print_plan(e, n_parallel, n_threads);
+        fflush(stdout);
+        if (!values->dry) status = do_runs(values, e, n_parallel, n_threads, error);
+    }
+    free(e);
+    lud_arena_destroy(arena);
+    return status;
+}
+
+const lud_verb lud_verb_experiment = {
+    .name = "experiment",
+    .about = "train variants over scenarios and seeds side by side; a table with intervals, a figure",
+    .arguments = "FILE",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    VERB_FLAGS,
+    .notes = "The file names scenarios, variants (settings as --set takes them), seeds and the score, a "
+             "column of\n"
+             "metrics.csv. Runs are processes of their own; what is done is not done again, what was begun "
+             "goes on.\n"
+             "docs/experiments.md explains the file and the table.\n\n"
+             "example: ludus experiment scenarios/experiments/width.yaml -o runs/width\n",
+    .run = run};

@@ -1,0 +1,236 @@
+#include "cli/experiment/jobs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/progress.h"
+#include "learn/runs/parameters.h"
+
+enum { PATH = 4096, MOST_WORDS = 16 + 4 * LUD_EXPERIMENT_SETTINGS };
+
+bool lud_experiment_run_path(const lud_experiment *e, const char *folder, lud_experiment_run run,
+                             const char *ending, char *path, size_t n) {
+    const int length = snprintf(path, n, "%s/%s/%s/seed-%" PRId64 "%s", folder, e->tasks[run.task].name,
+                                e->variants[run.variant].name, e->seeds[run.seed], ending);
+    return length > 0 && (size_t)length < n;
+}
+
+/* ---- what is there ---- */
+
+typedef enum mark { NO_MARK, OTHER_MARK, BEGUN, DONE } mark;
+
+/* What FOLDER/.../seed-N.state says: `begun KEY` or `done KEY`, of these settings or of others. */
+static mark read_mark(const lud_experiment *e, const char *folder, lud_experiment_run run) {
+    char path[PATH], word[8] = "";
+    uint64_t key = 0;
+    if (!lud_experiment_run_path(e, folder, run, ".state", path, sizeof path)) return NO_MARK;
+    FILE *stream = lud_file_stream(path);
+    if (!stream) return NO_MARK;
+    const bool read = fscanf(stream, "%7s %" SCNx64, word, &key) == 2;
+    fclose(stream);
+    if (!read) return NO_MARK;
+    if (key != e->keys[run.task][run.variant]) return OTHER_MARK;
+    return strcmp(word, "done") == 0 ? DONE : BEGUN;
+}
+
+static lud_status write_mark(const lud_experiment *e, const char *folder, lud_experiment_run run,
+                             const char *word, lud_error *error) {
+    char path[PATH], text[64];
+    const int n = snprintf(text, sizeof text, "%s %016" PRIx64 "\n", word, e->keys[run.task][run.variant]);
+    if (!lud_experiment_run_path(e, folder, run, ".state", path, sizeof path))
+        return lud_invalid(error, "%s: a shorter path is needed", folder);
+    return lud_file_write(path, text, (size_t)n, error);
+}
+
+bool lud_experiment_is_done(const lud_experiment *e, const char *folder, lud_experiment_run run) {
+    return read_mark(e, folder, run) == DONE;
+}
+
+/* ---- one process ---- */
+
+typedef struct job {
+    pid_t process; /* 0: the place is free */
+    int number;
+    time_t began;
+} job;
+
+/* The child's side; nothing here allocates. Its own group: Ctrl-C reaches this process, which passes it on
+ * once. */
+static void become(const char *const *words, const char *log, pid_t parent) {
+    const int out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0666),
+              in = open("/dev/null", O_RDONLY);
+    setpgid(0, 0);
+    /* should this process be killed, its runs save and end */
+    if (out < 0 || in < 0 || prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent) _exit(126);
+    if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0) _exit(126);
+    execv("/proc/self/exe", (char *const *)(uintptr_t)words);
+    _exit(127);
+}
+
+static lud_status start(const lud_experiment_jobs *j, int number, job *place, lud_error *error) {
+    const lud_experiment *e = j->experiment;
+    const lud_experiment_run run = lud_experiment_run_at(e, number);
+    const lud_experiment_settings *const from[] = {&e->set, &e->variants[run.variant].set};
+    char path[PATH], log[PATH], above[PATH], seed[24], threads[16];
+    const char *words[MOST_WORDS];
+    int n = 0;
+    bool resumes = false;
+    if (!lud_experiment_run_path(e, j->folder, run, "", path, sizeof path) ||
+        !lud_experiment_run_path(e, j->folder, run, ".log", log, sizeof log))
+        return lud_invalid(error, "%s: a shorter path is needed", j->folder);
+    snprintf(above, sizeof above, "%.*s", (int)(strrchr(path, '/') - path), path);
+    LUD_TRY(lud_folder_make(above, error));
+    LUD_TRY(lud_run_holds(path, "checkpoint.safetensors", &resumes, error));
+    LUD_TRY(write_mark(e, j->folder, run, "begun", error));
+    snprintf(seed, sizeof seed, "%" PRId64, e->seeds[run.seed]);
+    snprintf(threads, sizeof threads, "%d", j->n_threads);
+    words[n++] = "ludus";
+    words[n++] = "train";
+    if (resumes) {
+        words[n++] = path;
+        words[n++] = "--resume";
+    } else {
+        words[n++] = e->tasks[run.task].path;
+        words[n++] = "-o";
+        words[n++] = path;
+        words[n++] = "--overwrite"; /* what is left of one that came to no checkpoint */
+        words[n++] = "--seed";
+        words[n++] = seed;
+        for (int k = 0; k < 2; k++)
+            for (int i = 0; i < from[k]->n; i++) {
+                words[n++] = "--set";
+                words[n++] = from[k]->items[i];
+            }
+    }
+    words[n++] = "--threads";
+    words[n++] = threads;
+    words[n] = NULL;
+    const pid_t parent = getpid(), child = fork();
+    if (child == 0) become(words, log, parent);
+    if (child < 0) return lud_fail(error, LUD_ERROR_IO, "a process cannot be started: %s", strerror(errno));
+    *place = (job){child, number, time(NULL)};
+    return LUD_OK;
+}
+
+/* The last line of a log that says something. */
+static void last_words(const char *log, char text[256]) {
+    FILE *stream = lud_file_stream(log);
+    char line[512];
+    snprintf(text, 256, "no log");
+    if (!stream) return;
+    if (fseek(stream, -4096, SEEK_END) != 0) rewind(stream);
+    while (fgets(line, sizeof line, stream)) {
+        line[strcspn(line, "\r\n")] = '\0';
+        if (line[0]) snprintf(text, 256, "%.250s", line);
+    }
+    fclose(stream);
+    lud_text_tame(text);
+}
+
+static lud_status end(const lud_experiment_jobs *j, const job *ended, int how,
+                      lud_experiment_outcome *outcome, lud_error *error) {
+    const lud_experiment *e = j->experiment;
+    const lud_experiment_run run = lud_experiment_run_at(e, ended->number);
+    char log[PATH], words[256];
+    if (WIFEXITED(how) && WEXITSTATUS(how) == 0) {
+        outcome->done++;
+        return write_mark(e, j->folder, run, "done", error);
+    }
+    if (lud_interrupted()) return LUD_OK; /* it has saved, and goes on next time */
+    outcome->failed++;
+    if (!lud_experiment_run_path(e, j->folder, run, ".log", log, sizeof log)) return LUD_OK;
+    last_words(log, words);
+    lud_log(NULL, LUD_LOG_WARNING, "%s, %s, seed %" PRId64 " failed: %s (%s)", e->tasks[run.task].name,
+            e->variants[run.variant].name, e->seeds[run.seed], words, log);
+    return LUD_OK;
+}
+
+/* ---- all of them ---- */
+
+static lud_status find_missing(const lud_experiment_jobs *j, int *missing, int *n,
+                               lud_experiment_outcome *outcome, lud_error *error) {
+    const lud_experiment *e = j->experiment;
+    for (int k = 0; k < lud_experiment_n_runs(e); k++) {
+        const lud_experiment_run run = lud_experiment_run_at(e, k);
+        const mark m = read_mark(e, j->folder, run);
+        if (m == OTHER_MARK)
+            return lud_invalid(
+                error,
+                "%s/%s/%s has runs of other settings than the experiment's now; name another folder "
+                "with -o, or remove that one",
+                j->folder, e->tasks[run.task].name, e->variants[run.variant].name);
+        outcome->found += m == DONE;
+        if (m != DONE) missing[(*n)++] = k;
+    }
+    return LUD_OK;
+}
+
+static void pass_on(job *places, int n, int signal) {
+    for (int k = 0; k < n; k++)
+        if (places[k].process > 0) kill(places[k].process, signal);
+}
+
+static lud_status run_all(const lud_experiment_jobs *j, job *places, const int *missing, int n_missing,
+                          lud_experiment_outcome *outcome, lud_error *error) {
+    const int n = lud_experiment_n_runs(j->experiment);
+    lud_progress progress;
+    lud_status status = LUD_OK;
+    bool told = false;
+    lud_progress_start(&progress, j->quiet ? NULL : stderr, "experiment", "runs", (uint64_t)n);
+    progress.done = progress.before = (uint64_t)outcome->found;
+    for (int next = 0, running = 0; running > 0 || (next < n_missing && !status && !lud_interrupted());) {
+        for (int k = 0; k < j->n_parallel; k++) {
+            job *place = &places[k];
+            int how;
+            if (place->process > 0 && waitpid(place->process, &how, WNOHANG) == place->process) {
+                const lud_status ended = end(j, place, how, outcome, status ? NULL : error);
+                if (!status) status = ended;
+                place->process = 0;
+                running--;
+            }
+            if (place->process == 0 && next < n_missing && !status && !lud_interrupted()) {
+                status = start(j, missing[next++], place, error);
+                running += !status;
+            }
+        }
+        if ((lud_interrupted() || status) && !told) {
+            told = true;
+            pass_on(places, j->n_parallel, SIGTERM);
+        }
+        lud_progress_note(&progress, "%d running  %d failed", running, outcome->failed);
+        lud_progress_update(&progress, (uint64_t)(outcome->found + outcome->done + outcome->failed));
+        if (running > 0) nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
+    }
+    lud_progress_finish(&progress);
+    if (status) return status;
+    return lud_interrupted()
+               ? lud_fail(error, LUD_INTERRUPTED,
+                          "stopped after %d of %d runs, all are saved; the same command goes on",
+                          outcome->found + outcome->done, n)
+               : LUD_OK;
+}
+
+lud_status lud_experiment_jobs_run(const lud_experiment_jobs *j, lud_experiment_outcome *outcome,
+                                   lud_error *error) {
+    *outcome = (lud_experiment_outcome){0};
+    int *missing = malloc((size_t)lud_experiment_n_runs(j->experiment) * sizeof *missing), n = 0;
+    job *places = calloc((size_t)j->n_parallel, sizeof *places);
+    lud_status status = missing && places ? LUD_OK : lud_no_memory(error, "an experiment");
+    if (!status) status = find_missing(j, missing, &n, outcome, error);
+    if (!status) status = run_all(j, places, missing, n, outcome, error);
+    free(missing);
+    free(places);
+    return status;
+}

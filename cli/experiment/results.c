@@ -1,0 +1,334 @@
+#include "cli/experiment/results.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/scores.h"
+#include "cli/experiment/jobs.h"
+#include "learn/store/history.h"
+#include "render/plot.h"
+
+enum {
+    PATH = 4096,
+    RESAMPLES = 2000,
+    PANEL_WIDTH = 900,
+    PANEL_HEIGHT = 720,
+    MOST_PANELS = 6,
+    MOST_CURVES = 7
+};
+
+typedef struct results {
+    const lud_experiment *e;
+    const char *folder;
+    lud_arena *arena;
+    double *raw;   /* [runs] the score of each, NaN: not there */
+    int *n;        /* [variants][tasks] */
+    double *score; /* [variants][tasks][seeds] normalised, those that are there first */
+    double low[LUD_EXPERIMENT_TASKS], high[LUD_EXPERIMENT_TASKS]; /* scores that count as 0 and 1 */
+    bool normalised;
+} results;
+
+/* ---- scores ---- */
+
+static lud_status read_score(results *r, lud_experiment_run run, double *score, lud_error *error) {
+    char path[PATH];
+    lud_history h;
+    *score = NAN;
+    if (!lud_experiment_is_done(r->e, r->folder, run)) return LUD_OK;
+    if (!lud_experiment_run_path(r->e, r->folder, run, "", path, sizeof path)) return LUD_OK;
+    lud_arena *arena = lud_arena_create(0);
+    if (!arena) return lud_no_memory(error, "scores");
+    const lud_status status = lud_history_read(arena, path, r->e->score, &h, error);
+    if (!status && h.n > 0) *score = h.value[h.n - 1];
+    lud_arena_destroy(arena);
+    return status;
+}
+
+/* One task without ends of its own keeps its units. */
+static void find_ends(results *r) {
+    const lud_experiment *e = r->e;
+    const int per_task = e->n_variants * e->n_seeds;
+    for (int t = 0; t < e->n_tasks; t++) {
+        double low = INFINITY, high = -INFINITY;
+        for (int k = 0; k < per_task; k++) {
+            const double x = r->raw[t * per_task + k];
+            if (!isfinite(x)) continue;
+            low = fmin(low, x);
+            high = fmax(high, x);
+        }
+        r->low[t] = e->least ? high : low;
+        r->high[t] = e->least ? low : high;
+        if (!isnan(e->tasks[t].low)) {
+            r->low[t] = e->tasks[t].low;
+            r->high[t] = e->tasks[t].high;
+        }
+        r->normalised |= !isnan(e->tasks[t].low) || e->n_tasks > 1;
+    }
+}
+
+static double normalised(const results *r, int task, double x) {
+    if (!r->normalised) return r->e->least ? -x : x; /* larger is better, for comparisons */
+    const double length = r->high[task] - r->low[task];
+    return length == 0.0 || !isfinite(length) ? 0.0 : (x - r->low[task]) / length;
+}
+
+static lud_status read_scores(results *r, lud_error *error) {
+    const lud_experiment *e = r->e;
+    const int n = lud_experiment_n_runs(e);
+    r->raw = lud_arena_take_array(r->arena, (size_t)n, sizeof *r->raw);
+    r->score = lud_arena_take_array(r->arena, (size_t)n, sizeof *r->score);
+    r->n = lud_arena_take_array(r->arena, (size_t)(e->n_tasks * e->n_variants), sizeof *r->n);
+    if (!r->raw || !r->score || !r->n) return lud_no_memory(error, "scores");
+    for (int k = 0; k < n; k++) LUD_TRY(read_score(r, lud_experiment_run_at(e, k), &r->raw[k], error));
+    find_ends(r);
+    for (int k = 0; k < n; k++) {
+        const lud_experiment_run run = lud_experiment_run_at(e, k);
+        const int place = run.variant * e->n_tasks + run.task;
+        if (isfinite(r->raw[k]))
+            r->score[place * e->n_seeds + r->n[place]++] = normalised(r, run.task, r->raw[k]);
+    }
+    return LUD_OK;
+}
+
+static lud_scores scores_of(const results *r, int variant) {
+    const lud_experiment *e = r->e;
+    const int first = variant * e->n_tasks;
+    return (lud_scores){e->n_tasks, e->n_seeds, r->n + first, r->score + first * e->n_seeds};
+}
+
+/* ---- tables ---- */
+
+static lud_status write_text(const results *r, const char *name, lud_text *text, lud_error *error) {
+    lud_text path = {0};
+    lud_text_append(&path, "%s/%s", r->folder, name);
+    const lud_status status =
+        path.failed || text->failed
+            ? lud_no_memory(error, "a table")
+            : lud_file_write(path.bytes, text->bytes ? text->bytes : "", text->length, error);
+    lud_text_free(&path);
+    return status;
+}
+
+static lud_status write_runs(const results *r, lud_error *error) {
+    const lud_experiment *e = r->e;
+    lud_text out = {0};
+    lud_text_append(&out, "scenario,variant,seed,%s,normalised\n", e->score);
+    for (int k = 0; k < lud_experiment_n_runs(e); k++) {
+        const lud_experiment_run run = lud_experiment_run_at(e, k);
+        lud_text_append(&out, "%s,%s,%" PRId64 ",", e->tasks[run.task].name, e->variants[run.variant].name,
+                        e->seeds[run.seed]);
+        if (isfinite(r->raw[k])) lud_text_append(&out, "%.17g", r->raw[k]);
+        lud_text_append(&out, ",");
+        if (isfinite(r->raw[k]) && r->normalised)
+            lud_text_append(&out, "%.17g", normalised(r, run.task, r->raw[k]));
+        lud_text_append(&out, "\n");
+    }
+    const lud_status status = write_text(r, "runs.csv", &out, error);
+    lud_text_free(&out);
+    return status;
+}
+
+/* A variant in the summary. */
+typedef struct row {
+    const char *name;
+    int n_runs;
+    lud_interval middle, mean, improvement;
+    double *task_mean; /* [tasks] in the score's own units */
+} row;
+
+static lud_status make_row(const results *r, int variant, row *out, lud_error *error) {
+    const lud_experiment *e = r->e;
+    const lud_scores own = scores_of(r, variant), base = scores_of(r, e->baseline);
+    *out = (row){.name = e->variants[variant].name,
+                 .task_mean = lud_arena_take_array(r->arena, (size_t)e->n_tasks, sizeof(double))};
+    if (!out->task_mean) return lud_no_memory(error, "a table");
+    for (int t = 0; t < e->n_tasks; t++) {
+        double sum = 0.0;
+        for (int s = 0; s < e->n_seeds; s++) {
+            const double x = r->raw[(t * e->n_variants + variant) * e->n_seeds + s];
+            if (isfinite(x)) sum += x;
+        }
+        out->n_runs += own.n[t];
+        out->task_mean[t] = own.n[t] > 0 ? sum / own.n[t] : NAN;
+    }
+    const bool memory = lud_scores_aggregate(&own, LUD_INTERQUARTILE_MEAN, RESAMPLES, 1, &out->middle) &&
+                        lud_scores_aggregate(&own, LUD_MEAN, RESAMPLES, 1, &out->mean) &&
+                        lud_scores_improvement(&own, &base, RESAMPLES, 1, &out->improvement);
+    if (!memory) return lud_no_memory(error, "a table");
+    lud_interval *const both[] = {&out->middle, &out->mean};
+    for (int k = 0; k < 2 && e->least && !r->normalised; k++)
+        *both[k] = (lud_interval){-both[k]->value, -both[k]->high, -both[k]->low};
+    return LUD_OK;
+}
+
+/* How a kind of table writes things. */
+typedef struct style {
+    const char *begin, *cell, *end, *interval, *none;
+    bool escape; /* _ and % mean something */
+} style;
+static const style csv = {"", ",", "\n", "%.6g,%.6g,%.6g", ",,", false};
+static const style markdown = {"| ", " | ", " |\n", "%.4g (%.4g to %.4g)", "", false};
+static const style latex = {"", " & ", " \\\\\n", "%.4g (%.4g, %.4g)", "", true};
+
+static void put(lud_text *out, const style *s, const char *text) {
+    for (const char *c = text; *c; c++)
+        lud_text_append(out, s->escape && strchr("_%&#", *c) ? "\\%c" : "%c", *c);
+}
+static void put_interval(lud_text *out, const style *s, const lud_interval *i) {
+    if (isnan(i->value))
+        lud_text_append(out, "%s", s->none);
+    else
+        lud_text_append(out, s->interval, i->value, i->low, i->high);
+}
+
+static void put_table(const results *r, const row *rows, const style *s, lud_text *out) {
+    const lud_experiment *e = r->e;
+    static const char *const plain[] = {"variant", "runs", "interquartile mean", "mean", "improves on "};
+    static const char *const three[] = {"variant", "runs", "iqm,iqm_low,iqm_high", "mean,mean_low,mean_high",
+                                        "improvement,improvement_low,improvement_high"};
+    lud_text_append(out, "%s", s->begin);
+    for (int k = 0; k < 5; k++) {
+        if (k) lud_text_append(out, "%s", s->cell);
+        put(out, s, s == &csv ? three[k] : plain[k]);
+        if (k == 4 && s != &csv) put(out, s, e->variants[e->baseline].name);
+    }
+    for (int t = 0; t < e->n_tasks; t++) {
+        lud_text_append(out, "%s", s->cell);
+        put(out, s, e->tasks[t].name);
+    }
+    lud_text_append(out, "%s", s->end);
+    if (s == &markdown) {
+        lud_text_append(out, "|");
+        for (int k = 0; k < 5 + e->n_tasks; k++) lud_text_append(out, "---|");
+        lud_text_append(out, "\n");
+    }
+    if (s == &latex) lud_text_append(out, "\\hline\n");
+    for (int v = 0; v < e->n_variants; v++) {
+        lud_text_append(out, "%s", s->begin);
+        put(out, s, rows[v].name);
+        lud_text_append(out, "%s%d%s", s->cell, rows[v].n_runs, s->cell);
+        put_interval(out, s, &rows[v].middle);
+        lud_text_append(out, "%s", s->cell);
+        put_interval(out, s, &rows[v].mean);
+        lud_text_append(out, "%s", s->cell);
+        put_interval(out, s, v == e->baseline ? &(lud_interval){NAN, NAN, NAN} : &rows[v].improvement);
+        for (int t = 0; t < e->n_tasks; t++) {
+            lud_text_append(out, "%s", s->cell);
+            if (!isnan(rows[v].task_mean[t])) lud_text_append(out, "%.5g", rows[v].task_mean[t]);
+        }
+        lud_text_append(out, "%s", s->end);
+    }
+}
+
+static void put_explanation(const results *r, lud_text *out) {
+    const lud_experiment *e = r->e;
+    lud_text_append(out,
+                    "\nIntervals hold the middle 95 %% of %d bootstrap samples, drawn within each scenario. ",
+                    RESAMPLES);
+    if (r->normalised)
+        lud_text_append(out, "Interquartile mean and mean are of %s normalised for each scenario: 0 is",
+                        e->score);
+    for (int t = 0; t < e->n_tasks && r->normalised; t++)
+        lud_text_append(out, "%s %.4g and 1 is %.4g in %s", t ? "," : "", r->low[t], r->high[t],
+                        e->tasks[t].name);
+    if (!r->normalised) lud_text_append(out, "Scores are %s as measured", e->score);
+    lud_text_append(
+        out,
+        "; %s is better. `improves on %s` is the probability that a run of the variant beats one of "
+        "%s on the same scenario. The last columns are means of %s in its own units.\n",
+        r->normalised || !e->least ? "more" : "less", e->variants[e->baseline].name,
+        e->variants[e->baseline].name, e->score);
+}
+
+static lud_status write_summary(const results *r, lud_text *said, lud_error *error) {
+    const lud_experiment *e = r->e;
+    row rows[LUD_EXPERIMENT_VARIANTS];
+    for (int v = 0; v < e->n_variants; v++) LUD_TRY(make_row(r, v, &rows[v], error));
+    lud_text numbers = {0}, tex = {0};
+    lud_text_append(said, "# %s\n\n%s%s", e->name, e->about ? e->about : "", e->about ? "\n\n" : "");
+    put_table(r, rows, &markdown, said);
+    put_explanation(r, said);
+    put_table(r, rows, &csv, &numbers);
+    lud_text_append(&tex, "\\begin{tabular}{lr");
+    for (int k = 0; k < 3 + e->n_tasks; k++) lud_text_append(&tex, "l");
+    lud_text_append(&tex, "}\n");
+    put_table(r, rows, &latex, &tex);
+    lud_text_append(&tex, "\\end{tabular}\n");
+    lud_status status = write_text(r, "summary.md", said, error);
+    if (!status) status = write_text(r, "summary.csv", &numbers, error);
+    if (!status) status = write_text(r, "summary.tex", &tex, error);
+    lud_text_free(&numbers);
+    lud_text_free(&tex);
+    return status;
+}
+
+/* ---- figure ---- */
+
+/* The curve of a variant: the mean of its runs, with a band from the lowest to the highest. */
+static lud_status make_curve(const results *r, int task, int variant, lud_plot_curve *curve,
+                             const char **x_name, lud_error *error) {
+    const lud_experiment *e = r->e;
+    lud_history *runs = lud_arena_take_array(r->arena, (size_t)e->n_seeds, sizeof *runs);
+    int n = 0;
+    if (!runs) return lud_no_memory(error, "curves");
+    for (int s = 0; s < e->n_seeds; s++) {
+        char path[PATH];
+        if (!lud_experiment_run_path(e, r->folder, (lud_experiment_run){task, variant, s}, "", path,
+                                     sizeof path))
+            continue;
+        LUD_TRY(lud_history_read(r->arena, path, e->curve, &runs[n], error));
+        if (runs[n].n > 0) *x_name = runs[n].steps_name;
+        n += runs[n].n > 0;
+    }
+    *curve = (lud_plot_curve){.name = e->variants[variant].name,
+                              .colour = (int[]){2, 0, 1, 3, 4, 6, 5}[variant % 7]};
+    lud_history_band band;
+    LUD_TRY(lud_history_spread(r->arena, runs, n, &band, error));
+    curve->x = band.steps;
+    curve->y = band.mean;
+    curve->low = band.low;
+    curve->high = band.high;
+    curve->n = band.n;
+    return LUD_OK;
+}
+
+static lud_status draw_curves(const results *r, lud_error *error) {
+    const lud_experiment *e = r->e;
+    const int n = e->n_tasks < MOST_PANELS ? e->n_tasks : MOST_PANELS;
+    const int n_curves = e->n_variants < MOST_CURVES ? e->n_variants : MOST_CURVES;
+    lud_plot_panel panels[MOST_PANELS];
+    lud_plot_curve *curves = lud_arena_take_array(r->arena, (size_t)(n * n_curves), sizeof *curves);
+    lud_text path = {0}, titles[MOST_PANELS] = {{0}};
+    lud_status status = curves ? LUD_OK : lud_no_memory(error, "curves");
+    for (int t = 0; t < n && !status; t++) {
+        lud_text_append(&titles[t], "%s, %s", e->tasks[t].name, e->curve);
+        panels[t] = (lud_plot_panel){.title = titles[t].bytes ? titles[t].bytes : "",
+                                     .x_name = "iteration",
+                                     .curves = curves + t * n_curves,
+                                     .n_curves = n_curves};
+        for (int v = 0; v < n_curves && !status; v++)
+            status = make_curve(r, t, v, &curves[t * n_curves + v], &panels[t].x_name, error);
+    }
+    lud_text_append(&path, "%s/curves.png", r->folder);
+    if (!status && path.failed) status = lud_no_memory(error, "curves");
+    if (!status)
+        status = lud_plot_write(path.bytes, panels, n, PANEL_WIDTH, PANEL_HEIGHT, 2, LUD_THEME_LIGHT, error);
+    for (int t = 0; t < MOST_PANELS; t++) lud_text_free(&titles[t]);
+    lud_text_free(&path);
+    return status;
+}
+
+lud_status lud_experiment_results(const lud_experiment *e, const char *folder, lud_text *said,
+                                  lud_error *error) {
+    results r = {.e = e, .folder = folder, .arena = lud_arena_create(0)};
+    lud_status status = r.arena ? read_scores(&r, error) : lud_no_memory(error, "results");
+    if (!status) status = write_runs(&r, error);
+    if (!status) status = write_summary(&r, said, error);
+    if (!status) status = draw_curves(&r, error);
+    lud_arena_destroy(r.arena);
+    return status;
+}
