@@ -6,7 +6,6 @@
 #include "cli/rollout_report.h"
 #include "learn/learner.h"
 #include "learn/runs/run.h"
-#include "render/canvas/picture.h"
 #include "render/plot.h"
 
 typedef struct eval_values {
@@ -218,7 +217,7 @@ static lud_status check_flags(const lud_learner_kind *kind, const char *folder, 
                  {"--plot", values->plot && reports_all(kind), LUD_HONOURS_CURVES},
                  {"--against", values->against && reports_all(kind), LUD_HONOURS_AGAINST}};
     if (values->plot) {
-        LUD_TRY(lud_picture_check_path(values->plot, error));
+        LUD_TRY(lud_plot_check_path(values->plot, error));
     }
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
         if (!asked[i].given || kind->honours & asked[i].bit) continue;

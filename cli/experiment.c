@@ -39,11 +39,11 @@ static lud_status do_runs(const experiment_values *values, const lud_experiment 
     LUD_TRY(lud_experiment_jobs_run(&jobs, &outcome, error));
     const lud_status status = lud_experiment_results(e, values->out, &said, error);
     if (!status) {
-        printf(
-            "\n%s\n%s holds summary.md, summary.csv, summary.tex, runs.csv and curves.png; every run lies in "
-            "%s/SCENARIO/VARIANT/seed-N. Next:\n  ludus view %s/%s/%s/seed-%lld\n",
-            said.bytes ? said.bytes : "", values->out, values->out, values->out, e->tasks[0].name,
-            e->variants[0].name, (long long)e->seeds[0]);
+        printf("\n%s\n%s holds summary.md, summary.csv, summary.tex, runs.csv, curves.png and curves.svg; "
+               "every run lies in "
+               "%s/SCENARIO/VARIANT/seed-N. Next:\n  ludus view %s/%s/%s/seed-%lld\n",
+               said.bytes ? said.bytes : "", values->out, values->out, values->out, e->tasks[0].name,
+               e->variants[0].name, (long long)e->seeds[0]);
         if (outcome.found) printf("(%d runs were there already)\n", outcome.found);
     }
     lud_text_free(&said);

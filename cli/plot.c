@@ -4,7 +4,6 @@
 #include "base/number.h"
 #include "cli/cli.h"
 #include "learn/store/history.h"
-#include "render/canvas/picture.h"
 #include "render/plot.h"
 
 enum { MOST_RUNS = 7, MOST_PANELS = 6, PANEL_WIDTH = 900, PANEL_HEIGHT = 720, GREY = 5 };
@@ -16,7 +15,7 @@ typedef struct plot_values {
 
 #define FLAGS plot_values
 static const lud_flag flags[] = {
-    TEXT_FLAG("out", 'o', out, "FILE", "the picture to write (.png)"),
+    TEXT_FLAG("out", 'o', out, "FILE", "the picture to write (.png or .svg)"),
     LIST_FLAG("column", 'c', columns, "NAME",
               "a column of metrics.csv, a panel each; several with commas, or given several times"),
     TEXT_FLAG("x", 'x', x, "NAME", "the column of the horizontal axis, e.g. seconds; else steps"),
@@ -40,11 +39,38 @@ static lud_status read_level(const char *text, level *l, lud_error *error) {
 
 /* No run has the column, or none was asked for (null). */
 static lud_status no_such_column(lud_arena *arena, const char *column, const char *folder, lud_error *error) {
-    const char *names;
+    const char *names, *const *runs;
+    int n;
+    LUD_TRY(lud_history_group(arena, folder, &runs, &n, error));
+    if (n > 0) folder = runs[0];
     LUD_TRY(lud_history_columns(arena, folder, &names, error));
     if (!*names) return lud_invalid(error, "%s has no metrics.csv: not a training", folder);
     if (!column) return lud_invalid(error, "name columns with -c; %s/metrics.csv has %s", folder, names);
     return lud_invalid(error, "nothing was measured of '%s'; %s/metrics.csv has %s", column, folder, names);
+}
+
+/* Of a run; of a folder of runs the mean, and a band from the lowest to the highest. */
+static lud_status read_curve(lud_arena *arena, const char *x, const char *column, const char *folder,
+                             lud_plot_curve *curve, const char **x_name, lud_error *error) {
+    const char *const *runs;
+    int n, n_read = 0;
+    lud_history_band band;
+    *curve = (lud_plot_curve){0};
+    LUD_TRY(lud_history_group(arena, folder, &runs, &n, error));
+    lud_history *histories = lud_arena_take_array(arena, (size_t)n + 1, sizeof *histories);
+    if (!histories) return lud_no_memory(error, "a plot");
+    for (int k = 0; k < n; k++) {
+        LUD_TRY(lud_history_read_over(arena, runs[k], x, column, &histories[n_read], error));
+        if (histories[n_read].n > 0) *x_name = histories[n_read++].steps_name;
+    }
+    if (n_read == 1) {
+        *curve = (lud_plot_curve){.x = histories[0].steps, .y = histories[0].value, .n = histories[0].n};
+        return LUD_OK;
+    }
+    LUD_TRY(lud_history_spread(arena, histories, n_read, &band, error));
+    *curve =
+        (lud_plot_curve){.x = band.steps, .y = band.mean, .low = band.low, .high = band.high, .n = band.n};
+    return LUD_OK;
 }
 
 static lud_status fill_panel(lud_arena *arena, const char *x, const char *column, const char *const *folders,
@@ -58,14 +84,14 @@ static lud_status fill_panel(lud_arena *arena, const char *x, const char *column
     ends[0] = ends[1] = 0.0;
     int n_points = 0;
     for (int r = 0; r < n_folders; r++) {
-        lud_history h;
-        LUD_TRY(lud_history_read_over(arena, folders[r], x, column, &h, error));
-        if (h.n == 0) continue;
-        n_points += h.n;
-        panel->x_name = h.steps_name;
-        ends[1] = fmax(ends[1], h.steps[h.n - 1]);
-        curves[panel->n_curves++] = (lud_plot_curve){
-            .name = lud_run_name(folders[r]), .x = h.steps, .y = h.value, .n = h.n, .colour = colours[r]};
+        lud_plot_curve *curve = &curves[panel->n_curves];
+        LUD_TRY(read_curve(arena, x, column, folders[r], curve, &panel->x_name, error));
+        if (curve->n == 0) continue;
+        n_points += curve->n;
+        ends[1] = fmax(ends[1], curve->x[curve->n - 1]);
+        curve->name = lud_run_name(folders[r]);
+        curve->colour = colours[r];
+        panel->n_curves++;
     }
     if (n_points == 0) return no_such_column(arena, column, folders[0], error);
     for (int l = 0; l < n_levels; l++)
@@ -94,7 +120,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     lud_plot_panel panels[MOST_PANELS];
     lud_arena *arena = lud_arena_create(0);
     lud_status status = arena ? LUD_OK : lud_no_memory(error, "a plot");
-    if (!status && values->out) status = lud_picture_check_path(values->out, error);
+    if (!status && values->out) status = lud_plot_check_path(values->out, error);
     if (!status && values->columns.n == 0) status = no_such_column(arena, NULL, arguments[0], error);
     if (!status && !values->out)
         status = lud_invalid(error, "'ludus plot' needs -o FILE, for example -o curves.png");
@@ -121,6 +147,9 @@ const lud_verb lud_verb_plot = {
     .min_arguments = 1,
     .max_arguments = MOST_RUNS,
     VERB_FLAGS,
-    .notes = "Without -c it says which columns there are.\n\n"
-             "example: ludus plot runs/seed1 runs/seed2 -c return -c success -o curves.png\n",
+    .notes =
+        "Without -c it says which columns there are. A folder that holds several RUNs is one curve: their\n"
+        "mean, with a band from the lowest to the highest.\n\n"
+        "example: ludus plot runs/width/simple/narrow runs/width/simple/wide -c return -o bands.png\n"
+        "         ludus plot runs/seed1 runs/seed2 -c return -c success -o curves.png\n",
     .run = run};

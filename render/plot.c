@@ -3,104 +3,43 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "render/canvas/canvas.h"
 #include "render/canvas/picture.h"
+#include "render/plot_axes.h"
+#include "render/plot_svg.h"
 
 typedef struct drawer {
     lud_canvas *canvas;
     const lud_theme *theme;
     float s;
     lud_box box; /* of the curves */
-    double x0, x1, y0, y1;
-    double up, along; /* between ticks */
-    bool incomplete;  /* a curve is missing */
+    lud_plot_axes axes;
+    bool incomplete; /* a curve is missing */
 } drawer;
 
-double lud_plot_step(double length, int most) {
-    if (!(length > 0.0) || !isfinite(length)) return 1.0;
-    const double raw = length / most, power = pow(10.0, floor(log10(raw)));
-    for (int k = 0; k < 3; k++) {
-        static const double steps[] = {1.0, 2.0, 5.0};
-        if (steps[k] * power >= raw * (1.0 - 1e-9)) return steps[k] * power;
-    }
-    return 10.0 * power;
-}
-
-static bool is_point(const lud_plot_curve *curve, int i) {
-    return isfinite(curve->x[i]) && isfinite(curve->y[i]);
-}
-
-static bool has_band(const lud_plot_curve *curve, int i) {
-    return curve->low && curve->high && isfinite(curve->low[i]) && isfinite(curve->high[i]);
-}
-
-/* Numbers near the largest that there are: a range between two of them would be infinite. */
-static double kept(double value) {
-    return fmax(-1e300, fmin(value, 1e300));
-}
-
-/* Of an axis: 1 where all is the same, and wide enough for its marks to be different numbers. */
-static double least_range(double first, double last) {
-    const double size = fmax(fabs(first), fabs(last));
-    return first == last ? fmax(1.0, 1e-6 * size) : 1e-9 * size;
-}
-
-/* The ends of both axes, on ticks. */
-static void find_axes(drawer *d, const lud_plot_panel *panel) {
-    d->x0 = d->y0 = 0.0;
-    d->x1 = d->y1 = -INFINITY;
-    for (int c = 0; c < panel->n_curves; c++)
-        for (int i = 0; i < panel->curves[c].n; i++) {
-            if (!is_point(&panel->curves[c], i)) continue;
-            if (has_band(&panel->curves[c], i)) {
-                d->y0 = fmin(d->y0, kept(panel->curves[c].low[i]));
-                d->y1 = fmax(d->y1, kept(panel->curves[c].high[i]));
-            }
-            d->x0 = fmin(d->x0, kept(panel->curves[c].x[i]));
-            d->x1 = fmax(d->x1, kept(panel->curves[c].x[i]));
-            d->y0 = fmin(d->y0, kept(panel->curves[c].y[i]));
-            d->y1 = fmax(d->y1, kept(panel->curves[c].y[i]));
-        }
-    d->x1 = fmax(d->x1, d->x0 + least_range(d->x0, d->x1));
-    d->y1 = fmax(d->y1, d->y0 + least_range(d->y0, d->y1));
-    d->along = lud_plot_step(d->x1 - d->x0, 5);
-    d->up = lud_plot_step(d->y1 - d->y0, 5);
-    d->y0 = floor(d->y0 / d->up) * d->up;
-    d->y1 = ceil(d->y1 / d->up) * d->up;
-}
-
 static float x_of(const drawer *d, double x) {
-    return d->box.x + d->box.w * (float)((kept(x) - d->x0) / (d->x1 - d->x0));
+    return d->box.x + d->box.w * (float)((lud_plot_kept(x) - d->axes.x0) / (d->axes.x1 - d->axes.x0));
 }
 static float y_of(const drawer *d, double y) {
-    return d->box.y + d->box.h * (float)((d->y1 - kept(y)) / (d->y1 - d->y0));
-}
-
-static void number_text(double value, char text[24]) {
-    const double size = fabs(value);
-    if (size >= 1e6)
-        snprintf(text, 24, "%g M", value / 1e6);
-    else if (size >= 1e4)
-        snprintf(text, 24, "%g k", value / 1e3);
-    else
-        snprintf(text, 24, "%g", fabs(value) < 1e-12 ? 0.0 : value);
+    return d->box.y + d->box.h * (float)((d->axes.y1 - lud_plot_kept(y)) / (d->axes.y1 - d->axes.y0));
 }
 
 static void draw_axes(const drawer *d, const char *x_name) {
     const float line = lud_canvas_line_height(d->canvas, LUD_TEXT_SMALL);
     char text[24];
-    const double up = d->up, along = d->along;
-    for (int k = 0; d->y0 + up * k <= d->y1 + 1e-9 * up; k++) {
-        const float y = roundf(y_of(d, d->y0 + up * k));
+    const double up = d->axes.up, along = d->axes.along;
+    for (int k = 0; d->axes.y0 + up * k <= d->axes.y1 + 1e-9 * up; k++) {
+        const float y = roundf(y_of(d, d->axes.y0 + up * k));
         lud_canvas_rect(d->canvas, (lud_box){d->box.x, y, d->box.w, fmaxf(1, d->s)}, d->theme->grid_line);
-        number_text(d->y0 + up * k, text);
+        lud_plot_number(d->axes.y0 + up * k, text);
         lud_canvas_text(d->canvas,
                         d->box.x - 8 * d->s - lud_canvas_text_width(d->canvas, LUD_TEXT_SMALL, text),
                         y - 0.5f * line, LUD_TEXT_SMALL, d->theme->muted, text);
     }
-    for (double x = ceil(d->x0 / along) * along; x <= d->x1 + 1e-9 * along; x += along) {
-        number_text(x, text);
+    for (double x = ceil(d->axes.x0 / along) * along; x <= d->axes.x1 + 1e-9 * along; x += along) {
+        lud_plot_number(x, text);
         lud_canvas_text(d->canvas, x_of(d, x) - 0.5f * lud_canvas_text_width(d->canvas, LUD_TEXT_SMALL, text),
                         d->box.y + d->box.h + 6 * d->s, LUD_TEXT_SMALL, d->theme->muted, text);
     }
@@ -117,7 +56,8 @@ static lud_rgba colour_of(const drawer *d, const lud_plot_curve *curve) {
 static void draw_band(const drawer *d, const lud_plot_curve *curve) {
     const lud_rgba colour = lud_faded(colour_of(d, curve), 0.16f);
     for (int i = 0; i + 1 < curve->n; i++) {
-        if (!is_point(curve, i) || !is_point(curve, i + 1) || !has_band(curve, i) || !has_band(curve, i + 1))
+        if (!lud_plot_is_point(curve, i) || !lud_plot_is_point(curve, i + 1) ||
+            !lud_plot_has_band(curve, i) || !lud_plot_has_band(curve, i + 1))
             continue;
         const float left = x_of(d, curve->x[i]), right = x_of(d, curve->x[i + 1]);
         for (float x = ceilf(left); x < right; x++) {
@@ -134,7 +74,7 @@ static void draw_curve(drawer *d, const lud_plot_curve *curve) {
     d->incomplete = d->incomplete || !points;
     int n = 0;
     for (int i = 0; points && i <= curve->n; i++) {
-        if (i < curve->n && is_point(curve, i)) {
+        if (i < curve->n && lud_plot_is_point(curve, i)) {
             points[n][0] = x_of(d, curve->x[i]);
             points[n++][1] = y_of(d, curve->y[i]);
             continue;
@@ -169,7 +109,7 @@ static void draw_panel(drawer *d, const lud_plot_panel *panel, lud_box face) {
     const float right = pad + 14 * d->s; /* half of the last number stands beyond the axis */
     d->box = (lud_box){left, top, face.x + face.w - right - left,
                        face.y + face.h - top - pad - 2 * line - 8 * d->s};
-    find_axes(d, panel);
+    lud_plot_axes_find(panel, &d->axes);
     draw_axes(d, panel->x_name);
     for (int c = 0; c < panel->n_curves; c++) draw_band(d, &panel->curves[c]);
     for (int faint = 1; faint >= 0; faint--)
@@ -177,8 +117,21 @@ static void draw_panel(drawer *d, const lud_plot_panel *panel, lud_box face) {
             if (panel->curves[c].faint == faint) draw_curve(d, &panel->curves[c]);
 }
 
+static bool is_svg(const char *path) {
+    const size_t length = strlen(path);
+    return length > 4 && strcmp(path + length - 4, ".svg") == 0;
+}
+
+lud_status lud_plot_check_path(const char *path, lud_error *error) {
+    lud_error other = {0};
+    if (is_svg(path) || !lud_picture_check_path(path, &other)) return LUD_OK;
+    return lud_invalid(error, "%s: a plot is written as .png or .svg; end the name with one of them", path);
+}
+
 lud_status lud_plot_write(const char *path, const lud_plot_panel *panels, int n, int panel_width, int height,
                           float scale, lud_theme_name theme, lud_error *error) {
+    LUD_TRY(lud_plot_check_path(path, error));
+    if (is_svg(path)) return lud_plot_write_svg(path, panels, n, panel_width, height, scale, theme, error);
     drawer d = {.theme = lud_theme_get(theme), .s = scale};
     LUD_TRY(lud_canvas_create_offscreen(n * panel_width, height, scale, &d.canvas, error));
     lud_canvas_begin(d.canvas, d.theme->floor);

@@ -313,10 +313,14 @@ static lud_status draw_curves(const results *r, lud_error *error) {
         for (int v = 0; v < n_curves && !status; v++)
             status = make_curve(r, t, v, &curves[t * n_curves + v], &panels[t].x_name, error);
     }
-    lud_text_append(&path, "%s/curves.png", r->folder);
-    if (!status && path.failed) status = lud_no_memory(error, "curves");
-    if (!status)
-        status = lud_plot_write(path.bytes, panels, n, PANEL_WIDTH, PANEL_HEIGHT, 2, LUD_THEME_LIGHT, error);
+    static const char *const endings[] = {"png", "svg"};
+    for (int k = 0; k < 2 && !status; k++) {
+        lud_text_clear(&path);
+        lud_text_append(&path, "%s/curves.%s", r->folder, endings[k]);
+        status = path.failed ? lud_no_memory(error, "curves")
+                             : lud_plot_write(path.bytes, panels, n, PANEL_WIDTH, PANEL_HEIGHT, 2,
+                                              LUD_THEME_LIGHT, error);
+    }
     for (int t = 0; t < MOST_PANELS; t++) lud_text_free(&titles[t]);
     lud_text_free(&path);
     return status;

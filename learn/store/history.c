@@ -1,5 +1,6 @@
 #include "learn/store/history.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +83,37 @@ lud_status lud_history_read_over(lud_arena *arena, const char *folder, const cha
     history->steps = steps;
     history->value = value;
     return LUD_OK;
+}
+
+static bool has_metrics(const char *folder) {
+    lud_text path = {0};
+    lud_text_append(&path, "%s/metrics.csv", folder);
+    const bool there = !path.failed && lud_file_exists(path.bytes);
+    lud_text_free(&path);
+    return there;
+}
+
+lud_status lud_history_group(lud_arena *arena, const char *folder, const char *const **runs, int *n,
+                             lud_error *error) {
+    struct dirent **entries = NULL;
+    const bool single = has_metrics(folder);
+    const int n_entries = single ? 0 : scandir(folder, &entries, NULL, alphasort);
+    const char **names = lud_arena_take_array(arena, n_entries > 0 ? (size_t)n_entries : 1, sizeof *names);
+    lud_status status = names ? LUD_OK : lud_no_memory(error, "runs");
+    *n = 0;
+    if (!status && single) names[(*n)++] = folder;
+    for (int k = 0; k < n_entries; k++) {
+        lud_text path = {0};
+        if (entries[k]->d_name[0] != '.') lud_text_append(&path, "%s/%s", folder, entries[k]->d_name);
+        if (!status && path.length && !path.failed && has_metrics(path.bytes) &&
+            !(names[(*n)++] = lud_arena_text(arena, path.bytes, path.length)))
+            status = lud_no_memory(error, "runs");
+        lud_text_free(&path);
+        free(entries[k]);
+    }
+    free(entries);
+    *runs = names;
+    return status;
 }
 
 /* The value at a step within the history; *k is where it was found last. */

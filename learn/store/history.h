@@ -23,6 +23,10 @@ lud_status lud_history_read(lud_arena *arena, const char *folder, const char *co
  * must outlive the history. */
 lud_status lud_history_read_over(lud_arena *arena, const char *folder, const char *x, const char *column,
                                  lud_history *history, lud_error *error);
+/* The runs of a group: `folder` itself where it has metrics.csv, else the folders in it that have, by name.
+ * None is no error. Names lie in the arena. */
+lud_status lud_history_group(lud_arena *arena, const char *folder, const char *const **runs, int *n,
+                             lud_error *error);
 /* Several runs' histories of a column as one: the mean, the lowest and the highest of them at every step at
  * which the first measured, from where all have begun to where one ends; between its steps a run lies on a
  * line. */

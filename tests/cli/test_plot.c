@@ -105,6 +105,27 @@ static void test_curves(void **unused) {
     lud_arena_destroy(arena);
 }
 
+/* Lines and letters, with what XML would read as its own escaped. */
+static void test_svg(void **unused) {
+    (void)unused;
+    size_t n;
+    char *bytes;
+    lud_error error = {0};
+    lud_arena *arena = lud_arena_create(0);
+    check(LUDUS("plot", rising, other, "-c", "return", "-l", "2=a<b&c", "-o", "curves.svg"), 0,
+          "curves.svg written");
+    assert_int_equal(lud_file_read(arena, "curves.svg", 0, &bytes, &n, &error), LUD_OK);
+    assert_ptr_equal(strstr(bytes, "<svg xmlns="), bytes);
+    assert_string_equal(bytes + n - 7, "</svg>\n");
+    int lines = 0;
+    for (const char *at = bytes; (at = strstr(at, "<polyline")); at++) lines++;
+    assert_int_equal(lines, 3); /* two runs and a level */
+    assert_non_null(strstr(bytes, ">a&lt;b&amp;c</text>"));
+    assert_null(strstr(bytes, "nan"));
+    unlink("curves.svg");
+    lud_arena_destroy(arena);
+}
+
 static void test_errors(void **unused) {
     (void)unused;
     check(LUDUS("plot", rising), 2, "name columns with -c; ");
@@ -113,8 +134,8 @@ static void test_errors(void **unused) {
     check(LUDUS("plot", rising, "-c", "return", "-x", "seconds", "-o", picture), 2,
           "nothing was measured of");
     check(LUDUS("plot", empty, "-c", "return", "-o", picture), 2, "empty has no metrics.csv: not a training");
-    check(LUDUS("plot", rising, "-c", "return", "-o", "curves.svg"), 2,
-          "curves.svg: a picture is written as .png");
+    check(LUDUS("plot", rising, "-c", "return", "-o", "curves.pdf"), 2,
+          "curves.pdf: a plot is written as .png or .svg");
     check(LUDUS("plot", rising, "-c", "return"), 2, "'ludus plot' needs -o FILE");
     check(LUDUS("plot", rising, "-c", "return", "-l", "high", "-o", picture), 2,
           "--level: expected a number and a name as in -7.6=scripted, found 'high'");
@@ -125,6 +146,7 @@ static void test_errors(void **unused) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_curves), cmocka_unit_test(test_errors)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_curves), cmocka_unit_test(test_svg),
+                                       cmocka_unit_test(test_errors)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -206,7 +206,8 @@ static void its_curves_grow(void **state) {
         assert_true(lud_viewer_moving(s.viewer));
         pass(&s, 0.1);
         assert_false(lud_viewer_moving(s.viewer));
-        assert_true(differing(s.canvas, before, width, height) > (height < 600 ? 5 : 60)); /* no room for curves */
+        assert_true(differing(s.canvas, before, width, height) >
+                    (height < 600 ? 5 : 60)); /* no room for curves */
         if (getenv("LUDUS_PICTURES")) {
             char path[256];
             snprintf(path, sizeof path, "%s/training-%d.png", getenv("LUDUS_PICTURES"), width);
