@@ -69,7 +69,7 @@ static float density(SDL_Window *window, SDL_Renderer *renderer) {
 }
 
 static void run_loop(SDL_Window *window, SDL_Renderer *renderer, lud_canvas *canvas, lud_viewer *viewer,
-                     const lud_view_training *training, double began, lud_window_report *report) {
+                     double began, lud_window_report *report) {
     double last = lud_clock_seconds();
     bool changed = true;
     while (!lud_viewer_wants_to_quit(viewer) && !lud_interrupted()) {
@@ -88,10 +88,9 @@ static void run_loop(SDL_Window *window, SDL_Renderer *renderer, lud_canvas *can
             if (!report->frames++) report->first_frame_seconds = lud_clock_seconds() - began;
             changed = false;
         }
-        /* where the display does not hold us back (no vertical sync), 60 pictures a second are enough, and
-         * half of them beside a training that wants the processor */
-        double rest = 1.0 / (training && training->running ? 30 : 60) - (lud_clock_seconds() - now);
-        if (rest > 0.001) SDL_Delay((Uint32)(rest * 1000));
+        /* where the display does not hold us back (no vertical sync); an event ends the rest */
+        const double rest = lud_viewer_rest(viewer) - (lud_clock_seconds() - now);
+        if (rest > 0.001) SDL_WaitEventTimeout(NULL, (int)(rest * 1000));
     }
 }
 
@@ -138,7 +137,7 @@ lud_status lud_view(const lud_view_options *options, lud_window_report *report, 
         const lud_scenario *scenario = lud_viewer_scenario(viewer);
         snprintf(title, sizeof title, "%s - Ludus", scenario->name ? scenario->name : options->path);
         SDL_SetWindowTitle(window, title);
-        run_loop(window, renderer, canvas, viewer, options->training, began, report);
+        run_loop(window, renderer, canvas, viewer, began, report);
     }
     lud_viewer_destroy(viewer);
     lud_canvas_destroy(canvas);

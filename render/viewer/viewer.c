@@ -228,10 +228,22 @@ void lud_viewer_update(lud_viewer *v, double seconds) {
     }
 }
 
-bool lud_viewer_moving(const lud_viewer *v) {
+/* Whether something other than what always moves (water, lava) moves. */
+static bool is_lively(const lud_viewer *v) {
     const lud_view_training *training = v->options->training;
     return (training && training->version != v->drawn) || v->playback.playing || v->playback.since_step < 1 ||
-           v->shown.motion || v->message.text[0] || v->mouse.dragging || v->mouse.scrubbing;
+           v->message.text[0] || v->mouse.dragging || v->mouse.scrubbing;
+}
+
+bool lud_viewer_moving(const lud_viewer *v) {
+    return is_lively(v) || v->shown.motion;
+}
+
+double lud_viewer_rest(const lud_viewer *v) {
+    static const double lively = 1.0 / 60, beside_training = 1.0 / 30, idle = 1.0 / 12, still = 0.25;
+    const lud_view_training *training = v->options->training;
+    if (is_lively(v)) return training && training->running ? beside_training : lively;
+    return v->shown.motion ? idle : still;
 }
 
 /* ---- files ---- */

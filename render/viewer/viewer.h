@@ -43,6 +43,9 @@ void lud_viewer_update(lud_viewer *viewer, double seconds);
 void lud_viewer_draw(lud_viewer *viewer, lud_canvas *canvas);
 /* Whether anything on the picture moves by itself, so that it must be drawn again. */
 bool lud_viewer_moving(const lud_viewer *viewer);
+/* Seconds until it wants to be updated again, when nothing happens: of a picture that moves a sixtieth, half
+ * as often beside a training, which wants the processor; seldom where it is paused. */
+double lud_viewer_rest(const lud_viewer *viewer);
 bool lud_viewer_wants_to_quit(const lud_viewer *viewer);
 
 /* For the window and for tests. */

@@ -77,7 +77,7 @@ static void test_hints(void **state) {
             "sweep: what varies stands behind -v: -v learner.beta_r=1:100:10:log");
     refused(LUDUS("sweep", KEY, "-q", "-v", "learner.beta_rr=1,2"), "did you mean 'beta_r'?");
     refused(LUDUS("plot", folder, "-c", "loss", "-o", "x.jpg"), "x.jpg: a plot is written as .png or .svg");
-    refused(LUDUS("plot", folder, "-c", "loss", "-o", "-"), "-: a picture is written as .png");
+    refused(LUDUS("plot", folder, "-c", "loss", "-o", "-"), "-: a plot is written as .png or .svg");
 }
 
 /* `--policy` is a RUN whose learner can act here, or an error. */
