@@ -24,8 +24,8 @@ typedef struct lud_interval {
     double value, low, high;
 } lud_interval;
 
-/* The mean of the middle half of n numbers, which are sorted: a quarter (rounded down) is left out at each
- * end. NaN for none. */
+/* The mean of the middle half of n numbers: a quarter (rounded down) is left out at each end. Sorts them. NaN
+ * for none. */
 double lud_interquartile_mean(double *values, int n);
 
 /* The aggregate; its interval holds the middle 95 % of `resamples` bootstrap samples, in each of which every

@@ -63,7 +63,6 @@ bool lud_experiment_is_done(const lud_experiment *e, const char *folder, lud_exp
 typedef struct job {
     pid_t process; /* 0: the place is free */
     int number;
-    time_t began;
 } job;
 
 /* The child's side; nothing here allocates. Its own group: Ctrl-C reaches this process, which passes it on
@@ -120,7 +119,7 @@ static lud_status start(const lud_experiment_jobs *j, int number, job *place, lu
     const pid_t parent = getpid(), child = fork();
     if (child == 0) become(words, log, parent);
     if (child < 0) return lud_fail(error, LUD_ERROR_IO, "a process cannot be started: %s", strerror(errno));
-    *place = (job){child, number, time(NULL)};
+    *place = (job){child, number};
     return LUD_OK;
 }
 
