@@ -1,4 +1,4 @@
-/* Line charts as data: panels, each with curves over a common axis; render/plot.h draws them. */
+/* Line charts as data: panels, each with curves over a common axis; render/plots/plot.h draws them. */
 #pragma once
 
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 #include "cli/rollout_report.h"
 #include "learn/learner.h"
 #include "learn/runs/run.h"
-#include "render/plot.h"
+#include "render/plots/plot.h"
 
 typedef struct eval_values {
     lud_scenario_flags scenario;

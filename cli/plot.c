@@ -4,7 +4,7 @@
 #include "base/number.h"
 #include "cli/cli.h"
 #include "learn/store/history.h"
-#include "render/plot.h"
+#include "render/plots/plot.h"
 
 enum { MOST_RUNS = 7, MOST_PANELS = 6, PANEL_WIDTH = 900, PANEL_HEIGHT = 720, GREY = 5 };
 

@@ -5,7 +5,7 @@
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "cli/cli.h"
-#include "cli/train_window.h"
+#include "cli/window/train_window.h"
 #include "learn/runs/run.h"
 #include "learn/train.h"
 #include "render/window.h"

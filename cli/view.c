@@ -5,8 +5,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "cli/view_data.h"
-#include "cli/view_training.h"
+#include "cli/window/view_data.h"
+#include "cli/window/view_training.h"
 #include "learn/runs/run.h"
 #include "render/window.h"
 

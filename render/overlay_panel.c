@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "render/chart.h"
 #include "render/overlay_parts.h"
+#include "render/plots/chart.h"
 
 enum { MOST_CHOICES = 9, MOST_CURVES = 7, MOST_COMPARED = 4096 };
 

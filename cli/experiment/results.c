@@ -10,7 +10,7 @@
 #include "base/scores.h"
 #include "cli/experiment/jobs.h"
 #include "learn/store/history.h"
-#include "render/plot.h"
+#include "render/plots/plot.h"
 
 enum {
     PATH = 4096,

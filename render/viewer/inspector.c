@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "render/chart.h"
+#include "render/plots/chart.h"
 
 /* Where the next line goes. */
 typedef struct cursor {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "render/chart.h"
+#include "render/plots/chart.h"
 
 static float row_of(const lud_canvas *canvas) {
     return lud_canvas_line_height(canvas, LUD_TEXT_SMALL) + 3 * lud_canvas_scale(canvas);

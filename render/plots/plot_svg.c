@@ -1,4 +1,4 @@
-#include "render/plot_svg.h"
+#include "render/plots/plot_svg.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "render/plot_axes.h"
+#include "render/plots/plot_axes.h"
 
 /* Sizes of letters in units of the scale, and the mean width of one. */
 static const double small = 13, large = 17, letter = 0.56;

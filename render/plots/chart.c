@@ -1,4 +1,4 @@
-#include "render/chart.h"
+#include "render/plots/chart.h"
 
 #include <math.h>
 #include <stdio.h>

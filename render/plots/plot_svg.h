@@ -1,7 +1,7 @@
 /* A plot as SVG: lines and letters instead of pixels, for papers. */
 #pragma once
 
-#include "render/plot.h"
+#include "render/plots/plot.h"
 
 /* lud_plot_write for .svg: the same picture, in units of panel_width x height, with the reader's own letters.
  */

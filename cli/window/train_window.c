@@ -1,4 +1,4 @@
-#include "cli/train_window.h"
+#include "cli/window/train_window.h"
 
 #include <errno.h>
 #include <sched.h>

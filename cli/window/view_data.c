@@ -1,4 +1,4 @@
-#include "cli/view_data.h"
+#include "cli/window/view_data.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
-#include "render/plot_axes.h"
+#include "render/plots/plot_axes.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#include "render/plot.h"
+#include "render/plots/plot.h"
 
 double lud_plot_step(double length, int most) {
     if (!(length > 0.0) || !isfinite(length)) return 1.0;

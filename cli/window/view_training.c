@@ -1,4 +1,4 @@
-#include "cli/view_training.h"
+#include "cli/window/view_training.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "render/plot.h"
+#include "render/plots/plot.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,8 +7,8 @@
 
 #include "render/canvas/canvas.h"
 #include "render/canvas/picture.h"
-#include "render/plot_axes.h"
-#include "render/plot_svg.h"
+#include "render/plots/plot_axes.h"
+#include "render/plots/plot_svg.h"
 
 typedef struct drawer {
     lud_canvas *canvas;
