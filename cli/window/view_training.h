@@ -15,7 +15,7 @@ typedef struct lud_training_view {
     uint64_t metrics;  /* stamp of the metrics that were read */
     double rest, cost; /* seconds until the next look, and what reading the metrics took */
     bool ended;        /* it has ended since the window was opened, or before */
-    lud_error failure; /* of a look; told once */
+    lud_error failure; /* of the last look; status LUD_OK: none */
 } lud_training_view;
 
 /* The folder's name must outlive the view. */
