@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,13 +62,48 @@ bool lud_run_has_results(const char *folder) {
     return found;
 }
 
+/* Lies in a folder aside-N as long as not all is moved that belongs there. */
+static const char moving[] = ".moving";
+
+static char *beside(const char *folder, const char *name) {
+    char *path = NULL;
+    return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
+}
+
+/* The folder aside-N that a move which was ended has begun to fill; null: there is none, or memory is out. */
+static char *find_unfinished(const char *folder) {
+    char *found = NULL;
+    DIR *directory = opendir(folder);
+    for (struct dirent *entry; directory && !found && (entry = readdir(directory));) {
+        if (strncmp(entry->d_name, "aside-", 6) != 0) continue;
+        char *room = beside(folder, entry->d_name), *mark = room ? beside(room, moving) : NULL;
+        if (mark && lud_file_exists(mark)) found = strdup(entry->d_name);
+        free(room);
+        free(mark);
+    }
+    if (directory) closedir(directory);
+    return found;
+}
+
+static lud_status mark_room(const char *room, lud_error *error) {
+    char *mark = beside(room, moving);
+    const int descriptor = mark ? open(mark, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666) : -1;
+    const lud_status status =
+        descriptor >= 0 ? LUD_OK
+        : mark          ? lud_fail(error, LUD_ERROR_IO, "%s: cannot be made: %s", mark, strerror(errno))
+                        : lud_no_memory(error, "a path");
+    if (descriptor >= 0) close(descriptor);
+    free(mark);
+    return status;
+}
+
 /* A new folder aside-N in which nothing lies yet. */
 static lud_status make_room(const char *folder, char **path, char **name, lud_error *error) {
     for (int n = 1;; n++) {
         *path = *name = NULL;
-        if (asprintf(name, "aside-%d", n) < 0 || asprintf(path, "%s/%s", folder, *name) < 0)
+        if (asprintf(name, "aside-%d", n) < 0 || !(*path = beside(folder, *name)))
             return lud_no_memory(error, "a path");
-        if (mkdir(*path, 0777) == 0) return LUD_OK;
+        if (mkdir(*path, 0777) == 0) return mark_room(*path, error);
         if (errno != EEXIST)
             return lud_fail(error, LUD_ERROR_IO, "%s: cannot be made: %s", *path, strerror(errno));
         free(*path);
@@ -100,10 +136,13 @@ static lud_status move_part(const char *folder, int p, char **room, char **name,
 }
 
 lud_status lud_run_set_aside(const char *folder, char **name, lud_error *error) {
-    char *room = NULL;
-    *name = NULL;
-    lud_status status = LUD_OK;
+    *name = find_unfinished(folder);
+    char *room = *name ? beside(folder, *name) : NULL;
+    lud_status status = *name && !room ? lud_no_memory(error, "a path") : LUD_OK;
     for (int p = 0; p < N_PARTS && !status; p++) status = move_part(folder, p, &room, name, error);
+    char *mark = room && !status ? beside(room, moving) : NULL;
+    if (mark) unlink(mark);
+    free(mark);
     free(room);
     if (status) {
         free(*name);
