@@ -38,9 +38,9 @@ static const char *in_folder(const char *name) {
 }
 
 static void sleep_seconds(double seconds) {
-    nanosleep(
-        &(struct timespec){.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (time_t)seconds) * 1e9)},
-        NULL);
+    const long nanoseconds = (long)(seconds * 1e9);
+    nanosleep(&(struct timespec){.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000},
+              NULL);
 }
 
 /* The watcher, which the training's own thread lets look after every iteration. */
@@ -85,9 +85,9 @@ static bool look(void *context, const lud_learner *learner, uint64_t iterations,
 /* Trains in RUN; the bytes of its parameters and the tensors of its checkpoint are the caller's to free. */
 static lud_status train(const char *run, watcher *w, lud_checkpoint **checkpoint, lud_train_result *result) {
     lud_error error = {0};
-    lud_scenario *scenario;
-    lud_device *device;
-    lud_learner *learner;
+    lud_scenario *scenario = NULL;
+    lud_device *device = NULL;
+    lud_learner *learner = NULL;
     lud_carried carried;
     char *configuration;
     if (lud_file_write(in_folder("s.yaml"), scenario_text, strlen(scenario_text), &error) ||
