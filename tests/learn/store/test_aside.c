@@ -66,7 +66,7 @@ static void moves_are_whole(void **state) {
     set_aside(NULL); /* nothing is left to move */
     /* ended after any number of files, as the mark says that is left then */
     for (int ended = 0; ended <= N_PARTS; ended++) {
-        char room[16], where[32], text[16];
+        char room[32], where[64], text[32];
         snprintf(room, sizeof room, "aside-%d", ended + 2);
         snprintf(where, sizeof where, "%s/", room);
         snprintf(text, sizeof text, "run %d", ended);
