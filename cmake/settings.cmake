@@ -25,6 +25,7 @@ function(ludus_library name folder)
   cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
   set(folder ${PROJECT_SOURCE_DIR}/${folder})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.c ${folder}/*.cc)
+  list(FILTER sources EXCLUDE REGEX "/module/") # what is loaded at run time
   if(sources)
     add_library(lud_${name} STATIC ${sources})
     ludus_settings(lud_${name})

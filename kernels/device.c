@@ -1,11 +1,10 @@
 #include "kernels/device.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/module.h"
 #include "kernels/cpu/cpu_device.h"
 #include "module_abi.h"
 
@@ -13,52 +12,20 @@
 #define CUDA_SYMBOL "lud_cuda_backend"
 #define CUDA_FILE   "ludus_cuda.so"
 
-static const lud_backend *backend_of(void *library, const char *path, lud_error *error) {
-    const lud_backend *backend = dlsym(library, CUDA_SYMBOL);
-    if (!backend) {
-        lud_fail(error, LUD_ERROR_UNSUPPORTED, "%s has no symbol %s", path, CUDA_SYMBOL);
-    } else if (backend->abi != LUD_MODULE_ABI) {
+/* The module's table; from `path` where one is named. */
+static const lud_backend *cuda_backend(const char *path, lud_error *error) {
+    const char *file = path ? path : CUDA_FILE;
+    void *module = path ? lud_module_load_from(path, error) : lud_module_load(CUDA_FILE, error);
+    const lud_backend *backend = module ? lud_module_symbol(module, file, CUDA_SYMBOL, error) : NULL;
+    if (!module) {
+        lud_fail_context(error, "no CUDA backend");
+    } else if (backend && backend->abi != LUD_MODULE_ABI) {
         lud_fail(error, LUD_ERROR_UNSUPPORTED,
-                 "%s is of another build: its ABI number is %08x, expected %08x", path, backend->abi,
+                 "%s is of another build: its ABI number is %08x, expected %08x", file, backend->abi,
                  LUD_MODULE_ABI);
         return 0;
     }
     return backend;
-}
-
-static const lud_backend *backend_in(const char *path, lud_error *error) {
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library) return backend_of(library, path, error);
-    lud_fail(error, LUD_ERROR_UNSUPPORTED, "cannot load the CUDA backend: %s", dlerror());
-    return 0;
-}
-
-/* Finds the module beside the file `object`, or where it is installed seen from there. */
-static bool module_near(const char *object, char path[4096]) {
-    static const char *const places[] = {
-        "", "../", "ludus/", "../" LUDUS_LIBRARY_FOLDER "/ludus/"}; /* "../": tests in a build's subfolder */
-    const char *slash = strrchr(object, '/');
-    for (size_t i = 0; i < sizeof places / sizeof *places && slash; ++i) {
-        snprintf(path, 4096, "%.*s/%s" CUDA_FILE, (int)(slash - object), object, places[i]);
-        if (access(path, R_OK) == 0) return true;
-    }
-    return false;
-}
-
-/* Looks near the executable, near the library that this is in, then where the loader looks. The handle stays
- * open for the life of the program: devices hold pointers into it. */
-static const lud_backend *cuda_backend(const char *module, lud_error *error) {
-    if (module) return backend_in(module, error);
-    char program[3072] = "", path[4096];
-    Dl_info here;
-    if (readlink("/proc/self/exe", program, sizeof program - 1) > 0 && module_near(program, path))
-        return backend_in(path, error);
-    if (dladdr(&lud_cpu_backend, &here) && here.dli_fname && module_near(here.dli_fname, path))
-        return backend_in(path, error);
-    void *library = dlopen(CUDA_FILE, RTLD_NOW | RTLD_LOCAL);
-    if (library) return backend_of(library, CUDA_FILE, error);
-    lud_fail(error, LUD_ERROR_UNSUPPORTED, "no CUDA backend: %s is not beside the program", CUDA_FILE);
-    return 0;
 }
 
 lud_status lud_device_open(const char *choice, int n_threads, lud_device **device, lud_error *error) {

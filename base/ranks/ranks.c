@@ -1,0 +1,469 @@
+#include "base/ranks/ranks.h"
+
+#include <assert.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/interrupt.h"
+#include "base/module.h"
+#include "base/ranks/backend.h"
+
+#define MODULE "ludus_mpi.so"
+/* Bytes of one exchange, of all processes together: MPI counts in int. */
+enum { MOST_BYTES = 1 << 30 };
+/* So long the others are waited for when somebody wants to stop. */
+static const double patience = 0.5;
+
+struct lud_ranks {
+    const lud_ranks_backend *backend;
+    int rank, size, threads;
+    bool failed;    /* everybody knows of the last failure */
+    bool broken;    /* an exchange was left: there can be no other */
+    int *integers;  /* [4][size]: counts and offsets of what is sent, and of what comes */
+    char *out, *in; /* [capacity] */
+    size_t out_capacity, in_capacity;
+    uint64_t bytes, exchanges;
+};
+
+int lud_ranks_rank(const lud_ranks *ranks) {
+    return ranks ? ranks->rank : 0;
+}
+
+int lud_ranks_size(const lud_ranks *ranks) {
+    return ranks ? ranks->size : 1;
+}
+
+bool lud_ranks_leads(const lud_ranks *ranks) {
+    return lud_ranks_rank(ranks) == 0;
+}
+
+int lud_ranks_threads(const lud_ranks *ranks) {
+    return ranks ? ranks->threads : 0;
+}
+
+bool lud_ranks_agreed_to_fail(const lud_ranks *ranks) {
+    return ranks && ranks->failed;
+}
+
+void lud_ranks_traffic(const lud_ranks *ranks, uint64_t *bytes, uint64_t *exchanges) {
+    *bytes = ranks ? ranks->bytes : 0;
+    *exchanges = ranks ? ranks->exchanges : 0;
+}
+
+/* ---- one exchange ---- */
+
+/* Waits until the exchange is over. The processor is given away meanwhile: there may be more processes than
+ * cores. */
+static lud_status wait_for(lud_ranks *r, bool begun, lud_error *error) {
+    double asked = 0.0;
+    bool well = begun;
+    r->exchanges++;
+    for (int64_t turn = 0; begun && !r->backend->done(&well); turn++) {
+        if (turn > 100) sched_yield();
+        if (turn % 1024 != 1023 || !lud_interrupted()) continue;
+        if (asked == 0.0) asked = lud_clock_seconds();
+        if (lud_clock_seconds() - asked < patience) continue;
+        r->broken = true;
+        return lud_fail(error, LUD_INTERRUPTED, "stopped; the other processes do not answer");
+    }
+    if (well) return LUD_OK;
+    r->broken = true;
+    return lud_fail(error, LUD_ERROR_IO, "the processes of this job cannot reach one another any more");
+}
+
+/* own[n] of each process, one behind the other; n of each is in counts[size]. */
+static lud_status gather(lud_ranks *r, const void *own, const int *counts, void *all, lud_error *error) {
+    int *offsets = r->integers + r->size;
+    for (int k = 0, offset = 0; k < r->size; offset += counts[k++]) offsets[k] = offset;
+    r->bytes += (uint64_t)counts[r->rank] * (uint64_t)(r->size - 1);
+    return wait_for(r, r->backend->gather(own, (size_t)counts[r->rank], all, counts, offsets), error);
+}
+
+static lud_status gather_equal(lud_ranks *r, const void *own, int n, void *all, lud_error *error) {
+    for (int k = 0; k < r->size; k++) r->integers[k] = n;
+    return gather(r, own, r->integers, all, error);
+}
+
+static bool reserve(char **buffer, size_t *capacity, size_t n) {
+    if (n <= *capacity) return true;
+    char *larger = realloc(*buffer, n);
+    if (!larger) return false;
+    *buffer = larger;
+    *capacity = n;
+    return true;
+}
+
+static lud_status reserve_both(lud_ranks *r, size_t out, size_t in, lud_error *error) {
+    if (reserve(&r->out, &r->out_capacity, out) && reserve(&r->in, &r->in_capacity, in)) return LUD_OK;
+    return lud_no_memory(error, "messages between processes");
+}
+
+static lud_status left_already(lud_error *error) {
+    return lud_fail(error, LUD_ERROR_IO, "the processes of this job have parted");
+}
+
+/* ---- opening ---- */
+
+/* Processes that launchers say they started; 0: no launcher did. */
+static int started(void) {
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS",
+                                        "SLURM_STEP_NUM_TASKS"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && atoi(value) > 0) return atoi(value);
+    }
+    return 0;
+}
+
+typedef struct place {
+    char host[64];
+    cpu_set_t cores;
+} place;
+
+/* Cores that this process may use, divided by how many processes of its machine may use the same. */
+static lud_status count_threads(lud_ranks *r, lud_error *error) {
+    place own, *all = calloc((size_t)r->size, sizeof *all);
+    int same = 0;
+    if (!all) return lud_out_of_memory(error);
+    memset(&own, 0, sizeof own);
+    gethostname(own.host, sizeof own.host - 1);
+    const bool known = sched_getaffinity(0, sizeof own.cores, &own.cores) == 0;
+    const lud_status status = gather_equal(r, &own, (int)sizeof own, all, error);
+    for (int k = 0; k < r->size && !status; k++) same += memcmp(&all[k], &own, sizeof own) == 0;
+    free(all);
+    if (known && same > 0) r->threads = CPU_COUNT(&own.cores) / same > 1 ? CPU_COUNT(&own.cores) / same : 1;
+    return status;
+}
+
+static lud_status begin(lud_ranks *r, lud_error *error) {
+    char message[256] = "";
+    void *module = lud_module_load(MODULE, error);
+    if (module) r->backend = lud_module_symbol(module, MODULE, LUD_RANKS_SYMBOL, error);
+    if (r->backend && r->backend->abi != LUD_RANKS_ABI) {
+        r->backend = NULL;
+        lud_fail(error, LUD_ERROR_UNSUPPORTED, "%s is of another build", MODULE);
+    }
+    if (!r->backend)
+        return lud_fail_context(error, "%d processes were started, but they cannot talk to one another",
+                                started());
+    if (!r->backend->open(&r->rank, &r->size, message)) {
+        r->backend = NULL;
+        return lud_fail(error, LUD_ERROR_UNSUPPORTED, "MPI cannot be started: %s", message);
+    }
+    r->integers = calloc(4 * (size_t)r->size, sizeof *r->integers);
+    return r->integers ? count_threads(r, error) : lud_out_of_memory(error);
+}
+
+lud_status lud_ranks_open(lud_ranks **ranks, lud_error *error) {
+    *ranks = NULL;
+    if (started() <= 1) return LUD_OK;
+    lud_ranks *r = calloc(1, sizeof *r);
+    if (!r) return lud_out_of_memory(error);
+    const lud_status status = begin(r, error);
+    if (status)
+        lud_ranks_close(r, status);
+    else
+        *ranks = r;
+    return status;
+}
+
+void lud_ranks_close(lud_ranks *r, lud_status status) {
+    if (!r) return;
+    if (r->backend && (r->broken || (status && !r->failed)))
+        r->backend->abandon(1);
+    else if (r->backend)
+        r->backend->close();
+    LUD_FREE(r->integers, r->out, r->in, r);
+}
+
+/* ---- exchanges ---- */
+
+typedef struct word {
+    int status;
+    char text[LUD_ERROR_TEXT_BYTES];
+} word;
+
+lud_status lud_ranks_agree(lud_ranks *r, lud_status status, lud_error *error) {
+    if (!r) return status;
+    if (r->broken) return status ? status : left_already(error);
+    int *all = r->integers + 2 * r->size, first = 0;
+    const int own = (int)status;
+    LUD_TRY(gather_equal(r, &own, (int)sizeof own, all, error));
+    while (first < r->size && !all[first]) first++;
+    r->failed = first < r->size;
+    if (!r->failed) return LUD_OK;
+    /* what the first one has to say; to the others it says nothing that they could add */
+    LUD_TRY(reserve_both(r, sizeof(word), (size_t)r->size * sizeof(word), error));
+    word *said = (word *)(void *)r->out;
+    memset(said, 0, sizeof *said);
+    said->status = own;
+    if (error && status) memcpy(said->text, error->text, sizeof said->text);
+    LUD_TRY(gather_equal(r, said, (int)sizeof *said, r->in, error));
+    *said = ((const word *)(const void *)r->in)[first];
+    said->text[sizeof said->text - 1] = '\0';
+    if (first == 0) return lud_fail(error, (lud_status)said->status, "%s", said->text);
+    return lud_fail(error, (lud_status)said->status, "process %d of %d: %s", first, r->size, said->text);
+}
+
+lud_status lud_ranks_broadcast(lud_ranks *r, void *bytes, size_t n, lud_error *error) {
+    if (!r) return LUD_OK;
+    if (r->broken) return left_already(error);
+    for (size_t sent = 0; sent < n;) {
+        const size_t part = n - sent < MOST_BYTES ? n - sent : MOST_BYTES;
+        if (r->rank == 0) r->bytes += part;
+        LUD_TRY(wait_for(r, r->backend->broadcast((char *)bytes + sent, part), error));
+        sent += part;
+    }
+    return LUD_OK;
+}
+
+/* Items first .. end of every slot of an array, to or from a message. */
+static char *pack(const lud_ranks_array *a, int64_t first, int64_t end, char *message, bool out) {
+    const size_t n = (size_t)(end - first) * a->item_bytes;
+    for (int64_t slot = 0; slot < a->n_slots && n > 0; slot++, message += n) {
+        char *items = (char *)a->items + (size_t)(slot * a->n_items + first) * a->item_bytes;
+        memcpy(out ? message : items, out ? items : message, n);
+    }
+    return message;
+}
+
+/* One array whose message is as large as one exchange may be, or several that are smaller together. */
+static lud_status complete(lud_ranks *r, const lud_ranks_array *arrays, int n, const int64_t *begin,
+                           lud_error *error) {
+    int *counts = r->integers + 2 * r->size;
+    size_t total = 0;
+    for (int k = 0; k < r->size; k++) {
+        size_t bytes = 0;
+        for (int i = 0; i < n; i++)
+            if (arrays[i].items)
+                bytes += (size_t)(arrays[i].n_slots * (begin[k + 1] - begin[k])) * arrays[i].item_bytes;
+        counts[k] = (int)bytes;
+        total += bytes;
+    }
+    if (total == 0) return LUD_OK;
+    LUD_TRY(reserve_both(r, (size_t)counts[r->rank], total, error));
+    char *message = r->out;
+    for (int i = 0; i < n; i++)
+        if (arrays[i].items) message = pack(&arrays[i], begin[r->rank], begin[r->rank + 1], message, true);
+    LUD_TRY(gather(r, r->out, counts, r->in, error));
+    message = r->in;
+    for (int k = 0; k < r->size; k++)
+        for (int i = 0; i < n; i++)
+            if (arrays[i].items) message = pack(&arrays[i], begin[k], begin[k + 1], message, false);
+    return LUD_OK;
+}
+
+lud_status lud_ranks_complete(lud_ranks *r, const lud_ranks_array *arrays, int n, const int64_t *begin,
+                              lud_error *error) {
+    if (!r) return LUD_OK;
+    if (r->broken) return left_already(error);
+    for (int i = 0; i < n;) {
+        size_t bytes = 0;
+        int end = i;
+        for (; end < n; end++) {
+            const lud_ranks_array *a = &arrays[end];
+            const size_t more = a->items ? (size_t)(a->n_slots * a->n_items) * a->item_bytes : 0;
+            if (end > i && bytes + more > MOST_BYTES) break;
+            bytes += more;
+        }
+        if (bytes <= MOST_BYTES) {
+            LUD_TRY(complete(r, arrays + i, end - i, begin, error));
+            i = end;
+            continue;
+        }
+        /* an array that is too large alone: slots of it */
+        lud_ranks_array part = arrays[i];
+        const size_t slot_bytes = (size_t)part.n_items * part.item_bytes;
+        if (slot_bytes > MOST_BYTES)
+            return lud_fail(error, LUD_ERROR_LIMIT, "a message of %zu bytes between processes", slot_bytes);
+        for (int64_t done = 0; done < arrays[i].n_slots; done += part.n_slots) {
+            const int64_t most = (int64_t)((size_t)MOST_BYTES / slot_bytes), left = arrays[i].n_slots - done;
+            part.items = (char *)arrays[i].items + (size_t)done * slot_bytes;
+            part.n_slots = left < most ? left : most;
+            LUD_TRY(complete(r, &part, 1, begin, error));
+        }
+        i++;
+    }
+    return LUD_OK;
+}
+
+lud_status lud_ranks_join_lists(lud_ranks *r, const void *own, int64_t n, size_t item_bytes, void *all,
+                                int64_t capacity, int64_t *n_all, lud_error *error) {
+    *n_all = n;
+    if (!r) {
+        if (n > capacity) return lud_fail(error, LUD_ERROR_LIMIT, "a list of %lld items", (long long)n);
+        memcpy(all, own, (size_t)n * item_bytes);
+        return LUD_OK;
+    }
+    if (r->broken) return left_already(error);
+    int *counts = r->integers + 2 * r->size;
+    const int bytes = n * (int64_t)item_bytes <= MOST_BYTES ? (int)(n * (int64_t)item_bytes) : -1;
+    int64_t total = 0;
+    bool fits = true;
+    LUD_TRY(gather_equal(r, &bytes, (int)sizeof bytes, counts, error));
+    for (int k = 0; k < r->size; k++) {
+        fits = fits && counts[k] >= 0;
+        total += counts[k];
+    }
+    *n_all = total / (int64_t)item_bytes;
+    if (!fits || total > MOST_BYTES || *n_all > capacity)
+        return lud_fail(error, LUD_ERROR_LIMIT, "lists of %lld items", (long long)*n_all);
+    return gather(r, own, counts, all, error);
+}
+
+/* ---- shares ---- */
+
+int64_t lud_share_begin(int64_t n_items, int n_shares, int share) {
+    return (n_items * share + n_shares - 1) / n_shares;
+}
+
+int lud_share_of(int64_t n_items, int n_shares, int64_t item) {
+    return (int)(item * n_shares / n_items);
+}
+
+int lud_ranks_first_share(const lud_ranks *r, int n_shares, int rank) {
+    return n_shares / lud_ranks_size(r) * rank;
+}
+
+lud_status lud_ranks_check_shares(const lud_ranks *r, int n_shares, lud_error *error) {
+    const int size = lud_ranks_size(r);
+    if (n_shares % size == 0) return LUD_OK;
+    return lud_invalid(error,
+                       "%d processes cannot divide learner.shares: %d among them; expected a multiple of "
+                       "%d (or a number of processes that divides it): the sum of gradients is cut into "
+                       "shares, and their number, not that of the processes, decides the result",
+                       size, n_shares, size);
+}
+
+/* to[n] += from[n] */
+static void add(float *to, const float *from, int64_t n) {
+    for (int64_t i = 0; i < n; i++) to[i] += from[i];
+}
+
+/* Parts of the tree that one process can add up alone: the sums of shares first .. end for the widest ranges
+ * within begin .. stop, from left to right. `visit` gets each of them. */
+typedef void (*visit_part)(void *context, int first, int end);
+static void walk_parts(int first, int end, int begin, int stop, visit_part visit, void *context) {
+    if (end <= begin || first >= stop) return;
+    if (first >= begin && end <= stop) {
+        visit(context, first, end);
+        return;
+    }
+    const int middle = first + (end - first + 1) / 2;
+    walk_parts(first, middle, begin, stop, visit, context);
+    walk_parts(middle, end, begin, stop, visit, context);
+}
+
+static void count_part(void *count, int first, int end) {
+    (void)first;
+    (void)end;
+    ++*(int *)count;
+}
+
+typedef struct own_shares {
+    float *shares;
+    int begin; /* number of the first of them */
+    int64_t n;
+    int n_parts; /* whose sums stand at the front of `shares` already */
+} own_shares;
+
+/* The sum of own shares first .. end, in the place of the first. */
+static void add_own(own_shares *o, int first, int end) {
+    if (end - first < 2) return;
+    const int middle = first + (end - first + 1) / 2;
+    add_own(o, first, middle);
+    add_own(o, middle, end);
+    add(o->shares + (first - o->begin) * o->n, o->shares + (middle - o->begin) * o->n, o->n);
+}
+
+static void add_part(void *context, int first, int end) {
+    own_shares *o = context;
+    add_own(o, first, end);
+    float *to = o->shares + o->n_parts++ * o->n, *from = o->shares + (first - o->begin) * o->n;
+    if (to != from) memcpy(to, from, (size_t)o->n * sizeof *to);
+}
+
+/* The whole tree over what the processes have sent: parts[part][n], those of a process one behind the other.
+ */
+typedef struct received {
+    const lud_ranks *ranks;
+    int n_shares;
+    float *parts;
+    int64_t n;
+    int next;
+} received;
+
+static float *add_received(received *c, int first, int end) {
+    const int per = c->n_shares / c->ranks->size;
+    if (first / per == (end - 1) / per)
+        return c->parts + c->next++ * c->n; /* of one process: added already */
+    const int middle = first + (end - first + 1) / 2;
+    float *left = add_received(c, first, middle);
+    add(left, add_received(c, middle, end), c->n);
+    return left;
+}
+
+static int n_parts_of(const lud_ranks *r, int n_shares, int rank) {
+    int n = 0;
+    walk_parts(0, n_shares, lud_ranks_first_share(r, n_shares, rank),
+               lud_ranks_first_share(r, n_shares, rank + 1), count_part, &n);
+    return n;
+}
+
+/* Each process adds a stretch of the numbers, of which the others send it theirs. */
+static lud_status exchange_and_add(lud_ranks *r, int n_shares, int64_t n, const float *parts, float *sum,
+                                   lud_error *error) {
+    const int size = r->size, own_parts = n_parts_of(r, n_shares, r->rank);
+    int *to = r->integers, *to_offset = to + size, *from = to + 2 * size, *from_offset = to + 3 * size;
+    const int64_t begin = lud_share_begin(n, size, r->rank),
+                  length = lud_share_begin(n, size, r->rank + 1) - begin;
+    int64_t sent = 0, came = 0;
+    for (int k = 0; k < size; k++) {
+        const int64_t of_k = lud_share_begin(n, size, k + 1) - lud_share_begin(n, size, k);
+        to_offset[k] = (int)sent;
+        from_offset[k] = (int)came;
+        to[k] = (int)(of_k * own_parts * (int64_t)sizeof(float));
+        from[k] = (int)(length * n_parts_of(r, n_shares, k) * (int64_t)sizeof(float));
+        sent += to[k];
+        came += from[k];
+    }
+    LUD_TRY(reserve_both(r, (size_t)sent, (size_t)came, error));
+    for (int k = 0; k < size; k++) {
+        const int64_t first = lud_share_begin(n, size, k), of_k = lud_share_begin(n, size, k + 1) - first;
+        for (int p = 0; p < own_parts && of_k > 0; p++)
+            memcpy(r->out + to_offset[k] + p * of_k * (int64_t)sizeof(float), parts + p * n + first,
+                   (size_t)of_k * sizeof(float));
+    }
+    r->bytes += (uint64_t)(sent - to[r->rank]);
+    LUD_TRY(wait_for(r, r->backend->exchange(r->out, to, to_offset, r->in, from, from_offset), error));
+    received all = {r, n_shares, (float *)(void *)r->in, length, 0};
+    const float *added = add_received(&all, 0, n_shares);
+    for (int k = 0; k < size; k++)
+        from[k] =
+            (int)((lud_share_begin(n, size, k + 1) - lud_share_begin(n, size, k)) * (int64_t)sizeof(float));
+    if (length > 0) memcpy(r->out, added, (size_t)length * sizeof *added);
+    return gather(r, r->out, from, sum, error);
+}
+
+lud_status lud_ranks_add(lud_ranks *r, int n_shares, int64_t n, float *own, float *sum, lud_error *error) {
+    own_shares o = {own, 0, n, 0};
+    if (!r) {
+        add_own(&o, 0, n_shares);
+        if (sum != own) memcpy(sum, own, (size_t)n * sizeof *sum);
+        return LUD_OK;
+    }
+    assert(n_shares % r->size == 0);
+    if (r->broken) return left_already(error);
+    o.begin = lud_ranks_first_share(r, n_shares, r->rank);
+    walk_parts(0, n_shares, o.begin, lud_ranks_first_share(r, n_shares, r->rank + 1), add_part, &o);
+    /* as many numbers at once as MPI counts */
+    const int64_t most = (MOST_BYTES / (int64_t)sizeof(float)) / (n_shares + 1);
+    if (n <= most) return exchange_and_add(r, n_shares, n, own, sum, error);
+    return lud_fail(error, LUD_ERROR_LIMIT, "%d shares of %lld numbers: more than one exchange holds",
+                    n_shares, (long long)n);
+}

@@ -1,0 +1,15 @@
+# Messages between processes are one shared object, loaded where a launcher of MPI has started the program. With MPI's headers on the
+# machine it is compiled; without, everything runs as one process.
+option(LUDUS_MPI "build what lets several processes train together, where MPI is found" ON)
+if(LUDUS_MPI AND NOT LUDUS_FUZZ)
+  find_package(MPI QUIET COMPONENTS C)
+  if(MPI_C_FOUND)
+    add_library(ludus_mpi MODULE base/ranks/module/mpi.c)
+    set_target_properties(ludus_mpi PROPERTIES PREFIX "")
+    ludus_settings(ludus_mpi)
+    target_link_libraries(ludus_mpi PRIVATE MPI::MPI_C)
+    message(STATUS "MPI: ${MPI_C_LIBRARIES}")
+  else()
+    message(STATUS "MPI: not found, one process")
+  endif()
+endif()

@@ -1,0 +1,179 @@
+/* Processes that exchange what they have: this program starts itself under MPI's launcher, with 1 to 4 of
+ * them, and each of them checks what it got against plain lines. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/random.h"
+#include "base/ranks/ranks.h"
+
+enum { N = 1237, MOST_SHARES = 12 };
+
+static float share_number(int share, int i) {
+    const lud_words w =
+        lud_draw((lud_random_key){7, 3}, (uint32_t)i, (uint32_t)share, LUD_PURPOSE_SHUFFLE, 0);
+    return ((float)w.v[0] - 2147483648.0f) *
+           (share % 3 ? 1.0f : 1e-6f); /* sizes at which the order matters */
+}
+
+/* The sum along the tree, as its definition says. */
+static float tree(int first, int end, int i) {
+    if (end - first == 1) return share_number(first, i);
+    const int middle = first + (end - first + 1) / 2;
+    return tree(first, middle, i) + tree(middle, end, i);
+}
+
+static int check_sums(lud_ranks *ranks) {
+    const int size = lud_ranks_size(ranks), rank = lud_ranks_rank(ranks);
+    static float own[MOST_SHARES * N], sum[N];
+    int n_checked = 0;
+    for (int shares = size; shares <= MOST_SHARES; shares += size) {
+        const int begin = lud_ranks_first_share(ranks, shares, rank),
+                  end = lud_ranks_first_share(ranks, shares, rank + 1);
+        for (int n = 1; n <= N; n += N - 1) {
+            for (int s = begin; s < end; s++)
+                for (int i = 0; i < n; i++) own[(s - begin) * n + i] = share_number(s, i);
+            lud_error error = {0};
+            if (lud_ranks_add(ranks, shares, n, own, sum, &error)) return 1;
+            for (int i = 0; i < n; i++, n_checked++)
+                if (sum[i] != tree(0, shares, i)) {
+                    fprintf(stderr, "sum %d of %d shares: %.9g, expected %.9g\n", i, shares, (double)sum[i],
+                            (double)tree(0, shares, i));
+                    return 1;
+                }
+        }
+    }
+    return n_checked > N ? 0 : 1;
+}
+
+/* Arrays of which process r has items begin[r] .. begin[r + 1], one process none. */
+static int check_arrays(lud_ranks *ranks) {
+    enum { SLOTS = 5, ITEMS = 17 };
+    const int size = lud_ranks_size(ranks), rank = lud_ranks_rank(ranks);
+    int32_t numbers[SLOTS][ITEMS] = {{0}};
+    char triples[2][ITEMS][3] = {{{0}}};
+    int64_t begin[8] = {0};
+    for (int r = 0; r <= size; r++) begin[r] = r == 0 ? 0 : r == size ? ITEMS : 3 + (r > 1) * 5;
+    for (int64_t i = begin[rank]; i < begin[rank + 1]; i++) {
+        for (int s = 0; s < SLOTS; s++) numbers[s][i] = 100 * s + (int)i;
+        for (int s = 0; s < 2; s++) memset(triples[s][i], 'a' + (int)i + s, 3);
+    }
+    const lud_ranks_array arrays[] = {
+        {numbers, sizeof numbers[0][0], SLOTS, ITEMS}, {NULL, 8, SLOTS, ITEMS}, {triples, 3, 2, ITEMS}};
+    lud_error error = {0};
+    if (lud_ranks_complete(ranks, arrays, 3, begin, &error)) return 2;
+    for (int i = 0; i < ITEMS; i++) {
+        for (int s = 0; s < SLOTS; s++)
+            if (numbers[s][i] != 100 * s + i) return 2;
+        for (int s = 0; s < 2; s++)
+            for (int k = 0; k < 3; k++)
+                if (triples[s][i][k] != 'a' + i + s) return 2;
+    }
+    return 0;
+}
+
+static int check_lists(lud_ranks *ranks) {
+    const int size = lud_ranks_size(ranks), rank = lud_ranks_rank(ranks);
+    int own[8] = {0}, all[32] = {0}, expected = 0;
+    int64_t n = 0;
+    lud_error error = {0};
+    for (int i = 0; i < 2 * rank; i++) own[i] = 10 * rank + i;
+    if (lud_ranks_join_lists(ranks, own, 2 * rank, sizeof *own, all, 32, &n, &error)) return 3;
+    for (int r = 0; r < size; r++)
+        for (int i = 0; i < 2 * r; i++)
+            if (all[expected++] != 10 * r + i) return 3;
+    if (n != expected) return 3;
+    if (size == 1) return 0;
+    /* no room: everybody is told */
+    if (lud_ranks_join_lists(ranks, own, 2 * rank, sizeof *own, all, expected - 1, &n, &error) !=
+        LUD_ERROR_LIMIT)
+        return 3;
+    return 0;
+}
+
+static int check_words(lud_ranks *ranks) {
+    const int size = lud_ranks_size(ranks), rank = lud_ranks_rank(ranks);
+    lud_error error = {0};
+    int number = rank == 0 ? 4711 : 0;
+    if (lud_ranks_broadcast(ranks, &number, sizeof number, &error) || number != 4711) return 4;
+    if (lud_ranks_agree(ranks, LUD_OK, &error) || lud_ranks_agreed_to_fail(ranks)) return 4;
+    if (size == 1) return 0;
+    /* the last one has found something */
+    lud_status own = rank == size - 1 ? lud_fail(&error, LUD_ERROR_MEMORY, "no room for %d", 7) : LUD_OK;
+    char expected[64];
+    snprintf(expected, sizeof expected, "process %d of %d: no room for 7", size - 1, size);
+    if (lud_ranks_agree(ranks, own, &error) != LUD_ERROR_MEMORY || strcmp(error.text, expected) != 0)
+        return 4;
+    if (!lud_ranks_agreed_to_fail(ranks)) return 4;
+    if (lud_ranks_agree(ranks, LUD_OK, &error)) return 4; /* and it goes on */
+    return lud_ranks_threads(ranks) >= 1 ? 0 : 4;
+}
+
+static int check_all(int expected) {
+    lud_ranks *ranks = NULL;
+    lud_error error = {0};
+    if (lud_ranks_open(&ranks, &error)) {
+        fprintf(stderr, "%s\n", error.text);
+        return 5;
+    }
+    int failed = lud_ranks_size(ranks) != expected ? 6 : 0;
+    if (!failed) failed = check_words(ranks);
+    if (!failed) failed = check_arrays(ranks);
+    if (!failed) failed = check_lists(ranks);
+    if (!failed) failed = check_sums(ranks);
+    lud_ranks_close(ranks, failed ? LUD_ERROR_NUMERIC : LUD_OK);
+    return failed;
+}
+
+static const char *program;
+
+static void many(void **state) {
+    (void)state;
+    if (system("mpirun --version >/dev/null 2>&1") != 0 ||
+        access(LUDUS_BINARY_DIR "/ludus_mpi.so", R_OK) != 0)
+        skip();
+    for (int n = 1; n <= 4; n++) {
+        char command[4096];
+        snprintf(command, sizeof command,
+                 "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0 "
+                 "mpirun --oversubscribe -n %d '%s' %d",
+                 n, program, n);
+        assert_int_equal(system(command), 0);
+    }
+}
+
+static void alone(void **state) {
+    (void)state;
+    assert_int_equal(check_all(1), 0);
+    lud_error error = {0};
+    assert_int_equal(lud_ranks_check_shares(NULL, 3, &error), LUD_OK);
+}
+
+/* Every item is in one share, shares are even, and both functions say the same. */
+static void shares(void **state) {
+    (void)state;
+    for (int64_t items = 1; items < 40; items++)
+        for (int n = 1; n <= items; n++)
+            for (int64_t i = 0; i < items; i++) {
+                const int s = lud_share_of(items, n, i);
+                assert_in_range(s, 0, n - 1);
+                assert_true(lud_share_begin(items, n, s) <= i && i < lud_share_begin(items, n, s + 1));
+                const int64_t length = lud_share_begin(items, n, s + 1) - lud_share_begin(items, n, s);
+                assert_in_range(length, items / n, (items + n - 1) / n);
+            }
+}
+
+int main(int n, char **words) {
+    if (n > 1) return check_all(atoi(words[1]));
+    program = words[0];
+    const struct CMUnitTest tests[] = {cmocka_unit_test(alone), cmocka_unit_test(shares),
+                                       cmocka_unit_test(many)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
