@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/ranks/ranks.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "learn/runs/run.h"
@@ -65,6 +66,7 @@ typedef struct lud_verb {
     int n_flags;
     size_t value_bytes;                 /* of the struct the flags fill */
     void (*set_defaults)(void *values); /* null: all zero */
+    bool over_processes;                /* several processes of a launcher do it together (base/ranks) */
     const char *notes;                  /* further lines of the verb's help, or null */
     /* Does it; returns LUD_OK or the reason why not, with a message. */
     lud_status (*run)(void *values, const char *const *arguments, int n_arguments, lud_error *error);
@@ -84,6 +86,8 @@ extern const lud_verb lud_verb_convert __attribute__((weak));
 /* Fills verbs[LUD_MAX_VERBS] with all verbs of this build; returns their number. */
 enum { LUD_MAX_VERBS = 24 };
 int lud_verbs(const lud_verb **verbs);
+/* The processes that a launcher has started to do this together; null: one alone. */
+lud_ranks *lud_processes(void);
 /* Null, with a message and the nearest name, when there is none. */
 const lud_verb *lud_verb_find(const char *name, lud_error *error);
 

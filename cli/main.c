@@ -1,3 +1,4 @@
+#include <omp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,35 @@ const lud_verb *lud_verb_find(const char *name, lud_error *error) {
     else
         lud_invalid(error, "unknown verb '%s'; 'ludus help' lists the verbs", name);
     return NULL;
+}
+
+static lud_ranks *processes;
+
+lud_ranks *lud_processes(void) {
+    return processes;
+}
+
+/* Meets the other processes of the job, where there are some. */
+static lud_status meet(const lud_verb *verb, lud_error *error) {
+    LUD_TRY(lud_ranks_open(&processes, error));
+    if (!processes) return LUD_OK;
+    /* the cores that the launcher gave to this one, unless the user says otherwise */
+    if (!getenv("OMP_NUM_THREADS") && lud_ranks_threads(processes) > 0)
+        omp_set_num_threads(lud_ranks_threads(processes));
+    if (verb->over_processes) return LUD_OK;
+    return lud_ranks_agree(processes,
+                           lud_invalid(error, "ludus %s is the work of one process; %d were started",
+                                       verb->name, lud_ranks_size(processes)),
+                           error);
+}
+
+/* The last word. What all processes know of is told by the first. */
+static void tell(const lud_error *error) {
+    const int rank = lud_ranks_rank(processes);
+    if (rank == 0)
+        lud_log(NULL, LUD_LOG_ERROR, "%s", error->text);
+    else if (!lud_ranks_agreed_to_fail(processes))
+        lud_log(NULL, LUD_LOG_ERROR, "process %d of %d: %s", rank, lud_ranks_size(processes), error->text);
 }
 
 static int exit_code(lud_status status) {
@@ -97,7 +127,10 @@ int main(int n_words, char **words) {
     const char *name =
         n_words < 2 || strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0 ? "help" : words[1];
     const lud_verb *verb = lud_verb_find(name, &error);
-    lud_status status = verb ? call(verb, words + 2, n_words > 2 ? n_words - 2 : 0, &error) : LUD_ERROR_INPUT;
-    if (status) lud_log(NULL, LUD_LOG_ERROR, "%s", error.text);
+    lud_status status = verb ? meet(verb, &error) : LUD_ERROR_INPUT;
+    if (!status) status = call(verb, words + 2, n_words > 2 ? n_words - 2 : 0, &error);
+    if (status) status = lud_ranks_give_up(processes, status, &error);
+    if (status) tell(&error);
+    lud_ranks_close(processes, status);
     return exit_code(status);
 }

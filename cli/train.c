@@ -179,10 +179,12 @@ static lud_status train_with(const train_values *values, const char *path, const
     options.carried = carried;
     options.meant = &m.base;
     options.model = scenario->model;
+    options.ranks = device->ranks;
     lud_text figures = {0};
     options.figures = &figures;
     lud_train_result result;
-    if (!values->quiet) print_chosen(learner);
+    const bool leads = lud_ranks_leads(device->ranks);
+    if (!values->quiet && leads) print_chosen(learner);
     train_window window = {.folder = options.folder};
     if (values->view) {
         options.begun = open_window;
@@ -190,7 +192,7 @@ static lud_status train_with(const train_values *values, const char *path, const
     }
     lud_interrupt_install();
     const lud_status status = lud_train(learner, &options, &result, error);
-    if (status == LUD_OK || status == LUD_INTERRUPTED)
+    if (leads && (status == LUD_OK || status == LUD_INTERRUPTED))
         print_end(learner, scenario, options.folder, &result, &figures);
     lud_train_window_wait(window.process);
     lud_text_free(&figures);
@@ -201,11 +203,15 @@ static lud_status train(const train_values *values, const char *path, const lud_
                         lud_device *device, lud_error *error) {
     lud_learner *learner = NULL;
     lud_carried carried = {0};
-    LUD_TRY(lud_learner_create(scenario, device, &learner, error));
+    lud_status status = lud_learner_create(scenario, device, &learner, error);
+    if (!status && device->ranks && !learner->kind->over_processes)
+        status = lud_invalid(error, "the learner %s trains in one process; %d were started",
+                             learner->kind->name, lud_ranks_size(device->ranks));
     lud_arena *arena = lud_arena_create(0);
-    const lud_status status =
-        arena ? train_with(values, path, scenario, device, learner, arena, &carried, error)
-              : lud_out_of_memory(error);
+    if (!status && !arena) status = lud_out_of_memory(error);
+    /* nobody writes before all have read */
+    status = lud_ranks_agree(device->ranks, status, error);
+    if (!status) status = train_with(values, path, scenario, device, learner, arena, &carried, error);
     lud_carried_free(&carried);
     lud_arena_destroy(arena);
     lud_learner_destroy(learner);
@@ -231,6 +237,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     lud_status status = lud_scenario_device(scenario, values->device, &device, error);
     if (status == LUD_OK) {
         lud_device_set_strict(device, values->strict);
+        device->ranks = lud_processes();
         status = train(values, arguments[0], scenario, device, error);
     }
     lud_device_close(device);
@@ -246,6 +253,7 @@ const lud_verb lud_verb_train = {
     .max_arguments = 1,
     VERB_FLAGS,
     .set_defaults = set_defaults,
+    .over_processes = true,
     .notes =
         "The run's folder gets scenario.yaml with the files that it names, metrics.csv, a TensorBoard event "
         "file,\n"

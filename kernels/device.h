@@ -68,7 +68,8 @@ struct lud_device {
     int n_threads; /* CPU threads; 1 on CUDA */
     bool strict;   /* results independent of the number of threads (lud_device_set_strict) */
     lud_precision precision;
-    void *workspace; /* scratch of the operation that runs now */
+    struct lud_ranks *ranks; /* processes that compute together, each on a device of its own; null: alone */
+    void *workspace;         /* scratch of the operation that runs now */
     size_t workspace_bytes;
     lud_error failure; /* the first; its status LUD_OK while all is well (lud_device_check) */
 };

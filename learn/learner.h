@@ -63,8 +63,10 @@ typedef struct lud_learner_kind {
     size_t values;                   /* with options: where their values in effect lie in the learner */
     const char *world;               /* the world that it needs; null: any */
     const char *file;                /* what it leaves in a RUN; null: the checkpoint of a training */
-    bool needs_goals;                /* the world has successors and goals */
-    bool counts_steps; /* `run: {steps: N}` sets its length; a scenario of another that has it is refused */
+    bool over_processes; /* several train it together: its calls then are exchanges (base/ranks), made by all
+                          */
+    bool needs_goals;    /* the world has successors and goals */
+    bool counts_steps;   /* `run: {steps: N}` sets its length; a scenario of another that has it is refused */
 
     /* A learner for a scenario, which outlives it; reads the `learner` section. Takes all memory. Null: it is
      * solved (`ludus solve`), not trained; then only join, overlay and the reports are there. */

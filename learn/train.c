@@ -55,6 +55,11 @@ typedef struct session {
     bool pending; /* the last iteration is done and counted, its evaluation and its row in the metrics not */
 } session;
 
+/* Whether this process writes. */
+static bool leads(const session *s) {
+    return lud_ranks_leads(s->options->ranks);
+}
+
 static double seconds_now(const session *s) {
     return s->seconds + lud_clock_seconds() - s->started;
 }
@@ -213,17 +218,42 @@ static lud_status prepare_folder(session *s, lud_error *error) {
     return o->resume || o->resume_previous ? resume(s, error) : begin(s, error);
 }
 
+/* The state that the first process has loaded goes to the others. */
+static lud_status share_state(session *s, lud_error *error) {
+    const lud_train_options *o = s->options;
+    const char *path = s->paths[CHECKPOINT];
+    lud_arena *arena = lud_arena_create(0);
+    lud_checkpoint *checkpoint = NULL;
+    char *room = NULL;
+    size_t n = 0;
+    lud_status status = arena ? LUD_OK : lud_out_of_memory(error);
+    if (!status && leads(s)) status = lud_file_read(arena, path, SIZE_MAX, &room, &n, error);
+    status = lud_ranks_agree(o->ranks, status, error);
+    if (!status) status = lud_ranks_broadcast(o->ranks, &n, sizeof n, error);
+    if (!status && !leads(s)) room = lud_arena_take(arena, n + 1);
+    if (!status) status = lud_ranks_agree(o->ranks, room ? LUD_OK : lud_out_of_memory(error), error);
+    if (!status) status = lud_ranks_broadcast(o->ranks, room, n, error);
+    if (!status && !leads(s)) {
+        status = lud_checkpoint_parse("what the first process has loaded", room, n, &checkpoint, error);
+        if (!status) visit(s, checkpoint);
+        if (!status) status = lud_checkpoint_status(checkpoint, error);
+    }
+    lud_checkpoint_destroy(checkpoint);
+    lud_arena_destroy(arena);
+    return status;
+}
+
 /* The row of the metrics, and room for the state before an iteration. */
 static lud_status take_memory(session *s, lud_error *error) {
     const lud_learner *l = s->learner;
     s->n_columns = l->n_columns + l->n_evaluation_columns;
     s->columns = malloc(((size_t)s->n_columns + 1) * sizeof *s->columns);
     s->row = malloc(((size_t)s->n_columns + 1) * sizeof *s->row);
-    if (!l->kind->goes_on_within) {
+    if (!l->kind->goes_on_within && leads(s)) {
         s->before = lud_checkpoint_create();
         s->policy_before = lud_checkpoint_create();
     }
-    if (!s->columns || !s->row || (!l->kind->goes_on_within && (!s->before || !s->policy_before)))
+    if (!s->columns || !s->row || (!l->kind->goes_on_within && leads(s) && (!s->before || !s->policy_before)))
         return lud_out_of_memory(error);
     if (l->n_columns) memcpy(s->columns, l->columns, (size_t)l->n_columns * sizeof *s->columns);
     if (l->n_evaluation_columns)
@@ -232,24 +262,32 @@ static lud_status take_memory(session *s, lud_error *error) {
     return LUD_OK;
 }
 
+/* What is open in the folder. */
+static lud_status open_files(session *s, lud_error *error) {
+    LUD_TRY(prepare_folder(s, error));
+    LUD_TRY(lud_watchers_open(s->options->folder, &s->watchers, error));
+    s->handed = s->written = s->iterations;
+    const bool resumes = s->options->resume || s->options->resume_previous;
+    lud_status status = lud_metrics_open(s->options->folder, s->columns, s->n_columns,
+                                         resumes ? s->iterations + !s->pending : 0, &s->metrics, error);
+    if (status == LUD_OK)
+        status = lud_checkpoint_writer_create((const char *const *)s->paths, N_SAVED, &s->writer, error);
+    return status;
+}
+
 static lud_status open_session(session *s, lud_error *error) {
     lud_status status = take_memory(s, error);
-    const lud_model *model = s->options->model;
+    const lud_train_options *o = s->options;
+    const lud_model *model = o->model;
     if (!status && model && model->world->names) {
         model->world->names(model, &s->names);
         if (s->names.failed) status = lud_out_of_memory(error);
     }
-    if (!status) status = lud_best_open(&s->best, s->learner, s->options->evaluate_every, error);
-    if (!status) status = prepare_folder(s, error);
-    if (status) return status;
-    LUD_TRY(lud_watchers_open(s->options->folder, &s->watchers, error));
-    s->handed = s->written = s->iterations;
-    const bool resumes = s->options->resume || s->options->resume_previous;
-    status = lud_metrics_open(s->options->folder, s->columns, s->n_columns,
-                              resumes ? s->iterations + !s->pending : 0, &s->metrics, error);
-    if (status == LUD_OK)
-        status = lud_checkpoint_writer_create((const char *const *)s->paths, N_SAVED, &s->writer, error);
-    return status;
+    if (!status) status = lud_best_open(&s->best, s->learner, o->evaluate_every, error);
+    if (!status && leads(s)) status = open_files(s, error);
+    LUD_TRY(lud_ranks_agree(o->ranks, status, error));
+    const bool resumes = o->resume || o->resume_previous;
+    return resumes && o->ranks ? lud_ranks_agree(o->ranks, share_state(s, error), error) : LUD_OK;
 }
 
 static void close_session(session *s) {
@@ -371,8 +409,7 @@ static void show(session *s) {
 
 /* An iteration that is broken off leaves something to save: what was before it, or, of learners that go on
  * within one, the state they have come to. */
-static lud_status iterate(session *s, lud_error *error) {
-    lud_learner *l = s->learner;
+static lud_status keep_before(session *s, lud_error *error) {
     if (s->before) {
         lud_checkpoint_clear(s->before);
         visit(s, s->before);
@@ -385,6 +422,12 @@ static lud_status iterate(session *s, lud_error *error) {
         visit_policy(s, NULL, s->policy_before);
         LUD_TRY(lud_checkpoint_status(s->policy_before, error));
     }
+    return LUD_OK;
+}
+
+static lud_status iterate(session *s, lud_error *error) {
+    lud_learner *l = s->learner;
+    LUD_TRY(lud_ranks_agree(s->options->ranks, keep_before(s, error), error));
     for (int i = 0; i < s->n_columns; i++) s->row[i] = NAN;
     const lud_status status = l->kind->iterate(l, s->row, error);
     s->broken = status && status != LUD_ERROR_NUMERIC && s->before;
@@ -414,6 +457,11 @@ static lud_status end_iteration(session *s, lud_progress *progress, lud_error *e
                           (o->evaluate_every && s->iterations % (uint64_t)o->evaluate_every == 0);
     lud_status status = LUD_OK;
     if (evaluate && l->kind->evaluate) status = l->kind->evaluate(l, s->row + l->n_columns, error);
+    if (!status && !leads(s)) {
+        s->pending = false;
+        s->ended++;
+        return LUD_OK;
+    }
     if (!status) status = lud_metrics_write(s->metrics, s->iterations, seconds_now(s), s->row, error);
     if (!status) status = judge(s, error);
     if (status) return status;
@@ -434,7 +482,9 @@ static lud_status one_iteration(session *s, lud_progress *progress, lud_error *e
     const lud_train_options *o = s->options;
     lud_status status = s->pending ? LUD_OK : iterate(s, error);
     if (!status) status = end_iteration(s, progress, error);
-    if (status) return status;
+    /* files are the first one's: the others do not know how they are */
+    if (!lud_ranks_agreed_to_fail(o->ranks)) status = lud_ranks_agree(o->ranks, status, error);
+    if (status || !leads(s)) return status;
     s->checkpoint_due |= o->checkpoint_every && s->iterations % (uint64_t)o->checkpoint_every == 0;
     s->checkpoint_due |=
         o->checkpoint_seconds > 0.0 && lud_clock_seconds() - s->last_checkpoint >= o->checkpoint_seconds;
@@ -451,7 +501,8 @@ static lud_status run(session *s, lud_error *error) {
     lud_learner *l = s->learner;
     const uint64_t first = s->iterations;
     lud_progress progress;
-    lud_progress_start(&progress, o->progress, l->kind->name, "iterations", l->n_iterations);
+    lud_progress_start(&progress, leads(s) ? o->progress : NULL, l->kind->name, "iterations",
+                       l->n_iterations);
     progress.done = progress.before = first;
     l->progress = &progress;
     lud_status status = LUD_OK;
@@ -459,6 +510,8 @@ static lud_status run(session *s, lud_error *error) {
     while (!status && !stop && (s->pending || s->iterations < l->n_iterations)) {
         status = one_iteration(s, &progress, error);
         stop = s->stopped || lud_interrupted() || (o->stop_after && s->iterations - first >= o->stop_after);
+        if (!status && o->ranks) /* one of them is enough */
+            stop = lud_ranks_agree(o->ranks, stop ? LUD_INTERRUPTED : LUD_OK, NULL) != LUD_OK;
     }
     l->progress = NULL;
     lud_progress_finish(&progress);
@@ -480,7 +533,7 @@ lud_status lud_train(lud_learner *learner, const lud_train_options *options, lud
     session s = {.learner = learner, .options = options};
     *result = (lud_train_result){0};
     lud_status status = open_session(&s, error);
-    if (!status && options->begun) status = options->begun(options->context, error);
+    if (!status && options->begun && leads(&s)) status = options->begun(options->context, error);
     if (status) {
         close_session(&s);
         return status;
@@ -489,7 +542,7 @@ lud_status lud_train(lud_learner *learner, const lud_train_options *options, lud
     status = run(&s, error);
     result->finished = s.iterations >= learner->n_iterations && !s.pending;
     if (options->figures && s.ended > 0) print_figures(&s, options->figures);
-    if (status == LUD_OK || status == LUD_ERROR_IO || s.broken) {
+    if (leads(&s) && (status == LUD_OK || status == LUD_ERROR_IO || s.broken)) {
         lud_error other = {0};
         const lud_status saved = save_last(&s, status ? &other : error);
         if (status && saved) lud_log(NULL, LUD_LOG_WARNING, "%s", other.text);

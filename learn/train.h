@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/ranks/ranks.h"
 #include "learn/learner.h"
 #include "learn/runs/begin.h"
 #include "learn/runs/kept.h"
@@ -33,6 +34,9 @@ typedef struct lud_train_options {
     bool (*after_iteration)(void *context, const lud_learner *learner, uint64_t iterations,
                             const lud_metric *columns, int n_columns, const double *row);
     void *context;
+    /* Processes that train together, each with its own learner on a device that has them too; null: alone.
+     * The first one writes, shows and is asked to stop; the others need no folder. */
+    lud_ranks *ranks;
 } lud_train_options;
 
 typedef struct lud_train_result {

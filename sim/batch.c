@@ -30,6 +30,7 @@ lud_status lud_batch_create(const lud_model *model, int n_envs, uint64_t seed, u
                            .seed = seed,
                            .first_environment = first_environment,
                            .n_envs = n_envs,
+                           .n_stepped = n_envs,
                            .states = calloc(n, state_bytes ? state_bytes : 1),
                            .tick = calloc(n, sizeof(uint32_t)),
                            .episode_step = calloc(n, sizeof(int32_t)),
@@ -186,11 +187,11 @@ void lud_batch_reset_some(lud_batch *shown, const uint8_t *chosen, const lud_bat
 
 void lud_batch_step(lud_batch *shown, lud_actions actions, const lud_batch_out *out) {
     whole_batch *b = (whole_batch *)shown;
-    const int size = piece_of(shown), n_pieces = pieces_of(shown);
+    const int size = piece_of(shown), n_stepped = shown->n_stepped, n_pieces = (n_stepped + size - 1) / size;
 #pragma omp parallel for schedule(static) num_threads(threads_of(shown))
     for (int piece = 0; piece < n_pieces; piece++) {
-        int begin = piece * size, n = shown->n_envs - begin < size ? shown->n_envs - begin : size;
-        step_piece(b, begin, n, actions, out);
+        int begin = piece * size, n = n_stepped - begin < size ? n_stepped - begin : size;
+        step_piece(b, shown->first_stepped + begin, n, actions, out);
     }
 }
 
@@ -224,6 +225,16 @@ static void list_changing(const lud_batch *batch, lud_snapshot_part parts[N_CHAN
     parts[3] = (lud_snapshot_part){batch->episode, n * sizeof *batch->episode};
     const bool waits = batch->end == LUD_END_RESETS_NEXT || batch->end == LUD_END_STAYS;
     parts[4] = (lud_snapshot_part){((const whole_batch *)batch)->ended, waits ? n : 0};
+}
+
+lud_status lud_batch_complete(lud_batch *batch, lud_ranks *ranks, const int64_t *begin, lud_error *error) {
+    lud_snapshot_part parts[N_CHANGING];
+    lud_ranks_array arrays[N_CHANGING];
+    list_changing(batch, parts);
+    for (int i = 0; i < N_CHANGING; i++)
+        arrays[i] = (lud_ranks_array){parts[i].n > 0 ? parts[i].bytes : NULL,
+                                      parts[i].n / (size_t)batch->n_envs, 1, batch->n_envs};
+    return lud_ranks_complete(ranks, arrays, N_CHANGING, begin, error);
 }
 
 size_t lud_batch_snapshot_bytes(const lud_batch *batch) {

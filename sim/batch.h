@@ -5,6 +5,7 @@
  * results are the same for any number of threads and any split of environments over batches. */
 #pragma once
 
+#include "base/ranks/ranks.h"
 #include "sim/world.h"
 
 /* What becomes of an environment whose episode is over. */
@@ -23,7 +24,9 @@ typedef struct lud_batch {
                                    environment e      draws what environment 0 of a batch of that seed draws */
     uint32_t first_environment; /* index of environment 0 in the numbering that keys random draws */
     int n_envs;
-    int n_threads;         /* 0: OpenMP's default */
+    int n_threads;     /* 0: OpenMP's default */
+    int first_stepped; /* lud_batch_step steps n_stepped environments from this one on: all at first */
+    int n_stepped;
     lud_batch_end end;     /* LUD_END_RESETS at first */
     uint8_t *states;       /* [n_envs][state_bytes] */
     uint32_t *tick;        /* [n_envs], see lud_range */
@@ -56,6 +59,9 @@ void lud_batch_step(lud_batch *batch, lud_actions actions, const lud_batch_out *
 /* Puts environments first..first+n-1 to states[n][state_bytes], which the caller has checked; the steps of
  * their episodes follow where states say them, else are 0. */
 void lud_batch_put(lud_batch *batch, int first, int n, const uint8_t *states);
+/* Where processes step a part each: process r has stepped environments begin[r] .. begin[r + 1] - 1,
+ * afterwards every process has them all. Made by all of them. */
+lud_status lud_batch_complete(lud_batch *batch, lud_ranks *ranks, const int64_t *begin, lud_error *error);
 /* Writes the observations of the present states, as after a step. */
 void lud_batch_observe(lud_batch *batch, void *const *observations);
 /* n environments from `first` on, for calls that take ranges; with `seeds` one at a time. */

@@ -22,10 +22,11 @@ static const double patience = 0.5;
 struct lud_ranks {
     const lud_ranks_backend *backend;
     int rank, size, threads;
-    bool failed;    /* everybody knows of the last failure */
-    bool broken;    /* an exchange was left: there can be no other */
-    int *integers;  /* [4][size]: counts and offsets of what is sent, and of what comes */
-    char *out, *in; /* [capacity] */
+    double deadline; /* others are waited for until then; 0: as long as it takes */
+    bool failed;     /* everybody knows of the last failure */
+    bool broken;     /* an exchange was left: there can be no other */
+    int *integers;   /* [4][size]: counts and offsets of what is sent, and of what comes */
+    char *out, *in;  /* [capacity] */
     size_t out_capacity, in_capacity;
     uint64_t bytes, exchanges;
 };
@@ -65,9 +66,10 @@ static lud_status wait_for(lud_ranks *r, bool begun, lud_error *error) {
     r->exchanges++;
     for (int64_t turn = 0; begun && !r->backend->done(&well); turn++) {
         if (turn > 100) sched_yield();
-        if (turn % 1024 != 1023 || !lud_interrupted()) continue;
-        if (asked == 0.0) asked = lud_clock_seconds();
-        if (lud_clock_seconds() - asked < patience) continue;
+        if (turn % 1024 != 1023 || (!lud_interrupted() && r->deadline == 0.0)) continue;
+        const double now = lud_clock_seconds();
+        if (asked == 0.0) asked = now;
+        if (r->deadline > 0.0 ? now < r->deadline : now - asked < patience) continue;
         r->broken = true;
         return lud_fail(error, LUD_INTERRUPTED, "stopped; the other processes do not answer");
     }
@@ -155,6 +157,8 @@ static lud_status begin(lud_ranks *r, lud_error *error) {
         r->backend = NULL;
         return lud_fail(error, LUD_ERROR_UNSUPPORTED, "MPI cannot be started: %s", message);
     }
+    if (r->size > LUD_RANKS_MOST)
+        return lud_fail(error, LUD_ERROR_LIMIT, "%d processes; expected at most %d", r->size, LUD_RANKS_MOST);
     r->integers = calloc(4 * (size_t)r->size, sizeof *r->integers);
     return r->integers ? count_threads(r, error) : lud_out_of_memory(error);
 }
@@ -208,6 +212,16 @@ lud_status lud_ranks_agree(lud_ranks *r, lud_status status, lud_error *error) {
     said->text[sizeof said->text - 1] = '\0';
     if (first == 0) return lud_fail(error, (lud_status)said->status, "%s", said->text);
     return lud_fail(error, (lud_status)said->status, "process %d of %d: %s", first, r->size, said->text);
+}
+
+lud_status lud_ranks_give_up(lud_ranks *r, lud_status status, lud_error *error) {
+    if (!r || r->broken || r->failed) return status;
+    lud_error told = {0};
+    if (error) told = *error;
+    r->deadline = lud_clock_seconds() + 2.0;
+    (void)lud_ranks_agree(r, status, &told);
+    if (r->failed && error) *error = told; /* else they do not know, and are ended */
+    return status;
 }
 
 lud_status lud_ranks_broadcast(lud_ranks *r, void *bytes, size_t n, lud_error *error) {

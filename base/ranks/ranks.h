@@ -18,6 +18,8 @@
 #include "base/status.h"
 
 typedef struct lud_ranks lud_ranks;
+/* More are refused. */
+enum { LUD_RANKS_MOST = 4096 };
 
 /* What a launcher has started: *ranks is null for one process alone. LUD_ERROR_UNSUPPORTED when several were
  * started and this build cannot let them talk. */
@@ -39,6 +41,9 @@ void lud_ranks_traffic(const lud_ranks *ranks, uint64_t *bytes, uint64_t *exchan
 
 /* Whether all are well: the status and the message of the first process that is not, everywhere. */
 lud_status lud_ranks_agree(lud_ranks *ranks, lud_status status, lud_error *error);
+/* The same as a last word, by a process that fails where the others may not expect it: they are waited for no
+ * longer than two seconds. */
+lud_status lud_ranks_give_up(lud_ranks *ranks, lud_status status, lud_error *error);
 /* The status that lud_ranks_agree gave last was a failure: everybody knows, one of them tells. */
 bool lud_ranks_agreed_to_fail(const lud_ranks *ranks);
 /* bytes[n] of the first process, everywhere. */

@@ -44,7 +44,7 @@ static lud_status cpu_create(int n_threads, lud_device **device, lud_error *erro
     cpu->work_per_thread = 150000;
     cpu->device.backend = &lud_cpu_backend;
     cpu->device.ops = choose_ops(&set, &cpu->has_bf16);
-    cpu->device.n_threads = n_threads > 0 ? n_threads : omp_get_num_procs();
+    cpu->device.n_threads = n_threads > 0 ? n_threads : omp_get_max_threads();
     snprintf(cpu->device.name, sizeof cpu->device.name, "cpu, %d thread%s, %s", cpu->device.n_threads,
              cpu->device.n_threads == 1 ? "" : "s", set);
     *device = &cpu->device;

@@ -24,10 +24,24 @@ lud_status lud_mappo_evaluation_decide(lud_mappo_learner_state *m, bool determin
 }
 
 void lud_mappo_evaluation_step(lud_mappo_learner_state *m) {
-    lud_mappo_episodes episodes;
-    lud_mappo_clear_episodes(m, &episodes);
-    (void)lud_mappo_step(m, &m->evaluation, 0, NULL, &episodes, NULL); /* no critic: nothing can fail */
+    lud_mappo_clear_episodes(m);
+    (void)lud_mappo_step(m, &m->evaluation, 0, NULL, NULL); /* no critic: nothing can fail */
     lud_mappo_buffer_after_update(&m->evaluation.buffer);
+}
+
+/* Episodes of this process' environments. */
+static lud_status play(lud_mappo_learner_state *m, int64_t *left, lud_error *error) {
+    lud_mappo_stepping *s = &m->evaluation;
+    int64_t wanted = 0;
+    for (int64_t e = s->first; e < s->end; e++) wanted += left[e];
+    while (m->n_ended < wanted) {
+        lud_status status = lud_interrupt_check(error);
+        if (!status) status = lud_mappo_evaluation_decide(m, m->options.deterministic, error);
+        if (!status) status = lud_mappo_step(m, s, 0, left, error);
+        if (status) return status;
+        lud_mappo_buffer_after_update(&s->buffer);
+    }
+    return LUD_OK;
 }
 
 lud_status lud_mappo_evaluation_run(lud_mappo_learner_state *m, double *row, lud_error *error) {
@@ -37,14 +51,9 @@ lud_status lud_mappo_evaluation_run(lud_mappo_learner_state *m, double *row, lud
     for (int64_t e = 0; e < n_envs; e++) left[e] = wanted / n_envs + (e < wanted % n_envs ? 1 : 0);
     lud_mappo_evaluation_start(m);
     lud_mappo_episodes episodes;
-    lud_mappo_clear_episodes(m, &episodes);
-    while (episodes.n < (double)wanted) {
-        lud_status status = lud_interrupt_check(error);
-        if (!status) status = lud_mappo_evaluation_decide(m, m->options.deterministic, error);
-        if (!status) status = lud_mappo_step(m, s, 0, left, &episodes, error);
-        if (status) return status;
-        lud_mappo_buffer_after_update(&s->buffer);
-    }
+    lud_mappo_clear_episodes(m);
+    LUD_TRY(lud_ranks_agree(m->device->ranks, play(m, left, error), error));
+    LUD_TRY(lud_mappo_sum_episodes(m, &episodes, error));
     row[LUD_MAPPO_EVALUATION_RETURN] = episodes.returns / episodes.n;
     row[LUD_MAPPO_EVALUATION_ENDED] = episodes.ended / episodes.n;
     for (int k = 0; k < m->n_measures; k++)

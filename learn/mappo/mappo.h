@@ -56,6 +56,10 @@ struct lud_mappo_learner_state {
     void *final_parts[LUD_MAX_OBSERVATION_PARTS]; /* [n_envs](part), what was seen last; null: not needed */
     int n_measures;                               /* of the world that are columns */
     double *measures; /* sums over episodes that ended, behind them room for one episode's */
+    /* [ended_capacity][ended_width] episodes that ended: in this process, n_ended of them, and in all; after
+     * so many steps */
+    double *ended, *ended_of_all;
+    int64_t n_ended, ended_capacity, ended_width, steps_counted;
     lud_profile profile;
 };
 

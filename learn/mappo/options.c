@@ -101,6 +101,7 @@ static const lud_option mappo_options[] = {
     SECTION(optimiser, optimiser_table, LUD_OPTIMISER_HELP),
     INT_AT("epochs", update.epochs, "15", 1, 1000, "passes over the rollout in an update", AUTO),
     INT(minibatches, "1", 0, 1000000, "parts of an epoch; 0: as minibatch_size says", AUTO),
+    LUD_SHARES_ROW,
     INT(minibatch_size, "32", 1, 1000000000, "samples of a minibatch when minibatches is 0"),
     REAL_AT("clip", update.clip, "0.2", 0, 100, "clipping of ratios, and of values"),
     BOOL(clip_value, "true", "clip the change of values"),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/options/options.h"
+#include "base/ranks/ranks.h"
 #include "learn/policy_gradient/baseline.h"
 #include "learn/policy_gradient/gate.h"
 
@@ -17,6 +18,13 @@ typedef enum lud_advantage_scale {
     LUD_ADVANTAGE_OF_ROLLOUT,  /* mean 0 and deviation 1 over the rollout (Yu et al., 2022) */
     LUD_ADVANTAGE_OF_MINIBATCH /* over every minibatch */
 } lud_advantage_scale;
+
+/* The row of that, for a learner whose options have them as `update`. */
+#define LUD_SHARES_ROW                                                                                       \
+    INT_AT(                                                                                                  \
+        "shares", update.shares, "1", 1, LUD_RANKS_MOST,                                                     \
+        "parts that the sum of a minibatch's gradients is cut into; as many processes, or any number that "  \
+        "divides it, train together with the same result (docs/processes.md)")
 
 /* The second is the same, but its priority is abs_delight unless it is said. */
 extern const lud_option_table lud_gate_table, lud_size_gate_table;
@@ -39,6 +47,7 @@ typedef struct lud_policy_gradient_options {
     double value_coefficient, entropy_coefficient;
     /* updates */
     int64_t epochs;
+    int64_t shares;   /* parts that the sum of gradients is cut into, for processes that train together */
     double target_kl; /* an update stops when a minibatch's divergence passes 1.5 of it; 0: never */
     lud_gate gate;
     lud_baseline_options baseline; /* what returns are compared with */

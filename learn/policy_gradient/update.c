@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/ranks/ranks.h"
+
 const lud_metric lud_update_gate_columns[LUD_UPDATE_GATE_COLUMNS] = {
     {"gate/kept", "%.3f", "share of samples in backward passes of the policy"},
     {"gate/price", NULL, "delight from which on samples were kept, mean over the minibatches"}};
@@ -32,6 +34,12 @@ lud_status lud_update_create(lud_update *u, int64_t n_samples, int64_t max_rows,
     LUD_TAKE(a, u->chosen, n);
     LUD_TAKE(a, u->row, n);
     lud_baseline_init(&u->baseline, &u->ppo.options->baseline);
+    if (u->n_shares > 1) {
+        const int own = u->n_shares / lud_ranks_size(u->ppo.device->ranks);
+        assert(u->parameters->real_bytes == sizeof(float) && u->n_environments >= u->n_shares);
+        LUD_TAKE(a, u->share_gradients, (size_t)own * (size_t)u->parameters->size);
+        LUD_TAKE(a, u->share_sums, (size_t)u->n_shares);
+    }
     LUD_TRY(lud_minibatch_gate_create(&u->gate, &u->ppo.options->gate, n_samples, error));
     if (!a->failed && lud_ppo_create(&u->ppo, max_rows, max_words)) return LUD_OK;
     return lud_no_memory(error, "updates from %lld samples", (long long)n_samples);
@@ -88,15 +96,8 @@ void lud_update_begin(lud_update *u, const lud_chunk *chunks, int64_t n, lud_ran
     if (u->normaliser) lud_value_normaliser_update(u->normaliser, rows, u->row, p->samples.returns);
 }
 
-/* The one place where processes that each have gradients of some rows of the minibatch add them up, between
- * the last slice and the optimiser's step. There is one process: its gradients are all there are. */
-static void add_gradients_of_all_processes(lud_parameters *parameters) {
-    (void)parameters;
-}
-
 void lud_update_step(lud_update *u) {
     uint64_t resting = 0; /* groups that rest; rows do not shape a step */
-    add_gradients_of_all_processes(u->parameters);
     if (u->minibatch.rows + u->minibatch.value_rows == 0.0) return;
     for (int g = 0; g < u->n_groups; g++) {
         if (steps(u, g))
@@ -111,9 +112,15 @@ void lud_update_step(lud_update *u) {
     u->n_steps++;
 }
 
-/* The minibatch's chunks with the longest first, else in their order: slices of chunks of one length have no
- * row that is padding. */
-static void choose(lud_update *u, const lud_chunk *chunks, int64_t n) {
+static int share_of(const lud_update *u, const lud_chunk *chunk) {
+    if (u->n_shares < 2) return 0;
+    const int64_t per_environment = u->stride / u->n_environments;
+    return lud_share_of(u->n_environments, u->n_shares, chunk->first % u->stride / per_environment);
+}
+
+/* The chunks of a share with the longest first, else in their order: slices of chunks of one length have no
+ * row that is padding. Their number. */
+static int64_t choose(lud_update *u, const lud_chunk *chunks, int64_t n, int share) {
     int32_t longest = 0, shortest = INT32_MAX;
     int64_t k = 0;
     for (int64_t c = 0; c < n; c++) {
@@ -122,7 +129,8 @@ static void choose(lud_update *u, const lud_chunk *chunks, int64_t n) {
     }
     for (int32_t length = longest; length >= shortest; length--)
         for (int64_t c = 0; c < n; c++)
-            if (chunks[c].length == length) u->chosen[k++] = chunks[c];
+            if (chunks[c].length == length && share_of(u, &chunks[c]) == share) u->chosen[k++] = chunks[c];
+    return k;
 }
 
 static void add_sums(lud_ppo_sums *to, const lud_ppo_sums *x) {
@@ -150,8 +158,9 @@ static lud_status add_pass(lud_update *u, lud_ppo_pass pass, int64_t n, const lu
     return LUD_OK;
 }
 
-static lud_status add_gradients(lud_update *u, int64_t n, const lud_update_calls *calls, void *learner,
-                                lud_error *error) {
+/* Gradients of the n chosen chunks. */
+static lud_status add_chosen(lud_update *u, int64_t n, const lud_update_calls *calls, void *learner,
+                             lud_error *error) {
     const lud_gate *gate = u->gate.options;
     lud_status status = LUD_OK;
     if (gate && gate->critic == LUD_GATE_CRITIC_ALL)
@@ -163,9 +172,46 @@ static lud_status add_gradients(lud_update *u, int64_t n, const lud_update_calls
     } else if (!status) {
         status = add_pass(u, LUD_PPO_BOTH, n, calls, learner, error);
     }
-    if (status) return status;
-    add_sums(&u->sums, &u->minibatch);
-    add_sums(&u->epoch, &u->minibatch);
+    return status;
+}
+
+/* The shares of this process, one after the other. */
+static lud_status add_own_shares(lud_update *u, const lud_chunk *chunks, int64_t n,
+                                 const lud_update_calls *calls, void *learner, lud_error *error) {
+    const lud_parameters *p = u->parameters;
+    lud_ranks *ranks = u->ppo.device->ranks;
+    const int rank = lud_ranks_rank(ranks), begin = lud_ranks_first_share(ranks, u->n_shares, rank);
+    const int end = lud_ranks_first_share(ranks, u->n_shares, rank + 1);
+    for (int s = begin; s < end; s++) {
+        const int64_t chosen = choose(u, chunks, n, s);
+        if (s > begin) lud_parameters_zero_gradients(u->parameters);
+        u->minibatch = (lud_ppo_sums){0};
+        u->n_slices = (uint32_t)(s * LUD_UPDATE_SLICES / u->n_shares);
+        if (chosen > 0) LUD_TRY(add_chosen(u, chosen, calls, learner, error));
+        u->share_sums[s] = u->minibatch;
+        lud_device_download(p->device, u->share_gradients + (s - begin) * p->size, p->gradients,
+                            (size_t)p->size * sizeof(float));
+    }
+    return lud_device_check(p->device, error);
+}
+
+/* Gradients of a minibatch, those of all processes: the one place where they are added up, between the last
+ * slice and the optimiser's step. */
+static lud_status add_gradients(lud_update *u, const lud_chunk *chunks, int64_t n,
+                                const lud_update_calls *calls, void *learner, lud_error *error) {
+    if (u->n_shares < 2) return add_chosen(u, choose(u, chunks, n, 0), calls, learner, error);
+    const lud_parameters *p = u->parameters;
+    lud_ranks *ranks = u->ppo.device->ranks;
+    int64_t begin[LUD_RANKS_MOST + 1];
+    for (int r = 0; r <= lud_ranks_size(ranks); r++) begin[r] = lud_ranks_first_share(ranks, u->n_shares, r);
+    const lud_status status = add_own_shares(u, chunks, n, calls, learner, error);
+    const lud_ranks_array sums = {u->share_sums, sizeof *u->share_sums, 1, u->n_shares};
+    LUD_TRY(lud_ranks_agree(ranks, status, error));
+    LUD_TRY(lud_ranks_complete(ranks, &sums, 1, begin, error));
+    u->minibatch = (lud_ppo_sums){0};
+    for (int s = 0; s < u->n_shares; s++) add_sums(&u->minibatch, &u->share_sums[s]);
+    LUD_TRY(lud_ranks_add(ranks, u->n_shares, p->size, u->share_gradients, u->share_gradients, error));
+    lud_device_upload(p->device, p->gradients, u->share_gradients, (size_t)p->size * sizeof(float));
     return LUD_OK;
 }
 
@@ -204,10 +250,11 @@ lud_status lud_update_run(lud_update *u, uint64_t iteration, const lud_update_ca
                 calls->schedule(learner,
                                 ((double)iteration * (double)n_epochs + (double)epoch) * (double)parts +
                                     (double)b);
-            choose(u, u->chunks + first, end - first);
             lud_update_begin(u, u->chunks + first, end - first, key, (uint32_t)epoch);
             u->place = (double)(epoch * parts + b) / (double)(n_epochs * parts);
-            LUD_TRY(add_gradients(u, end - first, calls, learner, error));
+            LUD_TRY(add_gradients(u, u->chunks + first, end - first, calls, learner, error));
+            add_sums(&u->sums, &u->minibatch);
+            add_sums(&u->epoch, &u->minibatch);
             if (is_too_far(u)) return LUD_OK;
             lud_profile_begin(u->profile, u->step_stage);
             lud_update_step(u);

@@ -4,7 +4,11 @@
  *
  * With a gate (options->gate) a minibatch is two passes: the chunks that are kept, for the policy, and all of
  * them, for the critic; or, where the critic learns from what is kept too, one pass of those. What is dropped
- * is in no slice. */
+ * is in no slice.
+ *
+ * Where processes train together (base/ranks), each computes the gradients of the samples of its own
+ * environments. The sum over a minibatch is cut into shares, which are stretches of environments, and added
+ * along a fixed tree: it depends on the number of shares and not on that of the processes. */
 #pragma once
 
 #include "base/progress.h"
@@ -17,7 +21,8 @@
 #include "learn/store/metrics.h"
 #include "learn/store/profile.h"
 
-enum { LUD_UPDATE_GROUPS = 4 };
+/* SLICES: numbers of a minibatch's slices, of which each share has its own. */
+enum { LUD_UPDATE_GROUPS = 4, LUD_UPDATE_SLICES = 256 };
 
 /* What a learner does in an update. */
 typedef struct lud_update_calls {
@@ -44,7 +49,9 @@ typedef struct lud_update {
         double norm; /* of its gradient, before clipping: sum over the steps of the last update */
     } groups[LUD_UPDATE_GROUPS];
     int n_groups;
-    lud_capture stepping; /* the optimiser's steps */
+    lud_capture stepping;     /* the optimiser's steps */
+    float *share_gradients;   /* [shares of this process][parameters] */
+    lud_ppo_sums *share_sums; /* [n_shares] */
     lud_profile *profile;
     int step_stage;
     lud_progress *progress;      /* null: none is shown */
@@ -54,6 +61,8 @@ typedef struct lud_update {
     int64_t stride;
     int64_t n_minibatches;  /* of an epoch */
     int64_t minibatch_size; /* chunks of each but the last; 0: all alike, to one chunk */
+    int n_shares;           /* parts that the sum of gradients is cut into; 0 and 1: it is not */
+    int64_t n_environments; /* with shares: of the stride's samples, each in the share of its environment */
     bool alone; /* chunk i is sample i, and every epoch begins with them in order; else epochs go on from the
                    order of the one before */
 
@@ -64,7 +73,7 @@ typedef struct lud_update {
     lud_minibatch_gate gate;
     lud_baseline baseline; /* for lud_returns */
 
-    uint32_t n_slices; /* of this minibatch so far */
+    uint32_t n_slices; /* number of the slice in hand, for draws in it */
     uint64_t n_steps;  /* of the optimiser, in all updates */
     /* of the last update: all of it, its last epoch, its last minibatch; minibatches that ended with a step
      */
@@ -74,8 +83,8 @@ typedef struct lud_update {
 
 /* Takes memory for rollouts of n_samples and slices of at most max_rows
  * rows and max_words words. The caller has set ppo's device and options, parameters, optimiser, normaliser,
- * profile, seed, stride, alone; rates, minibatches and chunks may change until an update. The struct must not
- * move. LUD_ERROR_MEMORY. */
+ * profile, seed, stride, alone, shares; rates, minibatches and chunks may change until an update. The struct
+ * must not move. LUD_ERROR_MEMORY. */
 lud_status lud_update_create(lud_update *update, int64_t n_samples, int64_t max_rows, int64_t max_words,
                              lud_error *error);
 /* Safe on a zeroed struct. */

@@ -129,6 +129,7 @@ static const lud_option learner_options[] = {
     INT(n_steps, "512", 1, 65536, "steps of each between two updates", AUTO),
     INT(batch_size, "1024", 1, 1e9,
         "decisions of one step of the optimiser; the last of an epoch may be smaller", AUTO),
+    LUD_SHARES_ROW,
     INT_AT("n_epochs", update.epochs, "5", 1, 10000, "passes over what was collected"),
     REAL_AT("gamma", update.gamma, "0.99", 0, 1, "discount"),
     REAL_AT("gae_lambda", update.lambda, "0.95", 0, 1, "of generalised advantage estimation"),

@@ -2,19 +2,16 @@
 
 #include "learn/proof_ppo/proof_ppo.h"
 
-/* Values of the decisions from `first` on, and, with actions, choices for them. */
-static void decide(lud_proof_learner_state *p, int32_t first, uint32_t step, bool choose) {
+/* Values of the decisions of slots begin .. end - 1 of a step, which begins at decision `first`, and, with
+ * actions, choices for them. */
+static void decide_slots(lud_proof_learner_state *p, int32_t first, int32_t begin, int32_t end, uint32_t step,
+                         uint32_t chunk, bool choose) {
     const uint64_t seed = (uint64_t)p->scenario->run.seed;
-    for (int32_t slot = 0; choose && slot < p->n_envs; slot++) {
-        const lud_words w = lud_draw((lud_random_key){seed, (uint32_t)slot}, step, 0, LUD_PURPOSE_ACTION, 0);
-        p->uniform[slot] = lud_unit53(w.v[0], w.v[1]);
-    }
-    uint32_t chunk = 0;
-    for (int32_t done = 0; done < p->n_envs; chunk++) {
+    for (int32_t done = begin; done < end; chunk++) {
         const int32_t at = first + done;
         lud_profile_begin(&p->profile, LUD_PROOF_STAGE_ROLLOUT_NET);
         lud_proof_net_set_step(p->net, seed, (step << 8) + chunk);
-        done += lud_proof_net_load(p->net, &p->decisions, NULL, at, p->n_envs - done);
+        done += lud_proof_net_load(p->net, &p->decisions, NULL, at, end - done);
         if (choose)
             lud_proof_head_act(&p->head, p->uniform + at - first, p->action + at, p->log_prob + at,
                                p->value + at);
@@ -23,6 +20,32 @@ static void decide(lud_proof_learner_state *p, int32_t first, uint32_t step, boo
         p->rollout_flops += 2.0 * lud_nn_multiply_adds(p->net->nn);
         lud_profile_end(&p->profile, LUD_PROOF_STAGE_ROLLOUT_NET);
     }
+}
+
+/* Of all slots. Every process has all environments, which cost little; of the network it runs the slots of
+ * its shares. */
+static lud_status decide(lud_proof_learner_state *p, int32_t first, uint32_t step, bool choose,
+                         lud_error *error) {
+    lud_ranks *ranks = p->device->ranks;
+    const int n = (int)p->options.update.shares, rank = lud_ranks_rank(ranks);
+    const uint64_t seed = (uint64_t)p->scenario->run.seed;
+    for (int32_t slot = 0; choose && slot < p->n_envs; slot++) {
+        const lud_words w = lud_draw((lud_random_key){seed, (uint32_t)slot}, step, 0, LUD_PURPOSE_ACTION, 0);
+        p->uniform[slot] = lud_unit53(w.v[0], w.v[1]);
+    }
+    for (int s = lud_ranks_first_share(ranks, n, rank); s < lud_ranks_first_share(ranks, n, rank + 1); s++)
+        decide_slots(p, first, (int32_t)lud_share_begin(p->n_envs, n, s),
+                     (int32_t)lud_share_begin(p->n_envs, n, s + 1), step,
+                     (uint32_t)(s * LUD_UPDATE_SLICES / n), choose);
+    if (!ranks) return LUD_OK;
+    int64_t begin[LUD_RANKS_MOST + 1];
+    for (int r = 0; r <= lud_ranks_size(ranks); r++)
+        begin[r] = lud_share_begin(p->n_envs, n, lud_ranks_first_share(ranks, n, r));
+    const lud_ranks_array arrays[] = {
+        {p->value + first, sizeof *p->value, 1, p->n_envs},
+        {choose ? p->action + first : NULL, sizeof *p->action, 1, p->n_envs},
+        {choose ? p->log_prob + first : NULL, sizeof *p->log_prob, 1, p->n_envs}};
+    return lud_ranks_complete(ranks, arrays, sizeof arrays / sizeof *arrays, begin, error);
 }
 
 static void count_episode(lud_proof_episodes *t, const lud_proof_batch *batch, int slot) {
@@ -48,11 +71,11 @@ lud_status lud_proof_collect(lud_proof_learner_state *p, lud_proof_episodes *epi
         const double done = (double)step / (double)p->n_steps;
         const double part =
             LUD_PROOF_ROLLOUT_BEGINS + (LUD_PROOF_UPDATE_BEGINS - LUD_PROOF_ROLLOUT_BEGINS) * done;
-        LUD_TRY(lud_progress_beat(p->base.progress, part, error));
+        LUD_TRY(lud_ranks_agree(p->device->ranks, lud_progress_beat(p->base.progress, part, error), error));
         lud_profile_begin(&p->profile, LUD_PROOF_STAGE_RECORD);
         lud_proof_decisions_add_batch(&p->decisions, batch);
         lud_profile_end(&p->profile, LUD_PROOF_STAGE_RECORD);
-        decide(p, first, (uint32_t)p->env_steps, step < p->n_steps);
+        LUD_TRY(decide(p, first, (uint32_t)p->env_steps, step < p->n_steps, error));
         if (step == p->n_steps) break;
         lud_profile_begin(&p->profile, LUD_PROOF_STAGE_EXPAND);
         lud_proof_batch_step_reset(batch, p->action + first);

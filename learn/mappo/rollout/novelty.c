@@ -6,6 +6,7 @@ enum { ROWS = 2, PLACES_LOG2 = 15, PLACES = 1 << PLACES_LOG2 };
 
 void lud_mappo_novelty_open(lud_mappo_novelty *n, lud_arrays *arrays, int64_t n_samples) {
     LUD_TAKE(arrays, n->counts, (size_t)ROWS * PLACES);
+    LUD_TAKE(arrays, n->met, (size_t)n_samples);
     LUD_TAKE(arrays, n->found, (size_t)n_samples);
 }
 
@@ -35,17 +36,20 @@ void lud_mappo_novelty_meet(lud_mappo_novelty *n, const lud_batch *batch, int64_
     const lud_model *model = batch->model;
     const lud_world *world = model->world;
     const int n_agents = model->layout.n_agents;
-    float *found = n->found + t * batch->n_envs * n_agents;
-    for (int e = 0; e < batch->n_envs; e++) {
+    for (int e = batch->first_stepped; e < batch->first_stepped + batch->n_stepped; e++) {
+        uint64_t *met = n->met + (t * batch->n_envs + e) * n_agents;
         const uint8_t *from = terminated[e] || truncated[e] ? final_states : batch->states;
         const uint8_t *state = from + (size_t)e * model->layout.state_bytes;
-        for (int a = 0; a < n_agents; a++, found++) {
-            *found = 0.0f;
-            if (world->is_alive && !world->is_alive(model, state, a)) continue;
-            const uint64_t key = scatter(world->situation(model, state, a) + scatter((uint64_t)a + 1));
-            *found = (float)(1.0 / sqrt((double)count(n->counts, key)));
+        for (int a = 0; a < n_agents; a++) {
+            const bool out = world->is_alive && !world->is_alive(model, state, a);
+            met[a] = out ? 0 : scatter(world->situation(model, state, a) + scatter((uint64_t)a + 1));
         }
     }
+}
+
+void lud_mappo_novelty_count(lud_mappo_novelty *n, int64_t n_samples) {
+    for (int64_t i = 0; i < n_samples; i++)
+        n->found[i] = n->met[i] ? (float)(1.0 / sqrt((double)count(n->counts, n->met[i]))) : 0.0f;
 }
 
 double lud_mappo_novelty_weight(double weight, uint64_t iteration, uint64_t n_iterations) {

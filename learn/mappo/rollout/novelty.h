@@ -13,15 +13,18 @@
 
 typedef struct lud_mappo_novelty {
     int32_t *counts; /* [rows of the sketch][places]; null: nothing is counted */
-    float *found;    /* [n_steps][n_envs][n_agents] 1 / sqrt(N) of the rollout in hand */
+    uint64_t *met;   /* [n_steps][n_envs][n_agents] what the rollout in hand has come to; 0: nothing */
+    float *found;    /* the same: 1 / sqrt(N) */
 } lud_mappo_novelty;
 
 /* Room for rollouts of n_steps * n_rows decisions; `arrays` owns it and says when memory is out. */
 void lud_mappo_novelty_open(lud_mappo_novelty *novelty, lud_arrays *arrays, int64_t n_samples);
-/* Counts what everybody has come to by step t of a batch: in its states, or in final_states where an episode
- * ended. Agents that no longer take part find nothing. */
+/* Notes what everybody in the environments that are stepped has come to by step t of a batch: in its states,
+ * or in final_states where an episode ended. Agents that no longer take part find nothing. */
 void lud_mappo_novelty_meet(lud_mappo_novelty *novelty, const lud_batch *batch, int64_t t,
                             const uint8_t *terminated, const uint8_t *truncated, const uint8_t *final_states);
+/* Counts what was met in n_samples decisions, in their order. */
+void lud_mappo_novelty_count(lud_mappo_novelty *novelty, int64_t n_samples);
 /* What a visit's share is multiplied by in an iteration of so many. */
 double lud_mappo_novelty_weight(double weight, uint64_t iteration, uint64_t n_iterations);
 void lud_mappo_novelty_visit(lud_mappo_novelty *novelty, lud_checkpoint *checkpoint);

@@ -11,6 +11,8 @@ typedef struct lud_mappo_stepping {
     lud_batch *batch;
     lud_mappo_buffer buffer;
     double *episode_return; /* [n_envs] mean over agents, of the episode in progress */
+    int64_t *begin;         /* [processes + 1] process r steps environments begin[r] .. begin[r + 1] - 1 */
+    int64_t first, end;     /* those of this process */
 } lud_mappo_stepping;
 
 /* Sums over episodes that ended; those of the world's measures stand in the learner's `measures`. */
@@ -18,7 +20,11 @@ typedef struct lud_mappo_episodes {
     double n, returns, ended;
 } lud_mappo_episodes;
 
-void lud_mappo_clear_episodes(lud_mappo_learner_state *learner, lud_mappo_episodes *episodes);
+/* Forgets the episodes that ended in this process. */
+void lud_mappo_clear_episodes(lud_mappo_learner_state *learner);
+/* Sums over those of all processes, in the order in which they would have ended in one. */
+lud_status lud_mappo_sum_episodes(lud_mappo_learner_state *learner, lud_mappo_episodes *sums,
+                                  lud_error *error);
 /* The first observations, in slot 0; everybody begins, so that the first decisions get the kick. */
 void lud_mappo_reset(lud_mappo_stepping *s);
 /* Which networks run in lud_mappo_decide. */
@@ -30,7 +36,9 @@ lud_status lud_mappo_decide(lud_mappo_learner_state *learner, lud_mappo_stepping
 /* Steps the world from slot t to slot t + 1 and counts episodes that end; `left` (null: no limit) is how many
  * each environment may still count. */
 lud_status lud_mappo_step(lud_mappo_learner_state *learner, lud_mappo_stepping *s, int64_t t, int64_t *left,
-                          lud_mappo_episodes *episodes, lud_error *error);
+                          lud_error *error);
 /* One rollout of training into the buffer, values of slot T included. Fills `row` with the means of episodes
  * that ended. */
 lud_status lud_mappo_collect(lud_mappo_learner_state *learner, double *row, lud_error *error);
+/* After an update: where the next rollout begins, of all environments in every process. */
+lud_status lud_mappo_complete(lud_mappo_learner_state *learner, lud_error *error);

@@ -30,6 +30,7 @@ struct lud_proof_ranker {
     double *log_probs; /* [largest number of successors] */
     int32_t width;     /* candidates of a query in one mode, the true triple not counted */
     int32_t n_modes, max_queries;
+    int n_shares;
     bool play_all;              /* also what the exact prover refutes */
     lud_proof_atom *candidates; /* [max_queries][1 + n_modes * width] */
     lud_proof_found *played;    /* the same */
@@ -75,6 +76,7 @@ lud_status lud_proof_ranker_create(const lud_proof_model *model, lud_proof_net *
     r->model = model;
     r->options = *options;
     r->corrupt = corrupt;
+    r->n_shares = 1;
     r->n_modes = corrupt == LUD_PROOF_BOTH ? 2 : 1;
     r->width = options->candidates > 0 && options->candidates < model->base->n_constants
                    ? (int32_t)options->candidates
@@ -211,8 +213,8 @@ static void play_beams(lud_proof_ranker *r, const lud_proof_atom *atoms, int32_t
     }
 }
 
-lud_status lud_proof_play(lud_proof_ranker *r, const lud_proof_atom *atoms, int32_t n, lud_proof_found *out,
-                          lud_error *error) {
+static lud_status play(lud_proof_ranker *r, const lud_proof_atom *atoms, int32_t n, lud_proof_found *out,
+                       lud_error *error) {
     for (int32_t i = 0; i < n; i++) out[i] = (lud_proof_found){-1e9, 0, false, -1e9};
     if (r->best_first)
         lud_proof_best_first_run(r->best_first, atoms, n, out, NULL);
@@ -223,6 +225,36 @@ lud_status lud_proof_play(lud_proof_ranker *r, const lud_proof_atom *atoms, int3
     lud_status status = lud_interrupt_check(error); /* it stopped in the middle */
     if (status) return status;
     return r->net ? lud_device_check(r->net->parameters->device, error) : LUD_OK;
+}
+
+static lud_ranks *ranks_of(const lud_proof_ranker *r) {
+    return r->net ? r->net->parameters->device->ranks : NULL;
+}
+
+lud_status lud_proof_ranker_share(lud_proof_ranker *r, int n_shares, lud_error *error) {
+    r->n_shares = n_shares;
+    return lud_ranks_check_shares(ranks_of(r), n_shares, error);
+}
+
+/* Each process plays the stretches of the list that are its shares. */
+lud_status lud_proof_play(lud_proof_ranker *r, const lud_proof_atom *atoms, int32_t n, lud_proof_found *out,
+                          lud_error *error) {
+    lud_ranks *ranks = ranks_of(r);
+    const int n_shares = r->n_shares, rank = lud_ranks_rank(ranks);
+    int64_t begin[LUD_RANKS_MOST + 1];
+    lud_status status = LUD_OK;
+    for (int s = lud_ranks_first_share(ranks, n_shares, rank);
+         s < lud_ranks_first_share(ranks, n_shares, rank + 1) && !status; s++) {
+        const int32_t first = (int32_t)lud_share_begin(n, n_shares, s);
+        status =
+            play(r, atoms + first, (int32_t)lud_share_begin(n, n_shares, s + 1) - first, out + first, error);
+    }
+    if (!ranks) return status;
+    LUD_TRY(lud_ranks_agree(ranks, status, error));
+    for (int k = 0; k <= lud_ranks_size(ranks); k++)
+        begin[k] = lud_share_begin(n, n_shares, lud_ranks_first_share(ranks, n_shares, k));
+    const lud_ranks_array all = {out, sizeof *out, 1, n};
+    return lud_ranks_complete(ranks, &all, 1, begin, error);
 }
 
 /* ---- ranking ---- */
@@ -421,7 +453,7 @@ static lud_status play_queries(lud_proof_ranker *r, lud_proof_refuter *refuter, 
     LUD_TRY(play_chosen(r, n, error));
     n = 0;
     for (int32_t q = 0; q < m; q++) {
-        LUD_TRY(lud_interrupt_check(error));
+        LUD_TRY(lud_ranks_agree(ranks_of(r), lud_interrupt_check(error), error));
         LUD_TRY(choose_candidates(r, refuter, q, &n, error));
     }
     r->part = r->part_after;
