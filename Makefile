@@ -3,7 +3,7 @@ BUILD  := build/release
 CTEST  := ctest --output-on-failure -j$(shell nproc)
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: all install-deps install-deps-test python-readers python-packages python build program demo test test-all test-format test-long test-readers test-tidy \
+.PHONY: all install-deps install-deps-mpi install-deps-test python-readers python-packages python build program demo test test-all test-format test-long test-readers test-tidy \
   test-sanitize test-threads build-fuzz test-fuzz test-fuzz-night test-strangers \
   test-mutants test-chaos test-chaos-short test-soak bench packages clean
 
@@ -11,6 +11,10 @@ all: build
 
 install-deps:
 	@bash cmake/install-deps.sh
+
+# MPI, which clusters have: trainings of several processes and their tests.
+install-deps-mpi:
+	@bash cmake/install-deps.sh --mpi
 
 build: install-deps
 	@cmake --preset release >/dev/null
@@ -27,7 +31,7 @@ demo: program
 	@bash cmake/demo.sh $(BUILD)/ludus
 
 # What a newcomer runs: the build, the suite without its long tests, every fuzz target for a moment. The last line says what passed.
-test: build python-packages
+test: install-deps-mpi build python-packages
 	@$(CTEST) --test-dir $(BUILD) -LE long
 	@bash cmake/fuzz.sh $(BUILD) 5000 4
 	@bash cmake/test_summary.sh $(BUILD)

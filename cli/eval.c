@@ -216,6 +216,9 @@ static lud_status check_flags(const lud_learner_kind *kind, const char *folder, 
                  {"--episodes", values->episodes && reports_all(kind), LUD_HONOURS_EPISODES},
                  {"--plot", values->plot && reports_all(kind), LUD_HONOURS_CURVES},
                  {"--against", values->against && reports_all(kind), LUD_HONOURS_AGAINST}};
+    if (lud_processes() && !(kind->honours & LUD_HONOURS_PROCESSES))
+        return lud_invalid(error, "a run of %s is evaluated by one process; %d were started", kind->name,
+                           lud_ranks_size(lud_processes()));
     if (values->plot) {
         LUD_TRY(lud_plot_check_path(values->plot, error));
     }
@@ -239,6 +242,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     const eval_values *values = data;
     lud_scenario *scenario;
     LUD_TRY(lud_scenario_open(arguments[0], &values->scenario, &scenario, error));
+    scenario->ranks = lud_processes();
     const lud_learner_kind *kind = NULL;
     lud_status status = lud_run_kind(arguments[0], scenario, &kind, error);
     if (!status) status = check_flags(kind, arguments[0], values, error);
@@ -255,6 +259,7 @@ const lud_verb lud_verb_eval = {
     .max_arguments = 1,
     VERB_FLAGS,
     .set_defaults = set_defaults,
+    .over_processes = true,
     .notes =
         "With --policy the robots of the solved world follow another policy and its exact value, its "
         "regret and\n"

@@ -52,7 +52,12 @@ static lud_status meet(const lud_verb *verb, lud_error *error) {
     /* the cores that the launcher gave to this one, unless the user says otherwise */
     if (!getenv("OMP_NUM_THREADS") && lud_ranks_threads(processes) > 0)
         omp_set_num_threads(lud_ranks_threads(processes));
-    if (verb->over_processes) return LUD_OK;
+    if (verb->over_processes) {
+        /* what all of them would print is printed by the first */
+        if (!lud_ranks_leads(processes) && !freopen("/dev/null", "w", stdout))
+            return lud_fail(error, LUD_ERROR_IO, "/dev/null: cannot be opened");
+        return LUD_OK;
+    }
     return lud_ranks_agree(processes,
                            lud_invalid(error, "ludus %s is the work of one process; %d were started",
                                        verb->name, lud_ranks_size(processes)),

@@ -197,15 +197,16 @@ static lud_status solve_point(const job *j, int64_t number, lud_text *row, lud_e
 }
 
 /* Points are solved side by side; rows are kept until all before them are there, so the file does not depend
- * on the number of threads. */
+ * on the number of threads. Each process has every so many-th point. */
 static lud_status solve_points(const job *j, int64_t n, int n_threads, FILE *show, lud_text *rows,
                                lud_error *error) {
+    const int64_t first = lud_ranks_rank(lud_processes()), stride = lud_ranks_size(lud_processes());
     lud_progress progress;
-    lud_progress_start(&progress, show, "sweep", "solutions", (uint64_t)n);
+    lud_progress_start(&progress, show, "sweep", "solutions", (uint64_t)((n - first + stride - 1) / stride));
     lud_status status = LUD_OK;
     uint64_t done = 0;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(n_threads)
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = first; i < n; i += stride) {
         lud_status now;
 #pragma omp atomic read
         now = status;
@@ -222,6 +223,36 @@ static lud_status solve_points(const job *j, int64_t n, int n_threads, FILE *sho
         }
     }
     lud_progress_finish(&progress);
+    return status;
+}
+
+/* The rows of all processes come to the first, which has those of points 0, size, 2 size ... itself. */
+static lud_status collect_rows(lud_text *rows, int64_t n, lud_error *error) {
+    lud_ranks *ranks = lud_processes();
+    const int size = lud_ranks_size(ranks);
+    lud_text own = {0};
+    int64_t lengths[LUD_RANKS_MOST], n_ranks = 0, total = 0, n_all = 0;
+    for (int64_t i = lud_ranks_rank(ranks); i < n; i += size)
+        lud_text_append(&own, "%s", rows[i].bytes ? rows[i].bytes : "\n");
+    const int64_t length = (int64_t)own.length;
+    lud_status status = lud_ranks_agree(ranks, own.failed ? lud_no_memory(error, "rows") : LUD_OK, error);
+    if (!status)
+        status =
+            lud_ranks_join_lists(ranks, &length, 1, sizeof length, lengths, LUD_RANKS_MOST, &n_ranks, error);
+    for (int64_t k = 0; k < n_ranks; k++) total += lengths[k];
+    char *all = malloc((size_t)total + 1);
+    if (!status) status = lud_ranks_agree(ranks, all ? LUD_OK : lud_no_memory(error, "rows"), error);
+    if (!status) status = lud_ranks_join_lists(ranks, own.bytes, length, 1, all, total, &n_all, error);
+    const char *at = all;
+    for (int k = 0; k < size && !status; k++)
+        for (int64_t i = k; i < n; i += size) {
+            const char *end = memchr(at, '\n', (size_t)(all + total - at));
+            if (k != lud_ranks_rank(ranks) && end > at)
+                lud_text_append(&rows[i], "%.*s\n", (int)(end - at), at);
+            at = end + 1;
+        }
+    free(all);
+    lud_text_free(&own);
     return status;
 }
 
@@ -246,7 +277,7 @@ static lud_status write_rows(const char *path, const lud_text *header, const lud
 static lud_status sweep(const sweep_values *values, const lud_scenario *scenario, job *j, int64_t n,
                         lud_error *error) {
     int n_threads = scenario->run.threads > 0 ? (int)scenario->run.threads : omp_get_max_threads();
-    FILE *show = values->quiet ? NULL : stderr;
+    FILE *show = values->quiet || !lud_ranks_leads(lud_processes()) ? NULL : stderr;
     lud_empo_solve_options options = {.n_threads = n_threads, .progress = show};
     lud_empo_case shared;
     LUD_TRY(lud_empo_case_open(scenario, &options, &shared, error));
@@ -257,9 +288,14 @@ static lud_status sweep(const sweep_values *values, const lud_scenario *scenario
     write_header(&header, j->ranges, j->n_ranges, scenario->model, &shared.problem->layout);
     lud_status status =
         rows ? solve_points(j, n, n_threads, show, rows, error) : lud_no_memory(error, "rows");
+    const bool stopped = status == LUD_INTERRUPTED;
+    if (lud_processes()) status = lud_ranks_agree(lud_processes(), stopped ? LUD_OK : status, error);
+    if (!status && lud_processes()) status = collect_rows(rows, n, error);
+    if (!status && lud_processes()) /* one of them is enough */
+        status = lud_ranks_agree(lud_processes(), stopped ? LUD_INTERRUPTED : LUD_OK, error);
     /* what was finished before an interruption or an error is kept */
     lud_error ignored = {0};
-    if (rows && (!status || status == LUD_INTERRUPTED)) {
+    if (rows && lud_ranks_leads(lud_processes()) && (!status || status == LUD_INTERRUPTED)) {
         lud_status written = write_rows(values->output, &header, rows, n, status ? &ignored : error);
         if (!status) status = written;
     }
@@ -306,6 +342,7 @@ const lud_verb lud_verb_sweep = {
     .max_arguments = 2,
     VERB_FLAGS,
     .set_defaults = set_defaults,
+    .over_processes = true,
     .notes = "Each row: the parameters, the number of states, and V_r, U_r, X_h, V_h^e, V_h^m, Q_r, pi_r at "
              "the start.\n"
              "Solutions run side by side. Keys under `learner.` share one graph; others build it anew.\n\n"

@@ -230,14 +230,19 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
         values->options.folder = arguments[0];
     }
     if (!values->options.folder) return lud_invalid(error, "train: where to? Give a folder with -o RUN");
+    if (values->view && lud_processes())
+        return lud_invalid(error,
+                           "--view is for a training of one process; `ludus view %s --follow` shows one of "
+                           "several",
+                           values->options.folder);
     if (values->view) LUD_TRY(lud_window_check(error));
     lud_scenario *scenario = NULL;
     LUD_TRY(lud_scenario_open(arguments[0], &values->scenario, &scenario, error));
+    scenario->ranks = lud_processes();
     lud_device *device = NULL;
     lud_status status = lud_scenario_device(scenario, values->device, &device, error);
     if (status == LUD_OK) {
         lud_device_set_strict(device, values->strict);
-        device->ranks = lud_processes();
         status = train(values, arguments[0], scenario, device, error);
     }
     lud_device_close(device);

@@ -9,8 +9,10 @@ packages=(
   libdnnl-dev libhdf5-dev libdeflate-dev libcmocka-dev
 )
 # what the sanitizer and fuzz builds and the format check need besides
-packages_test=(clang clang-format clang-tidy libomp-dev libclang-rt-14-dev xvfb python3-venv)
+packages_mpi=(libopenmpi-dev openmpi-bin) # several processes that train together
+packages_test=("${packages_mpi[@]}" clang clang-format clang-tidy libomp-dev libclang-rt-14-dev xvfb python3-venv)
 [ "${1:-}" = --test ] && packages+=("${packages_test[@]}")
+[ "${1:-}" = --mpi ] && packages+=("${packages_mpi[@]}")
 [ "${1:-}" = --python ] && packages+=(python3-venv) # pip, for the Python package and its tests
 
 missing=()

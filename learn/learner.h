@@ -35,7 +35,8 @@ typedef struct lud_report_request {
     int64_t answers;      /* of query: most that are shown */
 } lud_report_request;
 enum { LUD_HONOURS_POLICY = 1, LUD_HONOURS_SPLIT = 2, LUD_HONOURS_QUERIES = 4, LUD_HONOURS_EPISODES = 8 };
-enum { LUD_HONOURS_CURVES = 16, LUD_HONOURS_AGAINST = 32 };
+/* PROCESSES: several do it together (base/ranks); else it is the work of one. */
+enum { LUD_HONOURS_CURVES = 16, LUD_HONOURS_AGAINST = 32, LUD_HONOURS_PROCESSES = 64 };
 
 /* Of query, where nobody says more: paths side by side, and answers that are shown. */
 enum { LUD_QUERY_WIDTH = 32, LUD_QUERY_ANSWERS = 3 };

@@ -64,6 +64,7 @@ lud_status lud_scenario_device(const lud_scenario *scenario, const char *choice,
                                lud_error *error) {
     LUD_TRY(lud_device_open(choice, (int)scenario->run.threads, device, error));
     lud_device_set_precision(*device, (lud_precision)scenario->run.precision);
+    (*device)->ranks = scenario->ranks;
     return LUD_OK;
 }
 

@@ -53,9 +53,10 @@ typedef struct lud_scenario {
     lud_tree *root;     /* the whole file after includes and overrides */
     lud_tree *policies; /* section trees for the folders above; null when absent */
     lud_tree *learner;
+    struct lud_ranks *ranks; /* processes that do it together, set by the caller; null: this one alone */
 } lud_scenario;
 
-/* Opens a device (lud_device_open) with the run's number of threads and precision. */
+/* Opens a device (lud_device_open) with the run's number of threads, precision and processes. */
 lud_status lud_scenario_device(const lud_scenario *scenario, const char *choice, lud_device **device,
                                lud_error *error);
 

@@ -302,7 +302,7 @@ const lud_learner_kind lud_learner_proof_ppo = {
     .score = {.column = "valid/mrr"},
     .report = report,
     .policy = acting,
-    .honours = LUD_HONOURS_SPLIT | LUD_HONOURS_QUERIES,
+    .honours = LUD_HONOURS_SPLIT | LUD_HONOURS_QUERIES | LUD_HONOURS_PROCESSES,
     .evaluate_run = lud_proof_evaluate_run,
     .query = lud_proof_answer_query,
 };

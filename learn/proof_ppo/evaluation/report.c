@@ -20,6 +20,7 @@ typedef struct table {
     const char *split;
     int list; /* lud_proof_split */
     int32_t n;
+    int n_shares; /* that the candidates are played in */
     lud_proof_ranking_query *queries;
     uint8_t *answers; /* [n] lud_prover_answer */
     uint8_t *keep;
@@ -133,6 +134,7 @@ static lud_status fill(table *t, lud_proof_net *net, int n_threads, lud_error *e
         status = lud_proof_ranker_create(t->model, fused && fusion->kind == LUD_PROOF_FUSION_KGE ? NULL : net,
                                          t->options, (lud_proof_corrupt)t->model->options.negatives.corrupt,
                                          n_threads, &ranker, error);
+    if (!status) status = lud_proof_ranker_share(ranker, t->n_shares, error);
     if (!status && fused) lud_proof_ranker_use_kge(ranker, &kge);
     const double start = lud_clock_seconds();
     if (!status) status = lud_proof_rank(ranker, pool, 0, t->n, t->queries, error);
@@ -161,6 +163,7 @@ lud_status lud_proof_evaluate_run(const lud_report_request *request, lud_report 
     lud_proof_net *net = lud_proof_ppo_net(run.learner, true);
     t.model = net->model;
     t.options = &lud_proof_ppo_get_options(run.learner)->evaluation.rank;
+    t.n_shares = (int)lud_proof_ppo_get_options(run.learner)->update.shares;
     t.n = t.model->pools[t.list].n;
     if (n > 0 && n < t.n) t.n = (int32_t)n;
     t.queries = calloc((size_t)t.n + 1, sizeof *t.queries);

@@ -1,0 +1,342 @@
+/* Several processes do what one does, byte for byte: trainings, going on with another number of them,
+ * rankings and sweeps; what cannot be done together is refused; a process that is killed takes the others
+ * along and leaves a checkpoint. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <xxhash.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "learn/store/checkpoint.h"
+
+#define PROGRAM   LUDUS_BINARY_DIR "/ludus"
+#define SCENARIOS LUDUS_SOURCE_DIR "/scenarios/"
+#define LAUNCH                                                                                               \
+    "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0 "                 \
+    "exec mpirun --oversubscribe --bind-to none -n "
+
+static char folder[] = "/tmp/ludus-test-ranks-XXXXXX";
+
+static int set_up(void **state) {
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+static bool there_is_mpi(void) {
+    return system("mpirun --version >/dev/null 2>&1") == 0 &&
+           access(LUDUS_BINARY_DIR "/ludus_mpi.so", R_OK) == 0;
+}
+
+/* The program, as n processes of so many threads; 1: without a launcher. Its exit code; output in FOLDER/log.
+ */
+static int ludus(int n, int threads, const char *format, ...) {
+    char words[2048], command[4096];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(words, sizeof words, format, list);
+    va_end(list);
+    if (n == 1)
+        snprintf(command, sizeof command, "cd '%s'; OMP_NUM_THREADS=%d exec " PROGRAM " %s >log 2>&1", folder,
+                 threads, words);
+    else
+        snprintf(command, sizeof command, "cd '%s'; OMP_NUM_THREADS=%d " LAUNCH "%d " PROGRAM " %s >log 2>&1",
+                 folder, threads, n, words);
+    const int how = system(command);
+    return WIFEXITED(how) ? WEXITSTATUS(how) : -1;
+}
+
+static char *path_of(const char *name, char path[256]) {
+    snprintf(path, 256, "%s/%s", folder, name);
+    return path;
+}
+
+static char *read_text(lud_arena *arena, const char *name) {
+    char path[256], *bytes = NULL;
+    size_t n = 0;
+    lud_error error = {0};
+    if (lud_file_read(arena, path_of(name, path), SIZE_MAX, &bytes, &n, &error)) fail_msg("%s", error.text);
+    return bytes;
+}
+
+static void expect_log(const char *text) {
+    lud_arena *arena = lud_arena_create(0);
+    char *log = read_text(arena, "log");
+    if (!strstr(log, text)) fail_msg("expected `%s` in:\n%s", text, log);
+    lud_arena_destroy(arena);
+}
+
+/* All tensors of a RUN's checkpoint but the clock's. */
+static uint64_t hash_of(const char *run) {
+    char name[128], path[256];
+    lud_checkpoint *checkpoint = NULL;
+    lud_error error = {0};
+    uint64_t hash = 0;
+    snprintf(name, sizeof name, "%s/checkpoint.safetensors", run);
+    if (lud_checkpoint_open(path_of(name, path), &checkpoint, &error)) fail_msg("%s", error.text);
+    for (int i = 0; i < lud_checkpoint_n_tensors(checkpoint); i++) {
+        const lud_tensor *tensor = lud_checkpoint_get(checkpoint, i);
+        if (strcmp(tensor->name, "seconds") != 0)
+            hash += XXH3_64bits_withSeed(tensor->data, tensor->bytes,
+                                         XXH3_64bits(tensor->name, strlen(tensor->name)));
+    }
+    lud_checkpoint_destroy(checkpoint);
+    return hash;
+}
+
+/* The metrics of a RUN without those that are times. */
+static uint64_t hash_metrics(const char *run) {
+    lud_arena *arena = lud_arena_create(0);
+    char name[128];
+    snprintf(name, sizeof name, "%s/metrics.csv", run);
+    char *text = read_text(arena, name), *line_state = NULL;
+    bool left_out[256] = {false};
+    uint64_t hash = 0;
+    int n_lines = 0;
+    for (char *line = strtok_r(text, "\n", &line_state); line;
+         line = strtok_r(NULL, "\n", &line_state), n_lines++) {
+        int column = 0;
+        for (char *word; (word = strsep(&line, ",")) && column < 256; column++) {
+            if (n_lines == 0) left_out[column] = strcmp(word, "seconds") == 0 || strcmp(word, "speed") == 0;
+            if (!left_out[column]) hash = XXH3_64bits_withSeed(word, strlen(word), hash + 1);
+        }
+    }
+    assert_true(n_lines > 1);
+    lud_arena_destroy(arena);
+    return hash;
+}
+
+/* ---- the same bytes ---- */
+
+static const struct {
+    const char *name, *scenario, *set;
+} trainings[] = {
+    /* graphs, recurrent units */
+    {"graph", "particle/navigation_3.yaml",
+     "--set run.environments=13 --set learner.steps=975 --set learner.shares=12"},
+    /* a grid, visits that are counted, values of what was seen last */
+    {"grid", "defaults/door.yaml",
+     "--set run.environments=14 --set learner.rollout_length=16 --set learner.steps=672 --set "
+     "learner.shares=12 "
+     "--set learner.time_limits=bootstrap"},
+    /* a gate that keeps few */
+    {"gate", "particle/simple_tag.yaml",
+     "--set run.environments=12 --set learner.steps=900 --set learner.shares=12 --set "
+     "learner.gate.mode=threshold"},
+    {"proof", "defaults/towns.yaml",
+     "--set learner.n_envs=24 --set learner.n_steps=16 --set learner.total_steps=768 --set "
+     "learner.batch_size=96 "
+     "--set learner.shares=12"}};
+enum { N_TRAININGS = sizeof trainings / sizeof *trainings };
+
+static void trainings_are_the_same(void **state) {
+    (void)state;
+    if (!there_is_mpi()) skip();
+    for (int t = 0; t < N_TRAININGS; t++) {
+        uint64_t hash = 0, metrics = 0;
+        for (int n = 1; n <= 4; n++) {
+            char run[64];
+            snprintf(run, sizeof run, "%s-%d", trainings[t].name, n);
+            if (ludus(n, 1 + (n == 1 || n == 3), "train " SCENARIOS "%s -q -o %s %s", trainings[t].scenario,
+                      run, trainings[t].set))
+                expect_log("no error");
+            const uint64_t now = hash_of(run), measured = hash_metrics(run);
+            if (n > 1 && (now != hash || measured != metrics))
+                fail_msg("%s: %d processes have learned something else than 1", trainings[t].name, n);
+            hash = now;
+            metrics = measured;
+        }
+    }
+}
+
+static void rankings_are_the_same(void **state) {
+    (void)state;
+    if (!there_is_mpi()) skip();
+    lud_arena *arena = lud_arena_create(0);
+    char *first = NULL;
+    for (int n = 1; n <= 3; n++) {
+        assert_int_equal(ludus(n, 1, "eval proof-1 --json | grep -v seconds"), 0);
+        char *now = read_text(arena, "log");
+        assert_non_null(strstr(now, "mrr"));
+        if (first) assert_string_equal(now, first);
+        first = now;
+    }
+    lud_arena_destroy(arena);
+}
+
+static void sweeps_are_the_same(void **state) {
+    (void)state;
+    if (!there_is_mpi()) skip();
+    lud_arena *arena = lud_arena_create(0);
+    char *first = NULL;
+    for (int n = 1; n <= 3; n++) {
+        assert_int_equal(
+            ludus(n, 1, "sweep " SCENARIOS "empo/fetch_the_key.yaml -v learner.beta_r=1:9:4 -q -o sweep.csv"),
+            0);
+        char *now = read_text(arena, "sweep.csv");
+        if (first) assert_string_equal(now, first);
+        first = now;
+    }
+    lud_arena_destroy(arena);
+}
+
+/* ---- stops ---- */
+
+static pid_t begin(int n, const char *run, bool resumes) {
+    char command[4096];
+    if (resumes)
+        snprintf(command, sizeof command,
+                 "cd '%s'; OMP_NUM_THREADS=1 " LAUNCH "%d " PROGRAM
+                 " train %s --resume -q --checkpoint-every 1 >log 2>&1",
+                 folder, n, run);
+    else
+        snprintf(command, sizeof command,
+                 "cd '%s'; OMP_NUM_THREADS=1 " LAUNCH "%d " PROGRAM " train " SCENARIOS
+                 "%s -q --checkpoint-every 1 -o %s %s --set learner.steps=6500 >log 2>&1",
+                 folder, n, trainings[0].scenario, run, trainings[0].set);
+    const pid_t process = fork();
+    if (process == 0) {
+        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+        _exit(127);
+    }
+    return process;
+}
+
+static void rest(int milliseconds) {
+    nanosleep(&(struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000}, NULL);
+}
+
+/* Waits until the run has a checkpoint that is newer than it was, or the process has ended. */
+static bool wait_for_checkpoint(const char *run, pid_t process, uint64_t *before) {
+    char name[128], path[256];
+    snprintf(name, sizeof name, "%s/metrics.csv", run);
+    for (int k = 0; k < 6000; k++, rest(10)) {
+        lud_arena *arena = lud_arena_create(0);
+        char *bytes = NULL;
+        size_t n = 0;
+        const bool more =
+            !lud_file_read(arena, path_of(name, path), SIZE_MAX, &bytes, &n, NULL) && n > *before;
+        if (more) *before = n;
+        lud_arena_destroy(arena);
+        if (more && k > 0) return true;
+        if (waitid(P_PID, (id_t)process, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) == 0) {
+            siginfo_t info = {0};
+            waitid(P_PID, (id_t)process, &info, WEXITED | WNOHANG | WNOWAIT);
+            if (info.si_pid == process) return false;
+        }
+    }
+    return false;
+}
+
+/* The process that is number `rank` of the launcher's. */
+static pid_t find_rank(pid_t launcher, int rank) {
+    char command[256], line[64] = "";
+    snprintf(command, sizeof command, "pgrep -P %d ludus | sed -n %dp", (int)launcher, rank + 1);
+    FILE *stream = popen(command, "r");
+    if (!stream || !fgets(line, sizeof line, stream)) line[0] = '\0';
+    if (stream) pclose(stream);
+    return (pid_t)atoi(line);
+}
+
+static void goes_on_with_others(void **state) {
+    (void)state;
+    if (!there_is_mpi()) skip();
+    assert_int_equal(ludus(1, 1, "train " SCENARIOS "%s -q -o whole %s --set learner.steps=6500",
+                           trainings[0].scenario, trainings[0].set),
+                     0);
+    uint64_t seen = 0;
+    int how = 0;
+    pid_t process = begin(3, "parts", false);
+    wait_for_checkpoint("parts", process, &seen);
+    kill(process, SIGINT); /* mpirun passes it on to all */
+    waitpid(process, &how, 0);
+    process = begin(2, "parts", true);
+    waitpid(process, &how, 0);
+    assert_int_equal(hash_of("parts"), hash_of("whole"));
+}
+
+/* Whichever process is killed, whenever: the others end within seconds, and the rest is learned from the
+ * checkpoint that is there. */
+static void kills_lose_nothing(void **state) {
+    (void)state;
+    if (!there_is_mpi()) skip();
+    const int n_kills = getenv("LUDUS_TEST_KILLS") ? atoi(getenv("LUDUS_TEST_KILLS")) : 4;
+    int n_hit = 0;
+    for (int k = 0; k < n_kills; k++) {
+        const lud_words w = lud_draw((lud_random_key){11, 0}, (uint32_t)k, 0, LUD_PURPOSE_USER, 0);
+        const int n = 2 + (int)(w.v[0] % 3);
+        uint64_t seen = 0;
+        int how = 0;
+        char command[256], path[256];
+        snprintf(command, sizeof command, "rm -rf '%s/killed'", folder);
+        assert_int_equal(system(command), 0);
+        pid_t process = begin(n, "killed", false);
+        wait_for_checkpoint("killed", process, &seen);
+        rest((int)(w.v[1] % 300));
+        const pid_t rank = find_rank(process, (int)(w.v[2] % (uint32_t)n));
+        if (rank > 1 && kill(rank, SIGKILL) == 0) n_hit++;
+        waitpid(process, &how, 0); /* comes back: nobody waits for the dead */
+        if (rank > 1 && access(path_of("killed/checkpoint.safetensors", path), R_OK) == 0) {
+            process = begin(1 + k % 4, "killed", true);
+            waitpid(process, &how, 0);
+        } else {
+            assert_int_equal(
+                ludus(2, 1, "train " SCENARIOS "%s -q --overwrite -o killed %s --set learner.steps=6500",
+                      trainings[0].scenario, trainings[0].set),
+                0);
+        }
+        if (hash_of("killed") != hash_of("whole")) fail_msg("kill %d", k);
+    }
+    if (n_kills > 0) assert_true(n_hit > 0);
+}
+
+/* ---- refusals ---- */
+
+static void what_cannot_be_is_told(void **state) {
+    (void)state;
+    if (!there_is_mpi()) skip();
+    assert_int_equal(
+        ludus(2, 1, "train " SCENARIOS "particle/navigation_3.yaml -o no --set learner.shares=3"), 2);
+    expect_log("2 processes cannot divide learner.shares: 3 among them");
+    assert_int_equal(
+        ludus(2, 1, "train " SCENARIOS "empo/fetch_the_key.yaml -o no --set learner.type=empo-phase2"), 2);
+    expect_log("trains in one process; 2 were started");
+    assert_int_equal(ludus(2, 1, "inspect " SCENARIOS "particle/navigation_3.yaml"), 2);
+    expect_log("ludus inspect is the work of one process; 2 were started");
+    assert_int_equal(ludus(2, 1, "eval graph-1"), 2);
+    expect_log("a run of graph-mappo is evaluated by one process; 2 were started");
+    assert_int_equal(ludus(2, 1, "train nowhere.yaml -o no"), 2);
+    expect_log("nowhere.yaml: no such file");
+    assert_int_equal(
+        ludus(1, 1, "train " SCENARIOS "particle/navigation_3.yaml -o no --set learner.shares=300"), 2);
+    expect_log("learner.shares: 300 shares of 128 environments");
+    char path[256];
+    assert_int_equal(access(path_of("no", path), F_OK), -1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(trainings_are_the_same), cmocka_unit_test(rankings_are_the_same),
+        cmocka_unit_test(sweeps_are_the_same),    cmocka_unit_test(goes_on_with_others),
+        cmocka_unit_test(kills_lose_nothing),     cmocka_unit_test(what_cannot_be_is_told)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
