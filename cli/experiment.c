@@ -29,14 +29,19 @@ static void print_plan(const lud_experiment *e, int n_parallel, int n_threads) {
            e->name, e->n_tasks, e->n_variants, e->n_seeds, lud_experiment_n_runs(e), n_parallel, n_threads);
 }
 
-static lud_status do_runs(const experiment_values *values, const lud_experiment *e, int n_parallel,
-                          int n_threads, lud_error *error) {
-    const lud_experiment_jobs jobs = {e, values->out, n_parallel, n_threads, values->quiet};
+static lud_status do_runs(const experiment_values *values, const lud_experiment *e, lud_arena *arena,
+                          int n_parallel, int n_threads, lud_error *error) {
+    lud_ranks *ranks = lud_processes();
+    char **environment = lud_ranks_plain_environment(arena);
+    const lud_experiment_jobs jobs = {e,           values->out, n_parallel, n_threads, values->quiet,
+                                      environment, ranks};
     lud_experiment_outcome outcome;
     lud_text said = {0};
-    LUD_TRY(lud_folder_make(values->out, error));
+    if (!environment) return lud_no_memory(error, "an experiment");
+    LUD_TRY(lud_ranks_agree(ranks, lud_folder_make(values->out, error), error));
     lud_interrupt_install();
     LUD_TRY(lud_experiment_jobs_run(&jobs, &outcome, error));
+    if (!lud_ranks_leads(ranks)) return LUD_OK;
     const lud_status status = lud_experiment_results(e, values->out, &said, error);
     if (!status) {
         printf("\n%s\n%s holds summary.md, summary.csv, summary.tex, runs.csv, curves.png and curves.svg; "
@@ -56,7 +61,8 @@ static lud_status do_runs(const experiment_values *values, const lud_experiment 
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
     (void)n_arguments;
     const experiment_values *values = data;
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const int given = lud_ranks_threads(lud_processes());
+    const long cores = given > 0 ? given : sysconf(_SC_NPROCESSORS_ONLN);
     lud_arena *arena = lud_arena_create(0);
     lud_experiment *e = calloc(1, sizeof *e);
     lud_status status = arena && e ? LUD_OK : lud_no_memory(error, "an experiment");
@@ -72,7 +78,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
         const int n_threads = values->threads > 0 ? (int)values->threads : each;
         if (!values->quiet || values->dry) print_plan(e, n_parallel, n_threads);
         fflush(stdout);
-        if (!values->dry) status = do_runs(values, e, n_parallel, n_threads, error);
+        if (!values->dry) status = do_runs(values, e, arena, n_parallel, n_threads, error);
     }
     free(e);
     lud_arena_destroy(arena);
@@ -86,6 +92,7 @@ const lud_verb lud_verb_experiment = {
     .min_arguments = 1,
     .max_arguments = 1,
     VERB_FLAGS,
+    .over_processes = true,
     .notes = "The file names scenarios, variants (settings as --set takes them), seeds and the score, a "
              "column of\n"
              "metrics.csv. Runs are processes of their own; what is done is not done again, what was begun "

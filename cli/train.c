@@ -135,12 +135,24 @@ static void print_next(const lud_learner *learner, const lud_scenario *scenario,
         }
 }
 
+/* What the processes of a training have told one another. */
+static void print_traffic(const lud_ranks *ranks, uint64_t iterations) {
+    uint64_t bytes, exchanges;
+    char sent[16];
+    if (!ranks || iterations == 0) return;
+    lud_ranks_traffic(ranks, &bytes, &exchanges);
+    printf("%d processes: in an iteration the first sends %sB in %.0f exchanges\n\n", lud_ranks_size(ranks),
+           lud_format_count((double)bytes / (double)iterations, sent),
+           (double)exchanges / (double)iterations);
+}
+
 static void print_end(lud_learner *learner, const lud_scenario *scenario, const char *folder,
-                      const lud_train_result *result, const lud_text *figures) {
+                      const lud_ranks *ranks, const lud_train_result *result, const lud_text *figures) {
     lud_text report = {0};
     char time[24];
     if (learner->kind->report) learner->kind->report(learner, &report);
     lud_print_text(&report);
+    print_traffic(ranks, result->here);
     printf("\n%s, %llu of %llu iterations, %s\n\n%s", learner->kind->name,
            (unsigned long long)result->iterations, (unsigned long long)learner->n_iterations,
            lud_format_seconds(result->seconds, time), figures->bytes ? figures->bytes : "");
@@ -193,7 +205,7 @@ static lud_status train_with(const train_values *values, const char *path, const
     lud_interrupt_install();
     const lud_status status = lud_train(learner, &options, &result, error);
     if (leads && (status == LUD_OK || status == LUD_INTERRUPTED))
-        print_end(learner, scenario, options.folder, &result, &figures);
+        print_end(learner, scenario, options.folder, device->ranks, &result, &figures);
     lud_train_window_wait(window.process);
     lud_text_free(&figures);
     return status;

@@ -551,6 +551,7 @@ lud_status lud_train(lud_learner *learner, const lud_train_options *options, lud
     result->kept = s.best.kept;
     if (!s.best.kept.scored) result->kept = (lud_kept){.iteration = s.iterations};
     result->iterations = s.iterations;
+    result->here = s.ended;
     result->seconds = seconds_now(&s);
     result->stall_seconds = s.stalled;
     lud_status closed = lud_metrics_close(s.metrics, status ? NULL : error);

@@ -41,6 +41,7 @@ typedef struct lud_train_options {
 
 typedef struct lud_train_result {
     uint64_t iterations;  /* done in all */
+    uint64_t here;        /* of them in this session */
     double seconds;       /* of training, all sessions together */
     double stall_seconds; /* of this session, spent on checkpoints instead of training */
     bool finished;        /* all iterations of the learner are done */

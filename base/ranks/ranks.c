@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/interrupt.h"
@@ -107,6 +108,28 @@ static lud_status reserve_both(lud_ranks *r, size_t out, size_t in, lud_error *e
 
 static lud_status left_already(lud_error *error) {
     return lud_fail(error, LUD_ERROR_IO, "the processes of this job have parted");
+}
+
+/* ---- launchers ---- */
+
+extern char **environ;
+
+static bool is_launchers(const char *variable) {
+    static const char *const beginnings[] = {"OMPI_",  "PMIX_", "PMI_",        "MPI_",        "PRTE_",
+                                             "HYDRA_", "HYDI_", "SLURM_STEP_", "SLURM_PROCID"};
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        if (strncmp(variable, beginnings[i], strlen(beginnings[i])) == 0) return true;
+    return false;
+}
+
+char **lud_ranks_plain_environment(lud_arena *arena) {
+    size_t n = 0, kept = 0;
+    while (environ[n]) n++;
+    char **plain = lud_arena_take_array(arena, n + 1, sizeof *plain);
+    for (size_t i = 0; i < n && plain; i++)
+        if (!is_launchers(environ[i])) plain[kept++] = environ[i];
+    if (plain) plain[kept] = NULL;
+    return plain;
 }
 
 /* ---- opening ---- */

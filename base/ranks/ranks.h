@@ -28,6 +28,11 @@ lud_status lud_ranks_open(lud_ranks **ranks, lud_error *error);
  * them at once. */
 void lud_ranks_close(lud_ranks *ranks, lud_status status);
 
+/* The environment of this process without what launchers have put there, for a program that it starts alone:
+ * an array that ends with null, in the arena; null when memory is out. */
+struct lud_arena;
+char **lud_ranks_plain_environment(struct lud_arena *arena);
+
 /* Which one of how many: 0 and 1 for null. The first one writes files and talks to the user. */
 int lud_ranks_rank(const lud_ranks *ranks);
 int lud_ranks_size(const lud_ranks *ranks);

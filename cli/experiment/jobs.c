@@ -67,14 +67,14 @@ typedef struct job {
 
 /* The child's side; nothing here allocates. Its own group: Ctrl-C reaches this process, which passes it on
  * once. */
-static void become(const char *const *words, const char *log, pid_t parent) {
+static void become(const char *const *words, char *const *environment, const char *log, pid_t parent) {
     const int out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0666),
               in = open("/dev/null", O_RDONLY);
     setpgid(0, 0);
     /* should this process be killed, its runs save and end */
     if (out < 0 || in < 0 || prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent) _exit(126);
     if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0) _exit(126);
-    execv("/proc/self/exe", (char *const *)(uintptr_t)words);
+    execve("/proc/self/exe", (char *const *)(uintptr_t)words, environment);
     _exit(127);
 }
 
@@ -117,7 +117,7 @@ static lud_status start(const lud_experiment_jobs *j, int number, job *place, lu
     words[n++] = threads;
     words[n] = NULL;
     const pid_t parent = getpid(), child = fork();
-    if (child == 0) become(words, log, parent);
+    if (child == 0) become(words, j->environment, log, parent);
     if (child < 0) return lud_fail(error, LUD_ERROR_IO, "a process cannot be started: %s", strerror(errno));
     *place = (job){child, number};
     return LUD_OK;
@@ -161,7 +161,8 @@ static lud_status end(const lud_experiment_jobs *j, const job *ended, int how,
 static lud_status find_missing(const lud_experiment_jobs *j, int *missing, int *n,
                                lud_experiment_outcome *outcome, lud_error *error) {
     const lud_experiment *e = j->experiment;
-    for (int k = 0; k < lud_experiment_n_runs(e); k++) {
+    const int rank = lud_ranks_rank(j->ranks), size = lud_ranks_size(j->ranks);
+    for (int k = 0, number = 0; k < lud_experiment_n_runs(e); k++) {
         const lud_experiment_run run = lud_experiment_run_at(e, k);
         const mark m = read_mark(e, j->folder, run);
         if (m == OTHER_MARK)
@@ -171,7 +172,7 @@ static lud_status find_missing(const lud_experiment_jobs *j, int *missing, int *
                 "with -o, or remove that one",
                 j->folder, e->tasks[run.task].name, e->variants[run.variant].name);
         outcome->found += m == DONE;
-        if (m != DONE) missing[(*n)++] = k;
+        if (m != DONE && number++ % size == rank) missing[(*n)++] = k;
     }
     return LUD_OK;
 }
@@ -183,11 +184,12 @@ static void pass_on(job *places, int n, int signal) {
 
 static lud_status run_all(const lud_experiment_jobs *j, job *places, const int *missing, int n_missing,
                           lud_experiment_outcome *outcome, lud_error *error) {
-    const int n = lud_experiment_n_runs(j->experiment);
+    const int n = outcome->found + n_missing;
     lud_progress progress;
     lud_status status = LUD_OK;
     bool told = false;
-    lud_progress_start(&progress, j->quiet ? NULL : stderr, "experiment", "runs", (uint64_t)n);
+    lud_progress_start(&progress, j->quiet || !lud_ranks_leads(j->ranks) ? NULL : stderr, "experiment",
+                       "runs", (uint64_t)n);
     progress.done = progress.before = (uint64_t)outcome->found;
     for (int next = 0, running = 0; running > 0 || (next < n_missing && !status && !lud_interrupted());) {
         for (int k = 0; k < j->n_parallel; k++) {
@@ -221,6 +223,19 @@ static lud_status run_all(const lud_experiment_jobs *j, job *places, const int *
                : LUD_OK;
 }
 
+/* What came of it in all processes. */
+static lud_status add_outcomes(lud_ranks *ranks, lud_experiment_outcome *outcome, lud_error *error) {
+    lud_experiment_outcome all[LUD_RANKS_MOST];
+    int64_t n = 0;
+    LUD_TRY(lud_ranks_join_lists(ranks, outcome, 1, sizeof *outcome, all, LUD_RANKS_MOST, &n, error));
+    outcome->done = outcome->failed = 0; /* what was there already has been counted by each */
+    for (int64_t k = 0; k < n; k++) {
+        outcome->done += all[k].done;
+        outcome->failed += all[k].failed;
+    }
+    return LUD_OK;
+}
+
 lud_status lud_experiment_jobs_run(const lud_experiment_jobs *j, lud_experiment_outcome *outcome,
                                    lud_error *error) {
     *outcome = (lud_experiment_outcome){0};
@@ -228,7 +243,12 @@ lud_status lud_experiment_jobs_run(const lud_experiment_jobs *j, lud_experiment_
     job *places = calloc((size_t)j->n_parallel, sizeof *places);
     lud_status status = missing && places ? LUD_OK : lud_no_memory(error, "an experiment");
     if (!status) status = find_missing(j, missing, &n, outcome, error);
-    if (!status) status = run_all(j, places, missing, n, outcome, error);
+    status = lud_ranks_agree(j->ranks, status, error); /* nobody begins before all have looked */
+    if (!status) {
+        status = run_all(j, places, missing, n, outcome, error);
+        status = lud_ranks_agree(j->ranks, status, error);
+    }
+    if (!status) status = add_outcomes(j->ranks, outcome, error);
     free(missing);
     free(places);
     return status;

@@ -1,6 +1,7 @@
 /* Runs of an experiment as processes of their own, several at a time; what is done is not done again. */
 #pragma once
 
+#include "base/ranks/ranks.h"
 #include "cli/experiment/plan.h"
 
 typedef struct lud_experiment_jobs {
@@ -8,11 +9,15 @@ typedef struct lud_experiment_jobs {
     const char *folder;        /* of the experiment: RUNs are FOLDER/SCENARIO/VARIANT/seed-N */
     int n_parallel, n_threads; /* processes, and threads of each */
     bool quiet;
+    char *const *environment; /* of the trainings, ends with null */
+    lud_ranks
+        *ranks; /* processes that do it together in one folder, each every so many-th run; null: alone */
 } lud_experiment_jobs;
 
 /* What came of it. */
 typedef struct lud_experiment_outcome {
-    int done, found, failed; /* runs that this call did, that were there already, that failed */
+    int done, found,
+        failed; /* runs that this call did, that were there already, that failed; of all processes */
 } lud_experiment_outcome;
 
 /* Does what is missing: goes on with runs that have a checkpoint, begins the others. A run that fails does

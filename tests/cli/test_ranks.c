@@ -199,6 +199,26 @@ static void sweeps_are_the_same(void **state) {
     lud_arena_destroy(arena);
 }
 
+static void experiments_are_the_same(void **state) {
+    (void)state;
+    if (!there_is_mpi()) skip();
+    char path[256];
+    FILE *file = fopen(path_of("two.yaml", path), "w");
+    assert_non_null(file);
+    fprintf(file,
+            "experiment: two\nscore: evaluation/return\nscenarios: [" SCENARIOS "particle/simple.yaml]\n"
+            "variants: {narrow: {learner.hidden_size: 8}, wide: {learner.hidden_size: 16}}\nseeds: 3\n"
+            "set: {learner.steps: 1600, run.environments: 16}\n");
+    fclose(file);
+    lud_arena *arena = lud_arena_create(0);
+    assert_int_equal(ludus(1, 1, "experiment two.yaml -q -o alone"), 0);
+    assert_int_equal(ludus(2, 1, "experiment two.yaml -q -o together"), 0);
+    assert_string_equal(read_text(arena, "together/runs.csv"), read_text(arena, "alone/runs.csv"));
+    assert_int_equal(ludus(3, 1, "experiment two.yaml -q -o together"), 0);
+    expect_log("(6 runs were there already)");
+    lud_arena_destroy(arena);
+}
+
 /* ---- stops ---- */
 
 static pid_t begin(int n, const char *run, bool resumes) {
@@ -225,32 +245,21 @@ static void rest(int milliseconds) {
     nanosleep(&(struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000}, NULL);
 }
 
-/* Waits until the run has a checkpoint that is newer than it was, or the process has ended. */
-static bool wait_for_checkpoint(const char *run, pid_t process, uint64_t *before) {
+/* Waits until the run has a checkpoint, or the process has ended. */
+static void wait_for_checkpoint(const char *run, pid_t process) {
     char name[128], path[256];
-    snprintf(name, sizeof name, "%s/metrics.csv", run);
-    for (int k = 0; k < 6000; k++, rest(10)) {
-        lud_arena *arena = lud_arena_create(0);
-        char *bytes = NULL;
-        size_t n = 0;
-        const bool more =
-            !lud_file_read(arena, path_of(name, path), SIZE_MAX, &bytes, &n, NULL) && n > *before;
-        if (more) *before = n;
-        lud_arena_destroy(arena);
-        if (more && k > 0) return true;
-        if (waitid(P_PID, (id_t)process, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) == 0) {
-            siginfo_t info = {0};
-            waitid(P_PID, (id_t)process, &info, WEXITED | WNOHANG | WNOWAIT);
-            if (info.si_pid == process) return false;
-        }
+    snprintf(name, sizeof name, "%s/checkpoint.safetensors", run);
+    for (int k = 0; k < 6000 && access(path_of(name, path), R_OK) != 0; k++, rest(5)) {
+        siginfo_t info = {0};
+        if (waitid(P_PID, (id_t)process, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == process)
+            return;
     }
-    return false;
 }
 
 /* The process that is number `rank` of the launcher's. */
 static pid_t find_rank(pid_t launcher, int rank) {
     char command[256], line[64] = "";
-    snprintf(command, sizeof command, "pgrep -P %d ludus | sed -n %dp", (int)launcher, rank + 1);
+    snprintf(command, sizeof command, "pgrep -P %d | sed -n %dp", (int)launcher, rank + 1);
     FILE *stream = popen(command, "r");
     if (!stream || !fgets(line, sizeof line, stream)) line[0] = '\0';
     if (stream) pclose(stream);
@@ -263,10 +272,9 @@ static void goes_on_with_others(void **state) {
     assert_int_equal(ludus(1, 1, "train " SCENARIOS "%s -q -o whole %s --set learner.steps=6500",
                            trainings[0].scenario, trainings[0].set),
                      0);
-    uint64_t seen = 0;
     int how = 0;
     pid_t process = begin(3, "parts", false);
-    wait_for_checkpoint("parts", process, &seen);
+    wait_for_checkpoint("parts", process);
     kill(process, SIGINT); /* mpirun passes it on to all */
     waitpid(process, &how, 0);
     process = begin(2, "parts", true);
@@ -284,14 +292,13 @@ static void kills_lose_nothing(void **state) {
     for (int k = 0; k < n_kills; k++) {
         const lud_words w = lud_draw((lud_random_key){11, 0}, (uint32_t)k, 0, LUD_PURPOSE_USER, 0);
         const int n = 2 + (int)(w.v[0] % 3);
-        uint64_t seen = 0;
         int how = 0;
         char command[256], path[256];
         snprintf(command, sizeof command, "rm -rf '%s/killed'", folder);
         assert_int_equal(system(command), 0);
         pid_t process = begin(n, "killed", false);
-        wait_for_checkpoint("killed", process, &seen);
-        rest((int)(w.v[1] % 300));
+        wait_for_checkpoint("killed", process);
+        rest((int)(w.v[1] % 800));
         const pid_t rank = find_rank(process, (int)(w.v[2] % (uint32_t)n));
         if (rank > 1 && kill(rank, SIGKILL) == 0) n_hit++;
         waitpid(process, &how, 0); /* comes back: nobody waits for the dead */
@@ -336,7 +343,8 @@ static void what_cannot_be_is_told(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(trainings_are_the_same), cmocka_unit_test(rankings_are_the_same),
-        cmocka_unit_test(sweeps_are_the_same),    cmocka_unit_test(goes_on_with_others),
-        cmocka_unit_test(kills_lose_nothing),     cmocka_unit_test(what_cannot_be_is_told)};
+        cmocka_unit_test(sweeps_are_the_same),    cmocka_unit_test(experiments_are_the_same),
+        cmocka_unit_test(goes_on_with_others),    cmocka_unit_test(kills_lose_nothing),
+        cmocka_unit_test(what_cannot_be_is_told)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
