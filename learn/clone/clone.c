@@ -143,14 +143,17 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     const double began = lud_clock_seconds();
     lud_clone_sums sums = {0};
     for (int64_t k = 0; k < o->report_every && c->updates < (uint64_t)o->steps; k++) {
-        LUD_TRY(lud_progress_beat(c->base.progress, (double)k / (double)o->report_every, error));
+        const bool last = k + 1 == o->report_every || c->updates + 1 == (uint64_t)o->steps;
+        LUD_TRY(lud_ranks_agree(
+            c->device->ranks, lud_progress_beat(c->base.progress, (double)k / (double)o->report_every, error),
+            error));
         LUD_TRY(ask_expert(c, error));
         const double done = (double)c->updates / (double)o->steps;
         const double rate = o->learning_rate * (o->decay_learning_rate ? 1.0 - done : 1.0);
-        LUD_TRY(lud_clone_update_step(&c->update, rate, &sums, error));
+        LUD_TRY(lud_clone_update_step(&c->update, rate, last, &sums, error));
         c->updates++;
     }
-    lud_clone_update_deviation(&c->update);
+    lud_clone_update_deviation(&c->update, &sums);
     LUD_TRY(lud_device_check(c->device, error));
     row[UPDATES] = (double)c->updates;
     row[EPOCHS] = (double)c->update.cursor.epoch;
@@ -208,6 +211,7 @@ const lud_learner_kind lud_clone_learner = {
     .about = "imitation of recorded episodes by chunks of actions, with labels asked for on the way (DAgger)",
     .options = &lud_clone_option_table,
     .values = offsetof(cloning, options),
+    .over_processes = true,
     .create = create,
     .destroy = destroy,
     .iterate = iterate,

@@ -101,6 +101,7 @@ static const lud_option clone_options[] = {
     CHOICE(agents, "auto", agent_names, "who is imitated; auto: robots where there are some, else everybody"),
     INT(steps, "4000", 1, 1000000000000.0, "minibatches of the whole training"),
     INT(report_every, "100", 1, 1000000, "minibatches of an iteration"),
+    LUD_SHARES_ROW_AT(shares),
     INT(batch, "256", 1, 1000000, "samples of a minibatch"),
     REAL(learning_rate, "0.001", 0, 10, "of all weights"),
     BOOL(decay_learning_rate, "true", "falls linearly to 0 over the training"),
@@ -153,6 +154,10 @@ static lud_status complete_network(lud_arena *arena, lud_mappo_options *network,
 
 static lud_status check(const lud_clone_options *o, const lud_scenario *scenario, lud_error *error) {
     const lud_place place = scenario->learner->place;
+    if (o->shares > o->batch)
+        return lud_invalid_at(
+            error, place, "learner.shares: %lld shares of batch: %lld; expected at least one sample for each",
+            (long long)o->shares, (long long)o->batch);
     if (o->weights.n > 0 && o->weights.n != o->data.n)
         return lud_invalid_at(error, place,
                               "learner.weights: expected one for each of the %zu files of data, found %zu",

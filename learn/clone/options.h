@@ -56,7 +56,7 @@ typedef struct lud_clone_options {
     bool balance;
     double val_fraction, frame_memory;
     int agents;
-    int64_t steps, report_every, batch;
+    int64_t steps, report_every, batch, shares;
     double learning_rate, max_norm;
     bool decay_learning_rate;
     lud_optimiser_options optimiser;

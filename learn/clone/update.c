@@ -5,6 +5,10 @@
 
 /* ---- creation ---- */
 
+/* Numbers of the sums of a minibatch. */
+enum { N_SUMS = sizeof(lud_clone_sums) / sizeof(double) };
+_Static_assert(sizeof(lud_clone_sums) % sizeof(double) == 0, "sums are doubles");
+
 static int64_t largest(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
@@ -31,12 +35,17 @@ lud_status lud_clone_update_open(const lud_clone_options *options, lud_clone_dat
     u->loss_words = largest(n * u->networks.horizon * (data->choices ? 1 : width), n * width);
     LUD_TAKE(&u->arrays, u->sources, (size_t)data->n_sources);
     LUD_TAKE(&u->arrays, u->source_of, (size_t)data->n_sources);
+    LUD_TAKE(&u->arrays, u->track, (size_t)n);
+    LUD_TAKE(&u->arrays, u->step, (size_t)n);
     LUD_TAKE(&u->arrays, u->loss, (size_t)u->loss_words);
     LUD_TAKE(&u->arrays, u->values, (size_t)(n * u->networks.horizon * width));
     LUD_TAKE_ON_DEVICE(&u->arrays, u->device_loss, (size_t)u->loss_words);
     if (u->arrays.failed) return lud_no_memory(error, "minibatches");
     status = lud_clone_batch_open(data, &u->networks, n, &u->batch, error);
     if (!status) status = build_optimiser(u, error);
+    if (!status)
+        status =
+            lud_shares_open(u->networks.base->parameters, (int)options->shares, N_SUMS, &u->shares, error);
     if (!status) status = lud_clone_update_order(u, false, error);
     return status;
 }
@@ -49,6 +58,7 @@ void lud_clone_update_stop_reading(lud_clone_update *u) {
 void lud_clone_update_close(lud_clone_update *u) {
     lud_clone_update_stop_reading(u);
     lud_optimiser_destroy(u->optimiser);
+    lud_shares_close(&u->shares);
     lud_sampler_free(&u->sampler);
     lud_clone_batch_close(&u->batch);
     lud_clone_networks_close(&u->networks);
@@ -174,51 +184,72 @@ static lud_status choose_samples(lud_clone_update *u, int64_t n, lud_error *erro
     LUD_TRY(lud_feeder_next(u->feeder, &slot, &u->cursor, error));
     const place_of_sample *places = slot;
     for (int64_t i = 0; i < n; i++) {
-        u->batch.track[i] = places[i].track;
-        u->batch.step[i] = places[i].step;
+        u->track[i] = places[i].track;
+        u->step[i] = places[i].step;
     }
     return LUD_OK;
 }
 
-lud_status lud_clone_update_step(lud_clone_update *u, double rate, lud_clone_sums *sums, lud_error *error) {
-    lud_parameters *parameters = u->networks.base->parameters;
-    LUD_TRY(choose_samples(u, u->options->batch, error));
-    lud_clone_batch_make(&u->batch, u->options->batch, false);
-    lud_clone_networks_forward(&u->networks, u->batch.n_pairs, true);
-    learn_actions(u, sums);
-    learn_summary(u, sums);
-    learn_pairs(u, sums);
-    lud_nn_backward(u->networks.base->actor.nn);
-    lud_optimiser_step(u->optimiser, u->group, rate);
-    lud_parameters_zero_gradients(parameters);
-    sums->norm += lud_optimiser_norm(u->optimiser, u->group);
-    sums->batches += 1.0;
-    return LUD_OK;
-}
-
-void lud_clone_update_deviation(lud_clone_update *u) {
+/* Squared errors of the next actions. */
+static void judge_next(lud_clone_update *u, lud_clone_sums *sums) {
     const lud_clone_batch *b = &u->batch;
-    lud_mappo_networks *base = u->networks.base;
     const int64_t width = u->networks.width, horizon = u->networks.horizon;
     const float *target = b->target.host;
-    double deviation[LUD_MAX_DEVIATIONS] = {0}, n = 0.0;
-    if (u->data->choices || width > LUD_MAX_DEVIATIONS || b->n == 0) return;
-    lud_device_download(b->device, u->values, value_of(u, base->actor.out),
+    if (u->data->choices || width > LUD_MAX_DEVIATIONS) return;
+    lud_device_download(b->device, u->values, value_of(u, u->networks.base->actor.out),
                         (size_t)(b->n * width) * sizeof *u->values);
     if (b->target.host != b->target.device)
         lud_device_download(b->device, b->target.host, b->target.device,
                             (size_t)(b->n * horizon * width) * sizeof *target);
     for (int64_t i = 0; i < b->n; i++) {
         if (b->lengths[i] == 0) continue;
-        n += 1.0;
+        sums->n_next += 1.0;
         for (int64_t j = 0; j < width; j++) {
             const double e = (double)u->values[i * width + j] - (double)target[i * horizon * width + j];
-            deviation[j] += e * e;
+            sums->next[j] += e * e;
         }
     }
-    for (int64_t j = 0; j < width; j++)
-        deviation[j] = 0.5 * log(fmax(deviation[j] / fmax(n, 1.0), 1e-6)); /* never quite certain */
-    lud_parameters_write(base->parameters, base->log_std, deviation);
+}
+
+/* Gradients of the samples of one share. */
+static void learn_share(lud_clone_update *u, int share, bool last) {
+    const int64_t all = u->options->batch, first = lud_share_begin(all, u->shares.n, share),
+                  n = lud_share_begin(all, u->shares.n, share + 1) - first;
+    lud_clone_sums sums = {0};
+    memcpy(u->batch.track, u->track + first, (size_t)n * sizeof *u->track);
+    memcpy(u->batch.step, u->step + first, (size_t)n * sizeof *u->step);
+    lud_clone_batch_make(&u->batch, n, false);
+    lud_clone_networks_forward(&u->networks, u->batch.n_pairs, true);
+    learn_actions(u, &sums);
+    learn_summary(u, &sums);
+    learn_pairs(u, &sums);
+    lud_nn_backward(u->networks.base->actor.nn);
+    if (last) judge_next(u, &sums);
+    lud_shares_keep(&u->shares, share, (double)n / (double)all, (const double *)&sums);
+}
+
+lud_status lud_clone_update_step(lud_clone_update *u, double rate, bool last, lud_clone_sums *sums,
+                                 lud_error *error) {
+    lud_clone_sums now = {0};
+    const lud_status status = choose_samples(u, u->options->batch, error);
+    lud_shares_begin(&u->shares);
+    for (int s = u->shares.first; s < u->shares.end && !status; s++) learn_share(u, s, last);
+    LUD_TRY(lud_shares_add(&u->shares, status, (double *)&now, error));
+    lud_optimiser_step(u->optimiser, u->group, rate);
+    now.norm = lud_optimiser_norm(u->optimiser, u->group);
+    now.batches = 1.0;
+    const double *from = (const double *)&now;
+    for (int i = 0; i < N_SUMS; i++) ((double *)sums)[i] += from[i];
+    return LUD_OK;
+}
+
+void lud_clone_update_deviation(lud_clone_update *u, const lud_clone_sums *sums) {
+    const int64_t width = u->networks.width;
+    double deviation[LUD_MAX_DEVIATIONS];
+    if (u->data->choices || width > LUD_MAX_DEVIATIONS || sums->batches == 0.0) return;
+    for (int64_t j = 0; j < width; j++) /* never quite certain */
+        deviation[j] = 0.5 * log(fmax(sums->next[j] / fmax(sums->n_next, 1.0), 1e-6));
+    lud_parameters_write(u->networks.base->parameters, u->networks.base->log_std, deviation);
 }
 
 void lud_clone_update_visit(lud_clone_update *u, lud_checkpoint *checkpoint) {

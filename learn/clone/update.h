@@ -3,6 +3,7 @@
 
 #include "learn/clone/batch.h"
 #include "learn/nn/optimiser.h"
+#include "learn/nn/shares.h"
 
 enum { LUD_MAX_DEVIATIONS = 64 }; /* numbers of an action whose deviations are found */
 
@@ -12,6 +13,8 @@ typedef struct lud_clone_sums {
     double positions, loss;  /* valid positions and their losses: cross-entropy, or squared errors */
     double samples, summary; /* squared errors of what the window sums up to, mean over its numbers */
     double n_pairs, pairs;   /* the same of what was done between two frames */
+    /* of the last minibatch of an iteration: next actions, and squared errors of their numbers */
+    double n_next, next[LUD_MAX_DEVIATIONS];
 } lud_clone_sums;
 
 typedef struct lud_clone_update {
@@ -21,6 +24,8 @@ typedef struct lud_clone_update {
     lud_clone_batch batch;
     lud_optimiser *optimiser;
     int group;
+    lud_shares shares;
+    int64_t *track, *step; /* [options->batch] the samples of a minibatch */
     uint64_t seed;
     lud_sampler sampler;
     lud_feeder *feeder;         /* null: nothing was wanted yet */
@@ -43,11 +48,12 @@ void lud_clone_update_close(lud_clone_update *update);
 void lud_clone_update_stop_reading(lud_clone_update *update);
 /* The order of samples for the sources as they are now, from a new epoch on where `anew`. */
 lud_status lud_clone_update_order(lud_clone_update *update, bool anew, lud_error *error);
-/* One minibatch at this learning rate; adds to the sums. LUD_ERROR_MEMORY when threads cannot begin to read
- * ahead. */
-lud_status lud_clone_update_step(lud_clone_update *update, double rate, lud_clone_sums *sums,
+/* One minibatch at this learning rate; adds to the sums, of the next actions those of the `last` one of an
+ * iteration. Each share of it has losses that are means over its own samples, and their gradients are
+ * weighted by how many these are. LUD_ERROR_MEMORY when threads cannot begin to read ahead. */
+lud_status lud_clone_update_step(lud_clone_update *update, double rate, bool last, lud_clone_sums *sums,
                                  lud_error *error);
 /* The deviation of continuous actions from the errors of the last minibatch's next actions: the likeliest one
  * of a Gaussian around the predicted means. Nothing for choices. */
-void lud_clone_update_deviation(lud_clone_update *update);
+void lud_clone_update_deviation(lud_clone_update *update, const lud_clone_sums *sums);
 void lud_clone_update_visit(lud_clone_update *update, lud_checkpoint *checkpoint);

@@ -19,10 +19,12 @@ typedef enum lud_advantage_scale {
     LUD_ADVANTAGE_OF_MINIBATCH /* over every minibatch */
 } lud_advantage_scale;
 
-/* The row of that, for a learner whose options have them as `update`. */
-#define LUD_SHARES_ROW                                                                                       \
+/* The row of that, for a learner whose options have these as `update`, and for one that has the number there.
+ */
+#define LUD_SHARES_ROW LUD_SHARES_ROW_AT(update.shares)
+#define LUD_SHARES_ROW_AT(field)                                                                             \
     INT_AT(                                                                                                  \
-        "shares", update.shares, "1", 1, LUD_RANKS_MOST,                                                     \
+        "shares", field, "1", 1, LUD_RANKS_MOST,                                                             \
         "parts that the sum of a minibatch's gradients is cut into; as many processes, or any number that "  \
         "divides it, train together with the same result (docs/processes.md)")
 

@@ -3,11 +3,13 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/ranks/ranks.h"
-
 const lud_metric lud_update_gate_columns[LUD_UPDATE_GATE_COLUMNS] = {
     {"gate/kept", "%.3f", "share of samples in backward passes of the policy"},
     {"gate/price", NULL, "delight from which on samples were kept, mean over the minibatches"}};
+
+/* Numbers of the sums of a minibatch. */
+enum { PPO_SUMS = sizeof(lud_ppo_sums) / sizeof(double) };
+_Static_assert(sizeof(lud_ppo_sums) % sizeof(double) == 0, "sums are doubles");
 
 /* Whether a group has had gradients in this minibatch. */
 static bool steps(const lud_update *u, int g) {
@@ -34,18 +36,15 @@ lud_status lud_update_create(lud_update *u, int64_t n_samples, int64_t max_rows,
     LUD_TAKE(a, u->chosen, n);
     LUD_TAKE(a, u->row, n);
     lud_baseline_init(&u->baseline, &u->ppo.options->baseline);
-    if (u->n_shares > 1) {
-        const int own = u->n_shares / lud_ranks_size(u->ppo.device->ranks);
-        assert(u->parameters->real_bytes == sizeof(float) && u->n_environments >= u->n_shares);
-        LUD_TAKE(a, u->share_gradients, (size_t)own * (size_t)u->parameters->size);
-        LUD_TAKE(a, u->share_sums, (size_t)u->n_shares);
-    }
+    assert(u->n_shares < 2 || u->n_environments >= u->n_shares);
+    LUD_TRY(lud_shares_open(u->parameters, u->n_shares, PPO_SUMS, &u->shares, error));
     LUD_TRY(lud_minibatch_gate_create(&u->gate, &u->ppo.options->gate, n_samples, error));
     if (!a->failed && lud_ppo_create(&u->ppo, max_rows, max_words)) return LUD_OK;
     return lud_no_memory(error, "updates from %lld samples", (long long)n_samples);
 }
 
 void lud_update_destroy(lud_update *u) {
+    lud_shares_close(&u->shares);
     lud_capture_end(&u->stepping);
     lud_ppo_destroy(&u->ppo);
     lud_minibatch_gate_destroy(&u->gate);
@@ -92,7 +91,7 @@ void lud_update_begin(lud_update *u, const lud_chunk *chunks, int64_t n, lud_ran
     if (p->options->scale == LUD_ADVANTAGE_OF_MINIBATCH)
         lud_advantage_moments(rows, u->row, p->samples.advantage, &p->mean, &p->deviation);
     if (u->gate.options) open_gate(u, chunks, n, key, epoch);
-    lud_parameters_zero_gradients(u->parameters);
+    lud_shares_begin(&u->shares);
     if (u->normaliser) lud_value_normaliser_update(u->normaliser, rows, u->row, p->samples.returns);
 }
 
@@ -178,41 +177,22 @@ static lud_status add_chosen(lud_update *u, int64_t n, const lud_update_calls *c
 /* The shares of this process, one after the other. */
 static lud_status add_own_shares(lud_update *u, const lud_chunk *chunks, int64_t n,
                                  const lud_update_calls *calls, void *learner, lud_error *error) {
-    const lud_parameters *p = u->parameters;
-    lud_ranks *ranks = u->ppo.device->ranks;
-    const int rank = lud_ranks_rank(ranks), begin = lud_ranks_first_share(ranks, u->n_shares, rank);
-    const int end = lud_ranks_first_share(ranks, u->n_shares, rank + 1);
-    for (int s = begin; s < end; s++) {
+    for (int s = u->shares.first; s < u->shares.end; s++) {
         const int64_t chosen = choose(u, chunks, n, s);
-        if (s > begin) lud_parameters_zero_gradients(u->parameters);
         u->minibatch = (lud_ppo_sums){0};
-        u->n_slices = (uint32_t)(s * LUD_UPDATE_SLICES / u->n_shares);
-        if (chosen > 0) LUD_TRY(add_chosen(u, chosen, calls, learner, error));
-        u->share_sums[s] = u->minibatch;
-        lud_device_download(p->device, u->share_gradients + (s - begin) * p->size, p->gradients,
-                            (size_t)p->size * sizeof(float));
+        u->n_slices = (uint32_t)(s * LUD_UPDATE_SLICES / u->shares.n);
+        if (chosen > 0 || u->shares.n == 1) LUD_TRY(add_chosen(u, chosen, calls, learner, error));
+        lud_shares_keep(&u->shares, s, 1.0, (const double *)&u->minibatch);
     }
-    return lud_device_check(p->device, error);
+    return LUD_OK;
 }
 
 /* Gradients of a minibatch, those of all processes: the one place where they are added up, between the last
  * slice and the optimiser's step. */
 static lud_status add_gradients(lud_update *u, const lud_chunk *chunks, int64_t n,
                                 const lud_update_calls *calls, void *learner, lud_error *error) {
-    if (u->n_shares < 2) return add_chosen(u, choose(u, chunks, n, 0), calls, learner, error);
-    const lud_parameters *p = u->parameters;
-    lud_ranks *ranks = u->ppo.device->ranks;
-    int64_t begin[LUD_RANKS_MOST + 1];
-    for (int r = 0; r <= lud_ranks_size(ranks); r++) begin[r] = lud_ranks_first_share(ranks, u->n_shares, r);
     const lud_status status = add_own_shares(u, chunks, n, calls, learner, error);
-    const lud_ranks_array sums = {u->share_sums, sizeof *u->share_sums, 1, u->n_shares};
-    LUD_TRY(lud_ranks_agree(ranks, status, error));
-    LUD_TRY(lud_ranks_complete(ranks, &sums, 1, begin, error));
-    u->minibatch = (lud_ppo_sums){0};
-    for (int s = 0; s < u->n_shares; s++) add_sums(&u->minibatch, &u->share_sums[s]);
-    LUD_TRY(lud_ranks_add(ranks, u->n_shares, p->size, u->share_gradients, u->share_gradients, error));
-    lud_device_upload(p->device, p->gradients, u->share_gradients, (size_t)p->size * sizeof(float));
-    return LUD_OK;
+    return lud_shares_add(&u->shares, status, (double *)&u->minibatch, error);
 }
 
 static bool is_too_far(const lud_update *u) {

@@ -15,6 +15,7 @@
 #include "learn/nn/arrays.h"
 #include "learn/nn/capture.h"
 #include "learn/nn/optimiser.h"
+#include "learn/nn/shares.h"
 #include "learn/policy_gradient/advantage.h"
 #include "learn/policy_gradient/minibatch_gate.h"
 #include "learn/policy_gradient/ppo.h"
@@ -49,9 +50,8 @@ typedef struct lud_update {
         double norm; /* of its gradient, before clipping: sum over the steps of the last update */
     } groups[LUD_UPDATE_GROUPS];
     int n_groups;
-    lud_capture stepping;     /* the optimiser's steps */
-    float *share_gradients;   /* [shares of this process][parameters] */
-    lud_ppo_sums *share_sums; /* [n_shares] */
+    lud_capture stepping; /* the optimiser's steps */
+    lud_shares shares;
     lud_profile *profile;
     int step_stage;
     lud_progress *progress;      /* null: none is shown */
