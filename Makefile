@@ -105,11 +105,13 @@ test-strangers: build
 	LUDUS_STRANGERS=50 LSAN_OPTIONS=suppressions=$(CURDIR)/cmake/leaks.supp:print_suppressions=0 \
 	build/asan-ubsan/learn_test_strangers
 
-# Small changes to sim, learn and kernels, and which of them no test notices: of COUNT places, drawn from SEED. Half an hour.
+# Small changes to sim, learn and kernels, and which of them no test notices: of COUNT places, drawn from SEED. Half an hour, or at most
+# MUTANT_MINUTES; a run that was ended goes on.
 COUNT ?= 300
 SEED  ?= 1
+MUTANT_MINUTES ?= 0
 test-mutants: install-deps
-	@python3 tests/mutants/mutants.py build/mutants --count $(COUNT) --seed $(SEED)
+	@python3 tests/mutants/mutants.py build/mutants --count $(COUNT) --seed $(SEED) --minutes $(MUTANT_MINUTES)
 
 # Kills, refused memory and full disks at random over everything that runs long, for ten minutes; run before every release.
 SECONDS ?= 600

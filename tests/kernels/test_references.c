@@ -491,11 +491,43 @@ static void distributions(void **state) {
     check(0, ROWS * 3, expected, 1);
 }
 
+/* Edges listed by their source, against a search for each of them; a graph may have no nodes. */
+static void edges_by_source(void **state) {
+    (void)state;
+    enum { EDGES = 40, NODES = 6 };
+    for (int64_t n_nodes = 0; n_nodes <= NODES; n_nodes++) {
+        int32_t offsets[NODES + 1] = {0}, source[EDGES] = {0}, target[EDGES] = {0}, edges[EDGES] = {0};
+        int32_t room[NODES + 2], *by_source = room + 1, n = 0, listed = 0;
+        for (int i = 0; i < NODES + 2; i++) room[i] = 7; /* what stands before and behind is nobody's */
+        for (int i = 0; i < n_nodes; i++) {
+            for (int k = 0; k < (i * 5) % 7; k++) source[n++] = (int32_t)((i * 3 + k * k) % n_nodes);
+            offsets[i + 1] = n;
+        }
+        lud_edges_by_source(n_nodes, n, offsets, source, target, by_source, edges);
+        assert_int_equal(by_source[0], 0);
+        for (int32_t s = 0; s < n_nodes; s++) {
+            for (int32_t e = 0; e < n; e++)
+                if (source[e] == s) assert_int_equal(edges[listed++], e);
+            assert_int_equal(by_source[s + 1], listed);
+        }
+        for (int32_t i = 0; i < n_nodes; i++)
+            for (int32_t e = offsets[i]; e < offsets[i + 1]; e++) assert_int_equal(target[e], i);
+        assert_int_equal(room[0], 7);
+        for (int64_t i = n_nodes + 2; i < NODES + 2; i++) assert_int_equal(room[i], 7);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(elementwise), cmocka_unit_test(maps),
-                                       cmocka_unit_test(sums),        cmocka_unit_test(long_sums),
-                                       cmocka_unit_test(products),    cmocka_unit_test(images),
-                                       cmocka_unit_test(rows),        cmocka_unit_test(norms),
-                                       cmocka_unit_test(softmaxes),   cmocka_unit_test(distributions)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(edges_by_source),
+                                       cmocka_unit_test(elementwise),
+                                       cmocka_unit_test(maps),
+                                       cmocka_unit_test(sums),
+                                       cmocka_unit_test(long_sums),
+                                       cmocka_unit_test(products),
+                                       cmocka_unit_test(images),
+                                       cmocka_unit_test(rows),
+                                       cmocka_unit_test(norms),
+                                       cmocka_unit_test(softmaxes),
+                                       cmocka_unit_test(distributions)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Changes sim, learn and kernels a little, in hundreds of ways, and tells which changes no test notices.
 
-usage: mutants.py FOLDER [--count 300] [--seed 1] [--jobs 2] [--list] [--only TEXT]
+usage: mutants.py FOLDER [--count 300] [--seed 1] [--jobs 2] [--minutes N] [--list] [--only TEXT]
 
 FOLDER gets an instrumented copy of the project and its build. Each mutant is tried against the tests that enter its
 function, quickest first, until one fails, crashes or takes far too long. Those of equivalents.txt are left out.
+What was judged stands in mutants-SEED.log: a run that was ended, by --minutes or otherwise, goes on where it was as long as the
+project's files are the same.
 """
 import argparse
 import concurrent.futures
+import hashlib
 import json
 import os
 import random
@@ -98,13 +101,14 @@ class Mutants:
             self.numbers += 1
             if reserve:
                 mutant = reserve.pop()
-                if sources.key(mutant, self.texts[mutant.file]) in self.known:
+                if sources.key(mutant, self.texts[mutant.file], self.tokens[mutant.file]) in self.known:
                     self.dropped += 1
                 else:
                     self.chosen[self.numbers] = mutant
 
     def key(self, number):
-        return sources.key(self.chosen[number], self.texts[self.chosen[number].file])
+        file = self.chosen[number].file
+        return sources.key(self.chosen[number], self.texts[file], self.tokens[file])
 
     def write_copy(self):
         """The copy of the project, mutants within; where each stands."""
@@ -192,8 +196,8 @@ def test_targets(build):
 
 
 class Runner:
-    def __init__(self, mutants):
-        self.mutants = mutants
+    def __init__(self, mutants, until):
+        self.mutants, self.until = mutants, until
         self.seconds, self.enters = {}, {}
         self.environment = dict(os.environ, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS="2")
 
@@ -244,18 +248,40 @@ class Runner:
             chosen.append(((self.seconds[target] > 5) * 3 + own, self.seconds[target], target))
         first = []
         for _, used, target in sorted(chosen):
-            seconds += used
-            if seconds < MOST_SECONDS or not first:
+            if seconds + used < MOST_SECONDS or not first:
+                seconds += used
                 first.append(target)
         return first
 
     def judge(self, number):
         began = time.time()
+        if self.until and began > self.until:
+            return number, "not tried", 0.0
         for target in self.tests_for(number):
             failed, _ = self.run(target, 5 + 5 * self.seconds[target], LUDUS_MUTANT=str(number))
             if failed:
                 return number, f"{self.mutants.tests[target]}, {failed}", time.time() - began
         return number, None, time.time() - began
+
+
+def open_log(path, files):
+    """What a run before has found with the same files, {key: whether it was killed}, and the log to go on with."""
+    mark = hashlib.sha256("".join(name + read_bytes(name) for name in sorted(files)).encode()).hexdigest()[:16]
+    known, lines = {}, read(path).split("\n") if os.path.exists(path) else []
+    same = bool(lines) and lines[0] == "files " + mark
+    for line in lines[1:] if same else ():
+        parts = line.split(" | ")
+        if len(parts) >= 7 and parts[0].split(" ")[0] in ("killed", "SURVIVED"):
+            known[" | ".join(parts[1:-2])] = parts[0].startswith("killed")
+    log = open(path, "a" if same else "w", encoding="utf-8")
+    if not same:
+        print("files " + mark, file=log, flush=True)
+    return known, log
+
+
+def read_bytes(name):
+    with open(os.path.join(SOURCE, name), "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
 
 
 def main():
@@ -264,6 +290,7 @@ def main():
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--minutes", type=float, default=0, help="after which no other mutant is begun; 0: all")
     parser.add_argument("--only", default="", help="of files with this in their name")
     parser.add_argument("--list", action="store_true", help="print the mutants and do nothing")
     options = parser.parse_args()
@@ -276,26 +303,37 @@ def main():
             print(mutants.key(number))
         return
     mutants.make()
-    runner = Runner(mutants)
+    runner = Runner(mutants, time.time() + 60 * options.minutes if options.minutes else 0)
     runner.learn_tests(options.jobs)
     if not runner.seconds:
         sys.exit("mutants: no test passes without a mutant")
     equal = [number for number in mutants.chosen if mutants.key(number) in listed]
     tried = [number for number in mutants.chosen if number not in set(equal)]
-    killed, survived = [], []
-    log = open(os.path.join(options.folder, f"mutants-{options.seed}.log"), "w", encoding="utf-8")
+    killed, survived, left = [], [], []
+    known, log = open_log(os.path.join(options.folder, f"mutants-{options.seed}.log"), mutants.files)
+    for number in tried:
+        if mutants.key(number) in known:
+            (killed if known[mutants.key(number)] else survived).append(number)
+    if known:
+        print(f"mutants: {len(killed) + len(survived)} were judged by a run before", flush=True)
+    anew = [number for number in tried if mutants.key(number) not in known]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for number, failed, seconds in pool.map(runner.judge, tried):
+        for number, failed, seconds in pool.map(runner.judge, anew):
+            if failed == "not tried":
+                left.append(number)
+                continue
             (killed if failed else survived).append(number)
             line = (f"{'killed' if failed else 'SURVIVED'} {mutants.chosen[number].file}:{mutants.chosen[number].line} | {mutants.key(number)} | "
                     f"{failed or (str(len(runner.tests_for(number))) + ' tests passed')} | {seconds:.1f} s")
             print(line, file=log, flush=True)
             if not failed:
                 print(line, flush=True)
-    share = 100 * len(killed) / max(1, len(tried))
-    print(f"mutants: seed {options.seed}: {len(mutants.chosen)} mutants, {len(killed)} killed, {len(survived)} survived, "
+    share = 100 * len(killed) / max(1, len(killed) + len(survived))
+    if left:
+        print(f"mutants: {len(left)} are left; the same command goes on")
+    print(f"mutants: seed {options.seed}: {len(mutants.chosen) - len(left)} mutants, {len(killed)} killed, {len(survived)} survived, "
           f"{len(equal)} equivalent; {mutants.dropped} did not compile; {share:.1f} % of those not equivalent were noticed")
-    sys.exit(0 if share >= 97 else 1)
+    sys.exit(0 if share >= 97 and not left else 1)
 
 
 if __name__ == "__main__":

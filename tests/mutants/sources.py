@@ -224,12 +224,16 @@ def instrumented(text, tokens, chosen):
     return "".join(out), lines
 
 
-def key(mutant, text):
-    """What names a mutant in the list of equivalents, however lines move: file, function, what changes, the source line."""
+def key(mutant, text, tokens):
+    """What names a mutant in the list of equivalents, however lines move: file, function, what changes, the source line, and
+    which of the lines that say the same in the function it is."""
     begin = text.rfind("\n", 0, mutant.begin) + 1
     end = text.find("\n", mutant.begin)
     line = text[begin:end]
     was = " ".join(mutant.was.split())
     nth = line.count(mutant.was, 0, mutant.begin - begin) + 1 if "\n" not in mutant.was else 1
-    return (f"{mutant.file} | {mutant.function.name} | {' '.join(line.split())} | "
+    same = " ".join(line.split())
+    before = text[tokens[mutant.function.first].begin:begin].split("\n")[:-1]
+    line_nth = sum(" ".join(other.split()) == same for other in before) + 1
+    return (f"{mutant.file} | {mutant.function.name} | {same}{'' if line_nth == 1 else f' [{line_nth}]'} | "
             f"{'without' if mutant.kind == 'left out' else was + ' -> ' + (mutant.text or 'nothing')}{'' if nth == 1 else f' ({nth})'}")

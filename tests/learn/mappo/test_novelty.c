@@ -87,6 +87,7 @@ static void visits(void **state) {
     uint8_t none[ENVS] = {0}, ended[ENVS] = {0, 1, 0}, *last = calloc(ENVS, bytes);
     assert_non_null(last);
     lud_mappo_novelty_meet(&novelty, batch, 0, none, none, last);
+    lud_mappo_novelty_count(&novelty, ROWS);
     for (int e = 0; e < ENVS; e++)
         for (int a = 0; a < 2; a++)
             assert_float_equal(novelty.found[e * 2 + a], 1.0f / sqrtf((float)e + 1.0f), 1e-6f);
@@ -99,7 +100,9 @@ static void visits(void **state) {
     const lud_grid_model *m = (const lud_grid_model *)s->model;
     batch->states[2 * bytes + m->at.agent] |= LUD_AGENT_TERMINATED;
     lud_mappo_novelty_meet(&novelty, batch, 1, none, ended, last);
-    const float *found = novelty.found + ROWS;
+    lud_mappo_novelty second = {novelty.counts, novelty.met + ROWS, novelty.found + ROWS};
+    lud_mappo_novelty_count(&second, ROWS);
+    const float *found = second.found;
     assert_float_equal(found[0], 0.5f, 1e-6f);
     assert_float_equal(found[2], 1.0f, 1e-6f);
     assert_float_equal(found[4], 0.0f, 0.0f);
