@@ -221,12 +221,12 @@ static lud_status prepare_folder(session *s, lud_error *error) {
 /* The state that the first process has loaded goes to the others. */
 static lud_status share_state(session *s, lud_error *error) {
     const lud_train_options *o = s->options;
-    const char *path = s->paths[CHECKPOINT];
+    char *previous = leads(s) ? lud_checkpoint_previous_path(s->paths[CHECKPOINT]) : NULL, *room = NULL;
+    const char *path = o->resume_previous ? previous : s->paths[CHECKPOINT];
     lud_arena *arena = lud_arena_create(0);
     lud_checkpoint *checkpoint = NULL;
-    char *room = NULL;
     size_t n = 0;
-    lud_status status = arena ? LUD_OK : lud_out_of_memory(error);
+    lud_status status = arena && (previous || !leads(s)) ? LUD_OK : lud_out_of_memory(error);
     if (!status && leads(s)) status = lud_file_read(arena, path, SIZE_MAX, &room, &n, error);
     status = lud_ranks_agree(o->ranks, status, error);
     if (!status) status = lud_ranks_broadcast(o->ranks, &n, sizeof n, error);
@@ -240,6 +240,7 @@ static lud_status share_state(session *s, lud_error *error) {
     }
     lud_checkpoint_destroy(checkpoint);
     lud_arena_destroy(arena);
+    free(previous);
     return status;
 }
 

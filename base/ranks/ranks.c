@@ -103,6 +103,7 @@ static bool reserve(char **buffer, size_t *capacity, size_t n) {
 
 static lud_status reserve_both(lud_ranks *r, size_t out, size_t in, lud_error *error) {
     if (reserve(&r->out, &r->out_capacity, out) && reserve(&r->in, &r->in_capacity, in)) return LUD_OK;
+    r->broken = true; /* the others are in an exchange that this one cannot be part of */
     return lud_no_memory(error, "messages between processes");
 }
 

@@ -282,6 +282,18 @@ static void goes_on_with_others(void **state) {
     assert_int_equal(hash_of("parts"), hash_of("whole"));
 }
 
+/* The checkpoint before the newest one, too. */
+static void the_previous_one_is_shared(void **state) {
+    (void)state;
+    if (!there_is_mpi()) skip();
+    assert_int_equal(ludus(2, 1, "train " SCENARIOS "%s -q --checkpoint-every 2 -o before %s",
+                           trainings[0].scenario, trainings[0].set),
+                     0);
+    const uint64_t hash = hash_of("before");
+    assert_int_equal(ludus(3, 1, "train before -q --resume-previous"), 0);
+    assert_int_equal(hash_of("before"), hash);
+}
+
 /* Whichever process is killed, whenever: the others end within seconds, and the rest is learned from the
  * checkpoint that is there. */
 static void kills_lose_nothing(void **state) {
@@ -344,7 +356,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(trainings_are_the_same), cmocka_unit_test(rankings_are_the_same),
         cmocka_unit_test(sweeps_are_the_same),    cmocka_unit_test(experiments_are_the_same),
-        cmocka_unit_test(goes_on_with_others),    cmocka_unit_test(kills_lose_nothing),
-        cmocka_unit_test(what_cannot_be_is_told)};
+        cmocka_unit_test(goes_on_with_others),    cmocka_unit_test(the_previous_one_is_shared),
+        cmocka_unit_test(kills_lose_nothing),     cmocka_unit_test(what_cannot_be_is_told)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
