@@ -299,7 +299,7 @@ static void the_previous_one_is_shared(void **state) {
 static void kills_lose_nothing(void **state) {
     (void)state;
     if (!there_is_mpi()) skip();
-    const int n_kills = getenv("LUDUS_TEST_KILLS") ? atoi(getenv("LUDUS_TEST_KILLS")) : 4;
+    const int n_kills = getenv("LUDUS_TEST_KILLS") ? atoi(getenv("LUDUS_TEST_KILLS")) : 2;
     int n_hit = 0;
     for (int k = 0; k < n_kills; k++) {
         const lud_words w = lud_draw((lud_random_key){11, 0}, (uint32_t)k, 0, LUD_PURPOSE_USER, 0);
