@@ -152,6 +152,28 @@ static void test_snapshot_continues_bit_for_bit(void **state) {
     walk_destroy(walk);
 }
 
+/* A step that no episode has is refused: one before its begin, and one behind which there is no other. */
+static void test_impossible_steps_are_refused(void **state) {
+    (void)state;
+    walk_model *walk = make_walk();
+    lud_batch *batch;
+    assert_int_equal(lud_batch_create(&walk->model, ENVS, SEED, 0, &batch, NULL), LUD_OK);
+    lud_batch_reset(batch, NULL);
+    void *snapshot = malloc(lud_batch_snapshot_bytes(batch));
+    const int32_t impossible[] = {-1, INT32_MIN, INT32_MAX};
+    for (int i = 0; i < 3; i++) {
+        batch->episode_step[ENVS - 1] = impossible[i];
+        lud_batch_save(batch, snapshot);
+        assert_int_equal(lud_batch_load(batch, snapshot, NULL), LUD_ERROR_INPUT);
+    }
+    batch->episode_step[ENVS - 1] = 3;
+    lud_batch_save(batch, snapshot);
+    assert_int_equal(lud_batch_load(batch, snapshot, NULL), LUD_OK);
+    lud_batch_destroy(batch);
+    free(snapshot);
+    walk_destroy(walk);
+}
+
 static void test_final_states_and_counters(void **state) {
     (void)state;
     walk_model *walk = walk_create(1, 7, 4);
@@ -199,6 +221,7 @@ int main(void) {
         cmocka_unit_test(test_threads_and_splits_agree),
         cmocka_unit_test(test_batch_equals_singles),
         cmocka_unit_test(test_snapshot_continues_bit_for_bit),
+        cmocka_unit_test(test_impossible_steps_are_refused),
         cmocka_unit_test(test_final_states_and_counters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,6 +147,7 @@ static void every_truncation_is_an_error(void **state) {
     lud_checkpoint *checkpoint = NULL;
     for (size_t n = 0; n < length; n++) {
         lud_error error = {0};
+        checkpoint = (lud_checkpoint *)(void *)bytes; /* nobody's: what it held before does not stay */
         assert_int_equal(lud_checkpoint_parse("cut", bytes, n, &checkpoint, &error), LUD_ERROR_INPUT);
         assert_null(checkpoint);
         assert_non_null(strstr(error.text, "truncated"));
