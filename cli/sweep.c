@@ -229,6 +229,7 @@ static lud_status solve_points(const job *j, int64_t n, int n_threads, FILE *sho
 /* The rows of all processes come to the first, which has those of points 0, size, 2 size ... itself. */
 static lud_status collect_rows(lud_text *rows, int64_t n, lud_error *error) {
     lud_ranks *ranks = lud_processes();
+    if (!ranks) return LUD_OK;
     const int size = lud_ranks_size(ranks);
     lud_text own = {0};
     int64_t lengths[LUD_RANKS_MOST], n_ranks = 0, total = 0, n_all = 0;
@@ -289,9 +290,9 @@ static lud_status sweep(const sweep_values *values, const lud_scenario *scenario
     lud_status status =
         rows ? solve_points(j, n, n_threads, show, rows, error) : lud_no_memory(error, "rows");
     const bool stopped = status == LUD_INTERRUPTED;
-    if (lud_processes()) status = lud_ranks_agree(lud_processes(), stopped ? LUD_OK : status, error);
-    if (!status && lud_processes()) status = collect_rows(rows, n, error);
-    if (!status && lud_processes()) /* one of them is enough */
+    status = lud_ranks_agree(lud_processes(), stopped ? LUD_OK : status, error);
+    if (!status) status = collect_rows(rows, n, error);
+    if (!status) /* one of them is enough */
         status = lud_ranks_agree(lud_processes(), stopped ? LUD_INTERRUPTED : LUD_OK, error);
     /* what was finished before an interruption or an error is kept */
     lud_error ignored = {0};

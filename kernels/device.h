@@ -74,11 +74,11 @@ struct lud_device {
     lud_error failure; /* the first; its status LUD_OK while all is well (lud_device_check) */
 };
 
-/* Opens `choice`: "cpu", "cuda" or "auto" (cuda where it works, else cpu). n_threads 0: all processors this
- * process may use (CPU). For tests, the environment variable LUDUS_CPU = plain | avx2 | avx512 lowers the
- * instruction set, and LUDUS_CUDA_MODULE = FILE names what "cuda" loads instead of ludus_cuda.so ("auto"
- * never does). Errors: an unknown word (LUD_ERROR_INPUT), no working CUDA driver or shared object
- * (LUD_ERROR_UNSUPPORTED, the message says which step failed). */
+/* Opens `choice`: "cpu", "cuda" or "auto" (cuda where it works, else cpu). n_threads 0: OMP_NUM_THREADS, else
+ * all processors this process may use (CPU). For tests, the environment variable LUDUS_CPU = plain | avx2 |
+ * avx512 lowers the instruction set, and LUDUS_CUDA_MODULE = FILE names what "cuda" loads instead of
+ * ludus_cuda.so ("auto" never does). Errors: an unknown word (LUD_ERROR_INPUT), no working CUDA driver or
+ * shared object (LUD_ERROR_UNSUPPORTED, the message says which step failed). */
 lud_status lud_device_open(const char *choice, int n_threads, lud_device **device, lud_error *error);
 /* Null is allowed. Memory and graphs of the device must have been given back. */
 void lud_device_close(lud_device *device);

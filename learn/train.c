@@ -458,16 +458,13 @@ static lud_status end_iteration(session *s, lud_progress *progress, lud_error *e
                           (o->evaluate_every && s->iterations % (uint64_t)o->evaluate_every == 0);
     lud_status status = LUD_OK;
     if (evaluate && l->kind->evaluate) status = l->kind->evaluate(l, s->row + l->n_columns, error);
-    if (!status && !leads(s)) {
-        s->pending = false;
-        s->ended++;
-        return LUD_OK;
-    }
-    if (!status) status = lud_metrics_write(s->metrics, s->iterations, seconds_now(s), s->row, error);
-    if (!status) status = judge(s, error);
+    if (!status && leads(s))
+        status = lud_metrics_write(s->metrics, s->iterations, seconds_now(s), s->row, error);
+    if (!status && leads(s)) status = judge(s, error);
     if (status) return status;
     s->pending = false;
     s->ended++;
+    if (!leads(s)) return LUD_OK;
     if (o->after_iteration)
         s->stopped = !o->after_iteration(o->context, l, s->iterations, s->columns, s->n_columns, s->row);
 

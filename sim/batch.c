@@ -227,14 +227,14 @@ static void list_changing(const lud_batch *batch, lud_snapshot_part parts[N_CHAN
     parts[4] = (lud_snapshot_part){((const whole_batch *)batch)->ended, waits ? n : 0};
 }
 
-lud_status lud_batch_complete(lud_batch *batch, lud_ranks *ranks, const int64_t *begin, lud_error *error) {
+lud_status lud_batch_complete(lud_batch *batch, lud_ranks *ranks, int n_shares, lud_error *error) {
     lud_snapshot_part parts[N_CHANGING];
     lud_ranks_array arrays[N_CHANGING];
     list_changing(batch, parts);
     for (int i = 0; i < N_CHANGING; i++)
         arrays[i] = (lud_ranks_array){parts[i].n > 0 ? parts[i].bytes : NULL,
                                       parts[i].n / (size_t)batch->n_envs, 1, batch->n_envs};
-    return lud_ranks_complete(ranks, arrays, N_CHANGING, begin, error);
+    return lud_ranks_complete(ranks, arrays, N_CHANGING, n_shares, error);
 }
 
 size_t lud_batch_snapshot_bytes(const lud_batch *batch) {

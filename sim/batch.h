@@ -59,9 +59,9 @@ void lud_batch_step(lud_batch *batch, lud_actions actions, const lud_batch_out *
 /* Puts environments first..first+n-1 to states[n][state_bytes], which the caller has checked; the steps of
  * their episodes follow where states say them, else are 0. */
 void lud_batch_put(lud_batch *batch, int first, int n, const uint8_t *states);
-/* Where processes step a part each: process r has stepped environments begin[r] .. begin[r + 1] - 1,
- * afterwards every process has them all. Made by all of them. */
-lud_status lud_batch_complete(lud_batch *batch, lud_ranks *ranks, const int64_t *begin, lud_error *error);
+/* Where each process steps the environments of its shares (base/ranks): afterwards every process has them
+ * all. Made by all of them. */
+lud_status lud_batch_complete(lud_batch *batch, lud_ranks *ranks, int n_shares, lud_error *error);
 /* Writes the observations of the present states, as after a step. */
 void lud_batch_observe(lud_batch *batch, void *const *observations);
 /* n environments from `first` on, for calls that take ranges; with `seeds` one at a time. */

@@ -260,43 +260,48 @@ lud_status lud_ranks_broadcast(lud_ranks *r, void *bytes, size_t n, lud_error *e
     return LUD_OK;
 }
 
-/* Items first .. end of every slot of an array, to or from a message. */
-static char *pack(const lud_ranks_array *a, int64_t first, int64_t end, char *message, bool out) {
-    const size_t n = (size_t)(end - first) * a->item_bytes;
-    for (int64_t slot = 0; slot < a->n_slots && n > 0; slot++, message += n) {
+/* The items of process `rank` in every slot of an array, to or from a message. */
+static char *pack(const lud_ranks *r, const lud_ranks_array *a, int n_shares, int rank, char *message,
+                  bool out) {
+    const int64_t first = lud_ranks_first_item(r, a->n_items, n_shares, rank);
+    const size_t n =
+        (size_t)(lud_ranks_first_item(r, a->n_items, n_shares, rank + 1) - first) * a->item_bytes;
+    for (int64_t slot = 0; a->items && slot < a->n_slots && n > 0; slot++, message += n) {
         char *items = (char *)a->items + (size_t)(slot * a->n_items + first) * a->item_bytes;
         memcpy(out ? message : items, out ? items : message, n);
     }
     return message;
 }
 
+static size_t bytes_of(const lud_ranks *r, const lud_ranks_array *a, int n_shares, int rank) {
+    const int64_t n = lud_ranks_first_item(r, a->n_items, n_shares, rank + 1) -
+                      lud_ranks_first_item(r, a->n_items, n_shares, rank);
+    return a->items ? (size_t)(a->n_slots * n) * a->item_bytes : 0;
+}
+
 /* One array whose message is as large as one exchange may be, or several that are smaller together. */
-static lud_status complete(lud_ranks *r, const lud_ranks_array *arrays, int n, const int64_t *begin,
+static lud_status complete(lud_ranks *r, const lud_ranks_array *arrays, int n, int n_shares,
                            lud_error *error) {
     int *counts = r->integers + 2 * r->size;
     size_t total = 0;
     for (int k = 0; k < r->size; k++) {
         size_t bytes = 0;
-        for (int i = 0; i < n; i++)
-            if (arrays[i].items)
-                bytes += (size_t)(arrays[i].n_slots * (begin[k + 1] - begin[k])) * arrays[i].item_bytes;
+        for (int i = 0; i < n; i++) bytes += bytes_of(r, &arrays[i], n_shares, k);
         counts[k] = (int)bytes;
         total += bytes;
     }
     if (total == 0) return LUD_OK;
     LUD_TRY(reserve_both(r, (size_t)counts[r->rank], total, error));
     char *message = r->out;
-    for (int i = 0; i < n; i++)
-        if (arrays[i].items) message = pack(&arrays[i], begin[r->rank], begin[r->rank + 1], message, true);
+    for (int i = 0; i < n; i++) message = pack(r, &arrays[i], n_shares, r->rank, message, true);
     LUD_TRY(gather(r, r->out, counts, r->in, error));
     message = r->in;
     for (int k = 0; k < r->size; k++)
-        for (int i = 0; i < n; i++)
-            if (arrays[i].items) message = pack(&arrays[i], begin[k], begin[k + 1], message, false);
+        for (int i = 0; i < n; i++) message = pack(r, &arrays[i], n_shares, k, message, false);
     return LUD_OK;
 }
 
-lud_status lud_ranks_complete(lud_ranks *r, const lud_ranks_array *arrays, int n, const int64_t *begin,
+lud_status lud_ranks_complete(lud_ranks *r, const lud_ranks_array *arrays, int n, int n_shares,
                               lud_error *error) {
     if (!r) return LUD_OK;
     if (r->broken) return left_already(error);
@@ -310,7 +315,7 @@ lud_status lud_ranks_complete(lud_ranks *r, const lud_ranks_array *arrays, int n
             bytes += more;
         }
         if (bytes <= MOST_BYTES) {
-            LUD_TRY(complete(r, arrays + i, end - i, begin, error));
+            LUD_TRY(complete(r, arrays + i, end - i, n_shares, error));
             i = end;
             continue;
         }
@@ -323,7 +328,7 @@ lud_status lud_ranks_complete(lud_ranks *r, const lud_ranks_array *arrays, int n
             const int64_t most = (int64_t)((size_t)MOST_BYTES / slot_bytes), left = arrays[i].n_slots - done;
             part.items = (char *)arrays[i].items + (size_t)done * slot_bytes;
             part.n_slots = left < most ? left : most;
-            LUD_TRY(complete(r, &part, 1, begin, error));
+            LUD_TRY(complete(r, &part, 1, n_shares, error));
         }
         i++;
     }
@@ -335,7 +340,7 @@ lud_status lud_ranks_join_lists(lud_ranks *r, const void *own, int64_t n, size_t
     *n_all = n;
     if (!r) {
         if (n > capacity) return lud_fail(error, LUD_ERROR_LIMIT, "a list of %lld items", (long long)n);
-        memcpy(all, own, (size_t)n * item_bytes);
+        if (all != own) memcpy(all, own, (size_t)n * item_bytes);
         return LUD_OK;
     }
     if (r->broken) return left_already(error);
@@ -366,6 +371,10 @@ int lud_share_of(int64_t n_items, int n_shares, int64_t item) {
 
 int lud_ranks_first_share(const lud_ranks *r, int n_shares, int rank) {
     return n_shares / lud_ranks_size(r) * rank;
+}
+
+int64_t lud_ranks_first_item(const lud_ranks *r, int64_t n_items, int n_shares, int rank) {
+    return lud_share_begin(n_items, n_shares, lud_ranks_first_share(r, n_shares, rank));
 }
 
 lud_status lud_ranks_check_shares(const lud_ranks *r, int n_shares, lud_error *error) {

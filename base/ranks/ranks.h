@@ -60,12 +60,13 @@ typedef struct lud_ranks_array {
     size_t item_bytes;
     int64_t n_slots, n_items;
 } lud_ranks_array;
-/* Completes arrays: process r has items begin[r] .. begin[r + 1] of every slot; afterwards everybody has all.
- * Arrays without items (null) are passed over. */
-lud_status lud_ranks_complete(lud_ranks *ranks, const lud_ranks_array *arrays, int n, const int64_t *begin,
+/* Completes arrays: each process has the items of its shares (below) in every slot; afterwards everybody has
+ * all. Arrays without items (null) are passed over. */
+lud_status lud_ranks_complete(lud_ranks *ranks, const lud_ranks_array *arrays, int n, int n_shares,
                               lud_error *error);
 /* Lists of different length, one behind the other in the order of the processes: `own` of n items becomes
- * all[*n_all], which has room for `capacity`; LUD_ERROR_LIMIT when that is too small. */
+ * all[*n_all], which has room for `capacity` and may be
+ * `own` where there is one process; LUD_ERROR_LIMIT when that is too small. */
 lud_status lud_ranks_join_lists(lud_ranks *ranks, const void *own, int64_t n, size_t item_bytes, void *all,
                                 int64_t capacity, int64_t *n_all, lud_error *error);
 
@@ -75,6 +76,8 @@ int64_t lud_share_begin(int64_t n_items, int n_shares, int share);
 int lud_share_of(int64_t n_items, int n_shares, int64_t item);
 /* The first share of process r; those of r end where those of r + 1 begin. */
 int lud_ranks_first_share(const lud_ranks *ranks, int n_shares, int rank);
+/* The first item of process r's shares; its items end where those of r + 1 begin. */
+int64_t lud_ranks_first_item(const lud_ranks *ranks, int64_t n_items, int n_shares, int rank);
 /* LUD_ERROR_INPUT unless every process has the same number of shares, at least one. */
 lud_status lud_ranks_check_shares(const lud_ranks *ranks, int n_shares, lud_error *error);
 /* sum[n] = shares[0] + ... + shares[n_shares - 1], added in pairs along a binary tree over the shares

@@ -10,14 +10,13 @@ typedef struct lud_experiment_jobs {
     int n_parallel, n_threads; /* processes, and threads of each */
     bool quiet;
     char *const *environment; /* of the trainings, ends with null */
-    lud_ranks
-        *ranks; /* processes that do it together in one folder, each every so many-th run; null: alone */
+    lud_ranks *ranks;         /* processes that each do every so many-th run; null: alone */
 } lud_experiment_jobs;
 
 /* What came of it. */
 typedef struct lud_experiment_outcome {
-    int done, found,
-        failed; /* runs that this call did, that were there already, that failed; of all processes */
+    /* runs that this call did, that were there already, that failed; of all processes */
+    int done, found, failed;
 } lud_experiment_outcome;
 
 /* Does what is missing: goes on with runs that have a checkpoint, begins the others. A run that fails does

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/options/option_rows.h"
+#include "learn/nn/shares.h"
 
 static const char *const agent_names[] = {"auto", "robots", "people", "all", NULL};
 static const char *const layout_names[] = {"file", "aligned", NULL};
@@ -154,10 +155,7 @@ static lud_status complete_network(lud_arena *arena, lud_mappo_options *network,
 
 static lud_status check(const lud_clone_options *o, const lud_scenario *scenario, lud_error *error) {
     const lud_place place = scenario->learner->place;
-    if (o->shares > o->batch)
-        return lud_invalid_at(
-            error, place, "learner.shares: %lld shares of batch: %lld; expected at least one sample for each",
-            (long long)o->shares, (long long)o->batch);
+    LUD_TRY(lud_shares_check(o->shares, o->batch, "samples of a minibatch (batch)", place, error));
     if (o->weights.n > 0 && o->weights.n != o->data.n)
         return lud_invalid_at(error, place,
                               "learner.weights: expected one for each of the %zu files of data, found %zu",

@@ -80,20 +80,19 @@ static bool take_arrays(mappo *m) {
     m->ended_width = 4 + m->n_measures;
     m->ended_capacity = (most > episodes ? most : episodes) + m->evaluation.buffer.n_envs;
     LUD_TAKE(a, m->ended, (size_t)(m->ended_capacity * m->ended_width));
-    LUD_TAKE(a, m->ended_of_all, (size_t)(m->ended_capacity * m->ended_width));
+    m->ended_of_all = m->ended;
+    if (m->device->ranks) LUD_TAKE(a, m->ended_of_all, (size_t)(m->ended_capacity * m->ended_width));
     for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS && b->final_values; p++)
         if (b->parts[p]) m->final_parts[p] = lud_arrays_add(a, calloc(envs, b->part_bytes[p]));
     return !a->failed;
 }
 
-/* Which environments each process steps: those of its shares. */
+/* Which environments this process steps: those of its shares. */
 static void divide(const mappo *m, int64_t n_envs, lud_mappo_stepping *s) {
     const lud_ranks *ranks = m->device->ranks;
     const int rank = lud_ranks_rank(ranks), n_shares = (int)m->options.update.shares;
-    for (int r = 0; r <= lud_ranks_size(ranks); r++)
-        s->begin[r] = lud_share_begin(n_envs, n_shares, lud_ranks_first_share(ranks, n_shares, r));
-    s->first = s->begin[rank];
-    s->end = s->begin[rank + 1];
+    s->first = lud_ranks_first_item(ranks, n_envs, n_shares, rank);
+    s->end = lud_ranks_first_item(ranks, n_envs, n_shares, rank + 1);
     s->batch->first_stepped = (int)s->first;
     s->batch->n_stepped = (int)(s->end - s->first);
 }
@@ -106,8 +105,7 @@ static lud_status open_environments(mappo *m, int64_t n_envs, uint32_t first, in
     if (!status) status = lud_batch_create(m->scenario->model, (int)n_envs, m->seed, first, &s->batch, error);
     if (status) return status;
     LUD_TAKE(&m->arrays, s->episode_return, (size_t)n_envs);
-    LUD_TAKE(&m->arrays, s->begin, (size_t)lud_ranks_size(m->device->ranks) + 1);
-    if (!s->episode_return || !s->begin) return lud_no_memory(error, "a learner");
+    if (!s->episode_return) return lud_no_memory(error, "a learner");
     divide(m, n_envs, s);
     return LUD_OK;
 }
@@ -137,18 +135,6 @@ static lud_status open_novelty(mappo *m, const lud_scenario *s, lud_error *error
     return LUD_OK;
 }
 
-static lud_status check_shares(const mappo *m, int64_t n_envs, lud_error *error) {
-    const int64_t n = m->options.update.shares;
-    const lud_tree *section = m->scenario->learner;
-    const lud_place place = section ? section->place : (lud_place){0};
-    if (n > n_envs)
-        return lud_invalid_at(error, place,
-                              "learner.shares: %lld shares of %lld environments; expected at "
-                              "least one environment for each",
-                              (long long)n, (long long)n_envs);
-    return lud_ranks_check_shares(m->device->ranks, (int)n, error);
-}
-
 static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud_error *error) {
     lud_mappo_options *o = &m->options;
     lud_status status = lud_mappo_options_begin(m->arena, s->learner, o, error);
@@ -165,7 +151,9 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
     m->slice_envs = most / n_agents > 0 ? most / n_agents : 1;
     if (m->slice_envs > envs) m->slice_envs = envs;
     status = build_networks(m, n_agents, error);
-    if (!status) status = check_shares(m, envs, error);
+    if (!status)
+        status = lud_shares_check(o->update.shares, envs, "environments",
+                                  s->learner ? s->learner->place : (lud_place){0}, error);
     if (!status) status = open_environments(m, envs, 0, o->rollout_length, &m->training, error);
     if (!status) status = open_environments(m, evaluated, FIRST_EVALUATED, 1, &m->evaluation, error);
     const lud_mappo_buffer *b = &m->training.buffer;

@@ -102,7 +102,6 @@ lud_status lud_mappo_ppo_create(lud_mappo_ppo *p, lud_mappo_networks *t, const l
     p->core.normaliser = &p->normaliser;
     p->core.seed = seed;
     p->core.stride = n_rows;
-    p->core.n_shares = (int)options->update.shares;
     p->core.n_environments = n_rows / t->shape.n_agents;
     return lud_update_create(&p->core, n_samples, t->inputs.max_rows, 0, error);
 }

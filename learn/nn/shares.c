@@ -3,6 +3,14 @@
 #include <assert.h>
 #include <string.h>
 
+lud_status lud_shares_check(int64_t n, int64_t n_items, const char *items, lud_place place,
+                            lud_error *error) {
+    if (n <= n_items) return LUD_OK;
+    return lud_invalid_at(error, place,
+                          "learner.shares: %lld shares of %lld %s; expected at least one for each",
+                          (long long)n, (long long)n_items, items);
+}
+
 lud_status lud_shares_open(lud_parameters *parameters, int n, int n_sums, lud_shares *s, lud_error *error) {
     lud_ranks *ranks = parameters->device->ranks;
     *s = (lud_shares){.parameters = parameters, .ranks = ranks, .n = n > 1 ? n : 1, .n_sums = n_sums};
@@ -38,12 +46,10 @@ void lud_shares_keep(lud_shares *s, int share, double weight, const double *sums
 
 lud_status lud_shares_add(lud_shares *s, lud_status status, double *sums, lud_error *error) {
     const lud_parameters *p = s->parameters;
-    int64_t begin[LUD_RANKS_MOST + 1];
     const lud_ranks_array all = {s->sums, (size_t)s->n_sums * sizeof *s->sums, 1, s->n};
     if (!status) status = lud_device_check(p->device, error);
     LUD_TRY(lud_ranks_agree(s->ranks, status, error));
-    for (int r = 0; r <= lud_ranks_size(s->ranks); r++) begin[r] = lud_ranks_first_share(s->ranks, s->n, r);
-    LUD_TRY(lud_ranks_complete(s->ranks, &all, 1, begin, error));
+    LUD_TRY(lud_ranks_complete(s->ranks, &all, 1, s->n, error));
     memset(sums, 0, (size_t)s->n_sums * sizeof *sums);
     for (int k = 0; k < s->n; k++)
         for (int i = 0; i < s->n_sums; i++) sums[i] += s->sums[k * s->n_sums + i];

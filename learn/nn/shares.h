@@ -26,6 +26,9 @@ typedef struct lud_shares {
     lud_arrays arrays;
 } lud_shares;
 
+/* LUD_ERROR_INPUT, with the place of the learner's section, unless there is at least one of n_items, which
+ * are called `items`, for every share. */
+lud_status lud_shares_check(int64_t n, int64_t n_items, const char *items, lud_place place, lud_error *error);
 /* LUD_ERROR_INPUT when the processes cannot divide them. Parameters are floats where n > 1. */
 lud_status lud_shares_open(lud_parameters *parameters, int n, int n_sums, lud_shares *shares,
                            lud_error *error);

@@ -36,8 +36,8 @@ lud_status lud_update_create(lud_update *u, int64_t n_samples, int64_t max_rows,
     LUD_TAKE(a, u->chosen, n);
     LUD_TAKE(a, u->row, n);
     lud_baseline_init(&u->baseline, &u->ppo.options->baseline);
-    assert(u->n_shares < 2 || u->n_environments >= u->n_shares);
-    LUD_TRY(lud_shares_open(u->parameters, u->n_shares, PPO_SUMS, &u->shares, error));
+    LUD_TRY(lud_shares_open(u->parameters, (int)u->ppo.options->shares, PPO_SUMS, &u->shares, error));
+    assert(u->shares.n == 1 || u->n_environments >= u->shares.n);
     LUD_TRY(lud_minibatch_gate_create(&u->gate, &u->ppo.options->gate, n_samples, error));
     if (!a->failed && lud_ppo_create(&u->ppo, max_rows, max_words)) return LUD_OK;
     return lud_no_memory(error, "updates from %lld samples", (long long)n_samples);
@@ -112,9 +112,9 @@ void lud_update_step(lud_update *u) {
 }
 
 static int share_of(const lud_update *u, const lud_chunk *chunk) {
-    if (u->n_shares < 2) return 0;
+    if (u->shares.n == 1) return 0;
     const int64_t per_environment = u->stride / u->n_environments;
-    return lud_share_of(u->n_environments, u->n_shares, chunk->first % u->stride / per_environment);
+    return lud_share_of(u->n_environments, u->shares.n, chunk->first % u->stride / per_environment);
 }
 
 /* The chunks of a share with the longest first, else in their order: slices of chunks of one length have no

@@ -61,7 +61,6 @@ typedef struct lud_update {
     int64_t stride;
     int64_t n_minibatches;  /* of an epoch */
     int64_t minibatch_size; /* chunks of each but the last; 0: all alike, to one chunk */
-    int n_shares;           /* parts that the sum of gradients is cut into; 0 and 1: it is not */
     int64_t n_environments; /* with shares: of the stride's samples, each in the share of its environment */
     bool alone; /* chunk i is sample i, and every epoch begins with them in order; else epochs go on from the
                    order of the one before */
@@ -83,8 +82,8 @@ typedef struct lud_update {
 
 /* Takes memory for rollouts of n_samples and slices of at most max_rows
  * rows and max_words words. The caller has set ppo's device and options, parameters, optimiser, normaliser,
- * profile, seed, stride, alone, shares; rates, minibatches and chunks may change until an update. The struct
- * must not move. LUD_ERROR_MEMORY. */
+ * profile, seed, stride, environments, alone; rates, minibatches and chunks may change until an update. The
+ * struct must not move. LUD_ERROR_MEMORY. */
 lud_status lud_update_create(lud_update *update, int64_t n_samples, int64_t max_rows, int64_t max_words,
                              lud_error *error);
 /* Safe on a zeroed struct. */

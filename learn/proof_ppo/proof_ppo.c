@@ -115,12 +115,8 @@ static lud_status build(prover *p, lud_error *error) {
     const int n_threads = (int)p->scenario->run.threads;
     if (o->n_envs * o->n_steps > INT32_MAX / 4)
         return lud_fail(error, LUD_ERROR_LIMIT, "n_envs x n_steps is too large");
-    LUD_TRY(lud_ranks_check_shares(p->device->ranks, (int)o->update.shares, error));
-    if (o->update.shares > o->n_envs)
-        return lud_invalid_at(error, p->scenario->learner->place,
-                              "learner.shares: %lld shares of n_envs: %lld; "
-                              "expected at least one environment for each",
-                              (long long)o->update.shares, (long long)o->n_envs);
+    LUD_TRY(lud_shares_check(o->update.shares, o->n_envs, "environments (n_envs)",
+                             p->scenario->learner->place, error));
     p->n_envs = (int32_t)o->n_envs;
     p->n_steps = (int32_t)o->n_steps;
     p->n_samples = p->n_envs * p->n_steps;
@@ -145,7 +141,7 @@ static lud_status build(prover *p, lud_error *error) {
     LUD_TRY(lud_proof_ranker_create(p->model, p->net, &o->evaluation.rank,
                                     (lud_proof_corrupt)p->model->options.negatives.corrupt, n_threads,
                                     &p->ranker, error));
-    LUD_TRY(lud_proof_ranker_share(p->ranker, (int)o->update.shares, error));
+    lud_proof_ranker_share(p->ranker, p->update.shares.n);
     return lud_proof_decisions_create(p->model, (int64_t)p->n_samples + p->n_envs, lud_proof_net_sees(p->net),
                                       &p->decisions, error);
 }

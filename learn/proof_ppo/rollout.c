@@ -26,26 +26,21 @@ static void decide_slots(lud_proof_learner_state *p, int32_t first, int32_t begi
  * its shares. */
 static lud_status decide(lud_proof_learner_state *p, int32_t first, uint32_t step, bool choose,
                          lud_error *error) {
-    lud_ranks *ranks = p->device->ranks;
-    const int n = (int)p->options.update.shares, rank = lud_ranks_rank(ranks);
+    const lud_shares *shares = &p->update.shares;
     const uint64_t seed = (uint64_t)p->scenario->run.seed;
     for (int32_t slot = 0; choose && slot < p->n_envs; slot++) {
         const lud_words w = lud_draw((lud_random_key){seed, (uint32_t)slot}, step, 0, LUD_PURPOSE_ACTION, 0);
         p->uniform[slot] = lud_unit53(w.v[0], w.v[1]);
     }
-    for (int s = lud_ranks_first_share(ranks, n, rank); s < lud_ranks_first_share(ranks, n, rank + 1); s++)
-        decide_slots(p, first, (int32_t)lud_share_begin(p->n_envs, n, s),
-                     (int32_t)lud_share_begin(p->n_envs, n, s + 1), step,
-                     (uint32_t)(s * LUD_UPDATE_SLICES / n), choose);
-    if (!ranks) return LUD_OK;
-    int64_t begin[LUD_RANKS_MOST + 1];
-    for (int r = 0; r <= lud_ranks_size(ranks); r++)
-        begin[r] = lud_share_begin(p->n_envs, n, lud_ranks_first_share(ranks, n, r));
+    for (int s = shares->first; s < shares->end; s++)
+        decide_slots(p, first, (int32_t)lud_share_begin(p->n_envs, shares->n, s),
+                     (int32_t)lud_share_begin(p->n_envs, shares->n, s + 1), step,
+                     (uint32_t)(s * LUD_UPDATE_SLICES / shares->n), choose);
     const lud_ranks_array arrays[] = {
         {p->value + first, sizeof *p->value, 1, p->n_envs},
         {choose ? p->action + first : NULL, sizeof *p->action, 1, p->n_envs},
         {choose ? p->log_prob + first : NULL, sizeof *p->log_prob, 1, p->n_envs}};
-    return lud_ranks_complete(ranks, arrays, sizeof arrays / sizeof *arrays, begin, error);
+    return lud_ranks_complete(shares->ranks, arrays, sizeof arrays / sizeof *arrays, shares->n, error);
 }
 
 static void count_episode(lud_proof_episodes *t, const lud_proof_batch *batch, int slot) {

@@ -37,7 +37,6 @@ lud_status lud_proof_update_create(prover *p, lud_error *error) {
     u->alone = true;
     u->n_chunks = n;
     u->stride = u->n_environments = p->n_envs;
-    u->n_shares = (int)o->update.shares;
     u->minibatch_size = size;
     u->n_minibatches = (n + size - 1) / size;
     return lud_update_create(u, n, p->head.max_decisions, lud_proof_head_words(&p->head), error);

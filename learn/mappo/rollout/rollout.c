@@ -285,7 +285,7 @@ static lud_status complete_rollout(mappo *m, lud_error *error) {
                                       {b->rewards, row, t, n},      {b->final_values, row, t, n},
                                       {b->values, row, t + 1, n},   {b->masks, row, t + 1, n},
                                       {b->bad_masks, row, t + 1, n}};
-    return lud_ranks_complete(m->device->ranks, arrays, sizeof arrays / sizeof *arrays, m->training.begin,
+    return lud_ranks_complete(m->device->ranks, arrays, sizeof arrays / sizeof *arrays, m->ppo.core.shares.n,
                               error);
 }
 
@@ -294,6 +294,7 @@ lud_status lud_mappo_complete(mappo *m, lud_error *error) {
     const lud_mappo_buffer *b = &s->buffer;
     const size_t row = (size_t)b->shape->n_agents * sizeof(float), hidden = row * (size_t)b->hidden_width;
     const int64_t n = b->n_envs;
+    const int n_shares = m->ppo.core.shares.n;
     lud_ranks_array arrays[LUD_MAX_OBSERVATION_PARTS + 4] = {
         {b->actor_hidden, hidden, 1, n},
         {b->critic_hidden, hidden, 1, n},
@@ -301,8 +302,8 @@ lud_status lud_mappo_complete(mappo *m, lud_error *error) {
         {s->episode_return, sizeof *s->episode_return, 1, n}};
     for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++)
         arrays[4 + p] = (lud_ranks_array){b->parts[p], b->part_bytes[p], 1, n};
-    LUD_TRY(lud_ranks_complete(m->device->ranks, arrays, LUD_MAX_OBSERVATION_PARTS + 4, s->begin, error));
-    return lud_batch_complete(s->batch, m->device->ranks, s->begin, error);
+    LUD_TRY(lud_ranks_complete(m->device->ranks, arrays, LUD_MAX_OBSERVATION_PARTS + 4, n_shares, error));
+    return lud_batch_complete(s->batch, m->device->ranks, n_shares, error);
 }
 
 lud_status lud_mappo_collect(mappo *m, double *row, lud_error *error) {

@@ -11,8 +11,7 @@ typedef struct lud_mappo_stepping {
     lud_batch *batch;
     lud_mappo_buffer buffer;
     double *episode_return; /* [n_envs] mean over agents, of the episode in progress */
-    int64_t *begin;         /* [processes + 1] process r steps environments begin[r] .. begin[r + 1] - 1 */
-    int64_t first, end;     /* those of this process */
+    int64_t first, end;     /* this process steps environments first .. end - 1 */
 } lud_mappo_stepping;
 
 /* Sums over episodes that ended; those of the world's measures stand in the learner's `measures`. */

@@ -231,9 +231,8 @@ static lud_ranks *ranks_of(const lud_proof_ranker *r) {
     return r->net ? r->net->parameters->device->ranks : NULL;
 }
 
-lud_status lud_proof_ranker_share(lud_proof_ranker *r, int n_shares, lud_error *error) {
+void lud_proof_ranker_share(lud_proof_ranker *r, int n_shares) {
     r->n_shares = n_shares;
-    return lud_ranks_check_shares(ranks_of(r), n_shares, error);
 }
 
 /* Each process plays the stretches of the list that are its shares. */
@@ -241,7 +240,6 @@ lud_status lud_proof_play(lud_proof_ranker *r, const lud_proof_atom *atoms, int3
                           lud_error *error) {
     lud_ranks *ranks = ranks_of(r);
     const int n_shares = r->n_shares, rank = lud_ranks_rank(ranks);
-    int64_t begin[LUD_RANKS_MOST + 1];
     lud_status status = LUD_OK;
     for (int s = lud_ranks_first_share(ranks, n_shares, rank);
          s < lud_ranks_first_share(ranks, n_shares, rank + 1) && !status; s++) {
@@ -251,10 +249,8 @@ lud_status lud_proof_play(lud_proof_ranker *r, const lud_proof_atom *atoms, int3
     }
     if (!ranks) return status;
     LUD_TRY(lud_ranks_agree(ranks, status, error));
-    for (int k = 0; k <= lud_ranks_size(ranks); k++)
-        begin[k] = lud_share_begin(n, n_shares, lud_ranks_first_share(ranks, n_shares, k));
     const lud_ranks_array all = {out, sizeof *out, 1, n};
-    return lud_ranks_complete(ranks, &all, 1, begin, error);
+    return lud_ranks_complete(ranks, &all, 1, n_shares, error);
 }
 
 /* ---- ranking ---- */

@@ -57,9 +57,9 @@ void lud_proof_ranker_show(lud_proof_ranker *ranker, lud_progress *progress, dou
 /* Whether the exact prover is asked before corruptions are played (it is unless this says otherwise). Ranks
  * are the same: for tests and measurements. */
 void lud_proof_ranker_play_all(lud_proof_ranker *ranker, bool all);
-/* From now on lists are played in so many shares, which processes divide among themselves; 1 at first.
- * LUD_ERROR_INPUT when the processes cannot. */
-lud_status lud_proof_ranker_share(lud_proof_ranker *ranker, int n_shares, lud_error *error);
+/* From now on lists are played in so many shares, which the processes can divide among themselves (as those
+ * of an update of the same network, which says so where they cannot); 1 at first. */
+void lud_proof_ranker_share(lud_proof_ranker *ranker, int n_shares);
 /* Where the time of playing most probable paths went: the network, the environments and the rest. */
 typedef enum lud_proof_ranker_stage {
     LUD_PROOF_RANK_NETWORK,

@@ -134,7 +134,7 @@ static lud_status fill(table *t, lud_proof_net *net, int n_threads, lud_error *e
         status = lud_proof_ranker_create(t->model, fused && fusion->kind == LUD_PROOF_FUSION_KGE ? NULL : net,
                                          t->options, (lud_proof_corrupt)t->model->options.negatives.corrupt,
                                          n_threads, &ranker, error);
-    if (!status) status = lud_proof_ranker_share(ranker, t->n_shares, error);
+    if (!status) lud_proof_ranker_share(ranker, t->n_shares);
     if (!status && fused) lud_proof_ranker_use_kge(ranker, &kge);
     const double start = lud_clock_seconds();
     if (!status) status = lud_proof_rank(ranker, pool, 0, t->n, t->queries, error);

@@ -53,30 +53,38 @@ static int check_sums(lud_ranks *ranks) {
     return n_checked > N ? 0 : 1;
 }
 
-/* Arrays of which process r has items begin[r] .. begin[r + 1], one process none. */
-static int check_arrays(lud_ranks *ranks) {
+/* Arrays of which each process has the items of its shares; of few items one process may have none. */
+static int check_arrays_of(lud_ranks *ranks, int n_items, int n_shares) {
     enum { SLOTS = 5, ITEMS = 17 };
-    const int size = lud_ranks_size(ranks), rank = lud_ranks_rank(ranks);
-    int32_t numbers[SLOTS][ITEMS] = {{0}};
-    char triples[2][ITEMS][3] = {{{0}}};
-    int64_t begin[8] = {0};
-    for (int r = 0; r <= size; r++) begin[r] = r == 0 ? 0 : r == size ? ITEMS : 3 + (r > 1) * 5;
-    for (int64_t i = begin[rank]; i < begin[rank + 1]; i++) {
-        for (int s = 0; s < SLOTS; s++) numbers[s][i] = 100 * s + (int)i;
-        for (int s = 0; s < 2; s++) memset(triples[s][i], 'a' + (int)i + s, 3);
+    const int rank = lud_ranks_rank(ranks);
+    int32_t numbers[SLOTS * ITEMS] = {0};
+    char triples[2 * ITEMS][3] = {{0}};
+    for (int64_t i = lud_ranks_first_item(ranks, n_items, n_shares, rank);
+         i < lud_ranks_first_item(ranks, n_items, n_shares, rank + 1); i++) {
+        for (int s = 0; s < SLOTS; s++) numbers[s * n_items + i] = 100 * s + (int)i;
+        for (int s = 0; s < 2; s++) memset(triples[s * n_items + i], 'a' + (int)i + s, 3);
     }
     const lud_ranks_array arrays[] = {
-        {numbers, sizeof numbers[0][0], SLOTS, ITEMS}, {NULL, 8, SLOTS, ITEMS}, {triples, 3, 2, ITEMS}};
+        {numbers, sizeof *numbers, SLOTS, n_items}, {NULL, 8, SLOTS, n_items}, {triples, 3, 2, n_items}};
     lud_error error = {0};
-    if (lud_ranks_complete(ranks, arrays, 3, begin, &error)) return 2;
-    for (int i = 0; i < ITEMS; i++) {
+    if (lud_ranks_complete(ranks, arrays, 3, n_shares, &error)) return 2;
+    for (int i = 0; i < n_items; i++) {
         for (int s = 0; s < SLOTS; s++)
-            if (numbers[s][i] != 100 * s + i) return 2;
+            if (numbers[s * n_items + i] != 100 * s + i) return 2;
         for (int s = 0; s < 2; s++)
             for (int k = 0; k < 3; k++)
-                if (triples[s][i][k] != 'a' + i + s) return 2;
+                if (triples[s * n_items + i][k] != 'a' + i + s) return 2;
     }
     return 0;
+}
+
+static int check_arrays(lud_ranks *ranks) {
+    const int size = lud_ranks_size(ranks), items[] = {17, 16, 5, 2, 1};
+    int failed = 0;
+    for (size_t i = 0; i < sizeof items / sizeof *items && !failed; i++)
+        for (int shares = size; shares <= MOST_SHARES && !failed; shares += size)
+            failed = check_arrays_of(ranks, items[i], shares);
+    return failed;
 }
 
 static int check_lists(lud_ranks *ranks) {
