@@ -12,9 +12,10 @@
 #include "base/file.h"
 #include "base/options/option_rows.h"
 #include "base/options/tree.h"
+#include "folder.h"
 #include "out_of_memory.h"
 
-static char folder[] = "/tmp/ludus-memory-XXXXXX";
+TEST_FOLDER("/tmp/ludus-memory-XXXXXX")
 
 static const char *in_folder(const char *name) {
     static char path[128];
@@ -152,18 +153,6 @@ static lud_status file(const void *argument, uint64_t *result, lud_error *error)
 static void files(void **state) {
     (void)state;
     out_of_memory_test("a file", file, NULL);
-}
-
-static int set_up(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
 }
 
 int main(void) {

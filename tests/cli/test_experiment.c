@@ -15,9 +15,10 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "cli/support_program.h"
+#include "folder.h"
 #include "learn/store/history.h"
 
-static char folder[] = "/tmp/ludus-experiment-XXXXXX";
+TEST_FOLDER("/tmp/ludus-experiment-XXXXXX")
 
 static const char *in_folder(const char *name) {
     static char path[64][256];
@@ -200,17 +201,6 @@ static void mistakes_are_told_before_anything_runs(void **state) {
     assert_int_equal(r.exit_code, 0);
     assert_non_null(strstr(r.out, "4 trainings"));
     program_free(&r);
-}
-
-static int set_up(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-static int tear_down(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
 }
 
 int main(void) {

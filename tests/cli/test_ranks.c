@@ -20,6 +20,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/random.h"
+#include "folder.h"
 #include "learn/store/checkpoint.h"
 
 #define PROGRAM   LUDUS_BINARY_DIR "/ludus"
@@ -28,19 +29,7 @@
     "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0 "                 \
     "exec mpirun --oversubscribe --bind-to none -n "
 
-static char folder[] = "/tmp/ludus-test-ranks-XXXXXX";
-
-static int set_up(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
-}
+TEST_FOLDER("/tmp/ludus-test-ranks-XXXXXX")
 
 static bool there_is_mpi(void) {
     return system("mpirun --version >/dev/null 2>&1") == 0 &&
@@ -168,35 +157,31 @@ static void trainings_are_the_same(void **state) {
     }
 }
 
-static void rankings_are_the_same(void **state) {
-    (void)state;
-    if (!there_is_mpi()) skip();
+/* What 1, 2 and 3 processes leave in a file; it has this in it. */
+static void expect_same(const char *command, const char *file, const char *part) {
     lud_arena *arena = lud_arena_create(0);
     char *first = NULL;
     for (int n = 1; n <= 3; n++) {
-        assert_int_equal(ludus(n, 1, "eval proof-1 --json | grep -v seconds"), 0);
-        char *now = read_text(arena, "log");
-        assert_non_null(strstr(now, "mrr"));
+        assert_int_equal(ludus(n, 1, "%s", command), 0);
+        char *now = read_text(arena, file);
+        assert_non_null(strstr(now, part));
         if (first) assert_string_equal(now, first);
         first = now;
     }
     lud_arena_destroy(arena);
 }
 
+static void rankings_are_the_same(void **state) {
+    (void)state;
+    if (!there_is_mpi()) skip();
+    expect_same("eval proof-1 --json | grep -v seconds", "log", "mrr");
+}
+
 static void sweeps_are_the_same(void **state) {
     (void)state;
     if (!there_is_mpi()) skip();
-    lud_arena *arena = lud_arena_create(0);
-    char *first = NULL;
-    for (int n = 1; n <= 3; n++) {
-        assert_int_equal(
-            ludus(n, 1, "sweep " SCENARIOS "empo/fetch_the_key.yaml -v learner.beta_r=1:9:4 -q -o sweep.csv"),
-            0);
-        char *now = read_text(arena, "sweep.csv");
-        if (first) assert_string_equal(now, first);
-        first = now;
-    }
-    lud_arena_destroy(arena);
+    expect_same("sweep " SCENARIOS "empo/fetch_the_key.yaml -v learner.beta_r=1:9:4 -q -o sweep.csv",
+                "sweep.csv", "learner.beta_r");
 }
 
 static void experiments_are_the_same(void **state) {

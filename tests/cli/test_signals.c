@@ -15,10 +15,11 @@
 
 #include "base/file.h"
 #include "cli/support_program.h"
+#include "folder.h"
 
 #define FAMILY "scenarios/proof/family_tree.yaml"
 
-static char folder[] = "/tmp/ludus-signals-XXXXXX";
+TEST_FOLDER("/tmp/ludus-signals-XXXXXX")
 
 static void check(program_result r, int exit_code, const char *message) {
     if (r.exit_code != exit_code || !strstr(r.err, message))
@@ -114,18 +115,6 @@ static void axes_have_room_for_any_number(void **state) {
                          LUD_OK);
         check(LUDUS("plot", run, "-c", "loss", "-o", in_folder("curve.png")), 0, "");
     }
-}
-
-static int set_up(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
 }
 
 int main(void) {

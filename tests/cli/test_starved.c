@@ -18,8 +18,9 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "cli/support_program.h"
+#include "folder.h"
 
-static char folder[] = "/tmp/ludus-starved-XXXXXX";
+TEST_FOLDER("/tmp/ludus-starved-XXXXXX")
 
 /* Commands and what they leave that is worth a look; @ stands for a new folder each time, SOLVED for a solved
  * run, DATA for a data set, TRAINED for a training. */
@@ -258,18 +259,6 @@ static void never_success_with_something_missing(void **state) {
     assert_int_equal(silent, 0);
     assert_int_equal(own_code, 0);
     assert_true(told > 0 && whole > 0);
-}
-
-static int set_up(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
 }
 
 int main(void) {

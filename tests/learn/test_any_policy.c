@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "agents/cast_overlay.h"
+#include "folder.h"
 #include "learn/empo/evaluation/policy_estimate.h"
 #include "learn/empo/exact/options.h"
 #include "learn/empo/support_solved.h"
@@ -30,7 +31,7 @@
     "type: graph-mappo, automatic: false, hidden_size: 8, steps: 40, rollout_length: 5, epochs: 2, "         \
     "output_gain: 1"
 
-static char folder[] = "/tmp/ludus-policy-XXXXXX";
+TEST_FOLDER("/tmp/ludus-policy-XXXXXX")
 
 static lud_scenario *read_text(const char *text) {
     lud_scenario *s;
@@ -472,18 +473,6 @@ static void a_run_is_drawn(void **state) {
     lud_cast_destroy(recurrent);
     lud_cast_destroy(scripted);
     lud_scenario_destroy(world);
-}
-
-static int set_up(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    char command[64];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
 }
 
 int main(void) {

@@ -12,9 +12,10 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "folder.h"
 #include "learn/runs/aside.h"
 
-static char folder[] = "/tmp/ludus-aside-XXXXXX";
+TEST_FOLDER("/tmp/ludus-aside-XXXXXX")
 static const char *const parts[] = {"policy.safetensors", "checkpoint.safetensors", "metrics.csv",
                                     "scenario.yaml"};
 enum { N_PARTS = sizeof parts / sizeof *parts };
@@ -84,17 +85,6 @@ static void moves_are_whole(void **state) {
     expect("aside-7/", "last");
     expect("aside-6/", "run 4");
     expect("aside-1/", "first");
-}
-
-static int set_up(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-static int tear_down(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
 }
 
 int main(void) {

@@ -15,13 +15,14 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "folder.h"
 #include "learn/learner.h"
 #include "learn/runs/lock.h"
 #include "learn/runs/run.h"
 #include "learn/runs/watch.h"
 #include "learn/train.h"
 
-static char folder[] = "/tmp/ludus-watch-XXXXXX";
+TEST_FOLDER("/tmp/ludus-watch-XXXXXX")
 
 static const char scenario_text[] =
     "ludus: 1\nname: watched\nworld: particle\nparticle: {task: simple}\n"
@@ -216,17 +217,6 @@ static void other_marks_are_ignored(void **state) {
     assert_false(lud_watchers_look(&w).parameters);
     unlink(mark);
     lud_watchers_close(&w);
-}
-
-static int set_up(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-static int tear_down(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
 }
 
 int main(void) {
