@@ -212,7 +212,8 @@ static lud_status solve_points(const job *j, int64_t n, int n_threads, FILE *sho
         now = status;
         if (now) continue;
         lud_error own = {0};
-        lud_status result = lud_interrupted() ? LUD_INTERRUPTED : solve_point(j, i, &rows[i], &own);
+        lud_status result = lud_interrupt_check(&own);
+        if (!result) result = solve_point(j, i, &rows[i], &own);
 #pragma omp critical(lud_sweep)
         {
             if (result && !status) {
