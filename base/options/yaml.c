@@ -135,9 +135,49 @@ static lud_status read_alias(reader *r, struct fy_event *event, int depth, lud_t
                           name ? (int)(length < 60 ? length : 60) : 0, name ? name : "");
 }
 
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t';
+}
+
+/* The text between the quotes of a single-quoted scalar (YAML 1.2, 7.3.2): two quotes are one, blanks around
+ * a line break go, and a run of n breaks is a space where n is 1, else n - 1 breaks. From the source, because
+ * libfyaml 0.7 writes quotes that stand side by side more than once, and leaks where there are many. */
+static lud_status single_quoted_text(reader *r, struct fy_token *token, const char **text, size_t *length) {
+    size_t begin = fy_token_start_mark(token)->input_pos, end = fy_token_end_mark(token)->input_pos;
+    assert(begin <= end && end <= r->length);
+    const char *s = r->source;
+    char *out = lud_arena_take(r->arena, end - begin + 1);
+    if (!out) return out_of_memory(r);
+    size_t n = 0;
+    for (size_t i = begin; i < end;) {
+        size_t content = i, breaks = 0;
+        while (content < end && (is_blank(s[content]) || s[content] == '\n' || s[content] == '\r')) {
+            breaks +=
+                s[content] == '\n' || (s[content] == '\r' && (content + 1 == end || s[content + 1] != '\n'));
+            content++;
+        }
+        if (breaks == 1) out[n++] = ' ';
+        for (size_t k = 1; k < breaks; k++) out[n++] = '\n';
+        if (!breaks) {
+            memcpy(out + n, s + i, content - i);
+            n += content - i;
+        }
+        i = content;
+        if (i == end) break;
+        out[n++] = s[i];
+        i += s[i] == '\'' ? 2 : 1;
+    }
+    out[n] = 0;
+    *text = out;
+    *length = n;
+    return LUD_OK;
+}
+
 static lud_status scalar_text(reader *r, struct fy_token *token, lud_place place, const char **text,
                               size_t *length) {
     *length = 0;
+    if (token && fy_token_scalar_style(token) == FYSS_SINGLE_QUOTED)
+        return single_quoted_text(r, token, text, length);
     const char *bytes = token ? fy_token_get_text(token, length) : "";
     /* libfyaml hands back an empty text when it has no memory for one, and counts it without */
     if (!bytes || (*length == 0 && token && fy_token_get_text_length(token) > 0)) return out_of_memory(r);

@@ -126,6 +126,32 @@ static void test_types(void **state) {
     }
 }
 
+static void single_quoted(const char *yaml, const char *expected) {
+    lud_tree *value = lud_tree_get(read_ok(yaml), "a");
+    assert_non_null(value);
+    assert_string_equal(value->text, expected);
+    assert_int_equal(value->text_length, strlen(expected));
+    assert_true(value->quoted);
+}
+
+static void test_single_quoted(void **state) {
+    (void)state;
+    single_quoted("a: ''", "");
+    single_quoted("a: ''''", "'");
+    single_quoted("a: 'it''s'", "it's");
+    single_quoted("a: 'a''''b'", "a''b");
+    single_quoted("a: ''''''''''''''''''''''''''''''''''''''''''\n", "''''''''''''''''''''");
+    single_quoted("{b: ['''''', 'x'], a: '\\\n # , \"'}", "\\ # , \"");
+    single_quoted("\xef\xbb\xbf# \xc3\xa4\nb: 'g\xc3\xb6''''\xc3\xbc'\na:   ' \xc3\xa9 '", " \xc3\xa9 ");
+    single_quoted("a: 'one \t\n   two\n\n  three \n \n\n   four '\n", "one two\nthree\n\nfour ");
+    single_quoted("a: 'one\r\n two\r\n\r\n three'\r\n", "one two\nthree");
+    single_quoted("a: '\n\n  x\n '\n", "\nx ");
+    single_quoted("b: &q 'y''''z'\na: *q\n", "y''z");
+    lud_tree *root = read_ok("'k''''k': 1\n? 'one\n  two'\n: 2\n");
+    assert_non_null(lud_tree_get(root, "k''k"));
+    assert_non_null(lud_tree_get(root, "one two"));
+}
+
 static void test_choice_and_keys(void **state) {
     (void)state;
     static const char *const names[] = {"north", "south", "east"};
@@ -440,15 +466,11 @@ static void test_include(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_choice_and_keys),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_syntax_errors),
-        cmocka_unit_test(test_aliases),
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_build),
-        cmocka_unit_test(test_set),
+        cmocka_unit_test(test_places),        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_single_quoted), cmocka_unit_test(test_choice_and_keys),
+        cmocka_unit_test(test_limits),        cmocka_unit_test(test_syntax_errors),
+        cmocka_unit_test(test_aliases),       cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_build),         cmocka_unit_test(test_set),
         cmocka_unit_test(test_include),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
