@@ -78,6 +78,13 @@ size_t round_up(size_t bytes, size_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
 
+// Pages as they were before they were taken. A fresh mapping in their place is one with those beside it;
+// pages with a key, or that were written, stay mappings of their own, of which a process may have only so
+// many.
+void give_back(char *pages, size_t bytes) {
+    mmap(pages, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
 // The block that begins at or before an address.
 const std::pair<char *const, block> *block_before(const void *memory) {
     auto after = region().blocks.upper_bound(static_cast<char *>(const_cast<void *>(memory)));
@@ -132,8 +139,7 @@ bool memory_release(void *memory) {
     if (found == r.blocks.end()) return false;
     const block &b = found->second;
     ASAN_UNPOISON_MEMORY_REGION(b.pages, b.mapped);
-    madvise(b.pages, b.mapped, MADV_DONTNEED);
-    mprotect(b.pages, b.mapped, PROT_NONE);
+    give_back(b.pages, b.mapped);
     r.in_use -= b.bytes;
     r.blocks.erase(found);
     return true;
