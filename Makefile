@@ -3,7 +3,7 @@ BUILD  := build/release
 CTEST  := ctest --output-on-failure -j$(shell nproc)
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: all install-deps install-deps-mpi install-deps-test python-readers python-packages python build program demo test test-all test-format test-long test-readers test-tidy \
+.PHONY: all install-deps install-deps-mpi install-deps-test python-readers python-packages python build program headless demo test test-all test-format test-long test-readers test-tidy \
   test-sanitize test-threads build-fuzz test-fuzz test-fuzz-night test-strangers \
   test-mutants test-chaos test-chaos-short test-soak bench packages clean
 
@@ -24,6 +24,12 @@ build: install-deps
 program: install-deps
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target ludus
+
+# For a machine without a screen, without SDL2 and FFmpeg: build/headless/ludus draws nothing and does everything else.
+headless:
+	@bash cmake/install-deps.sh --headless
+	@cmake --preset headless >/dev/null
+	@cmake --build --preset headless
 
 # The main job in about a minute on two cores: a person is rescued in a world that is solved exactly, a team learns to reach its
 # places, a prover learns to derive; a video of each.

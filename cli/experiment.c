@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/experiment/jobs.h"
 #include "cli/experiment/results.h"
+#include "render/plots/plot.h"
 
 typedef struct experiment_values {
     const char *out;
@@ -44,11 +45,12 @@ static lud_status do_runs(const experiment_values *values, const lud_experiment 
     if (!lud_ranks_leads(ranks)) return LUD_OK;
     const lud_status status = lud_experiment_results(e, values->out, &said, error);
     if (!status) {
-        printf("\n%s\n%s holds summary.md, summary.csv, summary.tex, runs.csv, curves.png and curves.svg; "
-               "every run lies in "
+        printf("\n%s\n%s holds summary.md, summary.csv, summary.tex, runs.csv%s and curves.svg; every run "
+               "lies in "
                "%s/SCENARIO/VARIANT/seed-N. Next:\n  ludus view %s/%s/%s/seed-%lld\n",
-               said.bytes ? said.bytes : "", values->out, values->out, values->out, e->tasks[0].name,
-               e->variants[0].name, (long long)e->seeds[0]);
+               said.bytes ? said.bytes : "", values->out,
+               lud_plot_check_path("curves.png", NULL) ? "" : ", curves.png", values->out, values->out,
+               e->tasks[0].name, e->variants[0].name, (long long)e->seeds[0]);
         if (outcome.found) printf("(%d runs were there already)\n", outcome.found);
     }
     lud_text_free(&said);

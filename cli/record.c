@@ -9,7 +9,7 @@
 #include "base/progress.h"
 #include "cli/record.h"
 #include "learn/episodes/file/minari.h"
-#include "render/video.h"
+#include "render/video/video.h"
 
 #define FLAGS lud_record_values
 static const lud_flag flags[] = {

@@ -4,13 +4,20 @@ find_package(PkgConfig REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS C)
 find_package(Threads REQUIRED)
 
-pkg_check_modules(SDL2 REQUIRED IMPORTED_TARGET sdl2)
 pkg_check_modules(FYAML REQUIRED IMPORTED_TARGET libfyaml)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(HDF5 REQUIRED IMPORTED_TARGET hdf5)
 pkg_check_modules(DEFLATE REQUIRED IMPORTED_TARGET libdeflate)
-pkg_check_modules(AV REQUIRED IMPORTED_TARGET libavcodec libavformat libavutil libswscale)
+# Without SDL2 nothing is drawn, without FFmpeg's headers no videos are written; all else works (cmake/pictures.cmake).
+option(LUDUS_PICTURES "draw worlds where SDL2 is found: windows, pictures, videos" ON)
+option(LUDUS_VIDEOS "write videos where FFmpeg's libraries are found" ON)
+if(LUDUS_PICTURES)
+  pkg_check_modules(SDL2 IMPORTED_TARGET sdl2)
+endif()
+if(LUDUS_VIDEOS AND SDL2_FOUND)
+  pkg_check_modules(AV IMPORTED_TARGET libavcodec libavformat libavutil libswscale)
+endif()
 
 find_path(RANDOM123_INCLUDE Random123/philox.h REQUIRED)
 find_path(CGLM_INCLUDE cglm/cglm.h REQUIRED)
@@ -31,10 +38,14 @@ ludus_dependency(xxhash LINK PkgConfig::XXHASH)
 ludus_dependency(hdf5 LINK PkgConfig::HDF5 PkgConfig::DEFLATE)
 ludus_dependency(random INCLUDE ${RANDOM123_INCLUDE})
 ludus_dependency(dnnl INCLUDE ${DNNL_INCLUDE} LINK ${DNNL_LIBRARY})
-ludus_dependency(sdl LINK PkgConfig::SDL2)
-# SDL would read the headers of all vector instructions, 50,000 lines, in every file that draws.
-target_compile_definitions(ludus_sdl INTERFACE SDL_DISABLE_IMMINTRIN_H SDL_DISABLE_XMMINTRIN_H SDL_DISABLE_EMMINTRIN_H
-  SDL_DISABLE_MMINTRIN_H SDL_DISABLE_PMMINTRIN_H)
+if(SDL2_FOUND)
+  ludus_dependency(sdl LINK PkgConfig::SDL2)
+  # SDL would read the headers of all vector instructions, 50,000 lines, in every file that draws.
+  target_compile_definitions(ludus_sdl INTERFACE SDL_DISABLE_IMMINTRIN_H SDL_DISABLE_XMMINTRIN_H SDL_DISABLE_EMMINTRIN_H
+    SDL_DISABLE_MMINTRIN_H SDL_DISABLE_PMMINTRIN_H)
+endif()
 ludus_dependency(cglm INCLUDE ${CGLM_INCLUDE})
 ludus_dependency(stb INCLUDE ${STB_INCLUDE})
-ludus_dependency(video INCLUDE ${AV_INCLUDE_DIRS} LINK ${CMAKE_DL_LIBS}) # loaded when the first video is opened: render/av.c
+if(AV_FOUND)
+  ludus_dependency(video INCLUDE ${AV_INCLUDE_DIRS} LINK ${CMAKE_DL_LIBS}) # loaded when the first video is opened: render/video/av.c
+endif()

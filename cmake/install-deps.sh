@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # Installs the Debian 12 packages that Ludus needs. Asks for nothing; does nothing when all are there.
+#   --headless  without those that draw     --mpi, --test, --python  with those for several processes, tests, Python
 set -euo pipefail
 packages=(
   build-essential cmake ninja-build pkg-config git
-  libsdl2-dev libcglm-dev libstb-dev
-  libavcodec-dev libavformat-dev libavutil-dev libswscale-dev
+  libcglm-dev libstb-dev
   libfyaml-dev libjansson-dev libxxhash-dev librandom123-dev
   libdnnl-dev libhdf5-dev libdeflate-dev libcmocka-dev
 )
+packages_pictures=(libsdl2-dev libavcodec-dev libavformat-dev libavutil-dev libswscale-dev) # windows, pictures, videos
 # what the sanitizer and fuzz builds and the format check need besides
 packages_mpi=(libopenmpi-dev openmpi-bin) # several processes that train together
 packages_test=("${packages_mpi[@]}" clang clang-format clang-tidy libomp-dev libclang-rt-14-dev xvfb python3-venv)
+[ "${1:-}" = --headless ] || packages+=("${packages_pictures[@]}")
 [ "${1:-}" = --test ] && packages+=("${packages_test[@]}")
 [ "${1:-}" = --mpi ] && packages+=("${packages_mpi[@]}")
 [ "${1:-}" = --python ] && packages+=(python3-venv) # pip, for the Python package and its tests

@@ -1,5 +1,10 @@
 # libludus: the public interface (include/ludus/ludus.h) over all layers, shared and static; nothing else is visible.
 file(GLOB library_sources CONFIGURE_DEPENDS library/*.c)
+if(SDL2_FOUND)
+  list(FILTER library_sources EXCLUDE REGEX "/without_sdl\\.c$")
+else()
+  list(FILTER library_sources EXCLUDE REGEX "/(picture|drawing)\\.c$")
+endif()
 add_library(libludus SHARED ${library_sources})
 ludus_settings(libludus)
 target_include_directories(libludus PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)

@@ -20,12 +20,16 @@ function(ludus_settings target)
   endif()
 endfunction()
 
-# ludus_library(NAME folder LINK targets...): static library lud_NAME of all sources in the folder and its rooms.
+# ludus_library(NAME folder LINK targets... [WITHOUT regexes...]): static library lud_NAME of all sources in the folder and its
+# rooms, but those whose paths a regular expression matches.
 function(ludus_library name folder)
-  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(arg "" "" "LINK;WITHOUT" ${ARGN})
   set(folder ${PROJECT_SOURCE_DIR}/${folder})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.c ${folder}/*.cc)
   list(FILTER sources EXCLUDE REGEX "/module/") # what is loaded at run time
+  foreach(path IN LISTS arg_WITHOUT)
+    list(FILTER sources EXCLUDE REGEX "${path}")
+  endforeach()
   if(sources)
     add_library(lud_${name} STATIC ${sources})
     ludus_settings(lud_${name})

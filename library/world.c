@@ -1,5 +1,5 @@
-/* Worlds that a program registers: its functions behind the tables of sim/world.h and render/draw.h. A state
- * is the program's bytes and, behind them, the steps since the reset. */
+/* Worlds that a program registers: its functions behind the table of sim/world.h. A state is the program's
+ * bytes and, behind them, the steps since the reset. */
 #include <ctype.h>
 #include <math.h>
 #include <pthread.h>
@@ -7,40 +7,9 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "library/handles.h"
-#include "render/draw.h"
+#include "library/registered.h"
 
-enum {
-    MOST_BYTES = 4096,
-    MOST_REGISTERED = 16,
-    MOST_AGENTS = 64,
-    MOST_ROWS = 32,
-    DEFAULT_TEXT = 32,
-    WORDS = 1024
-};
-
-typedef struct values {
-    int64_t max_steps;
-    double options[MOST_ROWS];
-} values;
-
-typedef struct registered {
-    lud_world world; /* first: a model's world is one of these */
-    lud_draw_world drawing;
-    ludus_world given;
-    lud_option rows[MOST_ROWS + 1];
-    char defaults[MOST_ROWS][DEFAULT_TEXT];
-    lud_option_table table;
-    const lud_option_table *tables[2];
-    lud_action_space actions[MOST_AGENTS];
-    lud_role roles[MOST_AGENTS];
-    lud_measure measure;
-} registered;
-
-typedef struct model {
-    lud_model base;
-    values values;
-} model;
+enum { MOST_BYTES = 4096, MOST_REGISTERED = 16, WORDS = 1024 };
 
 struct ludus_random {
     lud_random_key key;
@@ -55,20 +24,6 @@ struct ludus_successors {
     lud_status status;
     lud_error *error;
 };
-
-struct ludus_canvas {
-    lud_canvas *canvas;
-    const lud_theme *theme;
-    const lud_camera *camera;
-};
-
-static const registered *world_of(const lud_model *m) {
-    return (const registered *)(const void *)m->world;
-}
-
-static const double *options_of(const lud_model *m) {
-    return ((const model *)(const void *)m)->values.options;
-}
 
 static int64_t limit_of(const lud_model *m) {
     return ((const model *)(const void *)m)->values.max_steps;
@@ -325,85 +280,6 @@ static lud_status write_model(const lud_model *m, lud_arena *arena, lud_tree *ro
     return lud_options_write(&w->table, arena, &((const model *)(const void *)m)->values, section, error);
 }
 
-/* ---- drawing ---- */
-
-static lud_rgba colour_of(const lud_theme *theme, int colour) {
-    if (colour == 7) return theme->grid_line;
-    return colour >= 0 && colour < 7 ? theme->colours[colour] : theme->wall;
-}
-
-void ludus_canvas_rectangle(ludus_canvas *c, float x, float y, float width, float height, int colour) {
-    float left, top, right, bottom;
-    lud_camera_to_screen(c->camera, x, y, &left, &top);
-    lud_camera_to_screen(c->camera, x + width, y + height, &right, &bottom);
-    lud_canvas_rect(c->canvas, (lud_box){left, top, right - left, bottom - top}, colour_of(c->theme, colour));
-}
-
-void ludus_canvas_disc(ludus_canvas *c, float x, float y, float radius, int colour) {
-    lud_camera_to_screen(c->camera, x, y, &x, &y);
-    lud_canvas_disc(c->canvas, x, y, radius * c->camera->scale, colour_of(c->theme, colour));
-}
-
-static lud_status create_drawing(const lud_model *m, lud_drawing **drawing, lud_error *error) {
-    *drawing = calloc(1, sizeof **drawing);
-    if (!*drawing) return lud_no_memory(error, "a drawing");
-    **drawing = (lud_drawing){&world_of(m)->drawing, m};
-    return LUD_OK;
-}
-
-static void destroy_drawing(lud_drawing *drawing) {
-    free(drawing);
-}
-
-static lud_box extent(const lud_drawing *drawing) {
-    const ludus_world *given = &world_of(drawing->model)->given;
-    return (lud_box){0, 0, given->width, given->height};
-}
-
-static void agent_position(lud_drawing *drawing, const lud_moment *moment, int agent, float *x, float *y) {
-    const lud_model *m = drawing->model;
-    float from_x, from_y;
-    world_of(m)->given.agent_position(options_of(m), moment->state, agent, x, y);
-    if (!moment->before) return;
-    world_of(m)->given.agent_position(options_of(m), moment->before, agent, &from_x, &from_y);
-    *x = from_x + (*x - from_x) * moment->progress;
-    *y = from_y + (*y - from_y) * moment->progress;
-}
-
-/* An agent's radius: a part of the smaller side, so that it is seen in a world of any unit. */
-static float agent_radius(const lud_model *m) {
-    const ludus_world *given = &world_of(m)->given;
-    return fminf(0.3f, 0.1f * fminf(given->width, given->height));
-}
-
-static void draw(lud_drawing *drawing, lud_canvas *canvas, const lud_theme *theme, const lud_camera *camera,
-                 const lud_moment *moment) {
-    static const int colours[] = {[LUD_ROLE_NONE] = 3, [LUD_ROLE_HUMAN] = 2, [LUD_ROLE_ROBOT] = 0};
-    const lud_model *m = drawing->model;
-    const registered *w = world_of(m);
-    ludus_canvas c = {canvas, theme, camera};
-    lud_canvas_rect(canvas, camera->viewport, theme->ground);
-    if (w->given.draw) w->given.draw(options_of(m), moment->state, &c);
-    for (int i = 0; i < w->given.n_agents; i++) {
-        float x, y;
-        agent_position(drawing, moment, i, &x, &y);
-        lud_camera_to_screen(camera, x, y, &x, &y);
-        const float radius = agent_radius(m) * camera->scale;
-        if (i == moment->selected_agent) lud_canvas_disc(canvas, x, y, 1.2f * radius, theme->accent);
-        lud_canvas_disc(canvas, x, y, radius, theme->colours[colours[w->roles[i]]]);
-    }
-}
-
-static int agent_at(lud_drawing *drawing, const uint8_t *state, float x, float y) {
-    const float radius = agent_radius(drawing->model);
-    for (int i = 0; i < world_of(drawing->model)->given.n_agents; i++) {
-        float at_x, at_y;
-        agent_position(drawing, &(lud_moment){.state = state, .progress = 1.0f}, i, &at_x, &at_y);
-        if (hypotf(x - at_x, y - at_y) <= radius) return i;
-    }
-    return -1;
-}
-
 /* ---- registering ---- */
 
 static bool is_word(const char *name) {
@@ -485,13 +361,6 @@ static void fill(registered *r, const ludus_world *w) {
                            .describe_goal = describe_goal,
                            .measure = w->score ? measure : NULL,
                            .describe = describe};
-    r->drawing = (lud_draw_world){.name = w->name,
-                                  .create = create_drawing,
-                                  .destroy = destroy_drawing,
-                                  .extent = extent,
-                                  .draw = draw,
-                                  .agent_position = agent_position,
-                                  .agent_at = agent_at};
 }
 
 ludus_status ludus_register_world(const ludus_world *world, ludus_error *error) {
@@ -509,7 +378,7 @@ ludus_status ludus_register_world(const ludus_world *world, ludus_error *error) 
                                                        world->name, n);
     if (!status) fill(&all[n], world);
     if (!status) status = lud_world_register(&all[n].world, &inner);
-    if (!status) status = lud_draw_register(&all[n].drawing, &inner);
+    if (!status) status = ludus_register_drawing(&all[n], &inner);
     if (!status) n++;
     pthread_mutex_unlock(&mutex);
     return ludus_lift(status, &inner, error);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <SDL.h>
+
 #include "base/clock.h"
 #include "base/interrupt.h"
 

@@ -317,9 +317,11 @@ static lud_status draw_curves(const results *r, lud_error *error) {
     for (int k = 0; k < 2 && !status; k++) {
         lud_text_clear(&path);
         lud_text_append(&path, "%s/curves.%s", r->folder, endings[k]);
-        status = path.failed ? lud_no_memory(error, "curves")
-                             : lud_plot_write(path.bytes, panels, n, PANEL_WIDTH, PANEL_HEIGHT, 2,
-                                              LUD_THEME_LIGHT, error);
+        if (path.failed)
+            status = lud_no_memory(error, "curves");
+        else if (!lud_plot_check_path(path.bytes, NULL)) /* else this build does not draw it */
+            status =
+                lud_plot_write(path.bytes, panels, n, PANEL_WIDTH, PANEL_HEIGHT, 2, LUD_THEME_LIGHT, error);
     }
     for (int t = 0; t < MOST_PANELS; t++) lud_text_free(&titles[t]);
     lud_text_free(&path);

@@ -7,6 +7,8 @@
 
 #include <xxhash.h>
 
+#include <SDL.h>
+
 #include "base/arena.h"
 #include "render/canvas/font.h"
 #include "render/canvas/shape.h"

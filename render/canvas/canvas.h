@@ -9,12 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <SDL.h>
-
 #include "render/canvas/camera.h"
 #include "render/canvas/theme.h"
 
 typedef struct lud_canvas lud_canvas;
+struct SDL_Renderer;
 
 typedef enum lud_text_size { LUD_TEXT_SMALL, LUD_TEXT_LARGE } lud_text_size; /* 13 and 18 pixels at scale 1 */
 
@@ -23,8 +22,8 @@ lud_status lud_canvas_create_offscreen(int width, int height, float scale, lud_c
                                        lud_error *error);
 /* On a renderer of the caller's, which must outlive the canvas. `sprites` are taken over, also when it fails;
  * null: unpacked now. */
-lud_status lud_canvas_create(SDL_Renderer *renderer, float scale, lud_sprites *sprites, lud_canvas **canvas,
-                             lud_error *error);
+lud_status lud_canvas_create(struct SDL_Renderer *renderer, float scale, lud_sprites *sprites,
+                             lud_canvas **canvas, lud_error *error);
 void lud_canvas_destroy(lud_canvas *canvas);
 
 /* Size in pixels (follows a window's size) and text scale. */

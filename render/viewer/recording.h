@@ -1,7 +1,7 @@
 /* What the viewer writes: screenshots, and recordings of every step that is made. */
 #pragma once
 
-#include "render/video.h"
+#include "render/video/video.h"
 #include "render/viewer/selection.h"
 #include "render/viewer/stage.h"
 

@@ -2,8 +2,6 @@
  * takes SDL events, so it runs under tests as it runs on a screen. */
 #pragma once
 
-#include <SDL.h>
-
 #include "render/draw.h"
 #include "render/episode.h"
 #include "render/overlay.h"
@@ -30,6 +28,7 @@ typedef struct lud_view_options {
 } lud_view_options;
 
 typedef struct lud_viewer lud_viewer;
+union SDL_Event;
 
 /* Loads the scenario. The options and what they point to must outlive the viewer. */
 lud_status lud_viewer_create(const lud_view_options *options, lud_viewer **viewer, lud_error *error);
@@ -37,7 +36,7 @@ void lud_viewer_destroy(lud_viewer *viewer);
 
 /* A key, the mouse, or the window's size. Mouse positions are multiplied by `pixels` (pixels of a window
  * unit). */
-void lud_viewer_event(lud_viewer *viewer, const SDL_Event *event, float pixels);
+void lud_viewer_event(lud_viewer *viewer, const union SDL_Event *event, float pixels);
 /* Time goes on by `seconds`: plays, moves, and looks whether the scenario file changed. */
 void lud_viewer_update(lud_viewer *viewer, double seconds);
 void lud_viewer_draw(lud_viewer *viewer, lud_canvas *canvas);

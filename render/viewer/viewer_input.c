@@ -1,6 +1,8 @@
 /* What keys and the mouse do in the viewer. */
 #include <math.h>
 
+#include <SDL.h>
+
 #include "render/viewer/viewer_parts.h"
 
 /* ---- acting for an agent ---- */

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -347,7 +348,7 @@ static void draw_agent(const painter *p, int agent) {
     draw_carried(p, agent, x, y);
     if (p->moment->labels && p->size >= 20) {
         char number[16];
-        SDL_snprintf(number, sizeof number, "%d", agent);
+        snprintf(number, sizeof number, "%d", agent);
         float w = lud_canvas_text_width(p->canvas, LUD_TEXT_SMALL, number) + 8;
         float h = lud_canvas_line_height(p->canvas, LUD_TEXT_SMALL);
         lud_box tag = {px + p->s * 0.04f, py + p->s * 0.04f, w, h};

@@ -3,6 +3,7 @@
 #include "render/worlds/draw_particle.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "render/overlay.h"
@@ -237,11 +238,11 @@ static void draw_speech(const painter *p, int agent, float x, float y, float rad
     for (int c = 1; c < size; c++)
         if (speech[c] > speech[loudest]) loudest = c;
     if (size == 0 || !(speech[loudest] > 0)) return;
-    char text[8];
+    char text[12];
     if (loudest < 26)
-        SDL_snprintf(text, sizeof text, "%c", 'A' + loudest);
+        snprintf(text, sizeof text, "%c", 'A' + loudest);
     else
-        SDL_snprintf(text, sizeof text, "%d", loudest);
+        snprintf(text, sizeof text, "%d", loudest);
     float w = lud_canvas_text_width(p->canvas, LUD_TEXT_SMALL, text) + 10;
     float h = lud_canvas_line_height(p->canvas, LUD_TEXT_SMALL);
     lud_box box = {roundf(x + 0.6f * radius), roundf(y - 0.6f * radius - h), w, h};
@@ -335,7 +336,7 @@ static void draw_agent(const painter *p, int agent) {
     draw_speech(p, agent, x, y, radius);
     if (!p->moment->labels) return;
     char number[16];
-    SDL_snprintf(number, sizeof number, "%d", agent);
+    snprintf(number, sizeof number, "%d", agent);
     float w = lud_canvas_text_width(p->canvas, LUD_TEXT_SMALL, number);
     float h = lud_canvas_line_height(p->canvas, LUD_TEXT_SMALL);
     lud_box tag = {roundf(x - radius - w - 8), roundf(y - radius - 0.5f * h), w + 8, h};

@@ -1,6 +1,7 @@
 #include "render/worlds/draw_tribes.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,7 +161,7 @@ static void draw_load(const lud_tribes_painter *p, int agent, float cx, float cy
 static void draw_number(const lud_tribes_painter *p, int agent, float px, float py) {
     char number[16];
     if (!p->moment->labels || p->s < 20) return;
-    SDL_snprintf(number, sizeof number, "%d", agent);
+    snprintf(number, sizeof number, "%d", agent);
     const float w = lud_canvas_text_width(p->canvas, LUD_TEXT_SMALL, number) + 6;
     const float h = lud_canvas_line_height(p->canvas, LUD_TEXT_SMALL);
     const lud_box tag = {px + p->s * 0.02f, py + p->s - h, w, h};
@@ -288,7 +289,7 @@ static void draw_reward(const lud_tribes_painter *p, int agent) {
     if (!p->before || !p->moment->rewards || p->s < 20 || !is_shown(p, agent)) return;
     const float reward = p->moment->rewards[agent], t = p->progress;
     if (fabsf(reward) < (p->s < 26 ? 0.5f : 0.05f) || t >= 1) return; /* small pictures show what counts */
-    SDL_snprintf(text, sizeof text, fabsf(reward) < 9.95f ? "%+.1f" : "%+.0f", (double)reward);
+    snprintf(text, sizeof text, fabsf(reward) < 9.95f ? "%+.1f" : "%+.0f", (double)reward);
     const size_t length = strlen(text);
     if (length > 2 && !strcmp(text + length - 2, ".0")) text[length - 2] = 0;
     pose_of(p, agent, &x, &y);

@@ -6,36 +6,9 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 
-static const lud_bench *const registry[] = {
-    &lud_bench_multigrid,  //
-    &lud_bench_tribes,     //
-    &lud_bench_render,     //
-    &lud_bench_kernels,    //
-    &lud_bench_statespace, //
-    &lud_bench_solve,      //
-    &lud_bench_update,     //
-    &lud_bench_empo,       //
-    &lud_bench_accuracy,   //
-    &lud_bench_particle,   //
-    &lud_bench_mappo,      //
-    &lud_bench_proof,      //
-    &lud_bench_training,   //
-    &lud_bench_proving,    //
-    &lud_bench_tokens,     //
-    &lud_bench_record,     //
-    &lud_bench_bandit,     //
-    &lud_bench_ticks,      //
-    &lud_bench_windows,    //
-};
-
-enum { N_REGISTERED = sizeof registry / sizeof *registry, N_REPETITIONS = 9 };
+enum { N_REPETITIONS = 9 };
 
 static const double repetition_seconds = 0.1;
-
-const lud_bench *const *lud_benches(int *n) {
-    *n = N_REGISTERED;
-    return registry;
-}
 
 bool lud_bench_is(const lud_bench *bench, const char *name) {
     size_t n = strlen(name);

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "render/record.h"
-#include "render/video.h"
+#include "render/video/video.h"
 #include "sim/multigrid/grid_model.h"
 #include "tests/bench/bench.h"
 

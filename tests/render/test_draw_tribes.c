@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include <SDL.h>
+
 #include "render/canvas/picture.h"
 #include "render/record.h"
 #include "render/viewer/viewer.h"

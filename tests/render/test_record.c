@@ -18,7 +18,7 @@
 #include "full_disk.h"
 #include "render/record.h"
 #include "render/support_worlds.h"
-#include "render/video.h"
+#include "render/video/video.h"
 
 static char folder[] = "/tmp/ludus-record-XXXXXX";
 

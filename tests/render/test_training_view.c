@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include <SDL.h>
+
 #include "base/file.h"
 #include "render/canvas/picture.h"
 #include "render/viewer/viewer.h"

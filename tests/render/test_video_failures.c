@@ -1,6 +1,6 @@
 /* Videos on a machine whose libav lacks an encoder or fails at some step: the message names the step and
  * libav's reason, and no file is left. The table of libav's functions is filled here instead of by
- * render/av.c. */
+ * render/video/av.c. */
 #include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "render/av.h"
-#include "render/video.h"
+#include "render/video/av.h"
+#include "render/video/video.h"
 
 static char folder[] = "/tmp/ludus-video-XXXXXX";
 static void (*damage)(lud_av *av); /* what is replaced in the table of the next video */

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include <SDL.h>
+
 #include "base/file.h"
 #include "render/viewer/viewer.h"
 #include "render/window.h"

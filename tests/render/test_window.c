@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include <SDL.h>
+
 #include "base/file.h"
 #include "render/window.h"
 

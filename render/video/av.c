@@ -1,4 +1,4 @@
-#include "render/av.h"
+#include "render/video/av.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -1,0 +1,32 @@
+# render/ with SDL2 and FFmpeg, or what is left of it without them: render/without_sdl.c and render/video/without_ffmpeg.c stand in
+# for what is missing, so that the program and the library are linked from the same sources either way.
+
+# What of render/ needs no SDL2.
+set(ludus_render_without_sdl render/without_sdl.c render/record_options.c render/canvas/theme.c render/canvas/picture.c
+  render/plots/plot.c render/plots/plot_axes.c render/plots/plot_svg.c)
+
+if(SDL2_FOUND)
+  set(without /without_sdl\\.c$)
+  if(AV_FOUND)
+    list(APPEND without /without_ffmpeg\\.c$)
+  else()
+    message(STATUS "FFmpeg's libraries were not found or not asked for: no videos, pictures only")
+    list(APPEND without /video/encoder\\.c$ /video/av\\.c$)
+  endif()
+  ludus_library(render render LINK lud_agents ludus_sdl ludus_cglm ludus_stb $<TARGET_NAME_IF_EXISTS:ludus_video> WITHOUT ${without})
+  ludus_library(bench tests/bench LINK lud_learn lud_render)
+else()
+  message(STATUS "SDL2 was not found or not asked for: no windows, pictures and videos")
+  add_library(lud_render STATIC ${ludus_render_without_sdl})
+  ludus_settings(lud_render)
+  target_link_libraries(lud_render PUBLIC lud_agents ludus_cglm ludus_stb)
+  ludus_library(bench tests/bench LINK lud_learn lud_render WITHOUT /bench_render\\.c$)
+  set_source_files_properties(tests/bench/registry.c PROPERTIES COMPILE_DEFINITIONS LUDUS_WITHOUT_SDL)
+endif()
+
+# The program as it is without them, for tests/cli/test_without.c. What comes first in a link is taken before archives.
+function(ludus_stands_in name)
+  add_executable(${name} EXCLUDE_FROM_ALL $<TARGET_OBJECTS:ludus> ${ARGN})
+  ludus_settings(${name})
+  target_link_libraries(${name} PRIVATE lud_bench lud_learn lud_render)
+endfunction()
