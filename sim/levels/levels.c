@@ -279,6 +279,31 @@ bool lud_levels_possible(const lud_model *model) {
     return model->world->successors && model->world->elapsed;
 }
 
+double lud_levels_guess_bytes(const lud_statespace_estimate *estimate, size_t state_bytes,
+                              uint64_t bytes_beside) {
+    const uint64_t half =
+        estimate->two_layers < LUD_MAX_STATES ? (uint64_t)(estimate->two_layers / 2) : LUD_MAX_STATES / 2;
+    return (double)lud_levels_sweep_bytes(half, half, state_bytes, bytes_beside);
+}
+
+static uint64_t limit_of(const lud_levels_options *options) {
+    return lud_statespace_memory_limit(&(lud_statespace_options){.memory_limit = options->memory_limit});
+}
+
+lud_status lud_levels_check_memory(const lud_statespace_estimate *estimate, size_t state_bytes,
+                                   const lud_levels_options *options, lud_error *error) {
+    const uint64_t limit = limit_of(options);
+    const double needed = lud_levels_guess_bytes(estimate, state_bytes, options->bytes_beside);
+    if (needed <= (double)limit * (estimate->exhausted ? 1.0 : 1.1)) return LUD_OK;
+    char bytes[16], states[16];
+    return lud_fail(error, LUD_ERROR_MEMORY,
+                    "two levels of the world have %s%s states and need %sB of memory, more than the memory "
+                    "limit of %.4g GiB",
+                    estimate->exhausted ? "" : "at least about ",
+                    lud_format_count(estimate->two_layers, states), lud_format_count(needed, bytes),
+                    (double)limit / 1073741824.0);
+}
+
 lud_status lud_levels_find(const lud_model *model, const lud_levels_options *options, lud_levels *levels,
                            lud_error *error) {
     *levels = (lud_levels){0};
@@ -291,8 +316,7 @@ lud_status lud_levels_find(const lud_model *model, const lud_levels_options *opt
     finder f = {.model = model,
                 .options = options,
                 .levels = levels,
-                .memory_limit = lud_statespace_memory_limit(
-                    &(lud_statespace_options){.memory_limit = options->memory_limit}),
+                .memory_limit = limit_of(options),
                 .state_bytes = model->layout.state_bytes,
                 .store.state_bytes = model->layout.state_bytes,
                 .n_threads = options->n_threads > 0 ? options->n_threads : omp_get_max_threads(),

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "sim/levels/level_file.h"
-#include "sim/world.h"
+#include "sim/statespace.h"
 
 typedef struct lud_levels_options {
     uint64_t seed;         /* key of the reset that draws the first state */
@@ -33,6 +33,12 @@ typedef struct lud_levels {
 
 /* Whether the world's states say their step, so that this can be tried. */
 bool lud_levels_possible(const lud_model *model);
+/* Bytes that the two widest levels will take, after an estimate that may be low (lud_statespace_guess). */
+double lud_levels_guess_bytes(const lud_statespace_estimate *estimate, size_t state_bytes,
+                              uint64_t bytes_beside);
+/* LUD_ERROR_MEMORY, with the estimate, where that passes the options' limit: asked before the work. */
+lud_status lud_levels_check_memory(const lud_statespace_estimate *estimate, size_t state_bytes,
+                                   const lud_levels_options *options, lud_error *error);
 /* Finds them. LUD_ERROR_UNSUPPORTED when the world has no successors, or its states do not count every step;
  * LUD_ERROR_MEMORY when two levels do not fit into the limit, with how far it came; LUD_INTERRUPTED on
  * Ctrl-C; LUD_ERROR_IO. In all cases the file keeps the finished levels. */

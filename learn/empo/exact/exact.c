@@ -83,6 +83,11 @@ void lud_empo_problem_destroy(lud_empo_problem *problem) {
     if (problem) lud_arena_destroy(problem->arena);
 }
 
+/* Padded to whole vectors, so that expectations need no remainder. */
+int lud_empo_credit_width(const lud_empo_layout *layout) {
+    return (2 * layout->n_goals + 1 + ALIGN_DOUBLES - 1) / ALIGN_DOUBLES * ALIGN_DOUBLES;
+}
+
 lud_empo_game lud_empo_game_of(const lud_empo_problem *problem, int32_t noop[LUD_EMPO_MAX_AGENTS]) {
     const lud_empo_layout *layout = &problem->layout;
     const lud_empo_theory *theory = &problem->theory;
@@ -120,7 +125,7 @@ lud_empo_game lud_empo_game_of(const lud_empo_problem *problem, int32_t noop[LUD
                           .reward_weight = lud_empo_reward_weight_of(theory),
                           .optimistic = theory->optimistic,
                           .mean = theory->aggregate == LUD_EMPO_MEAN};
-    game.width = (2 * layout->n_goals + 1 + ALIGN_DOUBLES - 1) / ALIGN_DOUBLES * ALIGN_DOUBLES;
+    game.width = lud_empo_credit_width(layout);
     for (int h = 0; h < layout->n_humans; h++) {
         noop[h] = 0;
         const lud_action_space *actions = &problem->model->layout.actions[layout->humans[h]];
