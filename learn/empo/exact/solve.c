@@ -1,5 +1,6 @@
 #include "learn/empo/exact/solve.h"
 
+#include <limits.h>
 #include <unistd.h>
 
 #include <xxhash.h>
@@ -148,8 +149,16 @@ static lud_status begin_run(const lud_scenario *scenario, const lud_empo_exact_o
 typedef struct level_writer {
     lud_empo_solution *solution;
     bool by_levels;
-    double written; /* when levels were last noted in the file */
+    int finished, noted; /* levels from these on are finished, and are noted in the file as such */
+    double written;      /* when they last were */
 } level_writer;
+
+static lud_status note_finished(level_writer *w, lud_error *error) {
+    if (w->finished == w->noted) return LUD_OK;
+    w->noted = w->finished;
+    w->written = lud_clock_seconds();
+    return lud_empo_solution_finish_level(w->solution, w->finished, error);
+}
 
 /* Forcing every level to the disk would cost more than small levels take to compute; every few seconds is
  * enough to lose little. */
@@ -157,10 +166,8 @@ static lud_status note_level(void *context, int level, lud_error *error) {
     level_writer *w = context;
     lud_empo_solution_release(w->solution, (uint64_t)level);
     if (w->by_levels) lud_empo_solution_release_states(w->solution, (uint64_t)level + 1);
-    double now = lud_clock_seconds();
-    if (now - w->written < 5) return LUD_OK;
-    w->written = now;
-    return lud_empo_solution_finish_level(w->solution, level, error);
+    w->finished = level;
+    return lud_clock_seconds() - w->written < 5 ? LUD_OK : note_finished(w, error);
 }
 
 static void let_go(void *context, uint64_t begin, uint64_t end) {
@@ -200,7 +207,7 @@ lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *o
     if (status == LUD_OK) {
         lud_empo_hooks hooks;
         lud_empo_policies_hook(&c->policies, &hooks);
-        level_writer writer = {s, !c->space, lud_clock_seconds()};
+        level_writer writer = {s, !c->space, INT_MAX, INT_MAX, lud_clock_seconds()};
         lud_empo_run run = {.records = s->records,
                             .hooks = &hooks,
                             .n_threads = options->n_threads,
@@ -214,6 +221,8 @@ lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *o
         double started = lud_clock_seconds();
         status = sweep(c, s, &run, error);
         c->solve_seconds = lud_clock_seconds() - started;
+        if (status == LUD_INTERRUPTED && note_finished(&writer, NULL) != LUD_OK)
+            status = lud_fail(error, LUD_INTERRUPTED, "interrupted; the last levels could not be noted");
     }
     /* last, so that what is unfinished does not look like a RUN and does not change what was one */
     if (status == LUD_OK) status = begin_run(c->scenario, &c->options, options->run, key, error);
