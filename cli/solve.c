@@ -10,6 +10,7 @@
 #include "cli/proof_solve.h"
 #include "learn/empo/evaluation/report.h"
 #include "learn/empo/exact/chain.h"
+#include "learn/empo/exact/exact_device.h"
 #include "learn/empo/exact/level_sweep.h"
 #include "learn/empo/exact/solve.h"
 #include "sim/proof/proof_model.h"
@@ -258,11 +259,13 @@ static lud_status open_case(const lud_scenario *scenario, const solve_values *va
     LUD_TRY(lud_statespace_guess(scenario->model, &space, &estimate, error));
     LUD_TRY(choose(scenario, values, method, &estimate, options, error));
     LUD_TRY(announce(scenario, &estimate, options, show, error));
+    if (show && options->method == LUD_EMPO_BY_LEVELS && lud_empo_device_sweeps(options->device))
+        fprintf(stderr, "the processors of this machine solve levels\n");
     lud_status status = lud_empo_case_open(scenario, options, c, error);
     if (status != LUD_ERROR_MEMORY || method != ASKED_AUTO || options->method == LUD_EMPO_BY_LEVELS ||
         needs_graph(scenario, values))
         return status;
-    if (show) fprintf(stderr, "%s; by levels then\n", error->text);
+    if (show && error) fprintf(stderr, "%s; by levels then\n", error->text);
     options->method = LUD_EMPO_BY_LEVELS;
     return lud_empo_case_open(scenario, options, c, error);
 }

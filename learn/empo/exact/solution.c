@@ -14,10 +14,11 @@
 #include <xxhash.h>
 
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "learn/empo/exact/levels.h"
 
 enum { PAGE = 4096, VERSION = 2, BYTE_ORDER_MARK = 0x01020304, BLOCK = 1 << 20, READ_AT_ONCE = 64 << 20 };
-enum { KEY_BYTES = 64 };
+enum { KEY_BYTES = 64, BLOCKS_AT_ONCE = 64, RECORDS_AT_ONCE = 1 << 16 };
 static const char magic[8] = "LUDEMPO";
 
 static uint64_t round_up(uint64_t bytes) {
@@ -52,7 +53,8 @@ static lud_status hash_layers(const lud_empo_states *states, uint64_t state_byte
         XXH3_64bits_reset_withSeed(state, XXH3_64bits(states->layer_begin, ((uint64_t)states->n_layers + 1) *
                                                                                sizeof *states->layer_begin));
     for (int i = 0; i < states->n_layers && !status; i++) {
-        status = states->read(states->context, i, layer, error);
+        status = lud_interrupt_check(error);
+        if (!status) status = states->read(states->context, i, layer, error);
         if (!status)
             XXH3_64bits_update(state, layer,
                                (states->layer_begin[i + 1] - states->layer_begin[i]) * state_bytes);
@@ -294,6 +296,12 @@ lud_status lud_empo_solution_verify(const lud_empo_solution *s, lud_error *error
     return LUD_OK;
 }
 
+/* Of a shared file mapping this drops the program's pages, not what was written into them. */
+static void release(lud_empo_solution *s, uint64_t from, uint64_t to) {
+    const uint64_t begin = round_up(from), end = (to < s->bytes ? to : s->bytes) / PAGE * PAGE;
+    if (begin < end) madvise((uint8_t *)s->header + begin, end - begin, MADV_DONTNEED);
+}
+
 /* Blocks now, so that a full disk is an error here and not a signal in the middle of the sweep. */
 static lud_status reserve_and_map(lud_empo_solution *s, uint64_t bytes, lud_error *error) {
     const int refused = posix_fallocate(s->descriptor, 0, (off_t)bytes);
@@ -312,8 +320,13 @@ static lud_status write_new(lud_empo_solution *s, const lud_empo_states *states,
     memcpy((uint8_t *)s->header + header->layers_at, states->layer_begin,
            (header->n_layers + 1) * sizeof(uint64_t));
     uint8_t *to = (uint8_t *)s->header + header->states_at;
-    for (int i = 0; i < states->n_layers; i++)
-        LUD_TRY(states->read(states->context, i, to + states->layer_begin[i] * header->state_bytes, error));
+    for (int i = 0; i < states->n_layers; i++) {
+        const uint64_t begin = states->layer_begin[i] * header->state_bytes;
+        LUD_TRY(lud_interrupt_check(error));
+        LUD_TRY(states->read(states->context, i, to + begin, error));
+        release(s, header->states_at + begin,
+                header->states_at + states->layer_begin[i + 1] * header->state_bytes);
+    }
     /* last, and on the disk after what it describes: a file that has it is whole */
     if (msync(s->header, s->bytes, MS_SYNC) != 0) return io_error(s, "write", error);
     *s->header = *header;
@@ -331,14 +344,15 @@ static bool has_header(int descriptor) {
 }
 
 /* The values of finished levels, from which the others would follow. */
-static lud_status check_finished(const lud_empo_solution *s, const lud_empo_problem *problem,
-                                 lud_error *error) {
+static lud_status check_finished(lud_empo_solution *s, const lud_empo_problem *problem, lud_error *error) {
     if (!problem->space) { /* layers are levels */
         const int64_t first = s->header->first_level;
         uint64_t at = first < (int64_t)s->header->n_layers ? s->layer_begin[first] : s->header->n_states;
         for (; at < s->header->n_states; at++) {
             LUD_TRY(check_record(s, ".partial", at, error));
-            if (at % 65536 == 0) lud_empo_solution_release_records((lud_empo_solution *)s, 0, at);
+            if (at % RECORDS_AT_ONCE) continue;
+            LUD_TRY(lud_interrupt_check(error));
+            lud_empo_solution_release_records(s, at > RECORDS_AT_ONCE ? at - RECORDS_AT_ONCE : 0, at);
         }
         return LUD_OK;
     }
@@ -353,16 +367,28 @@ static lud_status check_finished(const lud_empo_solution *s, const lud_empo_prob
     return status;
 }
 
+static lud_status read_mapped(void *context, int layer, uint8_t *states, lud_error *error) {
+    lud_empo_solution *s = context;
+    (void)error;
+    const uint64_t begin = s->layer_begin[layer], n = s->layer_begin[layer + 1] - begin;
+    memcpy(states, s->states + begin * s->header->state_bytes, n * s->header->state_bytes);
+    lud_empo_solution_release_states(s, (uint64_t)layer);
+    return LUD_OK;
+}
+
 /* Whether layers and states of the file are the world's. */
-static lud_status check_states(const lud_empo_solution *s, const lud_empo_problem *problem,
+static lud_status check_states(lud_empo_solution *s, const lud_empo_problem *problem,
                                const lud_empo_states *states, lud_error *error) {
     const lud_empo_header *h = s->header;
     bool same = memcmp(s->layer_begin, states->layer_begin, (h->n_layers + 1) * sizeof(uint64_t)) == 0;
-    if (problem->space) /* else their hash says so: there is nothing in memory to compare with */
+    if (problem->space) {
         same = same && memcmp(s->states, problem->space->states, h->n_states * h->state_bytes) == 0;
-    else
-        same = same && hash_states(s->layer_begin, h->n_layers, s->states, h->n_states * h->state_bytes) ==
-                           h->states_hash;
+    } else if (same) { /* there is nothing in memory to compare with: their hash says so */
+        uint64_t hash = 0;
+        const lud_empo_states mapped = {h->n_states, (int)h->n_layers, s->layer_begin, read_mapped, s};
+        LUD_TRY(hash_layers(&mapped, h->state_bytes, &hash, error));
+        same = hash == h->states_hash;
+    }
     if (same) return LUD_OK;
     return lud_invalid(error, "%s.partial: damaged: its states are not the world's; remove it to start anew",
                        s->path);
@@ -434,12 +460,6 @@ lud_status lud_empo_solution_finish_level(lud_empo_solution *solution, int level
     return LUD_OK;
 }
 
-/* Of a shared file mapping this drops the program's pages, not what was written into them. */
-static void release(lud_empo_solution *s, uint64_t from, uint64_t to) {
-    const uint64_t begin = round_up(from), end = to / PAGE * PAGE;
-    if (begin < end) madvise((uint8_t *)s->header + begin, end - begin, MADV_DONTNEED);
-}
-
 void lud_empo_solution_release_records(lud_empo_solution *solution, uint64_t begin, uint64_t end) {
     const lud_empo_header *h = solution->header;
     const uint64_t row = h->record_doubles * sizeof(double);
@@ -459,13 +479,17 @@ void lud_empo_solution_release_states(lud_empo_solution *solution, uint64_t laye
             h->states_at + solution->layer_begin[layer + 1] * h->state_bytes);
 }
 
-/* The checksums of what was computed. */
+/* The checksums of what was computed; what was read for them is let go. */
 static void seal(lud_empo_solution *s) {
     lud_empo_header *h = s->header;
     uint64_t *checksums = checksums_of(s);
     const int64_t n = (int64_t)n_blocks(h);
+    for (int64_t from = 0; from < n; from += BLOCKS_AT_ONCE) {
+        const int64_t to = n - from < BLOCKS_AT_ONCE ? n : from + BLOCKS_AT_ONCE;
 #pragma omp parallel for schedule(static)
-    for (int64_t b = 0; b < n; b++) checksums[b] = hash_block(s, (uint64_t)b);
+        for (int64_t b = from; b < to; b++) checksums[b] = hash_block(s, (uint64_t)b);
+        release(s, h->records_at + (uint64_t)from * BLOCK, h->records_at + (uint64_t)to * BLOCK);
+    }
     h->checksums_hash = XXH3_64bits(checksums, (uint64_t)n * sizeof *checksums);
     h->header_hash = hash_header(h);
 }

@@ -74,6 +74,7 @@ static lud_status find_levels(lud_empo_case *c, const lud_empo_solve_options *op
     status = lud_levels_find(model, &levels, &c->levels, error);
     if (status == LUD_ERROR_UNSUPPORTED) { /* nothing to go on from */
         lud_level_file_discard(c->level_file);
+        lud_run_lock_release(&c->lock);
         rmdir(options->run); /* where it is empty */
     }
     return status;

@@ -44,7 +44,7 @@ static void check_game(uint64_t seed, int n_humans, int n_robots, const lud_empo
                        bool hooked) {
     table_model *m = table_world_random(seed, n_humans, n_robots, 3, 7, 40, false);
     lud_statespace *space;
-    lud_empo_problem *whole, *listed;
+    lud_empo_problem *whole = NULL, *listed = NULL;
     lud_error error = {0};
     lud_status status = lud_statespace_build(&m->base, &(lud_statespace_options){0}, &space, &error);
     if (!status) status = lud_empo_problem_create(space, theory, &whole, &error);
