@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Changes sim, learn and kernels a little, in hundreds of ways, and tells which changes no test notices.
 
-usage: mutants.py FOLDER [--count 300] [--seed 1] [--jobs 2] [--minutes N] [--list] [--only TEXT] [--tests REGEX]
+usage: mutants.py FOLDER [--count 300] [--seed 1] [--jobs 2] [--minutes N] [--list] [--only REGEX] [--tests REGEX] [--keys FILE]
 
 FOLDER gets an instrumented copy of the project and its build. Each mutant is tried against the tests that enter its
 function, quickest first, until one fails, crashes or takes far too long. Those of equivalents.txt are left out.
@@ -34,6 +34,7 @@ LEFT_OUT = re.compile(r"^kernels/(cuda/|device\.|cpu/onednn|cpu/cpu_device|grid_
 TESTS = ("kernels", "sim", "agents", "learn", "cli")
 # These look for other things: refused memory, a GPU, documents.
 OTHER_TESTS = re.compile(r"out_of_memory|cuda|thread_counts|starved|documents|first_hour|test_cli|examples|fixtures|plot|signals")
+SANITIZE = "-fsanitize=address,bounds"
 # Processor time of all tests that are tried on one mutant, without it; the quickest come first.
 MOST_SECONDS = 40
 
@@ -47,6 +48,10 @@ def source_files():
 def read(path):
     with open(path, encoding="utf-8") as file:
         return file.read()
+
+
+def has_avx512():
+    return os.path.exists("/proc/cpuinfo") and "avx512f" in read("/proc/cpuinfo")
 
 
 def write_if_changed(path, text):
@@ -71,18 +76,21 @@ def equivalents():
 
 
 class Mutants:
-    def __init__(self, folder, count, seed, only, tests_only=""):
+    def __init__(self, folder, count, seed, only, tests_only="", keys=""):
         self.tests_only = tests_only
+        wanted = {line.strip() for line in read(keys).split("\n") if line.strip()} if keys else set()
         self.folder, self.copy = folder, os.path.join(folder, "source")
         self.build = os.path.join(self.copy, "build", "release") # as in the project: a compiler cache knows most of it
         self.files = source_files()
+        vectors = ("PLAIN", "AVX2", "AVX512") if has_avx512() else ("PLAIN", "AVX2")
         self.texts, self.tokens, every = {}, {}, {layer: [] for layer in LAYERS}
         for name in self.files:
             layer = name.split("/")[0]
             if layer in LAYERS and name.endswith((".c", ".h", ".inc")) and not LEFT_OUT.search(name):
                 self.texts[name] = read(os.path.join(SOURCE, name))
-                self.tokens[name], _, found = sources.mutants_of(name, self.texts[name])
-                every[layer] += [m for m in found if not only or only in name]
+                self.tokens[name], _, found = sources.mutants_of(name, self.texts[name], vectors)
+                every[layer] += [m for m in found if re.search(only, name) and
+                                 (not wanted or sources.key(m, self.texts[name], self.tokens[name]) in wanted)]
         draw = random.Random(seed)
         self.places = {layer: len(found) for layer, found in every.items()}
         self.reserve = []
@@ -94,7 +102,7 @@ class Mutants:
         self.dropped = 0
         os.makedirs(folder, exist_ok=True)
         self.list_of_dropped = os.path.join(folder, "not-compiled.txt") # of earlier runs too
-        self.known = set(read(self.list_of_dropped).split("\n")) if os.path.exists(self.list_of_dropped) else set()
+        self.known = set() if keys else set(read(self.list_of_dropped).split("\n")) if os.path.exists(self.list_of_dropped) else set()
         self.fill()
 
     def fill(self):
@@ -137,8 +145,9 @@ class Mutants:
             write_if_changed(os.path.join(self.copy, to), read(os.path.join(HERE, name)))
 
     def settings(self, instrumented):
-        """Lines of CMake: mutants may do what is a warning; operations are built in a third of the time, and without
-        mutants for a processor that is not here. All else is compiled as it always is."""
+        """Lines of CMake: mutants may do what is a warning; sanitizers look at what they read and write, as they do in
+        make test-all. Operations are built in a third of the time, and without mutants for a processor that is not here (their
+        arrays have fences, kernels/test_fences). All else is compiled as it always is."""
         includes = {name: set(re.findall(r'^#\s*include "([^"]+)"', read(os.path.join(SOURCE, name)), re.MULTILINE))
                     for name in self.files if name.endswith((".c", ".h", ".inc"))}
         reached, more = set(instrumented), True
@@ -146,11 +155,11 @@ class Mutants:
             more = {name for name, names in includes.items() if name not in reached and not names.isdisjoint(reached)}
             reached |= more
         lines = ["", "set_property(SOURCE base/mutant.c APPEND PROPERTY COMPILE_OPTIONS -w)"]
-        for name in sorted(reached):
+        for name in sorted(reached | {"base/arena.c"}):
             if name.endswith(".c"):
-                fast = ";-O1" if name.startswith("kernels/cpu/ops_") else ""
-                lines.append(f'set_property(SOURCE {name} APPEND PROPERTY COMPILE_OPTIONS "-w{fast}")')
-        if "avx512f" not in (read("/proc/cpuinfo") if os.path.exists("/proc/cpuinfo") else ""):
+                more = "-O1" if name.startswith("kernels/cpu/ops_") else SANITIZE + ";-fno-sanitize-recover=all"
+                lines.append(f'set_property(SOURCE {name} APPEND PROPERTY COMPILE_OPTIONS "-w;{more}")')
+        if not has_avx512():
             lines.append("set_property(SOURCE kernels/cpu/ops_avx512.c APPEND PROPERTY COMPILE_DEFINITIONS LUD_MUTANTS_OFF)")
         return "\n".join(lines) + "\n"
 
@@ -187,7 +196,8 @@ class Mutants:
 
     def make(self):
         self.write_copy()
-        subprocess.run(["cmake", "--preset", "release", "-DLUDUS_CUDA=OFF"], cwd=self.copy, check=True, stdout=subprocess.DEVNULL)
+        link = [f"-DCMAKE_{kind}_LINKER_FLAGS={SANITIZE}" for kind in ("EXE", "SHARED", "MODULE")]
+        subprocess.run(["cmake", "--preset", "release", "-DLUDUS_CUDA=OFF"] + link, cwd=self.copy, check=True, stdout=subprocess.DEVNULL)
         self.tests = test_targets(self.build, self.tests_only)
         while self.check():
             self.fill()
@@ -220,7 +230,8 @@ class Runner:
     def __init__(self, mutants, until):
         self.mutants, self.until = mutants, until
         self.seconds, self.enters = {}, {} # of a test, (program, number); tests of a mutant
-        self.environment = dict(os.environ, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS="2")
+        self.environment = dict(os.environ, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS="2",
+                                ASAN_OPTIONS="detect_leaks=0:quarantine_size_mb=8:allocator_may_return_null=1")
 
     def run(self, target, seconds, **environment):
         """What happened; None: it passed. So much processor time is allowed, and of the clock ten times as much."""
@@ -330,12 +341,13 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--minutes", type=float, default=0, help="after which no other mutant is begun; 0: all")
-    parser.add_argument("--only", default="", help="of files with this in their name")
+    parser.add_argument("--only", default="", help="of files whose names match this regular expression")
+    parser.add_argument("--keys", default="", help="those that a file names, a line each: FILE | FUNCTION | LINE OF SOURCE | CHANGE")
     parser.add_argument("--tests", default="", help="only with tests whose names match this regular expression")
     parser.add_argument("--list", action="store_true", help="print the mutants and do nothing")
     options = parser.parse_args()
     listed = equivalents()
-    mutants = Mutants(os.path.abspath(options.folder), options.count, options.seed, options.only, options.tests)
+    mutants = Mutants(os.path.abspath(options.folder), options.count, options.seed, options.only, options.tests, options.keys)
     print(f"mutants: seed {options.seed}, {len(mutants.chosen)} of " +
           ", ".join(f"{n} places in {layer}" for layer, n in mutants.places.items()), flush=True)
     if options.list:
