@@ -80,7 +80,7 @@ static int before_test(void **state) {
     return set_up ? set_up(state) : 0;
 }
 
-static void run_test(void **state) {
+static void run_original(void **state) {
     original[numbers[now]].test_func(state);
     passed = 1;
 }
@@ -126,7 +126,7 @@ int _cmocka_run_group_tests(const char *name, const struct CMUnitTest *const tes
     }
     for (size_t i = 0; i < n_chosen; i++) {
         chosen[i] = original[numbers[i]];
-        chosen[i].test_func = run_test;
+        chosen[i].test_func = run_original;
         chosen[i].setup_func = before_test;
         chosen[i].teardown_func = after_test;
     }

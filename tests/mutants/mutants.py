@@ -205,7 +205,6 @@ class Mutants:
         for _ in range(12):
             made = subprocess.run(["ninja", "-C", self.build, "-k", "0"] + sorted(self.tests), capture_output=True, text=True, check=False)
             if made.returncode == 0:
-                self.tests = test_targets(self.build, self.tests_only) # ctest names no program that is not built
                 return
             if not self.drop_what_does_not_compile(made.stdout + made.stderr):
                 sys.exit("mutants: the copy does not build:\n" + made.stdout[-4000:])
@@ -215,12 +214,11 @@ class Mutants:
 
 
 def test_targets(build, only):
-    """Name of the program: its name among the tests."""
-    listed = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], capture_output=True, text=True, check=True).stdout
+    """Name of the program: its name among the tests. (CTest's own list names no program that is not built yet.)"""
     tests = {}
-    for test in json.loads(listed)["tests"]:
-        if test["name"].split("/")[0] in TESTS and "command" in test and not OTHER_TESTS.search(test["name"]) and re.search(only, test["name"]):
-            tests[os.path.basename(test["command"][0])] = test["name"]
+    for name, program in re.findall(r'^add_test\(\[=*\[(.*?)\]=*\] "([^"]+)"', read(os.path.join(build, "CTestTestfile.cmake")), re.MULTILINE):
+        if name.split("/")[0] in TESTS and not OTHER_TESTS.search(name) and re.search(only, name):
+            tests[os.path.basename(program)] = name
     return tests
 
 

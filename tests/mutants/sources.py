@@ -128,6 +128,15 @@ def ranges_within(tokens, first, last, calls=IGNORED_CALLS):
     return ignored
 
 
+def is_length(tokens, at):
+    """Whether this is in the brackets of an array's declaration: `int32_t rows[2 * N + 1]`."""
+    opening = at
+    while opening > 2 and tokens[opening].text not in ("[", ";", "{", "}"):
+        opening -= 1
+    name, before = tokens[opening - 1], tokens[opening - 2]
+    return tokens[opening].text == "[" and name.kind == "word" and before.kind == "word" and before.text not in ("return", "else")
+
+
 def may_hold(condition, kind):
     """Whether a branch can be taken where VEC_<kind> alone is defined, and whether it must be."""
     known = re.sub(r"(!?)\s*defined\s*\(?\s*VEC_(\w+)\s*\)?", lambda m: str((m.group(2) == kind) != bool(m.group(1))), condition)
@@ -226,7 +235,8 @@ def mutants_of(file, text, vectors=("PLAIN", "AVX2", "AVX512")):
                     continue
                 for up in (True, False):
                     new = number_changed(token.text, up)
-                    if new is not None and (up or new != number_changed(token.text, True)) and not (up and at in allocated):
+                    if new is not None and (up or new != number_changed(token.text, True)) and not (
+                            up and (at in allocated or is_length(tokens, at))):
                         add("constant", at, at, new)
             if before.text in ("{", "}", ";") or (before.text == ")" and before_is_condition(tokens, at - 1)) or before.text == "else":
                 end = statement_end(tokens, at, function.last)
