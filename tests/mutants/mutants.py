@@ -248,13 +248,16 @@ class Runner:
 
     def trace(self, target):
         """[(test, seconds, whether it passed, mutants entered)] of a program."""
-        folder = os.path.join(self.mutants.folder, "trace")
+        folder, program = os.path.join(self.mutants.folder, "trace"), os.path.join(self.mutants.build, target)
         os.makedirs(folder, exist_ok=True)
         path = os.path.join(folder, target)
-        for name in os.listdir(folder):
-            if name == target or name.startswith(target + "."):
-                os.unlink(os.path.join(folder, name))
-        self.run(target, 900, LUDUS_MUTANT_TRACE=path)
+        done = path + ".done" # of an earlier run, with this very program
+        if not os.path.exists(done) or os.stat(done).st_mtime < os.stat(program).st_mtime:
+            for name in os.listdir(folder):
+                if name == target or name.startswith(target + "."):
+                    os.unlink(os.path.join(folder, name))
+            self.run(target, 900, LUDUS_MUTANT_TRACE=path)
+            write_if_changed(done, "")
         tests = []
         for line in read(path).split("\n") if os.path.exists(path) else ():
             words = line.split()
