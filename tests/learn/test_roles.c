@@ -1,5 +1,6 @@
 /* RUNs that act for some agents of a scenario: each as it would act for all, and none where it does not fit.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +12,10 @@
 #include <cmocka.h>
 
 #include "agents/kinds.h"
+#include "agents/rollout.h"
 #include "folder.h"
 #include "learn/runs/run.h"
+#include "learn/runs/run_cross.h"
 #include "learn/runs/run_named.h"
 #include "learn/train.h"
 
@@ -209,9 +212,101 @@ static void others_refuse(void **state) {
     lud_scenario_destroy(scenario);
 }
 
+/* ---- cross-play ---- */
+
+enum { EPISODES = 37 };
+
+/* What a side gets, added up from an own run of the pairing. */
+static double mean_of_side(const char *hunters, const char *prey, int first, int end) {
+    char text[3000];
+    lud_error error = {0};
+    lud_cast *cast;
+    lud_rollout played;
+    double sum = 0.0;
+    snprintf(text, sizeof text, "%srun: {environments: 4}\npolicies: {hunter: %s, prey: %s}\n", WORLD,
+             hunters, prey);
+    lud_scenario *scenario = read_text(text);
+    if (lud_run_cast(NULL, scenario, &cast, &error)) fail_msg("%s", error.text);
+    assert_int_equal(lud_rollout_run(scenario, cast, EPISODES, 0, NULL, &played, &error), LUD_OK);
+    for (int i = first; i < end; i++) sum += played.agents[i].episode_return.mean / (end - first);
+    lud_rollout_free(&played);
+    lud_cast_destroy(cast);
+    lud_scenario_destroy(scenario);
+    return sum;
+}
+
+static void cross_play_is_every_pairing(void **state) {
+    (void)state;
+    char a[96], policies[2][128] = {"", "{type: weighted, weights: {left: 1}}"};
+    lud_error error = {0};
+    lud_cross cross;
+    train(WORLD, LEARNER, 5, "crossed", a);
+    snprintf(policies[0], sizeof policies[0], "{type: run, run: %s}", a);
+    const char *const players[] = {a, policies[1]};
+    lud_scenario *scenario = read_text(WORLD "run: {environments: 4}\n");
+    if (lud_cross_open(scenario, NULL, players, 2, EPISODES, &cross, &error)) fail_msg("%s", error.text);
+    assert_int_equal(cross.n_sides, 2);
+    assert_string_equal(cross.sides[0].name, "hunter");
+    assert_int_equal(cross.sides[0].n_agents, 2);
+    assert_string_equal(cross.sides[1].name, "prey");
+    assert_int_equal(cross.n_pairings, 4);
+    if (lud_cross_play(&cross, NULL, &error)) fail_msg("%s", error.text);
+    for (int p = 0; p < 4; p++) {
+        const int hunters = lud_cross_player(&cross, p, 0), prey = lud_cross_player(&cross, p, 1);
+        assert_int_equal(hunters, p / 2);
+        assert_int_equal(prey, p % 2);
+        const lud_interval *r = cross.results[p].returns;
+        const double expected[2] = {mean_of_side(policies[hunters], policies[prey], 0, 2),
+                                    mean_of_side(policies[hunters], policies[prey], 2, 3)};
+        for (int s = 0; s < 2; s++) {
+            assert_true(fabs(r[s].value - expected[s]) < 1e-9 * (1.0 + fabs(expected[s])));
+            assert_true(r[s].low < r[s].value && r[s].value < r[s].high);
+        }
+        assert_true(cross.results[p].length == 6.0);
+    }
+    assert_true(cross.results[0].returns[0].value != cross.results[1].returns[0].value);
+    lud_cross_free(&cross);
+    lud_scenario_destroy(scenario);
+}
+
+static void check_sides(const char *world, const char *sides, int n_sides, const char *expected) {
+    static const char *const players[] = {"random"};
+    lud_error error = {0};
+    lud_cross cross;
+    lud_scenario *scenario = read_text(world);
+    const lud_status status = lud_cross_open(scenario, sides, players, 1, 4, &cross, &error);
+    if (expected) {
+        assert_int_equal(status, LUD_ERROR_INPUT);
+        if (!strstr(error.text, expected)) fail_msg("'%s' is not in '%s'", expected, error.text);
+    } else {
+        if (status) fail_msg("%s", error.text);
+        assert_int_equal(cross.n_sides, n_sides);
+        for (int i = 0; i < scenario->model->layout.n_agents; i++) {
+            int n = 0;
+            for (int s = 0; s < n_sides; s++) n += cross.sides[s].acts[i];
+            assert_int_equal(n, 1);
+        }
+    }
+    lud_cross_free(&cross);
+    lud_scenario_destroy(scenario);
+}
+
+static void sides_are_told(void **state) {
+    (void)state;
+    check_sides(WORLD, "0+2,1", 2, NULL);
+    check_sides(WORLD, "0,1,prey", 3, NULL);
+    check_sides(WORLD, "hunter", 0, "agent 2 (prey) is on no side");
+    check_sides(WORLD, "hunter,prey,0", 0, "agent 0 (hunter) is named twice");
+    check_sides(WORLD, "hunter,pray", 0, "did you mean 'prey'?");
+    check_sides(WORLD, "hunter,prey,human", 0, "nobody is 'human' here");
+    check_sides(WORLD, "hunter+prey", 0, "has one side, expected two or more");
+    check_sides("ludus: 1\nname: alike\nworld: particle\nparticle: {task: simple_spread}\n", NULL, 2, NULL);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_acts_as_it_was_trained),
-                                       cmocka_unit_test(what_does_not_fit_is_told),
-                                       cmocka_unit_test(others_refuse)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_acts_as_it_was_trained), cmocka_unit_test(what_does_not_fit_is_told),
+        cmocka_unit_test(others_refuse), cmocka_unit_test(cross_play_is_every_pairing),
+        cmocka_unit_test(sides_are_told)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
