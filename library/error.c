@@ -1,5 +1,3 @@
-#include <omp.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +54,18 @@ ludus_status ludus_lift(lud_status status, const lud_error *inner, ludus_error *
     return error->status;
 }
 
+ludus_status ludus_lift_from(const char *path, lud_status status, const lud_error *inner,
+                             ludus_error *error) {
+    ludus_lift(status, inner, error);
+    const size_t length = strlen(path);
+    if (status && error && !*error->file && length < sizeof error->file &&
+        strncmp(error->message, path, length) == 0 && strncmp(error->message + length, ": ", 2) == 0) {
+        memcpy(error->file, path, length + 1);
+        memmove(error->message, error->message + length + 2, strlen(error->message + length + 2) + 1);
+    }
+    return (ludus_status)status;
+}
+
 ludus_status ludus_invalid(ludus_error *error, const char *format, ...) {
     if (!error) return LUDUS_ERROR_INPUT;
     memset(error, 0, sizeof *error);
@@ -97,14 +107,4 @@ void ludus_on_warning(void (*callback)(void *context, const char *message), void
 /* A library says nothing on its own. */
 __attribute__((constructor)) static void be_silent(void) {
     lud_log_set_sink(pass_on);
-}
-
-/* OpenMP's threads do not survive a fork: a child that asked for two would wait for one that is not there. It
- * computes with one thread, whatever it is told to use; results do not depend on that. */
-static void in_child(void) {
-    omp_set_max_active_levels(0);
-}
-
-__attribute__((constructor)) static void watch_forks(void) {
-    pthread_atfork(NULL, NULL, in_child);
 }
