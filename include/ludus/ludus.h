@@ -38,7 +38,7 @@ extern "C" {
 /* ---- Versions and errors ---- */
 
 /* Raised with every change of this header that a program built with an older one would notice. */
-#define LUDUS_ABI 4
+#define LUDUS_ABI 5
 /* The number of the library that is loaded; to be compared with LUDUS_ABI before anything else is called. */
 LUDUS_API int ludus_abi(void);
 /* "0.1.0" */
@@ -55,13 +55,16 @@ typedef enum ludus_status {
     LUDUS_INTERRUPTED        /* a callback or ludus_interrupt asked to stop; what was finished is kept */
 } ludus_status;
 
-/* What went wrong, in one line; with the file that is to blame, where one is, and the place in it (line and
- * column from 1; 0: the file as a whole). */
+/* What went wrong: `text` is all of it in one line, "file:line:column: message"; `message` is that without
+ * the place. `file` is the one that is to blame, where one is; line and column begin with 1, 0: the file as a
+ * whole.
+ */
 typedef struct ludus_error {
     ludus_status status;
     int line, column;
     char file[512];
     char message[1024];
+    char text[1024];
 } ludus_error;
 
 /* Gives back text that a function has returned. Null is allowed. */

@@ -9,7 +9,7 @@ from pathlib import Path
 import cffi
 import numpy as np
 
-ABI = 4
+ABI = 5
 
 ffi = cffi.FFI()
 

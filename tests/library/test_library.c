@@ -338,10 +338,13 @@ static void test_errors(void **state) {
     assert_string_equal(error.file, "mine.yaml");
     assert_int_equal(error.line, 6);
     assert_non_null(strstr(error.message, "max_steps"));
+    assert_ptr_equal(strstr(error.text, "mine.yaml:6:"), error.text);
+    assert_non_null(strstr(error.text, error.message));
     assert_int_equal(ludus_scenario_load("nowhere.yaml", NULL, 0, &scenario, &error), LUDUS_ERROR_INPUT);
     assert_string_equal(error.file, "nowhere.yaml");
     assert_int_equal(error.line, 0);
     assert_ptr_equal(strstr(error.message, "no such file"), error.message);
+    assert_ptr_equal(strstr(error.text, "nowhere.yaml: no such file"), error.text);
     assert_int_equal(ludus_scenario_load(NULL, NULL, 0, &scenario, &error), LUDUS_ERROR_INPUT);
     assert_string_equal(error.message, "ludus_scenario_load: expected path");
     scenario = load(SCENARIO("multigrid/tiny.yaml"));

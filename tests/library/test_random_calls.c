@@ -65,7 +65,8 @@ static void holds(hand *h, ludus_status status, bool nulls) {
         h->n_done++;
     if (!h->asked) return;
     assert_int_equal(h->error.status, status);
-    assert_true(strlen(h->error.message) < sizeof h->error.message);
+    assert_true(strlen(h->error.text) < sizeof h->error.text);
+    assert_non_null(strstr(h->error.text, h->error.message));
     assert_true((status == LUDUS_OK) == !*h->error.message);
 }
 
