@@ -115,10 +115,20 @@ static lud_status no_run(const char *folder, lud_error *error) {
     return status;
 }
 
+lud_status lud_run_none(const char *path, lud_error *error) {
+    if (!lud_file_exists(path)) return missing_file(path, error);
+    return lud_invalid(
+        error,
+        "%s is a file, expected a RUN, a folder; `ludus train SCENARIO -o RUN` or `ludus solve "
+        "SCENARIO -o RUN` makes one",
+        path);
+}
+
 /* Of a RUN; overrides may be null. */
 static lud_status load_scenario(const char *run, const lud_scenario_overrides *overrides,
                                 lud_scenario **scenario, lud_error *error) {
     const lud_scenario_overrides none = {.run = lud_run_as_written};
+    if (!lud_run_is(run)) return lud_run_none(run, error);
     char *folder = lud_run_folder(run);
     lud_text path = {0};
     lud_text_append(&path, "%s/scenario.yaml", folder ? folder : "");
