@@ -88,6 +88,42 @@ static void test_run_acts_on_it(void **state) {
     json_decref(again);
 }
 
+/* A solution acts where it is one: not on another map, for other goals, or for longer episodes. */
+static void test_fits(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"s/We Ae We/.. Ae We/", "it does not have this state, which can be reached here: step"},
+        {"s/cell: \\[1, 2\\]/cell: [1, 1]/", "agent 0 may want to be at (1, 1) here, to be at (1, 2) there"},
+        {"s/max_steps: 4/max_steps: 5/", "from another start, or of shorter episodes"},
+    };
+    char path[96], solved[96], other[96], command[480];
+    snprintf(command, sizeof command, "mkdir %s/fits", folder);
+    assert_int_equal(system(command), 0);
+    snprintf(path, sizeof path, "%s/fits/cellar.yaml", folder);
+    snprintf(solved, sizeof solved, "%s/fits/cellar", folder);
+    snprintf(other, sizeof other, "%s/fits/other.yaml", folder);
+    static const char cellar[] =
+        "ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We We\n    We Ay Ly Ky We\n"
+        "    We .. We Ae We\n    We We We We We\n  max_steps: 4\ngoals:\n  - {cell: [1, 2]}\n"
+        "  - {rectangle: [1, 1, 3, 3]}\n";
+    lud_error error = {0};
+    assert_int_equal(lud_file_write(path, cellar, strlen(cellar), &error), LUD_OK);
+    program_result r = LUDUS("solve", path, "-o", solved, "-q");
+    if (r.exit_code) fail_msg("%s", r.err);
+    program_free(&r);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(command, sizeof command, "sed '%s' %s > %s && ! cmp -s %s %s", cases[i][0], path, other,
+                 path, other);
+        assert_int_equal(system(command), 0);
+        check_failure(LUDUS("run", other, "--policy", solved, "-n", "1"), 2, cases[i][1]);
+    }
+    json_decref(json_of(LUDUS("run", path, "--policy", solved, "-n", "9", "--json", "--set",
+                              "multigrid.max_steps=3", "--seed", "7")));
+    check_failure(LUDUS("eval", solved, "--policy", path), 2, "is a file, expected a RUN");
+    check_failure(LUDUS("eval", solved, "--policy", "runs/nowhere"), 2,
+                  "--policy: runs/nowhere: no such file");
+}
+
 static void test_record(void **state) {
     (void)state;
     char path[96], first[96];
@@ -336,6 +372,7 @@ int main(void) {
     if (chdir(LUDUS_SOURCE_DIR)) return 1; /* scenarios are named from there */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_acts_on_it),
+        cmocka_unit_test(test_fits),
         cmocka_unit_test(test_record),
         cmocka_unit_test(test_inspect),
         cmocka_unit_test(test_eval),
