@@ -25,10 +25,10 @@ IGNORED_CALLS = re.compile(
     r"|lud_parallel\w*|PARALLEL_\w+|vec_should_pass|rows_ahead|num_threads|memory_\w*|\w*_bytes_needed|lud_clock\w*|munmap|madvise"
     r"|perror|fprintf|sizeof|offsetof)$")
 IGNORED_FUNCTIONS = re.compile(
-    r"(describe|print|message|about|_text$|_name$|_names$|summary|report|_free$|destroy|close|progress|estimate|memory|bytes$|threads|"
+    r"(describe|print|message|about|^name_|^append_|_text$|_name$|_names$|summary|report|_free$|destroy|close|progress|estimate|memory|bytes$|threads|"
     r"_log$|cleanup|release|prefetch|rows_ahead|should_pass|milliseconds|speed)")
 # More memory than is needed changes nothing that anybody could see.
-ALLOCATIONS = re.compile(r"^(malloc|calloc|realloc|aligned_alloc|LUD_TAKE|lud_arena_take\w*|lud_device_allocate)$")
+ALLOCATIONS = re.compile(r"^(malloc|calloc|realloc|aligned_alloc|lud_grow|LUD_TAKE|lud_arena_take\w*|lud_device_allocate)$")
 COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 OTHERS = {"&&": "||", "||": "&&", "+=": "-=", "-=": "+="}
 BEFORE_BINARY = ("word", "number", "string")
