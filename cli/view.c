@@ -8,6 +8,7 @@
 #include "cli/window/view_data.h"
 #include "cli/window/view_training.h"
 #include "learn/runs/run.h"
+#include "learn/runs/run_named.h"
 #include "render/sides.h"
 #include "render/window.h"
 
@@ -50,6 +51,7 @@ static lud_status loaded(void *context, const lud_scenario *scenario, lud_cast *
                          lud_overlay_source **source, lud_error *error) {
     const char *folder = context;
     lud_status status = folder ? lud_run_act(folder, scenario, cast, error) : LUD_OK;
+    if (!status) status = lud_run_fill(scenario, cast, error);
     if (!status) status = lud_run_overlay(folder, scenario, cast, source, error);
     return status;
 }
@@ -58,16 +60,14 @@ static lud_status loaded(void *context, const lud_scenario *scenario, lud_cast *
 static lud_status loaded_training(void *context, const lud_scenario *scenario, lud_cast *cast,
                                   lud_overlay_source **source, lud_error *error) {
     char run[4096];
-    if (!lud_training_view_run(context, run, sizeof run))
-        return lud_run_overlay(NULL, scenario, cast, source, error);
-    return loaded(run, scenario, cast, source, error);
+    return loaded(lud_training_view_run(context, run, sizeof run) ? run : NULL, scenario, cast, source,
+                  error);
 }
 
 /* `context` is the lud_data_view. */
 static lud_status loaded_data(void *context, const lud_scenario *scenario, lud_cast *cast,
                               lud_overlay_source **source, lud_error *error) {
-    (void)scenario;
-    (void)cast;
+    LUD_TRY(lud_run_fill(scenario, cast, error));
     return lud_data_view_overlay(context, source, error);
 }
 

@@ -22,9 +22,10 @@ lud_status lud_stage_load(const lud_view_options *options, int number, const uin
     lud_overlay_source *source = NULL;
     lud_status status = load_scenario(options, side->path, files, &s.scenario, error);
     if (!status)
-        status = lud_cast_create(s.scenario->model, s.scenario->policies, side->path, &s.cast, error);
+        status = lud_cast_create_open(s.scenario->model, s.scenario->policies, side->path, &s.cast, error);
     if (!status && options->loaded)
         status = options->loaded(side->context, s.scenario, s.cast, &source, error);
+    if (!status) status = lud_cast_complete(s.cast, error);
     if (!status) status = lud_drawing_create(s.scenario->model, &s.drawing, error);
     if (!status && source) {
         status = lud_overlay_create(source, s.drawing, &s.overlay, error);
