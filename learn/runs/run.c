@@ -7,6 +7,7 @@
 
 #include "agents/cast_overlay.h"
 #include "base/file.h"
+#include "learn/runs/run_named.h"
 #include "learn/train.h"
 
 /* A scenario's file where a RUN was expected. */
@@ -142,6 +143,11 @@ static lud_status load_scenario(const char *run, const lud_scenario_overrides *o
     return status;
 }
 
+lud_status lud_run_made_from(const char *run, lud_scenario **scenario, lud_error *error) {
+    *scenario = NULL;
+    return lud_run_is(run) ? load_scenario(run, NULL, scenario, error) : lud_run_none(run, error);
+}
+
 /* `--set beta_r=3` means a key of the learner's section, which the layer that reads scenarios does not know.
  */
 static void tell_learner(const lud_scenario_overrides *overrides, lud_error *error) {
@@ -199,6 +205,7 @@ static lud_status join_scenarios(const char *folder, const lud_learner_kind *kin
     if (!learned->joint) return lud_no_memory(error, "a run");
     *learned->joint = **scenario;
     learned->joint->learner = learned->trained->learner;
+    learned->joint->path = learned->trained->path; /* beside which lies what that section names */
     *scenario = learned->joint;
     return LUD_OK;
 }
@@ -352,8 +359,10 @@ lud_status lud_run_act(const char *folder, const lud_scenario *scenario, lud_cas
 }
 
 lud_status lud_run_cast(const char *folder, const lud_scenario *scenario, lud_cast **cast, lud_error *error) {
-    lud_status status = lud_cast_create(scenario->model, scenario->policies, scenario->path, cast, error);
-    if (!status && folder && (status = lud_run_act(folder, scenario, *cast, error))) {
+    LUD_TRY(lud_cast_create_open(scenario->model, scenario->policies, scenario->path, cast, error));
+    lud_status status = folder ? lud_run_act(folder, scenario, *cast, error) : LUD_OK;
+    if (!status) status = lud_run_fill(scenario, *cast, error);
+    if (status) {
         lud_cast_destroy(*cast);
         *cast = NULL;
     }
