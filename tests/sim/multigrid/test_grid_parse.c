@@ -389,6 +389,8 @@ static void test_own_errors(void **state) {
           "g:4:5: expected 3 to 255 cells in a row of the map, found 2");
     fails(OWN "  map: |\n    We We We\n    We Ay We\n",
           "g:4:5: expected at least 3 rows in the map, found 2");
+    fails(OWN "  map:\n    We We We\n    We Ay We\n    We We We\n",
+          "g:4:5: expected at least 3 rows in the map, found 1; YAML keeps rows apart behind `map: |`");
     fails(OWN "  map: {a: b}\n", "g:3:8: map: expected the rows of a map, found a section of 1 keys");
     fails(OWN "  map: [We We We, {a: b}]\n", "g:3:19: expected a row of the map, found a section of 1 keys");
     fails(OWN "  map: ['We We We', 'We Ay Wx', 'We We We']\n",
