@@ -157,4 +157,5 @@ def compare(seconds):
     line("MPE2 simple_spread, 3 agents, one after the other", mpe2s, seconds, N, spreads)
     line("MiniGrid DoorKey-8x8 in PufferLib's serial vector", pufferlib_minigrids, seconds, N, key_doors)
     line("PufferLib's own squared, in C", pufferlib_own, seconds, N, key_doors)
+    line("EnvPool MiniGrid-DoorKey-8x8-v0, in C++", lambda: envpool("MiniGrid-DoorKey-8x8-v0", 7), seconds, N, key_doors)
     line("EnvPool CartPole-v1, in C++", lambda: envpool("CartPole-v1", 2), seconds, N, key_doors)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import SMALL
 
 import ludus
-from conftest import SMALL
 from ludus._library import ffi, lib
 
 WORLDS = ["multigrid/rescue", "multigrid/unsteady_ground", "particle/simple_spread", "tribes/small", "proof/family_tree"]
