@@ -8,6 +8,7 @@ export OMP_WAIT_POLICY ?= passive
   test-mutants test-chaos test-chaos-short test-soak bench packages clean
 
 all: build
+	@echo 'The program is $(BUILD)/ludus. To call it as the documents do: export PATH="$$PWD/$(BUILD):$$PATH"'
 
 install-deps:
 	@bash cmake/install-deps.sh

@@ -23,8 +23,13 @@ static void print_overview(void) {
     int n = lud_verbs(verbs);
     printf("Ludus: write a world as a scenario file; run, watch, record and solve it.\n\nusage: ludus VERB "
            "...\n\n");
+    int name = 0, arguments = 0;
+    for (int i = 0; i < n; i++) {
+        if ((int)strlen(verbs[i]->name) > name) name = (int)strlen(verbs[i]->name);
+        if ((int)strlen(verbs[i]->arguments) > arguments) arguments = (int)strlen(verbs[i]->arguments);
+    }
     for (int i = 0; i < n; i++)
-        printf("  %-8s %-14s %s\n", verbs[i]->name, verbs[i]->arguments, verbs[i]->about);
+        printf("  %-*s  %-*s  %s\n", name, verbs[i]->name, arguments, verbs[i]->arguments, verbs[i]->about);
     printf("\n  ludus VERB --help      what a verb understands\n"
            "  ludus help scenario    what is in a scenario file\n"
            "  ludus help options     every key of every section\n"

@@ -23,7 +23,7 @@ ludus_status ludus_record_video(const ludus_scenario *scenario, const char *run,
     options.overlay = LUD_OVERLAY_ALL;
     if (!status) status = lud_record(s->model, cast, &options, NULL, &inner);
     lud_cast_destroy(cast);
-    return ludus_lift(status, &inner, error);
+    return ludus_lift_from(path, status, &inner, error);
 }
 
 ludus_status ludus_record_data(const ludus_scenario *scenario, const char *run, const char *path,
@@ -42,5 +42,5 @@ ludus_status ludus_record_data(const ludus_scenario *scenario, const char *run, 
     if (!status) status = lud_record_data_of(scenario->inner, cast, run, &target, &options, &result, &inner);
     lud_data_target_free(&target);
     lud_cast_destroy(cast);
-    return ludus_lift(status, &inner, error);
+    return ludus_lift_from(path, status, &inner, error);
 }

@@ -22,6 +22,8 @@ lud_status lud_run_scenario(const char *path, const lud_scenario_overrides *over
 
 /* The scenario that a run was made from. */
 lud_status lud_run_made_from(const char *run, lud_scenario **scenario, lud_error *error);
+/* Says of a path that names no RUN (lud_run_is) why: there is nothing, or a file. LUD_ERROR_INPUT. */
+lud_status lud_run_none(const char *path, lud_error *error);
 
 /* Who left the run, by the file that lies in its folder: that of a kind with a file of its own
  * (solution.empo), else parameters of the learner that `scenario`, the folder's own, names. LUD_ERROR_INPUT

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import ludus
+from conftest import SMALL
 from ludus._library import ffi, lib
 
 WORLDS = ["multigrid/rescue", "multigrid/unsteady_ground", "particle/simple_spread", "tribes/small", "proof/family_tree"]
@@ -144,6 +145,12 @@ def test_errors(scenario, tmp_path):
     assert caught.value.line == 6 and caught.value.file == str(file) and "max_steps" in caught.value.message
     again = pickle.loads(pickle.dumps(caught.value))
     assert (again.line, str(again)) == (6, str(caught.value))
+    with pytest.raises(ludus.Error, match="^nowhere.yaml: no such file") as caught:
+        ludus.Scenario("nowhere.yaml")
+    assert caught.value.file == "nowhere.yaml" and caught.value.line is None
+    with pytest.raises(ludus.Error) as caught:
+        ludus.Solution(str(tmp_path))
+    assert caught.value.file and str(tmp_path) in caught.value.file
     batch = ludus.Batch(scenario("multigrid/tiny"), 2)
     with pytest.raises(ludus.Error, match="choice 99"):
         batch.step(np.array([[0], [99]]))
@@ -180,19 +187,29 @@ def test_states_and_snapshots(scenario):
 
 
 def bytes_of_run(_=None):
+    """States after some steps by two threads, and whether there are two."""
     batch = ludus.Batch(ludus.scenario_path("multigrid/unsteady_ground"), 200, seed=6, threads=2)
     for _ in range(5):
         batch.step()
-    return batch.states.tobytes()
+    return batch.states.tobytes(), len(os.listdir("/proc/self/task")) > 1
+
+
+def learned(folder):
+    """The parameters that a training with two threads ends with."""
+    ludus.train(ludus.Scenario("small.yaml", {"run.threads": 2}, text=SMALL), folder, device="cpu")
+    return (Path(folder) / "policy.safetensors").read_bytes()
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_workers(method):
-    """Workers of a process that has used two threads get the same bytes."""
-    expected = bytes_of_run()
+def test_workers(method, tmp_path):
+    """Workers of a process that has used two threads use two as well and get the same bytes; so does it afterwards."""
+    expected, ours = bytes_of_run(), learned(tmp_path / "ours")
+    assert expected[1]
     with multiprocessing.get_context(method).Pool(2) as pool:
         assert pool.map_async(bytes_of_run, range(2)).get(timeout=120) == [expected, expected]
+        theirs = pool.map_async(learned, [tmp_path / "first", tmp_path / "second"]).get(timeout=240)
+    assert theirs == [ours, ours] and bytes_of_run() == expected
 
 
 def test_nothing_leaks(scenario):
@@ -200,10 +217,11 @@ def test_nothing_leaks(scenario):
     s = scenario("multigrid/tiny")
 
     def rounds(n):
-        for _ in range(n):
+        for i in range(n):
             batch = ludus.Batch(ludus.Scenario(s.path), 512)
             ludus.Policy(batch)
-            ludus.Renderer(s, 64)
+            if i % 8 == 0:
+                ludus.Renderer(s, 64)
             s.describe(batch.states[0])
             batch.step()
         gc.collect()

@@ -16,6 +16,13 @@
 
 enum { MAX_QUADS = 1024, MAX_POINTS = 512 };
 
+typedef struct layer {
+    SDL_Texture *texture;
+    int width, height;
+    uint64_t key;
+    bool valid;
+} layer;
+
 struct lud_canvas {
     SDL_Renderer *renderer;
     SDL_Surface *surface; /* offscreen: what is drawn on; null on a window */
@@ -24,10 +31,8 @@ struct lud_canvas {
     lud_sprites *sprites;
     lud_font *font;
     lud_page *page;
-    SDL_Texture *layer;
-    int layer_width, layer_height;
-    uint64_t layer_key;
-    bool layer_valid;
+    layer layers[LUD_CANVAS_LAYERS];
+    int slot;          /* of the layer that is asked for */
     uint32_t *scratch; /* room for the picture that is being made */
     uint8_t *mask;
     size_t scratch_pixels;
@@ -98,7 +103,8 @@ lud_status lud_canvas_create_offscreen(int width, int height, float scale, lud_c
 
 void lud_canvas_destroy(lud_canvas *canvas) {
     if (!canvas) return;
-    if (canvas->layer) SDL_DestroyTexture(canvas->layer);
+    for (int k = 0; k < LUD_CANVAS_LAYERS; k++)
+        if (canvas->layers[k].texture) SDL_DestroyTexture(canvas->layers[k].texture);
     lud_page_destroy(canvas->page);
     lud_font_destroy(canvas->font);
     lud_sprites_destroy(canvas->sprites);
@@ -131,6 +137,7 @@ static void flush(lud_canvas *canvas) {
 
 void lud_canvas_begin(lud_canvas *canvas, lud_rgba clear) {
     canvas->incomplete = false;
+    canvas->slot = 0;
     SDL_ClearError();
     SDL_GetRendererOutputSize(canvas->renderer, &canvas->width, &canvas->height);
     SDL_SetRenderDrawColor(canvas->renderer, clear.r, clear.g, clear.b, 255);
@@ -157,26 +164,31 @@ lud_status lud_canvas_check(const lud_canvas *canvas, lud_error *error) {
 
 void lud_canvas_forget(lud_canvas *canvas) {
     lud_page_clear(canvas->page);
-    canvas->layer_valid = false;
+    for (int k = 0; k < LUD_CANVAS_LAYERS; k++) canvas->layers[k].valid = false;
+}
+
+void lud_canvas_layer_choose(lud_canvas *canvas, int number) {
+    assert(number >= 0 && number < LUD_CANVAS_LAYERS);
+    canvas->slot = number;
 }
 
 bool lud_canvas_layer_begin(lud_canvas *canvas, uint64_t key, lud_rgba clear) {
-    bool fits =
-        canvas->layer && canvas->layer_width == canvas->width && canvas->layer_height == canvas->height;
-    if (fits && canvas->layer_valid && canvas->layer_key == key) return false;
+    layer *l = &canvas->layers[canvas->slot];
+    const bool fits = l->texture && l->width == canvas->width && l->height == canvas->height;
+    if (fits && l->valid && l->key == key) return false;
     flush(canvas);
     if (!fits) {
-        if (canvas->layer) SDL_DestroyTexture(canvas->layer);
-        canvas->layer = SDL_CreateTexture(canvas->renderer, SDL_PIXELFORMAT_ARGB8888,
-                                          SDL_TEXTUREACCESS_TARGET, canvas->width, canvas->height);
-        canvas->layer_width = canvas->width;
-        canvas->layer_height = canvas->height;
-        if (canvas->layer) SDL_SetTextureBlendMode(canvas->layer, SDL_BLENDMODE_NONE);
+        if (l->texture) SDL_DestroyTexture(l->texture);
+        l->texture = SDL_CreateTexture(canvas->renderer, SDL_PIXELFORMAT_ARGB8888, SDL_TEXTUREACCESS_TARGET,
+                                       canvas->width, canvas->height);
+        l->width = canvas->width;
+        l->height = canvas->height;
+        if (l->texture) SDL_SetTextureBlendMode(l->texture, SDL_BLENDMODE_NONE);
     }
-    canvas->layer_key = key;
-    canvas->layer_valid = canvas->layer != NULL;
+    l->key = key;
+    l->valid = l->texture != NULL;
     /* without memory for a layer the caller draws straight onto the canvas, every frame */
-    if (canvas->layer) SDL_SetRenderTarget(canvas->renderer, canvas->layer);
+    if (l->texture) SDL_SetRenderTarget(canvas->renderer, l->texture);
     SDL_SetRenderDrawColor(canvas->renderer, clear.r, clear.g, clear.b, 255);
     SDL_RenderClear(canvas->renderer);
     return true;
@@ -188,9 +200,10 @@ void lud_canvas_layer_end(lud_canvas *canvas) {
 }
 
 void lud_canvas_layer_draw(lud_canvas *canvas) {
-    if (!canvas->layer) return;
+    const layer *l = &canvas->layers[canvas->slot];
+    if (!l->texture) return;
     flush(canvas);
-    SDL_RenderCopy(canvas->renderer, canvas->layer, NULL, NULL);
+    SDL_RenderCopy(canvas->renderer, l->texture, NULL, NULL);
 }
 
 void lud_canvas_clip(lud_canvas *canvas, lud_box box) {

@@ -8,8 +8,18 @@
 #include "render/viewer/training.h"
 #include "sim/scenario.h"
 
+/* What is shown beside the first, in step with it. */
+typedef struct lud_view_side {
+    const char *path; /* of the scenario */
+    const char *run;  /* folder of the RUN that acts; null: none */
+    void *context;    /* for `loaded` */
+} lud_view_side;
+
 typedef struct lud_view_options {
-    const char *path;             /* of the scenario */
+    const char *path;            /* of the scenario */
+    const char *run;             /* folder of the RUN that acts, for captions; null: none */
+    const lud_view_side *others; /* [n_others] */
+    int n_others;
     const char *text;             /* the scenario itself, `path` its name; null: it is read from there */
     lud_episode_source *episodes; /* are shown, of that scenario; null: the cast plays */
     int64_t first_episode;        /* of them */
@@ -19,6 +29,8 @@ typedef struct lud_view_options {
     double speed;                            /* steps a second while playing, 0: as the scenario says */
     bool playing;                            /* starts by itself */
     bool once;                               /* stops where an episode ends; else the next begins */
+    const char *caption;                     /* of recordings; null: what the scenario is about */
+    bool no_caption;                         /* recordings have none */
     lud_view_training *training;             /* is followed: agents act as it teaches them; null: none */
     /* Called when the scenario was loaded, and after every change of its file: may let other policies act
      * (lud_cast_set) and give a source of overlays, which the viewer takes over. Null: not called. */

@@ -54,7 +54,7 @@ static void next_agent(lud_viewer *v, int by) {
 
 static void step_back(lud_viewer *v) {
     v->playback.playing = false;
-    size_t position = lud_player_position(v->stage.player);
+    const size_t position = lud_stages_span(v->stages, v->n_stages).position;
     if (position) lud_viewer_seek(v, position - 1);
 }
 
@@ -89,13 +89,16 @@ static bool toggle_overlay(lud_viewer *v, SDL_Keycode key) {
                  {SDLK_i, LUD_OVERLAY_EDGES, "Attention"}};
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
         if (parts[k].key != key) continue;
-        if (!v->stage.overlay) {
+        lud_overlay *overlay = NULL;
+        for (int side = 0; side < v->n_stages && !overlay; side++) overlay = v->stages[side].overlay;
+        if (!overlay) {
             lud_message_say(&v->message, 4,
                             "Overlays need a solution: ludus solve SCENARIO -o RUN, ludus view RUN");
             return true;
         }
-        int shown = lud_overlay_shown(v->stage.overlay) ^ (int)parts[k].part;
-        lud_overlay_show(v->stage.overlay, shown);
+        const int shown = lud_overlay_shown(overlay) ^ (int)parts[k].part;
+        for (int side = 0; side < v->n_stages; side++)
+            if (v->stages[side].overlay) lud_overlay_show(v->stages[side].overlay, shown);
         lud_message_say(&v->message, 1.5, "%s %s", parts[k].name, shown & (int)parts[k].part ? "on" : "off");
         return true;
     }
@@ -114,7 +117,7 @@ static void press_control(lud_viewer *v, SDL_Keycode key) {
 }
 
 static void play_or_pause(lud_viewer *v) {
-    if (!v->playback.playing && lud_player_over(v->stage.player) && !v->plays_on) lud_viewer_next_episode(v);
+    if (!v->playback.playing && lud_viewer_over(v) && !v->plays_on) lud_viewer_next_episode(v);
     lud_playback_toggle(&v->playback);
 }
 
@@ -128,8 +131,8 @@ static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) 
         return;
     }
     if (act_by_key(v, key) || toggle_shown(v, key) || toggle_overlay(v, key)) return;
-    float middle_x = v->layout.world.x + v->layout.world.w * 0.5f,
-          middle_y = v->layout.world.y + v->layout.world.h * 0.5f;
+    const lud_box shown = v->layout.side[0];
+    const float middle_x = shown.x + shown.w * 0.5f, middle_y = shown.y + shown.h * 0.5f;
     switch (key) {
     case SDLK_SPACE:
         play_or_pause(v);
@@ -152,7 +155,7 @@ static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) 
         lud_viewer_seek(v, 0);
         break;
     case SDLK_END:
-        lud_viewer_seek(v, lud_player_known(v->stage.player) - 1);
+        lud_viewer_seek(v, lud_stages_span(v->stages, v->n_stages).known - 1);
         break;
     case SDLK_PLUS:
     case SDLK_EQUALS:
@@ -170,21 +173,24 @@ static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) 
         }
         lud_viewer_next_episode(v);
         if (v->options->episodes) break;
-        lud_message_say(&v->message, 2, "Episode %u", lud_player_episode(v->stage.player) + 1);
+        lud_message_say(&v->message, 2, "Episode %u", lud_player_episode(v->stages[0].player) + 1);
         break;
     case SDLK_r:
         if (v->options->episodes) {
             lud_viewer_show_recorded(v, v->recorded);
             break;
         }
-        lud_viewer_restart(v, lud_player_seed(v->stage.player) + (shift ? 0 : 1));
+        lud_viewer_restart(v, lud_player_seed(v->stages[0].player) + (shift ? 0 : 1));
         break;
     case SDLK_TAB:
         next_agent(v, shift ? -1 : 1);
         break;
+    case SDLK_k:
+        if (v->n_stages > 1) lud_viewer_choose_side(v, ((int)(v->stage - v->stages) + 1) % v->n_stages);
+        break;
     case SDLK_f:
         v->layout.follow = false;
-        lud_view_layout_fit(&v->layout, v->stage.drawing);
+        lud_view_layout_fit(&v->layout, v->stages[0].drawing);
         break;
     case SDLK_g:
         if (v->selection.agent < 0) next_agent(v, 1);
@@ -230,26 +236,32 @@ static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) 
 
 static void scrub(lud_viewer *v, float x) {
     v->playback.playing = false;
-    lud_viewer_seek(v, lud_timeline_position_at(&v->timeline, &v->stage, x));
+    lud_viewer_seek(v, lud_timeline_position_at(&v->timeline, lud_stages_span(v->stages, v->n_stages), x));
 }
 
+/* The world under a pixel is that of the side there, which panels are about from then on. */
 static void select_at(lud_viewer *v, float x, float y) {
+    const int side = lud_viewer_side_at(v, x, y);
+    if (side < 0) return;
+    if (v->stage != &v->stages[side]) lud_viewer_choose_side(v, side);
+    if (!lud_box_contains(v->layout.side[side], x, y)) return; /* its heading */
     float wx, wy;
-    lud_camera_to_world(&v->layout.camera, x, y, &wx, &wy);
+    lud_camera_to_world(&v->layout.cameras[side], x, y, &wx, &wy);
     v->selection.agent =
-        v->stage.drawing->kind->agent_at(v->stage.drawing, lud_player_state(v->stage.player), wx, wy);
+        v->stage->drawing->kind->agent_at(v->stage->drawing, lud_player_state(v->stage->player), wx, wy);
     v->selection.cell_x = (int)floorf(wx);
     v->selection.cell_y = (int)floorf(wy);
-    v->selection.cell =
-        v->selection.agent < 0 && lud_box_contains(v->stage.drawing->kind->extent(v->stage.drawing), wx, wy);
+    v->selection.cell = v->selection.agent < 0 &&
+                        lud_box_contains(v->stage->drawing->kind->extent(v->stage->drawing), wx, wy);
 }
 
-/* What the mouse would take along, -1: nothing, then the world itself moves. */
+/* What the mouse would take along, -1: nothing, then the world itself moves, as it does where worlds go in
+ * step. */
 static int thing_at(const lud_viewer *v, float x, float y) {
     float wx, wy;
-    if (!v->stage.drawing->kind->thing_at) return -1;
+    if (v->n_stages > 1 || !v->stage->drawing->kind->thing_at) return -1;
     lud_camera_to_world(&v->layout.camera, x, y, &wx, &wy);
-    return v->stage.drawing->kind->thing_at(v->stage.drawing, lud_player_state(v->stage.player), wx, wy);
+    return v->stage->drawing->kind->thing_at(v->stage->drawing, lud_player_state(v->stage->player), wx, wy);
 }
 
 static void drag_thing(lud_viewer *v, float x, float y) {
@@ -257,8 +269,8 @@ static void drag_thing(lud_viewer *v, float x, float y) {
     lud_camera_to_world(&v->layout.camera, x, y, &wx, &wy);
     if (!v->mouse.dragged) lud_message_say(&v->message, 4, "Moved: what comes begins anew from here");
     v->playback.playing = false;
-    v->stage.drawing->kind->move_thing(v->stage.drawing, lud_player_edit(v->stage.player), v->mouse.grabbed,
-                                       wx, wy);
+    v->stage->drawing->kind->move_thing(v->stage->drawing, lud_player_edit(v->stage->player),
+                                        v->mouse.grabbed, wx, wy);
     lud_playback_jump(&v->playback);
     lud_viewer_forget_plans(v);
 }
@@ -283,6 +295,9 @@ static void mouse_down(lud_viewer *v, float x, float y) {
     } else if (agent >= 0) {
         v->selection.agent = agent;
         v->selection.cell = false;
+    } else if (lud_box_contains(v->layout.comparison, x, y)) {
+        const int side = lud_viewer_side_at(v, x, y);
+        if (side >= 0) lud_viewer_choose_side(v, side);
     } else if (lud_box_contains(v->layout.world, x, y)) {
         v->mouse.dragging = true;
         v->mouse.grabbed = thing_at(v, x, y);
@@ -311,6 +326,17 @@ static void mouse_up(lud_viewer *v, float x, float y) {
     v->mouse.grabbed = -1;
 }
 
+/* Zooms to what is under the mouse, also where that is the world of another side than the first. */
+static void turn_wheel(lud_viewer *v, float by, float x, float y) {
+    const lud_view_layout *l = &v->layout;
+    const int side = lud_viewer_side_at(v, x, y);
+    if (side > 0 && lud_box_contains(l->side[side], x, y)) {
+        x += l->side[0].x - l->side[side].x;
+        y += l->side[0].y - l->side[side].y;
+    }
+    lud_view_layout_zoom(&v->layout, powf(1.15f, by), x, y);
+}
+
 void lud_viewer_event(lud_viewer *v, const SDL_Event *event, float pixels) {
     switch (event->type) {
     case SDL_QUIT:
@@ -334,8 +360,8 @@ void lud_viewer_event(lud_viewer *v, const SDL_Event *event, float pixels) {
         break;
     case SDL_MOUSEWHEEL:
         if (event->wheel.y)
-            lud_view_layout_zoom(&v->layout, powf(1.15f, (float)event->wheel.y),
-                                 (float)event->wheel.mouseX * pixels, (float)event->wheel.mouseY * pixels);
+            turn_wheel(v, (float)event->wheel.y, (float)event->wheel.mouseX * pixels,
+                       (float)event->wheel.mouseY * pixels);
         break;
     default:
         break;

@@ -18,7 +18,9 @@ typedef struct lud_mouse {
 
 struct lud_viewer {
     const lud_view_options *options;
-    lud_stage stage;
+    lud_stage stages[LUD_SIDES]; /* [n_stages] in step, the first leads */
+    int n_stages;
+    lud_stage *stage; /* the one that panels are about */
     lud_file_watch watch;
     lud_playback playback;
     lud_takeover takeover;
@@ -40,6 +42,13 @@ struct lud_viewer {
     bool quit;
 };
 
+lud_sides lud_viewer_sides(const lud_viewer *viewer);
+/* Whether the episodes of all sides are. */
+bool lud_viewer_over(const lud_viewer *viewer);
+/* The side whose world is at a point, -1: none. */
+int lud_viewer_side_at(const lud_viewer *viewer, float x, float y);
+/* Lets the panels be about a side. */
+void lud_viewer_choose_side(lud_viewer *viewer, int side);
 void lud_viewer_step(lud_viewer *viewer);
 void lud_viewer_seek(lud_viewer *viewer, size_t position);
 /* What was planned or shown of the present state holds no longer. */

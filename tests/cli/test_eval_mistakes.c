@@ -173,7 +173,9 @@ static void test_edited_run(void **state) {
 static void test_unfitting_policy(void **state) {
     (void)state;
     static const char family[] = "scenarios/proof/family_tree.yaml";
-    check_failure(LUDUS("run", KEY, "--policy", "nowhere"), "--policy: nowhere/scenario.yaml: no such file");
+    check_failure(LUDUS("run", KEY, "--policy", "nowhere"), "--policy: nowhere: no such file");
+    check_failure(LUDUS("run", KEY, "--policy", KEY),
+                  "--policy: " KEY " is a file, expected a RUN, a folder");
     check_failure(LUDUS("run", KEY, "--policy", proof_run),
                   "a run of the world 'proof', the scenario has 'multigrid'");
     check_failure(LUDUS("run", family, "--policy", kge_run), "kge has no policy that acts in this scenario");

@@ -55,7 +55,7 @@ TABLE(rewards_table, "rewards", "what agents are rewarded for",
 #undef OPTIONS
 #define OPTIONS lud_grid_options
 static const lud_option lud_grid_option_table_list[] = {
-    TREE(map, "rows of two-character codes, blanks between them ignored; or a list of rows"),
+    TREE(map, "rows of two-character codes, blanks and # comments between them ignored; or a list of rows"),
     TREE(ensemble,
          "list of maps in place of a map, each with `agents` of its own if need be: every episode draws one"),
     TREE(legend, "codes of one's own: things with parameters, such as M1: {magic_wall: {side: north}}"),

@@ -249,6 +249,17 @@ static void test_round_trip(void **state) {
                    "2}, maps: 4}\n  chances: {stumble: 0.2}\n  agents: [{can_enter_magic_walls: true}]\n");
 }
 
+/* Comments in a map, which is a text to YAML. */
+static void test_comments(void **state) {
+    (void)state;
+    lud_grid_spec with = read_ok(OWN "  map: |\n    # a hut\n    We We We We  # its wall\n    We Ay #f We #\n"
+                                     "    # ---\n    WeWeWeWe\t#\twall\n  legend: {'#f': floor}\n"),
+                  without = read_ok(OWN "  map: |\n    We We We We\n    We Ay #f We\n    We We We We\n"
+                                        "  legend: {'#f': floor}\n");
+    assert_int_equal(with.maps[0].cells[1 * 4 + 2].type, LUD_FLOOR);
+    assert_string_equal(written(&with), written(&without));
+}
+
 #define TWO_MAPS                                                                                             \
     "  ensemble:\n    - map: [We We We We We, We Ay Gg Ae We, We We We We We]\n"                             \
     "    - map: [We We We We, We Ay Bl We, We Ae L1 We, We We We We]\n"                                      \
@@ -339,6 +350,8 @@ static void test_own_errors(void **state) {
           "g:5:8: expected a magic wall Mn, Ms, Mw, Me or Ma, found 'Mx'");
     fails(OWN "  map: |\n    We We We\n    We Ay W\n    We We We\n",
           "g:5:11: expected two characters for every cell, found one left over");
+    fails(OWN "  map: |\n    We We We  # a wall\n    We A # We\n    We We We\n",
+          "g:5:8: expected a colour r, g, b, p, y or e behind A, found 'A#'");
     fails(OWN "  map: |\n    We We We\n    We Ay We We\n    We We We\n",
           "g:5:5: expected a row of 3 cells like the first of the map, found 4");
     fails(OWN "  map: |\n    We We\n    We We\n    We We\n",
@@ -521,10 +534,10 @@ static void too_many_goals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(too_many_goals),       cmocka_unit_test(test_everything),
-        cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_ensemble),
-        cmocka_unit_test(test_goals),           cmocka_unit_test(test_own_errors),
-        cmocka_unit_test(test_too_large),       cmocka_unit_test(test_reference),
-        cmocka_unit_test(test_reference_errors)};
+        cmocka_unit_test(too_many_goals),  cmocka_unit_test(test_everything),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_comments),
+        cmocka_unit_test(test_ensemble),   cmocka_unit_test(test_goals),
+        cmocka_unit_test(test_own_errors), cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_reference),  cmocka_unit_test(test_reference_errors)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
