@@ -58,10 +58,14 @@ void lud_returns_estimate(const lud_returns *r, const lud_policy_gradient_option
         for (int64_t i = 0; i < n && discard; i++)
             if (r->cut[i + r->n] == 0.0f) r->advantage[i] = 0.0f;
     }
-    if (o->scale != LUD_ADVANTAGE_OF_ROLLOUT) return;
+    if (o->scale == LUD_ADVANTAGE_OF_ROLLOUT) lud_advantage_scale_rollout(n, o, r->returns, r->advantage);
+}
+
+void lud_advantage_scale_rollout(int64_t n, const lud_policy_gradient_options *o, const float *returns,
+                                 float *advantage) {
     double mean = 0.0, deviation = 0.0;
-    if (o->advantage_floor > 0.0) find_moments(n, r->returns, &mean, &deviation);
-    lud_advantage_normalise(n, o->advantage_floor * hypot(mean, deviation), r->advantage);
+    if (o->advantage_floor > 0.0) find_moments(n, returns, &mean, &deviation);
+    lud_advantage_normalise(n, o->advantage_floor * hypot(mean, deviation), advantage);
 }
 
 void lud_advantage_normalise(int64_t n, double least, float *advantage) {
