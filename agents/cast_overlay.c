@@ -147,7 +147,11 @@ static bool find(cast_source *s) {
         snprintf(name, sizeof name, layout->n_agents > 1 ? "V agent %d" : "V", i);
         if (!policy) continue;
         if (!s->n_entities) s->n_entities = lud_policy_attention(policy, s->state, NULL);
-        if (lud_policy_value(policy, s->state, i, p)) add_quantity(s, quantities, i, name, "value");
+        if (lud_policy_value(policy, s->state, i, p)) {
+            add_quantity(s, quantities, i, name, "value");
+            quantities[s->base.n_quantities - 1].about =
+                "V: the return that the critic expects this agent to get from here, later rewards discounted";
+        }
         if (policy->value_remembers) s->base.restart = restart;
         if (action_probabilities(&s->base, s->state, hidden, i, -1, p)) s->base.policy_name = "policy";
     }

@@ -15,7 +15,7 @@
 typedef struct view_values {
     lud_scenario_flags scenario;
     const char *theme;
-    double speed;
+    double speed, scale;
     int64_t episode;
     const char *caption;
     bool still, play, once, follow, no_caption;
@@ -32,6 +32,8 @@ static const lud_flag flags[] = {
                 "a training that goes on: agents act as it teaches them, with its curves"),
     SWITCH_FLAG("still", 0, still, "no motion between states"),
     TEXT_FLAG("theme", 0, theme, "NAME", "light or dark (as the scenario says, else light)"),
+    REAL_FLAG("scale", 0, scale, 0.5, 4, "N",
+              "size of texts and panels (as the display's density is, else 1)"),
     TEXT_FLAG("caption", 0, caption, "TEXT",
               "what is written below recordings; default: what the scenario is about"),
     SWITCH_FLAG("no-caption", 0, no_caption, "nothing is written below recordings"),
@@ -81,6 +83,7 @@ static lud_status view_data(const view_values *values, const char *path, const l
                                       .theme = theme,
                                       .no_motion = values->still,
                                       .speed = values->speed,
+                                      .scale = values->scale,
                                       .playing = values->play,
                                       .once = values->once,
                                       .caption = values->caption,
@@ -145,6 +148,7 @@ static lud_status show(const view_values *values, const shown *s, const lud_them
                                 .theme = theme,
                                 .no_motion = values->still,
                                 .speed = values->speed,
+                                .scale = values->scale,
                                 .playing = values->play || values->follow,
                                 .once = values->once,
                                 .caption = values->caption,

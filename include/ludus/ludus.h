@@ -361,7 +361,8 @@ LUDUS_API void ludus_renderer_size(const ludus_renderer *renderer, int *width, i
 /* Draws a state: rgba[height][width][4], bytes. before: the state one step earlier, null: not known. */
 LUDUS_API ludus_status ludus_render(ludus_renderer *renderer, const uint8_t *state, const uint8_t *before,
                                     uint8_t *rgba, ludus_error *error);
-/* Records episodes to .mp4, .webm, .gif or .png. `run` as in ludus_policy_open; caption null: the scenario's.
+/* Records episodes to .mp4, .webm, .gif or .png. `run` as in ludus_policy_open; caption null: the scenario's,
+ * "": none.
  */
 LUDUS_API ludus_status ludus_record_video(const ludus_scenario *scenario, const char *run, const char *path,
                                           int episodes, uint64_t seed, const char *caption,

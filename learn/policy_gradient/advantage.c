@@ -91,7 +91,9 @@ void lud_advantage_moments(int64_t n, const int32_t *row, const float *advantage
 
 double lud_explained_variance(int64_t n, const float *returns, const float *value) {
     double mean = 0.0, mean_error = 0.0, variance = 0.0, error_variance = 0.0;
+    bool differ = false; /* the mean of equal numbers is rounded, and then nothing is exactly at it */
     for (int64_t i = 0; i < n; i++) {
+        differ = differ || returns[i] != returns[0];
         mean += (double)returns[i] / (double)n;
         mean_error += ((double)returns[i] - (double)value[i]) / (double)n;
     }
@@ -100,5 +102,5 @@ double lud_explained_variance(int64_t n, const float *returns, const float *valu
         variance += d * d;
         error_variance += e * e;
     }
-    return variance > 0.0 ? 1.0 - error_variance / variance : NAN;
+    return differ ? 1.0 - error_variance / variance : NAN;
 }

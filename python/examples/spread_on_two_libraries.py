@@ -104,7 +104,8 @@ def report(name, work, before=None):
     act = work()
     wall, spent = time.perf_counter() - wall, time.process_time() - begin
     at_first = "" if before is None else f" ({before:.2f} untrained)"
-    print(f"{name:<58}{wall:8.1f} s{spent:8.1f} s of processor time  return of an agent {judged(act):7.2f}{at_first}", flush=True)
+    print(f"{name:<58}{wall:8.1f} s{spent:8.1f} s of processor time  return of an agent {judged(act):7.2f}{at_first}",
+          flush=True)
 
 
 def with_sb3(env, steps, length, batch):

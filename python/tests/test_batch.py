@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import SMALL
 
 import ludus
-from conftest import SMALL
 from ludus._library import ffi, lib
 
 WORLDS = ["multigrid/rescue", "multigrid/unsteady_ground", "particle/simple_spread", "tribes/small", "proof/family_tree"]
@@ -126,6 +126,31 @@ def test_dlpack(scenario):
     batch.bind(rewards=Tensor(mine))
     batch.step()
     assert mine.any()
+
+
+def test_torch(scenario):
+    """Tensors of PyTorch are stepped into, and see what is stepped, without a copy."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    batch = ludus.Batch(scenario("particle/simple_spread"), 5, seed=1)
+    rewards, seen = torch.zeros(5, 3), torch.zeros(5, 3, 18)
+    batch.bind(observations={"observation": seen}, rewards=rewards)
+    batch.reset()
+    first = seen.clone()
+    batch.step(np.ones((5, 3), np.int32))
+    assert rewards.abs().sum() > 0 and not torch.equal(first, seen)
+    for twin in (torch.from_dlpack(batch.terminated), torch.from_numpy(batch.terminated)):
+        assert twin.data_ptr() == batch.terminated.ctypes.data
+    with pytest.raises(ludus.Error, match="float32"):
+        batch.bind(rewards=torch.zeros(5, 3, dtype=torch.float64))
+
+
+def test_jax(scenario):
+    """JAX sees the arrays by DLPack; its own never change, so nothing is stepped into them."""
+    jax = pytest.importorskip("jax", reason="jax is not installed")
+    batch = ludus.Batch(scenario("particle/simple_spread"), 64, seed=1)
+    batch.reset()
+    seen = jax.numpy.from_dlpack(batch.observations["observation"])
+    assert np.array_equal(np.asarray(seen), batch.observations["observation"])
 
 
 def test_views_outlive_their_batch(scenario):

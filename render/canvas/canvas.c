@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,10 +24,21 @@ typedef struct layer {
     bool valid;
 } layer;
 
+enum { MOST_HINTS = 96 };
+typedef struct hint {
+    lud_box box;
+    char text[384];
+} hint;
+
 struct lud_canvas {
     SDL_Renderer *renderer;
-    SDL_Surface *surface; /* offscreen: what is drawn on; null on a window */
-    float scale;
+    SDL_Surface *surface;   /* offscreen: what is drawn on; null on a window */
+    float own_scale, scale; /* as it was made, and magnified */
+    bool measured;          /* nothing is drawn */
+    bool clipped;
+    lud_box clip;
+    hint *hints; /* [MOST_HINTS] of this frame; null: none yet */
+    int n_hints;
     int width, height;
     lud_sprites *sprites;
     lud_font *font;
@@ -65,7 +77,7 @@ lud_status lud_canvas_create(SDL_Renderer *renderer, float scale, lud_sprites *s
     }
     c->sprites = sprites;
     c->renderer = renderer;
-    c->scale = scale;
+    c->scale = c->own_scale = scale;
     for (int k = 0; k < MAX_QUADS; k++) {
         static const int corner[6] = {0, 1, 2, 0, 2, 3};
         for (int i = 0; i < 6; i++) c->indices[6 * k + i] = 4 * k + corner[i];
@@ -112,7 +124,7 @@ void lud_canvas_destroy(lud_canvas *canvas) {
         SDL_DestroyRenderer(canvas->renderer);
         SDL_FreeSurface(canvas->surface);
     }
-    LUD_FREE(canvas->scratch, canvas->mask, canvas);
+    LUD_FREE(canvas->scratch, canvas->mask, canvas->hints, canvas);
 }
 
 int lud_canvas_width(const lud_canvas *canvas) {
@@ -123,6 +135,40 @@ int lud_canvas_height(const lud_canvas *canvas) {
 }
 float lud_canvas_scale(const lud_canvas *canvas) {
     return canvas->scale;
+}
+
+void lud_canvas_magnify(lud_canvas *canvas, float factor) {
+    canvas->scale = canvas->own_scale * factor;
+}
+
+void lud_canvas_measure(lud_canvas *canvas, bool measured) {
+    canvas->measured = measured;
+}
+
+/* ---- hints ---- */
+
+void lud_canvas_hint(lud_canvas *canvas, lud_box box, const char *text) {
+    if (canvas->measured || canvas->n_hints == MOST_HINTS) return;
+    if (!canvas->hints) canvas->hints = calloc(MOST_HINTS, sizeof *canvas->hints);
+    if (!canvas->hints) return;
+    if (canvas->clipped) {
+        const lud_box c = canvas->clip;
+        const float right = fminf(box.x + box.w, c.x + c.w), bottom = fminf(box.y + box.h, c.y + c.h);
+        box.x = fmaxf(box.x, c.x);
+        box.y = fmaxf(box.y, c.y);
+        box.w = right - box.x;
+        box.h = bottom - box.y;
+        if (box.w <= 0 || box.h <= 0) return;
+    }
+    hint *h = &canvas->hints[canvas->n_hints++];
+    h->box = box;
+    snprintf(h->text, sizeof h->text, "%s", text);
+}
+
+const char *lud_canvas_hint_at(const lud_canvas *canvas, float x, float y) {
+    for (int k = canvas->n_hints - 1; k >= 0; k--)
+        if (lud_box_contains(canvas->hints[k].box, x, y)) return canvas->hints[k].text;
+    return NULL;
 }
 
 /* ---- frames and layers ---- */
@@ -137,7 +183,7 @@ static void flush(lud_canvas *canvas) {
 
 void lud_canvas_begin(lud_canvas *canvas, lud_rgba clear) {
     canvas->incomplete = false;
-    canvas->slot = 0;
+    canvas->slot = canvas->n_hints = 0;
     SDL_ClearError();
     SDL_GetRendererOutputSize(canvas->renderer, &canvas->width, &canvas->height);
     SDL_SetRenderDrawColor(canvas->renderer, clear.r, clear.g, clear.b, 255);
@@ -208,12 +254,15 @@ void lud_canvas_layer_draw(lud_canvas *canvas) {
 
 void lud_canvas_clip(lud_canvas *canvas, lud_box box) {
     flush(canvas);
+    canvas->clipped = true;
+    canvas->clip = box;
     SDL_Rect rect = {(int)floorf(box.x), (int)floorf(box.y), (int)ceilf(box.w), (int)ceilf(box.h)};
     SDL_RenderSetClipRect(canvas->renderer, &rect);
 }
 
 void lud_canvas_unclip(lud_canvas *canvas) {
     flush(canvas);
+    canvas->clipped = false;
     SDL_RenderSetClipRect(canvas->renderer, NULL);
 }
 
@@ -221,7 +270,7 @@ void lud_canvas_unclip(lud_canvas *canvas) {
 
 static void quad(lud_canvas *canvas, SDL_Texture *texture, float x, float y, float w, float h,
                  SDL_Rect source, lud_rgba colour) {
-    if (w <= 0 || h <= 0 || !colour.a) return;
+    if (w <= 0 || h <= 0 || !colour.a || canvas->measured) return;
     if (canvas->n_quads == MAX_QUADS || (canvas->n_quads && canvas->pending != texture)) flush(canvas);
     canvas->pending = texture;
     const float unit = 1.0f / LUD_PAGE_SIDE; /* a power of two: texture coordinates are exact */
@@ -473,7 +522,7 @@ static float text_pixels(const lud_canvas *canvas, lud_text_size size) {
     return whole((size == LUD_TEXT_SMALL ? 13.0f : 18.0f) * canvas->scale);
 }
 
-size_t lud_canvas_text_fitting(const lud_canvas *canvas, const char *text, float width) {
+size_t lud_canvas_text_breaking(const lud_canvas *canvas, lud_text_size size, const char *text, float width) {
     size_t length = 0, space = 0;
     char part[512];
     while (text[length]) {
@@ -483,12 +532,32 @@ size_t lud_canvas_text_fitting(const lud_canvas *canvas, const char *text, float
         if (end >= sizeof part) break;
         memcpy(part, text, end);
         part[end] = 0;
-        if (length && lud_canvas_text_width(canvas, LUD_TEXT_SMALL, part) > width)
-            return space ? space : length;
+        if (length && lud_canvas_text_width(canvas, size, part) > width) return space ? space : length;
         length = end;
         if (text[length] == ' ') space = length;
     }
     return length;
+}
+
+size_t lud_canvas_text_fitting(const lud_canvas *canvas, const char *text, float width) {
+    return lud_canvas_text_breaking(canvas, LUD_TEXT_SMALL, text, width);
+}
+
+int lud_canvas_text_wrapped(lud_canvas *canvas, float x, float y, float width, float row, lud_text_size size,
+                            lud_rgba colour, const char *text) {
+    int n = 0;
+    while (*text) {
+        const char *newline = strchr(text, '\n');
+        char line[512];
+        snprintf(line, sizeof line, "%.*s", newline ? (int)(newline - text) : (int)strlen(text), text);
+        size_t length = lud_canvas_text_breaking(canvas, size, line, width);
+        const bool whole = !line[length] && (!text[length] || text[length] == '\n');
+        line[length] = 0;
+        lud_canvas_text(canvas, x, y + (float)n++ * row, size, colour, line);
+        text += length + (whole && newline);
+        while (!whole && *text == ' ') text++;
+    }
+    return n;
 }
 
 float lud_canvas_line_height(const lud_canvas *canvas, lud_text_size size) {
@@ -535,6 +604,7 @@ float lud_canvas_text_cut(lud_canvas *canvas, float x, float y, float width, lud
                           lud_rgba colour, const char *text) {
     if (lud_canvas_text_width(canvas, size, text) <= width)
         return lud_canvas_text(canvas, x, y, size, colour, text);
+    lud_canvas_hint(canvas, (lud_box){x, y, width, lud_canvas_line_height(canvas, size)}, text);
     const uint32_t ellipsis = 0x2026;
     float pixels = text_pixels(canvas, size), pen = x,
           dots = lud_font_advance(canvas->font, ellipsis, pixels);

@@ -5,10 +5,11 @@
 #include "render/viewer/training.h"
 
 typedef struct lud_view_layout {
-    int width, height;                           /* of the last picture */
-    float scale;                                 /* of its text */
-    lud_box world;                               /* all that is not panels */
-    int n;                                       /* worlds that go in step */
+    int width, height; /* of the last picture */
+    float scale;       /* of its text */
+    float magnified;   /* the part of the scale that was wished, not the display's own */
+    lud_box world;     /* all that is not panels */
+    int n;             /* worlds that go in step */
     lud_box heading[LUD_SIDES], side[LUD_SIDES]; /* [n] of each; no heading where there is one */
     lud_camera cameras[LUD_SIDES];               /* [n] as `camera`, in their boxes */
     lud_box column, timeline;                    /* empty when folded */

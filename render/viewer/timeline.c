@@ -58,6 +58,9 @@ static void draw_buttons(const lud_timeline *t, lud_canvas *canvas, const lud_th
     const lud_sprite icons[LUD_BUTTONS] = {LUD_SPRITE_ICON_START, LUD_SPRITE_ICON_BACK,
                                            playing ? LUD_SPRITE_ICON_PAUSE : LUD_SPRITE_ICON_PLAY,
                                            LUD_SPRITE_ICON_FORWARD, LUD_SPRITE_ICON_END};
+    static const char *const says[LUD_BUTTONS] = {"to the first state: Home", "one step back: Left",
+                                                  "play, pause: Space", "one step: Right",
+                                                  "to the last known state: End"};
     for (int k = 0; k < LUD_BUTTONS; k++) {
         lud_box box = t->buttons[k];
         bool main = k == LUD_BUTTON_PLAY;
@@ -65,6 +68,7 @@ static void draw_buttons(const lud_timeline *t, lud_canvas *canvas, const lud_th
             lud_canvas_disc(canvas, box.x + box.w * 0.5f, box.y + box.h * 0.5f, box.w * 0.55f, theme->accent);
         lud_rgba colour = main ? theme->floor : theme->text;
         float inset = box.w * (main ? 0.14f : 0.12f), side = box.w - 2 * inset;
+        lud_canvas_hint(canvas, box, says[k]);
         lud_canvas_sprite(canvas, icons[k], colour, box.x + inset + (main && !playing ? 1.0f : 0.0f),
                           box.y + inset, (int)side, 0);
     }

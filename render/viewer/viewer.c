@@ -81,6 +81,9 @@ lud_status lud_viewer_create(const lud_view_options *options, lud_viewer **viewe
     const lud_view_section *view = &v->stage->scenario->view;
     v->playback.playing = options->playing;
     v->plays_on = !options->once;
+    lud_viewer_set_scale(v, options->scale > 0 ? (float)options->scale : 1);
+    v->first_scale = v->scale;
+    lud_pointer_quiet(&v->pointer);
     v->playback.speed = options->speed > 0 ? options->speed : view->speed;
     v->shown = (lud_shown){.theme = options->theme ? *options->theme : (lud_theme_name)view->theme,
                            .fresh = !options->playing && !options->training,
@@ -123,6 +126,16 @@ const lud_camera *lud_viewer_camera(const lud_viewer *viewer) {
 }
 lud_overlay *lud_viewer_overlay(const lud_viewer *viewer) {
     return viewer->stage->overlay;
+}
+void lud_viewer_begin_scale(lud_viewer *viewer, float scale) {
+    lud_viewer_set_scale(viewer, scale);
+    viewer->first_scale = viewer->scale;
+}
+void lud_viewer_set_scale(lud_viewer *viewer, float scale) {
+    viewer->scale = fminf(fmaxf(scale, 0.5f), 4);
+}
+bool lud_viewer_wants_full_screen(const lud_viewer *viewer) {
+    return viewer->full_screen;
 }
 bool lud_viewer_wants_to_quit(const lud_viewer *viewer) {
     return viewer->quit;
@@ -267,6 +280,7 @@ static bool play_on(lud_viewer *v, double seconds) {
 void lud_viewer_update(lud_viewer *v, double seconds) {
     lud_playback_update(&v->playback, seconds);
     lud_message_update(&v->message, seconds);
+    v->pointer.rested += seconds;
     if (lud_file_watch_update(&v->watch, seconds)) load_again(v);
     follow_training(v, seconds);
     if (play_on(v, seconds)) return;
@@ -281,7 +295,7 @@ void lud_viewer_update(lud_viewer *v, double seconds) {
 static bool is_lively(const lud_viewer *v) {
     const lud_view_training *training = v->options->training;
     return (training && training->version != v->drawn) || v->playback.playing || v->playback.since_step < 1 ||
-           v->message.text[0] || v->mouse.dragging || v->mouse.scrubbing;
+           v->message.text[0] || lud_pointer_waits(&v->pointer) || v->mouse.dragging || v->mouse.scrubbing;
 }
 
 bool lud_viewer_moving(const lud_viewer *v) {
@@ -303,7 +317,8 @@ void lud_viewer_screenshot(lud_viewer *v) {
     const lud_view_layout *l = &v->layout;
     if (l->width < 1) return; /* nothing was shown yet */
     lud_recording_name(&v->recording, v->stage->scenario, "png");
-    lud_status status = lud_canvas_create_offscreen(l->width, l->height, l->scale, &canvas, &error);
+    lud_status status =
+        lud_canvas_create_offscreen(l->width, l->height, l->scale / l->magnified, &canvas, &error);
     if (!status) {
         lud_message message = v->message;
         v->message.text[0] = 0;
@@ -425,17 +440,35 @@ static void draw_worlds(lud_viewer *v, lud_canvas *canvas, const lud_theme *them
     lud_sides_draw_rules(v->n_stages, boxes, canvas, theme);
 }
 
+/* A panel of this height in a box that may be lower; returns where it is drawn. */
+static lud_box begin_panel(lud_viewer *v, int panel, lud_canvas *canvas, lud_box box, float content) {
+    content = fmaxf(content, box.h);
+    const float y = lud_scroll_begin(&v->scrolls[panel], canvas, box, content);
+    return (lud_box){box.x, y, box.w, content};
+}
+
+/* A panel that goes on beyond its box is closed by lines. */
+static void end_panel(lud_viewer *v, int panel, lud_canvas *canvas, const lud_theme *theme) {
+    const lud_scroll *scroll = &v->scrolls[panel];
+    lud_scroll_end(scroll, canvas, theme);
+    const lud_box box = scroll->box;
+    if (scroll->content <= box.h + 0.5f) return;
+    lud_canvas_rect(canvas, (lud_box){box.x, box.y, box.w, 1}, theme->grid_line);
+    lud_canvas_rect(canvas, (lud_box){box.x, box.y + box.h - 1, box.w, 1}, theme->grid_line);
+}
+
 static void draw_panels(lud_viewer *v, lud_canvas *canvas, const lud_theme *theme) {
     lud_view_layout *l = &v->layout;
     lud_error error = {0};
     v->inspector = (lud_inspector){0};
+    for (int k = 0; k < LUD_PANELS; k++) v->scrolls[k].box = (lud_box){0};
     if (l->column.w <= 0) return;
     if (v->shown.successors &&
         lud_successor_list_update(&v->successors, v->stage, v->takeover.chosen, &error))
         lud_message_error(&v->message, 6, &error);
     lud_canvas_rect(canvas, (lud_box){l->column.x, 0, l->column.w, l->timeline.y}, theme->ground);
     lud_canvas_rect(canvas, l->timeline, theme->ground);
-    lud_inspector_draw(&v->inspector, canvas, theme, l->column,
+    lud_inspector_draw(&v->inspector, &v->scrolls[LUD_PANEL_INSPECTOR], canvas, theme, l->column,
                        &(lud_inspected){.stage = v->stage,
                                         .selection = &v->selection,
                                         .takeover = &v->takeover,
@@ -444,13 +477,36 @@ static void draw_panels(lud_viewer *v, lud_canvas *canvas, const lud_theme *them
                                         .about = l->overlay.h <= 0});
     if (l->comparison.h > 0) {
         const lud_compared what = compared(v);
-        lud_comparison_panel_draw(&what, canvas, theme, l->comparison, l->compared);
+        const float high = lud_comparison_panel_height(&what, canvas, INFINITY);
+        lud_comparison_panel_draw(&what, canvas, theme,
+                                  begin_panel(v, LUD_PANEL_COMPARISON, canvas, l->comparison, high),
+                                  l->compared);
+        end_panel(v, LUD_PANEL_COMPARISON, canvas, theme);
     }
-    if (l->training.h > 0) lud_training_panel_draw(v->options->training, canvas, theme, l->training);
-    if (l->overlay.h > 0)
-        lud_overlay_draw_panel(v->stage->overlay, canvas, theme, l->overlay, v->stage->player,
+    if (l->training.h > 0) {
+        const lud_view_training *training = v->options->training;
+        const float high = lud_training_panel_height(training, canvas, 1e5f);
+        lud_training_panel_draw(training, canvas, theme,
+                                begin_panel(v, LUD_PANEL_TRAINING, canvas, l->training, high));
+        end_panel(v, LUD_PANEL_TRAINING, canvas, theme);
+    }
+    if (l->overlay.h > 0) {
+        const float high = lud_overlay_panel_height(v->stage->overlay, canvas);
+        lud_overlay_draw_panel(v->stage->overlay, canvas, theme,
+                               begin_panel(v, LUD_PANEL_OVERLAY, canvas, l->overlay, high), v->stage->player,
                                lud_stage_length(v->stage));
+        end_panel(v, LUD_PANEL_OVERLAY, canvas, theme);
+    }
     lud_timeline_draw(&v->timeline, canvas, theme, v->stages, v->n_stages, &v->playback, v->recording.on);
+}
+
+/* As large as it is wished and the window has room for. */
+static void magnify(lud_viewer *v, lud_canvas *canvas) {
+    lud_canvas_magnify(canvas, 1);
+    const float own = lud_canvas_scale(canvas), w = (float)lud_canvas_width(canvas),
+                h = (float)lud_canvas_height(canvas), most = fmaxf(1, fminf(w / 640, h / 480) / own);
+    v->layout.magnified = fminf(v->scale, most);
+    lud_canvas_magnify(canvas, v->layout.magnified);
 }
 
 void lud_viewer_draw(lud_viewer *v, lud_canvas *canvas) {
@@ -459,12 +515,16 @@ void lud_viewer_draw(lud_viewer *v, lud_canvas *canvas) {
     lud_moment moments[LUD_SIDES];
     for (int k = 0; k < v->n_stages; k++) moments[k] = moment_of(v, &v->stages[k], trails[k]);
     lud_canvas_begin(canvas, theme->ground);
+    magnify(v, canvas);
     lay_out(v, canvas, &moments[v->stage - v->stages]);
     draw_worlds(v, canvas, theme, moments);
     draw_panels(v, canvas, theme);
     if (v->shown.fresh) lud_help_draw_first_keys(canvas, theme);
     if (v->options->training) v->drawn = v->options->training->version;
     lud_message_draw(&v->message, canvas, theme, v->layout.world);
-    if (v->shown.help) lud_help_draw(canvas, theme);
+    if (v->shown.help)
+        lud_help_draw(canvas, theme);
+    else
+        lud_tip_draw(&v->pointer, canvas, theme);
     lud_canvas_end(canvas);
 }

@@ -105,8 +105,19 @@ static bool toggle_overlay(lud_viewer *v, SDL_Keycode key) {
     return false;
 }
 
+/* Texts and panels larger or smaller by a step; 0: as at first. */
+static void change_scale(lud_viewer *v, int by) {
+    static const float step = 1.125f;
+    const float from = v->layout.magnified > 0 ? v->layout.magnified : v->scale;
+    lud_viewer_set_scale(v, by > 0 ? from * step : by < 0 ? from / step : v->first_scale);
+    lud_message_say(&v->message, 1.5, "Scale %.0f %%", 100 * (double)v->scale);
+}
+
 static void press_control(lud_viewer *v, SDL_Keycode key) {
     lud_view_training *training = v->options->training;
+    if (key == SDLK_PLUS || key == SDLK_EQUALS || key == SDLK_KP_PLUS) change_scale(v, 1);
+    if (key == SDLK_MINUS || key == SDLK_KP_MINUS) change_scale(v, -1);
+    if (key == SDLK_0 || key == SDLK_KP_0) change_scale(v, 0);
     if (key == SDLK_q) v->quit = true;
     if (!training || !training->running || (key != SDLK_s && key != SDLK_e)) return;
     if (key == SDLK_s) training->save(training);
@@ -119,6 +130,14 @@ static void press_control(lud_viewer *v, SDL_Keycode key) {
 static void play_or_pause(lud_viewer *v) {
     if (!v->playback.playing && lud_viewer_over(v) && !v->plays_on) lud_viewer_next_episode(v);
     lud_playback_toggle(&v->playback);
+}
+
+/* The panel under the pointer, else the inspector, by most of what is seen of it. */
+static void turn_page(lud_viewer *v, float by) {
+    lud_scroll *scroll = &v->scrolls[LUD_PANEL_INSPECTOR];
+    for (int k = 0; k < LUD_PANELS; k++)
+        if (lud_box_contains(v->scrolls[k].box, v->pointer.x, v->pointer.y)) scroll = &v->scrolls[k];
+    lud_scroll_turn(scroll, by * 0.85f * scroll->box.h);
 }
 
 static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) {
@@ -184,6 +203,13 @@ static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) 
         break;
     case SDLK_TAB:
         next_agent(v, shift ? -1 : 1);
+        break;
+    case SDLK_F11:
+        v->full_screen = !v->full_screen;
+        break;
+    case SDLK_PAGEUP:
+    case SDLK_PAGEDOWN:
+        turn_page(v, key == SDLK_PAGEDOWN ? 1 : -1);
         break;
     case SDLK_k:
         if (v->n_stages > 1) lud_viewer_choose_side(v, ((int)(v->stage - v->stages) + 1) % v->n_stages);
@@ -281,6 +307,7 @@ static void mouse_down(lud_viewer *v, float x, float y) {
     v->mouse.x = x;
     v->mouse.y = y;
     v->mouse.dragged = false;
+    lud_pointer_quiet(&v->pointer);
     if (v->shown.help) {
         v->shown.help = false;
         return;
@@ -305,6 +332,7 @@ static void mouse_down(lud_viewer *v, float x, float y) {
 }
 
 static void mouse_move(lud_viewer *v, float x, float y) {
+    lud_pointer_move(&v->pointer, x, y);
     if (v->mouse.scrubbing) scrub(v, x);
     if (v->mouse.dragging &&
         (v->mouse.dragged || hypotf(x - v->mouse.x, y - v->mouse.y) > 4 * v->layout.scale)) {
@@ -326,9 +354,16 @@ static void mouse_up(lud_viewer *v, float x, float y) {
     v->mouse.grabbed = -1;
 }
 
-/* Zooms to what is under the mouse, also where that is the world of another side than the first. */
+/* Scrolls the panel under the mouse, or zooms to what is under it, also where that is the world of another
+ * side than the first. */
 static void turn_wheel(lud_viewer *v, float by, float x, float y) {
     const lud_view_layout *l = &v->layout;
+    for (int k = 0; k < LUD_PANELS; k++)
+        if (lud_box_contains(v->scrolls[k].box, x, y)) {
+            lud_scroll_turn(&v->scrolls[k], -by * 42 * l->scale);
+            return;
+        }
+    if (!lud_box_contains(l->world, x, y)) return;
     const int side = lud_viewer_side_at(v, x, y);
     if (side > 0 && lud_box_contains(l->side[side], x, y)) {
         x += l->side[0].x - l->side[side].x;

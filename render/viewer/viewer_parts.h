@@ -9,12 +9,16 @@
 #include "render/viewer/playback.h"
 #include "render/viewer/recording.h"
 #include "render/viewer/timeline.h"
+#include "render/viewer/tip.h"
 
 typedef struct lud_mouse {
     bool dragging, scrubbing, dragged;
     int grabbed; /* thing that follows the mouse, -1: none */
     float x, y;
 } lud_mouse;
+
+/* Panels that are scrolled. */
+enum { LUD_PANEL_TRAINING, LUD_PANEL_COMPARISON, LUD_PANEL_INSPECTOR, LUD_PANEL_OVERLAY, LUD_PANELS };
 
 struct lud_viewer {
     const lud_view_options *options;
@@ -33,12 +37,16 @@ struct lud_viewer {
     lud_message message;
     lud_recording recording;
     lud_mouse mouse;
-    int64_t recorded; /* number of the recorded episode that is shown */
-    bool plays_on;    /* the next episode begins where one ends */
-    double over_for;  /* seconds that it is over while playing */
-    bool taught;      /* agents act as the training has taught them at some time */
-    bool newer;       /* it has newer parameters than those that act */
-    uint64_t drawn;   /* version of what is known of it in the last picture */
+    lud_pointer pointer;
+    lud_scroll scrolls[LUD_PANELS];
+    float scale, first_scale; /* of texts and panels, as it is wished, and was before the keys */
+    bool full_screen;         /* is wished */
+    int64_t recorded;         /* number of the recorded episode that is shown */
+    bool plays_on;            /* the next episode begins where one ends */
+    double over_for;          /* seconds that it is over while playing */
+    bool taught;              /* agents act as the training has taught them at some time */
+    bool newer;               /* it has newer parameters than those that act */
+    uint64_t drawn;           /* version of what is known of it in the last picture */
     bool quit;
 };
 

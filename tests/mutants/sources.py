@@ -21,14 +21,14 @@ PATTERN = re.compile(r"""
 # What these are given is text, or for assertions, for speed, or for giving memory back.
 IGNORED_CALLS = re.compile(
     r"^(static_assert|_Static_assert|assert|PRAGMA|__builtin_prefetch|__builtin_expect|lud_fail\w*|lud_invalid\w*|lud_no_memory"
-    r"|lud_log\w*|lud_text_\w*|\w*printf|free|LUD_FREE|\w*_(free|destroy|close|forget)|lud_progress\w*|lud_cpu_threads"
+    r"|H5\w*close|lud_log\w*|lud_text_\w*|\w*printf|free|LUD_FREE|\w*_(free|destroy|close|forget)|lud_progress\w*|lud_cpu_threads"
     r"|lud_parallel\w*|PARALLEL_\w+|vec_should_pass|rows_ahead|num_threads|memory_\w*|\w*_bytes_needed|lud_clock\w*|munmap|madvise"
     r"|perror|fprintf|sizeof|offsetof)$")
 IGNORED_FUNCTIONS = re.compile(
-    r"(describe|print|message|about|_text$|_name$|_names$|summary|report|_free$|destroy|close|progress|estimate|memory|bytes$|threads|"
+    r"(describe|print|message|about|^name_|^append_|_text$|_name$|_names$|summary|report|_free$|destroy|close|progress|estimate|memory|bytes$|threads|"
     r"_log$|cleanup|release|prefetch|rows_ahead|should_pass|milliseconds|speed)")
 # More memory than is needed changes nothing that anybody could see.
-ALLOCATIONS = re.compile(r"^(malloc|calloc|realloc|aligned_alloc|LUD_TAKE|lud_arena_take\w*|lud_device_allocate)$")
+ALLOCATIONS = re.compile(r"^(malloc|calloc|realloc|aligned_alloc|lud_grow|LUD_TAKE|lud_arena_take\w*|lud_device_allocate)$")
 COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 OTHERS = {"&&": "||", "||": "&&", "+=": "-=", "-=": "+="}
 BEFORE_BINARY = ("word", "number", "string")
@@ -128,6 +128,17 @@ def ranges_within(tokens, first, last, calls=IGNORED_CALLS):
     return ignored
 
 
+# The larger or the smaller of two numbers is the same number where they are equal.
+EXTREMES = (re.compile(r"\bif \(([^()?]*?) [<>] ([\w.>\[\]-]+?)\) \2 = \1;"),
+            re.compile(r"(?<![\w.>\])])([\w.>\[\]-]+) [<>] ([\w.>\[\]-]+) \? (?:\1 : \2|\2 : \1)(?![\w.>\[(-])"))
+
+
+def is_extreme(text, token):
+    """Whether this comparison only chooses between the numbers that it compares: `a > b ? a : b`, `if (a > most) most = a;`."""
+    begin, end = text.rfind("\n", 0, token.begin) + 1, text.find("\n", token.begin)
+    return any(m.start() < token.begin - begin < m.end() for e in EXTREMES for m in e.finditer(text[begin:end]))
+
+
 def is_length(tokens, at):
     """Whether this is in the brackets of an array's declaration: `int32_t rows[2 * N + 1]`."""
     opening = at
@@ -221,6 +232,8 @@ def mutants_of(file, text, vectors=("PLAIN", "AVX2", "AVX512")):
                 continue
             if token.kind == "operator":
                 if token.text in COMPARISONS:
+                    if token.text in ("<", ">") and is_extreme(text, token):
+                        continue
                     add("comparison", at, at, COMPARISONS[token.text])
                 elif token.text in OTHERS:
                     add("condition" if token.text in ("&&", "||") else "sign", at, at, OTHERS[token.text])

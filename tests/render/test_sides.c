@@ -446,11 +446,64 @@ static void test_window(void **state) {
     lud_canvas_destroy(w.canvas);
 }
 
+/* Whatever is pressed, clicked and turned, in any order and at several sizes: both sides stay in step. */
+static void test_random_events(void **state) {
+    (void)state;
+    lud_error error = {0};
+    const lud_view_side other = {.path = "b.yaml"};
+    const lud_view_options options = {.path = "a.yaml", .others = &other, .n_others = 1};
+    static const int sizes[][2] = {{1000, 640}, {800, 600}, {480, 320}};
+    static const SDL_Keycode named[] = {SDLK_HOME, SDLK_END,    SDLK_LEFT,     SDLK_RIGHT,
+                                        SDLK_UP,   SDLK_TAB,    SDLK_PLUS,     SDLK_MINUS,
+                                        SDLK_F11,  SDLK_ESCAPE, SDLK_PAGEDOWN, SDLK_0};
+    enum { NAMED = sizeof named / sizeof *named };
+    window w;
+    if (lud_viewer_create(&options, &w.viewer, &error)) fail_msg("%s", error.text);
+    int compared = 0;
+    srand(7);
+    for (int size = 0; size < 3; size++) {
+        const int width = sizes[size][0], height = sizes[size][1];
+        if (lud_canvas_create_offscreen(width, height, 1, &w.canvas, &error)) fail_msg("%s", error.text);
+        for (int k = 0; k < 45; k++) {
+            const int x = rand() % width, y = rand() % height, letter = SDLK_a + rand() % 26;
+            SDL_Event event = {
+                .wheel = {.type = SDL_MOUSEWHEEL, .y = rand() % 7 - 3, .mouseX = x, .mouseY = y}};
+            const SDL_Event motion = {.motion = {.type = SDL_MOUSEMOTION, .x = x, .y = y}};
+            switch (rand() % 4) {
+            case 0:
+                click(&w, x, y);
+                break;
+            case 1:
+                lud_viewer_event(w.viewer, &event, 1);
+                lud_viewer_event(w.viewer, &motion, 1);
+                break;
+            case 2:
+                key(&w, named[rand() % NAMED], rand() % 2 ? KMOD_CTRL : 0);
+                break;
+            default: /* no files */
+                if (letter != SDLK_s && letter != SDLK_v) key(&w, letter, 0);
+            }
+            lud_viewer_update(w.viewer, 0.1 * (rand() % 5));
+            lud_viewer_draw(w.viewer, w.canvas);
+            const lud_player *one = lud_viewer_player(w.viewer);
+            key(&w, SDLK_k, 0);
+            const lud_player *two = lud_viewer_player(w.viewer);
+            const size_t a = lud_player_position(one), b = lud_player_position(two);
+            assert_true(a == b || lud_player_over(a < b ? one : two));
+            compared += one != two; /* a page of keys is closed by the key */
+        }
+        lud_canvas_destroy(w.canvas);
+    }
+    assert_true(compared > 90);
+    lud_viewer_destroy(w.viewer);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_as_alone),     cmocka_unit_test(test_same_policy),
         cmocka_unit_test(test_in_step),      cmocka_unit_test(test_differing_cells),
         cmocka_unit_test(test_other_worlds), cmocka_unit_test(test_boxes),
-        cmocka_unit_test(test_pictures),     cmocka_unit_test(test_window)};
+        cmocka_unit_test(test_pictures),     cmocka_unit_test(test_window),
+        cmocka_unit_test(test_random_events)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -312,8 +312,9 @@ lud_status lud_grid_rows_read(lud_arena *arena, lud_tree *node, lud_grid_rows *r
     else
         status = lud_tree_expected(node, error, "the rows of a map");
     if (!status && rows->height < 3)
-        status =
-            lud_invalid_at(error, node->place, "expected at least 3 rows in the map, found %d", rows->height);
+        status = lud_invalid_at(
+            error, node->place, "expected at least 3 rows in the map, found %d%s", rows->height,
+            node->kind == LUD_TREE_SCALAR && !node->literal ? "; YAML keeps rows apart behind `map: |`" : "");
     return status;
 }
 

@@ -145,6 +145,12 @@ static void test_no_queries(void **state) {
     assert_string_equal(
         error.text,
         "graph.yaml: proof.queries: no train queries are left to play, expected a file with some");
+    put("train.txt", "in(oslo,norway)\nin(bern,swiss)\n", 31);
+    assert_int_equal(load("", &scenario, &error), LUD_ERROR_INPUT);
+    assert_string_equal(
+        error.text,
+        "graph.yaml: proof.queries: of 2 train queries none is left to play; with_rules drops those that no "
+        "rule concludes (false keeps them), depths those of other depths");
 }
 
 /* A file of some megabytes, with long lines, is read whole; one that is damaged at its very end is told by
